@@ -1,0 +1,38 @@
+"""Write files so that every moment shows either the old content or the new one."""
+
+import os
+import tempfile
+from typing import Optional
+
+
+def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
+    """Replace the file at ``path`` with ``data``; raises OSError and leaves the old file on any failure.
+
+    A symbolic link is followed (its target is replaced). Owner and mode of an existing file are kept unless ``mode``
+    is given; a new file gets ``mode`` or 0644. The folder must exist. Data and folder entry are flushed to the disk.
+    """
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    try:
+        before = os.stat(target)
+    except FileNotFoundError:
+        before = None
+    handle, temporary = tempfile.mkstemp(prefix="." + os.path.basename(target) + ".", suffix=".gpu-ready", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if before is not None:
+                os.fchown(stream.fileno(), before.st_uid, before.st_gid)
+            os.fchmod(stream.fileno(), mode if mode is not None else (before.st_mode & 0o7777 if before else 0o644))
+            os.fsync(stream.fileno())
+        os.rename(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

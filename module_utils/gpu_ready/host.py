@@ -1,0 +1,119 @@
+"""The one door through which readers see a host: files, folders, programs and a local HTTP socket.
+
+Everything takes a :class:`Host`, so a test hands in a recorded one. Nothing here changes a host.
+"""
+
+import http.client
+import os
+import socket
+import subprocess
+from typing import Dict, List, NamedTuple, Optional
+
+MISSING = 127
+"""Exit status of :meth:`Host.run` when the program does not exist (as a shell says it)."""
+TIMED_OUT = 124
+"""Exit status of :meth:`Host.run` when the program was stopped at its time limit (as timeout(1) says it)."""
+
+
+class Result(NamedTuple):
+    """What a program answered: exit status, standard output and standard error as text."""
+
+    rc: int
+    out: str
+    err: str
+
+
+class Host:
+    """The host this code runs on. Every method answers; absence is a value, not an error."""
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        """Return the content of a file, None where it is absent or not readable as a file."""
+        try:
+            with open(path, "rb") as handle:
+                return handle.read()
+        except OSError:
+            return None
+
+    def read(self, path: str) -> Optional[str]:
+        """Return a file as text (UTF-8, undecodable bytes replaced), None where it is absent."""
+        data = self.read_bytes(path)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def listdir(self, path: str) -> List[str]:
+        """Return the sorted names in a folder, [] where there is none."""
+        try:
+            return sorted(os.listdir(path))
+        except OSError:
+            return []
+
+    def exists(self, path: str) -> bool:
+        """Return whether a path exists (a dangling link does not)."""
+        return os.path.exists(path)
+
+    def isdir(self, path: str) -> bool:
+        """Return whether a path is a folder, links followed."""
+        return os.path.isdir(path)
+
+    def readlink(self, path: str) -> Optional[str]:
+        """Return the target of a symbolic link as written, None where it is no link."""
+        try:
+            return os.readlink(path)
+        except OSError:
+            return None
+
+    def realpath(self, path: str) -> str:
+        """Return the path with every link resolved."""
+        return os.path.realpath(path)
+
+    def mode(self, path: str) -> Optional[int]:
+        """Return the permission bits of a path, None where it is absent."""
+        try:
+            return os.stat(path).st_mode & 0o7777
+        except OSError:
+            return None
+
+    def which(self, program: str) -> Optional[str]:
+        """Return the path of a program on root's usual PATH, None where it is absent."""
+        for folder in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+            path = os.path.join(folder, program)
+            if os.access(path, os.X_OK) and not os.path.isdir(path):
+                return path
+        return None
+
+    def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
+        """Run a program (never a shell) in the C locale; ``timeout`` in seconds.
+
+        A missing program answers :data:`MISSING`, one that ran into the limit :data:`TIMED_OUT`.
+        """
+        full = dict(os.environ, LC_ALL="C", LANGUAGE="C")
+        full.update(env or {})
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=full
+            )
+        except OSError as error:
+            return Result(MISSING, "", "%s: %s" % (argv[0], error.strerror))
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            return Result(TIMED_OUT, out.decode("utf-8", "replace"), "%s: no answer in %g s" % (argv[0], timeout))
+        return Result(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+    def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
+        """Return the body of ``GET url`` on a UNIX socket, None where nobody answers with status 200."""
+        connection = http.client.HTTPConnection("localhost", timeout=timeout)
+        try:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            sock.settimeout(timeout)
+            connection.sock = sock
+            sock.connect(path)
+            connection.request("GET", url)
+            answer = connection.getresponse()
+            body = answer.read().decode("utf-8", "replace")
+            return body if answer.status == 200 else None
+        except (OSError, http.client.HTTPException):
+            return None
+        finally:
+            connection.close()

@@ -1,0 +1,73 @@
+"""What gpu-ready brought to this host: written before each change, read by uninstall.yml.
+
+One JSON object, sections by name, each a mapping. The first note of a key wins: it holds the state before gpu-ready,
+so a run that was killed and repeated does not overwrite it with its own work. Sections and their values:
+
+=============  ==========================================  =====================================================
+section        key                                         value
+=============  ==========================================  =====================================================
+files          path of a file that we write                {"before": base64 text or null, "mode": int or null}
+packages       name of a package that we brought           {"manual": true when asked for by name}
+holds          name of a package that we hold              {}
+services       name of a unit whose state we changed       {"enabled": bool, "active": bool} before us
+alternatives   name of a link group                        {"before": path or null}
+daemon_json    path of docker's configuration              {"before": base64 text or null, "keys": {...}}
+cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
+modules        kernel module that we loaded                {}
+=============  ==========================================  =====================================================
+"""
+
+import json
+import os
+from typing import Any, Dict
+
+from . import files
+
+FOLDER = "/var/lib/gpu-ready"
+PATH = FOLDER + "/manifest.json"
+
+
+class ManifestError(Exception):
+    """The manifest cannot be read; the text names file, cause and remedy."""
+
+
+def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
+    """Return the manifest, {} where there is none. Raises ManifestError on a damaged one."""
+    try:
+        with open(path, encoding="utf-8") as handle:
+            value = json.load(handle)
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise ManifestError(
+            "%s is not valid JSON (%s): move it away, then uninstall.yml can no longer take back what it listed"
+            % (path, error)
+        )
+    return dict(value)
+
+
+def _write(value: Dict[str, Dict[str, Any]], path: str) -> None:
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o600)
+
+
+def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
+    """Add ``entries`` to a section; keys that are noted already keep their first value."""
+    value = read(path)
+    known = value.setdefault(section, {})
+    fresh = {key: entry for key, entry in entries.items() if key not in known}
+    if fresh:
+        known.update(fresh)
+        _write(value, path)
+
+
+def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
+    """Forget keys of a section (after they were taken back)."""
+    value = read(path)
+    known = value.get(section, {})
+    if any(key in known for key in keys):
+        for key in keys:
+            known.pop(key, None)
+        if not known:
+            value.pop(section, None)
+        _write(value, path)

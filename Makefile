@@ -1,0 +1,64 @@
+# gpu-ready: `make demo` shows it, `make test` proves it, `make setup` is all that real hosts need.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+VENV := .venv/bin
+LAB := $(VENV)/python -m gpu_ready_lab
+FLEET ?= demo
+export PATH := $(CURDIR)/$(VENV):$(PATH)
+export PYTHONPATH := $(CURDIR)/lab
+
+.PHONY: help setup dev demo test check lint types unit integration catalog lab-up lab-down lab-purge lab-status bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+setup:  ## virtual environment for real hosts (.venv with ansible-core)
+	@tools/setup runtime
+
+dev:  ## virtual environment for developing (adds linters and pytest)
+	@tools/setup dev
+
+demo: setup  ## a lab of simulated GPU hosts, provisioned by site.yml, and the table
+	@tools/demo $(FLEET)
+
+test: check integration  ## lint, types, unit and integration tests
+
+check: dev lint types unit  ## the fast half of the tests
+
+lint: dev
+	@$(VENV)/ruff check --quiet .
+	@$(VENV)/ruff format --check --quiet .
+	@$(VENV)/yamllint --strict .
+	@$(VENV)/ansible-lint --offline
+	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
+	@echo "lint: ruff, yamllint, ansible-lint (production), vermin (Python 3.6 on hosts): clean"
+
+types: dev
+	@$(VENV)/mypy
+
+unit: dev
+	@$(VENV)/pytest -q tests/unit tests/corpus
+
+integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
+	@$(VENV)/pytest -v tests/integration
+
+catalog: dev  ## compile catalog/*.yml and the roles' defaults for the hosts
+	@$(VENV)/python tools/compile_catalog.py
+
+lab-up: setup  ## start a lab fleet: make lab-up FLEET=demo
+	@$(LAB) up lab/fleets/$(FLEET).yml
+
+lab-down: setup  ## stop every lab host, the lab's docker engine and mirror; leave nothing but the cache
+	@$(LAB) down
+
+lab-purge: setup  ## lab-down, and delete the cache (images, packages, compiler cache)
+	@$(LAB) down --all
+
+lab-status: setup
+	@$(LAB) status
+
+bench: dev  ## measure on lab hosts, print ratios, write docs/benchmarks.md
+	@$(VENV)/python bench/run.py
+
+clean:  ## remove what was built in this checkout
+	rm -rf .venv build reports .lab *.egg-info .mypy_cache .ruff_cache .pytest_cache

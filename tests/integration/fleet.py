@@ -1,0 +1,156 @@
+"""A lab fleet and the playbooks run on it, as the integration tests use them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = Path(sys.executable).parent
+PLAY_LIMIT = 2400  # seconds; a first provisioning compiles NVIDIA's module twice on two cores
+
+
+@dataclass
+class Run:
+    """What one ansible-playbook call did: exit status, screen, events, and the remote calls by host."""
+
+    rc: int
+    screen: str
+    events: list[dict[str, Any]]
+    calls: dict[str, int]
+
+    def changed(self, host: str) -> list[str]:
+        """Return the names of the tasks that changed something on a host, in order."""
+        return [e["task"] for e in self.events if e["host"] == host and e["changed"] and e["status"] == "ok"]
+
+    def changed_steps(self, host: str) -> list[str]:
+        """Return the step ids ("role.action") behind the changed tasks, each once, in order."""
+        steps: list[str] = []
+        for name in self.changed(host):
+            match = re.match(r"(\w+) : (\w+) \| ", name)
+            step = f"{match[1]}.{match[2]}" if match else name
+            if step not in steps:
+                steps.append(step)
+        return steps
+
+    def plan(self, host: str) -> dict[str, Any]:
+        """Return the plan that gpu_node_plan gave for a host."""
+        plans = [e["plan"] for e in self.events if e["host"] == host and e["plan"]]
+        assert plans, f"no plan for {host} in:\n{self.screen[-3000:]}"
+        return dict(plans[0])
+
+    def steps(self, host: str) -> list[str]:
+        """Return the ids of the planned steps of a host, in order."""
+        return [step["id"] for step in self.plan(host)["steps"]]
+
+    def failures(self, host: str) -> str:
+        """Return every failure message of a host, one a line."""
+        return "\n".join(e["message"] for e in self.events if e["host"] == host and e["status"] == "failed")
+
+    def recap(self, host: str) -> dict[str, int]:
+        """Return the PLAY RECAP counters of a host."""
+        line = re.search(rf"^{re.escape(host)}\s*: (.*)$", self.screen, re.MULTILINE)
+        assert line, f"no recap for {host} in:\n{self.screen[-3000:]}"
+        return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line[1])}
+
+
+@dataclass
+class Fleet:
+    """A lab fleet that is up."""
+
+    name: str
+    folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = ROOT / ".lab" / self.name
+
+    @property
+    def inventory(self) -> Path:
+        """The inventory that the lab wrote."""
+        return self.folder / "gpu_hosts"
+
+    def up(self) -> None:
+        """Start the fleet (again: a no-op when it is up)."""
+        lab("up", f"lab/fleets/{self.name}.yml")
+
+    def ssh(self, host: str, command: str, check: bool = True, limit: int = 300) -> str:
+        """Run a shell command on a lab host and return what it printed."""
+        done = subprocess.run(
+            [str(VENV / "python"), "-m", "gpu_ready_lab", "ssh", host, command],
+            capture_output=True, text=True, timeout=limit, cwd=ROOT, env=environment(), check=False,
+        )  # fmt: skip
+        assert not check or done.returncode == 0, f"{host}: {command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def command(self, *arguments: str, playbook: str = "site.yml") -> list[str]:
+        """Return the argv of a playbook run on this fleet."""
+        return [str(VENV / "ansible-playbook"), playbook, "-i", str(self.inventory), *arguments]
+
+    def play(self, *arguments: str, playbook: str = "site.yml", extra: dict[str, Any] | None = None) -> Run:
+        """Run a playbook on the fleet, record results and remote calls."""
+        if extra:
+            arguments = (*arguments, "-e", json.dumps(extra))
+        with tempfile.TemporaryDirectory() as folder:
+            events, calls = Path(folder, "events"), Path(folder, "calls")
+            wrapper = Path(folder, "ssh")
+            # Counts what Ansible sends to hosts; `-O` calls only talk to the local multiplexer.
+            wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -O "*) ;; *) echo "$*" >>{calls};; esac\nexec ssh "$@"\n')
+            wrapper.chmod(0o755)
+            env = environment()
+            env |= {
+                "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback_plugins"),
+                "ANSIBLE_CALLBACKS_ENABLED": "record",
+                "GPU_READY_TEST_EVENTS": str(events),
+                "ANSIBLE_SSH_EXECUTABLE": str(wrapper),
+                "ANSIBLE_NOCOLOR": "1",
+            }
+            done = subprocess.run(
+                self.command(*arguments, playbook=playbook),
+                capture_output=True, text=True, timeout=PLAY_LIMIT, cwd=ROOT, env=env, check=False, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+            recorded = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
+            counted = count_calls(calls.read_text() if calls.exists() else "", self.addresses())
+        print(done.stdout[-20000:], done.stderr[-4000:])
+        return Run(done.returncode, done.stdout + done.stderr, recorded, counted)
+
+    def addresses(self) -> dict[str, str]:
+        """Return host name by address, from the inventory."""
+        found = {}
+        for line in self.inventory.read_text().splitlines():
+            match = re.match(r"(\S+)\s.*?ansible_host=(\S+)", line)
+            if match:
+                found[match[2]] = match[1]
+        return found
+
+
+def count_calls(log: str, names: dict[str, str]) -> dict[str, int]:
+    """Return how many ssh calls went to each host."""
+    counts = dict.fromkeys(names.values(), 0)
+    for line in log.splitlines():
+        for address, name in names.items():
+            if f" {address} " in f" {line} ":
+                counts[name] += 1
+    return counts
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for lab and playbook calls."""
+    return dict(os.environ, PYTHONPATH=str(ROOT / "lab"), PYTHONUNBUFFERED="1")
+
+
+def lab(*arguments: str, limit: int = 1800) -> str:
+    """Call the lab's command line and return what it printed; raises with its output when it fails."""
+    done = subprocess.run(
+        [str(VENV / "python"), "-m", "gpu_ready_lab", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit, cwd=ROOT, env=environment(),
+        check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    print(done.stdout[-8000:])
+    if done.returncode != 0:
+        raise RuntimeError(f"gpu_ready_lab {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+    return done.stdout

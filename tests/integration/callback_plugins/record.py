@@ -36,6 +36,7 @@ class CallbackModule(CallbackBase):
             "changed": bool(value.get("changed")),
             "message": str(value.get("msg", "")),
             "plan": value.get("plan"),
+            "todo": value.get("todo"),
             "diff": value.get("diff"),
         }
         with Path(os.environ["GPU_READY_TEST_EVENTS"]).open("a", encoding="utf-8") as handle:

@@ -1,0 +1,192 @@
+"""The demo fleet from bare hosts to the report: what DESIGN promises of a run, each promise with its test."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fleet import ROOT, Fleet, Run, lab
+
+pytestmark = pytest.mark.lab
+
+FLEET = yaml.safe_load((ROOT / "lab/fleets/demo.yml").read_text())
+RESULTS = {name: host["expect"]["result"] for name, host in FLEET["hosts"].items()}
+READY = [name for name, result in RESULTS.items() if result == "ready"]
+NOT_READY = [name for name, result in RESULTS.items() if result == "refused"]
+WITHOUT_GPU = [name for name, result in RESULTS.items() if result == "no_gpu"]
+
+# What the operating system itself writes while nobody changes anything.
+NOISE = r"^/(run|proc|sys|dev|tmp)/|^/var/log/|^/var/lib/systemd/|^/var/tmp/systemd|^/root/\.ansible/tmp$"
+
+
+@dataclass
+class Units:
+    """Start times of services and the manager's own reload time, as systemd reports them."""
+
+    text: str
+
+
+def written_since(fleet: Fleet, host: str, marker: str) -> list[str]:
+    """Return the files on a host that changed after the marker file."""
+    found = fleet.ssh(host, f"find / -xdev -newercm {marker} -not -type d 2>/dev/null || true").splitlines()
+    return [path for path in found if not re.search(NOISE, path)]
+
+
+def unit_times(fleet: Fleet, host: str) -> str:
+    """Return what changes when a service restarts or `systemctl daemon-reload` runs."""
+    return fleet.ssh(
+        host,
+        "systemctl show docker ssh nvidia-fabricmanager nvidia-persistenced -p Id -p ExecMainStartTimestampMonotonic -p NRestarts;"
+        "systemctl show -p UnitsLoadFinishTimestampMonotonic",
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(lab_machine: None) -> Fleet:
+    lab("down")
+    fleet = Fleet("demo")
+    fleet.up()
+    return fleet
+
+
+@pytest.fixture(scope="module")
+def checked(demo: Fleet) -> Iterator[tuple[Run, dict[str, list[str]]]]:
+    """`--check --diff` on the bare hosts, and what it left on them."""
+    for host in RESULTS:
+        demo.ssh(host, "touch /run/before-check; sleep 1")
+    run = demo.play("--check", "--diff")
+    yield run, {host: written_since(demo, host, "/run/before-check") for host in RESULTS}
+
+
+@pytest.fixture(scope="module")
+def first(demo: Fleet, checked: Any) -> Run:
+    """The first real run on the bare hosts."""
+    return demo.play()
+
+
+@pytest.fixture(scope="module")
+def report(first: Run) -> dict[str, Any]:
+    return dict(json.loads((ROOT / "reports/latest.json").read_text()))
+
+
+@pytest.fixture(scope="module")
+def second(demo: Fleet, first: Run) -> tuple[Run, dict[str, str], dict[str, str], dict[str, list[str]], str]:
+    """The second run, with unit times before and after, files written, and what mirror and proxy were asked."""
+    for host in READY:
+        demo.ssh(host, "touch /run/before-second; sleep 1")
+    before = {host: unit_times(demo, host) for host in READY}
+    asked = requests()
+    run = demo.play()
+    return (
+        run,
+        before,
+        {host: unit_times(demo, host) for host in READY},
+        {host: written_since(demo, host, "/run/before-second") for host in READY},
+        requests()[len(asked) :],
+    )
+
+
+def requests() -> str:
+    """Return what mirror and proxy were asked so far: the only ways out of a lab host."""
+    folder = Path("/run/gpu-ready-lab")
+    logs = sorted(folder.glob("*access*.log"))
+    assert logs, f"no access log in {folder}"
+    return "".join(log.read_text() for log in logs)
+
+
+def test_check_on_bare_hosts_does_not_fail_for_hosts_that_can_be_made_ready(checked: Any) -> None:
+    run, _ = checked
+    for host in READY + WITHOUT_GPU:
+        recap = run.recap(host)
+        assert (recap["failed"], recap["unreachable"]) == (0, 0), run.failures(host)
+
+
+@pytest.mark.parametrize("host", list(RESULTS))
+def test_check_writes_nothing(checked: Any, host: str) -> None:
+    _, written = checked
+    assert written[host] == []
+
+
+@pytest.mark.parametrize("host", READY)
+def test_check_lists_exactly_the_steps_that_the_real_run_does(checked: Any, first: Run, host: str) -> None:
+    listed = checked[0].steps(host)
+    assert listed, "a bare host needs work"
+    assert listed == first.steps(host)
+    done = [step for step in first.changed_steps(host) if not step.startswith("gpu_plan.look")]
+    assert done == listed
+
+
+def test_every_host_came_out_as_the_fleet_file_says(report: Any) -> None:
+    assert "as expected" in lab("check", "lab/fleets/demo.yml", "reports/latest.json")
+
+
+def test_a_refused_host_fails_the_command_but_not_the_others(first: Run) -> None:
+    assert first.rc != 0
+    for host in NOT_READY:
+        assert first.recap(host)["failed"] == 1
+        assert first.changed(host) == []
+    for host in READY:
+        assert first.recap(host)["failed"] == 0
+
+
+def test_refusal_names_both_cards_and_a_remedy(first: Run) -> None:
+    (host,) = NOT_READY
+    message = first.failures(host)
+    assert "V100" in message and "B200" in message
+    assert "remedy" in message.lower() or "move" in message.lower()
+
+
+@pytest.mark.parametrize("host", WITHOUT_GPU)
+def test_a_host_without_gpu_is_left_alone_and_told_so(demo: Fleet, first: Run, report: Any, host: str) -> None:
+    assert first.changed(host) == []
+    assert "no NVIDIA GPU" in json.dumps(report["hosts"][host])
+    assert demo.ssh(host, "ls /var/lib/gpu-ready 2>/dev/null || true") == ""
+
+
+def test_the_table_shows_every_host(first: Run) -> None:
+    for host in RESULTS:
+        assert re.search(rf"^\s*{re.escape(host)}\s", first.screen, re.MULTILINE)
+
+
+def test_a_real_module_was_compiled_for_the_pretended_kernel(demo: Fleet, first: Run) -> None:
+    for host in READY:
+        status = demo.ssh(host, "dkms status; uname -r")
+        kernel = status.splitlines()[-1]
+        assert re.search(rf"nvidia\S*, {re.escape(kernel)}, x86_64: installed", status), status
+
+
+@pytest.mark.parametrize("host", READY)
+def test_second_run_changes_nothing(second: Any, host: str) -> None:
+    run, _, _, written, _ = second
+    assert run.recap(host)["changed"] == 0
+    assert run.steps(host) == []
+    assert written[host] == []
+
+
+@pytest.mark.parametrize("host", READY)
+def test_second_run_costs_one_remote_call(second: Any, host: str) -> None:
+    run = second[0]
+    assert run.calls[host] == 1
+
+
+@pytest.mark.parametrize("host", READY)
+def test_second_run_restarts_and_reloads_nothing(second: Any, host: str) -> None:
+    _, before, after, _, _ = second
+    assert "UnitsLoadFinishTimestampMonotonic=" in before[host]
+    assert before[host] == after[host]
+
+
+def test_second_run_uses_no_network(second: Any) -> None:
+    assert second[4] == ""
+
+
+def test_container_sees_the_gpus_of_the_host_one_by_one(demo: Fleet, first: Run, report: Any) -> None:
+    for host in READY:
+        verify = report["hosts"][host]["verify"]
+        count = sum(gpu.get("count", 1) for gpu in FLEET["hosts"][host]["gpus"])
+        assert len(verify["container"]["gpus"]) == count
+        assert verify["container"]["gpus"] == verify["nvml"]["gpus"]

@@ -1,0 +1,232 @@
+"""daemon.json: every byte that is not ours survives, and what docker would refuse is never edited."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import daemon_json
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}}}
+
+
+def samples() -> list[dict[str, Any]]:
+    if not (CORPUS / "index.yaml").exists():
+        return []
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    entries = yaml.load((CORPUS / "index.yaml").read_text(), Loader=loader)
+    return [entry for entry in entries if entry["kind"] == "daemon_json"]
+
+
+SAMPLES = samples()
+FREE_TEXT = {"problem"}
+
+
+@pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
+@pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
+def test_samples_are_read_as_their_index_says(entry: dict[str, Any]) -> None:
+    answer = daemon_json.explain((CORPUS / entry["file"]).read_bytes())
+    assert {key: answer.get(key) for key in entry["expected"] if key not in FREE_TEXT} == {
+        key: value for key, value in entry["expected"].items() if key not in FREE_TEXT
+    }
+
+
+@pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
+@pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
+def test_samples_keep_every_line_that_is_not_ours(entry: dict[str, Any]) -> None:
+    data = (CORPUS / entry["file"]).read_bytes()
+    wanted = {**NVIDIA, "default-runtime": "nvidia", "features": {"cdi": True}}
+    if not entry["expected"]["valid_json"] and data.strip():
+        with pytest.raises(daemon_json.DaemonJsonError):
+            daemon_json.merge(data, wanted)
+        return
+    change = daemon_json.merge(data, wanted)
+    once = json.loads(change.after)
+    assert once["default-runtime"] == "nvidia"
+    assert once["features"]["cdi"] is True
+    assert daemon_json.merge(change.after, wanted).changed is False
+    before = data.decode()
+    record = {"before": before, "keys": change.record}
+    assert daemon_json.take_back(change.after, record) == before
+
+
+CASES = [
+    ("absent file", None, {"a": {"b": []}}, '{\n    "a": {\n        "b": []\n    }\n}\n'),
+    ("empty object", "{}", {"a": 1}, '{\n    "a": 1\n}'),
+    ("blank lines", " \n", {"a": 1}, '{\n    "a": 1\n}\n'),
+    ("two blanks", '{\n  "b": 2\n}\n', {"a": {"c": 1}}, '{\n  "b": 2,\n  "a": {\n    "c": 1\n  }\n}\n'),
+    ("tabs", '{\n\t"b": 2\n}', {"a": {"c": 1}}, '{\n\t"b": 2,\n\t"a": {\n\t\t"c": 1\n\t}\n}'),
+    ("no indentation", '{\n"b": 2\n}\n', {"a": {"c": 1}}, '{\n"b": 2,\n"a": {\n"c": 1\n}\n}\n'),
+    ("one line", '{"b":2,"d":[]}', {"a": {"c": [1, 2]}}, '{"b":2,"d":[],"a":{"c":[1,2]}}'),
+    ("one airy line", '{ "b": 2 }\n', {"a": True}, '{ "b": 2, "a": true }\n'),
+    ("Windows line ends", '{\r\n  "b": 2\r\n}\r\n', {"a": 1}, '{\r\n  "b": 2,\r\n  "a": 1\r\n}\r\n'),
+    ("blank before colon", '{\n  "b" : 2\n}', {"a": 1}, '{\n  "b" : 2,\n  "a" : 1\n}'),
+    ("value replaced in place", '{"a": 1, "b": 2}', {"a": 3}, '{"a": 3, "b": 2}'),
+    ("escapes stay", '{"l": "\\u00e9\\/", "a": 1}', {"a": 2}, '{"l": "\\u00e9\\/", "a": 2}'),
+    ("others stay", '{"features": {"x": true}}', {"features": {"cdi": True}}, '{"features": {"x": true, "cdi": true}}'),
+    ("null is no object", '{"features": null}', {"features": {"cdi": True}}, '{"features": {"cdi": true}}'),
+    ("key twice: the last one counts", '{"a": 1, "a": 2}', {"a": 3}, '{"a": 1, "a": 3}'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "wanted", "after"), CASES, ids=[case[0] for case in CASES])
+def test_the_style_of_the_file_is_kept(name: str, text: "str | None", wanted: dict[str, Any], after: str) -> None:
+    change = daemon_json.merge(text, wanted)
+    assert change.after == after
+    assert change.changed
+    assert daemon_json.merge(after, wanted) == (after, after, False, [], {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []}}}',
+        '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}',
+        '{"runtimes": {"runc2": {}, "nvidia": {"args": [], "path": "nvidia-container-runtime"}}}',
+    ],
+)
+def test_equal_meaning_is_no_change(text: str) -> None:
+    assert not daemon_json.merge(text, NVIDIA).changed
+
+
+def test_arguments_of_the_user_are_kept_under_the_key_they_have() -> None:
+    text = '{"runtimes": {"nvidia": {"path": "/old/place", "runtimeArgs": ["--debug"]}}}'
+    want = {"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}}
+    after = daemon_json.merge(text, want).after
+    assert json.loads(after)["runtimes"]["nvidia"] == {
+        "path": "/usr/bin/nvidia-container-runtime",
+        "runtimeArgs": ["--debug"],
+    }
+
+
+def test_wrong_type_on_the_way_is_refused_not_replaced() -> None:
+    with pytest.raises(daemon_json.DaemonJsonError, match="runtimes is a list"):
+        daemon_json.merge('{"runtimes": []}', NVIDIA)
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column", "problem"),
+    [
+        (b'{\n  "a": 1,\n}', 3, 1, "trailing comma"),
+        (b'{\n  # why\n  "a": 1}', 2, 3, "comment"),
+        (b'{"a": 1} {"b": 2}', 1, 10, "two top-level objects"),
+        (b'{"a": 1 "b": 2}', 1, 9, "comma is missing"),
+        (b'{"a": NaN}', 1, 7, "NaN"),
+        (b'{"a": -Infinity}', 1, 8, "no number"),
+        (b'{"a": [1, 2', 1, 12, "ends too early"),
+        (b'{"a": True}', 1, 7, "Python"),
+        (b"{'a': 1}", 1, 2, "single quotes"),
+        (b'{"a": "b\nc"}', 1, 9, "control character"),
+        (b'{"a": "\xff"}', 1, 8, "not UTF-8"),
+        (b'{"a": 01}', 1, 8, "comma is missing"),
+        (b'\xff\xfe{\0}\0', 1, 1, "UTF-16"),
+        (b'\xef\xbb\xbf{}', 1, 1, "byte order mark"),
+        (b'"text"', 1, 1, "a string, not an object"),
+        (b"[" * 100000, 1, 201, "nested deeper"),
+    ],
+)  # fmt: skip
+def test_what_is_not_strict_json_is_refused_with_its_place(data: bytes, line: int, column: int, problem: str) -> None:
+    with pytest.raises(daemon_json.DaemonJsonError, match=problem) as caught:
+        daemon_json.read(data)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("keys", "need"),
+    [
+        ([], "none"),
+        (["runtimes.nvidia", "default-runtime"], "reload"),
+        (["runtimes.nvidia", "features.cdi"], "restart"),
+        (["data-root"], "restart"),
+    ],
+)
+def test_activation(keys: list[str], need: str) -> None:
+    assert daemon_json.activation(keys) == need
+
+
+def test_unset_takes_only_the_named_key() -> None:
+    text = '{\n  "a": 1,\n  "features": {"cdi": true, "x": false},\n  "z": 0\n}\n'
+    change = daemon_json.merge(text, {}, ["features.cdi", "nothing.here"])
+    assert change.after == '{\n  "a": 1,\n  "features": {"x": false},\n  "z": 0\n}\n'
+    assert change.keys == ["features.cdi"]
+    assert daemon_json.merge(text, {}, ["a", ["z"], "features"]).after == "{}\n".replace("\n", "") + "\n"
+
+
+def test_take_back_leaves_what_somebody_else_changed() -> None:
+    change = daemon_json.merge("{}", {**NVIDIA, "default-runtime": "nvidia"})
+    theirs = daemon_json.merge(change.after, {"default-runtime": "runc", "mtu": 1400}).after
+    back = daemon_json.take_back(theirs, {"before": "{}", "keys": change.record})
+    assert back is not None
+    assert json.loads(back) == {"default-runtime": "runc", "mtu": 1400}
+
+
+def test_take_back_of_a_file_that_was_ours_alone_removes_it() -> None:
+    change = daemon_json.merge(None, NVIDIA)
+    assert daemon_json.take_back(change.after, {"before": None, "keys": change.record}) is None
+
+
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # two cores, many at work
+KEYS = st.sampled_from(["runtimes", "features", "default-runtime", "mtu", "log-opts", "läbel", 'q"uote'])
+SCALARS = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+)
+OBJECTS = st.dictionaries(
+    st.sampled_from(["mtu", "log-opts", "läbel", 'q"uote', "dns"]), VALUES, max_size=5
+)  # fmt: skip
+STYLES = st.sampled_from([None, 0, 2, 7, "\t"])
+
+
+@UNHURRIED
+@given(
+    have=OBJECTS, indent=STYLES, crlf=st.booleans(), ascii_only=st.booleans(), end=st.sampled_from(["", "\n", " \n"])
+)
+def test_our_keys_end_up_right_and_nothing_else_changes(
+    have: dict[str, Any], indent: Any, crlf: bool, ascii_only: bool, end: str
+) -> None:
+    text = json.dumps(have, indent=indent, ensure_ascii=ascii_only) + end
+    if crlf:
+        text = text.replace("\n", "\r\n")
+    wanted = {"runtimes": {"nvidia": {"path": "x", "runtimeArgs": ["a"]}}, "features": {"cdi": True}}
+    change = daemon_json.merge(text, wanted)
+    assert json.loads(change.after) == {**have, **wanted}
+    assert list(json.loads(change.after)) == [*have, *wanted]
+    if have:
+        assert change.after.startswith(text.rstrip().rstrip("}").rstrip())
+        assert change.after.endswith(text[len(text.rstrip()) - 1 :])
+    assert ("\r" in change.after) == ("\r" in text)
+    assert not daemon_json.merge(change.after, wanted).changed
+    back = daemon_json.take_back(change.after, {"before": text, "keys": change.record})
+    assert back == text
+    edited = daemon_json.merge(change.after, {"zz": 1}).after
+    assert json.loads(str(daemon_json.take_back(edited, {"before": text, "keys": change.record}))) == {**have, "zz": 1}
+
+
+@UNHURRIED
+@given(have=st.dictionaries(KEYS, VALUES, max_size=5), wanted=st.dictionaries(KEYS, SCALARS, max_size=3), indent=STYLES)
+def test_single_values_are_replaced_where_they_stand(have: dict[str, Any], wanted: dict[str, Any], indent: Any) -> None:
+    change = daemon_json.merge(json.dumps(have, indent=indent), wanted)
+    assert json.loads(change.after) == {**have, **wanted}
+    assert list(json.loads(change.after))[: len(have)] == list(have)
+
+
+@UNHURRIED
+@given(st.binary(max_size=60) | st.text(alphabet='{}[]",:\\ntrue1-.eE \t\r', max_size=30).map(str.encode))
+def test_we_accept_exactly_what_python_accepts_as_a_strict_object(data: bytes) -> None:
+    def refuse(word: str) -> None:
+        raise ValueError(word)
+
+    try:
+        expected = json.loads(data.decode("utf-8"), parse_constant=refuse) if data.strip(b" \t\r\n") else {}
+    except ValueError:
+        expected = None
+    try:
+        value: Any = daemon_json.read(data).value
+    except daemon_json.DaemonJsonError:
+        value = None
+    assert value == (expected if isinstance(expected, dict) else None)

@@ -1,0 +1,99 @@
+"""A recorded host: the files, links and program answers a test names, and nothing else."""
+
+import posixpath
+from collections.abc import Iterable, Mapping
+
+from gpu_ready.host import MISSING, Host, Result
+
+Content = str | bytes
+
+
+class RecordedHost(Host):
+    """A Host made of values: ``files`` {path: text}, ``links`` {path: target}, ``programs`` {argv: Result}.
+
+    Folders exist where a file or a link lies below them, or where ``folders`` names them. ``which`` knows the
+    programs by the first word of their argv. ``asked`` keeps what was run and ``opened`` what was read, in order.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, Content] | None = None,
+        links: Mapping[str, str] | None = None,
+        programs: Mapping[tuple[str, ...], Result] | None = None,
+        sockets: Mapping[tuple[str, str], str] | None = None,
+        modes: Mapping[str, int] | None = None,
+        folders: Iterable[str] = (),
+    ) -> None:
+        self.files = dict(files or {})
+        self.links = dict(links or {})
+        self.programs = dict(programs or {})
+        self.sockets = dict(sockets or {})
+        self.modes = dict(modes or {})
+        self.folders = set(folders)
+        self.asked: list[tuple[str, ...]] = []
+        self.opened: list[str] = []
+
+    def _paths(self) -> set[str]:
+        return {*self.files, *self.links, *self.folders}
+
+    def realpath(self, path: str) -> str:
+        """Resolve recorded links, component by component."""
+        path = posixpath.normpath(path)
+        for _ in range(40):
+            parts = path.split("/")
+            for length in range(2, len(parts) + 1):
+                head = "/".join(parts[:length])
+                if head in self.links:
+                    target = posixpath.join(posixpath.dirname(head), self.links[head])
+                    path = posixpath.normpath(posixpath.join(target, *parts[length:]))
+                    break
+            else:
+                return path
+        return path
+
+    def read_bytes(self, path: str) -> bytes | None:
+        self.opened.append(path)
+        content = self.files.get(path, self.files.get(self.realpath(path)))
+        return content.encode() if isinstance(content, str) else content
+
+    def listdir(self, path: str) -> list[str]:
+        names = set()
+        for folder in {path.rstrip("/"), self.realpath(path)}:
+            prefix = folder + "/"
+            names |= {entry[len(prefix) :].split("/")[0] for entry in self._paths() if entry.startswith(prefix)}
+        return sorted(names - {""})
+
+    def isdir(self, path: str) -> bool:
+        real = self.realpath(path)
+        return real in self.folders or any(entry.startswith(real + "/") for entry in self._paths())
+
+    def exists(self, path: str) -> bool:
+        real = self.realpath(path)
+        return real in self.files or self.isdir(path)
+
+    def readlink(self, path: str) -> str | None:
+        return self.links.get(path)
+
+    def mode(self, path: str) -> int | None:
+        return self.modes.get(path, 0o644) if self.exists(path) else None
+
+    def which(self, program: str) -> str | None:
+        known = any(argv[0] in (program, "/usr/bin/" + program) for argv in self.programs)
+        for folder in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+            if self.exists(posixpath.join(folder, program)):
+                return posixpath.join(folder, program)
+        return "/usr/bin/" + program if known else None
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.asked.append(tuple(argv))
+        for spelling in (tuple(argv), (posixpath.basename(argv[0]), *argv[1:])):
+            if spelling in self.programs:
+                return self.programs[spelling]
+        return Result(MISSING, "", f"{argv[0]}: No such file or directory")
+
+    def http_unix(self, path: str, url: str, timeout: float = 5.0) -> str | None:
+        return self.sockets.get((path, url))
+
+    def free(self, path: str) -> int | None:
+        """Report plenty of room; a test that wants a full disk overrides this."""
+        return 100 * 2**30

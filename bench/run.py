@@ -55,7 +55,9 @@ def shell_script(todo: dict[str, Any]) -> str:
     if components:
         names = " ".join(components["names"])
         lines.append(f"sed -i -E '/^deb / s/ main.*/ main {names}/' /etc/apt/sources.list")
-        lines.append(f"sed -i -E 's/^Components:.*/Components: main {names}/' /etc/apt/sources.list.d/debian.sources || :")
+        lines.append(
+            f"sed -i -E 's/^Components:.*/Components: main {names}/' /etc/apt/sources.list.d/debian.sources || :"
+        )
     for step in ("nvidia_driver.repository", "cuda_toolkit.repository", "nvidia_container_runtime.repository"):
         repository = (todo.get(step) or {}).get("repository")
         if repository:

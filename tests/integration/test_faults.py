@@ -1,0 +1,238 @@
+"""Bad input, broken networks and killed runs: a clear sentence, nothing lost, and the next run repairs."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fleet import ROOT, Fleet, environment, lab
+
+pytestmark = pytest.mark.lab
+
+MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
+HOST = "fault-a"
+OTHER = "fault-b"
+WAIT = 300  # seconds, for a moment in a run to come
+
+
+@pytest.fixture(scope="module")
+def faults(lab_machine: None) -> Fleet:
+    fleet = Fleet("faults")
+    fleet.up()
+    return fleet
+
+
+@pytest.fixture
+def broken_mirror() -> Iterator[Callable[[dict[str, dict[str, object]]], None]]:
+    """Let the vendor mirror answer wrongly; whole again afterwards."""
+
+    def set_rules(rules: dict[str, dict[str, object]]) -> None:
+        MIRROR_FAULTS.write_text(json.dumps(rules))
+
+    yield set_rules
+    MIRROR_FAULTS.unlink(missing_ok=True)
+
+
+def state(fleet: Fleet, host: str) -> str:
+    """Return what a failed run must leave as it was: packages, our folders, docker's configuration."""
+    return fleet.ssh(
+        host,
+        "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n'; ls -la /etc/apt/sources.list.d /etc/apt/keyrings 2>/dev/null;"
+        "cat /etc/docker/daemon.json 2>/dev/null; find /usr/local -newer /etc/hostname -type f | grep -v '^/usr/local/bin/gcc' | sort; true",
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"nvidia_driver_branch": "581"}, ["nvidia_driver_branch", "581", "580"]),
+        ({"nvidia_driver_source": "floppy"}, ["nvidia_driver_source", "floppy", "cuda_repo"]),
+        ({"nvidia_driver_hold": "perhaps"}, ["nvidia_driver_hold", "perhaps"]),
+        ({"nvidia_driver_flavour": "proprietary", "nvidia_driver_branch": "620"}, ["620"]),
+        ({"cuda_toolkit_versions": ["99.9"]}, ["cuda_toolkit_versions", "99.9"]),
+        ({"gpu_ready_treat_as": "amiga"}, ["gpu_ready_treat_as", "amiga", "debian12"]),
+    ],
+)
+def test_a_wrong_wish_is_refused_with_variable_value_and_choices(
+    faults: Fleet, variables: dict[str, object], words: list[str]
+) -> None:
+    run = faults.play("--limit", HOST, extra=variables)
+    assert run.rc != 0
+    message = run.failures(HOST)
+    for word in words:
+        assert word in message
+    assert run.changed(HOST) == []
+
+
+def test_an_unknown_distribution_is_refused_with_the_known_ones(faults: Fleet) -> None:
+    faults.ssh(HOST, "cp --remove-destination /etc/os-release /root/os-release; sed -i -e 's/^ID=.*/ID=plan9/' -e '/^ID_LIKE/d' -e 's/^VERSION_ID=.*/VERSION_ID=4/' /root/os-release; mount --bind /root/os-release /etc/os-release")  # fmt: skip
+    try:
+        run = faults.play("--limit", HOST)
+        assert (
+            "plan9" in run.failures(HOST)
+            and "debian12" in run.failures(HOST)
+            and "gpu_ready_treat_as" in run.failures(HOST)
+        )
+    finally:
+        faults.ssh(HOST, "umount /etc/os-release; rm -f /root/os-release")
+
+
+def test_an_unreachable_host_is_named_and_does_not_stop_the_others(faults: Fleet) -> None:
+    faults.ssh(OTHER, "systemctl stop ssh.socket ssh 2>/dev/null; true", check=False)
+    lab("kill", OTHER)
+    try:
+        run = faults.play("--check")
+        assert run.rc != 0
+        assert OTHER in run.screen and "unreachable" in run.screen.lower()
+        assert run.recap(HOST)["failed"] == 0
+        assert run.steps(HOST)
+    finally:
+        faults.up()
+
+
+def test_an_invalid_daemon_json_is_refused_with_its_line_and_left_as_it_is(faults: Fleet) -> None:
+    text = '{\n  "log-driver": "journald",\n  "mtu": 1400,\n}\n'
+    faults.ssh(HOST, f"mkdir -p /etc/docker; printf '%s' '{text}' >/etc/docker/daemon.json")
+    try:
+        run = faults.play("--limit", HOST)
+        message = run.failures(HOST)
+        assert "/etc/docker/daemon.json" in message and "line 4" in message
+        assert faults.ssh(HOST, "cat /etc/docker/daemon.json") == text
+        assert run.changed(HOST) == []
+    finally:
+        faults.ssh(HOST, "rm -rf /etc/docker")
+
+
+def test_a_full_disk_is_refused_before_anything_is_changed(faults: Fleet) -> None:
+    before = state(faults, HOST)
+    faults.ssh(
+        HOST,
+        "mount -t tmpfs -o size=20m full /usr/local/share && mount -t tmpfs -o size=30m full /var/cache/apt/archives",
+    )
+    try:
+        run = faults.play("--limit", HOST)
+        message = run.failures(HOST)
+        assert "/var/cache/apt/archives" in message and "free" in message
+    finally:
+        faults.ssh(HOST, "umount /var/cache/apt/archives /usr/local/share")
+    assert "half" not in state(faults, HOST).replace(before, "")
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"status": 404}, ["404"]),
+        ({"corrupt": True}, ["sign"]),
+    ],
+)
+def test_a_broken_repository_is_named_and_nothing_of_it_stays(
+    faults: Fleet,
+    broken_mirror: Callable[[dict[str, dict[str, object]]], None],
+    rule: dict[str, object],
+    words: list[str],
+) -> None:
+    broken_mirror({"*/cuda/repos/*/InRelease": rule, "*/cuda/repos/*/Release": rule})
+    run = faults.play("--limit", HOST)
+    message = run.failures(HOST)
+    assert "cuda/repos" in message
+    for word in words:
+        assert word in message.lower()
+    assert faults.ssh(HOST, "ls /etc/apt/sources.list.d | grep gpu-ready || true") == ""
+
+
+def test_a_wrong_key_fingerprint_stops_before_anything_is_changed(faults: Fleet) -> None:
+    key = "0123456789ABCDEF0123456789ABCDEF01234567"
+    run = faults.play("--limit", HOST, extra={"gpu_ready_mirror_keys": {"cuda-debian13": key}})
+    assert key in run.failures(HOST).replace(" ", "")
+    assert faults.ssh(HOST, "ls /etc/apt/sources.list.d | grep gpu-ready || true") == ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [({"truncate": 1000}, ["1000"]), ({"corrupt": True}, ["sha256"])],
+)
+def test_a_damaged_cudnn_archive_is_told_and_nothing_of_it_is_placed(
+    faults: Fleet,
+    broken_mirror: Callable[[dict[str, dict[str, object]]], None],
+    rule: dict[str, object],
+    words: list[str],
+) -> None:
+    broken_mirror({"*/cudnn-linux-*": rule})
+    run = faults.play("--limit", OTHER)
+    message = run.failures(OTHER)
+    assert "cudnn-linux-" in message
+    for word in words:
+        assert word in message
+    assert faults.ssh(OTHER, "find / -xdev -name 'libcudnn*' -o -xdev -name '*.gpu-ready'") == ""
+
+
+def wait_for(fleet: Fleet, host: str, moment: str) -> None:
+    """Wait until a shell condition is true on a host."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        if fleet.ssh(host, f"if {moment}; then echo now; fi", check=False).strip() == "now":
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{host}: '{moment}' did not come within {WAIT} s")
+
+
+KILL_POINTS = {
+    "while dpkg unpacks the driver": "pgrep -x dpkg >/dev/null && grep -q nvidia /var/lib/dpkg/lock-frontend /proc/[0-9]*/cmdline 2>/dev/null",
+    "while docker is installed": "pgrep -x dpkg >/dev/null && test -e /usr/sbin/dockerd",
+    "after daemon.json was written": "grep -q nvidia /etc/docker/daemon.json 2>/dev/null",
+}
+
+
+@pytest.mark.parametrize("point", list(KILL_POINTS))
+def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None:
+    faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+    process = subprocess.Popen(
+        faults.command("--limit", HOST), cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        wait_for(faults, HOST, KILL_POINTS[point])
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=60)
+    lab("power-cycle", HOST)
+    repaired = faults.play("--limit", HOST)
+    assert repaired.rc == 0, repaired.screen[-3000:]
+    again = faults.play("--limit", HOST)
+    assert again.recap(HOST)["changed"] == 0
+    assert again.steps(HOST) == []
+    assert faults.ssh(HOST, "dpkg --audit") == ""
+
+
+def test_uninstall_takes_back_what_site_yml_did_and_nothing_else(faults: Fleet) -> None:
+    faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+    faults.ssh(
+        HOST,
+        'mkdir -p /etc/docker && printf \'{\\n   "log-driver": "journald"}\' >/etc/docker/daemon.json; apt-get install -y -q tree >/dev/null',
+    )
+    before = footprint(faults, HOST)
+    assert faults.play("--limit", HOST).rc == 0
+    faults.ssh(HOST, "apt-get install -y -q jq >/dev/null")
+    run = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+    assert run.rc == 0
+    after = footprint(faults, HOST)
+    mine = {"jq", "libjq1", "libonig5"}
+    assert {line for line in after["packages"] if line.split()[0] not in mine} == before["packages"]
+    assert after["etc"] == before["etc"]
+    assert after["other"] == before["other"]
+    again = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+    assert again.recap(HOST)["changed"] == 0
+
+
+def footprint(fleet: Fleet, host: str) -> dict[str, set[str]]:
+    """Return packages, files of /etc with checksums, and the files under the folders that the product writes to."""
+    quiet = "-path /etc/ld.so.cache -o -path /etc/.updated -o -path '/etc/*~' -o -path /etc/machine-id -o -path /etc/alternatives -o -path '/etc/*-'"
+    return {
+        "packages": set(fleet.ssh(host, "dpkg-query -W -f '${Package} ${db:Status-Want} ${db:Status-Status}\\n' | grep -v 'not-installed'").splitlines()),
+        "etc": set(fleet.ssh(host, f"find /etc \\( {quiet} \\) -prune -o -type f -print0 | xargs -0 sha256sum").splitlines()),
+        "other": set(fleet.ssh(host, "find /usr/local /opt /var/lib/gpu-ready /var/lib/dkms /usr/src /lib/modules -type f 2>/dev/null | grep -v -e '^/usr/src/linux' -e modules. || true").splitlines()),
+    }  # fmt: skip

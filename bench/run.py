@@ -4,7 +4,6 @@ usage: bench/run.py [--hosts N] [--keep]      Writes docs/benchmarks.md with the
 """
 
 import argparse
-import json
 import os
 import resource
 import subprocess

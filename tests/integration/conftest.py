@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fleet import Fleet, Run, lab
+from fleet import lab
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,112 @@
+"""cuDNN: the header that states its version, NVIDIA's redist manifests, and our record of an installed archive."""
+
+import json
+import re
+from typing import Any, Dict, NamedTuple, Optional
+
+REDIST = "https://developer.download.nvidia.com/compute/cudnn/redist/"
+RECORDS = "/var/lib/gpu-ready/cudnn"
+
+_DEFINE = re.compile(r"^\s*#\s*define\s+CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)\s*$", re.MULTILINE)
+
+
+class CudnnError(Exception):
+    """Something about cuDNN cannot be used; the text is one sentence with thing, cause and remedy."""
+
+
+class Archive(NamedTuple):
+    """One archive of a redist manifest; ``path`` is relative to :data:`REDIST`."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+class Record(NamedTuple):
+    """Our note about one toolkit's cuDNN. ``files`` maps a path to its sha256, or to "link:<target>" for a link.
+
+    ``complete`` is False from before the first file is placed until the last one is.
+    """
+
+    cuda: str
+    version: str
+    complete: bool
+    files: Dict[str, str]
+
+
+def read_header(text: str) -> Optional[str]:
+    """Return "9.10.2" from cudnn_version.h (cudnn.h before 8), None where the three numbers are not all there."""
+    found = dict(_DEFINE.findall(text))
+    if len(found) != 3:
+        return None
+    return "%s.%s.%s" % (found["MAJOR"], found["MINOR"], found["PATCHLEVEL"])
+
+
+def release(version: str) -> str:
+    """Return the three numbers that the header states of a full version ("9.10.2.21" -> "9.10.2")."""
+    return ".".join(version.split(".")[:3])
+
+
+def manifest_path(version: str) -> str:
+    """Return the file name of the redist manifest: four numbers up to 8.x, three from 9 on."""
+    name = version if int(version.split(".")[0]) < 9 else release(version)
+    return "redistrib_%s.json" % name
+
+
+def key(cuda: str) -> str:
+    """Return the variant of the manifest for a CUDA toolkit ("12.9" -> "cuda12")."""
+    return "cuda" + cuda.split(".")[0]
+
+
+def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_64") -> Archive:
+    """Return the archive of a redist manifest for a variant; ``where`` names the manifest in the error."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise CudnnError(
+            "%s is not a cuDNN manifest: not JSON (%s); is a proxy or a sign-in page answering in its place?"
+            % (where, error)
+        ) from error
+    entry: Any = value
+    for step in ("cudnn", platform, variant):
+        entry = entry.get(step) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict):
+        offered = value.get("cudnn") if isinstance(value, dict) else None
+        offered = offered.get(platform) if isinstance(offered, dict) else None
+        names = sorted(offered) if isinstance(offered, dict) else []
+        raise CudnnError(
+            "%s offers no cuDNN for %s on %s (it has: %s); choose another cudnn_version, or set cudnn_source to none"
+            % (where, variant, platform, ", ".join(names) or "nothing")
+        )
+    path, sha256, size = entry.get("relative_path"), entry.get("sha256"), entry.get("size")
+    if not isinstance(path, str) or not isinstance(sha256, str) or not re.match(r"^[0-9a-fA-F]{64}$", sha256):
+        raise CudnnError(
+            "%s lists no path and sha256 for %s: the archive could not be checked; set cudnn_version to another one"
+            % (where, variant)
+        )
+    return Archive(path, sha256.lower(), int(str(size)) if str(size).isdigit() else 0)
+
+
+def record_path(cuda: str, folder: str = RECORDS) -> str:
+    """Return where our record of a toolkit's cuDNN lies."""
+    return "%s/%s.json" % (folder, cuda)
+
+
+def read_record(text: str) -> Optional[Record]:
+    """Read our record, None for a damaged one (then the archive is simply placed again)."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("files"), dict):
+        return None
+    cuda, version = value.get("cuda"), value.get("version")
+    if not isinstance(cuda, str) or not isinstance(version, str):
+        return None
+    listed = {str(path): str(content) for path, content in value["files"].items()}
+    return Record(cuda, version, value.get("complete") is True, listed)
+
+
+def write_record(record: Record) -> str:
+    """Return the text of a record."""
+    return json.dumps(record._asdict(), indent=1, sort_keys=True) + "\n"

@@ -1,0 +1,136 @@
+"""Reading CUDA toolkits, and looking at a host that has some."""
+
+import pytest
+from gpu_ready import cuda
+from gpu_ready.observe import cuda as observe_cuda
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.recorded import RecordedHost
+
+AUTO = """auto
+/usr/local/cuda
+
+/usr/local/cuda-12.9
+129
+/usr/local/cuda-13.0
+130
+
+"""
+SLAVE = "manual\n/usr/local/cuda\ndoc\n/usr/share/cuda-doc\n\n/usr/local/cuda-12.4\n124\n/usr/local/cuda-12.4/doc\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expect"),
+    [
+        ('{"cuda": {"name": "CUDA SDK", "version": "12.9.1"}, "cuda_cudart": {"version": "12.9.79"}}', "12.9.1"),
+        ('{"cuda": {"version": 12}}', None),
+        ('{"cuda": []}', None),
+        ("[]", None),
+        ("", None),
+        ("CUDA Version 10.2.89", None),
+    ],
+)
+def test_version_json(text: str, expect: str | None) -> None:
+    assert cuda.read_version_json(text) == expect
+
+
+@pytest.mark.parametrize(
+    ("text", "expect"),
+    [
+        ("CUDA Version 10.2.89\nCUDA Patch Version 10.2.1\n", "10.2.89"),
+        ("", None),
+        ("10.2", None),
+        ("CUDA Version", None),
+    ],
+)
+def test_version_txt(text: str, expect: str | None) -> None:
+    assert cuda.read_version_txt(text) == expect
+
+
+@pytest.mark.parametrize(
+    ("text", "expect"),
+    [
+        (AUTO, cuda.Group("auto", cuda.LINK, ("/usr/local/cuda-12.9", "/usr/local/cuda-13.0"))),
+        (SLAVE, cuda.Group("manual", cuda.LINK, ("/usr/local/cuda-12.4",))),
+        ("auto\n/usr/local/cuda\n\n", cuda.Group("auto", cuda.LINK, ())),
+        ("", None),
+        ("auto\n", None),
+        ("auto\nrelative\n\n", None),
+    ],
+)
+def test_alternatives(text: str, expect: cuda.Group | None) -> None:
+    assert cuda.read_alternatives(text) == expect
+
+
+@given(st.text())
+def test_readers_survive_any_text(text: str) -> None:
+    cuda.read_version_json(text)
+    cuda.read_version_txt(text)
+    cuda.read_alternatives(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("cuda-toolkit-12-9", "12.9"),
+        ("cuda-toolkit-13", None),
+        ("cuda-toolkit-12-9-config-common", None),
+        ("cuda-12-9", None),
+        ("cuda", None),
+        ("nvidia-cuda-toolkit", None),
+    ],
+)
+def test_only_the_whole_toolkit_counts_as_one(name: str, version: str | None) -> None:
+    assert cuda.version_of_package(name) == version
+
+
+def test_package_and_folder_of_a_version() -> None:
+    assert cuda.package("12.9") == "cuda-toolkit-12-9"
+    assert cuda.version_of_package(cuda.package("12.9")) == "12.9"
+    assert cuda.version_of_folder(cuda.folder("12.9").rpartition("/")[2]) == "12.9"
+
+
+def test_a_bare_host_has_nothing() -> None:
+    observed = observe_cuda.look(RecordedHost(), {})
+    assert observed == {
+        "cuda": {
+            "toolkits": [],
+            "default": {"target": None, "kind": "absent", "mode": None},
+            "profile": {"/etc/profile.d/cuda.sh": None, "/etc/profile.d/cuda.csh": None},
+        },
+        "cudnn": {},
+    }
+
+
+def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
+    host = RecordedHost(
+        files={
+            "/usr/local/cuda-12.9/version.json": '{"cuda": {"version": "12.9.1"}}',
+            "/usr/local/cuda-12.9/include/cudnn_version.h": "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 10\n"
+            "#define CUDNN_PATCHLEVEL 2\n",
+            "/usr/local/cuda-10.2/version.txt": "CUDA Version 10.2.89\n",
+            "/usr/local/cuda-10.2/bin/nvcc": "",
+            "/usr/local/cuda-11.8/targets/x86_64-linux/lib/libcudart.so.11.0": "",
+            "/usr/local/cuda-notes/readme": "",
+            "/var/lib/dpkg/alternatives/cuda": AUTO,
+            "/etc/profile.d/cuda.sh": "x",
+        },
+        links={"/usr/local/cuda": "/etc/alternatives/cuda", "/etc/alternatives/cuda": "/usr/local/cuda-12.9"},
+    )
+    observed = observe_cuda.look(host, {"cuda-toolkit-12-9": "12.9.1-1", "bash": "5.2"})
+    assert [(t["version"], t["origin"], t["release"]) for t in observed["cuda"]["toolkits"]] == [
+        ("10.2", "runfile", "10.2.89"),
+        ("11.8", "partial", None),
+        ("12.9", "package", "12.9.1"),
+    ]
+    assert observed["cuda"]["default"] == {"target": "/usr/local/cuda-12.9", "kind": "alternatives", "mode": "auto"}
+    assert observed["cuda"]["profile"] == {"/etc/profile.d/cuda.sh": "x", "/etc/profile.d/cuda.csh": None}
+    assert observed["cudnn"]["12.9"] == {"version": "9.10.2", "recorded": None, "complete": False, "missing": []}
+    assert host.asked == []
+
+
+def test_a_plain_link_is_told_from_one_of_update_alternatives() -> None:
+    host = RecordedHost(files={"/usr/local/cuda-12.4/bin/nvcc": ""}, links={"/usr/local/cuda": "cuda-12.4"})
+    default = observe_cuda.look(host, {})["cuda"]["default"]
+    assert default == {"target": "/usr/local/cuda-12.4", "kind": "link", "mode": None}

@@ -1,0 +1,85 @@
+"""Reading what states a cuDNN: its header, NVIDIA's manifest, our record."""
+
+import json
+
+import pytest
+from gpu_ready import cudnn
+from gpu_ready.observe import cuda as observe_cuda
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.recorded import RecordedHost
+
+SHA = "e62c9b4af62ea130765ea5b13244c05c9452edf1690072373d193d19766d9850"
+PATH = "cudnn/linux-x86_64/cudnn-linux-x86_64-9.26.0.51_cuda13-archive.tar.xz"
+HEADER = "#ifndef X\n#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 26\n  # define CUDNN_PATCHLEVEL 0\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expect"),
+    [(HEADER, "9.26.0"), ("", None), ("#define CUDNN_MAJOR 9\n", None), (HEADER.replace("26", "X"), None)],
+)
+def test_header(text: str, expect: str | None) -> None:
+    assert cudnn.read_header(text) == expect
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("9.26.0.51", "redistrib_9.26.0.json"),
+        ("9.10.2", "redistrib_9.10.2.json"),
+        ("8.9.7.29", "redistrib_8.9.7.29.json"),
+    ],
+)
+def test_manifest_has_four_numbers_up_to_8(version: str, name: str) -> None:
+    assert cudnn.manifest_path(version) == name
+
+
+def test_redist_manifest() -> None:
+    entry = {"relative_path": PATH, "sha256": SHA.upper(), "md5": "0" * 32, "size": "909961620"}
+    text = json.dumps(
+        {"release_date": "2026-09-01", "cudnn": {"version": "9.26.0.51", "linux-x86_64": {"cuda13": entry}}}
+    )
+    assert cudnn.read_redist(text, "cuda13", "M") == cudnn.Archive(PATH, SHA, 909961620)
+    with pytest.raises(cudnn.CudnnError, match=r"^M offers no cuDNN for cuda11 on linux-x86_64 \(it has: cuda13\)"):
+        cudnn.read_redist(text, "cuda11", "M")
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>sign in</html>", "[]", "{}", '{"cudnn": 3}', '{"cudnn": {"linux-x86_64": {"cuda13": {}}}}']
+)
+def test_a_useless_manifest_is_one_sentence(text: str) -> None:
+    with pytest.raises(cudnn.CudnnError) as caught:
+        cudnn.read_redist(text, "cuda13", "http://m/redistrib.json")
+    assert "http://m/redistrib.json" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.text())
+def test_readers_survive_any_text(text: str) -> None:
+    cudnn.read_header(text)
+    cudnn.read_record(text)
+    with pytest.raises(cudnn.CudnnError):
+        cudnn.read_redist(text, "cuda12", "M")
+
+
+@given(st.booleans(), st.dictionaries(st.text(), st.text()))
+def test_a_record_comes_back_as_written(complete: bool, files: dict[str, str]) -> None:
+    record = cudnn.Record("12.9", "9.10.2.21", complete, files)
+    assert cudnn.read_record(cudnn.write_record(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("complete", "present", "expect"),
+    [(True, True, True), (False, True, False), (True, False, False)],
+    ids=["whole", "killed while placing", "a file is gone"],
+)
+def test_a_look_says_whether_our_cudnn_is_whole(complete: bool, present: bool, expect: bool) -> None:
+    library = "/usr/local/cuda-12.9/lib64/libcudnn.so.9"
+    record = cudnn.Record("12.9", "9.26.0.51", complete, {library: SHA})
+    files = {"/usr/local/cuda-12.9/version.json": "{}", cudnn.record_path("12.9"): cudnn.write_record(record)}
+    if present:
+        files[library] = ""
+    seen = observe_cuda.look(RecordedHost(files=files), {})["cudnn"]["12.9"]
+    assert (seen["recorded"], seen["complete"]) == ("9.26.0.51", expect)
+    assert seen["missing"] == ([] if present else [library])

@@ -7,7 +7,7 @@ import http.client
 import os
 import socket
 import subprocess
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 MISSING = 127
 """Exit status of :meth:`Host.run` when the program does not exist (as a shell says it)."""
@@ -69,6 +69,26 @@ class Host:
         """Return the permission bits of a path, None where it is absent."""
         try:
             return os.stat(path).st_mode & 0o7777
+        except OSError:
+            return None
+
+    def uname(self) -> Tuple[str, str]:
+        """Return the running kernel's release and the machine's architecture, as uname(2) says them."""
+        answer = os.uname()
+        return answer.release, answer.machine
+
+    def free(self, path: str) -> Optional[int]:
+        """Return the bytes that root can still write below a path, None where it is absent."""
+        try:
+            answer = os.statvfs(path)
+        except OSError:
+            return None
+        return answer.f_bavail * answer.f_frsize
+
+    def changed_at(self, path: str) -> Optional[float]:
+        """Return when a file got its present content or place (ctime: dpkg cannot set it back), None where absent."""
+        try:
+            return os.stat(path).st_ctime
         except OSError:
             return None
 

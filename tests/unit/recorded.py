@@ -23,6 +23,7 @@ class RecordedHost(Host):
         sockets: Mapping[tuple[str, str], str] | None = None,
         modes: Mapping[str, int] | None = None,
         folders: Iterable[str] = (),
+        times: Mapping[str, float] | None = None,
     ) -> None:
         self.files = dict(files or {})
         self.links = dict(links or {})
@@ -30,6 +31,7 @@ class RecordedHost(Host):
         self.sockets = dict(sockets or {})
         self.modes = dict(modes or {})
         self.folders = set(folders)
+        self.times = dict(times or {})
         self.asked: list[tuple[str, ...]] = []
         self.opened: list[str] = []
 
@@ -77,6 +79,9 @@ class RecordedHost(Host):
     def mode(self, path: str) -> int | None:
         return self.modes.get(path, 0o644) if self.exists(path) else None
 
+    def changed_at(self, path: str) -> float | None:
+        return self.times.get(path, 0.0) if self.exists(path) else None
+
     def which(self, program: str) -> str | None:
         known = any(argv[0] in (program, "/usr/bin/" + program) for argv in self.programs)
         for folder in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):
@@ -93,6 +98,9 @@ class RecordedHost(Host):
 
     def http_unix(self, path: str, url: str, timeout: float = 5.0) -> str | None:
         return self.sockets.get((path, url))
+
+    def uname(self) -> tuple[str, str]:
+        return (self.read("/proc/sys/kernel/osrelease") or "6.1.0-50-amd64").strip(), "x86_64"
 
     def free(self, path: str) -> int | None:
         """Report plenty of room; a test that wants a full disk overrides this."""

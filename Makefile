@@ -7,7 +7,7 @@ FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
 
-.PHONY: help setup dev demo test check lint types unit integration catalog lab-up lab-down lab-purge lab-status bench clean
+.PHONY: help setup dev demo test check lint types unit integration catalog docs lab-up lab-down lab-purge lab-status bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -30,6 +30,7 @@ lint: dev
 	@$(VENV)/ruff format --check --quiet .
 	@$(VENV)/yamllint --strict .
 	@$(VENV)/ansible-lint --offline
+	@$(VENV)/python tools/document_variables.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, ansible-lint (production), vermin (Python 3.6 on hosts): clean"
 
@@ -44,6 +45,9 @@ integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
 
 catalog: dev  ## compile catalog/*.yml and the roles' defaults for the hosts
 	@$(VENV)/python tools/compile_catalog.py
+
+docs: dev  ## write docs/variables.md from the roles
+	@$(VENV)/python tools/document_variables.py
 
 lab-up: setup  ## start a lab fleet: make lab-up FLEET=demo
 	@$(LAB) up lab/fleets/$(FLEET).yml

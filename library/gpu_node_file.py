@@ -1,0 +1,146 @@
+#!/usr/bin/python
+"""Write small files on a node, atomically, with a manifest of what was there before."""
+
+DOCUMENTATION = r"""
+module: gpu_node_file
+short_description: Write files of our own and note what was there before
+description:
+  - Brings a list of files to their wanted content in one call. Each file is replaced atomically; its earlier content is
+    noted in the manifest on the node before it is touched, so that uninstall.yml can restore it.
+options:
+  files:
+    description: The files.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      path: {description: Absolute path., type: path, required: true}
+      content: {description: Whole content., type: str, default: ""}
+      mode: {description: Permissions in octal digits., type: str, default: "0644"}
+      state: {description: Whether it is there., type: str, choices: [present, absent], default: present}
+  rebuild:
+    description: Program and arguments to run when a file changed, such as the rebuild of the initial RAM disk.
+    type: list
+    elements: str
+    default: []
+attributes:
+  check_mode: {support: full, description: Says what would change; changes nothing.}
+  diff_mode: {support: full, description: Shows the files before and after.}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Keep nouveau off
+  gpu_node_file:
+    files:
+      - path: /etc/modprobe.d/gpu-ready-blacklist-nouveau.conf
+        content: "blacklist nouveau\n"
+    rebuild: [update-initramfs, -u, -k, all]
+
+- name: Write both profile scripts
+  gpu_node_file:
+    files: "{{ gpu_plan_result.todo['cuda_toolkit.profile']['files'] }}"
+
+- name: Take a file away
+  gpu_node_file:
+    files: [{path: /etc/profile.d/cuda.sh, state: absent}]
+"""
+
+RETURN = r"""
+paths:
+  description: Files that changed.
+  returned: always
+  type: list
+rebuilt:
+  description: Whether O(rebuild) ran.
+  returned: always
+  type: bool
+"""
+
+import base64
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import files, manifest
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {
+    "files": {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": {
+            "path": {"type": "path", "required": True},
+            "content": {"type": "str", "default": ""},
+            "mode": {"type": "str", "default": "0644"},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        },
+    },
+    "rebuild": {"type": "list", "elements": "str", "default": []},
+}
+REBUILD_LIMIT = 1200.0
+
+
+def text(data):
+    """Return bytes as a diff shows them."""
+    return "" if data is None else data.decode("utf-8", "replace")
+
+
+def changes(host, wanted):
+    """Return [(file, mode, before, after)] for the files that are not as wanted; None means absent."""
+    found = []
+    for entry in wanted:
+        before, mode = host.read_bytes(entry["path"]), int(entry["mode"], 8)
+        after = entry["content"].encode("utf-8") if entry["state"] == "present" else None
+        if before != after or (after is not None and host.mode(entry["path"]) != mode):
+            found.append((entry["path"], mode, before, after))
+    return found
+
+
+def write(host, change):
+    """Write or delete one file, noted first."""
+    path, mode, before, after = change
+    known = None if before is None else base64.b64encode(before).decode("ascii")
+    manifest.note("files", {path: {"before": known, "mode": host.mode(path)}})
+    if after is None:
+        os.unlink(path)
+        return
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    files.write_atomic(path, after, mode)
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    host, rebuild = Host(), module.params["rebuild"]
+    todo = changes(host, module.params["files"])
+    if not module.check_mode:
+        try:
+            for change in todo:
+                write(host, change)
+        except OSError as error:
+            module.fail_json(
+                msg="%s cannot be written: %s; see that its file system is writable and has room"
+                % (error.filename or "a file", error.strerror)
+            )
+        except manifest.ManifestError as error:
+            module.fail_json(msg=str(error))
+        if todo and rebuild:
+            answer = host.run(rebuild, REBUILD_LIMIT)
+            if answer.rc != 0:
+                module.fail_json(
+                    msg="`%s` ended with %d (%s): run it by hand on the host and repair what it names"
+                    % (" ".join(rebuild), answer.rc, (answer.err or answer.out).strip()[-500:])
+                )
+    module.exit_json(
+        changed=bool(todo),
+        paths=[change[0] for change in todo],
+        rebuilt=bool(todo and rebuild and not module.check_mode),
+        diff=[
+            {"before_header": path, "after_header": path, "before": text(before), "after": text(after)}
+            for path, _, before, after in todo
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""What apt says, as values and sentences."""
+
+import fcntl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gpu_ready import apt
+from gpu_ready.host import Host, Result
+
+SIMULATION = """Reading package lists...
+Remv old-thing [1.0-1]
+Inst libc6 [2.36-9] (2.36-10 Debian:12.5/stable [amd64]) []
+Inst nvidia-smi (535.261.03-1 Debian:12/oldstable [amd64])
+Inst libx:i386 (1.2 Debian:12 [i386])
+Conf nvidia-smi (535.261.03-1 Debian:12/oldstable [amd64])
+"""
+
+
+def test_simulation() -> None:
+    found = apt.read_simulation(SIMULATION)
+    assert found.install == {
+        "libc6": ("2.36-9", "2.36-10"),
+        "nvidia-smi": (None, "535.261.03-1"),
+        "libx": (None, "1.2"),
+    }
+    assert found.new == ["libx", "nvidia-smi"]
+    assert found.remove == ["old-thing"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version", "fits"),
+    [
+        (None, "1", True),
+        ("580.95.05-1", "580.95.05-1", True),
+        ("580.95.05-1", "1:580.95.05-1", True),
+        ("580.*", "580.95.05-1", True),
+        ("580.*", "1:580.95.05-1", True),
+        ("580.*", "5800.1", False),
+        ("580", "580.95.05-1", False),
+    ],
+)
+def test_version_matches(wanted: str | None, version: str, fits: bool) -> None:
+    assert apt.matches(wanted, version) is fits
+
+
+def test_installed_prefers_the_architecture_that_is_there() -> None:
+    text = "a\t1\tinstalled\thold\nb\t2\tnot-installed\tunknown\nb\t3\tinstalled\tinstall\n\nb\t4\tconfig-files\tdeinstall\n"
+    found = apt.read_installed(text)
+    assert found["a"].hold and apt.present(found, "a")
+    assert found["b"].version == "3" and not found["b"].hold
+
+
+def test_broken_packages() -> None:
+    text = (
+        "Package: a\nStatus: install ok installed\n\nPackage: b\nStatus: install ok half-configured\n\n"
+        "Package: c\nStatus: install reinstreq half-installed\n\nPackage: d\nStatus: deinstall ok config-files\n"
+    )
+    assert apt.broken(text) == ["b", "c"]
+
+
+def test_a_kernel_is_never_pulled_in() -> None:
+    simulation = apt.Simulation({"linux-image-6.1.0-50-amd64": (None, "6.1")}, [])
+    with pytest.raises(apt.AptError, match="linux-image-6.1.0-50-amd64"):
+        apt.refuse(simulation, [])
+
+
+def test_unasked_removals_are_refused() -> None:
+    simulation = apt.Simulation({}, ["mine", "yours"])
+    with pytest.raises(apt.AptError, match="remove yours,"):
+        apt.refuse(simulation, ["mine"])
+    apt.refuse(simulation, ["mine", "yours"])
+
+
+EXPLANATIONS = [
+    ("E: Unable to locate package foo", ["foo", "no package source"]),
+    ("E: Package 'foo' has no installation candidate", ["foo"]),
+    ("Err:1 http://m/x InRelease\nE: Failed to fetch http://m/x/InRelease  404  Not Found [IP: 10.0.0.1 80]", ["http://m/x/InRelease", "404"]),
+    ("E: Failed to fetch http://m/x  Could not connect to m:80 (1.2.3.4). - connect (111: Connection refused)", ["http://m/x", "does not answer"]),
+    ("W: GPG error: http://m/x  InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B4\nE: The repository 'http://m/x  InRelease' is not signed.", ["signature", "NO_PUBKEY A4B4"]),
+    ("E: Failed to fetch http://m/x/InRelease  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)", ["signature", "http://m/x/InRelease"]),
+    ("E: You don't have enough free space in /var/cache/apt/archives/.", ["free space", "/var/cache/apt/archives/"]),
+    ("dpkg: error: failed to write (No space left on device)", ["disk is full"]),
+    ("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt-get)", ["4711", "apt-get", "/var/lib/dpkg/lock-frontend"]),
+    ("Error! Bad return status for module build on kernel: 6.1.0-50-amd64 (x86_64)\nConsult /var/lib/dkms/nvidia/1/build/make.log for more information.", ["DKMS", "6.1.0-50-amd64", "make.log"]),
+    ("The following packages have unmet dependencies:\n nvidia-smi : Depends: libnvidia-ml1 (= 1) but 2 is to be installed\nE: Unable to correct problems, you have held broken packages.", ["libnvidia-ml1", "hold"]),
+    ("", ["exit status 100"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
+def test_errors_are_sentences(text: str, words: list[str]) -> None:
+    sentence = apt.explain("installing it", Result(100, "", text))
+    assert sentence.startswith("installing it: ") and "\n" not in sentence
+    for word in words:
+        assert word in sentence
+
+
+@pytest.mark.parametrize("text", ["", "\0\xff garbage", "E: ", "Inst", "|||", "Package: \n\n\n"])
+def test_readers_survive_garbage(text: str) -> None:
+    apt.read_simulation(text)
+    apt.read_madison(text)
+    apt.read_installed(text)
+    apt.read_sizes(text)
+    apt.broken(text)
+    apt.explain("x", Result(1, text, text))
+
+
+def test_missing_versions_name_what_is_on_offer() -> None:
+    offers = apt.read_madison("nvidia-smi | 1:2-1 | http://m/debian bookworm/non-free amd64 Packages\nnvidia-smi | 1-1 | http://m x Packages\n")  # fmt: skip
+    assert apt.Apt(Host()).resolve([apt.Wish("nvidia-smi", "2*")], offers) == ["nvidia-smi=1:2-1"]
+    with pytest.raises(apt.AptError, match="on offer: 1:2-1, 1-1"):
+        apt.Apt(Host()).resolve([apt.Wish("nvidia-smi", "3*")], offers)
+    with pytest.raises(apt.AptError, match="no longer carries the headers"):
+        apt.Apt(Host()).resolve([apt.Wish("linux-headers-6.1.0-1-amd64")], {})
+
+
+def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    script = f"import fcntl,time; f=open({str(lock)!r},'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        with pytest.raises(apt.AptError, match=f"held by process {holder.pid} .*python"):
+            apt.Apt(Host(), locks=(str(lock),), wait=0.0).await_locks()
+        holder.kill()
+    apt.Apt(Host(), locks=(str(lock),), wait=0.0).await_locks()
+    assert fcntl.F_GETLK

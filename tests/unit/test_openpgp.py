@@ -1,0 +1,66 @@
+"""Fingerprints of public keys, compared with what gpg made (generated once, in the test, where gpg exists)."""
+
+import base64
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from gpu_ready import openpgp
+
+# An Ed25519 key packet built by hand: version 4, time 1, algorithm 22, curve OID and a point.
+BODY = bytes([4, 0, 0, 0, 1, 22, 9]) + bytes.fromhex("2b06010401da470f01") + bytes([1, 7, 0x40]) + bytes(32)
+OLD = bytes([0x98, len(BODY)]) + BODY
+NEW = bytes([0xC6, len(BODY)]) + BODY
+USER = bytes([0xB4, 4]) + b"user"
+
+
+def armor(data: bytes) -> bytes:
+    text = base64.encodebytes(data)
+    return (
+        b"-----BEGIN PGP PUBLIC KEY BLOCK-----\nComment: x\n\n" + text + b"=abcd\n-----END PGP PUBLIC KEY BLOCK-----\n"
+    )
+
+
+@pytest.mark.parametrize("data", [OLD, NEW, OLD + USER, armor(OLD + USER), armor(NEW).replace(b"\n", b"\r\n")])
+def test_one_key_in_every_form(data: bytes) -> None:
+    (key,) = openpgp.keys(data)
+    assert key.fingerprint == openpgp.fingerprint(BODY)
+    assert len(key.fingerprint) == 40
+
+
+def test_pick_leaves_other_keys_out() -> None:
+    other = BODY[:4] + b"\x02" + BODY[5:]
+    both = OLD + USER + bytes([0x98, len(other)]) + other
+    assert openpgp.pick(both, openpgp.fingerprint(BODY).lower()) == OLD + USER
+
+
+def test_a_wrong_fingerprint_names_both() -> None:
+    with pytest.raises(openpgp.OpenPgpError, match=f"{openpgp.fingerprint(BODY)}, expected is {'AB' * 20}"):
+        openpgp.pick(OLD, "ABAB " * 10)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"<html>404</html>", OLD[:20], armor(OLD)[:60], USER, b"\xc6", b"\x98\x05\x03aaaa"]
+)
+def test_damaged_keys_are_errors(data: bytes) -> None:
+    with pytest.raises(openpgp.OpenPgpError):
+        openpgp.keys(data)
+
+
+@pytest.mark.host_io
+@pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed here")
+@pytest.mark.parametrize("kind", ["rsa2048", "ed25519"])
+def test_the_same_fingerprint_as_gpg(tmp_path: Path, kind: str) -> None:
+    home = tmp_path / "g"
+    home.mkdir(mode=0o700)
+    gpg = ["gpg", "--batch", "--homedir", str(home)]
+    try:
+        subprocess.run([*gpg, "--passphrase", "", "--quick-gen-key", "t@example.org", kind, "sign", "0"], check=True, capture_output=True)  # fmt: skip
+        listed = subprocess.run([*gpg, "--with-colons", "-k"], check=True, capture_output=True, text=True).stdout
+        wanted = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr"))
+        for extra in ([], ["--armor"]):
+            data = subprocess.run([*gpg, *extra, "--export"], check=True, capture_output=True).stdout
+            assert [key.fingerprint for key in openpgp.keys(data)] == [wanted]
+    finally:
+        subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)

@@ -1,0 +1,327 @@
+"""What docker's engine says of itself, what its version can do, and which options its service passes as flags.
+
+A key of daemon.json that is a flag of dockerd too keeps the engine from starting; the readers here find such flags in
+the unit, its drop-ins and the environment files that these name.
+"""
+
+import json
+import posixpath
+import re
+import shlex
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+DAEMON_JSON = "/etc/docker/daemon.json"
+PIDFILE = "/run/docker.pid"
+SOCKETS = ("/run/docker.sock", "/var/run/docker.sock")
+UNIT = "docker.service"
+UNIT_FOLDERS = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+
+_SHORT = {
+    "b": "bridge",
+    "D": "debug",
+    "g": "data-root",
+    "G": "group",
+    "H": "host",
+    "l": "log-level",
+    "p": "pidfile",
+    "s": "storage-driver",
+}
+_KEYS = {
+    "add-runtime": "runtimes",
+    "allow-nondistributable-artifacts": "allow-nondistributable-artifacts",
+    "authorization-plugin": "authorization-plugins",
+    "cdi-spec-dir": "cdi-spec-dirs",
+    "cluster-store-opt": "cluster-store-opts",
+    "default-address-pool": "default-address-pools",
+    "default-ulimit": "default-ulimits",
+    "dns-opt": "dns-opts",
+    "exec-opt": "exec-opts",
+    "feature": "features",
+    "graph": "data-root",
+    "host": "hosts",
+    "insecure-registry": "insecure-registries",
+    "label": "labels",
+    "log-opt": "log-opts",
+    "node-generic-resource": "node-generic-resources",
+    "registry-mirror": "registry-mirrors",
+    "storage-opt": "storage-opts",
+}
+"""Flags whose key in daemon.json has another name (the plural, mostly); all others share it."""
+_SWITCHES = frozenset(
+    (
+        "allow-direct-routing",
+        "debug",
+        "default-network-disabled",
+        "experimental",
+        "help",
+        "http-proxy-insecure",
+        "icc",
+        "init",
+        "ip-forward",
+        "ip-forward-no-drop",
+        "ip-masq",
+        "ip6tables",
+        "iptables",
+        "ipv6",
+        "live-restore",
+        "no-new-privileges",
+        "raw-logs",
+        "rootless",
+        "selinux-enabled",
+        "tls",
+        "tlsverify",
+        "userland-proxy",
+        "validate",
+        "version",
+    )
+)
+"""Flags that take no value as a word of its own."""
+
+
+class Info(NamedTuple):
+    """``GET /info`` of the engine, as far as it matters here."""
+
+    version: str
+    runtimes: Dict[str, Dict[str, Any]]
+    default_runtime: str
+    live_restore: bool
+    cdi_dirs: Tuple[str, ...]
+    cgroup_driver: str
+    running: int
+
+
+class Capabilities(NamedTuple):
+    """What an engine can do: CDI ``none``, ``feature`` (behind features.cdi) or ``default``; ``dockerd --validate``."""
+
+    cdi: str
+    validate: bool
+
+
+class Flag(NamedTuple):
+    """One option on dockerd's command line: its key in daemon.json, as written, its value, and the file it is in."""
+
+    key: str
+    flag: str
+    value: Optional[str]
+    file: str
+
+
+class Service(NamedTuple):
+    """How systemd starts dockerd: the flags, and the file of daemon.json that they name."""
+
+    flags: Tuple[Flag, ...]
+    config: str
+    pidfile: str
+
+
+class Conflict(NamedTuple):
+    """An option that stands in daemon.json and among dockerd's flags."""
+
+    key: str
+    flag: str
+    file: str
+
+
+def read_info(text: Optional[str]) -> Optional[Info]:
+    """Return what ``GET /info`` says, None where the engine gave no (readable) answer."""
+    try:
+        value = json.loads(text or "")
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("ServerVersion"), str):
+        return None
+    runtimes = value.get("Runtimes")
+    return Info(
+        value["ServerVersion"],
+        {name: dict(entry or {}) for name, entry in runtimes.items()} if isinstance(runtimes, dict) else {},
+        str(value.get("DefaultRuntime") or ""),
+        bool(value.get("LiveRestoreEnabled")),
+        tuple(value.get("CDISpecDirs") or ()),
+        str(value.get("CgroupDriver") or ""),
+        int(value.get("ContainersRunning") or 0),
+    )
+
+
+def read_version(text: str) -> Optional[str]:
+    """Return the version in the answer of ``dockerd --version`` ("Docker version 26.1.5+dfsg1, build a72d7cd")."""
+    match = re.search(r"version\s+v?(\d[^\s,]*)", text)
+    return match.group(1) if match else None
+
+
+def capabilities(version: Optional[str]) -> Capabilities:
+    """Return what an engine of this version can do; an unknown version counts as a current one."""
+    numbers = [int(part) for part in re.findall(r"\d+", (version or "").split("+")[0])[:2]]
+    if not numbers:
+        return Capabilities("default", True)
+    major, minor = numbers[0], numbers[1] if len(numbers) > 1 else 0
+    cdi = "none" if major < 25 else "feature" if (major, minor) < (28, 2) else "default"
+    return Capabilities(cdi, major >= 23)
+
+
+def uses_gpu(container: Dict[str, Any]) -> bool:
+    """Return whether a container (an answer of ``GET /containers/ID/json``) holds a GPU."""
+    host = container.get("HostConfig") or {}
+    environment = (container.get("Config") or {}).get("Env") or []
+    visible = [text.split("=", 1)[1] for text in environment if text.startswith("NVIDIA_VISIBLE_DEVICES=")]
+    if host.get("Runtime") == "nvidia" and visible and visible[-1] not in ("", "void", "none"):
+        return True
+    for request in host.get("DeviceRequests") or []:
+        wanted = [name for names in request.get("Capabilities") or [] for name in names]
+        ids = request.get("DeviceIDs") or []
+        if "gpu" in wanted or "nvidia" in wanted or request.get("Driver") == "nvidia":
+            return True
+        if any(str(name).startswith("nvidia.com/") for name in ids):
+            return True
+    return any("/dev/nvidia" in str(device.get("PathOnHost")) for device in host.get("Devices") or [])
+
+
+# ---------------------------------------------------------------------------------------------------------- the unit
+
+
+def read_service(texts: Sequence[Tuple[str, str]], read: Callable[[str], Optional[str]] = lambda path: None) -> Service:
+    """Return dockerd's flags from its unit and drop-ins: ``texts`` are (path, text) in systemd's order.
+
+    ``read`` returns the text of an environment file (None: absent).
+    """
+    command: Tuple[str, str] = ("", "")
+    environment: Dict[str, Tuple[str, str]] = {}
+    files: List[str] = []
+    for path, text in texts:
+        for key, value in _settings(text):
+            if key == "ExecStart":
+                command = (value, path)
+            elif key == "Environment":
+                if not value:
+                    environment = {}
+                for word in _words(value):
+                    name, _, content = word.partition("=")
+                    environment[name] = (content, path)
+            elif key == "EnvironmentFile":
+                files = files + [value.lstrip("-")] if value else []
+    for path in files:
+        for name, value in _environment(read(path) or "").items():
+            environment[name] = (value, path)
+    return _flags(_expand(command[0], command[1], environment))
+
+
+def _settings(text: str) -> List[Tuple[str, str]]:
+    """Return the settings of the section [Service], continued lines joined, comments gone."""
+    lines: List[str] = []
+    continued = False
+    for line in text.splitlines():
+        if line.lstrip().startswith(("#", ";")):
+            continue
+        if continued:
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line.strip())
+        continued = lines[-1].endswith("\\")
+        if continued:
+            lines[-1] = lines[-1][:-1].rstrip()
+    section, found = "", []
+    for line in lines:
+        if line.startswith("["):
+            section = line
+        elif section == "[Service]" and "=" in line:
+            key, _, value = line.partition("=")
+            found.append((key.strip(), value.strip()))
+    return found
+
+
+def _words(text: str) -> List[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        # An open quote: systemd refuses the line; what is readable still helps.
+        return text.replace('"', "").replace("'", "").split()
+
+
+def _environment(text: str) -> Dict[str, str]:
+    """Return the variables of an environment file (``NAME="value"`` lines; continued lines joined)."""
+    found = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        match = re.match(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)", line)
+        if match:
+            value = match.group(2).strip()
+            if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+                value = value[1:-1]
+            found[match.group(1)] = value
+    return found
+
+
+def _expand(command: str, path: str, environment: Dict[str, Tuple[str, str]]) -> List[Tuple[str, str]]:
+    """Return (word, file) of a command line: ``$NAME`` becomes words of its own, ``${NAME}`` stays inside its word."""
+    words: List[Tuple[str, str]] = []
+    for word in _words(command.lstrip("@-:+!|")):
+        alone = re.match(r"^\$([A-Za-z_]\w*)$", word)
+        if alone:
+            value, origin = environment.get(alone.group(1), ("", path))
+            words += [(part, origin) for part in _words(value)]
+            continue
+        origin = path
+        for name in re.findall(r"\$\{([A-Za-z_]\w*)\}", word):
+            value, origin = environment.get(name, ("", path))
+            word = word.replace("${%s}" % name, value)
+        words.append((word, origin))
+    return words
+
+
+def _flags(words: List[Tuple[str, str]]) -> Service:
+    flags: List[Flag] = []
+    rest = words[1:]
+    while rest:
+        (word, path), rest = rest[0], rest[1:]
+        value: Optional[str] = None
+        if word.startswith("--"):
+            name, equals, text = word[2:].partition("=")
+            value = text if equals else None
+        elif len(word) > 1 and word.startswith("-"):
+            name = _SHORT.get(word[1], word[1])
+            value = word[2:].lstrip("=") or None
+        else:
+            continue
+        if not name:
+            continue
+        if value is None and name not in _SWITCHES and rest:
+            (value, _), rest = rest[0], rest[1:]
+        shown = word.partition("=")[0] if word.startswith("--") else word[:2]
+        flags.append(Flag(_KEYS.get(name, name), shown, value, path))
+    options = {flag.key: flag.value for flag in flags}
+    return Service(tuple(flags), options.get("config-file") or DAEMON_JSON, options.get("pidfile") or PIDFILE)
+
+
+def conflicts(flags: Sequence[Flag], value: Dict[str, Any]) -> List[Conflict]:
+    """Return the options that stand both among the flags and in ``value``, the meaning of a daemon.json.
+
+    Runtimes of both places are merged by docker; only the same name in both is a conflict.
+    """
+    found = []
+    for flag in flags:
+        if flag.key not in value:
+            continue
+        if flag.key == "runtimes":
+            name = (flag.value or "").partition("=")[0]
+            if not isinstance(value["runtimes"], dict) or name not in value["runtimes"]:
+                continue
+            found.append(Conflict("runtimes." + name, flag.flag, flag.file))
+        else:
+            found.append(Conflict(flag.key, flag.flag, flag.file))
+    return found
+
+
+def unit_files(listdir: Callable[[str], List[str]], unit: str = UNIT) -> List[str]:
+    """Return the paths that make up a unit in systemd's order: candidates for the unit itself, then its drop-ins."""
+    candidates = [posixpath.join(folder, unit) for folder in UNIT_FOLDERS]
+    drop_ins: Dict[str, str] = {}
+    for name in ("service.d", unit + ".d"):
+        for folder in reversed(UNIT_FOLDERS):
+            for file in listdir(posixpath.join(folder, name)):
+                if file.endswith(".conf"):
+                    drop_ins[file] = posixpath.join(folder, name, file)
+    return candidates + [drop_ins[file] for file in sorted(drop_ins)]

@@ -1,0 +1,225 @@
+"""The docker engine of a host and what brings GPUs into its containers: parts "docker" and "runtime".
+
+Files and the engine's socket only; ``dockerd --version`` runs only where an installed engine does not answer.
+"""
+
+import json
+import posixpath
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from .. import cdi, daemon_json, docker
+from ..host import Host
+
+HOOK = "nvidia-container-runtime-hook"
+RUNTIME = "nvidia-container-runtime"
+PENDING = "/var/lib/gpu-ready/docker-restart.json"
+"""Written before a change of daemon.json that needs a restart: a run that is killed in between leaves its mark."""
+REFRESH_UNITS = ("/usr/lib/systemd/system/nvidia-cdi-refresh.path", "/lib/systemd/system/nvidia-cdi-refresh.path")
+WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
+CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
+MOST_CONTAINERS = 64
+MULTIARCH = {"x86_64": "/usr/lib/x86_64-linux-gnu", "aarch64": "/usr/lib/aarch64-linux-gnu"}
+
+
+def look(host: Host) -> Dict[str, Any]:
+    """Return the parts ``docker`` (engine, flags, daemon.json) and ``runtime`` (toolkit, CDI specifications)."""
+    engine = look_engine(host)
+    return {"docker": engine, "runtime": look_runtime(host, engine)}
+
+
+def look_engine(host: Host) -> Dict[str, Any]:
+    """Return the engine: installed, running, version, what it says of itself, its flags and its configuration."""
+    program = host.which("dockerd")
+    service = read_service(host)
+    info, socket = ask(host)
+    version = info.version if info else None
+    if version is None and program is not None:
+        version = docker.read_version(host.run([program, "--version"], timeout=10.0).out)
+    pid = running_pid(host, service.pidfile)
+    return {
+        "installed": program is not None,
+        "program": program,
+        "version": version,
+        "package": package(host),
+        "active": info is not None,
+        "pid": pid,
+        "started": host.changed_at(service.pidfile) if pid else None,
+        "enabled": host.readlink(WANTS) is not None,
+        "socket": socket,
+        "info": info._asdict() if info else None,
+        "flags": [flag._asdict() for flag in service.flags],
+        "daemon_json": configuration(host, service.config),
+        "gpu_containers": gpu_containers(host, socket, info),
+        "restart_pending": restart_pending(host, service.pidfile, pid),
+    }
+
+
+def read_service(host: Host) -> docker.Service:
+    """Return dockerd's flags and files from its unit (the first that exists) and all drop-ins."""
+    texts: List[Tuple[str, str]] = []
+    for path in docker.unit_files(host.listdir):
+        if posixpath.basename(path) == docker.UNIT and texts:
+            continue
+        text = host.read(path)
+        if text is not None:
+            texts.append((path, text))
+    return docker.read_service(texts, host.read)
+
+
+def ask(host: Host) -> Tuple[Optional[docker.Info], Optional[str]]:
+    """Return the engine's answer to ``GET /info`` and the socket it came from."""
+    for socket in docker.SOCKETS[:1] if host.exists(docker.SOCKETS[0]) else docker.SOCKETS[1:]:
+        if host.exists(socket):
+            return docker.read_info(host.http_unix(socket, "/info")), socket
+    return None, None
+
+
+def running_pid(host: Host, pidfile: str) -> Optional[int]:
+    """Return the process id of a running dockerd, None where the pid file is absent or left over."""
+    text = (host.read(pidfile) or "").strip()
+    if not text.isdigit() or (host.read("/proc/%s/comm" % text) or "").strip() != "dockerd":
+        return None
+    return int(text)
+
+
+def package(host: Host) -> Optional[str]:
+    """Return the package the engine came from, None where dpkg knows none."""
+    for name in ("docker-ce", "docker.io", "moby-engine"):
+        if host.exists("/var/lib/dpkg/info/%s.list" % name) and host.which("dockerd"):
+            return name
+    return None
+
+
+def configuration(host: Host, path: str) -> Dict[str, Any]:
+    """Return daemon.json: its text, and the complaint with line and column where it is not strict JSON."""
+    data = host.read_bytes(path)
+    found: Dict[str, Any] = {"path": path, "exists": data is not None, "text": None, "error": None}
+    if data is None:
+        return found
+    try:
+        found["text"] = daemon_json.read(data).text
+    except daemon_json.DaemonJsonError as error:
+        found["error"] = {"problem": error.problem, "line": error.line, "column": error.column}
+    return found
+
+
+def gpu_containers(host: Host, socket: Optional[str], info: Optional[docker.Info]) -> List[str]:
+    """Return the names of running containers that hold a GPU (of the first 64: each costs a question)."""
+    if info is None or socket is None or not info.running:
+        return []
+    names = []
+    for row in answer(host, socket, "/containers/json?limit=%d" % MOST_CONTAINERS) or []:
+        container = answer(host, socket, "/containers/%s/json" % row.get("Id"))
+        if isinstance(container, dict) and docker.uses_gpu(container):
+            names.append(str(container.get("Name") or row.get("Id")).lstrip("/"))
+    return sorted(names)
+
+
+def answer(host: Host, socket: str, url: str) -> Any:
+    """Return the engine's answer to a question, None where it gave none."""
+    try:
+        return json.loads(host.http_unix(socket, url) or "null")
+    except ValueError:
+        return None
+
+
+def restart_pending(host: Host, pidfile: str, pid: Optional[int]) -> bool:
+    """Return whether dockerd runs since before a change of ours that needed a restart."""
+    noted, started = host.changed_at(PENDING), host.changed_at(pidfile)
+    return bool(pid and noted is not None and started is not None and noted > started)
+
+
+# ---------------------------------------------------------------------------------------------------------- runtime
+
+
+def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the toolkit's programs, whether dockerd knows the hook, and the CDI specifications with their fitness."""
+    programs = {name: host.which(name) for name in (RUNTIME, HOOK, "nvidia-ctk", "nvidia-container-cli")}
+    driver = driver_files(host)
+    gpus = gpu_list(host)
+    return {
+        "toolkit": programs[RUNTIME] is not None and programs[HOOK] is not None,
+        "programs": programs,
+        "hook_known": hook_known(host, programs[HOOK], engine),
+        "refresh": any(host.exists(path) for path in REFRESH_UNITS),
+        "specs": specifications(host, driver, [gpu.node for gpu in gpus]),
+        "driver_files": driver.version,
+    }
+
+
+def hook_known(host: Host, hook: Optional[str], engine: Dict[str, Any]) -> bool:
+    """Return whether the hook was there when dockerd started: it looks for it once, at start.
+
+    Its pid file and the hook's place on disk have their times from the same clock. dpkg sets mtime back to the time
+    of the build, never ctime.
+    """
+    if hook is None or engine["started"] is None:
+        return False
+    changed = host.changed_at(hook)
+    return changed is not None and changed <= engine["started"]
+
+
+def driver_files(host: Host) -> cdi.DriverFiles:
+    """Return the driver's files for containers, links resolved."""
+    found: List[Tuple[str, str]] = []
+    for folder in library_folders(host):
+        for name in host.listdir(folder):
+            if cdi.is_library(name):
+                path = posixpath.join(folder, name)
+                found.append((path, host.realpath(path)))
+    version, libraries = cdi.libraries(found)
+    programs = {name: host.which(name) for name in cdi.PROGRAMS} if version else {}
+    nodes = tuple("/dev/" + name for name in cdi.SHARED_DEVICES if host.exists("/dev/" + name))
+    return cdi.DriverFiles(
+        version, libraries, {name: host.realpath(path) for name, path in programs.items() if path}, nodes
+    )
+
+
+def library_folders(host: Host) -> Tuple[str, ...]:
+    """Return where the driver's libraries may lie on this architecture."""
+    folder = multiarch(host)
+    return (folder, folder + "/nvidia/current", "/usr/lib64", "/usr/local/lib")
+
+
+def multiarch(host: Host) -> str:
+    """Return the library folder of the Debian family on this architecture."""
+    return MULTIARCH.get(host.uname()[1], MULTIARCH["x86_64"])
+
+
+def gpu_list(host: Host) -> List[cdi.Gpu]:
+    """Return the GPUs that have a device node, in NVML's order (PCI address), from the driver's own table."""
+    nodes = [name for name in host.listdir("/dev") if re.match(r"nvidia\d+$", name)]
+    table = "/proc/driver/nvidia/gpus"
+    known: Dict[str, Tuple[str, Optional[str]]] = {}
+    for address in host.listdir(table):
+        text = host.read("%s/%s/information" % (table, address)) or ""
+        minor = re.search(r"Device Minor:\s*(\d+)", text)
+        uuid = re.search(r"GPU UUID:\s*(GPU-[0-9a-fA-F-]+)\s*$", text, re.MULTILINE)
+        if minor and "nvidia" + minor.group(1) in nodes:
+            known["nvidia" + minor.group(1)] = (address, uuid.group(1) if uuid else None)
+    ordered = sorted(nodes, key=lambda name: (known.get(name, ("~", None))[0], int(name[6:])))
+    return [cdi.Gpu(index, "/dev/" + name, known.get(name, ("", None))[1]) for index, name in enumerate(ordered)]
+
+
+def specifications(host: Host, driver: cdi.DriverFiles, gpu_nodes: List[str]) -> List[Dict[str, Any]]:
+    """Return the specifications of NVIDIA GPUs: where, whose, which devices, and why one no longer fits."""
+    found = []
+    for folder in cdi.FOLDERS:
+        for name in host.listdir(folder):
+            if not name.endswith((".json", ".yaml")):
+                continue
+            path = posixpath.join(folder, name)
+            spec = cdi.read(host.read(path) or "")
+            if spec is None or spec.kind != cdi.KIND:
+                continue
+            there = [item for item in spec.files + spec.nodes if host.exists(item)]
+            found.append(
+                {
+                    "path": path,
+                    "ours": path == cdi.NATIVE,
+                    "devices": list(spec.devices),
+                    "stale": cdi.stale(spec, driver, gpu_nodes, there),
+                }
+            )
+    return found

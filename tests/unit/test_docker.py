@@ -1,0 +1,161 @@
+"""docker: flags from units, capabilities by version, and what the look sees without starting a program."""
+
+import json
+
+import pytest
+from gpu_ready import docker
+from gpu_ready.observe import docker as look
+
+from tests.unit.recorded import RecordedHost
+
+DEBIAN = """[Unit]
+Description=Docker Application Container Engine
+[Service]
+Type=notify
+EnvironmentFile=-/etc/default/docker
+ExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock $DOCKER_OPTS
+ExecReload=/bin/kill -s HUP $MAINPID
+[Install]
+ExecStart=/not/a/service
+"""
+
+
+def flags(*texts: str, **files: str) -> list[tuple[str, "str | None", str]]:
+    named = [(f"/unit{index}", text) for index, text in enumerate(texts)]
+    service = docker.read_service(named, lambda path: files.get(path.rsplit("/", 1)[-1]))
+    return [(flag.key, flag.value, flag.file) for flag in service.flags]
+
+
+@pytest.mark.parametrize(
+    ("version", "cdi", "validate"),
+    [
+        ("20.10.24+dfsg1", "none", False),
+        ("23.0.6", "none", True),
+        ("24.0.9", "none", True),
+        ("25.0.0", "feature", True),
+        ("26.1.5+dfsg1", "feature", True),
+        ("28.1.1", "feature", True),
+        ("28.2.0-rc.1", "default", True),
+        ("28.10.0", "default", True),
+        ("29.7.2", "default", True),
+        ("1.13.1", "none", False),
+        (None, "default", True),
+    ],
+)
+def test_capabilities(version: "str | None", cdi: str, validate: bool) -> None:
+    assert docker.capabilities(version) == (cdi, validate)
+
+
+def test_flags_of_debians_unit_and_its_environment_file() -> None:
+    options = 'DOCKER_OPTS="--default-runtime runc \\\n --log-driver=journald -D"\n# DOCKER_OPTS=no\n'
+    assert flags(DEBIAN, docker=options) == [
+        ("hosts", "fd://", "/unit0"),
+        ("containerd", "/run/containerd/containerd.sock", "/unit0"),
+        ("default-runtime", "runc", "/etc/default/docker"),
+        ("log-driver", "journald", "/etc/default/docker"),
+        ("debug", None, "/etc/default/docker"),
+    ]
+
+
+def test_a_drop_in_resets_and_continues_lines() -> None:
+    drop_in = """[Service]
+ExecStart=
+ExecStart=-/usr/bin/dockerd \\
+    --live-restore \\
+    # a remark between
+    --add-runtime nvidia=/usr/bin/nvidia-container-runtime \\
+    "--label=a b" --config-file ${CONF} -s overlay2
+Environment="CONF=/etc/other.json" X=1
+"""
+    found = docker.read_service([("/unit", DEBIAN), ("/drop", drop_in)])
+    assert [(flag.key, flag.value) for flag in found.flags] == [
+        ("live-restore", None),
+        ("runtimes", "nvidia=/usr/bin/nvidia-container-runtime"),
+        ("labels", "a b"),
+        ("config-file", "/etc/other.json"),
+        ("storage-driver", "overlay2"),
+    ]
+    assert found.config == "/etc/other.json"
+
+
+def test_runtimes_conflict_only_by_name() -> None:
+    service = docker.read_service(
+        [("/u", "[Service]\nExecStart=dockerd --add-runtime kata=/k --default-runtime=kata\n")]
+    )
+    assert docker.conflicts(service.flags, {"runtimes": {"nvidia": {}}, "mtu": 1}) == []
+    assert docker.conflicts(service.flags, {"runtimes": {"kata": {}}, "default-runtime": "nvidia"}) == [
+        ("runtimes.kata", "--add-runtime", "/u"),
+        ("default-runtime", "--default-runtime", "/u"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("container", "holds"),
+    [
+        ({"HostConfig": {"Runtime": "runc"}}, False),
+        ({"HostConfig": {"DeviceRequests": [{"Capabilities": [["gpu"]]}]}}, True),
+        ({"HostConfig": {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=all"]}]}}, True),
+        ({"HostConfig": {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["vendor.com/nic=0"]}]}}, False),
+        ({"HostConfig": {"Devices": [{"PathOnHost": "/dev/nvidia0"}]}}, True),
+        ({"HostConfig": {"Runtime": "nvidia"}, "Config": {"Env": ["NVIDIA_VISIBLE_DEVICES=all"]}}, True),
+        ({"HostConfig": {"Runtime": "nvidia"}, "Config": {"Env": ["NVIDIA_VISIBLE_DEVICES=void"]}}, False),
+        ({}, False),
+    ],
+)
+def test_containers_that_hold_gpus(container: dict, holds: bool) -> None:  # type: ignore[type-arg]
+    assert docker.uses_gpu(container) is holds
+
+
+def engine(hook_time: float = 10.0, marker: "float | None" = None) -> RecordedHost:
+    info = {"ServerVersion": "26.1.5+dfsg1", "Runtimes": {"runc": {"path": "runc"}}, "DefaultRuntime": "runc",
+            "LiveRestoreEnabled": False, "CDISpecDirs": ["/etc/cdi"], "ContainersRunning": 1}  # fmt: skip
+    gpu = {"Name": "/train", "HostConfig": {"Devices": [{"PathOnHost": "/dev/nvidia0"}]}}
+    files = {
+        "/usr/sbin/dockerd": "", "/run/docker.sock": "", "/run/docker.pid": "712", "/proc/712/comm": "dockerd\n",
+        "/usr/lib/systemd/system/docker.service": DEBIAN, "/etc/docker/daemon.json": "{\n", "/etc/default/docker": "",
+        "/var/lib/dpkg/info/docker.io.list": "", "/usr/bin/nvidia-container-runtime": "",
+        "/usr/bin/nvidia-container-runtime-hook": "",
+    }  # fmt: skip
+    times = {"/run/docker.pid": 100.0, "/usr/bin/nvidia-container-runtime-hook": hook_time}
+    if marker is not None:
+        files[look.PENDING] = "{}"
+        times[look.PENDING] = marker
+    sockets = {
+        ("/run/docker.sock", "/info"): json.dumps(info),
+        ("/run/docker.sock", "/containers/json?limit=64"): json.dumps([{"Id": "a1"}]),
+        ("/run/docker.sock", "/containers/a1/json"): json.dumps(gpu),
+    }
+    return RecordedHost(files=files, sockets=sockets, times=times)
+
+
+def test_the_look_starts_no_program_where_the_engine_answers() -> None:
+    host = engine()
+    seen = look.look(host)
+    assert host.asked == []
+    assert seen["docker"]["version"] == "26.1.5+dfsg1"
+    assert (seen["docker"]["package"], seen["docker"]["active"]) == ("docker.io", True)
+    assert seen["docker"]["gpu_containers"] == ["train"]
+    assert seen["docker"]["daemon_json"]["error"] == {
+        "problem": "the text ends too early: } missing at the end", "line": 2, "column": 1,
+    }  # fmt: skip
+    assert seen["runtime"]["toolkit"] is True
+    json.dumps(seen)
+
+
+def test_a_bare_host_is_a_normal_state() -> None:
+    seen = look.look(RecordedHost())
+    assert seen["docker"]["installed"] is False
+    assert seen["docker"]["daemon_json"] == {
+        "path": "/etc/docker/daemon.json", "exists": False, "text": None, "error": None,
+    }  # fmt: skip
+    assert (seen["runtime"]["toolkit"], seen["runtime"]["specs"]) == (False, [])
+
+
+@pytest.mark.parametrize(("hook_time", "known"), [(10.0, True), (101.0, False)])
+def test_a_hook_that_came_after_dockerd_started_is_not_known_to_it(hook_time: float, known: bool) -> None:
+    assert look.look(engine(hook_time))["runtime"]["hook_known"] is known
+
+
+@pytest.mark.parametrize(("marker", "pending"), [(None, False), (99.0, False), (101.0, True)])
+def test_a_restart_that_a_killed_run_owes_is_seen(marker: "float | None", pending: bool) -> None:
+    assert look.look(engine(marker=marker))["docker"]["restart_pending"] is pending

@@ -15,11 +15,12 @@ class CudnnError(Exception):
 
 
 class Archive(NamedTuple):
-    """One archive of a redist manifest; ``path`` is relative to :data:`REDIST`."""
+    """One archive of a redist manifest, ``path`` relative to it; ``size`` 0 and ``version`` "" where not said."""
 
     path: str
     sha256: str
     size: int
+    version: str
 
 
 class Record(NamedTuple):
@@ -84,7 +85,18 @@ def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_
             "%s lists no path and sha256 for %s: the archive could not be checked; set cudnn_version to another one"
             % (where, variant)
         )
-    return Archive(path, sha256.lower(), int(str(size)) if str(size).isdigit() else 0)
+    version = value["cudnn"].get("version")
+    return Archive(
+        path,
+        sha256.lower(),
+        int(str(size)) if re.match(r"^[0-9]+$", str(size)) else 0,
+        version if isinstance(version, str) else "",
+    )
+
+
+def is_version(found: Optional[str], wanted: str) -> bool:
+    """Return whether ``found`` is the wanted version; "9.10.2" wants any 9.10.2.x."""
+    return found is not None and (found == wanted or found.startswith(wanted + "."))
 
 
 def record_path(cuda: str, folder: str = RECORDS) -> str:

@@ -40,7 +40,7 @@ def test_redist_manifest() -> None:
     text = json.dumps(
         {"release_date": "2026-09-01", "cudnn": {"version": "9.26.0.51", "linux-x86_64": {"cuda13": entry}}}
     )
-    assert cudnn.read_redist(text, "cuda13", "M") == cudnn.Archive(PATH, SHA, 909961620)
+    assert cudnn.read_redist(text, "cuda13", "M") == cudnn.Archive(PATH, SHA, 909961620, "9.26.0.51")
     with pytest.raises(cudnn.CudnnError, match=r"^M offers no cuDNN for cuda11 on linux-x86_64 \(it has: cuda13\)"):
         cudnn.read_redist(text, "cuda11", "M")
 

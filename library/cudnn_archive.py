@@ -1,0 +1,193 @@
+#!/usr/bin/python
+"""Place cuDNN archives into CUDA toolkits."""
+
+DOCUMENTATION = r"""
+---
+module: cudnn_archive
+short_description: Place cuDNN archives into CUDA toolkits
+description:
+  - Fetches the cuDNN archive that NVIDIA's redist manifest names, checks size and sha256, unpacks it beside the toolkit
+    and renames each file to its place. Nothing is changed before all of that went well.
+  - Keeps a record of every file on the host (C(/var/lib/gpu-ready/cudnn/<toolkit>.json)), so another version replaces
+    exactly these files, a run that was killed is repaired by the next one, and removal leaves nothing behind.
+  - Runs C(ldconfig) only after a change.
+options:
+  installs:
+    description: What is wanted, one entry for each CUDA toolkit.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      cuda:
+        description: Version of the CUDA toolkit, for example V(12.9).
+        type: str
+        required: true
+      version:
+        description: Version of cuDNN. Three numbers stand for any build of that release.
+        type: str
+        default: ""
+      cuda_path:
+        description: Folder of the toolkit.
+        type: path
+        default: ""
+      manifest_url:
+        description: URL of the redist manifest.
+        type: str
+        default: ""
+      archive_url:
+        description: URL of the archive. Empty means the path in the manifest, relative to the manifest.
+        type: str
+        default: ""
+      sha256:
+        description: The checksum that the manifest must name. Empty means whatever it names.
+        type: str
+        default: ""
+      key:
+        description: Variant in the manifest, for example V(cuda12).
+        type: str
+        default: ""
+  state:
+    description: V(absent) takes away what this module placed in these toolkits.
+    type: str
+    choices: [present, absent]
+    default: present
+  timeout:
+    description: Seconds without a byte after which a download is given up.
+    type: int
+    default: 60
+  download_timeout:
+    description: Seconds after which a whole download is given up.
+    type: int
+    default: 3600
+attributes:
+  check_mode:
+    description: Can run in check mode and says what would change, without any download.
+    support: full
+  diff_mode:
+    description: Shows the version for each toolkit.
+    support: full
+author:
+  - gpu-ready
+"""
+
+EXAMPLES = r"""
+- name: Place cuDNN in CUDA 12.9
+  cudnn_archive:
+    installs:
+      - cuda: "12.9"
+        version: 9.10.2.21
+        cuda_path: /usr/local/cuda-12.9
+        manifest_url: https://developer.download.nvidia.com/compute/cudnn/redist/redistrib_9.10.2.json
+        key: cuda12
+
+- name: Place whatever the plan asks for
+  cudnn_archive:
+    installs: "{{ gpu_plan_result.todo['cudnn.install'].installs }}"
+
+- name: Take cuDNN away from CUDA 12.9
+  cudnn_archive:
+    installs:
+      - cuda: "12.9"
+    state: absent
+"""
+
+RETURN = r"""
+versions:
+  description: Full cuDNN version for each CUDA toolkit after the run; null where it was removed.
+  returned: always
+  type: dict
+  sample: {"12.9": "9.10.2.21"}
+removed:
+  description: Paths that were taken away with O(state=absent).
+  returned: always
+  type: list
+  elements: str
+  sample: []
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import cudnn, cudnn_install, manifest
+
+ARGUMENT_SPEC = {
+    "installs": {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": {
+            "cuda": {"type": "str", "required": True},
+            "version": {"type": "str", "default": ""},
+            "cuda_path": {"type": "path", "default": ""},
+            "manifest_url": {"type": "str", "default": ""},
+            "archive_url": {"type": "str", "default": ""},
+            "sha256": {"type": "str", "default": ""},
+            "key": {"type": "str", "default": ""},
+        },
+    },
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "timeout": {"type": "int", "default": 60},
+    "download_timeout": {"type": "int", "default": 3600},
+}
+
+
+def converge(params, check_mode, paths, refresh):
+    """Return the result of the module; ``paths`` says where the records lie, ``refresh`` tells the dynamic linker."""
+    limits = cudnn_install.Limits(params["timeout"], params["download_timeout"])
+    before, after, removed = {}, {}, []
+    for entry in params["installs"]:
+        install = cudnn_install.Install(**entry)
+        record = cudnn_install.recorded(install.cuda, paths)
+        before[install.cuda] = record.version if record is not None and record.complete else None
+        if params["state"] == "absent":
+            after[install.cuda] = None
+            if record is not None and not check_mode:
+                removed += cudnn_install.remove(install.cuda, paths)
+                refresh()
+            # An unfinished version has to go too.
+            before[install.cuda] = record.version if record is not None else None
+        elif cudnn_install.is_placed(install, paths):
+            after[install.cuda] = before[install.cuda]
+        else:
+            # Whatever is recorded is not whole, so it does not count as being there.
+            if cudnn.is_version(before[install.cuda], install.version):
+                before[install.cuda] = None
+            after[install.cuda] = _place(install, check_mode, paths, limits, refresh)
+    return {"changed": before != after, "before": before, "after": after, "removed": removed}
+
+
+def _place(install, check_mode, paths, limits, refresh):
+    return install.version if check_mode else cudnn_install.place(install, paths, limits, refresh)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec=ARGUMENT_SPEC,
+        supports_check_mode=True,
+    )
+    for entry in module.params["installs"]:
+        lacking = [name for name in ("version", "cuda_path", "manifest_url", "key") if not entry[name]]
+        if module.params["state"] == "present" and lacking:
+            module.fail_json(msg="installs: the entry for CUDA %s lacks %s" % (entry["cuda"], ", ".join(lacking)))
+    ldconfig = module.get_bin_path("ldconfig", required=True, opt_dirs=["/sbin", "/usr/sbin"])
+    try:
+        result = converge(
+            module.params,
+            module.check_mode,
+            cudnn_install.Paths(),
+            lambda: module.run_command([ldconfig], check_rc=True),
+        )
+    except (cudnn.CudnnError, manifest.ManifestError) as error:
+        module.fail_json(msg=str(error))
+    text = {
+        name: "".join("CUDA %s: cuDNN %s\n" % item for item in sorted(result[name].items()) if item[1])
+        for name in ("before", "after")
+    }
+    module.exit_json(
+        changed=result["changed"],
+        versions=result["after"],
+        removed=result["removed"],
+        diff={"before": text["before"], "after": text["after"]},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,372 @@
+"""Placing, repairing, replacing and removing cuDNN, from an HTTP server of the test's own."""
+
+import hashlib
+import http.server
+import importlib.util
+import io
+import json
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import cudnn, cudnn_install
+from gpu_ready.cudnn import CudnnError
+
+pytestmark = pytest.mark.host_io
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Site:
+    """What the server offers by path; ``cut`` names paths whose body ends early, ``asked`` what was asked for."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.cut: set[str] = set()
+        self.asked: list[str] = []
+        self.url = ""
+
+    def archive(self, version: str, data: bytes, **entry: Any) -> None:
+        path = f"cudnn/linux-x86_64/cudnn-linux-x86_64-{version}_cuda12-archive.tar.xz"
+        listed = {"relative_path": path, "sha256": hashlib.sha256(data).hexdigest(), "size": str(len(data)), **entry}
+        text = json.dumps({"cudnn": {"version": version, "linux-x86_64": {"cuda12": listed}}})
+        self.files["/redist/" + cudnn.manifest_path(version)] = text.encode()
+        self.files["/redist/" + path] = data
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    offered = Site()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            offered.asked.append(self.path)
+            body = offered.files.get(self.path)
+            if body is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[: len(body) // 2] if self.path in offered.cut else body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    offered.url = f"http://127.0.0.1:{server.server_port}/redist/"
+    yield offered
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def header(version: str) -> bytes:
+    numbers = zip(("MAJOR", "MINOR", "PATCHLEVEL"), version.split(".")[:3], strict=True)
+    return "".join(f"#define CUDNN_{name} {number}\n" for name, number in numbers).encode()
+
+
+def members(version: str) -> dict[str, bytes | str]:
+    """Name in the archive -> content, or the target of a link as text."""
+    return {
+        "include/cudnn_version.h": header(version),
+        "include/cudnn.h": b"/* api */\n",
+        f"lib/libcudnn.so.{version}": b"\x7fELF" + version.encode(),
+        f"lib/libcudnn_ops_{version.split('.')[1]}.a": b"!<arch>\n",
+        "lib/libcudnn.so.9": f"libcudnn.so.{version}",
+        "lib/libcudnn.so": "libcudnn.so.9",
+        "LICENSE": b"terms\n",
+    }
+
+
+def pack(content: dict[str, bytes | str], top: str = "cudnn-archive", compression: str = "xz") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=f"w:{compression}") as archive:
+        for name, value in content.items():
+            member = tarfile.TarInfo(f"{top}/{name}" if top else name)
+            if isinstance(value, str):
+                member.type, member.linkname = tarfile.SYMTYPE, value
+                archive.addfile(member)
+            else:
+                member.size, member.mode = len(value), 0o755 if ".so" in name else 0o600
+                archive.addfile(member, io.BytesIO(value))
+    return stream.getvalue()
+
+
+class Node:
+    """A toolkit as NVIDIA's packages lay it out, and the records of the host."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "cuda-12.9"
+        self.real = self.path / "targets/x86_64-linux"
+        for name in ("include", "lib"):
+            (self.real / name).mkdir(parents=True)
+        (self.path / "include").symlink_to("targets/x86_64-linux/include")
+        (self.path / "lib64").symlink_to("targets/x86_64-linux/lib")
+        (self.real / "lib/libcudart.so.12").write_bytes(b"cudart")
+        (self.path / "version.json").write_text("{}")
+        self.paths = cudnn_install.Paths(str(folder / "state/cudnn"), str(folder / "state/manifest.json"))
+        self.refreshed = 0
+
+    def refresh(self) -> None:
+        self.refreshed += 1
+
+    def install(self, site: Site, version: str = "9.10.2.21", **more: str) -> cudnn_install.Install:
+        url = site.url + cudnn.manifest_path(version)
+        return cudnn_install.Install("12.9", version, str(self.path), url, "cuda12", **more)
+
+    def place(self, site: Site, version: str = "9.10.2.21", **more: str) -> str:
+        install = self.install(site, version, **more)
+        return cudnn_install.place(install, self.paths, cudnn_install.Limits(5, 20), self.refresh)
+
+    def tree(self) -> dict[str, str]:
+        found = {}
+        for file in sorted(self.path.rglob("*")):
+            name = str(file.relative_to(self.path))
+            if file.is_symlink():
+                found[name] = f"-> {file.readlink()}"
+            elif file.is_file():
+                found[name] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return found
+
+    def noted(self) -> dict[str, Any]:
+        file = Path(self.paths.manifest)
+        return json.loads(file.read_text()).get("cudnn", {}) if file.exists() else {}
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+@pytest.mark.parametrize("compression", ["xz", "gz"])
+def test_places_its_files_through_the_links_of_the_toolkit(site: Site, node: Node, compression: str) -> None:
+    before = node.tree()
+    site.archive("9.10.2.21", pack(members("9.10.2.21"), compression=compression))
+    assert node.place(site) == "9.10.2.21"
+    assert {name: value for name, value in node.tree().items() if name not in before} == {
+        "doc/cudnn/LICENSE": hashlib.sha256(b"terms\n").hexdigest(),
+        "targets/x86_64-linux/include/cudnn.h": hashlib.sha256(b"/* api */\n").hexdigest(),
+        "targets/x86_64-linux/include/cudnn_version.h": hashlib.sha256(header("9.10.2")).hexdigest(),
+        "targets/x86_64-linux/lib/libcudnn.so": "-> libcudnn.so.9",
+        "targets/x86_64-linux/lib/libcudnn.so.9": "-> libcudnn.so.9.10.2.21",
+        "targets/x86_64-linux/lib/libcudnn.so.9.10.2.21": hashlib.sha256(b"\x7fELF9.10.2.21").hexdigest(),
+        "targets/x86_64-linux/lib/libcudnn_ops_10.a": hashlib.sha256(b"!<arch>\n").hexdigest(),
+    }
+    assert (node.real / "include/cudnn.h").stat().st_mode & 0o777 == 0o644
+    assert (node.real / "lib/libcudnn.so.9.10.2.21").stat().st_mode & 0o777 == 0o755
+    assert cudnn_install.is_placed(node.install(site), node.paths)
+    assert cudnn_install.is_placed(node.install(site, "9.10.2"), node.paths)
+    assert node.noted()["12.9"]["version"] == "9.10.2.21"
+    assert node.refreshed == 1
+
+
+def test_removal_leaves_the_toolkit_as_it_was(site: Site, node: Node) -> None:
+    before = node.tree()
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    node.place(site)
+    gone = cudnn_install.remove("12.9", node.paths)
+    assert len(gone) == 7
+    assert node.tree() == before
+    assert not (node.path / "doc").exists()
+    assert node.noted() == {}
+    assert cudnn_install.remove("12.9", node.paths) == []
+
+
+def test_another_version_replaces_exactly_the_files_of_the_one_before(site: Site, node: Node) -> None:
+    for version in ("9.10.2.21", "9.17.0.29"):
+        site.archive(version, pack(members(version)))
+        node.place(site, version)
+    names = {file.name for file in (node.real / "lib").iterdir()}
+    assert names == {
+        "libcudart.so.12",
+        "libcudnn.so",
+        "libcudnn.so.9",
+        "libcudnn.so.9.17.0.29",
+        "libcudnn_ops_17.a",
+    }
+    assert node.noted()["12.9"]["version"] == "9.17.0.29"
+    assert not cudnn_install.is_placed(node.install(site), node.paths)
+
+
+def test_a_run_killed_while_placing_is_repaired_and_forgets_nothing(site: Site, node: Node) -> None:
+    before = node.tree()
+    for version in ("9.10.2.21", "9.17.0.29"):
+        site.archive(version, pack(members(version)))
+    node.place(site)
+
+    def killed() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cudnn_install.place(node.install(site, "9.17.0.29"), node.paths, cudnn_install.Limits(5, 20), refresh=killed)
+    assert not cudnn_install.is_placed(node.install(site, "9.17.0.29"), node.paths)
+    stale = node.path / (cudnn_install.STAGING + "stale")
+    stale.mkdir()
+    (stale / "archive").write_text("half")
+    node.place(site, "9.17.0.29")
+    assert cudnn_install.is_placed(node.install(site, "9.17.0.29"), node.paths)
+    assert not stale.exists()
+    cudnn_install.remove("12.9", node.paths)
+    assert node.tree() == before
+
+
+def test_a_file_that_went_is_placed_again(site: Site, node: Node) -> None:
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    node.place(site)
+    whole = node.tree()
+    (node.real / "lib/libcudnn.so.9").unlink()
+    assert not cudnn_install.is_placed(node.install(site), node.paths)
+    node.place(site)
+    assert node.tree() == whole
+
+
+def spoil(site: Site, how: str) -> dict[str, str]:
+    version, good = "9.10.2.21", pack(members("9.10.2.21"))
+    name = "/redist/cudnn/linux-x86_64/cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"
+    site.archive(version, good)
+    if how == "truncated":
+        site.cut.add(name)
+    elif how == "shorter":
+        site.files[name] = good[:-7]
+    elif how == "longer":
+        site.files[name] = good + b"more"
+    elif how == "wrong checksum":
+        site.files[name] = good[:-1] + bytes([good[-1] ^ 1])
+    elif how == "archive missing":
+        del site.files[name]
+    elif how == "manifest missing":
+        site.files.clear()
+    elif how == "sign-in page":
+        site.files["/redist/redistrib_9.10.2.json"] = b"<html>sign in"
+    elif how == "other pin":
+        return {"sha256": "0" * 64}
+    elif how == "too big for the disk":
+        site.archive(version, good, size=str(1 << 60))
+    elif how == "no archive at all":
+        site.archive(version, b"not a tar file, but with the right checksum")
+    elif how == "leads out":
+        site.archive(version, pack({"a/lib/../../../libcudnn.so.9": b"x", **members(version)}, top=""))
+    elif how == "absolute":
+        site.archive(version, pack({"/usr/lib/libcudnn.so.9": b"x"}, top=""))
+    elif how == "link leads out":
+        site.archive(version, pack({**members(version), "lib/libcudnn.so": "/etc/passwd"}))
+    elif how == "nothing of cuDNN":
+        site.archive(version, pack({"lib/libz.so": b"x"}))
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("truncated", ["cuda12-archive.tar.xz", "bytes", "nothing was changed"]),
+        ("shorter", ["cuda12-archive.tar.xz", "expected", "nothing was changed"]),
+        ("longer", ["cuda12-archive.tar.xz", "longer", "nothing was changed"]),
+        ("wrong checksum", ["cuda12-archive.tar.xz", "sha256", "expected", "mirror"]),
+        ("archive missing", ["cuda12-archive.tar.xz", "404", "gpu_ready_mirror"]),
+        ("manifest missing", ["redistrib_9.10.2.json", "404", "cudnn_version"]),
+        ("sign-in page", ["redistrib_9.10.2.json", "not JSON"]),
+        ("other pin", ["redistrib_9.10.2.json", "0" * 64]),
+        ("too big for the disk", ["MiB", "free", "make room"]),
+        ("no archive at all", ["cuda12-archive.tar.xz", "unpacked"]),
+        ("leads out", ["leads out"]),
+        ("absolute", ["leads out"]),
+        ("link leads out", ["/etc/passwd", "leads out"]),
+        ("nothing of cuDNN", ["no cuDNN archive"]),
+    ],
+)
+def test_whatever_is_wrong_is_one_sentence_and_changes_nothing(
+    site: Site, node: Node, how: str, words: list[str]
+) -> None:
+    before = node.tree()
+    pin = spoil(site, how)
+    with pytest.raises(CudnnError) as caught:
+        node.place(site, **pin)
+    text = str(caught.value)
+    assert [word for word in words if word not in text] == []
+    assert "\n" not in text
+    assert node.tree() == before
+    assert node.noted() == {}
+    assert cudnn_install.recorded("12.9", node.paths) is None
+    assert node.refreshed == 0
+    assert not [file for file in node.path.iterdir() if file.name.startswith(".")]
+
+
+def test_a_failed_upgrade_leaves_the_version_before_whole(site: Site, node: Node) -> None:
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    node.place(site)
+    before = node.tree()
+    site.archive("9.17.0.29", pack(members("9.17.0.29")), sha256="0" * 64)
+    with pytest.raises(CudnnError, match="sha256"):
+        node.place(site, "9.17.0.29")
+    assert node.tree() == before
+    assert cudnn_install.is_placed(node.install(site), node.paths)
+
+
+def test_a_server_that_is_not_there_is_told(node: Node, site: Site) -> None:
+    install = node.install(site)._replace(manifest_url="http://127.0.0.1:9/redistrib_9.10.2.json")
+    with pytest.raises(CudnnError, match="127.0.0.1:9.*could not be fetched.*gpu_ready_mirror"):
+        cudnn_install.place(install, node.paths, cudnn_install.Limits(5, 20), node.refresh)
+
+
+def test_somebody_elses_files_are_not_overwritten(site: Site, node: Node) -> None:
+    (node.real / "include/cudnn.h").write_text("mine")
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    with pytest.raises(CudnnError, match=r"include/cudnn.h is there already.*cudnn_source"):
+        node.place(site)
+    assert (node.real / "include/cudnn.h").read_text() == "mine"
+
+
+def test_a_toolkit_without_folders_is_told(site: Site, node: Node) -> None:
+    (node.path / "lib64").unlink()
+    with pytest.raises(CudnnError, match="no whole CUDA toolkit"):
+        node.place(site)
+    assert site.asked == []
+
+
+def load_module() -> Any:
+    pytest.importorskip("ansible")
+    import ansible.module_utils
+
+    ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+    spec = importlib.util.spec_from_file_location("cudnn_archive", ROOT / "library/cudnn_archive.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_module_asks_the_network_only_for_what_is_missing(site: Site, node: Node) -> None:
+    module = load_module()
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    params = {
+        "installs": [dict(node.install(site)._asdict())],
+        "state": "present",
+        "timeout": 5,
+        "download_timeout": 20,
+    }
+    before = node.tree()
+
+    def converge(check_mode: bool = False, **more: Any) -> dict[str, Any]:
+        result: dict[str, Any] = module.converge({**params, **more}, check_mode, node.paths, node.refresh)
+        return result
+
+    predicted = converge(check_mode=True)
+    assert (predicted["changed"], predicted["after"]) == (True, {"12.9": "9.10.2.21"})
+    assert (node.tree(), site.asked, node.refreshed) == (before, [], 0)
+    assert converge()["changed"] is True
+    asked = list(site.asked)
+    assert converge()["changed"] is False
+    assert converge(check_mode=True)["changed"] is False
+    assert (site.asked, node.refreshed) == (asked, 1)
+    (node.real / "lib/libcudnn.so").unlink()
+    assert converge(check_mode=True)["changed"] is True
+    assert converge()["changed"] is True
+    assert converge(check_mode=True, state="absent")["changed"] is True
+    assert converge(state="absent")["changed"] is True
+    assert converge(state="absent")["changed"] is False
+    assert node.tree() == before

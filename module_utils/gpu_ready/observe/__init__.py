@@ -1,0 +1,53 @@
+"""One look at a whole host: every reader is asked here, and nowhere else.
+
+``look`` answers plain values (what JSON can hold), one key a part: ``base``, ``packages``, ``apt``, ``driver``,
+``docker``, ``runtime``, ``cuda``, ``cudnn``, ``verified``. It reads files and starts next to no program.
+"""
+
+from typing import Any, Dict, Optional
+
+from ..host import Host
+from . import base, driver
+
+
+def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
+    """Return everything that is observed of a host; {"base"} alone where there is no NVIDIA GPU to care for."""
+    observed: Dict[str, Any] = {"base": base.look(host, treat_as)}
+    packages = base.packages(host)
+    observed["packages"] = packages
+    observed["apt"] = base.apt(host)
+    observed["driver"] = driver.look(host, observed["base"]["kernel"]["running"], packages, observed["base"]["distro"])
+    observed.update(others(host, observed))
+    return observed
+
+
+def others(host: Host, observed: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the parts of docker, its runtime, CUDA, cuDNN and the last verification."""
+    parts: Dict[str, Any] = {}
+    try:
+        from . import cuda
+
+        parts.update(cuda.look(host, observed["packages"]["installed"]))
+    except ImportError:
+        pass
+    try:
+        from . import docker
+
+        parts.update(docker.look(host))
+    except ImportError:
+        pass
+    try:
+        from . import verified
+
+        parts["verified"] = verified.look(host)
+    except ImportError:
+        pass
+    return parts
+
+
+def public(observed: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the look without what is large or private: all packages, texts of source lists."""
+    shown = {name: part for name, part in observed.items() if name not in ("apt", "packages")}
+    packages = observed["packages"]
+    shown["packages"] = {"held": packages["held"], "broken": packages["broken"]}
+    return shown

@@ -39,7 +39,7 @@ class Refusal(NamedTuple):
     remedy: str
 
 
-class Warning(NamedTuple):  # noqa: A001 - the word of the contract; nothing here raises Python warnings
+class Notice(NamedTuple):
     """What the operator should know although it stops nothing."""
 
     code: str
@@ -53,9 +53,12 @@ class Decision(NamedTuple):
     choice: Dict[str, Any] = {}
     steps: List[Step] = []
     refusals: List[Refusal] = []
-    warnings: List[Warning] = []
+    warnings: List[Notice] = []
 
 
 def worst(steps: List[Step]) -> str:
     """Return the greatest disruption among steps."""
     return max((step.disruption for step in steps), key=DISRUPTIONS.index, default=NONE)
+
+
+Warning = Notice  # noqa: A001 - the plan's own word for it

@@ -1,0 +1,169 @@
+"""What every room of the plan asks of a host: system, kernels, Secure Boot, PCI functions, packages, free disk."""
+
+import platform as python_platform
+import re
+from typing import Any, Dict, List, Optional
+
+from .. import catalog, pci, platform, versions
+from ..host import Host
+
+EFIVARS = "/sys/firmware/efi/efivars"
+SECURE_BOOT = EFIVARS + "/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+SHIM_STATE = EFIVARS + "/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
+SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
+SIGNING_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
+"""Certificates (DER) that DKMS signs with: Debian, EL and Fedora; Ubuntu."""
+DPKG_STATUS = "/var/lib/dpkg/status"
+APT = "/etc/apt"
+
+
+def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
+    """Return the part "base"; ``treat_as`` is the catalog's name of a distribution to treat the host as."""
+    release = platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
+    running, machine = host.uname()
+    functions = pci.read_sysfs(host)
+    return {
+        "os": release._asdict(),
+        "distro": platform.resolve(release, treat_as),
+        "arch": machine,
+        "python": python_platform.python_version(),
+        "boot_id": (host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
+        "kernel": kernel(host, running),
+        "compiler": host.which("gcc") or host.which("cc"),
+        "secure_boot": secure_boot(host),
+        "gpus": [gpu(function) for function in pci.gpus(functions)],
+        "nvswitches": [function_row(function) for function in pci.nvswitches(functions)],
+        "other_functions": other_functions(functions),
+        "nouveau": nouveau(host, functions),
+        "disk": {path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
+    }
+
+
+def function_row(function: Any) -> Dict[str, Any]:
+    """Return a PCI function as plain values."""
+    return {"address": function.address, "device": function.device, "driver": function.driver}
+
+
+def gpu(function: Any) -> Dict[str, Any]:
+    """Return a GPU as plain values, with the catalog's name (its id where the catalog does not know it)."""
+    known = catalog.gpu(function.device)
+    row = function_row(function)
+    row["name"] = known.name if known else "NVIDIA device 10de:%s" % function.device
+    return row
+
+
+def other_functions(functions: List[Any]) -> List[Dict[str, Any]]:
+    """Return NVIDIA functions that are neither GPU nor NVSwitch, each with what it is."""
+    counted = {function.address for function in pci.gpus(functions) + pci.nvswitches(functions)}
+    return [
+        dict(function_row(function), what=pci.what(function))
+        for function in functions
+        if function.vendor == "10de" and function.address not in counted
+    ]
+
+
+def kernel(host: Host, running: str) -> Dict[str, Any]:
+    """Return running, installed and next-boot kernels, and which of them have their headers."""
+    folders = [name for name in host.listdir("/lib/modules") if host.isdir("/lib/modules/%s/kernel" % name)]
+    images = [name[len("vmlinuz-") :] for name in host.listdir("/boot") if name.startswith("vmlinuz-")]
+    installed = sorted(set(folders) | set(images) | {running}, key=versions.key)
+    headers = {name: host.exists("/lib/modules/%s/build" % name) for name in installed}
+    return {
+        "running": running,
+        "installed": installed,
+        "next_boot": next_boot(host, images) or running,
+        "headers": headers,
+    }
+
+
+def next_boot(host: Host, images: List[str]) -> Optional[str]:
+    """Return the kernel of the link /vmlinuz (kept by the distribution), else the newest image of /boot."""
+    for link in ("/vmlinuz", "/boot/vmlinuz"):
+        target = host.readlink(link)
+        if target and "vmlinuz-" in target:
+            return target.rsplit("vmlinuz-", 1)[1]
+    return max(images, key=versions.key) if images else None
+
+
+def secure_boot(host: Host) -> Dict[str, Any]:
+    """Return whether the kernel takes signed modules only, and whether DKMS' key is enrolled.
+
+    An EFI variable file holds 4 bytes of attributes, then the value (Documentation/filesystems/efivarfs.rst).
+    """
+    state = host.read_bytes(SECURE_BOOT)
+    if not state or state[4:5] != b"\x01":
+        return {"on": False, "key": None, "enrolled": False}
+    lifted = (host.read_bytes(SHIM_STATE) or b"")[4:5] == b"\x01"
+    enrolled = host.read_bytes(SHIM_KEYS) or b""
+    for path in SIGNING_KEYS:
+        key = host.read_bytes(path)
+        if key:
+            return {"on": not lifted, "key": path, "enrolled": key in enrolled}
+    return {"on": not lifted, "key": None, "enrolled": False}
+
+
+def nouveau(host: Host, functions: List[Any]) -> Dict[str, Any]:
+    """Return whether nouveau is loaded, which GPUs it drives, and whether modprobe may load it."""
+    return {
+        "loaded": host.isdir("/sys/module/nouveau"),
+        "bound": [function.address for function in functions if function.driver == "nouveau"],
+        "blacklisted": blacklisted(host, "nouveau"),
+    }
+
+
+def blacklisted(host: Host, module: str) -> bool:
+    """Return whether a file of modprobe.d keeps a module from being loaded by its alias."""
+    line = re.compile(r"^\s*blacklist\s+%s\s*(#.*)?$" % module, re.MULTILINE)
+    for folder in ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"):
+        for name in host.listdir(folder):
+            if name.endswith(".conf") and line.search(host.read(folder + "/" + name) or ""):
+                return True
+    return False
+
+
+def packages(host: Host) -> Dict[str, Any]:
+    """Return the packages of dpkg: ``installed`` {name: version}, ``held`` and ``broken`` names.
+
+    Read from dpkg's own file: asking dpkg-query costs more than the whole look.
+    """
+    return read_dpkg_status(host.read(DPKG_STATUS) or "")
+
+
+def read_dpkg_status(text: str) -> Dict[str, Any]:
+    """Read /var/lib/dpkg/status (deb-control(5) stanzas; ``Status:`` is selection, flag and state)."""
+    installed: Dict[str, str] = {}
+    held: List[str] = []
+    broken: List[str] = []
+    for stanza in text.split("\n\n"):
+        name = version = status = ""
+        for line in stanza.split("\n"):
+            if line.startswith("Package: "):
+                name = line[9:].strip()
+            elif line.startswith("Status: "):
+                status = line[8:].strip()
+            elif line.startswith("Version: "):
+                version = line[9:].strip()
+                break  # Package and Status come before it; the long rest of a stanza is of no interest
+        words = status.split()
+        if not name or len(words) != 3:
+            continue
+        if words[2] == "installed":
+            installed[name] = version
+        elif words[2] not in ("not-installed", "config-files"):
+            broken.append(name)
+        if words[1] == "reinstreq" and name not in broken:
+            broken.append(name)
+        if words[0] == "hold":
+            held.append(name)
+    return {"installed": installed, "held": sorted(held), "broken": sorted(broken)}
+
+
+def apt(host: Host) -> Dict[str, Any]:
+    """Return apt's source lists (path: text), preference file names and keyring names."""
+    lists = [APT + "/sources.list"] + ["%s/sources.list.d/%s" % (APT, n) for n in host.listdir(APT + "/sources.list.d")]
+    texts = {path: host.read(path) for path in lists if path.endswith((".list", ".sources"))}
+    return {
+        "sources": {path: text for path, text in texts.items() if text is not None},
+        "preferences": host.listdir(APT + "/preferences.d"),
+        "keyrings": host.listdir(APT + "/keyrings"),
+    }

@@ -1,0 +1,175 @@
+"""The NVIDIA driver of a host: loaded, on disk for the running kernel, in userspace, and where each came from."""
+
+import re
+from typing import Any, Dict, List, Optional
+
+from .. import catalog, driver, versions
+from ..host import Host
+
+MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
+MODULE_FOLDERS = ("updates/dkms", "updates", "extra", "extra/nvidia", "weak-updates", "weak-updates/nvidia", "misc")
+MODULE_FOLDERS += ("kernel/drivers/video", "kernel/drivers/video/nvidia", "kernel/nvidia", "kernel/drivers/char/drm")
+LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.(\d{2,4}\.\d+(?:\.\d+)?)$")
+LIBRARY_FOLDERS = tuple(
+    folder + part
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
+    for part in ("", "/nvidia/current", "/nvidia")
+)
+PACKAGE = re.compile(r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia|xserver-xorg-video-nvidia)")
+NOT_DRIVER = re.compile(r"container|cuda-toolkit|nvidia-cuda|cuda-keyring|pinning|detect|installer-cleanup|modprobe$")
+RUNFILE_MARKS = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer")
+NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
+
+
+def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[str]) -> Dict[str, Any]:
+    """Return the part "driver"; ``running`` is the running kernel, ``packages`` those of the package manager."""
+    loaded = read_loaded(host)
+    modules = find_modules(host, running)
+    on_disk = read_module(host, modules[0]) if modules else None
+    installed = driver_packages(packages["installed"])
+    runfile = runfile_mark(host)
+    state = {
+        "loaded": loaded,
+        "on_disk": on_disk,
+        "module_files": modules,
+        "userspace": userspace(host),
+        "packages": installed,
+        "held": sorted(name for name in packages["held"] if name in installed),
+        "runfile": runfile,
+        "origin": origin(installed, runfile, distro),
+        "use": use(host) if loaded else {},
+        "busy": False,
+        "clients": [],
+        "dkms": dkms(host),
+    }
+    state["busy"] = busy(state["use"])
+    if state["busy"] and on_disk and loaded and loaded["version"] != on_disk["version"]:
+        state["clients"] = clients(host)
+    return state
+
+
+def read_loaded(host: Host) -> Optional[Dict[str, Any]]:
+    """Return version and flavour of the loaded module, None where none is loaded."""
+    found = driver.read_proc_version(host.read("/proc/driver/nvidia/version") or "")
+    version = (host.read("/sys/module/nvidia/version") or "").strip()
+    if found is None:
+        return {"version": version, "flavour": None} if version else None
+    return {"version": found.version, "flavour": found.flavour}
+
+
+def find_modules(host: Host, running: str) -> List[str]:
+    """Return the paths of nvidia's main module for a kernel, the one modprobe prefers first."""
+    paths = []
+    for folder in MODULE_FOLDERS:
+        path = "/lib/modules/%s/%s" % (running, folder)
+        paths += ["%s/%s" % (path, name) for name in host.listdir(path) if MODULE.match(name)]
+    return paths
+
+
+def read_module(host: Host, path: str) -> Dict[str, Any]:
+    """Return version and flavour of a module file (modinfo reads every compression)."""
+    info = driver.read_modinfo(host.run(["modinfo", path], timeout=10).out)
+    return {"path": path, "version": info.version, "flavour": info.flavour, "signer": info.signer}
+
+
+def userspace(host: Host) -> List[str]:
+    """Return the driver versions of the management and CUDA libraries, newest first; one on a sound host."""
+    found = set()
+    for folder in LIBRARY_FOLDERS:
+        for name in host.listdir(folder):
+            match = LIBRARY.match(name)
+            if match:
+                found.add(match.group(1))
+    return sorted(found, key=versions.key, reverse=True)
+
+
+def driver_packages(installed: Dict[str, str]) -> Dict[str, str]:
+    """Return those packages that are part of a driver, with their versions."""
+    return {n: v for n, v in installed.items() if PACKAGE.match(n) and not NOT_DRIVER.search(n)}
+
+
+def runfile_mark(host: Host) -> Optional[str]:
+    """Return the uninstaller that a .run installer left, None where there is none (packages ship neither file)."""
+    for path in RUNFILE_MARKS:
+        if host.exists(path):
+            return path
+    return None
+
+
+def origin(installed: Dict[str, str], runfile: Optional[str], distro: Optional[str]) -> Optional[str]:
+    """Return which source the driver came from: a source of the catalog, "runfile", "mixed", "unknown" or None."""
+    source = source_of_packages(installed, distro) if installed else None
+    if source and runfile:
+        return "mixed"
+    return "runfile" if runfile else source
+
+
+def source_of_packages(installed: Dict[str, str], distro: Optional[str]) -> str:
+    """Return the source whose packages these are: by names only one source has, else by branches it carries."""
+    sources = catalog.distro(distro)["driver_sources"] if distro else {}
+    names = {source: names_of_source(data) for source, data in sources.items()}
+    for source in sorted(names):
+        others = set().union(*(names[other] for other in names if other != source))
+        if (names[source] - others) & set(installed):
+            return source
+    upstream = [versions.upstream(version) for version in installed.values()]
+    branches = {versions.branch(text) for text in upstream if re.match(r"^\d{3}\.\d", text)}
+    for source in sorted(sources):
+        if source != "cuda_repo" and branches and branches <= {int(branch) for branch in sources[source]["branches"]}:
+            return source
+    return "cuda_repo" if "cuda_repo" in sources and branches else "unknown"
+
+
+def names_of_source(data: Dict[str, Any]) -> "set[str]":
+    """Return every package name that a driver source of the catalog speaks of."""
+    found = set()
+    pending: List[Any] = [data.get("packages"), data.get("branches")]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending += list(value.values())
+        elif isinstance(value, (list, tuple)):
+            pending += list(value)
+        elif isinstance(value, str):
+            found.add(value)
+    return found
+
+
+def use(host: Host) -> Dict[str, Any]:
+    """Return reference count and holding modules of every loaded module of the driver."""
+    modules = {}
+    for name in host.listdir("/sys/module"):
+        if name == "nvidia" or name.startswith("nvidia_"):
+            folder = "/sys/module/" + name
+            count = (host.read(folder + "/refcnt") or "0").strip()
+            modules[name] = {"refcnt": int(count or 0), "holders": host.listdir(folder + "/holders")}
+    return modules
+
+
+def busy(modules: Dict[str, Any]) -> bool:
+    """Return whether anything but the driver's own modules holds one of them."""
+    return any(module["refcnt"] > len(module["holders"]) for module in modules.values())
+
+
+def clients(host: Host) -> List[Dict[str, Any]]:
+    """Return the processes that have a device node of the driver open."""
+    found = []
+    for pid in host.listdir("/proc"):
+        if pid.isdigit():
+            folder = "/proc/%s/fd" % pid
+            nodes = {host.readlink("%s/%s" % (folder, fd)) or "" for fd in host.listdir(folder)}
+            if any(NODE.match(node) for node in nodes):
+                found.append({"pid": int(pid), "name": (host.read("/proc/%s/comm" % pid) or "").strip()})
+    return found
+
+
+def dkms(host: Host) -> List[Dict[str, Any]]:
+    """Return what DKMS built: one row for each version of nvidia's modules and kernel."""
+    rows = []
+    for name in host.listdir("/var/lib/dkms"):
+        if name.startswith("nvidia"):
+            for version in host.listdir("/var/lib/dkms/" + name):
+                kernels = [k for k in host.listdir("/var/lib/dkms/%s/%s" % (name, version)) if k[:1].isdigit()]
+                if version[:1].isdigit():
+                    rows.append({"name": name, "version": version, "kernels": kernels})
+    return rows

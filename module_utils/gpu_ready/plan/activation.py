@@ -1,0 +1,75 @@
+"""How the driver on disk becomes the driver that runs: load, live swap, or reboot."""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import driver as driver_room
+from .steps import DRIVER_RELOAD, NONE, REBOOT, Decision, Notice, Step
+
+SERVICES = ("nvidia-persistenced", "nv-fabricmanager", "nv-hostengine", "dcgm-exporter", "nvidia-gridd", "nvlsm")
+"""Programs of services that nvidia_kernel_module stops before a live swap and starts after it."""
+COMM = 15
+"""The kernel cuts the name of a process to this length."""
+DISRUPTION = {"load": NONE, "reload": DRIVER_RELOAD, "reboot": REBOOT}
+
+
+def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
+    """Return the one step that makes the chosen driver run, or none where it runs already."""
+    chosen = choice.get("driver") or {}
+    if not chosen or chosen.get("source") == "none":
+        return Decision()
+    action, reason = needed(observed, chosen)
+    if action is None:
+        return Decision({"action": None})
+    mode = wanted.get("gpu_ready_activation") or "auto"
+    if mode == "none":
+        return Decision({"action": "none"}, warnings=[left_to_operator(reason)])
+    if mode == "reboot" and action == "reload":
+        action, reason = "reboot", "%s, and gpu_ready_activation is reboot" % reason
+    if mode == "auto" and action == "reload":
+        held = holders(observed)
+        if held:
+            action, reason = "reboot", "%s, and %s hold the loaded module" % (reason, ", ".join(held))
+    params = {"action": action, "modules": chosen["modules"], "fallback": "reboot" if mode == "auto" else None}
+    step = Step("nvidia_driver.activate", reason, DISRUPTION[action], dict(params, why=reason))
+    return Decision({"action": action}, [step])
+
+
+def needed(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Tuple[Optional[str], str]:
+    """Return the gentlest action that would do ("load", "reload", "reboot" or None) and why."""
+    state = observed["driver"]
+    loaded = state["loaded"]
+    if loaded is None:
+        bound = observed["base"]["nouveau"]["bound"]
+        if bound:
+            return "reboot", "nouveau drives the GPU at %s and cannot be taken off a running system" % ", ".join(bound)
+        return "load", "no NVIDIA module is loaded"
+    if not chosen["satisfied"]:
+        if same(loaded, chosen) and state["on_disk"] and same(state["on_disk"], chosen) and chosen["version"]:
+            return None, ""
+        return "reload", "the loaded module is %s and the driver changes" % loaded["version"]
+    disk = state["on_disk"]
+    if loaded["version"] != disk["version"]:
+        return "reload", "the loaded module is %s, the installed one %s" % (loaded["version"], disk["version"])
+    if loaded["flavour"] not in (None, disk["flavour"]):
+        return "reload", "the loaded module is %s, the installed one %s" % (loaded["flavour"], disk["flavour"])
+    return None, ""
+
+
+def same(module: Dict[str, Any], chosen: Dict[str, Any]) -> bool:
+    """Return whether a module is of the chosen version and flavour."""
+    return driver_room.fits(module["version"], chosen) and module["flavour"] in (None, chosen["flavour"])
+
+
+def holders(observed: Dict[str, Any]) -> List[str]:
+    """Return the processes that hold the module and that no known service explains, each as name (pid)."""
+    known = {name[:COMM] for name in SERVICES}
+    return ["%s (%d)" % (c["name"], c["pid"]) for c in observed["driver"]["clients"] if c["name"][:COMM] not in known]
+
+
+def left_to_operator(reason: str) -> Notice:
+    """Say that the driver on disk does not run because the operator wants to do that himself."""
+    return Notice(
+        "not_activated",
+        "%s, and gpu_ready_activation is none" % reason,
+        "reboot the host, or set gpu_ready_activation to auto, then run this again to verify it",
+    )

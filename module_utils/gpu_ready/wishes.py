@@ -1,0 +1,123 @@
+"""The public variables: their types and choices, and the reading of what an operator gave for them.
+
+Every wrong value is found in one pass and told in a sentence that names variable, value and what is possible.
+"""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from . import catalog
+
+TRUE = ("true", "yes", "on", "1", "y", "t")
+FALSE = ("false", "no", "off", "0", "n", "f")
+
+
+class Variable(NamedTuple):
+    """One public variable: its type, its choices, a pattern for its text with the words that say what it must be."""
+
+    type: str
+    choices: Tuple[str, ...] = ()
+    pattern: str = ""
+    words: str = ""
+
+
+VERSION = r"\d+(\.\d+)+"
+VARIABLES = {
+    "nvidia_driver_source": Variable("str", ("auto", "distro", "cuda_repo", "none")),
+    "nvidia_driver_branch": Variable("str", (), r"\d{2,4}|auto", "a branch such as 580, or empty"),
+    "nvidia_driver_version": Variable("str", (), r"\d{2,4}(\.\d+){1,2}", "a version such as 580.178.04, or empty"),
+    "nvidia_driver_flavour": Variable("str", ("auto", "open", "proprietary")),
+    "nvidia_driver_profile": Variable("str", ("compute", "full")),
+    "nvidia_driver_hold": Variable("bool"),
+    "nvidia_driver_replace_foreign": Variable("bool"),
+    "cuda_toolkit_source": Variable("str", ("repo", "none")),
+    "cuda_toolkit_versions": Variable("list", (), r"\d+\.\d+|auto", "versions such as 12.9"),
+    "cuda_toolkit_default": Variable("str", (), r"\d+\.\d+|auto", "a version such as 12.9, or empty"),
+    "cudnn_source": Variable("str", ("archive", "none")),
+    "cudnn_version": Variable("str", (), VERSION + "|auto", "a version such as 9.10.2.21, or empty"),
+    "docker_engine_source": Variable("str", ("distro", "none")),
+    "docker_engine_daemon_options": Variable("dict"),
+    "docker_engine_restart_ok": Variable("bool"),
+    "nvidia_container_runtime_mode": Variable("str", ("toolkit", "cdi", "native")),
+    "nvidia_container_runtime_default": Variable("bool"),
+    "gpu_verify_image": Variable("str"),
+    "gpu_verify_devices": Variable("devices"),
+    "gpu_ready_activation": Variable("str", ("auto", "reload", "reboot", "none")),
+    "gpu_ready_reboot_ok": Variable("bool"),
+    "gpu_ready_mirror": Variable("str", (), r"https?://\S+", "a base URL such as http://mirror.site, or empty"),
+    "gpu_ready_mirror_keys": Variable("dict"),
+    "gpu_ready_treat_as": Variable("str"),
+}
+
+
+class Reading(NamedTuple):
+    """The wanted state with defaults filled in, and a sentence for every value that cannot be."""
+
+    wanted: Dict[str, Any]
+    wrong: List[str]
+
+
+def read(given: Dict[str, Any]) -> Reading:
+    """Read variables as they were given (None or absent: the default of the role)."""
+    wanted: Dict[str, Any] = {}
+    wrong: List[str] = ["%s is not a variable of gpu-ready" % name for name in sorted(set(given) - set(VARIABLES))]
+    for name in sorted(VARIABLES):
+        variable = VARIABLES[name]
+        default = catalog.DEFAULTS.get(name, EMPTY[variable.type])
+        value = given.get(name)
+        value, fault = convert(variable, default if value is None else value)
+        wanted[name] = default if fault else value
+        if fault:
+            wrong.append("%s is %r: %s" % (name, given.get(name), fault))
+    return Reading(wanted, wrong + contradictions(wanted))
+
+
+EMPTY: Dict[str, Any] = {"str": "", "bool": False, "list": [], "dict": {}, "devices": "all"}
+
+
+def convert(variable: Variable, value: Any) -> Tuple[Any, Optional[str]]:
+    """Return the value in the variable's type and None, or anything and what the value must be."""
+    if variable.type == "bool":
+        return as_bool(value)
+    if variable.type == "dict":
+        return (value, None) if isinstance(value, dict) else (None, "must be a mapping")
+    if variable.type == "list":
+        items = as_list(value)
+        wrong = items is None or [item for item in items if not re.match(r"(?:%s)$" % variable.pattern, item)]
+        return items, "must be a list of %s" % variable.words if wrong else None
+    if variable.type == "devices":
+        return (value if value in ("all", "") else as_list(value)), None
+    if isinstance(value, (dict, list, bool)):
+        return None, "must be text"
+    text = str(value).strip()
+    if variable.choices and text not in variable.choices:
+        return None, "choose one of %s" % ", ".join(variable.choices)
+    if text and variable.pattern and not re.match(r"(?:%s)$" % variable.pattern, text):
+        return None, "must be %s" % variable.words
+    return text, None
+
+
+def as_bool(value: Any) -> Tuple[Any, Optional[str]]:
+    """Return a boolean as YAML and the command line (-e name=false) give it."""
+    text = str(value).strip().lower()
+    if isinstance(value, bool) or text in TRUE + FALSE:
+        return text in TRUE, None
+    return None, "must be true or false"
+
+
+def as_list(value: Any) -> Optional[List[str]]:
+    """Return a list of texts from a list or from text with commas; None for anything else."""
+    if isinstance(value, (list, tuple)):
+        return None if any(isinstance(item, (dict, list)) for item in value) else [str(item) for item in value]
+    if isinstance(value, dict) or value is None:
+        return None
+    return [item.strip() for item in str(value).split(",") if item.strip()]
+
+
+def contradictions(wanted: Dict[str, Any]) -> List[str]:
+    """Return what two variables together cannot mean."""
+    branch, version = wanted["nvidia_driver_branch"], wanted["nvidia_driver_version"]
+    if branch not in ("", "auto") and version and version.split(".")[0] != branch:
+        text = "nvidia_driver_version is %r and nvidia_driver_branch is %r: give one of them, or two that agree"
+        return [text % (version, branch)]
+    return []

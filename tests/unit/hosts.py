@@ -1,0 +1,146 @@
+"""Observed hosts as plain values, and what they look like after a plan was carried out."""
+
+import copy
+from typing import Any
+
+from gpu_ready import catalog
+
+KERNEL = "6.1.0-50-amd64"
+K80, P40, V100, T4, A100, H100, B200, GB10 = "102d", "1b38", "1db1", "1eb8", "20b2", "2330", "2901", "2e12"
+NVSWITCH, UNKNOWN = "22a3", "3fff"
+
+
+def card(device: str, position: int = 0, driver: str | None = None) -> dict[str, Any]:
+    known = catalog.gpu(device)
+    name = known.name if known else f"NVIDIA device 10de:{device}"
+    return {"address": f"0000:{0x3B + position:02x}:00.0", "device": device, "driver": driver, "name": name}
+
+
+def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: Any) -> dict[str, Any]:
+    """Return a freshly installed host with these GPUs."""
+    return {
+        "base": {
+            "os": {"id": "debian", "version_id": distro[6:], "pretty_name": f"Debian {distro[6:]}"},
+            "distro": distro,
+            "arch": "x86_64",
+            "python": "3.11.2",
+            "boot_id": "b0",
+            "kernel": {"running": KERNEL, "installed": [KERNEL], "next_boot": KERNEL, "headers": {KERNEL: False}},
+            "compiler": None,
+            "secure_boot": {"on": False, "key": None, "enrolled": False},
+            "gpus": [card(device, position) for position, device in enumerate(devices)],
+            "nvswitches": [
+                {"address": f"0000:0{n}:00.0", "device": NVSWITCH, "driver": None} for n in range(nvswitches)
+            ],
+            "other_functions": [],
+            "nouveau": {"loaded": False, "bound": [], "blacklisted": False},
+            "disk": {"/": 10**11, "/usr": 10**11, "/var": 10**11, "/boot": 10**9},
+            **base,
+        },
+        "packages": {"installed": {}, "held": [], "broken": []},
+        "apt": {"sources": {"/etc/apt/sources.list": "deb http://deb.example/debian bookworm main\n"}}
+        | {"preferences": [], "keyrings": []},
+        "driver": {
+            "loaded": None,
+            "on_disk": None,
+            "module_files": [],
+            "userspace": [],
+            "packages": {},
+            "held": [],
+            "runfile": None,
+            "origin": None,
+            "use": {},
+            "busy": False,
+            "clients": [],
+            "dkms": [],
+        },
+        "verified": None,
+    }
+
+
+def with_driver(
+    observed: dict[str, Any], version: str, flavour: str, source: str, names: list[str], loaded: bool = True
+) -> dict[str, Any]:
+    """Return the host with a whole driver of a source."""
+    after = copy.deepcopy(observed)
+    after["driver"].update(
+        on_disk={"path": "/lib/modules/x/nvidia.ko", "version": version, "flavour": flavour, "signer": None},
+        userspace=[version],
+        packages={name: version + "-1" for name in names},
+        origin=source,
+        runfile=None,
+    )
+    if loaded:
+        after["driver"]["loaded"] = {"version": version, "flavour": flavour}
+    after["packages"]["installed"].update(after["driver"]["packages"])
+    return after
+
+
+def carried_out(observed: dict[str, Any], decided: Any) -> dict[str, Any]:
+    """Return the host after every step of the driver was done and the result was proved."""
+    after = copy.deepcopy(observed)
+    for step in decided.steps:
+        STEPS[step.id](after, step.params, decided)
+    return after
+
+
+def _headers(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    after["base"]["kernel"]["headers"] = dict.fromkeys(after["base"]["kernel"]["installed"], True)
+    after["base"]["compiler"] = "/usr/bin/gcc"
+
+
+def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    if params["components"]:
+        after["apt"]["sources"]["/etc/apt/sources.list"] += "deb x y " + " ".join(params["components"]) + "\n"
+    third = params["repository"]
+    if third:
+        after["apt"]["sources"][third["list"]] = "URIs: " + third["url"]
+        after["apt"]["keyrings"].append(third["keyring"].rpartition("/")[2])
+        if third["pin"]:
+            after["apt"]["preferences"].append(third["pin"]["path"].rpartition("/")[2])
+
+
+def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    chosen = decided.choice["driver"]
+    version = params["expect"]["version"] or f"{params['expect']['branch']}.100.01"
+    names = [package["name"] for package in params["packages"]]
+    for name in params["remove"]:
+        after["packages"]["installed"].pop(name, None)
+    after.update(with_driver(after, version, chosen["flavour"], chosen["source"], names, loaded=False))
+
+
+def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    if params["action"] == "reboot":
+        after["base"]["boot_id"] = "b1"
+        after["base"]["nouveau"].update(loaded=False, bound=[])
+    disk = after["driver"]["on_disk"]
+    after["driver"]["loaded"] = {"version": disk["version"], "flavour": disk["flavour"]}
+    after["driver"].update(busy=False, clients=[])
+
+
+def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for package in params["packages"]:
+        name = package["name"] if isinstance(package, dict) else package
+        after["packages"]["installed"][name] = after["driver"]["on_disk"]["version"] + "-1"
+
+
+def _verify(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    after["verified"] = {
+        "ok": True,
+        "boot_id": after["base"]["boot_id"],
+        "digest": params["digest"],
+        "driver": after["driver"]["on_disk"]["version"],
+    }
+
+
+STEPS = {
+    "gpu_plan.repair_packages": lambda after, params, decided: after["packages"].update(broken=[]),
+    "kernel_headers.install": _headers,
+    "nvidia_driver.repository": _repository,
+    "nvidia_driver.blacklist_nouveau": lambda after, params, d: after["base"]["nouveau"].update(blacklisted=True),
+    "nvidia_driver.install": _install,
+    "nvidia_driver.hold": lambda after, params, decided: after["packages"]["held"].extend(params["packages"]),
+    "nvidia_driver.activate": _activate,
+    "nvidia_driver.fabricmanager": _fabricmanager,
+    "gpu_verify.verify": _verify,
+}

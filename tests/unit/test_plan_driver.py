@@ -1,0 +1,193 @@
+"""Which driver a host gets: the table of cards, the refusals, and what must hold for every host."""
+
+from typing import Any
+
+import pytest
+from gpu_ready import catalog, wishes
+from gpu_ready.plan import driver
+from hosts import A100, B200, GB10, H100, K80, P40, T4, UNKNOWN, V100, bare, card, with_driver
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def decide(observed: dict[str, Any], **given_: Any) -> Any:
+    reading = wishes.read(given_)
+    assert not reading.wrong
+    return driver.decide(observed, reading.wanted, {})
+
+
+def codes(decision: Any) -> list[str]:
+    return [refusal.code for refusal in decision.refusals]
+
+
+@pytest.mark.parametrize(
+    ("devices", "distro", "source", "branch", "flavour"),
+    [
+        ([P40], "debian12", "distro", 535, "proprietary"),
+        ([P40, P40], "debian12", "distro", 535, "proprietary"),
+        ([V100], "debian12", "distro", 535, "proprietary"),
+        ([T4], "debian12", "distro", 535, "open"),
+        ([A100], "debian12", "distro", 535, "open"),
+        ([B200], "debian12", "cuda_repo", 580, "open"),
+        ([GB10], "debian12", "cuda_repo", 580, "open"),
+        ([V100, H100], "debian12", "distro", 535, "proprietary"),
+        ([P40], "debian13", "distro", 550, "proprietary"),
+        ([H100, B200], "debian13", "cuda_repo", 580, "open"),
+    ],
+)
+def test_the_catalog_decides_by_gpu(devices: list[str], distro: str, source: str, branch: int, flavour: str) -> None:
+    chosen = decide(bare(*devices, distro=distro)).choice
+    assert (chosen["source"], chosen["branch"], chosen["flavour"]) == (source, branch, flavour)
+
+
+def test_an_nvswitch_host_gets_a_source_with_a_fabric_manager() -> None:
+    chosen = decide(bare(H100, nvswitches=4)).choice
+    assert (chosen["source"], chosen["branch"], chosen["flavour"]) == ("cuda_repo", 580, "open")
+
+
+def test_v100_with_h100_is_580_proprietary_from_nvidia() -> None:
+    chosen = decide(bare(V100, H100), nvidia_driver_source="cuda_repo").choice
+    assert (chosen["branch"], chosen["flavour"]) == (580, "proprietary")
+
+
+def test_v100_with_b200_is_refused_naming_both() -> None:
+    (refusal,) = decide(bare(V100, B200)).refusals
+    assert refusal.code == "no_driver_for_mixed_gpus"
+    for device in (V100, B200):
+        assert card(device)["name"] in refusal.message
+
+
+def test_an_unknown_id_gets_the_newest_branch_and_a_warning_with_the_date() -> None:
+    chosen = driver.pairs_of_gpu(UNKNOWN)
+    assert chosen == {(catalog.NEWEST_BRANCH, "open")}
+    (warning,) = decide(bare(UNKNOWN), nvidia_driver_branch="580", nvidia_driver_source="cuda_repo").warnings
+    assert catalog.DATE in warning.message
+
+
+@pytest.mark.parametrize(
+    ("devices", "wish", "code", "words"),
+    [
+        ([P40], {"nvidia_driver_branch": "595"}, "branch_above_ceiling", "580"),
+        ([P40], {"nvidia_driver_version": "595.91.07"}, "branch_above_ceiling", "580"),
+        ([B200], {"nvidia_driver_branch": "550"}, "branch_below_floor", "570"),
+        ([P40], {"nvidia_driver_branch": "123"}, "branch_unknown", "580"),
+        ([P40], {"nvidia_driver_flavour": "open"}, "flavour_impossible", "P40"),
+        ([B200], {"nvidia_driver_flavour": "proprietary"}, "flavour_impossible", "proprietary"),
+        ([B200], {"nvidia_driver_source": "distro"}, "source_impossible", "535"),
+        ([P40], {"nvidia_driver_branch": "580", "nvidia_driver_source": "distro"}, "source_impossible", "535"),
+        ([K80], {}, "branch_not_carried", "470"),
+    ],
+)
+def test_a_wish_that_cannot_work_is_refused(devices: list[str], wish: Any, code: str, words: str) -> None:
+    decision = decide(bare(*devices), **wish)
+    assert codes(decision) == [code]
+    assert words in decision.refusals[0].message + decision.refusals[0].remedy
+    assert decision.steps == []
+
+
+def test_the_archive_is_refused_on_an_nvswitch_host() -> None:
+    (refusal,) = decide(bare(H100, nvswitches=4), nvidia_driver_source="distro").refusals
+    assert refusal.code == "source_impossible"
+    assert "fabric manager" in refusal.message
+    assert "cuda_repo" in refusal.remedy
+
+
+def test_an_unknown_distribution_is_refused_with_the_known_ones() -> None:
+    (refusal,) = decide(bare(P40) | {"base": bare(P40)["base"] | {"distro": None}}).refusals
+    assert refusal.code == "unknown_distribution"
+    assert "debian12" in refusal.remedy
+
+
+def test_secure_boot_without_an_enrolled_key_is_refused_before_anything_is_done() -> None:
+    boot = {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": False}
+    decision = decide(bare(P40, secure_boot=boot))
+    assert codes(decision) == ["secure_boot_unsigned"]
+    assert "mokutil --import /var/lib/dkms/mok.pub" in decision.refusals[0].remedy
+    assert decide(bare(P40, secure_boot=boot | {"enrolled": True})).refusals == []
+
+
+def test_a_full_disk_is_refused() -> None:
+    assert codes(decide(bare(P40, disk={"/usr": 1, "/var": 10**11}))) == ["disk_full"]
+
+
+def foreign() -> dict[str, Any]:
+    observed = with_driver(bare(P40), "580.95.05", "proprietary", "runfile", [])
+    observed["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+    return observed
+
+
+def test_a_driver_of_another_origin_is_refused_or_replaced() -> None:
+    assert codes(decide(foreign())) == ["foreign_driver"]
+    (install,) = [
+        step
+        for step in decide(foreign(), nvidia_driver_replace_foreign=True).steps
+        if step.id == "nvidia_driver.install"
+    ]
+    assert install.params["runfile"] == "/usr/bin/nvidia-uninstall"
+
+
+def test_a_driver_that_is_left_alone_gets_no_step() -> None:
+    assert decide(foreign(), nvidia_driver_source="none").steps == []
+
+
+def test_a_fitting_driver_of_nvidia_is_kept_although_the_archive_has_one() -> None:
+    names = driver.packages_of(catalog.distro("debian12"), "cuda_repo", 580, "compute", "proprietary")
+    decision = decide(with_driver(bare(P40), "580.95.05", "proprietary", "cuda_repo", names))
+    assert (decision.choice["source"], decision.choice["branch"], decision.choice["satisfied"]) == (
+        "cuda_repo",
+        580,
+        True,
+    )
+    assert "nvidia_driver.install" not in [step.id for step in decision.steps]
+
+
+def test_another_branch_is_one_install_step_that_says_from_and_to() -> None:
+    names = driver.packages_of(catalog.distro("debian12"), "cuda_repo", 580, "compute", "open")
+    host = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
+    (install,) = [s for s in decide(host, nvidia_driver_branch="595").steps if s.id == "nvidia_driver.install"]
+    assert "580.95.05" in install.why
+    assert "595" in install.why
+    assert install.disruption == "driver_reload"
+    flavour = decide(host, nvidia_driver_flavour="proprietary")
+    (install,) = [s for s in flavour.steps if s.id == "nvidia_driver.install"]
+    assert set(install.params["remove"]) <= set(names)
+    assert install.params["remove"]
+
+
+def test_a_card_given_to_a_virtual_machine_does_not_count() -> None:
+    host = bare(P40, B200)
+    host["base"]["gpus"][1]["driver"] = "vfio-pci"
+    assert decide(host).choice["branch"] == 535
+
+
+DEVICES = st.lists(st.sampled_from([K80, P40, V100, T4, A100, H100, B200, GB10, UNKNOWN]), min_size=1, max_size=4)
+WISHES = st.fixed_dictionaries(
+    {},
+    optional={
+        "nvidia_driver_source": st.sampled_from(["auto", "distro", "cuda_repo"]),
+        "nvidia_driver_branch": st.sampled_from([""] + [str(branch.number) for branch in catalog.branches()]),
+        "nvidia_driver_flavour": st.sampled_from(["auto", "open", "proprietary"]),
+    },
+)
+DISTROS = st.sampled_from(sorted(catalog.distros()))
+
+
+@given(DEVICES, WISHES, DISTROS)
+def test_never_above_a_ceiling_and_never_the_wrong_flavour(devices: list[str], wish: Any, distro: str) -> None:
+    decision = decide(bare(*devices, distro=distro), **wish)
+    chosen = decision.choice
+    assert bool(chosen) != bool(decision.refusals)
+    for gpu in filter(None, map(catalog.gpu, devices)) if chosen else ():
+        assert gpu.last_branch is None or chosen["branch"] <= gpu.last_branch
+        assert gpu.first_branch is None or chosen["branch"] >= gpu.first_branch
+        assert chosen["flavour"] in gpu.flavours
+
+
+@given(DEVICES, WISHES, st.randoms())
+def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, random: Any) -> None:
+    shuffled = list(devices)
+    random.shuffle(shuffled)
+    one, two = decide(bare(*devices), **wish), decide(bare(*shuffled), **wish)
+    keys = ("source", "branch", "flavour", "packages")
+    assert [one.choice.get(key) for key in keys] == [two.choice.get(key) for key in keys]
+    assert codes(one) == codes(two)

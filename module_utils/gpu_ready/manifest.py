@@ -61,6 +61,20 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
         _write(value, path)
 
 
+def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], path: str = PATH) -> None:
+    """Add keys of docker's configuration to its note; text and keys that are noted already keep their first value.
+
+    A key that we set again keeps the value from before us and takes over the newest one of ours.
+    """
+    value = read(path)
+    entry = value.setdefault("daemon_json", {}).setdefault(path_of_file, {"before": before, "keys": {}})
+    for name, state in keys.items():
+        known = entry["keys"].setdefault(name, state)
+        if "after" in state:
+            known["after"] = state["after"]
+    _write(value, path)
+
+
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
     """Forget keys of a section (after they were taken back)."""
     value = read(path)

@@ -148,16 +148,16 @@ def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def hook_known(host: Host, hook: Optional[str], engine: Dict[str, Any]) -> bool:
-    """Return whether the hook was there when dockerd started: it looks for it once, at start.
+def hook_known(host: Host, hook: Optional[str], engine: Dict[str, Any]) -> Optional[bool]:
+    """Return whether the hook was there when dockerd started (it looks for it once, at start); None: cannot tell.
 
     Its pid file and the hook's place on disk have their times from the same clock. dpkg sets mtime back to the time
     of the build, never ctime.
     """
-    if hook is None or engine["started"] is None:
-        return False
-    changed = host.changed_at(hook)
-    return changed is not None and changed <= engine["started"]
+    changed = host.changed_at(hook) if hook else None
+    if changed is None or engine["started"] is None:
+        return None
+    return changed <= float(engine["started"])
 
 
 def driver_files(host: Host) -> cdi.DriverFiles:

@@ -1,0 +1,164 @@
+#!/usr/bin/python
+"""Write a CDI specification of the host's NVIDIA GPUs."""
+
+DOCUMENTATION = r"""
+module: gpu_cdi_spec
+short_description: Write a CDI specification of the host's NVIDIA GPUs
+description:
+  - With O(generator=native), out of the device nodes and driver files that are on the host; no NVIDIA program is needed
+    when a container starts. Devices are named by number, by UUID where known, and V(all).
+  - With O(generator=nvidia-ctk), by C(nvidia-ctk cdi generate) of the NVIDIA container toolkit.
+options:
+  path:
+    description: The file.
+    type: path
+    required: true
+  generator:
+    description: Who makes it.
+    type: str
+    choices: [native, nvidia-ctk]
+    default: native
+  remove:
+    description: Specifications of the same devices that go, because two of them make docker refuse both.
+    type: list
+    elements: path
+    default: []
+attributes:
+  check_mode: {support: full, description: Says whether the file would change; writes nothing.}
+  diff_mode: {support: full, description: Shows the file before and after.}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Describe the GPUs from device nodes and driver files
+  gpu_cdi_spec:
+    path: /etc/cdi/gpu-ready.json
+
+- name: Have the toolkit describe them
+  gpu_cdi_spec:
+    path: /etc/cdi/nvidia.yaml
+    generator: nvidia-ctk
+    remove: [/etc/cdi/gpu-ready.json]
+
+- name: See what would change after a new driver
+  gpu_cdi_spec:
+    path: /etc/cdi/gpu-ready.json
+  check_mode: true
+  diff: true
+"""
+
+RETURN = r"""
+devices:
+  description: Names of the devices in the specification.
+  returned: always
+  type: list
+  elements: str
+  sample: ["0", "GPU-6ab8d1bc-2c1a-4f0e-9d0f-9a86b5a3a2f1", all]
+"""
+
+import base64
+import os
+import re
+import tempfile
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import cdi, files, manifest
+from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.observe import docker as look
+
+ARGUMENT_SPEC = {
+    "path": {"type": "path", "required": True},
+    "generator": {"type": "str", "choices": ["native", "nvidia-ctk"], "default": "native"},
+    "remove": {"type": "list", "elements": "path", "default": []},
+}
+
+
+class Impossible(Exception):
+    """There is nothing to describe, or the program failed; the message says what to do."""
+
+
+def native(host, act):
+    """Build our own specification; ``act``: make missing device nodes first, with the driver's own program."""
+    if act and not host.exists("/dev/nvidia-uvm") and host.which("nvidia-modprobe"):
+        # CUDA needs this node, and the kernel makes it for nobody until a CUDA program starts on the host.
+        host.run([host.which("nvidia-modprobe"), "-c", "0", "-u"], timeout=60.0)
+    driver = look.driver_files(host)
+    if driver.version is None:
+        raise Impossible("libnvidia-ml.so.1 and libcuda.so.1 are not on this host: install the driver first")
+    gpus = look.gpu_list(host)
+    if not gpus:
+        raise Impossible("/dev/nvidia0 does not exist: load the driver (modprobe nvidia, nvidia-smi) first")
+    if any(gpu.uuid is None for gpu in gpus) and host.which("nvidia-smi"):
+        # The driver's table shows question marks until a program opens the GPU.
+        names = uuids(host.run([host.which("nvidia-smi"), "-L"], timeout=60.0).out)
+        gpus = [gpu._replace(uuid=gpu.uuid or names.get(gpu.number)) for gpu in gpus]
+    return cdi.build(driver, gpus, look.multiarch(host))
+
+
+def uuids(text):
+    """Read the UUIDs by number from ``nvidia-smi -L``."""
+    return {
+        int(number): uuid
+        for number, uuid in re.findall(r"^GPU (\d+):.*\(UUID: (GPU-[0-9a-fA-F-]+)\)", text, re.MULTILINE)
+    }
+
+
+def toolkit(host):
+    """Have nvidia-ctk make the specification."""
+    program = host.which("nvidia-ctk")
+    if program is None:
+        raise Impossible("nvidia-ctk is not on this host: install nvidia-container-toolkit, or use mode native")
+    folder = tempfile.mkdtemp(prefix="gpu-ready-cdi-")
+    path = os.path.join(folder, "nvidia.yaml")
+    try:
+        answer = host.run([program, "cdi", "generate", "--output=" + path], timeout=120.0)
+        text = host.read(path)
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+        os.rmdir(folder)
+    if answer.rc != 0 or not text:
+        raise Impossible(
+            "nvidia-ctk cdi generate failed: %s" % ((answer.err or answer.out).strip()[-400:] or answer.rc)
+        )
+    return text
+
+
+def main():
+    """Build, compare, write."""
+    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
+    host = Host()
+    path = module.params["path"]
+    before = host.read_bytes(path)
+    gone = [name for name in module.params["remove"] if name != path and os.path.lexists(name)]
+    try:
+        native_wanted = module.params["generator"] == "native"
+        after = native(host, not module.check_mode) if native_wanted else toolkit(host)
+        changed = before != after.encode("utf-8") or bool(gone)
+        if changed and not module.check_mode:
+            notes = {}
+            for name, data in [(path, before)] + [(name, host.read_bytes(name)) for name in gone]:
+                old = None if data is None else base64.b64encode(data).decode("ascii")
+                notes[name] = {"before": old, "mode": host.mode(name)}
+            manifest.note("files", notes)
+            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+            files.write_atomic(path, after.encode("utf-8"))
+            for name in gone:
+                os.unlink(name)
+    except Impossible as error:
+        module.fail_json(msg="no CDI specification can be made: %s." % error)
+    except manifest.ManifestError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg="%s cannot be written (%s): free room or make it writable, and run again." % (path, error))
+    spec = cdi.read(after)
+    old = "" if before is None else before.decode("utf-8", "replace")
+    module.exit_json(
+        changed=changed,
+        devices=list(spec.devices) if spec else [],
+        diff={"before_header": path, "after_header": path, "before": old, "after": after},
+    )
+
+
+if __name__ == "__main__":
+    main()

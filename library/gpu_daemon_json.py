@@ -1,0 +1,195 @@
+#!/usr/bin/python
+"""Merge keys into docker's daemon.json and leave everything else in it as it is."""
+
+DOCUMENTATION = r"""
+module: gpu_daemon_json
+short_description: Merge keys into docker's daemon.json, byte for byte around them
+description:
+  - Edits the text of the file. Other keys, their order, indentation, line ends and escapes stay as they are; owner, mode
+    and a symbolic link are kept. What already means the same (C(args) and C(runtimeArgs), a bare and an absolute path of
+    one program) is no change.
+  - A file that is not strict JSON is refused with line and column and never written. An empty one counts as an empty
+    object.
+  - Notes in the manifest on the node what was there before, keeps a copy below C(/var/lib/gpu-ready/backup), has the
+    new text checked by C(dockerd --validate) where the engine has it (23.0 and newer), and replaces the file atomically.
+  - Does not touch the service; RV(activation) says what it needs.
+options:
+  path:
+    description: The file.
+    type: path
+    default: /etc/docker/daemon.json
+  set:
+    description:
+      - Keys to set. Mappings are merged key by key, lists and single values replaced.
+    type: dict
+    default: {}
+  unset:
+    description: Keys to take out, from the top, joined with dots (V(features.cdi)).
+    type: list
+    elements: str
+    default: []
+  validate:
+    description: Have C(dockerd --validate) check the new text first.
+    type: bool
+    default: true
+attributes:
+  check_mode: {support: full, description: Says what would change; writes nothing.}
+  diff_mode: {support: full, description: Shows the file before and after.}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Register the nvidia runtime
+  gpu_daemon_json:
+    set:
+      runtimes:
+        nvidia:
+          path: nvidia-container-runtime
+  register: daemon_json
+
+- name: Let docker take it over without a restart
+  ansible.builtin.systemd_service:
+    name: docker
+    state: "{{ daemon_json.activation }}ed"
+  when: daemon_json.activation == "reload"
+
+- name: Turn on CDI beside the features that are there, and drop an old proxy
+  gpu_daemon_json:
+    set: {features: {cdi: true}}
+    unset: [proxies.http-proxy]
+
+- name: Edit the configuration of a rootless engine
+  gpu_daemon_json:
+    path: /home/ci/.config/docker/daemon.json
+    set: {default-runtime: nvidia}
+    validate: false
+"""
+
+RETURN = r"""
+keys:
+  description: Keys that changed, joined with dots.
+  returned: always
+  type: list
+  elements: str
+  sample: [runtimes.nvidia, default-runtime]
+activation:
+  description: What dockerd needs to take the change over; V(none), V(reload) (SIGHUP) or V(restart).
+  returned: always
+  type: str
+  sample: reload
+backup:
+  description: Copy of the file as it was; null where there was none or nothing changed.
+  returned: always
+  type: str
+  sample: /var/lib/gpu-ready/backup/daemon.json.20261121T024500
+validated:
+  description: Whether dockerd checked the new text.
+  returned: always
+  type: bool
+  sample: true
+"""
+
+import base64
+import os
+import shutil
+import tempfile
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import daemon_json, files, manifest
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {
+    "path": {"type": "path", "default": "/etc/docker/daemon.json"},
+    "set": {"type": "dict", "default": {}},
+    "unset": {"type": "list", "elements": "str", "default": []},
+    "validate": {"type": "bool", "default": True},
+}
+BACKUPS = manifest.FOLDER + "/backup"
+PENDING = manifest.FOLDER + "/docker-restart.json"
+"""Mark of a change that needs a restart; the next look compares its age with that of dockerd."""
+
+
+class Refused(Exception):
+    """The new text may not be written; the message says why."""
+
+
+def validate(host, text):
+    """Have dockerd check the text; False where this engine cannot, raises Refused where it says no."""
+    program = host.which("dockerd")
+    if program is None:
+        return False
+    handle, path = tempfile.mkstemp(prefix="gpu-ready-daemon-", suffix=".json")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text.encode("utf-8"))
+        answer = host.run([program, "--validate", "--config-file", path], timeout=30.0)
+    finally:
+        os.unlink(path)
+    said = (answer.err + answer.out).strip()
+    if answer.rc == 0:
+        return True
+    if "unknown flag" in said or "flag provided but not defined" in said:
+        return False
+    raise Refused(said.replace(path, "the new text") or "exit status %d" % answer.rc)
+
+
+def write(path, data, change, text):
+    """Note what was there, keep a copy, and replace the file."""
+    before = None if data is None else base64.b64encode(data).decode("ascii")
+    manifest.note_keys(path, before, change.record)
+    backup = None
+    if data is not None:
+        os.makedirs(BACKUPS, mode=0o700, exist_ok=True)
+        backup = "%s/%s.%s" % (BACKUPS, os.path.basename(path), time.strftime("%Y%m%dT%H%M%S", time.gmtime()))
+        shutil.copy2(path, backup)
+    if change.activation == "restart":
+        os.makedirs(manifest.FOLDER, mode=0o755, exist_ok=True)
+        files.write_atomic(PENDING, b"{}\n", 0o600)
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    files.write_atomic(path, text.encode("utf-8"))
+    return backup
+
+
+def main():
+    """Read, merge, check, write."""
+    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
+    path = module.params["path"]
+    host = Host()
+    data = host.read_bytes(path)
+    try:
+        change = daemon_json.merge(data, module.params["set"], module.params["unset"])
+    except daemon_json.DaemonJsonError as error:
+        module.fail_json(
+            msg="%s is left as it is: %s. Correct it (test: python3 -m json.tool %s) and run again."
+            % (path, error, path)
+        )
+    validated, backup = False, None
+    try:
+        if change.changed and module.params["validate"]:
+            validated = validate(host, change.after)
+        if change.changed and not module.check_mode:
+            backup = write(path, data, change, change.after)
+    except Refused as error:
+        module.fail_json(
+            msg="%s is left as it is: with %s in it, dockerd says: %s" % (path, ", ".join(change.keys), error)
+        )
+    except manifest.ManifestError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(
+            msg="%s cannot be written (%s): free room or make the file system writable, and run again." % (path, error)
+        )
+    header = {"before_header": path, "after_header": path}
+    module.exit_json(
+        changed=change.changed,
+        keys=change.keys,
+        activation=change.activation,
+        validated=validated,
+        backup=backup,
+        diff=dict(header, before=change.before or "", after=change.after),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -39,7 +39,7 @@ def others(host: Host, observed: Dict[str, Any]) -> Dict[str, Any]:
     try:
         from . import verified
 
-        parts["verified"] = verified.look(host)
+        parts.update(verified.look(host))
     except ImportError:
         pass
     return parts
@@ -50,4 +50,9 @@ def public(observed: Dict[str, Any]) -> Dict[str, Any]:
     shown = {name: part for name, part in observed.items() if name not in ("apt", "packages")}
     packages = observed["packages"]
     shown["packages"] = {"held": packages["held"], "broken": packages["broken"]}
+    engine = dict(observed.get("docker") or {})
+    if "daemon_json" in engine:
+        # May hold proxies with passwords, registries, labels: the plan needs the text, nobody else does.
+        engine["daemon_json"] = {name: value for name, value in engine["daemon_json"].items() if name != "text"}
+        shown["docker"] = engine
     return shown

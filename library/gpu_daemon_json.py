@@ -5,13 +5,14 @@ DOCUMENTATION = r"""
 module: gpu_daemon_json
 short_description: Merge keys into docker's daemon.json, byte for byte around them
 description:
-  - Edits the text of the file. Other keys, their order, indentation, line ends and escapes stay as they are; owner, mode
-    and a symbolic link are kept. What already means the same (C(args) and C(runtimeArgs), a bare and an absolute path of
-    one program) is no change.
+  - Edits the text of the file. Other keys, their order, indentation, line ends and escapes stay as they are; owner,
+    mode and a symbolic link are kept. What already means the same (C(args) and C(runtimeArgs), a bare and an absolute
+    path of one program) is no change.
   - A file that is not strict JSON is refused with line and column and never written. An empty one counts as an empty
     object.
   - Notes in the manifest on the node what was there before, keeps a copy below C(/var/lib/gpu-ready/backup), has the
-    new text checked by C(dockerd --validate) where the engine has it (23.0 and newer), and replaces the file atomically.
+    new text checked by C(dockerd --validate) where the engine has it (23.0 and newer), and replaces the file in one
+    step.
   - Does not touch the service; RV(activation) says what it needs.
 options:
   path:

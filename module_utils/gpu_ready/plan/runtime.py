@@ -51,7 +51,7 @@ def impossible(observed: Dict[str, Any], mode: str, default: bool) -> List[Refus
                 "engine_without_cdi",
                 "docker %s has no CDI, which nvidia_container_runtime_mode: %s needs (25.0 is the first that has it)"
                 % (version, mode),
-                "Set nvidia_container_runtime_mode: toolkit (it works with every docker), or install docker 25.0 or newer.",
+                "Set nvidia_container_runtime_mode: toolkit (works with every docker), or install docker 25 or newer.",
             )
         )
     if mode != TOOLKIT and default:

@@ -20,7 +20,7 @@ class Explanation(NamedTuple):
 SMI_STATES: Dict[str, Tuple[str, str]] = {
     "driver_not_loaded": (
         "the kernel module nvidia is not loaded",
-        "run 'modprobe nvidia' and read 'dmesg | grep -iE \"nvrm|nvidia|lockdown\"'; Secure Boot or a pending reboot are usual",
+        "run 'modprobe nvidia' and read 'dmesg | grep -iE \"nvrm|lockdown\"'; Secure Boot is a usual cause",
     ),
     "driver_library_mismatch": (
         "the driver's libraries and the loaded kernel module have different versions",
@@ -28,7 +28,7 @@ SMI_STATES: Dict[str, Tuple[str, str]] = {
     ),
     "no_devices": (
         "the kernel module is loaded but could not start any GPU",
-        "read 'dmesg | grep NVRM': a GPU that this branch or module flavour does not drive, missing firmware, or BAR settings",
+        "read 'dmesg | grep NVRM': a GPU that this driver does not drive, missing firmware, or BAR settings",
     ),
     "gpu_lost": (
         "a GPU does not answer any more",
@@ -175,13 +175,15 @@ CONTAINER: List[Tuple[str, str, str, str]] = [
     ),
     (
         "runtime_not_configured",
-        r"unknown or invalid runtime name: \\*\"?nvidia|Unknown runtime specified nvidia|no runtime for \\*\"nvidia\\*\" is configured",
+        r"unknown or invalid runtime name: \\*\"?nvidia|Unknown runtime specified nvidia"
+        r"|no runtime for \\*\"nvidia\\*\" is configured",
         "docker knows no runtime called nvidia",
         "add it to daemon.json ('nvidia-ctk runtime configure', or run the playbook) and reload docker",
     ),
     (
         "runtime_binary_missing",
-        r"nvidia-container-runtime\S*: (executable file not found|no such file)|fork/exec \S*nvidia-container-runtime\S* no such file",
+        r"nvidia-container-runtime\S*: (executable file not found|no such file)"
+        r"|fork/exec \S*nvidia-container-runtime\S* no such file",
         "the program nvidia-container-runtime is not at the place that daemon.json names",
         "install nvidia-container-toolkit, or correct the path in daemon.json",
     ),
@@ -207,7 +209,7 @@ CONTAINER: List[Tuple[str, str, str, str]] = [
         "driver_not_loaded",
         r"nvml error: driver not loaded",
         "the kernel module nvidia is not loaded",
-        "run 'modprobe nvidia' and read dmesg; Secure Boot or a pending reboot are usual",
+        "run 'modprobe nvidia' and read dmesg; Secure Boot is a usual cause",
     ),
     (
         "driver_library_mismatch",
@@ -225,7 +227,7 @@ CONTAINER: List[Tuple[str, str, str, str]] = [
         "ldconfig_failed",
         r"ldcache error:",
         "the toolkit could not run ldconfig for the container",
-        'set ldconfig = "@/sbin/ldconfig" ("@/sbin/ldconfig.real" on Ubuntu) in /etc/nvidia-container-runtime/config.toml',
+        'set ldconfig = "@/sbin/ldconfig" ("@/sbin/ldconfig.real" on Ubuntu) in the toolkit\'s config.toml',
     ),
     (
         "wsl_driver_missing",

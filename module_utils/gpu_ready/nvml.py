@@ -45,7 +45,7 @@ except n.NVMLError as error:
 class Gpu(NamedTuple):
     """One GPU; ``bus_id`` as sysfs writes it (``0000:3b:00.0``)."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     uuid: str
     name: str
     bus_id: str
@@ -53,7 +53,7 @@ class Gpu(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What NVML said: GPUs when ``usable``, else the state word with cause and remedy. ``how``: pynvml or nvidia-smi."""
+    """What NVML said: GPUs when ``usable``, else the state word with cause and remedy."""
 
     usable: bool
     how: str

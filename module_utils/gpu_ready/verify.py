@@ -1,0 +1,485 @@
+"""The proof that a host is a GPU node: what must agree, what is wrong where it does not, and what helps.
+
+``verdict`` is pure: the world as it was seen in, a list of checks out. ``prove`` asks the host and calls it.
+"""
+
+import json
+import os
+import random
+import re
+import time
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from . import files, messages, nvml, observe, xid
+from .host import Host, Result
+from .observe import verified
+from .plan import driver as plan_driver
+
+CONTAINER_TIMEOUT = 300.0
+"""Seconds for one container; pulling its image from a registry may be part of it."""
+FABRIC_MANAGER = "nvidia-fabricmanager"
+NOT_RUN = "not run"
+
+
+class Check(NamedTuple):
+    """One thing that must hold; ``ok`` is None where it was not looked at. A red one has cause and remedy."""
+
+    name: str
+    ok: Optional[bool]
+    expected: str
+    found: str
+    cause: str = ""
+    remedy: str = ""
+
+
+class Verdict(NamedTuple):
+    """All checks; green only when none is red."""
+
+    ok: bool
+    checks: List[Check]
+
+
+def sentence(check: Check) -> str:
+    """Return a red check in one sentence: thing, cause, remedy."""
+    text = "%s: expected %s, found %s" % (check.name.replace("_", " "), check.expected, check.found)
+    if check.cause:
+        text += " (%s)" % check.cause
+    return text + (": " + check.remedy if check.remedy else "")
+
+
+def reasons(checks: List[Check]) -> List[str]:
+    """Return one sentence for each red check."""
+    return [sentence(check) for check in checks if check.ok is False]
+
+
+# ----------------------------------------------------------------------------------------------------- the pure part
+
+
+def verdict(world: Dict[str, Any]) -> Verdict:
+    """Judge the world as it was seen.
+
+    ``world`` holds ``observed`` (of observe.look), ``expect`` (the plan's parameters), ``smi`` (path or None), ``nvml``
+    and ``container`` (nvml.Answer as plain values), ``chosen`` (gpu_verify_devices), ``fabricmanager`` (of
+    :func:`look_fabricmanager`), ``xids`` (new serious ones, None where the kernel's log could not be read).
+    """
+    checks = check_driver(world)
+    checks += check_gpus(world)
+    checks += check_docker(world)
+    checks += check_container(world)
+    checks += check_fabricmanager(world)
+    checks += check_xids(world)
+    checks.append(Check("compute", None, "a program computes on every GPU", NOT_RUN))
+    return Verdict(all(check.ok is not False for check in checks), checks)
+
+
+def judge(name: str, good: bool, expected: str, found: str, cause: str = "", remedy: str = "") -> Check:
+    """Return a check that explains itself only when it is red."""
+    return Check(name, True, expected, found) if good else Check(name, False, expected, found, cause, remedy)
+
+
+def check_driver(world: Dict[str, Any]) -> List[Check]:
+    """Check that loaded module, module on disk, libraries and wish are of one version."""
+    state = world["observed"]["driver"]
+    loaded = (state.get("loaded") or {}).get("version")
+    if not loaded:
+        cause, remedy = messages.SMI_STATES["driver_not_loaded"]
+        return [judge("driver_module", False, "the kernel module nvidia is loaded", "none", cause, remedy)]
+    checks = [judge("driver_module", True, "loaded", loaded)]
+    wish = world["expect"].get("driver") or {}
+    version, branch, flavour = wish.get("version"), wish.get("branch"), wish.get("flavour")
+    if version:
+        good = loaded == version
+        checks.append(
+            judge("driver_version", good, "driver %s" % version, "%s loaded" % loaded, *not_wanted(state, loaded))
+        )
+    elif branch:
+        good = loaded.split(".")[0] == str(branch)
+        checks.append(
+            judge("driver_version", good, "branch %s" % branch, "%s loaded" % loaded, *not_wanted(state, loaded))
+        )
+    if flavour in ("open", "proprietary") and state["loaded"].get("flavour"):
+        has = state["loaded"]["flavour"]
+        cause = "a module of the other flavour is loaded"
+        remedy = "reboot the host; if it comes back, remove the packages of the %s module" % has
+        checks.append(judge("driver_flavour", has == flavour, flavour, has, cause, remedy))
+    disk = (state.get("on_disk") or {}).get("version")
+    if disk:
+        cause = "another driver was installed and its module is not loaded yet"
+        remedy = "reboot the host, or stop everything that uses the GPUs and load the new module"
+        checks.append(judge("driver_on_disk", disk == loaded, loaded + " on disk", disk, cause, remedy))
+    libraries = list(state.get("userspace") or [])
+    cause = (
+        "no driver libraries (libcuda, libnvidia-ml)" if not libraries else "libraries and module are not of one driver"
+    )
+    remedy = (
+        "install the driver's user-space libraries"
+        if not libraries
+        else "reboot when a newer driver was just installed; else remove the libraries that do not belong to %s"
+        % loaded
+    )
+    found = ", ".join(libraries) or "none"
+    checks.append(judge("driver_userspace", libraries == [loaded], "libraries of " + loaded, found, cause, remedy))
+    return checks
+
+
+def not_wanted(state: Dict[str, Any], loaded: str) -> List[str]:
+    """Return cause and remedy for a loaded module that is not the wanted one."""
+    disk = (state.get("on_disk") or {}).get("version")
+    if disk and disk != loaded:
+        return [
+            "driver %s is installed but not loaded" % disk,
+            "reboot the host, or let gpu_ready_activation exchange it",
+        ]
+    return ["the installed driver is not the wanted one", "run the playbook again; the plan says what it would install"]
+
+
+def check_gpus(world: Dict[str, Any]) -> List[Check]:
+    """Check that PCI bus, plan and NVML name the same GPUs."""
+    served = sorted(gpu["address"] for gpu in plan_driver.served(world["observed"]))
+    checks = []
+    planned = sorted(world["expect"].get("gpus") or [])
+    if planned:
+        cause = "GPUs left or joined the PCI bus while the playbook ran: %s" % ", ".join(
+            sorted(set(planned) ^ set(served))
+        )
+        remedy = "read 'dmesg' for 'fallen off the bus', check power and slots, then reboot"
+        checks.append(judge("gpus_on_pci", planned == served, count(planned), count(served), cause, remedy))
+    cause, remedy = messages.SMI_STATES["smi_missing"]
+    checks.append(
+        judge("nvidia_smi", bool(world["smi"]), "nvidia-smi on the host", world["smi"] or "none", cause, remedy)
+    )
+    answer = world["nvml"]
+    if not answer["usable"]:
+        found = answer.get("said") or answer["state"]
+        checks.append(judge("gpus_on_host", False, count(served), found, answer["cause"], answer["remedy"]))
+        return checks
+    seen = sorted(gpu["bus_id"] for gpu in answer["gpus"])
+    cause = "the driver could not start %s" % (
+        ", ".join(sorted(set(served) - set(seen))) or "every GPU as PCI lists it"
+    )
+    remedy = (
+        "read 'dmesg | grep NVRM' for that address: a GPU this driver does not drive, power, BAR settings or hardware"
+    )
+    checks.append(judge("gpus_on_host", seen == served, count(served), count(seen), cause, remedy))
+    loaded = (world["observed"]["driver"].get("loaded") or {}).get("version")
+    said = sorted({gpu["driver_version"] for gpu in answer["gpus"]})
+    if loaded and seen:
+        cause = "NVML speaks for another driver than the loaded module"
+        good = said == [loaded]
+        checks.append(judge("nvml_version", good, loaded, ", ".join(said), cause, "reboot the host"))
+    return checks
+
+
+def count(items: List[Any]) -> str:
+    """Return how many GPUs, as a person says it."""
+    return "%d GPU%s" % (len(items), "" if len(items) == 1 else "s")
+
+
+def check_docker(world: Dict[str, Any]) -> List[Check]:
+    """Check that the engine runs and has what the mode needs."""
+    engine = world["observed"].get("docker") or {}
+    if not engine.get("installed"):
+        return [judge("docker", False, "docker runs", "not installed", "no dockerd on this host", "install docker")]
+    remedy = "read 'journalctl -u docker' and start it"
+    checks = [
+        judge(
+            "docker", bool(engine.get("active")), "docker runs", running(engine), "the engine does not answer", remedy
+        )
+    ]
+    if mode_of(world["expect"]) == "toolkit":
+        there = bool((world["observed"].get("runtime") or {}).get("toolkit"))
+        found = "there" if there else "missing"
+        cause = "nvidia-container-runtime or its hook is not installed"
+        remedy = "install nvidia-container-toolkit, or use nvidia_container_runtime_mode native"
+        checks.append(judge("container_runtime", there, "nvidia-container-toolkit", found, cause, remedy))
+    elif mode_of(world["expect"]) in ("cdi", "native"):
+        specs = (world["observed"].get("runtime") or {}).get("specs") or []
+        fit = [spec["path"] for spec in specs if not spec.get("stale")]
+        stale = ["%s (%s)" % (spec["path"], spec["stale"]) for spec in specs if spec.get("stale")]
+        cause = "no CDI specification describes the GPUs as they are"
+        remedy = "run the playbook again: it writes the specification"
+        found = ", ".join(fit or stale) or "none"
+        checks.append(judge("container_runtime", bool(fit), "a CDI specification", found, cause, remedy))
+    return checks
+
+
+def running(engine: Dict[str, Any]) -> str:
+    """Return the state of an engine in words."""
+    return "docker %s" % (engine.get("version") or "") if engine.get("active") else "not running"
+
+
+def mode_of(expect: Dict[str, Any]) -> Optional[str]:
+    """Return the container runtime's mode, None where the plan names none."""
+    mode = (expect.get("runtime") or {}).get("mode")
+    return str(mode) if mode else None
+
+
+def check_container(world: Dict[str, Any]) -> List[Check]:
+    """Check that a container sees the wanted GPUs, each with the UUID and name that the host sees."""
+    answer, host = world["container"], world["nvml"]
+    if answer is None:
+        return [Check("gpus_in_container", None, "a container sees the GPUs", NOT_RUN)]
+    wanted = pick(host["gpus"], world.get("chosen") or "all")
+    if not answer["usable"]:
+        found = answer.get("said") or answer["state"]
+        return [judge("gpus_in_container", False, count(wanted), found, answer["cause"], answer["remedy"])]
+    seen = {gpu["uuid"]: gpu for gpu in answer["gpus"]}
+    missing = [gpu["uuid"] for gpu in wanted if gpu["uuid"] not in seen]
+    extra = sorted(set(seen) - {gpu["uuid"] for gpu in wanted})
+    parts = ["missing there: " + ", ".join(missing)] if missing else []
+    parts += ["only there: " + ", ".join(extra)] if extra else []
+    remedy = "run the playbook again to renew the CDI specification, or look at NVIDIA_VISIBLE_DEVICES and the runtime"
+    good = len(wanted) == len(answer["gpus"])
+    checks = [judge("gpus_in_container", good, count(wanted), count(answer["gpus"]), "; ".join(parts), remedy)]
+    if good:
+        same = not missing and not extra
+        expected = ", ".join(gpu["uuid"] for gpu in wanted)
+        checks.append(judge("uuids_in_container", same, expected, ", ".join(seen), "; ".join(parts), remedy))
+    for gpu in wanted:
+        twin = seen.get(gpu["uuid"])
+        for part, label in (("name", "name"), ("bus_id", "address"), ("driver_version", "driver")):
+            if twin is not None and twin[part] != gpu[part]:
+                cause = "%s of GPU %d (%s) differs between host and container" % (label, gpu["index"], gpu["uuid"])
+                remedy = "the container uses other driver libraries than the host: take an image without driver files"
+                checks.append(judge("gpu_in_container", False, gpu[part], twin[part], cause, remedy))
+    return checks
+
+
+def pick(gpus: List[Dict[str, Any]], chosen: str) -> List[Dict[str, Any]]:
+    """Return the GPUs that ``gpu_verify_devices`` names: all, or a list of indices and UUIDs."""
+    words = device_words(chosen)
+    if words == ["all"]:
+        return list(gpus)
+    return [gpu for gpu in gpus if str(gpu["index"]) in words or gpu["uuid"] in words]
+
+
+def device_words(chosen: str) -> List[str]:
+    """Return the words of ``gpu_verify_devices``."""
+    return re.split(r"[,\s]+", chosen.strip()) if chosen.strip() else ["all"]
+
+
+def check_fabricmanager(world: Dict[str, Any]) -> List[Check]:
+    """Check the fabric manager on NVSwitch hosts: it runs and has exactly the driver's version."""
+    switches = world["observed"]["base"].get("nvswitches") or []
+    if not switches:
+        return []
+    state = world["fabricmanager"] or {}
+    loaded = (world["observed"]["driver"].get("loaded") or {}).get("version")
+    why = "%d NVSwitches need it; without it CUDA says 'system not yet initialized'" % len(switches)
+    remedy = "read 'journalctl -u %s' and /var/log/fabricmanager.log, then start it" % FABRIC_MANAGER
+    active = state.get("active") == "active"
+    found = state.get("active") or "not installed"
+    checks = [judge("fabric_manager", active, "%s is active" % FABRIC_MANAGER, found, why, remedy)]
+    version = state.get("version")
+    if version and loaded:
+        cause = "a fabric manager of another version aborts"
+        remedy = "install %s of version %s" % (FABRIC_MANAGER, loaded)
+        checks.append(judge("fabric_manager_version", version == loaded, loaded, version, cause, remedy))
+    return checks
+
+
+def check_xids(world: Dict[str, Any]) -> List[Check]:
+    """Check that the kernel's log holds no new report of a damaged or lost GPU."""
+    found = world["xids"]
+    if found is None:
+        return [Check("xid", None, "no new serious Xid", "not looked at: the kernel's log cannot be read")]
+    if not found:
+        return [judge("xid", True, "no new serious Xid", "none")]
+    shown = [
+        "Xid %d of %s" % (number, address) for number, address in sorted({(x["number"], x["address"]) for x in found})
+    ]
+    cause = "; ".join(sorted({"%d: %s" % (x["number"], xid.SERIOUS[x["number"]]) for x in found}))
+    remedy = "stop the GPU's users and reset it or reboot; if it comes back, have the GPU replaced"
+    return [judge("xid", False, "no new serious Xid", ", ".join(shown), cause, remedy)]
+
+
+# ------------------------------------------------------------------------------------------------ asking the host
+
+
+def run_args(expect: Dict[str, Any], chosen: str = "all") -> List[str]:
+    """Return docker's arguments that give a container its GPUs: those of the plan, narrowed to the chosen devices."""
+    runtime = expect.get("runtime") or {}
+    given = runtime.get("run_args") or runtime.get("args")
+    args = [str(word) for word in given] if given else default_args(mode_of(expect))
+    words = device_words(chosen)
+    if words == ["all"]:
+        return args
+    narrowed: List[str] = []
+    for word in args:
+        if word == "all" and narrowed and narrowed[-1] == "--gpus":
+            narrowed.append('"device=%s"' % ",".join(words))  # the quotes are docker's: its value is a CSV record
+        elif word == "nvidia.com/gpu=all" and narrowed and narrowed[-1] == "--device":
+            narrowed.pop()
+            for name in words:
+                narrowed += ["--device", "nvidia.com/gpu=" + name]
+        elif word == "NVIDIA_VISIBLE_DEVICES=all":
+            narrowed.append("NVIDIA_VISIBLE_DEVICES=" + ",".join(words))
+        else:
+            narrowed.append(word)
+    return narrowed
+
+
+def default_args(mode: Optional[str]) -> List[str]:
+    """Return the arguments of a mode for a plan that names none."""
+    return ["--device", "nvidia.com/gpu=all"] if mode in ("cdi", "native") else ["--gpus", "all"]
+
+
+def look_container(host: Host, image: str, args: List[str], timeout: float, name: str) -> nvml.Answer:
+    """Ask nvidia-smi in a container; a container that does not come back in time is removed by its name."""
+    argv = [
+        "docker",
+        "run",
+        "--rm",
+        "--name",
+        name,
+        "--network",
+        "none",
+        "--env",
+        "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+    ]
+    result = host.run(argv + args + [image] + nvml.QUERY, timeout=timeout)
+    if result.rc == 124:
+        host.run(["docker", "rm", "--force", name], timeout=30.0)
+    return read_container(result)
+
+
+def read_container(result: Result) -> nvml.Answer:
+    """Return what nvidia-smi said in a container, its failures explained with docker's own in mind."""
+    if result.rc in (0, 14):
+        return nvml.from_smi(result)._replace(how="container")
+    text = "\n".join(part for part in (result.err, result.out) if part.strip())
+    found = messages.explain_container(result.rc, text)
+    return nvml.Answer(False, "container", [], found.code, last_words(text), found.cause, found.remedy)
+
+
+def last_words(text: str) -> Optional[str]:
+    """Return the line that holds the reason: docker names it last in its chain, before its hint about --help."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and "docker run --help" not in line]
+    lines = [line for line in lines if not line.startswith("See 'docker run")]
+    reason = [
+        line for line in lines if re.search(r"error|fail|could not|unresolvable|denied|Unable", line, re.IGNORECASE)
+    ]
+    if not lines:
+        return None
+    chosen = (reason or lines)[-1]
+    return chosen if len(chosen) <= 400 else chosen[:200] + " ... " + chosen[-190:]
+
+
+def look_fabricmanager(host: Host, installed: Dict[str, str]) -> Dict[str, Any]:
+    """Return state and version of the fabric manager."""
+    result = host.run(["systemctl", "is-active", FABRIC_MANAGER], timeout=20.0)
+    state = result.out.strip() or None
+    version = None
+    for program in ("nv-fabricmanager",):
+        path = host.which(program)
+        if path:
+            said = host.run([path, "--version"], timeout=20.0)
+            match = re.search(r"(\d{3}\.\d+(?:\.\d+)?)", said.out) if said.rc == 0 else None
+            version = match.group(1) if match else None
+    if version is None:
+        names = [name for name in installed if re.match(r"nvidia-fabric-?manager(-\d+)?$", name)]
+        for name in names:
+            match = re.search(r"(\d{3}\.\d+(?:\.\d+)?)", installed[name])
+            version = match.group(1) if match else None
+    return {"active": state if version or state == "active" else None, "version": version}
+
+
+def look_xids(host: Host) -> Optional[List[xid.Xid]]:
+    """Return the serious Xids of this boot, None where no program gives the kernel's log."""
+    for argv in (
+        ["dmesg"],
+        ["journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output", "short-monotonic"],
+    ):
+        result = host.run(argv, timeout=30.0)
+        if result.rc == 0:
+            return xid.serious(xid.read(result.out))
+    return None
+
+
+def known_xids(record: Optional[Dict[str, Any]], boot_id: Optional[str]) -> Dict[str, int]:
+    """Return the Xids that an earlier green verification of this boot already counted."""
+    if not record or record.get("boot_id") != boot_id:
+        return {}
+    return dict(record.get("xids") or {})
+
+
+class Proof(NamedTuple):
+    """A finished verification: the world it saw, the verdict and the record to keep."""
+
+    observed: Dict[str, Any]
+    nvml: Dict[str, Any]
+    container: Optional[Dict[str, Any]]
+    verdict: Verdict
+    record: Dict[str, Any]
+
+
+def prove(
+    host: Host,
+    expect: Dict[str, Any],
+    digest: str,
+    image: str,
+    chosen: str = "all",
+    timeout: float = CONTAINER_TIMEOUT,
+    containers: bool = True,
+) -> Proof:
+    """Look at the host again, ask NVML and a container, and judge. Starts one container, writes nothing."""
+    observed = observe.look(host)
+    answer = nvml.as_dict(nvml.look(host))
+    container = None
+    if containers and (observed.get("docker") or {}).get("active"):
+        name = "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
+        args = run_args(expect, chosen)
+        container = nvml.as_dict(look_container(host, image, args, timeout, name))
+    found = look_xids(host)
+    before = observed.get("verified")
+    known = known_xids(before, observed["base"]["boot_id"])
+    fresh = None if found is None else [dict(item._asdict()) for item in xid.fresh(found, known)]
+    world = {
+        "observed": observed,
+        "expect": expect,
+        "smi": host.which("nvidia-smi"),
+        "nvml": answer,
+        "container": container,
+        "chosen": chosen,
+        "fabricmanager": look_fabricmanager(host, observed["packages"]["installed"])
+        if observed["base"]["nvswitches"]
+        else None,
+        "xids": fresh,
+    }
+    judged = verdict(world)
+    counted = xid.counts(found or []) if judged.ok else known
+    return Proof(observed, answer, container, judged, record(observed, answer, expect, digest, judged, counted))
+
+
+def record(
+    observed: Dict[str, Any],
+    answer: Dict[str, Any],
+    expect: Dict[str, Any],
+    digest: str,
+    judged: Verdict,
+    xids: Dict[str, int],
+) -> Dict[str, Any]:
+    """Return what the host keeps of a verification: the state it proved, or why it failed."""
+    state = observed["driver"]
+    return {
+        "schema": verified.SCHEMA,
+        "ok": judged.ok,
+        "result": "verified" if judged.ok else "failed",
+        "reasons": reasons(judged.checks),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "boot_id": observed["base"]["boot_id"],
+        "driver": (state.get("loaded") or {}).get("version"),
+        "userspace": list(state.get("userspace") or []),
+        "gpus": [gpu["uuid"] for gpu in answer["gpus"]],
+        "addresses": sorted(gpu["address"] for gpu in observed["base"]["gpus"]),
+        "digest": digest,
+        "runtime": mode_of(expect),
+        "xids": xids,
+        "checks": {check.name: NOT_RUN if check.ok is None else "ok" if check.ok else "red" for check in judged.checks},
+    }
+
+
+def keep(value: Dict[str, Any], path: str = verified.PATH) -> None:
+    """Write the record."""
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o644)

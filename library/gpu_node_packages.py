@@ -15,6 +15,11 @@ options:
     type: list
     elements: raw
     default: []
+  first:
+    description: Packages to install before the others, because they change what apt chooses (pins).
+    type: list
+    elements: raw
+    default: []
   remove:
     description: Packages to remove (their configuration stays).
     type: list
@@ -100,6 +105,7 @@ from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
+    "first": {"type": "list", "elements": "raw", "default": []},
     "remove": {"type": "list", "elements": "str", "default": []},
     "hold": {"type": "list", "elements": "str", "default": []},
     "unhold": {"type": "list", "elements": "str", "default": []},
@@ -117,6 +123,44 @@ def mark(apt, verb, names):
         raise aptlib.AptError(aptlib.explain("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
 
+def bring(apt, wanted, names, gone, check, result):
+    """Install ``names`` and remove ``gone`` in one apt-get call; what happened is added to ``result``."""
+    what = "installing " + wanted["purpose"]
+    before = apt.installed()
+    todo = [
+        wish
+        for wish in names
+        if not (aptlib.present(before, wish.name) and aptlib.matches(wish.version, before[wish.name].version))
+    ]
+    gone = [name for name in gone if aptlib.present(before, name)]
+    if not todo and not gone:
+        return
+    offers = apt.offers([wish.name for wish in todo])
+    lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if aptlib.matches(w.version, v)]]
+    if todo and wanted["update_cache"] and not check and (lacking or apt.stale()):
+        apt.update()
+    for attempt in ("with these lists", "with fresh lists"):
+        argv = ["--allow-downgrades", "install"]
+        argv += apt.resolve(todo, apt.offers([wish.name for wish in todo])) + [name + "-" for name in gone]
+        simulation = apt.simulate(what, argv)
+        aptlib.refuse(simulation, gone + wanted["allow_remove"])
+        apt.check_disk(simulation)
+        if check:
+            break
+        asked = [wish.name for wish in names]
+        manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
+        try:
+            apt.get(what, argv)
+            break
+        except aptlib.AptError as error:
+            # Lists that are older than the mirror name files that are gone: read them again, once.
+            if "404" not in str(error) or attempt == "with fresh lists":
+                raise
+            apt.update()
+    result["installed"].update({name: after for name, (_, after) in simulation.install.items()})
+    result["removed"] += simulation.remove
+
+
 def run(apt, wanted, check):
     """Bring the packages to the wanted state; returns the module's answer."""
     what = "installing " + wanted["purpose"]
@@ -129,41 +173,9 @@ def run(apt, wanted, check):
         mark(apt, "unhold", result["unheld"])
 
     names = aptlib.wishes(wanted["names"])
-    todo = [
-        wish
-        for wish in names
-        if not (aptlib.present(before, wish.name) and aptlib.matches(wish.version, before[wish.name].version))
-    ]
-    gone = [name for name in wanted["remove"] if aptlib.present(before, name)]
-    if todo or gone:
-        offers = apt.offers([wish.name for wish in todo])
-        lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if aptlib.matches(w.version, v)]]
-        if todo and wanted["update_cache"] and not check and (lacking or apt.stale()):
-            apt.update()
-            offers = apt.offers([wish.name for wish in todo])
-        argv = ["--allow-downgrades", "install"] + apt.resolve(todo, offers) + [name + "-" for name in gone]
-        simulation = apt.simulate(what, argv)
-        aptlib.refuse(simulation, gone + wanted["allow_remove"])
-        apt.check_disk(simulation)
-        result["installed"] = {name: after for name, (_, after) in simulation.install.items()}
-        result["removed"] = simulation.remove
-        if not check:
-            asked = [wish.name for wish in names]
-            manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
-            try:
-                apt.get(what, argv)
-            except aptlib.AptError as error:
-                # Lists that are older than the mirror name files that are gone: read them again, once.
-                if "404" not in str(error):
-                    raise
-                apt.update()
-                argv = ["--allow-downgrades", "install"]
-                argv += apt.resolve(todo, apt.offers([w.name for w in todo])) + [name + "-" for name in gone]
-                simulation = apt.simulate(what, argv)
-                aptlib.refuse(simulation, gone + wanted["allow_remove"])
-                manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
-                apt.get(what, argv)
-                result["installed"] = {name: after for name, (_, after) in simulation.install.items()}
+    if wanted["first"]:
+        bring(apt, wanted, aptlib.wishes(wanted["first"]), [], check, result)
+    bring(apt, wanted, names, wanted["remove"], check, result)
 
     after = before if check else apt.installed()
     result["held"] = [
@@ -188,7 +200,7 @@ def run(apt, wanted, check):
             if aptlib.present(before, name)
         ),
         "after": "".join("%s %s\n" % item for item in sorted(result["installed"].items())),
-    }  # fmt: skip
+    }
     return result
 
 

@@ -1,0 +1,78 @@
+#!/usr/bin/python
+"""Take back what gpu-ready brought to a node, and nothing else."""
+
+DOCUMENTATION = r"""
+module: gpu_node_uninstall
+short_description: Take back what gpu-ready brought to this node
+description:
+  - Reads the manifest on the node and takes back what it lists. Purges exactly the packages that came, restores or
+    deletes the files that were written, takes our keys out of docker's configuration, removes the cuDNN files, releases
+    holds, and unloads the driver when nothing uses it. Containers are not touched.
+  - Does nothing when a package of somebody else needs one of ours. A second call changes nothing.
+options: {}
+attributes:
+  check_mode: {support: full, description: Lists what would be taken back; changes nothing.}
+  diff_mode: {support: full, description: Shows the list.}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Take everything back
+  gpu_node_uninstall:
+  register: taken
+
+- name: Show what would be taken back
+  gpu_node_uninstall:
+  check_mode: true
+
+- name: Say what it was
+  ansible.builtin.debug:
+    var: taken.actions
+"""
+
+RETURN = r"""
+actions:
+  description: What was taken back, or would be, in order.
+  returned: always
+  type: list
+  sample: [delete /etc/profile.d/cuda.sh]
+reboot_required:
+  description: Whether the driver stays loaded until a reboot, because something uses it.
+  returned: always
+  type: bool
+held_by:
+  description: What uses the driver.
+  returned: always
+  type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import apt, manifest, uninstall
+from ansible.module_utils.gpu_ready.host import Host
+
+
+def main():
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    done = []
+    try:
+        work = uninstall.Uninstall(Host())
+        actions = work.actions()
+        for action in actions:
+            if not module.check_mode:
+                action.act()
+            done.append(action.words)
+    except (apt.AptError, manifest.ManifestError, uninstall.UninstallError) as error:
+        module.fail_json(msg=str(error), actions=done)
+    except OSError as error:
+        module.fail_json(msg="%s: %s" % (error.filename or "a file", error.strerror), actions=done)
+    module.exit_json(
+        changed=bool(actions),
+        actions=done,
+        held_by=work.held_by,
+        reboot_required=bool(work.held_by),
+        diff={"before": "".join(words + "\n" for words in done), "after": ""},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Take back what the manifest lists, last things first. Containers and the work of others are not touched."""
+
+import base64
+import functools
+import os
+import shutil
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from . import apt as aptlib
+from . import cudnn_install, daemon_json, files, kernel_module, manifest
+from .host import Host
+
+LIMIT = 1200.0
+
+
+class UninstallError(Exception):
+    """Something cannot be taken back; one sentence with cause and remedy."""
+
+
+class Action(NamedTuple):
+    """One thing to take back: what it is, in words, and the function that does it."""
+
+    words: str
+    act: Callable[[], object]
+
+
+def restored(entry: Dict[str, Any]) -> Optional[bytes]:
+    """Return the content of a file before gpu-ready, None where there was none."""
+    return None if entry.get("before") is None else base64.b64decode(entry["before"])
+
+
+class Uninstall:
+    """What is to be taken back on this host. The list is made first, so check mode shows what a real run does."""
+
+    def __init__(self, host: Host, folder: str = manifest.FOLDER) -> None:
+        self.host = host
+        self.folder = folder
+        self.path = folder + "/manifest.json"
+        self.apt = aptlib.Apt(host)
+        self.noted = manifest.read(self.path)
+        self.held_by = ""
+
+    def actions(self) -> List[Action]:
+        """Return everything that is still to be taken back, in order."""
+        found = (
+            self.docker()
+            + self.modules()
+            + self.cudnn()
+            + self.holds()
+            + self.packages()
+            + self.alternatives()
+            + self.files()
+            + self.services()
+        )
+        if self.host.isdir(self.folder):
+            found.append(Action("remove " + self.folder, lambda: shutil.rmtree(self.folder)))
+        return found
+
+    def run(self, argv: List[str]) -> None:
+        """Run a program that changes the host; UninstallError when it fails."""
+        answer = self.host.run(argv, LIMIT)
+        if answer.rc != 0:
+            raise UninstallError(
+                "`%s` ended with %d (%s): see to its cause on the host, then run again"
+                % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
+            )
+
+    def docker(self) -> List[Action]:
+        """Take our keys out of docker's configuration."""
+        found = []
+        for path, entry in sorted(self.noted.get("daemon_json", {}).items()):
+            before = restored(entry)
+            record = {"before": None if before is None else before.decode("utf-8", "replace"), "keys": entry["keys"]}
+            text = self.host.read(path)
+            try:
+                after = daemon_json.take_back(text, record)
+            except daemon_json.DaemonJsonError as error:
+                raise UninstallError("%s is not valid (%s): repair it, then run again" % (path, error)) from None
+            if after == text:
+                continue
+            found.append(Action("take our keys out of " + path, functools.partial(self.configure, path, after)))
+        return found
+
+    def configure(self, path: str, after: Optional[str]) -> None:
+        """Write docker's configuration and have a running docker read it, unless docker itself goes."""
+        if after is None:
+            os.unlink(path)
+        else:
+            files.write_atomic(path, after.encode("utf-8"))
+        ours = {"docker.io", "docker-ce"} & set(self.noted.get("packages", {}))
+        if not ours and self.host.run(["systemctl", "is-active", "docker"]).rc == 0:
+            self.run(["systemctl", "reload", "docker"])
+        manifest.drop("daemon_json", [path], self.path)
+
+    def modules(self) -> List[Action]:
+        """Unload the modules that we loaded, when nothing holds them."""
+        names = kernel_module.loaded(self.host)
+        if not names or not self.noted.get("modules"):
+            return []
+        return [Action("unload " + " ".join(names), lambda: self.unload(names))]
+
+    def unload(self, names: List[str]) -> None:
+        """Stop the services that hold the GPUs for the system, then unload; what is held stays until a reboot."""
+        for unit in kernel_module.SERVICES:
+            if self.host.run(["systemctl", "is-active", unit]).rc == 0:
+                self.run(["systemctl", "stop", unit])
+        self.held_by = kernel_module.held(self.host, names)
+        if not self.held_by:
+            for name in names:
+                self.run(["rmmod", name])
+        manifest.drop("modules", list(self.noted["modules"]), self.path)
+
+    def cudnn(self) -> List[Action]:
+        """Remove the cuDNN files that we placed."""
+        paths = cudnn_install.Paths()
+        return [
+            Action("remove cuDNN from CUDA " + cuda, functools.partial(cudnn_install.remove, cuda, paths))
+            for cuda in sorted(self.noted.get("cudnn", {}))
+        ]
+
+    def holds(self) -> List[Action]:
+        """Release the packages that we hold."""
+        installed = self.apt.installed() if self.noted.get("holds") else {}
+        names = [name for name in sorted(self.noted.get("holds", {})) if name in installed and installed[name].hold]
+        return (
+            [Action("release " + ", ".join(names), lambda: self.run(["apt-mark", "unhold"] + names))] if names else []
+        )
+
+    def packages(self) -> List[Action]:
+        """Purge the packages that we brought; refuse when somebody else's package needs one."""
+        if not self.noted.get("packages"):
+            return []
+        installed = self.apt.installed()
+        names = [n for n in sorted(self.noted["packages"]) if n in installed and installed[n].state != "not-installed"]
+        if not names:
+            return []
+        argv = ["purge", "--allow-change-held-packages"] + names
+        if not self.apt.half_done():
+            self.would_purge(argv, names)
+        return [Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: self.purge(argv, names))]
+
+    def would_purge(self, argv: List[str], names: List[str]) -> None:
+        """Raise UninstallError when the purge would take or bring what is not ours."""
+        simulation = self.apt.simulate("purging what gpu-ready brought", argv)
+        others = [name for name in simulation.remove if name not in names] + sorted(simulation.install)
+        if others:
+            raise UninstallError(
+                "%s needs packages that gpu-ready brought and would go or change with them: remove it yourself, "
+                "then run again; nothing was taken back" % ", ".join(others[:8])
+            )
+
+    def purge(self, argv: List[str], names: List[str]) -> None:
+        """Purge exactly the noted packages."""
+        self.apt.repair()
+        self.would_purge(argv, names)
+        self.apt.get("purging what gpu-ready brought", argv)
+        manifest.drop("packages", list(self.noted["packages"]), self.path)
+        manifest.drop("holds", list(self.noted.get("holds", {})), self.path)
+
+    def alternatives(self) -> List[Action]:
+        """Point link groups back, or remove the groups that came with us."""
+        found = []
+        for name, entry in sorted(self.noted.get("alternatives", {}).items()):
+            before = entry.get("before")
+            if before and self.host.exists(before):
+                argv = ["update-alternatives", "--set", name, before]
+            else:
+                argv = ["update-alternatives", "--remove-all", name]
+            found.append(Action("restore the alternative " + name, functools.partial(self.alternative, argv)))
+        return found
+
+    def alternative(self, argv: List[str]) -> None:
+        """Change a link group that still exists; packages take their own away."""
+        if self.host.run(["update-alternatives", "--query", argv[2]]).rc == 0:
+            self.run(argv)
+
+    def files(self) -> List[Action]:
+        """Restore or delete the files that we wrote."""
+        found = []
+        rebuild = False
+        for path, entry in sorted(self.noted.get("files", {}).items()):
+            before = restored(entry)
+            if self.host.read_bytes(path) == before:
+                continue
+            words = ("delete " if before is None else "restore ") + path
+            found.append(Action(words, functools.partial(self.restore, path, entry)))
+            rebuild = rebuild or path.startswith("/etc/modprobe.d/")
+        if rebuild and self.host.which("update-initramfs"):
+            argv = ["update-initramfs", "-u", "-k", "all"]
+            found.append(Action("rebuild the initial RAM disk", lambda: self.run(argv)))
+        return found
+
+    def restore(self, path: str, entry: Dict[str, Any]) -> None:
+        """Bring one file back to what it was."""
+        before = restored(entry)
+        if before is not None:
+            files.write_atomic(path, before, entry.get("mode"))
+        elif os.path.lexists(path):
+            os.unlink(path)
+            folder = os.path.dirname(path)
+            if folder in ("/etc/cdi", "/var/run/cdi") and not os.listdir(folder):
+                os.rmdir(folder)
+        manifest.drop("files", [path], self.path)
+
+    def services(self) -> List[Action]:
+        """Bring services that stay on the host back to their state."""
+        found = []
+        for unit, entry in sorted(self.noted.get("services", {}).items()):
+            verbs = ["enable" if entry.get("enabled") else "disable", "start" if entry.get("active") else "stop"]
+            found.append(
+                Action("%s and %s %s" % (verbs[0], verbs[1], unit), functools.partial(self.service, unit, verbs))
+            )
+        return found
+
+    def service(self, unit: str, verbs: List[str]) -> None:
+        """Switch a unit that still exists."""
+        if self.host.run(["systemctl", "cat", unit]).rc == 0:
+            for verb in verbs:
+                self.run(["systemctl", verb, unit])

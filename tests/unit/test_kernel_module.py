@@ -1,0 +1,69 @@
+"""What holds NVIDIA's modules, and why one does not load."""
+
+import pytest
+from gpu_ready import kernel_module
+
+from tests.unit.recorded import RecordedHost
+
+MODULES = {
+    "/sys/module/nvidia/version": "580.95.05\n",
+    "/sys/module/nvidia/refcnt": "1\n",
+    "/sys/module/nvidia/holders/nvidia_uvm": "",
+    "/sys/module/nvidia_uvm/refcnt": "0\n",
+}
+
+
+def test_loaded_modules_in_the_order_of_unloading() -> None:
+    host = RecordedHost(files=MODULES)
+    assert kernel_module.loaded(host) == ["nvidia_uvm", "nvidia"]
+    assert kernel_module.version(host) == "580.95.05"
+    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == ""
+
+
+def test_a_process_with_an_open_device_is_named() -> None:
+    host = RecordedHost(
+        files=dict(MODULES, **{"/proc/42/cmdline": "python3\0train.py\0", "/proc/42/fd/7": ""}),
+        links={"/proc/42/fd/7": "/dev/nvidia0"},
+    )
+    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "process 42 (python3 train.py)"
+
+
+def test_a_module_of_others_is_named() -> None:
+    host = RecordedHost(files=dict(MODULES, **{"/sys/module/nvidia/holders/strange": ""}))
+    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "the module strange"
+
+
+def test_references_without_an_owner_hold_too() -> None:
+    host = RecordedHost(files=dict(MODULES, **{"/sys/module/nvidia/refcnt": "3\n"}))
+    assert "nvidia (2 references" in kernel_module.held(host, ["nvidia_uvm", "nvidia"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("modprobe: ERROR: could not insert 'nvidia': Key was rejected by service", "Secure Boot"),
+        ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.1.0-50-amd64", "dkms status"),
+        ("modprobe: ERROR: could not insert 'nvidia_current': No such device", "cannot drive"),
+        ("modprobe: ERROR: could not insert 'nvidia': Exec format error", "another kernel"),
+        ("", "it said nothing"),
+    ],
+)
+def test_why_a_module_does_not_load(text: str, words: str) -> None:
+    log = "[    1.0] NVRM: No NVIDIA GPU found.\n[ 2.0] usb: x\n"
+    sentence = kernel_module.explain("nvidia", text, "6.1.0-50-amd64", log)
+    assert words in sentence and sentence.endswith("the kernel said: NVRM: No NVIDIA GPU found.")
+
+
+def test_device_nodes() -> None:
+    host = RecordedHost(
+        files={
+            "/proc/devices": "Character devices:\n195 nvidia\n511 nvidia-uvm\n\nBlock devices:\n  8 sd\n",
+            "/proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: \t\t Tesla P40\nDevice Minor: \t 3\n",
+        }
+    )
+    assert kernel_module.nodes(host) == {
+        "/dev/nvidiactl": (195, 255),
+        "/dev/nvidia3": (195, 3),
+        "/dev/nvidia-uvm": (511, 0),
+        "/dev/nvidia-uvm-tools": (511, 1),
+    }

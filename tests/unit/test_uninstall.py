@@ -1,0 +1,75 @@
+"""What uninstall takes back: what the manifest lists and is still there, and nothing else."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+from gpu_ready import apt, uninstall
+from gpu_ready.host import Result
+
+from tests.unit.recorded import RecordedHost
+
+
+def text(value: str) -> str:
+    return base64.b64encode(value.encode()).decode()
+
+
+def note(folder: Path, value: dict[str, object]) -> str:
+    (folder / "manifest.json").write_text(json.dumps(value))
+    return str(folder)
+
+
+def test_nothing_noted_nothing_done(tmp_path: Path) -> None:
+    assert uninstall.Uninstall(RecordedHost(), str(tmp_path / "none")).actions() == []
+
+
+def test_files_are_restored_or_deleted_when_they_differ(tmp_path: Path) -> None:
+    folder = note(
+        tmp_path,
+        {
+            "files": {
+                "/etc/a": {"before": None, "mode": None},
+                "/etc/b": {"before": text("old"), "mode": 420},
+                "/etc/same": {"before": text("x"), "mode": 420},
+                "/etc/gone": {"before": None, "mode": None},
+            }
+        },
+    )
+    host = RecordedHost(files={"/etc/a": "ours", "/etc/b": "new", "/etc/same": "x"})
+    words = [action.words for action in uninstall.Uninstall(host, folder).actions()]
+    assert words == ["delete /etc/a", "restore /etc/b"]
+
+
+def query(*lines: str) -> dict[tuple[str, ...], Result]:
+    return {("dpkg-query", "-W", "-f", apt.QUERY): Result(0, "".join(line + "\n" for line in lines), "")}
+
+
+def simulate(names: list[str], out: str) -> dict[tuple[str, ...], Result]:
+    argv = ["apt-get", *apt.OPTIONS, "-s", "-o", "Debug::NoLocking=1", "purge", "--allow-change-held-packages", *names]
+    return {tuple(argv): Result(0, out, "")}
+
+
+def test_only_packages_that_are_there_are_purged(tmp_path: Path) -> None:
+    folder = note(tmp_path, {"packages": {"a": {}, "b": {}, "c": {}}})
+    programs = query("a\t1\tinstalled\tinstall", "b\t1\tconfig-files\tdeinstall", "x\t1\tinstalled\tinstall")
+    programs |= simulate(["a", "b"], "Purg b [1]\nPurg a [1]\n")
+    words = [a.words for a in uninstall.Uninstall(RecordedHost(programs=programs), folder).actions()]
+    assert words == ["purge 2 packages: a, b"]
+
+
+def test_a_package_of_others_that_needs_ours_stops_it_before_anything(tmp_path: Path) -> None:
+    folder = note(tmp_path, {"packages": {"a": {}}, "files": {"/etc/a": {"before": None, "mode": None}}})
+    programs = query("a\t1\tinstalled\tinstall") | simulate(["a"], "Remv theirs [1]\nPurg a [1]\n")
+    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready brought"):
+        uninstall.Uninstall(RecordedHost(files={"/etc/a": ""}, programs=programs), folder).actions()
+
+
+def test_our_keys_leave_daemon_json(tmp_path: Path) -> None:
+    keys = {"/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}}
+    folder = note(tmp_path, {"daemon_json": {"/etc/docker/daemon.json": {"before": None, "keys": keys}}})
+    host = RecordedHost(
+        files={"/etc/docker/daemon.json": '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'}
+    )
+    words = [a.words for a in uninstall.Uninstall(host, folder).actions()]
+    assert words == ["take our keys out of /etc/docker/daemon.json"]

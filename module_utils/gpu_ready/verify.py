@@ -483,3 +483,63 @@ def keep(value: Dict[str, Any], path: str = verified.PATH) -> None:
     """Write the record."""
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o644)
+
+
+class VerifyError(Exception):
+    """The verification could not be made; the text says thing, cause and remedy."""
+
+
+LOADED = re.compile(r"Loaded image(?: ID)?: (\S+)")
+
+
+def load_image(host: Host, archive: str, image: str, timeout: float = CONTAINER_TIMEOUT) -> None:
+    """Make docker know ``image``, from a tarball where it does not yet."""
+    if host.run(["docker", "image", "inspect", "--format", "{{.Id}}", image], timeout=60.0).rc == 0:
+        return
+    if not host.exists(archive):
+        raise VerifyError(
+            "The image tarball %s is neither on the control node nor on this host: correct gpu_verify_image." % archive
+        )
+    result = host.run(["docker", "load", "--input", archive], timeout=timeout)
+    match = LOADED.search(result.out) if result.rc == 0 else None
+    if match is None:
+        found = messages.explain_container(result.rc, result.err)
+        said = last_words(result.err or result.out) or "it said nothing"
+        remedy = found.remedy if found.code == "docker_not_running" else "make it with 'docker save IMAGE -o FILE.tar'"
+        raise VerifyError("docker cannot load the image tarball %s (%s): %s." % (archive, said, remedy))
+    tagged = host.run(["docker", "tag", match.group(1), image], timeout=60.0)
+    if tagged.rc != 0:
+        raise VerifyError(
+            "docker cannot name the loaded image %s: %s." % (image, last_words(tagged.err) or "no reason given")
+        )
+
+
+def summary(proof: Proof) -> Dict[str, Any]:
+    """Return what the report keeps of a proof."""
+    checks = [dict(check._asdict()) for check in proof.verdict.checks]
+    return {
+        "ok": proof.verdict.ok,
+        "time": proof.record["time"],
+        "checks": checks,
+        "not_run": [check["name"] for check in checks if check["ok"] is None],
+        "nvml": proof.nvml,
+        "container": proof.container,
+    }
+
+
+def row(proof: Proof) -> Dict[str, Any]:
+    """Return the columns of the table that the second look knows better than the plan did."""
+    seen = proof.observed
+    state = seen["driver"]
+    toolkits = (seen.get("cuda") or {}).get("toolkits") or []
+    libraries = seen.get("cudnn") or {}
+    return {
+        "driver_installed": (state.get("on_disk") or {}).get("version"),
+        "driver_loaded": (state.get("loaded") or {}).get("version"),
+        "driver_userspace": ", ".join(state.get("userspace") or []) or None,
+        "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
+        "cudnn": ", ".join(sorted({entry["version"] for entry in libraries.values() if entry.get("version")})) or None,
+        "docker_runtime": proof.record["runtime"],
+        "verified": proof.record["time"] if proof.verdict.ok else None,
+        "why": "verified" if proof.verdict.ok else "; ".join(proof.record["reasons"]),
+    }

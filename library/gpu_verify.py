@@ -1,0 +1,147 @@
+#!/usr/bin/python
+"""Prove that a host is a GPU node, and keep the record."""
+
+DOCUMENTATION = r"""
+---
+module: gpu_verify
+short_description: Prove that a host is a GPU node
+description:
+  - Looks at the host again, asks NVML and a container, and compares GPU by GPU.
+  - Fails with one sentence for each thing that is wrong. The outcome is kept in C(/var/lib/gpu-ready/verified.json).
+options:
+  expect:
+    description: What the plan promised. The parameters of its step C(gpu_verify.verify).
+    type: dict
+    default: {}
+  digest:
+    description: Fingerprint of the wanted state that this verification proves.
+    type: str
+    default: ""
+  image:
+    description: Image of the container that asks nvidia-smi. It needs no NVIDIA software inside.
+    type: str
+    default: ubuntu:24.04
+  archive:
+    description: Image tarball on this host, loaded into docker as O(image) where that is missing.
+    type: path
+    default: ""
+  remove_archive:
+    description: Remove O(archive) once it is loaded.
+    type: bool
+    default: false
+  devices:
+    description: V(all), or indices and UUIDs of the GPUs that the container is given, separated by commas.
+    type: str
+    default: all
+  timeout:
+    description: Seconds after which the container is given up and removed; pulling the image may be part of it.
+    type: int
+    default: 300
+attributes:
+  check_mode:
+    description: Starts no container and writes nothing; says what it would do.
+    support: full
+  diff_mode:
+    description: Nothing to show.
+    support: none
+author:
+  - gpu-ready
+"""
+
+EXAMPLES = r"""
+- name: Prove what the plan promised
+  gpu_verify:
+    expect: "{{ gpu_plan_result.todo['gpu_verify.verify'].expect }}"
+    digest: "{{ gpu_plan_result.todo['gpu_verify.verify'].digest }}"
+
+- name: Prove with an image of the site
+  gpu_verify:
+    image: registry.site/ubuntu:24.04
+    timeout: 600
+
+- name: Prove with a tarball that is on the host already
+  gpu_verify:
+    image: gpu-ready/verify:site
+    archive: /srv/images/ubuntu.tar
+"""
+
+RETURN = r"""
+verify:
+  description: What was seen and judged.
+  returned: always
+  type: dict
+  contains:
+    ok:
+      description: Whether nothing is red.
+      type: bool
+    checks:
+      description: Every check with RV(verify.checks[].ok) true, false, or null where it was not run.
+      type: list
+      elements: dict
+    nvml:
+      description: What NVML said on the host.
+      type: dict
+    container:
+      description: What nvidia-smi said in the container, null where none was started.
+      type: dict
+    not_run:
+      description: Names of the checks that were not run.
+      type: list
+      elements: str
+  sample:
+    ok: true
+    checks: [{"name": "gpus_in_container", "ok": true, "expected": "2 GPUs", "found": "2 GPUs"}]
+    not_run: [compute]
+row:
+  description: Columns of the report that are known better now than when the plan was made.
+  returned: when not in check mode
+  type: dict
+  sample: {"driver_loaded": "580.178.04", "verified": "2026-11-21T02:12:00Z"}
+"""
+
+import json
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import verify
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {
+    "expect": {"type": "dict", "default": {}},
+    "digest": {"type": "str", "default": ""},
+    "image": {"type": "str", "default": "ubuntu:24.04"},
+    "archive": {"type": "path", "default": ""},
+    "remove_archive": {"type": "bool", "default": False},
+    "devices": {"type": "str", "default": "all"},
+    "timeout": {"type": "int", "default": 300},
+}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    wish = module.params
+    host = Host()
+    if module.check_mode:
+        message = "would start a container of %s, compare its GPUs with the host's and keep the record" % wish["image"]
+        module.exit_json(changed=True, msg=message, verify={"ok": None, "checks": [], "not_run": ["all"]})
+    try:
+        if wish["archive"]:
+            verify.load_image(host, wish["archive"], wish["image"])
+            if wish["remove_archive"] and os.path.exists(wish["archive"]):
+                os.unlink(wish["archive"])
+        proof = verify.prove(host, wish["expect"], wish["digest"], wish["image"], wish["devices"], wish["timeout"])
+        verify.keep(proof.record)
+    except verify.VerifyError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg="The verification cannot be kept: %s: make room or rights there and run again." % error)
+    answer = json.loads(json.dumps({"verify": verify.summary(proof), "row": verify.row(proof)}))
+    if not proof.verdict.ok:
+        module.fail_json(
+            msg="Not verified. " + " ".join(s + "." for s in proof.record["reasons"]), changed=True, **answer
+        )
+    module.exit_json(changed=True, msg="verified", **answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from .host import Host
+
 PREFIX = "/usr/local"
 LINK = PREFIX + "/cuda"
 GROUP = "cuda"
@@ -21,6 +23,17 @@ class Group(NamedTuple):
     mode: str
     link: str
     candidates: Tuple[str, ...]
+
+
+class Default(NamedTuple):
+    """Where the link of the default toolkit leads, and who keeps it.
+
+    ``kind`` is "alternatives", "link" (a plain one), "folder" or "absent"; ``mode`` is that of update-alternatives.
+    """
+
+    target: Optional[str]
+    kind: str
+    mode: Optional[str]
 
 
 def version_of_folder(name: str) -> Optional[str]:
@@ -82,6 +95,27 @@ def read_alternatives(text: str) -> Optional[Group]:
         candidates.append(body[position])
         position += 2 + slaves
     return Group(lines[0], lines[1], tuple(candidates))
+
+
+def read_group(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNATIVES) -> Optional[Group]:
+    """Return the update-alternatives group that keeps a link, None where none does."""
+    for path in states:
+        group = read_alternatives(host.read(path) or "")
+        if group is not None and group.link == link:
+            return group
+    return None
+
+
+def read_default(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNATIVES) -> Default:
+    """Return where the link leads (None: nowhere) and who keeps it."""
+    written = host.readlink(link)
+    if written is None:
+        return Default(None, "folder" if host.exists(link) else "absent", None)
+    target = host.realpath(link) if host.exists(link) else None
+    group = read_group(host, link, states)
+    if group is not None and written.rpartition("/")[0].endswith("/alternatives"):
+        return Default(target, "alternatives", group.mode)
+    return Default(target, "link", None)
 
 
 def toolkits_of_packages(packages: Dict[str, Any]) -> List[str]:

@@ -14,7 +14,7 @@ def look(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
     return {
         "cuda": {
             "toolkits": toolkits,
-            "default": _default(host),
+            "default": dict(cuda.read_default(host)._asdict()),
             "profile": {path: host.read(path) for path in (profile_d.SH, profile_d.CSH)},
         },
         "cudnn": {toolkit["version"]: _cudnn(host, toolkit["version"], toolkit["path"]) for toolkit in toolkits},
@@ -45,21 +45,6 @@ def _release(host: Host, path: str) -> Optional[str]:
         return cuda.read_version_json(text)
     text = host.read(path + "/version.txt")
     return None if text is None else cuda.read_version_txt(text)
-
-
-def _default(host: Host) -> Dict[str, Any]:
-    """Return where /usr/local/cuda points (absent: None) and whether update-alternatives keeps it, and how."""
-    written = host.readlink(cuda.LINK)
-    mode = None
-    for path in cuda.ALTERNATIVES:
-        group = cuda.read_alternatives(host.read(path) or "")
-        if group is not None and group.link == cuda.LINK:
-            mode = group.mode
-    if written is None:
-        return {"target": None, "kind": "folder" if host.exists(cuda.LINK) else "absent", "mode": mode}
-    kind = "alternatives" if mode is not None and written.startswith("/etc/alternatives/") else "link"
-    target = host.realpath(cuda.LINK) if host.exists(cuda.LINK) else None
-    return {"target": target, "kind": kind, "mode": mode if kind == "alternatives" else None}
 
 
 def _cudnn(host: Host, version: str, path: str) -> Dict[str, Any]:

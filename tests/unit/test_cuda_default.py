@@ -1,0 +1,96 @@
+"""The default toolkit: through update-alternatives itself, and as a plain link."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from gpu_ready import cuda, cuda_default
+from gpu_ready.host import Host
+
+pytestmark = pytest.mark.host_io
+
+
+class Node:
+    """Folders of a test with toolkits, and a database of update-alternatives of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("cuda-12.9", "cuda-13.0", "alternatives", "admin"):
+            (folder / name).mkdir()
+        self.where = cuda_default.Where(
+            str(folder / "cuda"),
+            (str(folder / "admin/cuda"),),
+            ("--altdir", str(folder / "alternatives"), "--admindir", str(folder / "admin"), "--log", "/dev/null"),
+            str(folder / "manifest.json"),
+        )
+
+    def path(self, version: str) -> str:
+        return str(self.folder / f"cuda-{version}")
+
+    def register(self, *versions: str) -> None:
+        if shutil.which("update-alternatives") is None:
+            pytest.skip("update-alternatives is not installed here")
+        for version in versions:
+            priority = version.replace(".", "")
+            argv = ["--install", self.where.link, "cuda", self.path(version), priority]
+            subprocess.run(["update-alternatives", "--quiet", *self.where.arguments, *argv], check=True)
+
+    def set(self, version: str) -> bool:
+        change = cuda_default.plan(Host(), self.path(version), self.where)
+        if change.changed:
+            cuda_default.act(Host(), change, version, self.where)
+        return change.changed
+
+    def found(self) -> cuda.Default:
+        return cuda.read_default(Host(), self.where.link, self.where.states)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+def test_a_group_is_set_by_hand_once(node: Node) -> None:
+    node.register("12.9", "13.0")
+    assert node.found() == cuda.Default(node.path("13.0"), "alternatives", "auto")
+    assert node.set("12.9") is True
+    assert node.found() == cuda.Default(node.path("12.9"), "alternatives", "manual")
+    assert node.set("12.9") is False
+    assert json.loads(Path(node.where.manifest).read_text())["alternatives"] == {
+        "cuda": {"before": node.path("13.0"), "mode": "auto", "link": node.where.link}
+    }
+
+
+def test_the_right_target_is_still_pinned_against_the_next_toolkit(node: Node) -> None:
+    node.register("12.9")
+    assert node.set("12.9") is True
+    node.register("13.0")
+    assert node.found().target == node.path("12.9")
+
+
+def test_a_toolkit_that_the_group_does_not_offer_is_registered(node: Node) -> None:
+    node.register("12.9")
+    assert node.set("13.0") is True
+    assert node.found() == cuda.Default(node.path("13.0"), "alternatives", "manual")
+
+
+@pytest.mark.parametrize("before", [None, "cuda-12.9", "cuda-gone"])
+def test_without_a_group_the_link_is_plain(node: Node, before: str | None) -> None:
+    link = Path(node.where.link)
+    if before is not None:
+        link.symlink_to(before)
+    assert node.set("13.0") is True
+    assert node.found() == cuda.Default(node.path("13.0"), "link", None)
+    assert node.set("13.0") is False
+
+
+def test_a_folder_in_its_place_and_a_missing_toolkit_are_told(node: Node) -> None:
+    with pytest.raises(cuda_default.DefaultError, match="11.8, which is not there"):
+        node.set("11.8")
+    assert cuda_default.plan(Host(), node.path("11.8"), node.where, ahead=True).changed
+    Path(node.where.link).mkdir()
+    with pytest.raises(cuda_default.DefaultError, match="move it away"):
+        node.set("12.9")
+    assert not Path(node.where.manifest).exists()

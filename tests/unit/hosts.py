@@ -3,11 +3,36 @@
 import copy
 from typing import Any
 
-from gpu_ready import catalog
+from gpu_ready import catalog, daemon_json
 
 KERNEL = "6.1.0-50-amd64"
 K80, P40, V100, T4, A100, H100, B200, GB10 = "102d", "1b38", "1db1", "1eb8", "20b2", "2330", "2901", "2e12"
 NVSWITCH, UNKNOWN = "22a3", "3fff"
+
+NO_DOCKER: dict[str, Any] = {
+    "installed": False,
+    "program": None,
+    "version": None,
+    "package": None,
+    "active": False,
+    "pid": None,
+    "started": None,
+    "enabled": False,
+    "socket": None,
+    "info": None,
+    "flags": [],
+    "daemon_json": {"path": "/etc/docker/daemon.json", "exists": False, "text": None, "error": None},
+    "gpu_containers": [],
+    "restart_pending": False,
+}
+NO_RUNTIME: dict[str, Any] = {
+    "toolkit": False,
+    "programs": {"nvidia-ctk": None},
+    "hook_known": False,
+    "refresh": False,
+    "specs": [],
+    "driver_files": None,
+}
 
 
 def card(device: str, position: int = 0, driver: str | None = None) -> dict[str, Any]:
@@ -54,6 +79,10 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
             "clients": [],
             "dkms": [],
         },
+        "docker": copy.deepcopy(NO_DOCKER),
+        "runtime": copy.deepcopy(NO_RUNTIME),
+        "cuda": {"toolkits": [], "default": {"target": None, "kind": "absent", "mode": None}, "profile": {}},
+        "cudnn": {},
         "verified": None,
     }
 
@@ -90,7 +119,7 @@ def _headers(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 
 
 def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    if params["components"]:
+    if params.get("components"):
         after["apt"]["sources"]["/etc/apt/sources.list"] += "deb x y " + " ".join(params["components"]) + "\n"
     third = params["repository"]
     if third:
@@ -124,12 +153,55 @@ def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) 
         after["packages"]["installed"][name] = after["driver"]["on_disk"]["version"] + "-1"
 
 
+def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    info = {"runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": [], "live_restore": False, "running": 0}
+    after["docker"].update(installed=True, active=True, enabled=True, version="20.10.24", pid=1, info=info)
+
+
+def _daemon_json(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    found = after["docker"]["daemon_json"]
+    found["text"] = daemon_json.merge(found["text"], params["daemon_json"]["set"]).after
+    found["exists"] = True
+    after["docker"]["restart_pending"] = False
+    after["docker"]["info"]["runtimes"].append("nvidia")
+    after["runtime"]["hook_known"] = True
+
+
+def _toolkit(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    after["runtime"].update(toolkit=True, hook_known=False)
+
+
+def _cuda(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for version in params["versions"]:
+        row = {"version": version, "path": f"/usr/local/cuda-{version}", "release": version, "origin": "package"}
+        after["cuda"]["toolkits"].append(row)
+        after["cudnn"][version] = {"version": None, "recorded": None, "complete": False, "missing": []}
+
+
+def _cuda_default(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    after["cuda"]["default"] = {"target": params["path"], "kind": "alternatives", "mode": "manual"}
+
+
+def _profile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    after["cuda"]["profile"].update({file["path"]: file["content"] for file in params["files"]})
+
+
+def _cudnn(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for install in params["installs"]:
+        version = install["version"]
+        row = {"version": ".".join(version.split(".")[:3]), "recorded": version, "complete": True, "missing": []}
+        after["cudnn"][install["cuda"]] = row
+
+
 def _verify(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     after["verified"] = {
         "ok": True,
         "boot_id": after["base"]["boot_id"],
         "digest": params["digest"],
         "driver": after["driver"]["on_disk"]["version"],
+        "userspace": after["driver"]["userspace"],
+        "addresses": [gpu["address"] for gpu in after["base"]["gpus"]],
+        "time": "2026-11-21T10:00:00Z",
     }
 
 
@@ -142,5 +214,15 @@ STEPS = {
     "nvidia_driver.hold": lambda after, params, decided: after["packages"]["held"].extend(params["packages"]),
     "nvidia_driver.activate": _activate,
     "nvidia_driver.fabricmanager": _fabricmanager,
+    "cuda_toolkit.repository": _repository,
+    "cuda_toolkit.install": _cuda,
+    "cuda_toolkit.default": _cuda_default,
+    "cuda_toolkit.profile": _profile,
+    "cudnn.install": _cudnn,
+    "docker_engine.install": _docker,
+    "docker_engine.configure": _daemon_json,
+    "nvidia_container_runtime.repository": _repository,
+    "nvidia_container_runtime.install": _toolkit,
+    "nvidia_container_runtime.configure": _daemon_json,
     "gpu_verify.verify": _verify,
 }

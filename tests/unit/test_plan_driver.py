@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from gpu_ready import catalog, wishes
 from gpu_ready.plan import driver
-from hosts import A100, B200, GB10, H100, K80, P40, T4, UNKNOWN, V100, bare, card, with_driver
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.unit.hosts import A100, B200, GB10, H100, K80, P40, T4, UNKNOWN, V100, bare, card, with_driver
 
 
 def decide(observed: dict[str, Any], **given_: Any) -> Any:

@@ -105,19 +105,17 @@ def origin(installed: Dict[str, str], runfile: Optional[str], distro: Optional[s
 
 
 def source_of_packages(installed: Dict[str, str], distro: Optional[str]) -> str:
-    """Return the source whose packages these are: by names only one source has, else by branches it carries."""
+    """Return the source whose packages these are: by the branches it carries, then by names only one source has."""
     sources = catalog.distro(distro)["driver_sources"] if distro else {}
-    names = {source: names_of_source(data) for source, data in sources.items()}
-    for source in sorted(names):
-        others = set().union(*(names[other] for other in names if other != source))
-        if (names[source] - others) & set(installed):
-            return source
     upstream = [versions.upstream(version) for version in installed.values()]
     branches = {versions.branch(text) for text in upstream if re.match(r"^\d{3}\.\d", text)}
-    for source in sorted(sources):
-        if source != "cuda_repo" and branches and branches <= {int(branch) for branch in sources[source]["branches"]}:
-            return source
-    return "cuda_repo" if "cuda_repo" in sources and branches else "unknown"
+    own = {int(branch) for branch in (sources.get("distro") or {}).get("branches") or ()}
+    if not sources or not branches:
+        return "unknown"
+    if not branches <= own:
+        return "cuda_repo" if "cuda_repo" in sources else "unknown"
+    theirs = names_of_source(sources["cuda_repo"]) if "cuda_repo" in sources else set()
+    return "cuda_repo" if (theirs - names_of_source(sources["distro"])) & set(installed) else "distro"
 
 
 def names_of_source(data: Dict[str, Any]) -> "set[str]":

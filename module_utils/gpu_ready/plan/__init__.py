@@ -6,10 +6,10 @@ in the order in which the roles act.
 
 import hashlib
 import json
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple
 
 from .. import catalog
-from . import activation, cuda, cudnn, docker, driver, runtime
+from . import activation, cuda, cudnn, docker, driver, proof, runtime
 from .steps import Notice, Refusal, Step
 
 POLICY = (
@@ -103,7 +103,7 @@ def verify_steps(
     observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any], steps: List[Step], stamp: str
 ) -> List[Step]:
     """Return the proof that is due: after any change, and where no record proves the present state."""
-    reason = "what was changed is proved in a container" if steps else unproved(observed, stamp)
+    reason = "what was changed is proved in a container" if steps else proof.lacking(observed, stamp)
     if reason is None:
         return []
     chosen = choice["driver"]
@@ -114,23 +114,6 @@ def verify_steps(
         "runtime": choice.get("runtime") or {},
     }
     return [Step("gpu_verify.verify", reason, params={"expect": expect, "digest": stamp})]
-
-
-def unproved(observed: Dict[str, Any], stamp: str) -> Optional[str]:
-    """Return why the last verification does not prove the present state, None where it does."""
-    record = observed.get("verified")
-    if not record:
-        return "this host was never verified"
-    if record.get("ok") is False:
-        return "the last verification failed"
-    if record.get("boot_id") != observed["base"]["boot_id"]:
-        return "the host was rebooted since its last verification"
-    if record.get("digest") != stamp:
-        return "the wanted state changed since the last verification"
-    loaded = observed["driver"]["loaded"]
-    if record.get("driver") and loaded and record["driver"] != loaded["version"]:
-        return "the driver changed since the last verification"
-    return None
 
 
 def summary(observed: Dict[str, Any], choice: Dict[str, Any], steps: List[Step], refusals: List[Refusal]) -> str:
@@ -170,7 +153,7 @@ def row(observed: Dict[str, Any], decided: Plan) -> Dict[str, Any]:
         "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
         "cudnn": ", ".join(sorted({entry["version"] for entry in libraries.values() if entry.get("version")})) or None,
         "docker_runtime": (decided.choice.get("runtime") or {}).get("mode"),
-        "verified": record.get("time") if record and unproved(observed, decided.digest) is None else None,
+        "verified": record.get("time") if record and proof.lacking(observed, decided.digest) is None else None,
         "why": decided.summary,
     }
 

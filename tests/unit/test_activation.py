@@ -1,0 +1,80 @@
+"""How a driver comes into use: loaded, exchanged in place, or by a reboot."""
+
+from typing import Any
+
+import pytest
+from gpu_ready.plan import activation
+
+from tests.unit.hosts import P40, bare, with_driver
+
+CHOSEN = {
+    "source": "distro",
+    "branch": 535,
+    "version": None,
+    "flavour": "proprietary",
+    "modules": ["nvidia", "nvidia-uvm"],
+    "satisfied": True,
+}
+
+
+def host(loaded: str | None, disk: str = "535.261.03") -> dict[str, Any]:
+    observed = with_driver(bare(P40), disk, "proprietary", "distro", [], loaded=False)
+    observed["driver"]["loaded"] = loaded and {"version": loaded, "flavour": "proprietary"}
+    return observed
+
+
+def decide(observed: dict[str, Any], mode: str = "auto", **chosen: Any) -> Any:
+    return activation.decide(observed, {"gpu_ready_activation": mode}, {"driver": CHOSEN | chosen})
+
+
+@pytest.mark.parametrize(
+    ("loaded", "mode", "satisfied", "action", "disruption"),
+    [
+        (None, "auto", True, "load", "none"),
+        (None, "auto", False, "load", "none"),
+        (None, "reload", True, "load", "none"),
+        (None, "reboot", True, "load", "none"),
+        ("535.261.03", "auto", True, None, None),
+        ("535.104.05", "auto", True, "reload", "driver_reload"),
+        ("535.261.03", "auto", False, "reload", "driver_reload"),
+        ("535.104.05", "reload", True, "reload", "driver_reload"),
+        ("535.104.05", "reboot", True, "reboot", "reboot"),
+        ("535.104.05", "none", True, None, None),
+    ],
+)
+def test_the_gentlest_way(loaded: str | None, mode: str, satisfied: bool, action: Any, disruption: Any) -> None:
+    steps = decide(host(loaded), mode, satisfied=satisfied).steps
+    assert [(step.params["action"], step.disruption) for step in steps] == ([(action, disruption)] if action else [])
+
+
+def test_none_leaves_it_to_the_operator_and_says_so() -> None:
+    (warning,) = decide(host("535.104.05"), "none").warnings
+    assert "535.104.05" in warning.message
+
+
+def test_nouveau_on_the_gpu_needs_a_reboot() -> None:
+    observed = host(None)
+    observed["base"]["nouveau"]["bound"] = ["0000:3b:00.0"]
+    (step,) = decide(observed).steps
+    assert step.params["action"] == "reboot"
+    assert "nouveau" in step.why
+
+
+def test_a_program_on_the_gpu_makes_auto_reboot_and_is_named() -> None:
+    observed = host("535.104.05")
+    observed["driver"]["clients"] = [{"pid": 7, "name": "nvidia-persiste"}, {"pid": 42, "name": "python3"}]
+    (step,) = decide(observed).steps
+    assert step.params["action"] == "reboot"
+    assert "python3 (42)" in step.why
+    assert "persiste" not in step.why
+    assert decide(observed, "reload").steps[0].params["action"] == "reload"
+
+
+def test_the_service_that_is_stopped_anyway_needs_no_reboot() -> None:
+    observed = host("535.104.05")
+    observed["driver"]["clients"] = [{"pid": 7, "name": "nvidia-persiste"}]
+    assert decide(observed).steps[0].params["action"] == "reload"
+
+
+def test_a_driver_that_is_left_alone_is_not_exchanged() -> None:
+    assert decide(host("535.104.05"), source="none").steps == []

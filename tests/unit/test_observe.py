@@ -1,0 +1,180 @@
+"""What is read from a host: packages, kernels, Secure Boot, and the driver in its three places."""
+
+import time
+from typing import Any
+
+import pytest
+from gpu_ready import observe
+from gpu_ready.host import Result
+from gpu_ready.observe import base, driver
+
+from tests.unit.recorded import RecordedHost
+
+KERNEL = "6.1.0-50-amd64"
+DEBIAN = 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
+PROPRIETARY = "filename: x\nversion:        535.261.03\nlicense:        NVIDIA\nsigner:         DKMS key\n"
+STATUS = """\
+Package: nvidia-kernel-dkms
+Status: hold ok installed
+Architecture: amd64
+Version: 535.261.03-1
+
+Package: libcuda1
+Status: install ok unpacked
+Version: 535.261.03-1
+
+Package: gone
+Status: deinstall ok config-files
+Version: 1
+
+Package: docker.io
+Status: install ok installed
+Version: 20.10.24+dfsg1-1
+"""
+
+
+def function(address: str, device: str, kind: str, **links: str) -> tuple[dict[str, str], dict[str, str]]:
+    folder = f"/sys/bus/pci/devices/{address}/"
+    files = {"vendor": "0x10de", "device": "0x" + device, "class": "0x" + kind, "revision": "0xa1"}
+    files |= {"subsystem_vendor": "0x10de", "subsystem_device": "0x11d9"}
+    return {folder + name: text + "\n" for name, text in files.items()}, {folder + k: v for k, v in links.items()}
+
+
+def p40(**more: Any) -> RecordedHost:
+    files = {
+        "/etc/os-release": DEBIAN,
+        "/proc/sys/kernel/osrelease": KERNEL + "\n",
+        "/proc/sys/kernel/random/boot_id": "b0\n",
+        "/etc/apt/sources.list": "deb http://deb.example/debian bookworm main\n",
+        f"/lib/modules/{KERNEL}/kernel/fs/x.ko": "",
+        f"/boot/vmlinuz-{KERNEL}": "",
+    }
+    for address in ("0000:3b:00.0", "0000:af:00.0"):
+        files |= function(address, "1b38", "030200")[0]
+    files |= more.pop("files", {})
+    return RecordedHost(files=files, **more)
+
+
+def test_a_bare_debian_12_host_with_two_p40() -> None:
+    observed = observe.look(p40())
+    seen = observed["base"]
+    assert (seen["distro"], seen["boot_id"], seen["kernel"]["running"]) == ("debian12", "b0", KERNEL)
+    assert seen["kernel"]["headers"] == {KERNEL: False}
+    assert [gpu["device"] for gpu in seen["gpus"]] == ["1b38", "1b38"]
+    assert observed["driver"]["origin"] is None
+    assert {"base", "packages", "apt", "driver", "docker", "runtime", "cuda", "cudnn", "verified"} <= set(observed)
+
+
+def test_functions_that_are_no_gpu_do_not_count() -> None:
+    files = function("0000:3b:00.1", "10ef", "040300")[0] | function("0000:05:00.0", "22a3", "068000")[0]
+    seen = observe.look(p40(files=files))["base"]
+    assert len(seen["gpus"]) == 2
+    assert [switch["address"] for switch in seen["nvswitches"]] == ["0000:05:00.0"]
+    assert [other["address"] for other in seen["other_functions"]] == ["0000:3b:00.1"]
+
+
+def test_dpkg_is_read_from_its_file() -> None:
+    assert base.read_dpkg_status(STATUS) == {
+        "installed": {"nvidia-kernel-dkms": "535.261.03-1", "docker.io": "20.10.24+dfsg1-1"},
+        "held": ["nvidia-kernel-dkms"],
+        "broken": ["libcuda1"],
+    }
+    assert base.read_dpkg_status("") == {"installed": {}, "held": [], "broken": []}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "updates/dkms/nvidia.ko",
+        "updates/dkms/nvidia-current.ko.xz",
+        "updates/dkms/nvidia-current-open.ko",
+        "extra/nvidia.ko.zst",
+        "weak-updates/nvidia/nvidia.ko.gz",
+        "kernel/drivers/video/nvidia.ko",
+        "updates/dkms/nvidia-tesla-470.ko",
+    ],
+)
+def test_the_module_is_found_wherever_it_lies(place: str) -> None:
+    path = f"/lib/modules/{KERNEL}/{place}"
+    host = p40(files={path: ""}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
+    disk = observe.look(host)["driver"]["on_disk"]
+    assert (disk["path"], disk["version"], disk["flavour"]) == (path, "535.261.03", "proprietary")
+
+
+def test_other_modules_are_not_the_driver() -> None:
+    folder = f"/lib/modules/{KERNEL}/updates/dkms/"
+    files = {
+        folder + name: "" for name in ("nvidia-uvm.ko", "nvidia-current-modeset.ko", "nvidia-drm.ko", "nvidiafb.ko")
+    }
+    assert driver.find_modules(p40(files=files), KERNEL) == []
+
+
+def test_loaded_and_userspace_are_told_apart() -> None:
+    banner = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
+    library = "/usr/lib/x86_64-linux-gnu/nvidia/current/"
+    host = p40(
+        files={
+            "/proc/driver/nvidia/version": banner,
+            "/sys/module/nvidia/version": "535.104.05\n",
+            "/sys/module/nvidia/refcnt": "1\n",
+            library + "libcuda.so.535.261.03": "",
+            library + "libnvidia-ml.so.535.261.03": "",
+        }
+    )
+    seen = observe.look(host)["driver"]
+    assert seen["loaded"] == {"version": "535.104.05", "flavour": "proprietary"}
+    assert seen["userspace"] == ["535.261.03"]
+    assert seen["busy"] is True
+
+
+@pytest.mark.parametrize(
+    ("installed", "runfile", "origin"),
+    [
+        ({}, None, None),
+        ({}, "/usr/bin/nvidia-uninstall", "runfile"),
+        ({"nvidia-kernel-dkms": "535.261.03-1", "libcuda1": "535.261.03-1"}, None, "distro"),
+        ({"nvidia-kernel-dkms": "580.95.05-1", "nvidia-driver-cuda": "580.95.05-1"}, None, "cuda_repo"),
+        ({"nvidia-kernel-dkms": "580.95.05-1", "libcuda1": "580.95.05-1"}, None, "cuda_repo"),
+        ({"nvidia-kernel-dkms": "535.261.03-1"}, "/usr/bin/nvidia-uninstall", "mixed"),
+    ],
+)
+def test_where_a_driver_came_from(installed: dict[str, str], runfile: str | None, origin: str | None) -> None:
+    assert driver.origin(installed, runfile, "debian12") == origin
+
+
+def test_secure_boot_and_the_enrolled_key() -> None:
+    key = b"DER of the key"
+    files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/var/lib/dkms/mok.pub": key}
+    assert base.secure_boot(p40(files=files)) == {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": False}
+    files[base.SHIM_KEYS] = b"\x06\0\0\0list" + key
+    assert base.secure_boot(p40(files=files))["enrolled"] is True
+    assert base.secure_boot(p40())["on"] is False
+
+
+def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
+    files, links = function("0000:3b:00.0", "1b38", "030200", driver="../../../../bus/pci/drivers/nouveau")
+    files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}
+    seen = observe.look(p40(files=files, links=links))["base"]["nouveau"]
+    assert seen == {"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": True}
+
+
+def test_the_processes_on_the_device_are_named() -> None:
+    host = p40(
+        files={"/proc/42/comm": "python3\n", "/proc/43/comm": "cat\n"},
+        links={"/proc/42/fd/3": "/dev/nvidia0", "/proc/43/fd/3": "/dev/null"},
+    )
+    assert driver.clients(host) == [{"pid": 42, "name": "python3"}]
+
+
+def test_a_look_starts_no_program_on_a_bare_host_and_is_quick() -> None:
+    host = p40()
+    start = time.process_time()
+    observe.look(host)
+    assert host.asked == []
+    assert time.process_time() - start < 1
+
+
+def test_facts_tell_nothing_private() -> None:
+    shown = observe.public(observe.look(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'})))
+    assert "u:p@h" not in repr(shown)
+    assert "apt" not in shown

@@ -1,0 +1,199 @@
+"""The whole plan of a host: its order, its golden form, and that a plan carried out leaves nothing to do."""
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import catalog, plan, wishes
+from hypothesis import given, settings
+
+from tests.unit.hosts import A100, B200, H100, P40, T4, V100, bare, carried_out, with_driver
+from tests.unit.test_plan_driver import DEVICES, WISHES
+
+GOLDEN = Path(__file__).parent / "golden"
+ORDER = [
+    "gpu_plan",
+    "kernel_headers",
+    "nvidia_driver",
+    "cuda_toolkit",
+    "cudnn",
+    "docker_engine",
+    "nvidia_container_runtime",
+    "gpu_verify",
+]
+
+
+def decide(observed: dict[str, Any], **given_: Any) -> plan.Plan:
+    reading = wishes.read(given_)
+    assert not reading.wrong
+    return plan.plan(observed, reading.wanted)
+
+
+def test_a_host_without_gpu_is_left_alone() -> None:
+    decided = decide(bare())
+    assert (decided.gpu_host, decided.steps, decided.summary) == (False, [], "no NVIDIA GPU: left alone")
+    assert plan.row(bare(), decided)["gpus"] == "none"
+
+
+def test_a_host_whose_gpus_are_given_away_is_left_alone() -> None:
+    host = bare(P40)
+    host["base"]["gpus"][0]["driver"] = "vfio-pci"
+    assert (decide(host).gpu_host, decide(host).steps) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "wish"),
+    [
+        ("debian12_2x_p40", bare(P40, P40), {}),
+        ("debian12_h100_nvswitch", bare(H100, nvswitches=4), {}),
+        ("debian13_t4_mirror", bare(T4, distro="debian13"), {"gpu_ready_mirror": "http://mirror.site"}),
+    ],
+)
+def test_golden(name: str, host: dict[str, Any], wish: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    """The plan as it is written in golden/; remove a file to have it written anew, then read what changed."""
+    decided = decide(host, **wish)
+    text = json.dumps(
+        {"steps": plan.as_dict(decided)["steps"], "todo": plan.todo(decided), "row": plan.row(host, decided)}, indent=1
+    )
+    path = GOLDEN / f"{name}.json"
+    if not path.exists():
+        pytest.fail(f"{path.name} is absent; the plan is:\n{text}")
+    shown = json.loads(text)
+    golden = json.loads(path.read_text())
+    shown["todo"]["gpu_verify.verify"].pop("digest")
+    golden["todo"]["gpu_verify.verify"].pop("digest")
+    assert shown == golden
+
+
+def test_steps_stand_in_the_order_of_the_roles() -> None:
+    roles = [step.role for step in decide(bare(P40)).steps]
+    assert roles == sorted(roles, key=ORDER.index)
+    assert roles[-1] == "gpu_verify"
+
+
+def test_a_half_configured_package_is_repaired_first() -> None:
+    host = bare(P40)
+    host["packages"]["broken"] = ["libcuda1"]
+    first = decide(host).steps[0]
+    assert (first.id, "libcuda1" in first.why) == ("gpu_plan.repair_packages", True)
+
+
+def test_refusals_of_all_rooms_come_at_once_and_nothing_is_done() -> None:
+    boot = {"on": True, "key": None, "enrolled": False}
+    decided = decide(bare(P40, secure_boot=boot), docker_engine_source="none")
+    assert {"secure_boot_unsigned", "docker_missing"} <= {refusal.code for refusal in decided.refusals}
+    assert (decided.steps, plan.todo(decided), plan.diff(decided)) == ([], {}, [])
+
+
+@pytest.mark.parametrize("host", [bare(P40, P40), bare(T4), bare(A100), bare(V100, H100), bare(H100, nvswitches=4)])
+def test_a_plan_carried_out_leaves_nothing_to_do(host: dict[str, Any]) -> None:
+    after = carried_out(host, decide(host))
+    assert [step.id for step in decide(after).steps] == []
+    assert decide(after).converged
+    assert plan.row(after, decide(after))["verified"]
+
+
+@settings(deadline=None)
+@given(DEVICES, WISHES)
+def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], wish: dict[str, Any]) -> None:
+    host = bare(*devices)
+    after = carried_out(host, decide(host, **wish))
+    again = decide(after, **wish)
+    assert [step.id for step in again.steps] == []
+
+
+def test_a_plan_changes_neither_of_its_inputs() -> None:
+    host, wanted = bare(P40), wishes.read({}).wanted
+    before = copy.deepcopy((host, wanted))
+    plan.plan(host, wanted)
+    assert (host, wanted) == before
+
+
+def test_a_reboot_asks_for_a_new_proof_only() -> None:
+    after = carried_out(bare(P40), decide(bare(P40)))
+    after["base"]["boot_id"] = "b9"
+    assert [step.id for step in decide(after).steps] == ["gpu_verify.verify"]
+
+
+def test_a_loaded_module_that_lags_is_exchanged_and_proved() -> None:
+    after = carried_out(bare(P40), decide(bare(P40)))
+    after["driver"]["loaded"] = {"version": "535.1.1", "flavour": "proprietary"}
+    assert [step.id for step in decide(after).steps] == ["nvidia_driver.activate", "gpu_verify.verify"]
+
+
+def test_the_digest_says_what_is_wanted_not_how() -> None:
+    one = decide(bare(P40)).digest
+    assert decide(bare(P40), gpu_ready_mirror="http://m", gpu_ready_reboot_ok=True).digest == one
+    assert decide(bare(P40), nvidia_driver_source="cuda_repo").digest != one
+    wanted = wishes.read({}).wanted
+    assert plan.plan(bare(P40), wanted | {"later_release_adds_this": ""}).digest == one
+
+
+def test_the_plan_is_plain_values() -> None:
+    decided = decide(bare(B200), nvidia_driver_branch="580")
+    json.dumps([plan.as_dict(decided), plan.todo(decided), plan.row(bare(B200), decided), plan.diff(decided)])
+
+
+def test_the_diff_shows_the_steps_and_the_files() -> None:
+    shown = plan.diff(decide(bare(P40)))
+    assert "nvidia_driver.install" in shown[0]["after"]
+    assert any("blacklist nouveau" in change["after"] for change in shown[1:])
+
+
+@pytest.mark.parametrize(
+    ("given_", "words"),
+    [
+        ({"nvidia_driver_flavour": "opn"}, ["nvidia_driver_flavour", "opn", "open"]),
+        ({"nvidia_driver_hold": "maybe"}, ["nvidia_driver_hold", "maybe", "true or false"]),
+        ({"nvidia_driver_branch": "latest"}, ["nvidia_driver_branch", "latest", "580"]),
+        ({"nvidia_driver_branch": "580", "nvidia_driver_version": "595.91.07"}, ["580", "595.91.07"]),
+        ({"docker_engine_daemon_options": "a"}, ["docker_engine_daemon_options", "mapping"]),
+        ({"gpu_ready_mirror": "mirror.site"}, ["gpu_ready_mirror", "http"]),
+        ({"nonsense": 1}, ["nonsense"]),
+    ],
+)
+def test_a_wrong_value_is_a_sentence(given_: dict[str, Any], words: list[str]) -> None:
+    (sentence,) = wishes.read(given_).wrong
+    assert all(word in sentence for word in words)
+
+
+def test_all_wrong_values_are_told_at_once() -> None:
+    assert len(wishes.read({"nvidia_driver_hold": "x", "nvidia_driver_flavour": "x"}).wrong) == 2
+
+
+def test_values_of_the_command_line_are_converted() -> None:
+    wanted = wishes.read(
+        {"nvidia_driver_hold": "false", "nvidia_driver_branch": 580, "cuda_toolkit_versions": "12.8,12.9"}
+    ).wanted
+    assert (wanted["nvidia_driver_hold"], wanted["nvidia_driver_branch"]) == (False, "580")
+    assert wanted["cuda_toolkit_versions"] == ["12.8", "12.9"]
+
+
+def test_defaults_come_from_the_roles() -> None:
+    wanted = wishes.read({}).wanted
+    assert {name: wanted[name] for name in catalog.DEFAULTS if name in wanted} == {
+        name: value for name, value in catalog.DEFAULTS.items() if name in wanted
+    }
+
+
+def test_the_table_shows_three_places_of_the_driver() -> None:
+    host = with_driver(bare(P40, P40), "535.261.03", "proprietary", "distro", [])
+    host["driver"]["loaded"]["version"] = "535.1.1"
+    shown = plan.row(host, decide(host))
+    assert (shown["gpus"].startswith("2x "), shown["driver_installed"], shown["driver_loaded"]) == (
+        True,
+        "535.261.03",
+        "535.1.1",
+    )
+
+
+def test_the_order_of_the_cards_changes_no_step() -> None:
+    devices = [V100, H100, T4]
+    steps = []
+    for seed in range(4):
+        random.Random(seed).shuffle(devices)
+        steps.append([step.id for step in decide(bare(*devices)).steps])
+    assert all(one == steps[0] for one in steps)

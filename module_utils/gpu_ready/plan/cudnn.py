@@ -60,13 +60,13 @@ def _pick(observed: Dict[str, Any], asked: str, cuda_version: str) -> "Tuple[Opt
             return newest, []
         message = "no cuDNN of the catalog serves CUDA %s with the GPUs of this host" % cuda_version
         return None, [Notice("cudnn_none_fits", message, "none is placed there; set cudnn_source to none to say so")]
+    if not all(part.isdigit() for part in asked.split(".")) or len(asked.split(".")) not in (3, 4):
+        message = "cudnn_version %s is no version of cuDNN" % asked
+        return None, [
+            Refusal("cudnn_unknown", message, "write three or four numbers, such as %s" % (newest or "9.10.2"))
+        ]
     known = [entry for entry in catalog.cudnns() if names.is_version(entry.version, asked)]
     if not known:
-        if not all(part.isdigit() for part in asked.split(".")) or len(asked.split(".")) not in (3, 4):
-            message = "cudnn_version %s is no version of cuDNN" % asked
-            return None, [
-                Refusal("cudnn_unknown", message, "write three or four numbers, such as %s" % (newest or "9.10.2"))
-            ]
         message = "the catalog of %s does not know cuDNN %s: whether it serves these GPUs is not checked" % (
             catalog.DATE,
             asked,

@@ -1,0 +1,134 @@
+"""The lab's command line: python -m gpu_ready_lab COMMAND."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import check, cleanup, engine, fleet, hosts, inventory, paths, services
+from .say import LabError, say, warn
+
+
+def _up(args: argparse.Namespace) -> int:
+    wanted = fleet.read(args.fleet)
+    engine.start()
+    offered = services.start()
+    running = hosts.up(wanted, offered.proxy)
+    order = {host.name: running[host.name].address for host in wanted.hosts}
+    keys = {name: hosts.host_key(running[name]) for name in order}
+    path = inventory.write(wanted, order, keys, offered.variables)
+    say(f"{wanted.name} is up: {len(order)} hosts; inventory {_relative(path)}")
+    return 0
+
+
+def _relative(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _down(args: argparse.Namespace) -> int:
+    if args.fleet is not None:
+        name = fleet.read(args.fleet).name if args.fleet.suffix in (".yml", ".yaml") else str(args.fleet)
+        hosts.remove(r for r in hosts.existing() if r.fleet == name)
+        shutil.rmtree(paths.fleet_folder(name), ignore_errors=False) if paths.fleet_folder(name).exists() else None
+        if hosts.existing():
+            return 0
+    cleanup.down(everything=args.all)
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    running = hosts.existing()
+    print(f"engine: {'running' if engine.answers() else 'not running'}; cache: {paths.cache()}")
+    for line in services.status():
+        print(line)
+    for r in running:
+        print(f"{r.fleet + '/' + r.host:30} {r.address:14} {r.state}")
+    return 0
+
+
+def _ssh(args: argparse.Namespace) -> int:
+    running = hosts.find(args.host)
+    config = paths.fleet_folder(running.fleet) / "ssh_config"
+    if not config.exists():
+        raise LabError(f"{config} is missing: run `up` for the fleet {running.fleet} from this checkout")
+    os.execv("/usr/bin/ssh", ["ssh", "-F", str(config), running.host, *args.command])
+
+
+def _inventory(args: argparse.Namespace) -> int:
+    names = sorted({r.fleet for r in hosts.existing()})
+    if args.fleet:
+        names = [args.fleet]
+    if not names:
+        raise LabError("no fleet is up: start one with `up FLEET.yml`")
+    for name in names:
+        path = paths.fleet_folder(name) / "gpu_hosts"
+        if not path.exists():
+            raise LabError(f"{path} is missing: run `up` for the fleet {name} from this checkout")
+        print(path)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    return check.main(fleet.read(args.fleet), args.report)
+
+
+def _kill(args: argparse.Namespace) -> int:
+    hosts.kill(hosts.find(args.host))
+    return 0
+
+
+def _power_cycle(args: argparse.Namespace) -> int:
+    running = hosts.find(args.host)
+    if running.state == "running":
+        hosts.kill(running)
+    hosts.power_on(running)
+    say(f"{running.host} is up again")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a lab command; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="gpu_ready_lab", description="Simulated GPU hosts and a vendor mirror on one machine."
+    )
+    commands = parser.add_subparsers(dest="command_name", required=True)
+    up = commands.add_parser("up", help="start the hosts of a fleet file (those that run are left alone)")
+    up.add_argument("fleet", type=Path)
+    up.set_defaults(run=_up)
+    down = commands.add_parser("down", help="stop and remove everything but the cache, or one fleet")
+    down.add_argument("fleet", type=Path, nargs="?", help="a fleet file or a fleet's name: only its hosts")
+    down.add_argument("--all", action="store_true", help="the cache too")
+    down.set_defaults(run=_down)
+    commands.add_parser("status", help="what runs").set_defaults(run=_status)
+    ssh = commands.add_parser("ssh", help="a shell on a host, or one command there")
+    ssh.add_argument("host")
+    ssh.add_argument("command", nargs=argparse.REMAINDER)
+    ssh.set_defaults(run=_ssh)
+    listing = commands.add_parser("inventory", help="print the path of the inventory of each fleet that is up")
+    listing.add_argument("fleet", nargs="?")
+    listing.set_defaults(run=_inventory)
+    compare = commands.add_parser("check", help="compare a report with what the fleet file expects")
+    compare.add_argument("fleet", type=Path)
+    compare.add_argument("report", type=Path)
+    compare.set_defaults(run=_check)
+    kill = commands.add_parser("kill", help="cut a host's power")
+    kill.add_argument("host")
+    kill.set_defaults(run=_kill)
+    cycle = commands.add_parser("power-cycle", help="cut a host's power and start it again")
+    cycle.add_argument("host")
+    cycle.set_defaults(run=_power_cycle)
+    args = parser.parse_args(argv)
+    try:
+        return int(args.run(args))
+    except LabError as error:
+        warn(str(error))
+        return 1
+    except KeyboardInterrupt:
+        warn("interrupted; `down` takes away what was started")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

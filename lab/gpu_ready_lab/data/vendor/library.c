@@ -1,0 +1,2 @@
+/* A library with a name, a SONAME and a version, and nothing else. */
+const char gpu_ready_lab_stand_in[] = "gpu-ready lab stand-in, version " VERSION;

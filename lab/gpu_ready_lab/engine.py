@@ -1,0 +1,184 @@
+"""A docker engine of the lab's own: its socket, data, network and processes are nobody else's."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import paths
+from .say import LabError, run, say, succeeds, wait_for
+
+SOCKET = paths.STATE / "docker.sock"
+CONTAINERD = paths.STATE / "containerd.sock"
+PIDS = {"dockerd": paths.STATE / "dockerd.pid", "containerd": paths.STATE / "containerd.pid"}
+DOCKER = "/usr/bin/docker"  # by full path: another client may stand before it on PATH
+
+# What a lab machine needs: a program, and the package that has it.
+NEEDS = {
+    "/usr/sbin/dockerd": "docker.io",
+    "/usr/bin/mmdebstrap": "mmdebstrap",
+    "/usr/bin/gcc": "gcc",
+    "/usr/bin/make": "make",
+    "/usr/include/stdio.h": "libc6-dev",
+    "/usr/bin/lspci": "pciutils",
+    "/usr/bin/ssh-keygen": "openssh-client",
+    "/usr/sbin/ip": "iproute2",
+    "/usr/sbin/iptables": "iptables",
+    "/usr/bin/dpkg-deb": "dpkg",
+    "/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
+}
+
+
+def need_packages(needs: dict[str, str], why: str) -> None:
+    """Install the packages of missing programs; nothing that comes with them starts by itself."""
+    missing = sorted({package for program, package in needs.items() if not Path(program).exists()})
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        raise LabError(f"{why} needs the packages {', '.join(missing)}: run this as root, or install them first")
+    if not Path("/usr/bin/apt-get").exists():
+        raise LabError(
+            f"{why} needs {', '.join(missing)}, and this machine has no apt-get: the lab runs on Debian and Ubuntu"
+        )
+    say(f"installing {' '.join(missing)} with apt-get ({why}; no service is started)")
+    env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    policy = Path("/usr/sbin/policy-rc.d")
+    ours = not policy.exists()
+    if ours:
+        policy.write_text("#!/bin/sh\n# gpu-ready lab: packages it installs start no service\nexit 101\n")
+        policy.chmod(0o755)
+    try:
+        apt = ["/usr/bin/apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120", "--no-install-recommends"]
+        run([*apt, "update"], limit=300, what="update the package lists", env=env)
+        run([*apt, "install", *missing], limit=900, what=f"install {' '.join(missing)}", env=env)
+    finally:
+        if ours:
+            policy.unlink()
+
+
+def docker(*arguments: str, limit: float = 60, what: str = "", stdin: bytes | None = None) -> str:
+    """Run the docker client against the lab's engine and return what it printed."""
+    return run(
+        [DOCKER, "-H", f"unix://{SOCKET}", *arguments],
+        limit=limit,
+        stdin=stdin,
+        what=what or f"run docker {arguments[0]}",
+    )
+
+
+def answers() -> bool:
+    """Tell whether the lab's engine runs."""
+    return SOCKET.exists() and succeeds([DOCKER, "-H", f"unix://{SOCKET}", "version"])
+
+
+def start() -> None:
+    """Start the engine and its network, unless they are there."""
+    if os.geteuid() != 0:
+        raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
+    need_packages(NEEDS, "the lab's docker engine and host images")
+    if not answers():
+        _start_processes()
+    names = docker("network", "ls", "--format", "{{.Name}}").split()
+    if paths.NETWORK not in names:
+        docker(
+            "network", "create", "--internal", "--subnet", paths.SUBNET, "--gateway", paths.ADDRESS,
+            "-o", f"com.docker.network.bridge.name={paths.BRIDGE}", paths.NETWORK,
+            what=f"make the network {paths.SUBNET} (is it in use on this machine?)",
+        )  # fmt: skip
+    wait_for(_has_address, limit=10, what=f"address {paths.ADDRESS} on {paths.BRIDGE}")
+
+
+def _has_address() -> bool:
+    return f" {paths.ADDRESS}/" in run(["/usr/sbin/ip", "-o", "addr", "show"], limit=10, what="list addresses")
+
+
+def _start_processes() -> None:
+    paths.STATE.mkdir(parents=True, exist_ok=True)
+    data = paths.cache() / "engine"
+    data.mkdir(parents=True, exist_ok=True)
+    say("starting the lab's own docker engine")
+    (paths.STATE / "containerd.toml").write_text('version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n')
+    (paths.STATE / "daemon.json").write_text("{}\n")
+    CONTAINERD.unlink(missing_ok=True)
+    SOCKET.unlink(missing_ok=True)
+    (paths.STATE / "dockerd-own.pid").unlink(missing_ok=True)
+    _spawn(
+        "containerd",
+        [
+            "/usr/bin/containerd", "--config", str(paths.STATE / "containerd.toml"), "--address", str(CONTAINERD),
+            "--root", str(data / "containerd"), "--state", str(paths.STATE / "containerd"),
+        ],
+    )  # fmt: skip
+    wait_for(CONTAINERD.exists, limit=30, what=f"containerd's socket (its log: {paths.STATE}/containerd.log)")
+    _spawn(
+        "dockerd",
+        [
+            "/usr/sbin/dockerd", "--config-file", str(paths.STATE / "daemon.json"), "--host", f"unix://{SOCKET}",
+            "--containerd", str(CONTAINERD), "--data-root", str(data), "--exec-root", str(paths.STATE / "engine"),
+            "--pidfile", str(paths.STATE / "dockerd-own.pid"), "--bridge", "none", "--iptables=false",
+            "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
+            "--log-driver", "json-file", "--log-opt", "max-size=1m", "--live-restore=false", "--shutdown-timeout", "10",
+        ],
+    )  # fmt: skip
+    wait_for(answers, limit=60, what=f"the lab's docker engine (its log: {paths.STATE}/dockerd.log)")
+
+
+def _spawn(name: str, argv: Sequence[str]) -> None:
+    with (paths.STATE / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+            env={"PATH": "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},
+        )  # fmt: skip
+    PIDS[name].write_text(f"{process.pid}\n")
+
+
+def _pid(name: str) -> int | None:
+    """Return the process id of dockerd or containerd when that process is alive and is ours."""
+    try:
+        pid = int(PIDS[name].read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (OSError, ValueError):
+        return None
+    return pid if state != "Z" and str(paths.STATE).encode() in b" ".join(command) else None
+
+
+def stop() -> None:
+    """Stop the engine, and take its network, mounts and control groups away."""
+    if answers():
+        for name in docker("network", "ls", "--format", "{{.Name}}").split():
+            if name == paths.NETWORK:
+                docker("network", "rm", name, what="remove the lab's network")
+    for name in ("dockerd", "containerd"):
+        pid = _pid(name)
+        if pid is None:
+            continue
+        say(f"stopping {name}")
+        os.kill(pid, signal.SIGTERM)
+        try:
+            wait_for(lambda name=name: _pid(name) is None, limit=30, what=f"the end of {name}")  # type: ignore[misc]
+        except LabError:
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda name=name: _pid(name) is None, limit=10, what=f"the end of {name}")  # type: ignore[misc]
+    if Path(f"/sys/class/net/{paths.BRIDGE}").exists():
+        run(["/usr/sbin/ip", "link", "delete", paths.BRIDGE], limit=10, what=f"delete {paths.BRIDGE}")
+    _unmount_below(paths.STATE)
+    _unmount_below(paths.cache())
+
+
+def _unmount_below(folder: Path) -> None:
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for point in sorted((p for p in points if p.startswith(f"{folder}/")), reverse=True):
+        run(["/usr/bin/umount", "--lazy", point], limit=10, what=f"unmount {point}")
+
+
+def remove_state() -> None:
+    """Delete the lab's state folder; what could not be unmounted is never deleted through."""
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    held = [p for p in points if p.startswith(f"{paths.STATE}/")]
+    if held:
+        raise LabError(f"{held[0]} is still mounted: something uses it; find it with: fuser -vm {held[0]}")
+    if paths.STATE.exists():
+        shutil.rmtree(paths.STATE)

@@ -1,0 +1,217 @@
+"""Fleet files: which hosts a lab has, what hardware they pretend to have, and how they are expected to come out."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from . import paths
+from .say import LabError
+
+ARCHITECTURES = (
+    "fermi", "kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "grace_hopper", "blackwell",
+)  # fmt: skip
+DISTRIBUTIONS = ("debian12", "debian13")
+RESULTS = ("ready", "no_gpu", "refused")
+NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
+MAX_GPUS = 16
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU that a host pretends to have."""
+
+    device: str
+    name: str
+    architecture: str
+    pci_class: str
+    subsystem: str
+    memory_mib: int
+    compute: str
+    address: str
+    driver: str | None = None
+    """A driver other than nvidia's that holds it from boot on, such as vfio-pci."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host of a fleet."""
+
+    name: str
+    distribution: str
+    gpus: tuple[Gpu, ...] = ()
+    nvswitches: tuple[tuple[str, str], ...] = ()
+    """(PCI address, device id) of each."""
+    nouveau: bool = False
+    holder: bool = False
+    preinstalled: tuple[str, ...] = ()
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    expect: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A fleet file's content."""
+
+    name: str
+    hosts: tuple[Host, ...]
+    vars: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Where:
+    """Where in a fleet file something stands, for messages."""
+
+    def __init__(self, file: str, path: str = "") -> None:
+        self.file, self.path = file, path
+
+    def __truediv__(self, key: object) -> "_Where":
+        return _Where(self.file, f"{self.path}.{key}" if self.path else str(key))
+
+    def error(self, message: str) -> LabError:
+        return LabError(f"{self.file}: {self.path or 'the file'}: {message}")
+
+    def mapping(self, value: object, known: tuple[str, ...] | None = None) -> dict[str, Any]:
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            raise self.error(f"expected keys and values, found {value!r}")
+        for key in value:
+            if known is not None and key not in known:
+                raise self.error(f"unknown key {key!r}; known are {', '.join(known)}")
+        return dict(value)
+
+    def text(self, value: object, choices: tuple[str, ...] | None = None) -> str:
+        if not isinstance(value, str):
+            raise self.error(f"expected a text, found {value!r}; put it in quotes")
+        if choices is not None and value not in choices:
+            raise self.error(f"{value!r} is none of {', '.join(choices)}")
+        return value
+
+    def hex_id(self, value: object) -> str:
+        if not isinstance(value, str) or not re.fullmatch(r"[0-9a-f]{4}", value):
+            raise self.error(f'expected a PCI id of four hexadecimal digits in quotes, such as "1b38", found {value!r}')
+        return value
+
+    def flag(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise self.error(f"expected true or false, found {value!r}")
+        return value
+
+    def number(self, value: object, low: int, high: int) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.error(f"expected a number from {low} to {high}, found {value!r}")
+        return value
+
+
+@cache
+def known_gpus() -> dict[str, dict[str, Any]]:
+    """Return the GPUs that a fleet file may name by device id alone."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load((paths.DATA / "gpus.yml").read_text())
+    return found
+
+
+def read(path: Path) -> Fleet:
+    """Read a fleet file; a LabError says where it is wrong."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}; the fleets that come with the lab are in lab/fleets/") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, file: str = "fleet") -> Fleet:
+    """Return the fleet that a fleet file's text describes."""
+    where = _Where(file)
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise LabError(f"{file}: not YAML: {error}") from None
+    top = where.mapping(data, ("name", "hosts", "vars"))
+    name = (where / "name").text(top.get("name"))
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", name):
+        raise (where / "name").error(f"{name!r} is not a name of small letters, digits and hyphens")
+    hosts = (where / "hosts").mapping(top.get("hosts"))
+    if not hosts:
+        raise (where / "hosts").error("no host")
+    parsed = tuple(_host(where / "hosts" / host, str(host), value) for host, value in hosts.items())
+    return Fleet(name, parsed, (where / "vars").mapping(top.get("vars")))
+
+
+def _host(where: _Where, name: str, value: object) -> Host:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name):
+        raise where.error("a host name has small letters, digits and hyphens")
+    data = where.mapping(
+        value, ("distribution", "gpus", "nvswitches", "nouveau", "holder", "preinstalled", "vars", "expect")
+    )  # fmt: skip
+    distribution = (where / "distribution").text(data.get("distribution"), DISTRIBUTIONS)
+    gpus = _gpus(where / "gpus", data.get("gpus") or [])
+    count = (where / "nvswitches").number(data.get("nvswitches", 0), 0, 6)
+    switch = next((NVSWITCHES[gpu.architecture] for gpu in gpus if gpu.architecture in NVSWITCHES), None)
+    if count and switch is None:
+        raise (where / "nvswitches").error("only hosts with GPUs of the architectures ampere and hopper have them here")
+    packages = data.get("preinstalled") or []
+    if not isinstance(packages, list):
+        raise (where / "preinstalled").error(f"expected a list of packages, found {packages!r}")
+    expect = (where / "expect").mapping(data.get("expect"))
+    if expect:
+        (where / "expect" / "result").text(expect.get("result"), RESULTS)
+    return Host(
+        name=name,
+        distribution=distribution,
+        gpus=gpus,
+        nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)),
+        nouveau=(where / "nouveau").flag(data.get("nouveau", False)),
+        holder=(where / "holder").flag(data.get("holder", False)),
+        preinstalled=tuple((where / "preinstalled" / i).text(p) for i, p in enumerate(packages)),
+        vars=(where / "vars").mapping(data.get("vars")),
+        expect=expect,
+    )
+
+
+def _gpus(where: _Where, value: object) -> tuple[Gpu, ...]:
+    if not isinstance(value, list):
+        raise where.error(f"expected a list, found {value!r}")
+    found: list[Gpu] = []
+    for index, item in enumerate(value):
+        here = where / index
+        data = here.mapping(
+            item, ("device", "count", "subsystem", "name", "architecture", "memory_mib", "class", "driver")
+        )
+        device = (here / "device").hex_id(data.get("device"))
+        known = known_gpus().get(device, {})
+        if not known and not {"name", "architecture"} <= set(data):
+            raise here.error(
+                f"the lab does not know the GPU {device}: add its name and architecture, or add it to data/gpus.yml"
+            )
+        driver = data.get("driver")
+        for _ in range((here / "count").number(data.get("count", 1), 1, MAX_GPUS)):
+            found.append(
+                Gpu(
+                    device=device,
+                    name=(here / "name").text(data.get("name", known.get("name"))),
+                    architecture=(here / "architecture").text(
+                        data.get("architecture", known.get("architecture")), ARCHITECTURES
+                    ),
+                    pci_class=(here / "class").text(data.get("class", known.get("class", "0302")), ("0300", "0302")),
+                    subsystem=(here / "subsystem").hex_id(data.get("subsystem", known.get("subsystem", "0001"))),
+                    memory_mib=(here / "memory_mib").number(
+                        data.get("memory_mib", known.get("memory_mib", 16384)), 1, 2**20
+                    ),
+                    compute=str(known.get("compute", "9.0")),
+                    address=_address(len(found)),
+                    driver=None if driver is None else (here / "driver").text(driver),
+                )
+            )
+    if len(found) > MAX_GPUS:
+        raise where.error(f"{len(found)} GPUs; a host has at most {MAX_GPUS}")
+    return tuple(found)
+
+
+def _address(index: int) -> str:
+    """Return where the n-th GPU sits; the numbers are those of a usual two-socket server."""
+    buses = (0x1B, 0x3B, 0x43, 0x52, 0x61, 0x9D, 0xB3, 0xC3, 0xD1, 0xD8, 0xDF, 0xE1, 0x89, 0x8A, 0x15, 0x16)
+    return f"0000:{buses[index]:02x}:00.0"

@@ -1,0 +1,220 @@
+"""Lab hosts: containers with their own systemd, sshd, package manager and docker engine."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import engine, hardware, images, paths, pci_tree
+from .fleet import Fleet, Host
+from .say import LabError, run, say, succeeds, wait_for
+
+LABEL = "gpu-ready-lab.fleet"
+BOOT_LIMIT = 120
+PARALLEL = 4
+FIRST_ADDRESS, LAST_ADDRESS = 10, 250
+
+
+@dataclass(frozen=True)
+class Running:
+    """A container of the lab, running or not."""
+
+    fleet: str
+    host: str
+    address: str
+    state: str
+
+    @property
+    def container(self) -> str:
+        """Its name in the lab's engine."""
+        return container(self.fleet, self.host)
+
+
+def container(fleet: str, host: str) -> str:
+    """Return the container name of a host."""
+    return f"grl-{fleet}-{host}"
+
+
+def existing() -> list[Running]:
+    """Return every lab host that the engine has."""
+    if not engine.answers():
+        return []
+    ids = engine.docker("ps", "-aq", "--filter", f"label={LABEL}").split()
+    if not ids:
+        return []
+    found = []
+    for item in json.loads(engine.docker("inspect", *ids)):
+        labels = item["Config"]["Labels"]
+        found.append(
+            Running(
+                labels[LABEL], labels["gpu-ready-lab.host"], labels["gpu-ready-lab.address"], item["State"]["Status"]
+            )
+        )
+    return sorted(found, key=lambda r: (r.fleet, r.host))
+
+
+def find(name: str) -> Running:
+    """Return the lab host of a name (HOST, or FLEET/HOST when two fleets have the same)."""
+    found = [r for r in existing() if name in (r.host, f"{r.fleet}/{r.host}")]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise LabError(f"{name} is in more than one fleet: say {' or '.join(f'{r.fleet}/{r.host}' for r in found)}")
+    names = ", ".join(r.host for r in existing()) or "none: start a fleet with `up FLEET.yml`"
+    raise LabError(f"no lab host {name}; there are: {names}")
+
+
+def parallel(task: Callable[[Host], None], hosts: Iterable[Host]) -> None:
+    """Do a task for several hosts at once; the first error is raised when all have ended."""
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        futures = [pool.submit(task, host) for host in hosts]
+    for future in futures:
+        future.result()
+
+
+def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
+    """Start every host of a fleet that does not run, and return them all; an image is made when needed."""
+    tags = {d: images.ensure(d, proxy) for d in sorted({host.distribution for host in fleet.hosts})}
+    there = {r.host: r for r in existing() if r.fleet == fleet.name}
+    used = {r.address for r in existing()}
+    free = (a for a in (f"{paths.PREFIX}.{n}" for n in range(FIRST_ADDRESS, LAST_ADDRESS)) if a not in used)
+    address: dict[str, str] = {}
+    for host in fleet.hosts:
+        known = there.get(host.name)
+        address[host.name] = known.address if known else next(free)
+    key = ssh_key(fleet.name)
+
+    def start(host: Host) -> None:
+        if host.name not in there:
+            _create(fleet.name, host, tags[host.distribution], address[host.name], key, proxy)
+        if host.name not in there or there[host.name].state != "running":
+            engine.docker("start", container(fleet.name, host.name), limit=120, what=f"start the host {host.name}")
+        wait_booted(container(fleet.name, host.name), host.name)
+        if host.name not in there and host.preinstalled:
+            _preinstall(container(fleet.name, host.name), host)
+
+    missing = [host.name for host in fleet.hosts if host.name not in there]
+    say(
+        f"{fleet.name}: {len(fleet.hosts)} hosts, {len(missing)} to be made"
+        + (f": {', '.join(missing)}" if missing else "")
+    )
+    parallel(start, fleet.hosts)
+    return {r.host: r for r in existing() if r.fleet == fleet.name}
+
+
+def ssh_key(fleet: str) -> str:
+    """Return the public half of a fleet's SSH key, made when there is none."""
+    folder = paths.fleet_folder(fleet)
+    folder.mkdir(parents=True, exist_ok=True)
+    key = folder / "id_ed25519"
+    if not key.exists():
+        run(
+            ["/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gpu-ready lab {fleet}", "-f", str(key)],
+            limit=20,
+            what="make an SSH key",
+        )
+    return key.with_suffix(".pub").read_text()
+
+
+def _missing_capabilities() -> list[str]:
+    """Return options that drop what this machine's own bounding set lacks, which no container can get."""
+    names = (
+        "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE "
+        "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN "
+        "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE "
+        "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE"
+    ).split()
+    status = Path("/proc/self/status").read_text()
+    bounding = int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapBnd:")), 16)
+    return [option for bit, name in enumerate(names) if not bounding >> bit & 1 for option in ("--cap-drop", name)]
+
+
+def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: str | None) -> None:
+    name = container(fleet, host.name)
+    compiler_cache = paths.cache() / "ccache" / host.distribution
+    compiler_cache.mkdir(parents=True, exist_ok=True)
+    engine.docker(
+        "create", "--name", name, "--hostname", host.name, "--restart", "always", "--stop-signal", "SIGRTMIN+3",
+        "--label", f"{LABEL}={fleet}", "--label", f"gpu-ready-lab.host={host.name}", "--label", f"gpu-ready-lab.address={address}",
+        "--network", paths.NETWORK, "--ip", address, "--dns", "127.0.0.1", "--dns-search", ".",
+        "--cap-add", "ALL", *_missing_capabilities(),
+        "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--security-opt", "systempaths=unconfined",
+        "--device-cgroup-rule", "a *:* rwm", "--cgroupns", "private", "--tmpfs", "/run:rw,nosuid,nodev,mode=755",
+        "-v", f"{name}-docker:/var/lib/docker", "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
+        image, "/usr/lib/gpu-ready-lab/kernel", "boot",
+        what=f"create the host {host.name}",
+    )  # fmt: skip
+    files, links = pci_tree.tree(host)
+    own: dict[str, tuple[bytes | str, int]] = {
+        f"etc/gpu-ready-lab/pci/{path}": (data, 0o644) for path, data in files.items()
+    }
+    own["etc/gpu-ready-lab/host.json"] = (hardware.kernel_description(fleet, host), 0o644)
+    own["etc/gpu-ready-lab/nvml.conf"] = (hardware.nvml_conf(fleet, host), 0o644)
+    own["root/.ssh/authorized_keys"] = (key, 0o600)
+    if proxy:
+        own["etc/apt/apt.conf.d/99gpu-ready-lab-proxy"] = (f'Acquire::http::Proxy "{proxy}";\n', 0o644)
+        own["etc/apt/apt.conf.d/99gpu-ready-lab-mirror"] = (f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n', 0o644)
+    wanted = {f"etc/gpu-ready-lab/pci/{path}": target for path, target in links.items()}
+    units = "etc/systemd/system"
+    if host.holder:
+        wanted[f"{units}/multi-user.target.wants/gpu-ready-lab-hold.service"] = f"/{units}/gpu-ready-lab-hold.service"
+    if host.nouveau:
+        own["etc/gpu-ready-lab/drivers"] = ("nouveau\n", 0o644)
+    engine.docker(
+        "cp", "-", f"{name}:/", stdin=images.pack(own, wanted), what=f"copy its hardware to the host {host.name}"
+    )
+
+
+def wait_booted(name: str, host: str) -> None:
+    """Wait until a host's systemd says that it is up and its sshd has keys."""
+    exec_ = [engine.DOCKER, "-H", f"unix://{engine.SOCKET}", "exec", name]
+    wait_for(
+        lambda: succeeds([*exec_, "test", "-e", "/run/sshd.pid"]),
+        limit=BOOT_LIMIT,
+        what=f"sshd on the host {host} (look at it with: docker -H unix://{engine.SOCKET} exec -it {name} journalctl -b)",
+        pause=0.3,
+    )
+
+
+def host_key(running: Running) -> str:
+    """Return a host's SSH key, asked from inside the host and not over the network."""
+    return engine.docker("exec", running.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").strip()
+
+
+def _preinstall(name: str, host: Host) -> None:
+    say(f"{host.name}: installing {' '.join(host.preinstalled)} beforehand")
+    script = (
+        "set -e; export DEBIAN_FRONTEND=noninteractive; "
+        "if [ -e /etc/apt/sources.list ]; then sed -i 's/ main$/ main contrib non-free non-free-firmware/' /etc/apt/sources.list; fi; "
+        "for f in /etc/apt/sources.list.d/*.sources; do [ ! -e $f ] || "
+        "sed -i 's/^Components: main$/Components: main contrib non-free non-free-firmware/' $f; done; "
+        "apt-get -qq update; apt-get -qq -y --no-install-recommends install " + shlex.join(host.preinstalled)
+    )
+    engine.docker(
+        "exec", name, "sh", "-c", script, limit=1800, what=f"install {' '.join(host.preinstalled)} on {host.name}"
+    )
+
+
+def kill(running: Running) -> None:
+    """Cut a host's power."""
+    engine.docker("kill", running.container, what=f"cut the power of {running.host}")
+
+
+def power_on(running: Running) -> None:
+    """Start a host that is off, and wait until it is up."""
+    engine.docker("start", running.container, limit=120, what=f"start {running.host}")
+    wait_booted(running.container, running.host)
+
+
+def remove(which: Iterable[Running]) -> None:
+    """Remove hosts with all that is theirs."""
+    gone = list(which)
+    if not gone:
+        return
+    say(f"removing {', '.join(r.host for r in gone)}")
+    engine.docker("rm", "-f", "-v", *(r.container for r in gone), limit=300, what="remove the lab's hosts")
+    volumes = set(engine.docker("volume", "ls", "-q").split()) & {f"{r.container}-docker" for r in gone}
+    if volumes:
+        engine.docker("volume", "rm", "-f", *sorted(volumes), limit=300, what="remove the hosts' volumes")

@@ -1,0 +1,399 @@
+"""Debian packages from declarations, and signed flat apt repositories of them.
+
+A declaration file (lab/mirror/*.yml) says for which values its packages are made (`each`) and what is in them;
+`@name@` in its texts and in the texts of its source files stands for such a value. A file in a package is
+its text, or one of: {text}, {source} (below data/vendor), {link}, {library} (a small real ELF with that
+SONAME, of `source` or of nothing), {debian} (taken out of a package of Debian's archive), {copies} (that
+many bytes); and `mode`.
+"""
+
+import concurrent.futures
+import contextlib
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from . import paths
+from .say import LabError, run
+
+SOURCES = paths.DATA / "vendor"
+MAINTAINER = "gpu-ready lab <lab@gpu-ready.invalid>"
+SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
+RELATIONS = (
+    "depends",
+    "pre_depends",
+    "recommends",
+    "suggests",
+    "provides",
+    "conflicts",
+    "breaks",
+    "replaces",
+    "enhances",
+)
+MADE = 1775640862  # the time that everything made here bears, so that equal input gives equal bytes
+
+Fetch = Callable[[str, str, str], bytes]  # (suite, package, path inside) -> content
+
+
+class File(NamedTuple):
+    """A file of a package, not yet made: one of its sources is set."""
+
+    path: str
+    mode: int
+    text: str | None = None
+    link: str | None = None
+    library: str | None = None
+    source: str | None = None
+    values: tuple[tuple[str, str], ...] = ()
+    debian: tuple[str, str, str] | None = None
+
+
+class Package(NamedTuple):
+    """A package to make."""
+
+    name: str
+    version: str
+    architecture: str
+    fields: tuple[tuple[str, str], ...]  # further control fields, in order
+    files: tuple[File, ...]
+    scripts: tuple[tuple[str, str], ...]
+    repositories: tuple[str, ...]
+
+    @property
+    def file_name(self) -> str:
+        """Return the name of its .deb (an epoch is not part of it)."""
+        return f"{self.name}_{self.version.split(':', 1)[-1]}_{self.architecture}.deb"
+
+
+# ---- declarations ---------------------------------------------------------------------------------
+
+
+def fill(text: str, values: dict[str, str]) -> str:
+    """Put values where @name@ stands; other text between two @ stays."""
+    return re.sub(r"@(\w+)@", lambda found: values.get(found[1], found[0]), text)
+
+
+def _source(name: str, where: str) -> Path:
+    path = SOURCES / name
+    if not path.is_file():
+        raise LabError(f"{where}: there is no file {name} below {SOURCES}")
+    return path
+
+
+def _file(path: str, said: Any, values: dict[str, str], where: str) -> File:
+    """Read one entry of `files`."""
+    if isinstance(said, str):
+        said = {"text": said}
+    if not isinstance(said, dict) or not set(said) <= {"text", "source", "link", "library", "debian", "mode", "copies"}:
+        raise LabError(
+            f"{where}: {path}: expected a text or text/source/link/library/debian/copies/mode, found {said!r}"
+        )
+    path = fill(path, values)
+    if not path.startswith("/"):
+        raise LabError(f"{where}: {path}: paths in a package are absolute")
+    mode = said.get("mode")
+    if mode is None:
+        mode = 0o755 if re.search(r"/s?bin/[^/]+$", path) else 0o644
+    if "link" in said:
+        return File(path, 0o777, link=fill(said["link"], values))
+    if "library" in said:
+        source = said.get("source", "library.c")
+        _source(source, where)
+        return File(
+            path, mode, library=fill(said["library"], values), source=source, values=tuple(sorted(values.items()))
+        )
+    if "debian" in said:
+        taken = said["debian"]
+        return File(path, mode, debian=(taken["suite"], taken["package"], taken["path"]))
+    if "copies" in said:
+        return File(path, mode, text=said.get("text", ".") * int(said["copies"]))
+    text = said["text"] if "text" in said else _source(fill(said["source"], values), where).read_text()
+    return File(path, mode, text=fill(text, values))
+
+
+def _relation(said: Any) -> str:
+    return ", ".join(said) if isinstance(said, list) else str(said)
+
+
+def _package(name: str, said: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Package:
+    """Read one package of a declaration, for one set of values."""
+    known = {
+        "version",
+        "architecture",
+        "source",
+        "section",
+        "description",
+        "files",
+        "scripts",
+        "each",
+        "repositories",
+        *RELATIONS,
+    }
+    unknown = set(said) - known
+    if unknown:
+        raise LabError(f"{where}: {name}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}")
+    said = {**defaults, **said}
+    name = fill(name, values)
+    fields: list[tuple[str, str]] = []
+    if "source" in said:
+        fields.append(("Source", fill(said["source"], values)))
+    fields += [("Maintainer", MAINTAINER), ("Section", said.get("section", "devel")), ("Priority", "optional")]
+    for relation in RELATIONS:
+        if said.get(relation):
+            title = "-".join(word.capitalize() for word in relation.split("_"))
+            fields.append((title, fill(_relation(said[relation]), values)))
+    description = fill(said.get("description", "stand-in for the vendor's package of this name"), values)
+    fields.append(
+        (
+            "Description",
+            f"{description}\n Made by the gpu-ready lab: it behaves like the vendor's package, it drives nothing.",
+        )
+    )
+    scripts = {}
+    for script, text in (said.get("scripts") or {}).items():
+        if script not in SCRIPTS:
+            raise LabError(f"{where}: {name}: unknown script {script!r}; known are {', '.join(SCRIPTS)}")
+        text = _source(text["source"], where).read_text() if isinstance(text, dict) else text
+        scripts[script] = fill(text, values)
+    return Package(
+        name,
+        fill(str(said["version"]), values),
+        said.get("architecture", "amd64"),
+        tuple(fields),
+        tuple(_file(path, entry, values, f"{where}: {name}") for path, entry in (said.get("files") or {}).items()),
+        tuple(sorted(scripts.items())),
+        tuple(said["repositories"]),
+    )
+
+
+def read(path: Path) -> list[Package]:
+    """Read a declaration file."""
+    where = f"lab/mirror/{path.name}"
+    try:
+        said = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise LabError(f"{where} is no valid YAML: {error}") from None
+    defaults = {key: said[key] for key in ("repositories", "source", "version", "section") if key in said}
+    found = []
+    for outer in said.get("each", [{}]):
+        for name, package in said["packages"].items():
+            for inner in (package or {}).get("each", [{}]):
+                values = {key: str(value) for key, value in {**outer, **inner}.items()}
+                found.append(_package(name, package or {}, values, defaults, where))
+    names = [(package.name, package.version, repository) for package in found for repository in package.repositories]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise LabError(f"{where}: declared twice: {' '.join(twice[0])}")
+    return found
+
+
+# ---- building -------------------------------------------------------------------------------------
+
+
+def compile_library(soname: str, source: str, values: dict[str, str], output: Path) -> None:
+    """Compile a small shared library that needs no other."""
+    defines = [f'-D{key.upper()}="{value}"' for key, value in values.items()]
+    run(
+        ["/usr/bin/gcc", "-shared", "-fPIC", "-nostdlib", "-Os", "-s", "-Wl,--build-id=none", f"-Wl,-soname,{soname}", *defines,
+         "-o", str(output), str(SOURCES / source)],
+        limit=60, what=f"compile {output.name}",
+    )  # fmt: skip
+
+
+def _lay(root: Path, file: File, fetch: Fetch) -> None:
+    path = root / file.path.lstrip("/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if file.link is not None:
+        path.symlink_to(file.link)
+        return
+    if file.library is not None:
+        compile_library(file.library, str(file.source), dict(file.values), path)
+    elif file.debian is not None:
+        path.write_bytes(fetch(*file.debian))
+    else:
+        path.write_text(file.text or "")
+    path.chmod(file.mode)
+
+
+def _control(package: Package, size: int) -> str:
+    rows = [("Package", package.name), ("Version", package.version), ("Architecture", package.architecture)]
+    rows += [("Installed-Size", str(max(1, size // 1024))), *package.fields]
+    return "".join(f"{name}: {value}\n" for name, value in rows)
+
+
+def build(package: Package, output: Path, fetch: Fetch) -> None:
+    """Make a .deb."""
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+        root = Path(folder, "root")
+        root.mkdir(mode=0o755)
+        for file in package.files:
+            _lay(root, file, fetch)
+        laid = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+        control = root / "DEBIAN"
+        control.mkdir(mode=0o755)
+        (control / "control").write_text(_control(package, sum(path.stat().st_size for path in laid)))
+        sums = [f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in laid]
+        (control / "md5sums").write_text("".join(sums))
+        conffiles = [f"/{path.relative_to(root)}\n" for path in laid if path.relative_to(root).parts[0] == "etc"]
+        if conffiles:
+            (control / "conffiles").write_text("".join(conffiles))
+        if any(file.library for file in package.files):
+            (control / "triggers").write_text("activate-noawait ldconfig\n")
+        for script, text in package.scripts:
+            (control / script).write_text(text)
+            (control / script).chmod(0o755)
+        for path in root.rglob("*"):
+            if path.is_dir():
+                path.chmod(0o755)
+            os.utime(path, (MADE, MADE), follow_symlinks=False)
+        temporary = output.with_name(f"{output.name}.{os.getpid()}.new")
+        run(
+            ["/usr/bin/dpkg-deb", "-Zgzip", "--root-owner-group", "--build", str(root), str(temporary)],
+            limit=120, what=f"make the package {package.file_name}",
+            env={"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": str(MADE), "LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+        temporary.replace(output)
+
+
+def digest(package: Package) -> str:
+    """Return what tells the content of a package; sources of libraries count, Debian's files by name."""
+    total = hashlib.sha256(json.dumps([package._replace(repositories=())]).encode())
+    total.update(Path(__file__).read_bytes())
+    for file in package.files:
+        if file.source:
+            total.update((SOURCES / file.source).read_bytes())
+    return total.hexdigest()[:16]
+
+
+def build_all(wanted: Sequence[Package], cache: Path, fetch: Fetch) -> dict[Package, Path]:
+    """Make the packages that the cache lacks; return the .deb of each."""
+    made = {package: cache / f"{digest(package)}-{package.file_name}" for package in wanted}
+    cache.mkdir(parents=True, exist_ok=True)
+    missing = {path: package for package, path in made.items() if not path.exists()}
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        for done in [pool.submit(build, package, path, fetch) for path, package in missing.items()]:
+            done.result()
+    return made
+
+
+# ---- repositories ---------------------------------------------------------------------------------
+
+
+def _stanza(package: Package, deb: Path) -> str:
+    data = deb.read_bytes()
+    rows = [
+        ("Filename", f"./{package.file_name}"),
+        ("Size", str(len(data))),
+        ("MD5sum", hashlib.md5(data).hexdigest()),
+        ("SHA1", hashlib.sha1(data).hexdigest()),
+        ("SHA256", hashlib.sha256(data).hexdigest()),
+    ]
+    size = sum(len(file.text or "") for file in package.files)
+    return _control(package, size) + "".join(f"{name}: {value}\n" for name, value in rows) + "\n"
+
+
+def write_repository(folder: Path, content: Iterable[tuple[Package, Path]], fields: dict[str, str], key: "Key") -> None:
+    """Write a signed flat repository: the packages, their index in three forms, and Release."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stanzas = []
+    for package, deb in sorted(content, key=lambda pair: (pair[0].name, pair[0].version)):
+        os.link(deb, folder / package.file_name)
+        stanzas.append(_stanza(package, deb))
+    index = "".join(stanzas).encode()
+    indexes = {"Packages": index, "Packages.gz": gzip.compress(index, mtime=MADE), "Packages.xz": lzma.compress(index)}
+    for name, data in indexes.items():
+        (folder / name).write_bytes(data)
+    rows = [*fields.items(), ("Date", time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime()))]
+    rows.append(("Architectures", "amd64"))
+    release = "".join(f"{name}: {value}\n" for name, value in rows)
+    for title, algorithm in (("MD5Sum", "md5"), ("SHA256", "sha256")):
+        release += f"{title}:\n"
+        release += "".join(
+            f" {hashlib.new(algorithm, data).hexdigest()} {len(data):>16} {name}\n" for name, data in indexes.items()
+        )
+    (folder / "Release").write_text(release)
+    key.sign(folder)
+
+
+class Key:
+    """The lab's signing key: made once for a cache, without a passphrase, in a file that only its owner reads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.secret = folder / "secret.asc"
+        self.public = folder / "public.asc"
+        self._fingerprint = folder / "fingerprint"
+        if not (self.secret.exists() and self.public.exists() and self._fingerprint.exists()):
+            self._make(folder)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint, 40 hexadecimal digits."""
+        return self._fingerprint.read_text().strip()
+
+    def _make(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _gpg_home() as gpg:
+            gpg(
+                "--quick-generate-key",
+                "gpu-ready lab (signs the lab's repositories) <lab@gpu-ready.invalid>",
+                "rsa3072",
+                "sign",
+                "never",
+            )
+            rows = gpg("--with-colons", "--list-secret-keys").splitlines()
+            fingerprint = next(row.split(":")[9] for row in rows if row.startswith("fpr:"))
+            (folder / "public.asc").write_text(gpg("--armor", "--export", fingerprint))
+            secret = folder / "secret.asc"
+            secret.touch(mode=0o600)
+            secret.write_text(gpg("--armor", "--export-secret-keys", fingerprint))
+            self._fingerprint.write_text(f"{fingerprint}\n")
+
+    def sign(self, folder: Path) -> None:
+        """Sign Release of a repository, inline (InRelease) and detached (Release.gpg)."""
+        with _gpg_home() as gpg:
+            gpg("--import", str(self.secret))
+            gpg("--clearsign", "--output", str(folder / "InRelease"), str(folder / "Release"))
+            gpg("--armor", "--detach-sign", "--output", str(folder / "Release.gpg"), str(folder / "Release"))
+
+
+@contextlib.contextmanager
+def _gpg_home() -> Iterator[Callable[..., str]]:
+    """Give a gpg with a home of its own; its agent ends with it. Short path: sockets live there."""
+    home = tempfile.mkdtemp(prefix="grl-gpg-")
+
+    def gpg(*arguments: str) -> str:
+        options = [
+            "--homedir",
+            home,
+            "--batch",
+            "--quiet",
+            "--yes",
+            "--no-tty",
+            "--pinentry-mode",
+            "loopback",
+            "--passphrase",
+            "",
+        ]
+        return run(
+            ["/usr/bin/gpg", *options, "--digest-algo", "SHA512", *arguments], limit=120, what=f"run gpg {arguments[0]}"
+        )
+
+    try:
+        yield gpg
+    finally:
+        subprocess.run(
+            ["/usr/bin/gpgconf", "--homedir", home, "--kill", "all"], capture_output=True, timeout=30, check=False
+        )
+        shutil.rmtree(home, ignore_errors=True)  # the agent may still be taking its sockets away

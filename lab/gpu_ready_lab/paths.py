@@ -1,0 +1,28 @@
+"""Where the lab keeps things: a cache that outlives it, a state that does not, and a folder in the checkout."""
+
+import os
+from pathlib import Path
+
+STATE = Path("/run/gpu-ready-lab")
+DATA = Path(__file__).resolve().parent / "data"
+REPO = Path(__file__).resolve().parents[2]
+
+BRIDGE = "grl0"
+NETWORK = "gpu-ready-lab"
+ADDRESS = "10.199.0.1"
+SUBNET = "10.199.0.0/24"
+PREFIX = ADDRESS.rsplit(".", 1)[0]
+
+MIRROR_URL = f"http://{ADDRESS}:8080"
+PROXY_URL = f"http://{ADDRESS}:3142"
+
+
+def cache() -> Path:
+    """Return the folder of what is worth keeping between labs (images, packages, compiler cache)."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "gpu-ready-lab"
+
+
+def fleet_folder(name: str) -> Path:
+    """Return the folder with inventory, keys and ssh configuration of a fleet."""
+    return REPO / ".lab" / name

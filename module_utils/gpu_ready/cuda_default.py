@@ -1,7 +1,7 @@
 """Point the link of the default CUDA toolkit to one folder, through update-alternatives where that keeps it."""
 
 import os
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import cuda, manifest
 from .host import Host
@@ -98,3 +98,26 @@ def _alternatives(host: Host, where: Where, arguments: List[str]) -> None:
             "update-alternatives %s failed (%s): repair the group with `update-alternatives --config %s`, "
             "then run again" % (" ".join(arguments), words, cuda.GROUP)
         )
+
+
+def restore(host: Host, entry: Dict[str, Any], where: Where) -> bool:
+    """Lead the link back as the manifest's ``entry`` says it was; return whether anything changed.
+
+    Run it after the packages that we brought are gone: they take their own candidates, and an emptied group, away.
+    """
+    now = cuda.read_default(host, where.link, where.states)
+    group = cuda.read_group(host, where.link, where.states)
+    before, mode = entry.get("before"), entry.get("mode")
+    if group is not None and mode in ("auto", "manual"):
+        if mode == "manual" and before in group.candidates:
+            arguments = ["--set", cuda.GROUP, str(before)]
+        else:
+            arguments = ["--auto", cuda.GROUP]
+        _alternatives(host, where, arguments)
+    elif group is not None and mode == "absent":
+        _alternatives(host, where, ["--remove-all", cuda.GROUP])
+    elif mode == "link" and before is not None and host.isdir(str(before)):
+        _link(str(before), where.link)
+    elif now.kind == "link":
+        os.unlink(where.link)
+    return cuda.read_default(host, where.link, where.states) != now

@@ -94,3 +94,43 @@ def test_a_folder_in_its_place_and_a_missing_toolkit_are_told(node: Node) -> Non
     with pytest.raises(cuda_default.DefaultError, match="move it away"):
         node.set("12.9")
     assert not Path(node.where.manifest).exists()
+
+
+def restored(node: Node) -> cuda.Default:
+    entry = json.loads(Path(node.where.manifest).read_text())["alternatives"]["cuda"]
+    cuda_default.restore(Host(), entry, node.where)
+    assert cuda_default.restore(Host(), entry, node.where) is False
+    return node.found()
+
+
+def test_a_group_goes_back_to_how_it_was_kept(node: Node) -> None:
+    node.register("12.9", "13.0")
+    before = node.found()
+    node.set("12.9")
+    assert restored(node) == before
+
+
+def test_a_group_goes_back_to_what_was_set_by_hand(node: Node) -> None:
+    node.register("12.9", "13.0")
+    argv = ["--set", "cuda", node.path("12.9")]
+    subprocess.run(["update-alternatives", "--quiet", *node.where.arguments, *argv], check=True)
+    before = node.found()
+    node.set("13.0")
+    assert restored(node) == before
+
+
+@pytest.mark.parametrize("before", [None, "cuda-12.9"])
+def test_a_plain_link_goes_back_or_goes(node: Node, before: str | None) -> None:
+    if before is not None:
+        Path(node.where.link).symlink_to(before)
+    found = node.found()
+    node.set("13.0")
+    assert restored(node) == found
+
+
+def test_a_toolkit_that_went_with_its_packages_leaves_no_link(node: Node) -> None:
+    node.register("12.9")
+    node.set("12.9")
+    argv = ["--remove", "cuda", node.path("12.9")]
+    subprocess.run(["update-alternatives", "--quiet", *node.where.arguments, *argv], check=True)
+    assert restored(node) == cuda.Default(None, "absent", None)

@@ -1,0 +1,70 @@
+"""`gpu-explain host`: the decision without the host."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import explain_host
+
+P40 = "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1)\n"
+H100 = "1b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n"
+AUDIO = "3b:00.1 Audio device [0403]: NVIDIA Corporation GP102 HDMI Audio Controller [10de:10ef] (rev a1)\n"
+RELEASE = 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> str:
+    path = tmp_path / "os-release"
+    path.write_text(RELEASE)
+    return str(path)
+
+
+def ask(capsys: Any, *words: str) -> tuple[int, Any]:
+    status = explain_host.main([*words, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_gpus_from_lspci(tmp_path: Path, release: str, capsys: Any) -> None:
+    path = tmp_path / "lspci"
+    path.write_text(P40 + AUDIO)
+    status, answer = ask(capsys, "--lspci", str(path), "--os-release", release)
+    driver = answer["plan"]["choice"]["driver"]
+    assert (status, driver["source"], driver["branch"], driver["flavour"]) == (0, "distro", 535, "proprietary")
+    assert [gpu["device"] for gpu in answer["gpus"]] == ["1b38"]
+
+
+@pytest.mark.parametrize("identity", ["1b38", "10de:1b38", "0x10de:0x1B38", "[10de:1b38]"])
+def test_gpus_from_ids(identity: str, release: str, capsys: Any) -> None:
+    _, answer = ask(capsys, "--pci-id", identity, "--os-release", release)
+    assert [gpu["device"] for gpu in answer["gpus"]] == ["1b38"]
+
+
+def test_wishes_and_refusals_with_their_remedy(release: str, capsys: Any) -> None:
+    words = ["--pci-id", "1b38", "--os-release", release, "--set", "nvidia_driver_branch=595"]
+    assert explain_host.main(words) == 1
+    shown = capsys.readouterr().out
+    assert "refused: " in shown
+    assert "580" in shown
+    assert "remedy: " in shown
+
+
+def test_the_text_gives_the_reason_and_the_steps(release: str, capsys: Any) -> None:
+    assert explain_host.main(["--pci-id", "1b38", "2330", "--os-release", release]) == 0
+    shown = capsys.readouterr().out
+    assert "driver: branch 535 with the proprietary kernel module" in shown
+    assert "nvidia_driver.install" in shown
+
+
+def test_a_wrong_setting_is_a_sentence(release: str, capsys: Any) -> None:
+    assert explain_host.main(["--pci-id", "1b38", "--os-release", release, "--set", "x"]) == 2
+    assert "name=value" in capsys.readouterr().err
+    assert explain_host.main(["--pci-id", "1b38", "--os-release", release, "--set", "nvidia_driver_hold=x"]) == 1
+    assert "true or false" in capsys.readouterr().out
+
+
+def test_a_host_without_gpu(release: str, capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "lspci"
+    path.write_text(AUDIO)
+    status, answer = ask(capsys, "--lspci", str(path), "--os-release", release)
+    assert (status, answer["plan"]["gpu_host"]) == (0, False)

@@ -1,0 +1,114 @@
+"""What every module and every role promises about its options, kept equal in all places."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import catalog, wishes
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "library").glob("*.py"))
+ROLES = sorted(path.parent.parent for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"))
+
+
+def constants(path: Path) -> dict[str, Any]:
+    """Return the texts DOCUMENTATION, EXAMPLES and RETURN of a module."""
+    tree = ast.parse(path.read_text())
+    return {
+        target.id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the module's argument spec as its main() hands it to AnsibleModule."""
+    import ansible.module_utils
+    import ansible.module_utils.basic
+
+    seen: list[dict[str, Any]] = []
+
+    class Seen(Exception):  # noqa: N818 - not an error
+        pass
+
+    def module(*words: Any, **keywords: Any) -> None:
+        seen.append(dict(zip(("argument_spec",), words, strict=False)) | keywords)
+        raise Seen
+
+    monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
+    monkeypatch.setattr(ansible.module_utils.basic, "AnsibleModule", module)
+    scope: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    with pytest.raises(Seen):
+        scope["main"]()
+    assert seen[0]["supports_check_mode"] is True
+    return dict(seen[0]["argument_spec"])
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_documentation_equals_the_argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = constants(path)
+    documented = yaml.safe_load(texts["DOCUMENTATION"]).get("options") or {}
+    spec = argument_spec(path, monkeypatch)
+    assert set(documented) == set(spec)
+    for name, option in spec.items():
+        if option.get("type", "str") != "raw":
+            assert documented[name].get("type", "str") == option.get("type", "str"), name
+        assert option.get("choices") in (None, documented[name].get("choices")), name
+        assert option.get("default") in (None, documented[name].get("default")), name
+        assert bool(option.get("required")) == bool(documented[name].get("required")), name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_every_module_has_examples_and_returns(path: Path) -> None:
+    texts = constants(path)
+    assert yaml.safe_load(texts["DOCUMENTATION"])["module"] == path.stem
+    assert any(path.stem in task for task in yaml.safe_load(texts["EXAMPLES"]))
+    yaml.safe_load(texts["RETURN"])
+
+
+def test_the_plan_has_one_option_for_each_public_variable() -> None:
+    documented = yaml.safe_load(constants(ROOT / "library/gpu_node_plan.py")["DOCUMENTATION"])["options"]
+    assert set(documented) == set(wishes.VARIABLES)
+    for name, variable in wishes.VARIABLES.items():
+        assert tuple(documented[name].get("choices") or ()) == variable.choices, name
+        if variable.type != "devices":
+            assert documented[name]["type"] == variable.type, name
+
+
+def test_the_role_hands_over_every_public_variable() -> None:
+    tasks = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/main.yml").read_text())
+    given = next(task["gpu_node_plan"] for task in tasks if "gpu_node_plan" in task)
+    assert set(given) == set(wishes.VARIABLES)
+    for name, value in given.items():
+        assert value == "{{ %s | default(omit) }}" % name  # noqa: UP031
+
+
+def test_defaults_of_the_roles_reach_the_plan() -> None:
+    stated: dict[str, Any] = {}
+    for role in (ROOT / "roles").iterdir():
+        path = role / "defaults/main.yml"
+        stated |= (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+    wanted = set(wishes.VARIABLES) & set(stated)
+    assert {name: catalog.DEFAULTS.get(name) for name in wanted} == {name: stated[name] for name in wanted}
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
+def test_argument_specs_equal_the_defaults(role: Path) -> None:
+    specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
+    path = role / "defaults/main.yml"
+    defaults = (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+    assert set(specs.get("options") or {}) == set(defaults)
+
+
+@pytest.mark.parametrize("name", sorted(set(wishes.VARIABLES)))
+def test_choices_agree_with_the_roles(name: str) -> None:
+    for role in ROLES:
+        specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
+        option = (specs.get("options") or {}).get(name)
+        if option and wishes.VARIABLES[name].choices:
+            assert set(option["choices"]) == set(wishes.VARIABLES[name].choices)

@@ -90,14 +90,8 @@ validated:
   sample: true
 """
 
-import base64
-import os
-import shutil
-import tempfile
-import time
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import daemon_json, files, manifest
+from ansible.module_utils.gpu_ready import daemon_json, daemon_json_file, manifest
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -106,50 +100,6 @@ ARGUMENT_SPEC = {
     "unset": {"type": "list", "elements": "str", "default": []},
     "validate": {"type": "bool", "default": True},
 }
-BACKUPS = manifest.FOLDER + "/backup"
-PENDING = manifest.FOLDER + "/docker-restart.json"
-"""Mark of a change that needs a restart; the next look compares its age with that of dockerd."""
-
-
-class Refused(Exception):
-    """The new text may not be written; the message says why."""
-
-
-def validate(host, text):
-    """Have dockerd check the text; False where this engine cannot, raises Refused where it says no."""
-    program = host.which("dockerd")
-    if program is None:
-        return False
-    handle, path = tempfile.mkstemp(prefix="gpu-ready-daemon-", suffix=".json")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode("utf-8"))
-        answer = host.run([program, "--validate", "--config-file", path], timeout=30.0)
-    finally:
-        os.unlink(path)
-    said = (answer.err + answer.out).strip()
-    if answer.rc == 0:
-        return True
-    if "unknown flag" in said or "flag provided but not defined" in said:
-        return False
-    raise Refused(said.replace(path, "the new text") or "exit status %d" % answer.rc)
-
-
-def write(path, data, change, text):
-    """Note what was there, keep a copy, and replace the file."""
-    before = None if data is None else base64.b64encode(data).decode("ascii")
-    manifest.note_keys(path, before, change.record)
-    backup = None
-    if data is not None:
-        os.makedirs(BACKUPS, mode=0o700, exist_ok=True)
-        backup = "%s/%s.%s" % (BACKUPS, os.path.basename(path), time.strftime("%Y%m%dT%H%M%S", time.gmtime()))
-        shutil.copy2(path, backup)
-    if change.activation == "restart":
-        os.makedirs(manifest.FOLDER, mode=0o755, exist_ok=True)
-        files.write_atomic(PENDING, b"{}\n", 0o600)
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    files.write_atomic(path, text.encode("utf-8"))
-    return backup
 
 
 def main():
@@ -168,10 +118,10 @@ def main():
     validated, backup = False, None
     try:
         if change.changed and module.params["validate"]:
-            validated = validate(host, change.after)
+            validated = daemon_json_file.validate(host, change.after)
         if change.changed and not module.check_mode:
-            backup = write(path, data, change, change.after)
-    except Refused as error:
+            backup = daemon_json_file.write(path, data, change)
+    except daemon_json_file.Refused as error:
         module.fail_json(
             msg="%s is left as it is: with %s in it, dockerd says: %s" % (path, ", ".join(change.keys), error)
         )

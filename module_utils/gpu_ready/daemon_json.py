@@ -642,7 +642,9 @@ def take_back(text: Optional[str], record: Dict[str, Any]) -> Optional[str]:
     for pointer in sorted(parents, key=lambda name: -name.count("/")):
         if _get(read(text).value, _path(pointer)) == {}:
             text = _remove(text, _path(pointer))
-    return None if before is None and not read(text).value else text
+    if not read(text).value and (before is None or not before.strip(_BLANK)):
+        return None if before is None else str(before)
+    return text
 
 
 def _ours(path: Path, have: Any, after: Any) -> bool:

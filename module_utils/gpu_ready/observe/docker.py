@@ -8,13 +8,12 @@ import posixpath
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import cdi, daemon_json, docker
+from .. import cdi, daemon_json, daemon_json_file, docker, manifest
 from ..host import Host
 
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
-PENDING = "/var/lib/gpu-ready/docker-restart.json"
-"""Written before a change of daemon.json that needs a restart: a run that is killed in between leaves its mark."""
+PENDING = manifest.FOLDER + "/" + daemon_json_file.RESTART_MARK
 REFRESH_UNITS = ("/usr/lib/systemd/system/nvidia-cdi-refresh.path", "/lib/systemd/system/nvidia-cdi-refresh.path")
 WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
 CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"

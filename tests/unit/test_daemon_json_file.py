@@ -1,0 +1,111 @@
+"""Writing daemon.json: link, mode and owner kept, noted before, never over what dockerd refuses."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import daemon_json, daemon_json_file, uninstall
+from gpu_ready.host import Result
+
+from tests.unit.recorded import RecordedHost
+
+NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}
+
+
+def put(path: Path, wanted: dict[str, Any], folder: Path) -> "str | None":
+    before = path.read_bytes() if path.exists() else None
+    return daemon_json_file.write(str(path), before, daemon_json.merge(before, wanted), str(folder))
+
+
+def test_link_and_mode_are_kept_and_the_old_file_lies_in_the_backup(tmp_path: Path) -> None:
+    real, link, folder = tmp_path / "real.json", tmp_path / "daemon.json", tmp_path / "gpu-ready"
+    real.write_bytes(b'{"mtu": 1400}\r\n')
+    real.chmod(0o600)
+    link.symlink_to("real.json")
+    backup = put(link, NVIDIA, folder)
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert json.loads(real.read_text()) == {"mtu": 1400, **NVIDIA}
+    assert Path(str(backup)).read_bytes() == b'{"mtu": 1400}\r\n'
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["daemon.json", "gpu-ready", "real.json"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "marked"), [(NVIDIA, False), ({"features": {"cdi": True}}, True)], ids=["reload", "restart"]
+)
+def test_a_restart_that_is_due_is_marked_before_the_file_changes(tmp_path: Path, wanted: Any, marked: bool) -> None:
+    put(tmp_path / "etc" / "daemon.json", wanted, tmp_path)
+    assert (tmp_path / daemon_json_file.RESTART_MARK).exists() is marked
+
+
+def test_a_run_that_is_killed_while_it_writes_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "daemon.json"
+    path.write_text('{"mtu": 1400}')
+
+    rename = os.rename
+
+    def killed(source: str, target: str) -> None:
+        if target == str(path):
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    change = daemon_json.merge('{"mtu": 1400}', NVIDIA)
+    monkeypatch.setattr(os, "rename", killed)
+    with pytest.raises(KeyboardInterrupt):
+        daemon_json_file.write(str(path), b'{"mtu": 1400}', change, str(tmp_path / "state"))
+    assert path.read_text() == '{"mtu": 1400}'
+    assert [item.name for item in tmp_path.iterdir() if "daemon" in item.name] == ["daemon.json"]
+
+
+@pytest.mark.parametrize("before", [None, b"", b'{\n\t"mtu": 1400,\r\n\t"features": {"x": true}}  \n'])
+def test_uninstall_gives_back_the_very_file_after_several_runs(tmp_path: Path, before: "bytes | None") -> None:
+    path, folder = tmp_path / "daemon.json", tmp_path / "gpu-ready"
+    if before is not None:
+        path.write_bytes(before)
+    for wanted in ({"features": {"cdi": True}}, {**NVIDIA, "default-runtime": "nvidia"}, {"default-runtime": "runc"}):
+        put(path, wanted, folder)
+    noted = json.loads((folder / "manifest.json").read_text())["daemon_json"][str(path)]
+    restored = uninstall.restored(noted)
+    text = None if restored is None else restored.decode()
+    back = daemon_json.take_back(path.read_bytes().decode(), {"before": text, "keys": noted["keys"]})
+    assert (None if back is None else back.encode()) == before
+
+
+ASKED = "/usr/bin/dockerd"
+
+
+class Engine(RecordedHost):
+    """A host whose dockerd answers every question the same way."""
+
+    answer = Result(0, "configuration OK\n", "")
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: "dict[str, str] | None" = None) -> Result:
+        self.text = Path(argv[-1]).read_text()
+        return Result(self.answer.rc, self.answer.out, self.answer.err.replace("FILE", argv[-1]))
+
+
+@pytest.mark.parametrize(
+    ("rc", "err", "answer"),
+    [
+        (0, "", True),
+        (125, "unknown flag: --validate\nSee 'dockerd --help'.\n", False),
+        (1, "unable to configure the Docker daemon with file FILE: the following directives don't match", None),
+    ],
+)
+def test_dockerd_checks_the_new_text_where_it_can(rc: int, err: str, answer: "bool | None") -> None:
+    host = Engine(files={ASKED: ""})
+    host.answer = Result(rc, "", err)
+    if answer is None:
+        with pytest.raises(daemon_json_file.Refused, match="with file the new text: the following"):
+            daemon_json_file.validate(host, "{}")
+    else:
+        assert daemon_json_file.validate(host, "{}") is answer
+    assert host.text == "{}"
+
+
+def test_no_engine_no_check() -> None:
+    assert daemon_json_file.validate(RecordedHost(), "{}") is False

@@ -7,7 +7,7 @@ import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from . import apt as aptlib
-from . import cudnn_install, daemon_json, files, kernel_module, manifest
+from . import cuda_default, cudnn_install, daemon_json, files, kernel_module, manifest
 from .host import Host
 
 LIMIT = 1200.0
@@ -158,21 +158,12 @@ class Uninstall:
         manifest.drop("holds", list(self.noted.get("holds", {})), self.path)
 
     def alternatives(self) -> List[Action]:
-        """Point link groups back, or remove the groups that came with us."""
-        found = []
-        for name, entry in sorted(self.noted.get("alternatives", {}).items()):
-            before = entry.get("before")
-            if before and self.host.exists(before):
-                argv = ["update-alternatives", "--set", name, before]
-            else:
-                argv = ["update-alternatives", "--remove-all", name]
-            found.append(Action("restore the alternative " + name, functools.partial(self.alternative, argv)))
-        return found
-
-    def alternative(self, argv: List[str]) -> None:
-        """Change a link group that still exists; packages take their own away."""
-        if self.host.run(["update-alternatives", "--query", argv[2]]).rc == 0:
-            self.run(argv)
+        """Lead the link of the default CUDA toolkit back; packages took their own candidates away by then."""
+        where = cuda_default.Where(manifest=self.path)
+        return [
+            Action("restore the alternative " + name, functools.partial(cuda_default.restore, self.host, entry, where))
+            for name, entry in sorted(self.noted.get("alternatives", {}).items())
+        ]
 
     def files(self) -> List[Action]:
         """Restore or delete the files that we wrote."""

@@ -215,6 +215,12 @@ def explain(what: str, answer: Result) -> str:
         return "%s: the signature of %s is not valid (%s): %s" % (
             what, match.group(1), match.group(2).strip()[:300], WRONG_SIGNATURE,
         )  # fmt: skip
+    gone = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
+    if gone:
+        status = re.search(r"(?m)^Err:\d+ .*\n +(\d{3} .*|\D.*)$", text)
+        return "%s: %s could not be fetched (%s): the mirror does not have this repository" % (
+            what, gone.group(1), " ".join(status.group(1).split())[:200] if status else "no Release file",
+        )  # fmt: skip
     if SIGNATURE.search(text):
         return "%s: a signature is not valid (%s): %s" % (what, short[:500], WRONG_SIGNATURE)
     if match:

@@ -80,6 +80,7 @@ EXPLANATIONS = [
     ("E: Failed to fetch http://m/x  Could not connect to m:80 (1.2.3.4). - connect (111: Connection refused)", ["http://m/x", "does not answer"]),
     ("W: GPG error: http://m/x  InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B4\nE: The repository 'http://m/x  InRelease' is not signed.", ["signature", "NO_PUBKEY A4B4"]),
     ("E: Failed to fetch http://m/x/InRelease  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)", ["signature", "http://m/x/InRelease"]),
+    ("Err:2 http://m/nope  Release\n  404  File not found [IP: 127.0.0.1 8977]\nE: The repository 'http://m/nope  Release' does not have a Release file.", ["http://m/nope ", "404 File not found"]),
     ("E: You don't have enough free space in /var/cache/apt/archives/.", ["free space", "/var/cache/apt/archives/"]),
     ("dpkg: error: failed to write (No space left on device)", ["disk is full"]),
     ("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt-get)", ["4711", "apt-get", "/var/lib/dpkg/lock-frontend"]),

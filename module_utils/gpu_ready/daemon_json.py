@@ -112,7 +112,7 @@ def read(data: Union[bytes, str, None]) -> Document:
     if not text.strip(_BLANK):
         return Document(text, {}, None)
     if text.startswith("\ufeff"):
-        raise DaemonJsonError("UTF-8 byte order mark before the object")
+        raise _encoded("UTF-8 byte order mark before the object", text[1:])
     root = _Scanner(text).document()
     if not isinstance(root.value, dict):
         name, go = _type_names(root.value)
@@ -128,9 +128,9 @@ def read(data: Union[bytes, str, None]) -> Document:
 
 def _decode(data: bytes) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DaemonJsonError("UTF-16 text with a byte order mark, not UTF-8")
+        raise _encoded("UTF-16 text with a byte order mark, not UTF-8", data.decode("utf-16", "replace"))
     if data.startswith(b"\xef\xbb\xbf"):
-        raise DaemonJsonError("UTF-8 byte order mark before the object")
+        raise _encoded("UTF-8 byte order mark before the object", data[3:].decode("utf-8", "replace"))
     if b"\0" in data[:4]:
         raise DaemonJsonError(
             "UTF-16 or binary data, not UTF-8 text",
@@ -141,7 +141,17 @@ def _decode(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line, column = _place(data[: error.start].decode("utf-8", "replace"), None)
-        raise DaemonJsonError("byte 0x%02x is not UTF-8 text" % data[error.start], line, column) from error
+        problem = "byte 0x%02x is not UTF-8 text" % data[error.start]
+        raise _encoded(problem, data.decode("utf-8", "replace"), line, column) from error
+
+
+def _encoded(problem: str, text: str, line: int = 1, column: int = 1) -> DaemonJsonError:
+    """Return the complaint about an encoding that docker reads all the same: it starts when the rest is right."""
+    try:
+        read(text)
+    except DaemonJsonError as error:
+        return DaemonJsonError(problem, line, column, error.docker_error)
+    return DaemonJsonError(problem, line, column)
 
 
 def _place(text: str, position: Optional[int]) -> Tuple[int, int]:

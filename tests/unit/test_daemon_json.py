@@ -230,3 +230,28 @@ def test_we_accept_exactly_what_python_accepts_as_a_strict_object(data: bytes) -
     except daemon_json.DaemonJsonError:
         value = None
     assert value == (expected if isinstance(expected, dict) else None)
+
+
+@pytest.mark.parametrize(
+    ("data", "docker_error"),
+    [
+        (b'{"a": tru}', "invalid character '}' in literal true (expecting 'e')"),
+        (b"{'a': 1}", "invalid character '\\'' looking for beginning of object key string"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b'{"a": 1 "b": 2}', "invalid character '\"' after object key:value pair"),
+        (b'{"a": [1 2]}', "invalid character '2' after array element"),
+        (b'{"a": "x\ny"}', "invalid character '\\n' in string literal"),
+        (b'{"a": "\\x"}', "invalid character 'x' in string escape code"),
+        (b'{"a": "\\u12g4"}', "invalid character 'g' in \\u hexadecimal character escape"),
+        (b'{"a": 1.}', "invalid character '}' after decimal point in numeric literal"),
+        (b'{"a": [1, 2', "unexpected end of JSON input"),
+        (b"true", "json: cannot unmarshal bool into Go value of type map[string]interface {}"),
+        (b"\xef\xbb\xbf{,}", "invalid character ',' looking for beginning of object key string"),
+        (b"\xef\xbb\xbf{}", None),
+        ("{}".encode("utf-16"), None),
+    ],
+)
+def test_docker_says_the_same_in_its_own_words(data: bytes, docker_error: "str | None") -> None:
+    answer = daemon_json.explain(data)
+    assert (answer["valid_json"], answer["docker_starts"]) == (False, docker_error is None)
+    assert answer.get("docker_error") == docker_error

@@ -18,9 +18,11 @@ options:
     type: str
     default: ""
   image:
-    description: Image of the container that asks nvidia-smi. It needs no NVIDIA software inside.
+    description:
+      - Image of the container that asks nvidia-smi. It needs no NVIDIA software inside.
+      - Empty means C(ubuntu:24.04), or with O(archive) a name made of its checksum.
     type: str
-    default: ubuntu:24.04
+    default: ""
   archive:
     description: Image tarball on this host, loaded into docker as O(image) where that is missing.
     type: path
@@ -109,7 +111,7 @@ from ansible.module_utils.gpu_ready.host import Host
 ARGUMENT_SPEC = {
     "expect": {"type": "dict", "default": {}},
     "digest": {"type": "str", "default": ""},
-    "image": {"type": "str", "default": "ubuntu:24.04"},
+    "image": {"type": "str", "default": ""},
     "archive": {"type": "path", "default": ""},
     "remove_archive": {"type": "bool", "default": False},
     "devices": {"type": "str", "default": "all"},
@@ -122,14 +124,16 @@ def main():
     wish = module.params
     host = Host()
     if module.check_mode:
-        message = "would start a container of %s, compare its GPUs with the host's and keep the record" % wish["image"]
+        source = wish["image"] or wish["archive"] or verify.IMAGE
+        message = "would start a container of %s, compare its GPUs with the host's and keep the record" % source
         module.exit_json(changed=True, msg=message, verify={"ok": None, "checks": [], "not_run": ["all"]})
     try:
+        image = verify.image_name(wish["image"], wish["archive"])
         if wish["archive"]:
-            verify.load_image(host, wish["archive"], wish["image"])
+            verify.load_image(host, wish["archive"], image)
             if wish["remove_archive"] and os.path.exists(wish["archive"]):
                 os.unlink(wish["archive"])
-        proof = verify.prove(host, wish["expect"], wish["digest"], wish["image"], wish["devices"], wish["timeout"])
+        proof = verify.prove(host, wish["expect"], wish["digest"], image, wish["devices"], wish["timeout"])
         verify.keep(proof.record)
     except verify.VerifyError as error:
         module.fail_json(msg=str(error))

@@ -3,6 +3,7 @@
 ``verdict`` is pure: the world as it was seen in, a list of checks out. ``prove`` asks the host and calls it.
 """
 
+import hashlib
 import json
 import os
 import random
@@ -489,7 +490,24 @@ class VerifyError(Exception):
     """The verification could not be made; the text says thing, cause and remedy."""
 
 
+IMAGE = "ubuntu:24.04"
 LOADED = re.compile(r"Loaded image(?: ID)?: (\S+)")
+
+
+def image_name(image: str, archive: str) -> str:
+    """Return the name of the image: the given one, one made of a tarball's checksum, or the usual one."""
+    if image or not archive:
+        return image or IMAGE
+    total = hashlib.sha256()
+    try:
+        with open(archive, "rb") as stream:
+            for block in iter(lambda: stream.read(1 << 20), b""):
+                total.update(block)
+    except OSError as error:
+        raise VerifyError(
+            "The image tarball %s is neither on the control node nor on this host: correct gpu_verify_image." % archive
+        ) from error
+    return "gpu-ready/verify:" + total.hexdigest()[:12]
 
 
 def load_image(host: Host, archive: str, image: str, timeout: float = CONTAINER_TIMEOUT) -> None:
@@ -497,9 +515,7 @@ def load_image(host: Host, archive: str, image: str, timeout: float = CONTAINER_
     if host.run(["docker", "image", "inspect", "--format", "{{.Id}}", image], timeout=60.0).rc == 0:
         return
     if not host.exists(archive):
-        raise VerifyError(
-            "The image tarball %s is neither on the control node nor on this host: correct gpu_verify_image." % archive
-        )
+        raise VerifyError("The image tarball %s is not on this host: run the role gpu_verify again." % archive)
     result = host.run(["docker", "load", "--input", archive], timeout=timeout)
     match = LOADED.search(result.out) if result.rc == 0 else None
     if match is None:

@@ -1,0 +1,101 @@
+"""Texts that tell version and flavour of the NVIDIA module: /proc/driver/nvidia/version, modinfo, sysfs."""
+
+import re
+from typing import Dict, NamedTuple, Optional
+
+OPEN, PROPRIETARY = "open", "proprietary"
+VERSION = r"\d{1,4}\.\d{1,3}(?:\.\d{1,3})?"
+ARCH = r"x86_64|x86|i[3-6]86|aarch64|arm64|armv\w+|ARM|ppc64le|sbsa"
+NVRM = re.compile(
+    r"NVIDIA\s+UNIX\s+(?:(?P<open>Open\s+Kernel\s+Module\s+for\s+)(?P<arch1>[\w-]+)|(?P<arch2>[\w-]+)\s+Kernel\s+Module)"
+    r"(?:\s+for\s+[\w-]+)?[\s,]+(?P<version>%s)(?![\w.])" % VERSION,
+    re.IGNORECASE,
+)
+BARE = re.compile(r"^(%s)$" % VERSION)
+FIELD = re.compile(r"^\s*[\"'>]*\s*([a-z_]+):\s*(.*?)[\s\"',]*$")
+ABSENT = re.compile(r"No such file or directory|not found|could not find|cannot (?:open|access)", re.IGNORECASE)
+TEGRA_BELOW = 40
+"""Modules of Jetson boards carry the number of the L4T release (32 to 39), which is no desktop branch."""
+
+
+class DriverVersion(NamedTuple):
+    """Version, branch, flavour and machine of a module; ``tegra``: a Jetson module with an L4T number."""
+
+    version: str
+    major: int
+    flavour: Optional[str]
+    arch: Optional[str]
+    tegra: bool
+
+
+class ModuleInfo(NamedTuple):
+    """What modinfo says of a module file; None for what it does not say."""
+
+    version: Optional[str]
+    flavour: Optional[str]
+    signer: Optional[str]
+    license: Optional[str]
+    vermagic: Optional[str]
+
+
+def read_proc_version(text: str) -> Optional[DriverVersion]:
+    """Read /proc/driver/nvidia/version in any wrapping people paste it in; None where it names no module."""
+    match = NVRM.search(text)
+    if match is None:
+        return None
+    flavour = OPEN if match.group("open") else PROPRIETARY
+    return made(match.group("version"), flavour, match.group("arch1") or match.group("arch2"))
+
+
+def made(version: str, flavour: Optional[str], arch: Optional[str]) -> DriverVersion:
+    """Return a version with what follows from it."""
+    major = int(version.split(".")[0])
+    return DriverVersion(version, major, flavour, arch, major < TEGRA_BELOW)
+
+
+def read_modinfo(text: str) -> ModuleInfo:
+    """Read the output of modinfo for nvidia.ko; its licence tells the flavour."""
+    fields: Dict[str, str] = {}
+    for line in text.splitlines():
+        match = FIELD.match(line)
+        if match:
+            fields.setdefault(match.group(1), match.group(2).strip())
+    licence = fields.get("license")
+    version = re.match(r"(%s)\b" % VERSION, fields.get("version", ""))
+    return ModuleInfo(
+        version.group(1) if version else None,
+        flavour_of(licence),
+        fields.get("signer") or None,
+        licence,
+        fields.get("vermagic"),
+    )
+
+
+def flavour_of(licence: Optional[str]) -> Optional[str]:
+    """Return the flavour that a module's licence means."""
+    if not licence:
+        return None
+    if re.search(r"\b(MIT|GPL|BSD)\b", licence):
+        return OPEN
+    return PROPRIETARY if "nvidia" in licence.lower() else None
+
+
+def read(text: str) -> Optional[DriverVersion]:
+    """Read any of the texts: /proc/driver/nvidia/version, modinfo, /sys/module/nvidia/version."""
+    text = text.replace("\ufeff", "").replace("\x00", "")
+    found = read_proc_version(text)
+    if found is not None:
+        return found
+    info = read_modinfo(text)
+    if info.version:
+        return made(info.version, info.flavour, None)
+    for line in text.splitlines():
+        match = BARE.match(line.strip().strip("\"',").strip())
+        if match:
+            return made(match.group(1), None, None)
+    return None
+
+
+def absent(text: str) -> bool:
+    """Return whether the text says that the module is not loaded (the file does not exist)."""
+    return bool(ABSENT.search(text))

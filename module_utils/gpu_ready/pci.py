@@ -1,0 +1,108 @@
+"""PCI functions of a host, from sysfs and from any form of lspci: which are GPUs, and what the others are."""
+
+from typing import List, NamedTuple, Optional
+
+from . import catalog
+from .host import Host
+
+SYSFS = "/sys/bus/pci/devices"
+NVIDIA = "10de"
+
+
+class Function(NamedTuple):
+    """A PCI function: ids as four small letters, ``driver`` None where none is bound, ``vf`` an SR-IOV virtual one."""
+
+    address: str
+    vendor: str
+    device: str
+    class_id: str
+    subvendor: Optional[str]
+    subdevice: Optional[str]
+    driver: Optional[str]
+    vf: bool
+
+
+def read_sysfs(host: Host) -> List[Function]:
+    """Return every PCI function of a host, by address; needs no lspci."""
+    found = []
+    for address in host.listdir(SYSFS):
+        folder = SYSFS + "/" + address
+        vendor, device = hexadecimal(host, folder + "/vendor", 4), hexadecimal(host, folder + "/device", 4)
+        kind = hexadecimal(host, folder + "/class", 6)
+        if vendor is None or device is None or kind is None:
+            continue
+        if vendor != NVIDIA:
+            found.append(Function(address, vendor, device, kind[:4], None, None, bound(host, folder), False))
+            continue
+        found.append(
+            Function(
+                address,
+                vendor,
+                device,
+                kind[:4],
+                hexadecimal(host, folder + "/subsystem_vendor", 4),
+                hexadecimal(host, folder + "/subsystem_device", 4),
+                bound(host, folder),
+                host.readlink(folder + "/physfn") is not None,
+            )
+        )
+    return found
+
+
+def hexadecimal(host: Host, path: str, digits: int) -> Optional[str]:
+    """Return a number of sysfs ("0x10de") as small letters of a fixed length, None where there is none."""
+    text = (host.read(path) or "").strip()
+    try:
+        return "%0*x" % (digits, int(text, 16))
+    except ValueError:
+        return None
+
+
+def bound(host: Host, folder: str) -> Optional[str]:
+    """Return the kernel driver that holds a function."""
+    target = host.readlink(folder + "/driver")
+    return target.rstrip("/").rpartition("/")[2] if target else None
+
+
+def gpus(functions: List[Function]) -> List[Function]:
+    """Return the GPUs: vendor NVIDIA, class display, no virtual function. Those bound to vfio-pci are among them."""
+    return [f for f in functions if f.vendor == NVIDIA and f.class_id[:2] == "03" and not f.vf]
+
+
+def nvswitches(functions: List[Function]) -> List[Function]:
+    """Return the NVSwitches."""
+    return [f for f in functions if f.vendor == NVIDIA and what(f) == "nvswitch"]
+
+
+def what(function: Function) -> str:
+    """Return in a word what an NVIDIA function is."""
+    if function.vf:
+        return "virtual_function"
+    return what_of(function.class_id, "", "", function.device)
+
+
+def what_of(class_id: Optional[str], class_name: str, name: str, device: Optional[str]) -> str:
+    """Return what a function is, by its numbers where there are some, else by its words."""
+    kind, words = class_id or "", (class_name + " " + name).lower()
+    if kind[:2] == "03":
+        return "gpu"
+    if device and catalog.nvswitch(device) or "nvswitch" in words:
+        return "nvswitch"
+    if "nvlink" in words:
+        return "nvlink_bridge"
+    if chipset(name):
+        return "chipset"
+    if kind == "0c80" or "ucsi" in words:
+        return "ucsi"
+    if kind == "0c03" or class_name.lower().startswith("usb") or " usb " in words:
+        return "usb"
+    if kind in ("0403", "0401") or "audio" in words:
+        return "audio"
+    if "tegra" in words or kind == "0604" or class_name == "PCI bridge":
+        return "tegra_root_port"
+    return "chipset"
+
+
+def chipset(name: str) -> bool:
+    """Return whether a name is that of an nForce board's function, which may be audio or USB as well."""
+    return name.upper().startswith(("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH"))

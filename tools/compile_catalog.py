@@ -1,0 +1,96 @@
+"""Compile catalog/*.yml and the defaults of the roles into one small Python module for the hosts (`make catalog`).
+
+A host gets no YAML parser and no file besides Python modules, so the data travels as literals. GPUs are one text, read
+when the first one is asked for.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+CATALOG = ROOT / "catalog"
+TARGET = ROOT / "module_utils/gpu_ready/catalog_data.py"
+HEAD = '''"""Data of catalog/*.yml and of the roles' defaults, compiled by `make catalog`; do not edit."""
+
+from typing import Any, Dict
+
+# fmt: off
+'''
+
+
+def load(path: Path) -> Any:
+    """Return a YAML file's data."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def gpus(data: dict[str, Any]) -> str:
+    """Return the GPUs as text: a line `=architecture|first|last|flavours|compute` for a group, then `id name` lines."""
+    lines = []
+    for group in data["gpus"]:
+        head = [group["architecture"], group["first_branch"], group["last_branch"], ",".join(group["flavours"])]
+        lines.append("=" + "|".join("" if value is None else str(value) for value in [*head, group["compute"]]))
+        lines += [f"{device} {name}" for device, name in group["ids"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def defaults() -> dict[str, Any]:
+    """Return every public variable's default, from where it stands: the roles and catalog/defaults.yml."""
+    found: dict[str, Any] = {}
+    for path in sorted([CATALOG / "defaults.yml", *ROOT.glob("roles/*/defaults/main.yml")]):
+        found.update(load(path) or {})
+    return dict(sorted(found.items()))
+
+
+def literal(name: str, value: Any) -> str:
+    """Return one assignment, a line for each entry of a mapping."""
+    if not isinstance(value, dict):
+        return f"{name} = {value!r}\n"
+    lines = "".join(f"    {key!r}: {entry!r},\n" for key, entry in value.items())
+    return f"{name}: Dict[Any, Any] = {{\n{lines}}}\n"
+
+
+def compiled() -> str:
+    """Return the text of the compiled module."""
+    gpu_data, branches, cudnn = load(CATALOG / "gpus.yml"), load(CATALOG / "branches.yml"), load(CATALOG / "cudnn.yml")
+    parts = {
+        "DATE": branches["date"],
+        "DEFAULT_BRANCH": branches["default"],
+        "NEWEST_BRANCH": branches["newest"],
+        "BRANCHES": branches["branches"],
+        "TOOLKITS": load(CATALOG / "cuda.yml")["toolkits"],
+        "CUDNN_PATH": cudnn["path"],
+        "CUDNNS": cudnn["releases"],
+        "DISTROS": {path.stem: load(path) for path in sorted((CATALOG / "distros").glob("*.yml"))},
+        "FAMILIES": load(CATALOG / "families.yml"),
+        "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],
+        "NVSWITCHES": gpu_data["nvswitches"],
+        "DEFAULTS": defaults(),
+    }
+    text = HEAD + "".join(literal(name, value) for name, value in parts.items())
+    lines = json.dumps(gpus(gpu_data), ensure_ascii=True).replace("\\n", "\\n\\\n")
+    return text + f"GPUS = {lines}\n"
+
+
+def main() -> int:
+    """Write the module, or with --check say whether it is current."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when the module is not current")
+    check = parser.parse_args().check
+    text = compiled()
+    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
+        return 0
+    if check:
+        print(f"{TARGET.relative_to(ROOT)} is not what catalog/ and the roles say: run `make catalog`", file=sys.stderr)
+        return 1
+    TARGET.write_text(text, encoding="utf-8")
+    print(f"wrote {TARGET.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

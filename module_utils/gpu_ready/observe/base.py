@@ -159,11 +159,15 @@ def read_dpkg_status(text: str) -> Dict[str, Any]:
 
 
 def apt(host: Host) -> Dict[str, Any]:
-    """Return apt's source lists (path: text), preference file names and keyring names."""
+    """Return apt's source lists (path: text), preference files (the text of ours) and keyring names."""
     lists = [APT + "/sources.list"] + ["%s/sources.list.d/%s" % (APT, n) for n in host.listdir(APT + "/sources.list.d")]
+    preferences = host.listdir(APT + "/preferences.d")
     texts = {path: host.read(path) for path in lists if path.endswith((".list", ".sources"))}
     return {
         "sources": {path: text for path, text in texts.items() if text is not None},
-        "preferences": host.listdir(APT + "/preferences.d"),
+        "preferences": preferences,
+        "pins": {
+            name: host.read(APT + "/preferences.d/" + name) for name in preferences if name.startswith("gpu-ready-")
+        },
         "keyrings": host.listdir(APT + "/keyrings"),
     }

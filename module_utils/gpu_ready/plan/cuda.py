@@ -217,7 +217,7 @@ def _repository_steps(
     driver = choice.get("driver") or {}
     if driver.get("source") == REPOSITORY_SOURCE and not driver.get("satisfied"):
         return []  # the driver's own step brings it
-    third = repository.params(entry["repository"], wanted)
+    third = repository.params(entry["repository"], wanted, choice)
     if repository.present(observed, third):
         return []
     reason = "CUDA %s comes from %s" % (" and ".join(missing), third["url"])

@@ -9,6 +9,7 @@ from .steps import DRIVER_RELOAD, NONE, Decision, Notice, Refusal, Step
 OPEN = "open"
 PROPRIETARY = "proprietary"
 FLAVOURS = (OPEN, PROPRIETARY)
+PROFILES = ("compute", "full")
 OPEN_FOR_ALL = 560
 """First branch whose open module drives GeForce and workstation cards as well as data-centre ones by default."""
 NOUVEAU_PATH = "/etc/modprobe.d/gpu-ready-blacklist-nouveau.conf"
@@ -557,7 +558,7 @@ def repository_steps(
     components = entry.get("components")
     wanting = components if repository.components_missing(observed, components) else None
     identity = entry.get("repository")
-    third = repository.params(identity, wanted) if identity else None
+    third = repository.params(identity, wanted, {"driver": driver}) if identity else None
     if third is not None and repository.present(observed, third):
         third = None
     if wanting is None and third is None:
@@ -618,8 +619,15 @@ def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, A
     if foreign(observed, driver):
         return sorted(present)
     other = PROPRIETARY if driver["flavour"] == OPEN else OPEN
-    names = set(packages_of(data, driver["source"], driver["branch"], driver["profile"], other))
-    return sorted((names - set(driver["packages"])) & set(present))
+    names = {
+        name for profile in PROFILES for name in packages_of(data, driver["source"], driver["branch"], profile, other)
+    }
+    own = {
+        name
+        for profile in PROFILES
+        for name in packages_of(data, driver["source"], driver["branch"], profile, driver["flavour"])
+    }
+    return sorted((names - own - set(driver["packages"])) & set(present))
 
 
 def install_reason(observed: Dict[str, Any], driver: Dict[str, Any]) -> str:

@@ -193,6 +193,18 @@ def test_when_the_default_link_is_set(default: dict[str, Any], there: bool) -> N
     assert ("cuda_toolkit.default" in ids(decide(observed, 580, "12.9"))) is not there
 
 
+def test_a_repository_without_a_fitting_toolkit_is_said_and_nothing_is_offered() -> None:
+    observed = host(P40, distro="debian13")
+    decided = decide(observed, 580)
+    assert (decided.steps, chosen(decided)) == ([], [])
+    assert [warning.code for warning in decided.warnings] == ["cuda_none_fits"]
+    (refusal,) = decide(observed, 580, "13.0").refusals
+    assert "cuda_toolkit_source to none" in refusal.remedy
+    (refusal,) = decide(observed, 580, "12.9").refusals
+    assert refusal.code == "source_impossible"
+    assert decide(host(P40, distro="debian13", toolkits={"12.9": "runfile"}), 580, "12.9").refusals == []
+
+
 ARCHITECTURES = [P40, V100, T4, A100, B200, UNKNOWN]
 
 

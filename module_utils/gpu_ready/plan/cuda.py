@@ -25,9 +25,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
             refusals = _source_refusals(observed, missing, carried)
         chosen = asked
     else:
-        fitting = [
-            version for version in fits(observed, driver) if carried is None or version in carried or version in whole
-        ]
+        fitting = _available(observed, driver)
         chosen, refusals = fitting[-1:], []
     if refusals:
         return Decision({}, [], refusals)
@@ -128,8 +126,12 @@ def _refusals(observed: Dict[str, Any], version: str, driver: Optional[str]) -> 
                 "use versions with two numbers out of: %s" % known_versions,
             )
         ]
-    fitting = fits(observed, driver)
-    most = "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1] if fitting else "leave CUDA out"
+    fitting = _available(observed, driver)
+    most = (
+        "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1]
+        if fitting
+        else "set cuda_toolkit_source to none: no toolkit fits here"
+    )
     refusals = []
     card = drops(gpu_architectures(observed), toolkit.architectures)
     if card is not None:
@@ -156,6 +158,13 @@ def _carried(observed: Dict[str, Any]) -> Optional[List[str]]:
         return []
     listed = entry.get("toolkits")
     return None if listed is None else [str(version) for version in listed]
+
+
+def _available(observed: Dict[str, Any], driver: Optional[str]) -> List[str]:
+    """Return the toolkits that fit and are there or in the repository, ascending."""
+    carried = _carried(observed)
+    whole = [toolkit["version"] for toolkit in present(observed)]
+    return [version for version in fits(observed, driver) if carried is None or version in carried or version in whole]
 
 
 def _source_refusals(observed: Dict[str, Any], missing: List[str], carried: Optional[List[str]]) -> List[Refusal]:

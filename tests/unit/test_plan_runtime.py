@@ -136,3 +136,17 @@ def test_a_flag_that_names_our_runtime_is_refused() -> None:
     (refusal,) = decide(engine(flags=[flag]), toolkit()).refusals
     assert refusal.code == "daemon_json_flag_conflict"
     assert "runtimes.nvidia" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("distro", "codes", "steps"),
+    [("debian12", ["engine_without_cdi"], []), ("debian13", [], ["cdi_spec", "configure"])],
+)
+def test_an_engine_that_is_still_to_come_is_judged_by_what_the_release_carries(
+    distro: str, codes: list[str], steps: list[str]
+) -> None:
+    observed = host(engine(None), toolkit(False))
+    observed["base"]["distro"] = distro
+    decision = runtime.decide(observed, {"nvidia_container_runtime_mode": "native"}, {"driver": {"satisfied": False}})
+    assert [refusal.code for refusal in decision.refusals] == codes
+    assert ids(decision) == steps

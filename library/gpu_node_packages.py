@@ -123,6 +123,15 @@ def mark(apt, verb, names):
         raise aptlib.AptError(aptlib.explain("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
 
+def note(host, simulation, asked):
+    """Note what will be new, before it comes; and the groups that are there although their package is not yet."""
+    groups = {line.split(":")[0] for line in (host.read("/etc/group") or "").splitlines()}
+    known = manifest.read().get("packages", {})
+    fresh = [package for package in simulation.new if package not in known]
+    manifest.note("groups", {name: {} for name, owner in aptlib.GROUPS.items() if owner in fresh and name in groups})
+    manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
+
+
 def bring(apt, wanted, names, gone, check, result):
     """Install ``names`` and remove ``gone`` in one apt-get call; what happened is added to ``result``."""
     what = "installing " + wanted["purpose"]
@@ -148,7 +157,7 @@ def bring(apt, wanted, names, gone, check, result):
         if check:
             break
         asked = [wish.name for wish in names]
-        manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
+        note(apt.host, simulation, asked)
         try:
             apt.get(what, argv)
             break

@@ -38,6 +38,8 @@ OPTIONS = [
     "-o", "Acquire::http::Timeout=30",
     "-o", "Acquire::https::Timeout=30",
 ]  # fmt: skip
+GROUPS = {"docker": "docker.io", "nvidia-persistenced": "nvidia-persistenced"}
+"""Groups that stay when their package is purged, by the package whose installation made them."""
 DAY = 86400.0
 DISK_RESERVE = 64 * 1024 * 1024
 """Bytes that must stay free after an installation."""

@@ -8,6 +8,7 @@ section        key                                         value
 =============  ==========================================  =====================================================
 files          path of a file that we write                {"before": base64 text or null, "mode": int or null}
 packages       name of a package that we brought           {"manual": true when asked for by name}
+groups         group that was there before its package     {}
 holds          name of a package that we hold              {}
 services       name of a unit whose state we changed       {"enabled": bool, "active": bool} before us
 alternatives   name of a link group                        {"before": path or null}

@@ -48,6 +48,7 @@ class Uninstall:
             + self.cudnn()
             + self.holds()
             + self.packages()
+            + self.groups()
             + self.alternatives()
             + self.files()
             + self.services()
@@ -138,6 +139,18 @@ class Uninstall:
         if not self.apt.half_done():
             self.would_purge(argv, names)
         return [Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: self.purge(argv, names))]
+
+    def groups(self) -> List[Action]:
+        """Delete the groups that came with our packages and have no members."""
+        there = {line.split(":")[0]: line.split(":") for line in (self.host.read("/etc/group") or "").splitlines()}
+        return [
+            Action("delete the group " + name, functools.partial(self.run, ["groupdel", name]))
+            for name, package in sorted(aptlib.GROUPS.items())
+            if package in self.noted.get("packages", {})
+            and name in there
+            and not there[name][-1]
+            and name not in self.noted.get("groups", {})
+        ]
 
     def would_purge(self, argv: List[str], names: List[str]) -> None:
         """Raise UninstallError when the purge would take or bring what is not ours."""

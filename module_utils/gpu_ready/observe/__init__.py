@@ -7,42 +7,20 @@
 from typing import Any, Dict, Optional
 
 from ..host import Host
-from . import base, driver
+from . import base, cuda, docker, driver, verified
 
 
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
-    """Return everything that is observed of a host; {"base"} alone where there is no NVIDIA GPU to care for."""
+    """Return everything that is observed of a host."""
     observed: Dict[str, Any] = {"base": base.look(host, treat_as)}
     packages = base.packages(host)
     observed["packages"] = packages
     observed["apt"] = base.apt(host)
     observed["driver"] = driver.look(host, observed["base"]["kernel"]["running"], packages, observed["base"]["distro"])
-    observed.update(others(host, observed))
+    observed.update(cuda.look(host, packages["installed"]))
+    observed.update(docker.look(host))
+    observed.update(verified.look(host))
     return observed
-
-
-def others(host: Host, observed: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the parts of docker, its runtime, CUDA, cuDNN and the last verification."""
-    parts: Dict[str, Any] = {}
-    try:
-        from . import cuda
-
-        parts.update(cuda.look(host, observed["packages"]["installed"]))
-    except ImportError:
-        pass
-    try:
-        from . import docker
-
-        parts.update(docker.look(host))
-    except ImportError:
-        pass
-    try:
-        from . import verified
-
-        parts.update(verified.look(host))
-    except ImportError:
-        pass
-    return parts
 
 
 def public(observed: Dict[str, Any]) -> Dict[str, Any]:

@@ -7,8 +7,19 @@ from .. import catalog, driver, versions
 from ..host import Host
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
-MODULE_FOLDERS = ("updates/dkms", "updates", "extra", "extra/nvidia", "weak-updates", "weak-updates/nvidia", "misc")
-MODULE_FOLDERS += ("kernel/drivers/video", "kernel/drivers/video/nvidia", "kernel/nvidia", "kernel/drivers/char/drm")
+MODULE_FOLDERS = (
+    "updates/dkms",
+    "updates",
+    "extra",
+    "extra/nvidia",
+    "weak-updates",
+    "weak-updates/nvidia",
+    "misc",
+    "kernel/drivers/video",
+    "kernel/drivers/video/nvidia",
+    "kernel/nvidia",
+    "kernel/drivers/char/drm",
+)
 LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.(\d{2,4}\.\d+(?:\.\d+)?)$")
 LIBRARY_FOLDERS = tuple(
     folder + part
@@ -28,7 +39,10 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
     on_disk = read_module(host, modules[0]) if modules else None
     installed = driver_packages(packages["installed"])
     runfile = runfile_mark(host)
-    state = {
+    used = use(host) if loaded else {}
+    held = busy(used)
+    lagging = bool(on_disk and loaded and loaded["version"] != on_disk["version"])
+    return {
         "loaded": loaded,
         "on_disk": on_disk,
         "module_files": modules,
@@ -37,15 +51,11 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
         "held": sorted(name for name in packages["held"] if name in installed),
         "runfile": runfile,
         "origin": origin(installed, runfile, distro),
-        "use": use(host) if loaded else {},
-        "busy": False,
-        "clients": [],
+        "use": used,
+        "busy": held,
+        "clients": clients(host) if held and lagging else [],
         "dkms": dkms(host),
     }
-    state["busy"] = busy(state["use"])
-    if state["busy"] and on_disk and loaded and loaded["version"] != on_disk["version"]:
-        state["clients"] = clients(host)
-    return state
 
 
 def read_loaded(host: Host) -> Optional[Dict[str, Any]]:

@@ -461,7 +461,7 @@ def fits(version: str, driver: Dict[str, Any]) -> bool:
     """Return whether a version is the one asked for, or of the branch where only that matters."""
     if driver["version"]:
         return bool(version == driver["version"])
-    return versions.branch(version) == driver["branch"]
+    return bool(versions.branch(version) == driver["branch"])
 
 
 def refuse(observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any]) -> List[Refusal]:
@@ -577,7 +577,7 @@ def nouveau_steps(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[s
     nouveau = observed["base"]["nouveau"]
     if nouveau["blacklisted"]:
         return []
-    params = {"path": NOUVEAU_PATH, "content": NOUVEAU_CONTENT, "rebuild": None}
+    params: Dict[str, Any] = {"path": NOUVEAU_PATH, "content": NOUVEAU_CONTENT, "rebuild": None}
     if nouveau["loaded"] or nouveau["bound"]:
         params["rebuild"] = list(data.get("initramfs") or []) or None
     diff = {"path": NOUVEAU_PATH, "before": "", "after": NOUVEAU_CONTENT}

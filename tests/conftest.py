@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT), str(ROOT / "tests" / "unit")]

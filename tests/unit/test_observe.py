@@ -178,3 +178,10 @@ def test_facts_tell_nothing_private() -> None:
     shown = observe.public(observe.look(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'})))
     assert "u:p@h" not in repr(shown)
     assert "apt" not in shown
+
+
+def test_a_virtual_function_is_no_gpu() -> None:
+    files, links = function("0000:3b:00.4", "20b2", "030200", physfn="../0000:3b:00.0")
+    seen = observe.look(p40(files=files, links=links))["base"]
+    assert [gpu["address"] for gpu in seen["gpus"]] == ["0000:3b:00.0", "0000:af:00.0"]
+    assert [other["what"] for other in seen["other_functions"]] == ["virtual_function"]

@@ -103,9 +103,8 @@ def _file(path: str, said: Any, values: dict[str, str], where: str) -> File:
     path = fill(path, values)
     if not path.startswith("/"):
         raise LabError(f"{where}: {path}: paths in a package are absolute")
-    mode = said.get("mode")
-    if mode is None:
-        mode = 0o755 if re.search(r"/s?bin/[^/]+$", path) else 0o644
+    program = re.search(r"/s?bin/[^/]+$", path) is not None
+    mode = int(str(said.get("mode", "755" if program else "644")), 8)
     if "link" in said:
         return File(path, 0o777, link=fill(said["link"], values))
     if "library" in said:
@@ -206,8 +205,8 @@ def compile_library(soname: str, source: str, values: dict[str, str], output: Pa
     """Compile a small shared library that needs no other."""
     defines = [f'-D{key.upper()}="{value}"' for key, value in values.items()]
     run(
-        ["/usr/bin/gcc", "-shared", "-fPIC", "-nostdlib", "-Os", "-s", "-Wl,--build-id=none", f"-Wl,-soname,{soname}", *defines,
-         "-o", str(output), str(SOURCES / source)],
+        ["/usr/bin/gcc", "-shared", "-fPIC", "-nostdlib", "-Os", "-s", "-Wl,--build-id=none",
+         f"-Wl,-soname,{soname}", *defines, "-o", str(output), str(SOURCES / source)],
         limit=60, what=f"compile {output.name}",
     )  # fmt: skip
 

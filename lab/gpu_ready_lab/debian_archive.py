@@ -1,0 +1,141 @@
+"""Single packages out of Debian's archive, through apt with a root of its own.
+
+Nothing is installed, and none of this machine's package lists changes. Where the archive is, is not said here:
+a Debian machine's own sources say it, or else mmdebstrap's default does.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from .say import LabError, run, say
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+COMPONENTS = "main contrib non-free non-free-firmware"
+FRESH_FOR = 24 * 3600
+
+
+def mirror() -> str:
+    """Return the address of a Debian archive that this machine knows."""
+    texts = [path.read_text() for path in sorted(Path("/etc/apt").glob("sources.list.d/*.sources"))]
+    texts += [
+        path.read_text()
+        for path in [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt").glob("sources.list.d/*.list"))]
+        if path.exists()
+    ]
+    if Path("/usr/bin/mmdebstrap").exists():
+        texts.append(Path("/usr/bin/mmdebstrap").read_text(errors="replace"))
+    for text in texts:
+        bare = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+        found = re.search(r"\b(https?://[\w.-]+(?::\d+)?(?:/[\w.-]+)*/debian)/?(?=[\s'\"]|$)", bare, re.MULTILINE)
+        if found:
+            return found[1]
+    raise LabError(
+        "found no Debian archive in /etc/apt/sources.list* and no mmdebstrap: install mmdebstrap, whose default serves"
+    )
+
+
+class Archive:
+    """A suite of Debian's archive, seen through apt with a private root in the cache."""
+
+    def __init__(self, suite: str, cache: Path, proxy: str | None = None) -> None:
+        self.suite = suite
+        self.root = cache / f"apt-{suite}"
+        self.proxy = proxy
+
+    def _run(self, argv: list[str], *, limit: float, what: str) -> str:
+        env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "APT_CONFIG": str(self.root / "apt.conf")}
+        return run(argv, limit=limit, what=f"{what} (is Debian's archive reachable?)", env=env)
+
+    def _configure(self) -> None:
+        for folder in ("state/lists/partial", "cache/archives/partial", "etc", "debs"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        (self.root / "status").touch()
+        signed = f"[arch=amd64 signed-by={KEYRING}]"
+        (self.root / "etc/sources.list").write_text(f"deb {signed} {mirror()} {self.suite} {COMPONENTS}\n")
+        settings = {
+            "Dir::State": self.root / "state",
+            "Dir::State::status": self.root / "status",
+            "Dir::Cache": self.root / "cache",
+            "Dir::Etc::sourcelist": self.root / "etc/sources.list",
+            "Dir::Etc::sourceparts": "/dev/null",
+            "Dir::Etc::preferences": "/dev/null",
+            "Dir::Etc::preferencesparts": "/dev/null",
+            "APT::Architecture": "amd64",
+            "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "3",
+        }
+        if self.proxy:
+            settings["Acquire::http::Proxy"] = self.proxy
+        lines = [f'{name} "{value}";\n' for name, value in settings.items()]
+        lines.append('APT::Architectures { "amd64"; };\n')
+        hooks = ("DPkg::Post-Invoke", "APT::Update::Post-Invoke-Success", "APT::Update::Post-Invoke")
+        lines += [f"#clear {name};\n" for name in hooks]
+        (self.root / "apt.conf").write_text("".join(lines))
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def download(self, package: str) -> Path:
+        """Return the .deb of a package, downloaded (and verified by apt) when the cache has none of today's version."""
+        with self._locked():
+            self._configure()
+            stamp = self.root / "updated"
+            if not stamp.exists() or time.time() - stamp.stat().st_mtime > FRESH_FOR:
+                say(f"reading the package lists of Debian's suite {self.suite}")
+                self._run(
+                    ["/usr/bin/apt-get", "-q", "update", "--error-on=any"],
+                    limit=300,
+                    what=f"read the lists of {self.suite}",
+                )
+                stamp.touch()
+            shown = self._run(
+                ["/usr/bin/apt-cache", "show", "--no-all-versions", package],
+                limit=60,
+                what=f"find {package} in {self.suite}",
+            )
+            found = re.search(r"^Filename: .*/([^/\n]+)$", shown, re.MULTILINE)
+            if not found:
+                raise LabError(f"Debian's suite {self.suite} has no package {package}")
+            # apt writes the epoch of a version as %3a into the name of the file: look for the package's own
+            before = set((self.root / "debs").iterdir())
+            version = re.search(r"^Version: (.*)$", shown, re.MULTILINE)
+            wanted = f"{package}_{version[1].replace(':', '%3a') if version else ''}_"
+            for path in before:
+                if path.name.startswith(wanted) and path.suffix == ".deb":
+                    return path
+            with tempfile.TemporaryDirectory(dir=self.root) as folder:
+                self._run(
+                    ["/usr/bin/env", f"--chdir={folder}", "/usr/bin/apt-get", "-q", "download", package],
+                    limit=600,
+                    what=f"download {package} of {self.suite}",
+                )
+                deb = next(Path(folder).glob("*.deb"))
+                return deb.rename(self.root / "debs" / deb.name)
+
+
+@contextlib.contextmanager
+def unpacked(deb: Path) -> Iterator[Path]:
+    """Give the files of a package in a folder, for a while."""
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+        run(["/usr/bin/dpkg-deb", "--extract", str(deb), folder], limit=120, what=f"unpack {deb.name}")
+        yield Path(folder)
+
+
+def member(deb: Path, path: str) -> bytes:
+    """Return the content of one file of a package."""
+    with unpacked(deb) as folder:
+        file = folder / path
+        if not file.is_file():
+            raise LabError(f"{deb.name} has no file {path}: Debian's package has changed")
+        return file.read_bytes()

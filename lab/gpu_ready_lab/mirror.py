@@ -1,0 +1,430 @@
+"""The vendor mirror: stand-ins for NVIDIA's repositories and downloads under NVIDIA's own paths, and what serves them.
+
+`python -m gpu_ready_lab.mirror build` makes the tree, `serve` also serves it until interrupted.
+"""
+
+import argparse
+import email.utils
+import fnmatch
+import hashlib
+import json
+import mimetypes
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import yaml
+
+from . import debian_archive, packages, paths, proxy, verify_image
+from .engine import need_packages
+from .say import LabError, say, wait_for
+
+DECLARATIONS = paths.REPO / "lab" / "mirror"
+NEEDS = {
+    "/usr/bin/dpkg-deb": "dpkg",
+    "/usr/bin/gpg": "gpg",
+    "/usr/bin/gpgconf": "gpgconf",
+    "/usr/bin/gpg-agent": "gpg-agent",
+    "/usr/bin/gcc": "gcc",
+    str(debian_archive.KEYRING): "debian-archive-keyring",
+}
+KEPT_TREES = 3
+
+
+class MirrorInfo(NamedTuple):
+    """What the lab's hosts are told of the mirror."""
+
+    url: str
+    proxy: str
+    keys: dict[str, str]  # repository id -> fingerprint
+    verify_image: Path
+
+
+# ---- the tree -------------------------------------------------------------------------------------
+
+
+def _inputs() -> str:
+    """Return what tells the content of the tree: declarations, sources and the code that builds."""
+    total = hashlib.sha256()
+    code = [Path(__file__).with_name(f"{name}.py") for name in ("mirror", "packages", "downloads")]
+    for path in [
+        *sorted(DECLARATIONS.glob("*.yml")),
+        *sorted(p for p in packages.SOURCES.rglob("*") if p.is_file()),
+        *code,
+    ]:
+        if path.exists():
+            total.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()[:16]
+
+
+def repositories() -> dict[str, dict[str, Any]]:
+    """Return the declared repositories by id."""
+    said: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "repositories.yml").read_text())
+    return said
+
+
+def declared() -> list[packages.Package]:
+    """Return all declared packages."""
+    files = [
+        path for path in sorted(DECLARATIONS.glob("*.yml")) if path.name not in ("repositories.yml", "downloads.yml")
+    ]
+    return [package for path in files for package in packages.read(path)]
+
+
+def build(cache: Path, proxy_url: str | None = None) -> Path:
+    """Return the root of the mirror, made when the cache has none of this content."""
+    key = packages.Key(cache / "mirror" / "key")
+    tree = cache / "mirror" / "trees" / f"{_inputs()}-{key.fingerprint[-8:]}"
+    if tree.exists():
+        os.utime(tree)
+        return tree
+    need_packages(NEEDS, "the vendor mirror")
+    started = time.monotonic()
+    say("making the vendor mirror")
+    new = tree.with_name(f"{tree.name}.{os.getpid()}.new")
+    new.mkdir(parents=True)
+    try:
+        _fill(new, cache, key, proxy_url)
+        if not tree.exists():
+            new.rename(tree)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)  # gone when it was renamed
+    for old in sorted(tree.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_TREES:]:
+        shutil.rmtree(old)
+    say(f"made the vendor mirror in {time.monotonic() - started:.0f} s")
+    return tree
+
+
+def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> None:
+    lock = threading.Lock()
+    taken: dict[tuple[str, str, str], bytes] = {}
+
+    def fetch(suite: str, package: str, path: str) -> bytes:
+        with lock:
+            if (suite, package, path) not in taken:
+                deb = debian_archive.Archive(suite, cache / "debian", proxy_url).download(package)
+                taken[suite, package, path] = debian_archive.member(deb, path)
+            return taken[suite, package, path]
+
+    wanted = declared()
+    debs = packages.build_all(wanted, cache / "mirror" / "debs", fetch)
+    for identity, said in repositories().items():
+        content = [(package, deb) for package, deb in debs.items() if identity in package.repositories]
+        packages.write_repository(root / said["path"], content, said["release"], key)
+        for name in said["keys"]:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(key.public, root / name)
+    unknown = {name for package in wanted for name in package.repositories} - set(repositories())
+    if unknown:
+        raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")
+
+
+# ---- serving --------------------------------------------------------------------------------------
+
+
+class Mirror(ThreadingHTTPServer):
+    """Serves a tree, writes what was asked into a log, and fails as the rules of faults.json say."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], root: Path, state: Path) -> None:
+        self.root = root
+        self.state = state
+        self._log_lock = threading.Lock()
+        super().__init__(address, _Handler)
+
+    def log(self, line: str) -> None:
+        """Add a line to the access log."""
+        with self._log_lock, (self.state / "mirror-access.log").open("a") as file:
+            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
+
+    def fault(self, path: str) -> dict[str, Any]:
+        """Return the first rule whose glob matches a path, {} when none does; the file is read for each request."""
+        try:
+            rules: dict[str, dict[str, Any]] = json.loads((self.state / "faults.json").read_text())
+        except FileNotFoundError:
+            return {}
+        return next((rule for glob, rule in rules.items() if fnmatch.fnmatchcase(path, glob)), {})
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD for plain files."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "gpu-ready-lab"
+    timeout = 60  # an idle connection ends
+    server: Mirror
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
+        """Say nothing on standard error: the access log has it."""
+
+    def do_GET(self) -> None:
+        """Send a file."""
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        """Send what GET would say, without the file."""
+        self._answer(body=False)
+
+    def _answer(self, *, body: bool) -> None:
+        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
+        status, sent = HTTPStatus.INTERNAL_SERVER_ERROR, 0
+        try:
+            status, sent = self._respond(path, body)
+        except (BrokenPipeError, ConnectionResetError, TimeoutError):
+            self.close_connection = True
+        finally:
+            self.server.log(f"{self.client_address[0]} {self.command} {int(status)} {sent} {path}")
+
+    def _refuse(self, status: HTTPStatus, words: str) -> tuple[HTTPStatus, int]:
+        data = f"{words}\n".encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+        return status, len(data)
+
+    def _respond(self, path: str, body: bool) -> tuple[HTTPStatus, int]:
+        fault = self.server.fault(path)
+        if fault.get("delay"):
+            time.sleep(min(float(fault["delay"]), 300))
+        if fault.get("status"):
+            return self._refuse(HTTPStatus(fault["status"]), f"fault injected for {path}")
+        root = self.server.root.resolve()
+        file = (root / path).resolve()
+        if not file.is_relative_to(root) or not (file.is_file() or file.is_dir()):
+            return self._refuse(HTTPStatus.NOT_FOUND, f"the lab's mirror has no {path}")
+        if file.is_dir():
+            return self._refuse(
+                HTTPStatus.OK, "\n".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in file.iterdir()))
+            )
+        changed = int(file.stat().st_mtime)
+        since = email.utils.parsedate_tz(self.headers.get("If-Modified-Since", ""))
+        if since is not None and changed <= email.utils.mktime_tz(since):
+            self.send_response(HTTPStatus.NOT_MODIFIED)
+            self.end_headers()
+            return HTTPStatus.NOT_MODIFIED, 0
+        with file.open("rb") as content:
+            return self._send(content, file, changed, fault, body)
+
+    def _send(
+        self, content: BinaryIO, file: Path, changed: int, fault: dict[str, Any], body: bool
+    ) -> tuple[HTTPStatus, int]:
+        size = os.fstat(content.fileno()).st_size
+        start, end = 0, size
+        asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "").strip())
+        status = HTTPStatus.OK
+        if asked and (asked[1] or asked[2]):
+            start = int(asked[1]) if asked[1] else max(0, size - int(asked[2]))
+            end = min(size, int(asked[2]) + 1) if asked[1] and asked[2] else size
+            if start >= end:
+                self.send_response(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+                self.send_header("Content-Range", f"bytes */{size}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, 0
+            status = HTTPStatus.PARTIAL_CONTENT
+        self.send_response(status)
+        self.send_header("Content-Type", mimetypes.guess_type(file.name)[0] or "application/octet-stream")
+        self.send_header("Content-Length", str(end - start))
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Last-Modified", email.utils.formatdate(changed, usegmt=True))
+        if status == HTTPStatus.PARTIAL_CONTENT:
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
+        self.end_headers()
+        if not body:
+            return status, 0
+        content.seek(start)
+        sent, stop = 0, end - start
+        if "truncate" in fault:
+            stop = min(stop, int(fault["truncate"]))
+            self.close_connection = True
+        while sent < stop:
+            chunk = content.read(min(1 << 18, stop - sent))
+            if not chunk:
+                break
+            if fault.get("corrupt") and sent == 0:
+                chunk = bytes([chunk[0] ^ 0xFF]) + chunk[1:]
+            self.wfile.write(chunk)
+            sent += len(chunk)
+        return status, sent
+
+
+# ---- starting and stopping ------------------------------------------------------------------------
+
+
+def _code() -> str:
+    """Return what tells the code that serves."""
+    files = [Path(__file__), Path(proxy.__file__)]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
+def _running(state: Path) -> dict[str, Any] | None:
+    """Return what the running server noted of itself, None when none runs."""
+    try:
+        noted: dict[str, Any] = json.loads((state / "mirror.json").read_text())
+        command = Path(f"/proc/{noted['pid']}/cmdline").read_bytes()
+        dead = Path(f"/proc/{noted['pid']}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (OSError, ValueError, KeyError):
+        return None
+    return noted if b"gpu_ready_lab.mirror" in command and not dead else None
+
+
+def _listens(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
+def ensure_running(
+    cache: Path, state: Path, address: str = paths.ADDRESS, mirror_port: int = 8080, proxy_port: int = 3142
+) -> MirrorInfo:
+    """Have the mirror and the archive proxy built, current and running; return what hosts need to know."""
+    state.mkdir(parents=True, exist_ok=True)
+    wanted = {
+        "code": _code(),
+        "address": address,
+        "mirror_port": mirror_port,
+        "proxy_port": proxy_port,
+        "cache": str(cache),
+    }
+    noted = _running(state)
+    if noted is None or {key: noted.get(key) for key in wanted} != wanted:
+        stop(state)
+        say("starting the archive proxy and the vendor mirror")
+        _spawn(cache, state, wanted)
+    proxy_url = f"http://{address}:{proxy_port}/"
+    tree = build(cache, proxy_url)
+    point_at(state, tree)
+    image = verify_image.ensure(cache, proxy_url)
+    fingerprint = packages.Key(cache / "mirror" / "key").fingerprint
+    return MirrorInfo(
+        f"http://{address}:{mirror_port}", proxy_url.rstrip("/"), dict.fromkeys(repositories(), fingerprint), image
+    )
+
+
+def point_at(state: Path, tree: Path) -> None:
+    """Let a running server serve another tree from the next request on."""
+    link = state / "mirror-root"
+    if link.is_symlink() and link.readlink() == tree:
+        return
+    new = link.with_name(f"mirror-root.{os.getpid()}.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(tree)
+    new.replace(link)
+
+
+def _spawn(cache: Path, state: Path, wanted: dict[str, Any]) -> None:
+    argv = [
+        sys.executable, "-m", "gpu_ready_lab.mirror", "--cache", str(cache), "--state", str(state),
+        "--address", wanted["address"],
+        "--mirror-port", str(wanted["mirror_port"]), "--proxy-port", str(wanted["proxy_port"]), "daemon",
+    ]  # fmt: skip
+    log_path = state / "mirror.log"
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
+        )  # fmt: skip
+    ports = (wanted["mirror_port"], wanted["proxy_port"])
+    try:
+        wait_for(
+            lambda: process.poll() is not None or all(_listens(wanted["address"], port) for port in ports),
+            limit=20, what=f"the vendor mirror on {wanted['address']} (its log: {log_path})",
+        )  # fmt: skip
+    finally:
+        if process.poll() is None and not all(_listens(wanted["address"], port) for port in ports):
+            process.kill()
+    if process.poll() is not None:
+        words = log_path.read_text().strip().splitlines()[-1:]
+        where = f"{wanted['address']} ports {ports[0]} and {ports[1]}"
+        raise LabError(f"could not serve the vendor mirror on {where}: {' '.join(words)}")
+    (state / "mirror.json").write_text(json.dumps({**wanted, "pid": process.pid}))
+
+
+def stop(state: Path) -> None:
+    """Stop the mirror and the proxy, if they run."""
+    noted = _running(state)
+    if noted is not None:
+        pid = int(noted["pid"])
+        os.kill(pid, signal.SIGTERM)
+        try:
+            wait_for(lambda: _running(state) is None, limit=10, what="the end of the vendor mirror")
+        except LabError:
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: _running(state) is None, limit=10, what="the end of the vendor mirror")
+    (state / "mirror.json").unlink(missing_ok=True)
+
+
+def serve(address: str, mirror_port: int, proxy_port: int, cache: Path, state: Path) -> None:
+    """Serve mirror and proxy until SIGTERM or SIGINT."""
+    servers = [
+        Mirror((address, mirror_port), state / "mirror-root", state),
+        proxy.Proxy((address, proxy_port), cache / "proxy", state / "proxy-access.log"),
+    ]
+    done = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: done.set())
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    done.wait()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_ready_lab.mirror", description="The lab's vendor mirror.")
+    parser.add_argument(
+        "--cache", type=Path, default=paths.cache(), help="what outlives the lab (default: %(default)s)"
+    )
+    parser.add_argument("--state", type=Path, default=paths.STATE, help="logs, faults.json (default: %(default)s)")
+    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
+    parser.add_argument("--mirror-port", type=int, default=8080)
+    parser.add_argument("--proxy-port", type=int, default=3142)
+    parser.add_argument("command", choices=["build", "serve", "daemon", "stop"])
+    said = parser.parse_args(arguments)
+    try:
+        if said.command == "stop":
+            stop(said.state)
+            return 0
+        said.state.mkdir(parents=True, exist_ok=True)
+        if said.command in ("build", "serve"):
+            tree = build(said.cache)
+            print(tree)
+            if said.command == "serve":
+                point_at(said.state, tree)
+                say(f"serving http://{said.address}:{said.mirror_port}/ until interrupted")
+        if said.command in ("serve", "daemon"):
+            serve(said.address, said.mirror_port, said.proxy_port, said.cache, said.state)
+    except LabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(
+            f"error: cannot listen on {said.address}: {error.strerror or error}; does another program use the port?",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -267,7 +267,7 @@ CONTAINER: List[Tuple[str, str, str, str]] = [
     ),
     (
         "gpus_flag_ignored",
-        r"executable file [`'\"\\]*nvidia-smi[`'\"\\]* not found",
+        r"executable file [`'\"\\]*\S*nvidia-smi[`'\"\\]* not found",
         "nothing of the driver was brought into the container",
         "check the container runtime; podman wants --device nvidia.com/gpu=all",
     ),

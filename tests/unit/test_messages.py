@@ -1,0 +1,124 @@
+"""Failure texts of nvidia-smi and of containers, each with its cause."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import messages, xid
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "state"),
+    [
+        (
+            9,
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure",
+            "driver_not_loaded",
+        ),
+        (9, "NVIDIA-SMI has failed because it couldn't\ncommunicate with the NVIDIA\n  driver.", "driver_not_loaded"),
+        (
+            18,
+            "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178",
+            "driver_library_mismatch",
+        ),
+        (6, "No devices were found", "no_devices"),
+        (15, "Unable to determine the device handle for GPU0000:86:00.0: GPU is lost.  Reboot", "gpu_lost"),
+        (255, "Unable to determine the device handle for GPU 0000:86:00.0: Unknown Error", "gpu_lost"),
+        (12, "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.", "library_missing"),
+        (4, "Failed to initialize NVML: Insufficient Permissions", "insufficient_permissions"),
+        (255, "Failed to initialize NVML: Unknown Error", "container_lost_gpu_access"),
+        (124, "", "timeout"),
+        (127, "", "smi_missing"),
+        (99, "something new", "unknown"),
+    ],
+)
+def test_state_of_nvidia_smi(code: int, text: str, state: str) -> None:
+    found = messages.explain_smi(code, text)
+    assert found.code == state
+    assert found.cause and found.remedy
+
+
+def test_the_lost_gpu_is_named() -> None:
+    text = "Unable to determine the device handle for GPU0000:86:00.0: GPU is lost."
+    assert messages.explain_smi(15, text).detail == "0000:86:00.0"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "cause"),
+    [
+        (
+            125,
+            'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
+            "toolkit_missing",
+        ),
+        (125, 'could not select device driver "cdi" with capabilities: []', "cdi_not_enabled_in_docker"),
+        (125, "failed to inject devices: unresolvable CDI devices nvidia.com/gpu=all", "no_cdi_spec_or_no_gpu"),
+        (125, "unresolvable CDI devices nvidia.com/gpu=7", "cdi_spec_wrong"),
+        (125, "docker: Error response from daemon: unknown or invalid runtime name: nvidia.", "runtime_not_configured"),
+        (125, "Unable to find image 'u:1' locally\nError response from daemon: pull access denied", "image_missing"),
+        (127, "exec: nvidia-smi: not found", "gpus_flag_ignored"),
+        (18, "Failed to initialize NVML: Driver/library version mismatch", "driver_library_mismatch"),
+        (124, "", "timeout"),
+    ],
+)
+def test_cause_of_a_container_failure(code: int, text: str, cause: str) -> None:
+    found = messages.explain_container(code, text)
+    assert found.code == cause
+    assert found.cause and found.remedy
+
+
+def corpus(kind: str) -> list[dict[str, Any]]:
+    if not CORPUS.is_dir():
+        return []
+    index = yaml.load((CORPUS / "index.yaml").read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    entries = index if isinstance(index, list) else index["entries"]
+    return [entry for entry in entries if entry["kind"] == kind]
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real outputs is not here")
+def test_every_container_error_of_the_corpus() -> None:
+    wrong = {}
+    for entry in corpus("container_errors"):
+        found = messages.explain_container(125, (CORPUS / entry["file"]).read_text())
+        wanted = entry["expected"]
+        if found.code != wanted["cause"] or found.detail != wanted.get("needs_cuda"):
+            wrong[entry["file"]] = (found.code, found.detail, wanted)
+    assert wrong == {}
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real outputs is not here")
+def test_every_failure_of_nvidia_smi_in_the_corpus() -> None:
+    wrong = {}
+    for entry in corpus("nvidia_smi"):
+        wanted = entry["expected"]
+        if wanted.get("usable") is False and wanted.get("state"):
+            found = messages.smi_state(wanted.get("exit_code") or 255, (CORPUS / entry["file"]).read_text())
+            if found != wanted["state"]:
+                wrong[entry["file"]] = (found, wanted["state"])
+    assert wrong == {}
+
+
+LOG = """\
+[   10.1] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.82.07
+[   11.0] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
+[   99.0] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.178.04
+[  100.0] NVRM: Xid (PCI:0000:3b:00): 13, pid=7, name=python, Graphics Exception
+[  101.0] NVRM: Xid (0000:3b:00): 48, DBE
+[  102.0] NVRM: Xid (PCI:0000:5e:00): 48, pid=1, DBE
+[  103.0] nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Fatal
+"""
+
+
+def test_xids_count_from_the_last_load_of_the_driver() -> None:
+    found = xid.serious(xid.read(LOG))
+    assert [(item.number, item.address) for item in found] == [(48, "0000:3b:00"), (48, "0000:5e:00")]
+
+
+def test_only_xids_that_no_earlier_verification_counted_are_new() -> None:
+    found = xid.serious(xid.read(LOG))
+    assert xid.fresh(found, {"48 0000:3b:00": 1}) == found[1:]
+    assert xid.fresh(found, xid.counts(found)) == []
+    assert xid.fresh(found, None) == found

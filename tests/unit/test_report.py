@@ -1,0 +1,129 @@
+"""The report: what became of each host, as a table and as plain values."""
+
+from typing import Any
+
+import pytest
+from gpu_ready import report
+
+ROW = {
+    "distribution": "Debian 12",
+    "gpus": "2x Tesla P40",
+    "driver_wanted": "580",
+    "driver_installed": "580.178.04",
+    "driver_loaded": "580.178.04",
+    "driver_userspace": "580.178.04",
+    "cuda": "12.9",
+    "cudnn": "9.10.2.21",
+    "docker_runtime": "toolkit",
+    "verified": "2026-11-21T02:12:00Z",
+    "why": "nothing to do",
+}
+BARE = dict.fromkeys(ROW) | {"distribution": "Debian 13", "why": "no NVIDIA GPU: left alone"}
+LONG = "V100 (Volta) needs branch 580 or older, B200 (Blackwell) needs 570 or newer and the open module: no driver serves both"
+HOSTS: dict[str, dict[str, Any]] = {
+    "node1": {"row": ROW, "steps": [], "gpu_host": True},
+    "node2": {
+        "row": dict.fromkeys(ROW) | {"distribution": "Debian 12", "gpus": "1x Tesla T4", "driver_wanted": "580"},
+        "steps": [{"id": "nvidia_driver.install"}],
+        "verify": {"verify": {"ok": True}, "row": {"driver_loaded": "580.178.04", "verified": "2026-11-21T02:12:00Z"}},
+    },
+    "plain": {"row": BARE, "steps": [], "gpu_host": False},
+    "mixed": {
+        "row": dict.fromkeys(ROW) | {"distribution": "Debian 12", "gpus": "1x V100, 1x B200"},
+        "steps": [],
+        "refusals": [{"code": "no_driver_for_mixed_gpus", "message": LONG, "remedy": "Move one card."}],
+        "failure": {"step": "gpu_plan : Refuse what cannot work", "message": LONG + ". Move one card to another host."},
+    },
+    "asleep": {"row": {}, "failure": {"step": "gpu_plan : Say that the host cannot be reached", "message": "no route"}},
+    "late": {},
+}
+
+GOLDEN = """\
+host    distribution  GPUs              wanted  installed   loaded      userspace   CUDA  cuDNN      docker   verified  why
+------  ------------  ----------------  ------  ----------  ----------  ----------  ----  ---------  -------  --------  -------------------------
+asleep  -             -                 -       -           -           -           -     -          -        -         unreachable, see below
+late    -             -                 -       -           -           -           -     -          -        -         not reached, see below
+mixed   Debian 12     1x V100, 1x B200  -       -           -           -           -     -          -        -         refused, see below
+node1   Debian 12     2x Tesla P40      580     580.178.04  580.178.04  580.178.04  12.9  9.10.2.21  toolkit  yes       nothing to do
+node2   Debian 12     1x Tesla T4       580     -           580.178.04  -           -     -          -        yes       1 step done
+plain   Debian 13     -                 -       -           -           -           -     -          -        -         no NVIDIA GPU: left alone
+
+asleep: unreachable
+  no route
+
+late: not reached
+  the run did not reach this host
+
+mixed: refused
+  V100 (Volta) needs branch 580 or older, B200 (Blackwell) needs 570 or newer and the open module: no driver serves both. Move one card to another
+  host.
+
+6 hosts: 2 ready, 1 no gpu, 1 not reached, 1 refused, 1 unreachable"""
+
+
+def made(hosts: dict[str, dict[str, Any]], check_mode: bool = False) -> dict[str, Any]:
+    return report.build(hosts, "2026-11-21T02:12:00Z", check_mode)
+
+
+def test_the_table() -> None:
+    assert report.table(made(HOSTS)) == GOLDEN
+
+
+@pytest.mark.parametrize(
+    ("entry", "check_mode", "result"),
+    [
+        (HOSTS["node1"], False, "ready"),
+        (HOSTS["node2"], False, "ready"),
+        (HOSTS["plain"], False, "no_gpu"),
+        (HOSTS["mixed"], False, "refused"),
+        (HOSTS["asleep"], False, "unreachable"),
+        (HOSTS["late"], False, "not_reached"),
+        ({"row": ROW, "steps": [{"id": "a.b"}]}, True, "planned"),
+        ({"row": ROW, "steps": [{"id": "a.b"}]}, False, "unfinished"),
+        ({"row": ROW, "steps": [{"id": "a.b"}], "failure": {"step": "x", "message": "y"}}, False, "failed"),
+        ({"row": ROW, "steps": [{"id": "a.b"}], "verify": {"verify": {"ok": False}}}, False, "unfinished"),
+    ],
+)
+def test_what_became_of_a_host(entry: dict[str, Any], check_mode: bool, result: str) -> None:
+    assert report.outcome(entry, check_mode).result == result
+
+
+def test_lines_fit_and_nothing_of_a_long_name_is_lost() -> None:
+    wide = dict(
+        ROW, gpus="4x NVIDIA H100 80GB HBM3, 4x NVIDIA RTX PRO 6000 Blackwell Server Edition", cuda="11.8, 12.9, 13.0"
+    )
+    name = "gpu-node-with-a-very-long-name-0001.rack17.example.org"
+    text = report.table(made({name: {"row": wide, "steps": []}}))
+    assert max(len(line) for line in text.splitlines()) <= report.WIDTH
+    column = "".join(line.split("  ")[0].strip() for line in text.splitlines()[2:])
+    assert name in column
+
+
+def test_parts_by_host_are_the_same_as_hosts_by_part() -> None:
+    parts = {
+        key: {host: entry[key] for host, entry in HOSTS.items() if key in entry} for key in ("row", "steps", "failure")
+    }
+    found = report.entries(parts)
+    assert found["node1"] == {"row": ROW, "steps": []}
+    assert report.entries({"row": None, "steps": {}}) == {}
+
+
+def test_the_json_keeps_what_was_proved_and_counts() -> None:
+    value = made(HOSTS)
+    assert value["counts"] == {"ready": 2, "no_gpu": 1, "refused": 1, "unreachable": 1, "not_reached": 1}
+    assert value["hosts"]["node2"]["verify"] == {"ok": True}
+    assert value["hosts"]["node2"]["row"]["driver_loaded"] == "580.178.04"
+    assert value["hosts"]["mixed"]["failure"]["message"].startswith("V100")
+
+
+def test_warnings_stand_below_the_table() -> None:
+    entry = {
+        "row": ROW,
+        "steps": [],
+        "warnings": [{"code": "x", "message": "The GPU is newer than the catalog.", "remedy": "Update."}],
+    }
+    assert "node: The GPU is newer than the catalog. Update." in report.table(made({"node": entry}))
+
+
+def test_no_host_at_all() -> None:
+    assert report.table(made({})).endswith("0 hosts: none")

@@ -1,0 +1,315 @@
+"""The verdict: green for a sound host, red for each thing that can be wrong, with a sentence that says what helps."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import nvml, verify
+from gpu_ready.host import TIMED_OUT, Result
+from gpu_ready.observe import verified
+
+from tests.unit.recorded import RecordedHost
+
+DRIVER = "580.178.04"
+ADDRESSES = ["0000:3b:00.0", "0000:af:00.0"]
+GPUS = [
+    {
+        "index": i,
+        "uuid": f"GPU-0000000{i}-1111-2222-3333-444444444444",
+        "name": "Tesla P40",
+        "bus_id": a,
+        "driver_version": DRIVER,
+    }
+    for i, a in enumerate(ADDRESSES)
+]
+World = dict[str, Any]
+
+
+def answer(gpus: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "usable": True,
+        "how": "nvidia-smi",
+        "gpus": copy.deepcopy(gpus),
+        "state": None,
+        "said": None,
+        "cause": None,
+        "remedy": None,
+    }
+
+
+def broken(code: int, said: str) -> dict[str, Any]:
+    return nvml.as_dict(nvml.failed("nvidia-smi", code, said))
+
+
+def sound() -> World:
+    return copy.deepcopy(
+        {
+            "observed": {
+                "base": {
+                    "boot_id": "b",
+                    "gpus": [
+                        {"address": a, "device": "1b38", "driver": "nvidia", "name": "Tesla P40"} for a in ADDRESSES
+                    ],
+                    "nvswitches": [],
+                },
+                "driver": {
+                    "loaded": {"version": DRIVER, "flavour": "proprietary"},
+                    "on_disk": {"version": DRIVER, "flavour": "proprietary"},
+                    "userspace": [DRIVER],
+                },
+                "docker": {"installed": True, "active": True, "version": "26.1.5"},
+                "runtime": {"toolkit": True, "specs": [{"path": "/etc/cdi/gpu-ready.json", "stale": None}]},
+            },
+            "expect": {
+                "driver": {"branch": 580, "version": None, "flavour": "proprietary"},
+                "gpus": ADDRESSES,
+                "runtime": {"mode": "toolkit"},
+            },
+            "smi": "/usr/bin/nvidia-smi",
+            "nvml": answer(GPUS),
+            "container": answer(GPUS),
+            "chosen": "all",
+            "fabricmanager": None,
+            "xids": [],
+        }
+    )
+
+
+def nvswitch(world: World, active: str | None, version: str | None) -> None:
+    world["observed"]["base"]["nvswitches"] = [{"address": "0000:c1:00.0"}] * 4
+    world["fabricmanager"] = {"active": active, "version": version}
+
+
+def put(path: str, value: Any) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        *way, last = path.split("/")
+        place: Any = world
+        for key in way:
+            place = place[int(key)] if isinstance(place, list) else place[key]
+        if isinstance(place, list):
+            place[int(last)] = value
+        else:
+            place[last] = value
+
+    return change
+
+
+RED: list[tuple[str, Callable[[World], None], str]] = [
+    ("module not loaded", put("observed/driver/loaded", None), "driver_module"),
+    ("another branch loaded", put("expect/driver/branch", 570), "driver_version"),
+    ("another version loaded", put("expect/driver/version", "580.82.07"), "driver_version"),
+    ("other flavour", put("observed/driver/loaded/flavour", "open"), "driver_flavour"),
+    ("new module only on disk", put("observed/driver/on_disk/version", "580.200.01"), "driver_on_disk"),
+    ("libraries newer than the module", put("observed/driver/userspace", ["595.1.1"]), "driver_userspace"),
+    ("libraries of two drivers", put("observed/driver/userspace", ["595.1.1", DRIVER]), "driver_userspace"),
+    ("no libraries", put("observed/driver/userspace", []), "driver_userspace"),
+    ("a GPU left the PCI bus", lambda w: w["observed"]["base"]["gpus"].pop(), "gpus_on_pci"),
+    ("NVML misses a GPU", lambda w: w["nvml"]["gpus"].pop(), "gpus_on_host"),
+    ("NVML does not answer", put("nvml", broken(9, "couldn't communicate with the NVIDIA driver")), "gpus_on_host"),
+    ("NVML mismatch", put("nvml", broken(18, "Driver/library version mismatch")), "gpus_on_host"),
+    ("NVML of another version", put("nvml/gpus/0/driver_version", "595.1.1"), "nvml_version"),
+    ("nvidia-smi missing", put("smi", None), "nvidia_smi"),
+    ("docker missing", put("observed/docker/installed", False), "docker"),
+    ("docker down", put("observed/docker/active", False), "docker"),
+    ("toolkit missing", put("observed/runtime/toolkit", False), "container_runtime"),
+    ("container misses a GPU", lambda w: w["container"]["gpus"].pop(), "gpus_in_container"),
+    ("container sees no GPU", put("container", broken(6, "No devices were found")), "gpus_in_container"),
+    ("other UUID in the container", put("container/gpus/1/uuid", "GPU-x"), "uuids_in_container"),
+    ("other name in the container", put("container/gpus/1/name", "Tesla T4"), "gpu_in_container"),
+    ("other driver in the container", put("container/gpus/1/driver_version", "595.1.1"), "gpu_in_container"),
+    ("narrowed container sees all", put("chosen", "0"), "gpus_in_container"),
+    ("fabric manager down", lambda w: nvswitch(w, "failed", DRIVER), "fabric_manager"),
+    ("fabric manager missing", lambda w: nvswitch(w, None, None), "fabric_manager"),
+    ("fabric manager of another version", lambda w: nvswitch(w, "active", "580.82.07"), "fabric_manager_version"),
+    ("a GPU fell off the bus", put("xids", [{"number": 79, "address": "0000:3b:00", "text": ""}]), "xid"),
+]
+
+
+def test_a_sound_host_is_green() -> None:
+    judged = verify.verdict(sound())
+    assert judged.ok, verify.reasons(judged.checks)
+    assert verify.reasons(judged.checks) == []
+
+
+@pytest.mark.parametrize(("change", "name"), [case[1:] for case in RED], ids=[case[0] for case in RED])
+def test_each_defect_alone_makes_it_red_and_says_what_helps(change: Callable[[World], None], name: str) -> None:
+    world = sound()
+    change(world)
+    judged = verify.verdict(world)
+    assert not judged.ok
+    red = [check for check in judged.checks if check.ok is False]
+    assert name in [check.name for check in red]
+    for check in red:
+        assert check.expected and check.found and check.cause and check.remedy
+        assert "\n" not in verify.sentence(check)
+
+
+@pytest.mark.parametrize("mode", ["cdi", "native"])
+def test_a_stale_specification_is_red(mode: str) -> None:
+    world = sound()
+    world["expect"]["runtime"]["mode"] = mode
+    assert verify.verdict(world).ok
+    world["observed"]["runtime"]["specs"][0]["stale"] = "names files of driver 570"
+    assert "container_runtime" in [check.name for check in verify.verdict(world).checks if check.ok is False]
+
+
+def test_fabric_manager_is_green_with_the_drivers_version_and_of_no_interest_elsewhere() -> None:
+    world = sound()
+    world["fabricmanager"] = {"active": "failed", "version": "1.2"}
+    assert verify.verdict(world).ok
+    nvswitch(world, "active", DRIVER)
+    assert verify.verdict(world).ok
+
+
+def test_gpus_of_virtual_machines_do_not_count() -> None:
+    world = sound()
+    world["observed"]["base"]["gpus"].append(
+        {"address": "0000:d8:00.0", "device": "1b38", "driver": "vfio-pci", "name": ""}
+    )
+    assert verify.verdict(world).ok
+
+
+def test_what_was_not_looked_at_is_said_and_not_called_good() -> None:
+    world = sound()
+    world["xids"] = None
+    checks = {check.name: check for check in verify.verdict(world).checks}
+    assert checks["xid"].ok is None
+    assert checks["compute"].ok is None and checks["compute"].found == "not run"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "picked"), [("all", [0, 1]), ("", [0, 1]), ("1", [1]), ("0,1", [0, 1]), (GPUS[1]["uuid"], [1])]
+)
+def test_chosen_devices(chosen: str, picked: list[int]) -> None:
+    assert [gpu["index"] for gpu in verify.pick(GPUS, chosen)] == picked
+    world = sound()
+    world["chosen"] = chosen
+    world["container"]["gpus"] = [gpu for gpu in GPUS if gpu["index"] in picked]
+    assert verify.verdict(world).ok
+
+
+@pytest.mark.parametrize(
+    ("runtime", "chosen", "args"),
+    [
+        ({"mode": "toolkit"}, "all", ["--gpus", "all"]),
+        ({"mode": "toolkit"}, "0,1", ["--gpus", '"device=0,1"']),
+        ({"mode": "cdi"}, "all", ["--device", "nvidia.com/gpu=all"]),
+        ({"mode": "native"}, "0,1", ["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1"]),
+        ({"run_args": ["--device", "/dev/nvidia0"]}, "all", ["--device", "/dev/nvidia0"]),
+        (
+            {"args": ["--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=all"]},
+            "1",
+            ["--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=1"],
+        ),
+    ],
+)
+def test_arguments_of_the_container(runtime: dict[str, Any], chosen: str, args: list[str]) -> None:
+    assert verify.run_args({"runtime": runtime}, chosen) == args
+
+
+class OneAnswer(RecordedHost):
+    """Every docker run gets one answer."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__()
+        self.result = result
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.asked.append(tuple(argv))
+        return self.result
+
+
+def test_a_container_that_hangs_is_removed_by_its_name() -> None:
+    host = OneAnswer(Result(TIMED_OUT, "", "docker: no answer in 5 s"))
+    found = verify.look_container(host, "image", ["--gpus", "all"], 5, "gpu-ready-verify-1")
+    assert found.state == "timeout"
+    assert host.asked[-1] == ("docker", "rm", "--force", "gpu-ready-verify-1")
+    assert host.asked[0][:5] == ("docker", "run", "--rm", "--name", "gpu-ready-verify-1")
+
+
+def test_docker_errors_are_explained() -> None:
+    said = "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].\n\nRun 'docker run --help' for more information\n"
+    found = verify.read_container(Result(125, "", said))
+    assert found.state == "toolkit_missing"
+    assert found.said and found.said.startswith("docker: Error response")
+
+
+LOADED_IMAGE = Result(0, "Loaded image: lab/verify:1\n", "")
+
+
+def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
+    there = RecordedHost(
+        programs={("docker", "image", "inspect", "--format", "{{.Id}}", "n:1"): Result(0, "sha256:1\n", "")}
+    )
+    verify.load_image(there, "/x.tar", "n:1")
+    assert len(there.asked) == 1
+    missing = RecordedHost(
+        files={"/x.tar": "x"},
+        programs={
+            ("docker", "load", "--input", "/x.tar"): LOADED_IMAGE,
+            ("docker", "tag", "lab/verify:1", "n:1"): Result(0, "", ""),
+        },
+    )
+    verify.load_image(missing, "/x.tar", "n:1")
+    assert missing.asked[-1] == ("docker", "tag", "lab/verify:1", "n:1")
+
+
+def test_a_tarball_that_docker_refuses_is_an_error_with_a_remedy() -> None:
+    host = RecordedHost(
+        files={"/x.tar": "x"}, programs={("docker", "load", "--input", "/x.tar"): Result(1, "", "invalid tar header\n")}
+    )
+    with pytest.raises(verify.VerifyError, match=r"x\.tar.*invalid tar header.*docker save"):
+        verify.load_image(host, "/x.tar", "n:1")
+
+
+def record(tmp_path: Path | None = None, ok: bool = True) -> dict[str, Any]:
+    world = sound()
+    if not ok:
+        world["smi"] = None
+    judged = verify.verdict(world)
+    return verify.record(world["observed"], world["nvml"], world["expect"], "digest", judged, {})
+
+
+def test_the_record_proves_the_state_it_saw(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "verified.json"
+    verify.keep(record(), str(path))
+    kept = verified.look(RecordedHost(files={verified.PATH: path.read_text()}))["verified"]
+    assert kept == record() | {"time": kept["time"]}
+    assert kept["gpus"] == [gpu["uuid"] for gpu in GPUS]
+    good, why = verified.matches(kept, sound()["observed"], "digest")
+    assert good, why
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("base/boot_id", "another"),
+        put("driver/loaded/version", "595.1.1"),
+        put("driver/loaded", None),
+        put("driver/userspace", ["595.1.1"]),
+        lambda observed: observed["base"]["gpus"].pop(),
+    ],
+)
+def test_the_record_proves_nothing_else(change: Callable[[World], None]) -> None:
+    observed = sound()["observed"]
+    change(observed)
+    good, why = verified.matches(record(), observed, "digest")
+    assert not good and why
+
+
+def test_a_failed_record_and_another_digest_prove_nothing() -> None:
+    observed = sound()["observed"]
+    assert not verified.matches(record(), observed, "other")[0]
+    failed = record(ok=False)
+    assert failed["result"] == "failed" and failed["reasons"]
+    good, why = verified.matches(failed, observed, "digest")
+    assert not good and "nvidia-smi" in why
+    assert not verified.matches(None, observed, "digest")[0]
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "[]", "{}", '{"schema": 99}', json.dumps("x")])
+def test_a_damaged_record_is_no_record(text: str) -> None:
+    assert verified.look(RecordedHost(files={verified.PATH: text})) == {"verified": None}

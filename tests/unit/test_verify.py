@@ -249,6 +249,7 @@ def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
     missing = RecordedHost(
         files={"/x.tar": "x"},
         programs={
+            ("docker", "image", "inspect", "--format", "{{.Id}}", "n:1"): Result(1, "", "No such image"),
             ("docker", "load", "--input", "/x.tar"): LOADED_IMAGE,
             ("docker", "tag", "lab/verify:1", "n:1"): Result(0, "", ""),
         },
@@ -259,13 +260,21 @@ def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
 
 def test_a_tarball_that_docker_refuses_is_an_error_with_a_remedy() -> None:
     host = RecordedHost(
-        files={"/x.tar": "x"}, programs={("docker", "load", "--input", "/x.tar"): Result(1, "", "invalid tar header\n")}
+        files={"/x.tar": "x"},
+        programs={
+            ("docker", "image", "inspect", "--format", "{{.Id}}", "n:1"): Result(1, "", "No such image"),
+            ("docker", "load", "--input", "/x.tar"): Result(1, "", "invalid tar header\n"),
+        },
     )
     with pytest.raises(verify.VerifyError, match=r"x\.tar.*invalid tar header.*docker save"):
         verify.load_image(host, "/x.tar", "n:1")
 
 
-def record(tmp_path: Path | None = None, ok: bool = True) -> dict[str, Any]:
+def test_without_an_engine_the_verdict_speaks_not_the_tarball() -> None:
+    verify.load_image(RecordedHost(), "/x.tar", "n:1")
+
+
+def record(ok: bool = True) -> dict[str, Any]:
     world = sound()
     if not ok:
         world["smi"] = None

@@ -1,6 +1,6 @@
 """PCI functions of a host, from sysfs and from any form of lspci: which are GPUs, and what the others are."""
 
-from typing import List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional
 
 from . import catalog
 from .host import Host
@@ -106,3 +106,10 @@ def what_of(class_id: Optional[str], class_name: str, name: str, device: Optiona
 def chipset(name: str) -> bool:
     """Return whether a name is that of an nForce board's function, which may be audio or USB as well."""
     return name.upper().startswith(("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH"))
+
+
+def read_lspci(text: str) -> Any:
+    """Read any form of lspci: a lspci.Reading (its ``functions`` are what :func:`read_sysfs` returns)."""
+    from . import lspci  # only gpu-explain needs it, so hosts do not load it
+
+    return lspci.read(text)

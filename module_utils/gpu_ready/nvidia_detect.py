@@ -1,0 +1,200 @@
+"""What nvidia-detect answers: ELRepo's program of that name, and Debian's."""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional
+
+DEVICE = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]\s*(.*)$", re.IGNORECASE)
+ANSWER = re.compile(
+    r"requires\s+the\s+(current|legacy)\s+(\S+)\s+NVIDIA\s+driver(?:[ \t]+(kmod-\S+|nvidia-\S+))?", re.IGNORECASE
+)
+OLD_ANSWER = re.compile(
+    r"requires\s+the\s+(current|legacy)\s+NVIDIA\s+(\S+?)\s+driver(?:[ \t]+(kmod-\S+))?", re.IGNORECASE
+)
+PACKAGE = re.compile(r"^\W*(?:[\w.-]+:\s+)?(kmod-nvidia(?:-open|-latest|-\d+xx)?(?:-dkms)?)\W*$")
+ELREPO = re.compile(
+    r"Probing for supported NVIDIA|requires the (?:current|legacy)|No NVIDIA devices were found|"
+    r"does not appear to be supported at present"
+)
+DEBIAN = re.compile(
+    r"Detected NVIDIA GPUs|Checking driver support for PCI ID|Checking card:|No NVIDIA GPU detected|Your card is|"
+    r"It is recommended to install|Error parsing PCI ID"
+)
+CARD = re.compile(
+    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{1,2}:[0-9a-f]{2}\.[0-7])\s+.*?\[(03[0-9a-f]{2})\]:\s+(.*?)\s*\[10de:([0-9a-f]{4})\]",
+    re.IGNORECASE,
+)
+ASKED = re.compile(r"Checking driver support for PCI ID \[10de:([0-9a-f]{4})\]", re.IGNORECASE)
+VENDOR = re.compile(r"^NVIDIA(?: Corporation)?(?=\s|$)\s*", re.IGNORECASE)
+BRANCHES = {"71": "71xx", "96": "96xx", "173": "173xx"}
+
+
+class Reading(NamedTuple):
+    """The answer: ``tool`` is "elrepo", "debian" or None where the text is from neither."""
+
+    tool: Optional[str]
+    nvidia: List[Dict[str, Any]]
+    branch: Optional[str] = None
+    driver_version: Optional[str] = None
+    package: Optional[str] = None
+    other_display: Optional[List[str]] = None
+    support: Optional[List[str]] = None
+    newest_checked: Optional[str] = None
+
+    def as_dict(self) -> Dict[str, Any]:
+        """Return the fields that this tool's answer has."""
+        if self.tool == "debian":
+            found = {"tool": "debian", "nvidia": self.nvidia, "support": self.support, "package": self.package}
+            return dict(found, newest_checked=self.newest_checked) if self.newest_checked else found
+        return {
+            "tool": self.tool,
+            "nvidia": self.nvidia,
+            "branch": self.branch,
+            "driver_version": self.driver_version,
+            "package": self.package,
+            "other_display": self.other_display or [],
+        }
+
+
+def read(text: str) -> Reading:
+    """Read the output of either tool."""
+    text = text.replace("\ufeff", "").replace("\x00", "").replace("\r\n", "\n").replace("\r", "\n").replace("**", "")
+    if DEBIAN.search(text) and not ELREPO.search(text):
+        return read_debian(text)
+    if ELREPO.search(text) or any(PACKAGE.match(line) for line in text.splitlines()) or DEVICE.search(text):
+        return read_elrepo(text)
+    return Reading(None, [])
+
+
+# --- ELRepo ------------------------------------------------------------------------------------------------------
+
+
+def read_elrepo(text: str) -> Reading:
+    """Read ELRepo's answer: one answer for each card, with -v below the card's line; terse: package names only."""
+    cards: List[Dict[str, Any]] = []
+    answers: List[Optional[Dict[str, Any]]] = []
+    others: List[str] = []
+    terse: List[str] = []
+    for line in joined(text):
+        device = DEVICE.search(line)
+        answer = ANSWER.search(line) or OLD_ANSWER.search(line)
+        package = PACKAGE.match(line)
+        if answer:
+            found = answered(answer.group(1), answer.group(2), answer.group(3))
+            if answers and answers[-1] is None:
+                answers[-1] = found
+            else:
+                answers.append(found)
+        elif device and device.group(1).lower() == "10de":
+            cards.append(
+                {"device_id": device.group(2).lower(), "name": VENDOR.sub("", device.group(3).strip()).strip()}
+            )
+            answers.append(None)
+        elif device:
+            others.append("%s:%s" % (device.group(1).lower(), device.group(2).lower()))
+        elif package:
+            terse.append(package.group(1))
+    if not cards and terse and not any(answers):
+        answers = [answered_by_package(name) for name in terse]
+    distinct = {tuple(sorted((answer or NOTHING).items(), key=str)) for answer in answers}
+    if len(distinct) == 1:
+        same = answers[0] or NOTHING
+        return Reading("elrepo", cards, same["branch"], same["driver_version"], same["package"], others)
+    if len(cards) == len(answers):
+        cards = [dict(card, **(answer or NOTHING)) for card, answer in zip(cards, answers)]
+    return Reading("elrepo", cards, None, None, None, others)
+
+
+NOTHING: Dict[str, Optional[str]] = {"branch": None, "driver_version": None, "package": None}
+
+
+def joined(text: str) -> List[str]:
+    """Return the lines, those that a mailer broke in two put together again."""
+    found: List[str] = []
+    for line in text.splitlines():
+        line = line.strip(" \t\"',>")
+        starts = re.match(
+            r"^(\S+:\s+)?(\[[0-9a-f]{4}:|This device|Probing|An Intel|No NVIDIA|Please|Version|\$)", line, re.I
+        )
+        last = found[-1] if found else ""
+        unfinished = (
+            (re.search(r"This device\s+(requires|does)", last) and not re.search(r"\bdriver\b|present", last))
+            or re.search(r"This device$", last)
+            or last.count("[") > last.count("]")
+        )
+        if found and line and not starts and unfinished:
+            found[-1] = last + " " + line
+        else:
+            found.append(line)
+    return found
+
+
+def answered(kind: str, version: str, package: Optional[str]) -> Dict[str, Optional[str]]:
+    """Return branch, version and package of one answer."""
+    return {"branch": branch(kind, version), "driver_version": version, "package": package}
+
+
+def branch(kind: str, version: str) -> str:
+    """Return the word for a branch: current, 580xx, 96xx ..."""
+    return "current" if kind.lower() == "current" else version.split(".")[0].lower().replace("xx", "") + "xx"
+
+
+def answered_by_package(name: str) -> Dict[str, Optional[str]]:
+    """Return what a package name alone tells."""
+    match = re.match(r"^kmod-nvidia-(\d+xx)$", name)
+    return {"branch": match.group(1) if match else "current", "driver_version": None, "package": name}
+
+
+# --- Debian ------------------------------------------------------------------------------------------------------
+
+SERIES = re.compile(r"the Tesla (\d+) drivers? series", re.IGNORECASE)
+LEGACY = re.compile(r"the ([\d.]+(?:xx)?) legacy drivers? series", re.IGNORECASE)
+RECOMMENDED = re.compile(r"It is recommended to install the\s+([\w.+-]+)\s+package", re.IGNORECASE)
+NEWEST = re.compile(r"any driver version up to ([\d.]*\d)")
+
+
+def read_debian(text: str) -> Reading:
+    """Read Debian's answer. It repeats the last package for a card that has none: such a repetition does not count."""
+    flat = re.sub(r"(?m)^\s*>\s?", "", text)
+    cards = [
+        {"slot": slot, "class": kind.lower(), "device_id": device.lower(), "name": VENDOR.sub("", name).strip()}
+        for slot, kind, name, device in CARD.findall(re.sub(r"\n(?=\[10de:)", " ", flat))
+    ]
+    if not cards:
+        cards = [{"slot": None, "class": None, "device_id": one.lower(), "name": None} for one in ASKED.findall(flat)]
+    newest = NEWEST.search(re.sub(r"\s+", " ", flat))
+    parts = [re.sub(r"\s+", " ", part) for part in re.split(r"(?=Checking (?:card:|driver support for))", flat)]
+    support: List[str] = []
+    packages: List[str] = []
+    for part in parts:
+        words = supports(part)
+        support += [word for word in words if word not in support]
+        recommended = RECOMMENDED.search(part)
+        if recommended and any(not word.endswith("-only") for word in words):
+            packages.append(recommended.group(1))
+    distinct = sorted(set(packages))
+    package = distinct[0] if len(distinct) == 1 else None
+    return Reading(
+        "debian", cards, package=package, support=support, newest_checked=newest.group(1) if newest else None
+    )
+
+
+def supports(text: str) -> List[str]:
+    """Return the words of support in one card's part of the text."""
+    found: List[str] = []
+    for sentence in re.findall(r"Your card is (.*?)(?=Your card is|It is recommended|Uh oh|Checking |$)", text):
+        only = "-only" if re.match(r"(?:also )?only\b", sentence) else ""
+        if "not supported by any" in sentence:
+            continue
+        if "all driver versions" in sentence:
+            found.append("all")
+        elif "default driver" in sentence:
+            found.append("default")
+        if "Open GPU Kernel Module" in sentence:
+            found.append("open")
+        if "backports" in sentence and "available" not in sentence:
+            found.append("backports")
+        found += ["tesla-%s%s" % (number, only) for number in SERIES.findall(sentence)]
+        found += ["legacy-%s%s" % (number, only) for number in LEGACY.findall(sentence)]
+        if not SERIES.search(sentence) and re.search(r"the Tesla drivers?\b", sentence):
+            found.append("tesla")
+    return found

@@ -1,0 +1,50 @@
+"""Real outputs of the shared corpus, read in place: every field that its index expects."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import explain
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+KINDS = {"os_release", "lspci", "proc_driver_version", "nvidia_detect", "daemon_json"}
+FLAGS = {"powered_off", "sriov_vf", "tegra"}
+
+
+def entries() -> list[Any]:
+    index = CORPUS / "index.yaml"
+    if not index.exists():
+        return [pytest.param(None, marks=pytest.mark.skip(reason=f"{index} is absent"))]
+    data = yaml.safe_load(index.read_text())
+    rows = data if isinstance(data, list) else data["samples"]
+    return [pytest.param(row, id=row["file"]) for row in rows if row["kind"] in KINDS]
+
+
+def differences(expected: Any, found: Any, path: str = "") -> list[str]:
+    """Compare what is asked for; notes and free text are not part of a reading."""
+    if isinstance(expected, dict):
+        if not isinstance(found, dict):
+            return [f"{path}: {found!r} is no mapping"]
+        keys = set(expected) - {"note", "base", "problem", "docker_error", "docker_starts", "action"}
+        wrong = [line for key in sorted(keys) for line in differences(expected[key], found.get(key), f"{path}.{key}")]
+        return wrong + [f"{path}.{flag}: unasked" for flag in sorted(FLAGS & set(found) - set(expected))]
+    if isinstance(expected, list):
+        if not isinstance(found, list) or len(found) != len(expected):
+            return [f"{path}: {found!r} instead of {expected!r}"]
+        return [
+            line
+            for position, (one, other) in enumerate(zip(expected, found, strict=True))
+            for line in differences(one, other, f"{path}[{position}]")
+        ]
+    return [] if expected == found else [f"{path}: {found!r} instead of {expected!r}"]
+
+
+@pytest.mark.parametrize("entry", entries())
+def test_the_reading_is_the_expected_one(entry: dict[str, Any]) -> None:
+    kind = explain.KINDS[entry["kind"].replace("_", "-")]
+    answer = kind.read((CORPUS / entry["file"]).read_bytes())
+    assert differences(entry["expected"], answer) == []
+    assert all(kind.tell(answer))
+    json.dumps(answer)

@@ -1,11 +1,65 @@
 """Compares a run's report with what a fleet file expects."""
 
+import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from .fleet import Fleet
+from .fleet import Fleet, Host
+from .say import LabError
+
+KEYS = ("result", "gpus", "driver_branch", "flavour", "cuda", "docker_runtime", "refusal_codes")
 
 
 def main(fleet: Fleet, report: Path) -> int:
-    """Not yet."""
-    del fleet, report
+    """Print how the hosts came out; 0 when all did as expected, else 1."""
+    try:
+        rows = json.loads(report.read_text())["hosts"]
+    except (OSError, ValueError, KeyError) as error:
+        raise LabError(f"{report}: no report that can be read ({error}); a playbook run writes one") from None
+    bad = 0
+    for host in fleet.hosts:
+        found = differences(host, rows.get(host.name))
+        bad += bool(found)
+        for line in found:
+            print(f"{host.name}: {line}")
+    judged = sum(1 for host in fleet.hosts if host.expect)
+    if bad:
+        print(f"{bad} of {judged} hosts did not come out as {fleet.name} says")
+        return 1
+    print(f"all {judged} hosts came out as expected")
     return 0
+
+
+def differences(host: Host, entry: Mapping[str, Any] | None) -> list[str]:
+    """Return in sentences what of a host is not as expected."""
+    if not host.expect:
+        return []
+    if entry is None:
+        return [f"expected {host.expect['result']}, and the report does not have it"]
+    row: Mapping[str, Any] = entry.get("row") or {}
+    got: dict[str, Any] = {
+        "result": entry.get("result"),
+        "gpus": row.get("gpus"),
+        "driver_branch": branch(row.get("driver_loaded")),
+        "flavour": row.get("driver_flavour"),
+        "cuda": sorted(filter(None, re.split(r",\s*", str(row.get("cuda") or "")))),
+        "docker_runtime": row.get("docker_runtime"),
+        "refusal_codes": sorted(refusal["code"] for refusal in entry.get("refusals") or []),
+    }
+    wanted = {key: sorted(map(str, value)) if isinstance(value, list) else value for key, value in host.expect.items()}
+    lines = [
+        f"{key}: expected {wanted[key]!r}, found {got[key]!r}"
+        for key in KEYS
+        if key in wanted and wanted[key] != got[key]
+    ]
+    if lines and entry.get("why"):
+        lines.append(f"the report says: {entry['why']}")
+    return lines
+
+
+def branch(version: object) -> int | None:
+    """Return the branch of a driver version, None for none."""
+    match = re.match(r"(\d+)\.", str(version))
+    return int(match[1]) if match else None

@@ -15,11 +15,13 @@ def _up(args: argparse.Namespace) -> int:
     wanted = fleet.read(args.fleet)
     engine.start()
     offered = services.start()
+    before = {r.host for r in hosts.existing() if r.fleet == wanted.name and r.state == "running"}
     running = hosts.up(wanted, offered.proxy)
     order = {host.name: running[host.name].address for host in wanted.hosts}
     keys = {name: hosts.host_key(running[name]) for name in order}
     path = inventory.write(wanted, order, keys, offered.variables)
-    say(f"{wanted.name} is up: {len(order)} hosts; inventory {_relative(path)}")
+    state = "was up" if before >= set(order) else "started"
+    say(f"{wanted.name} {state}: {len(order)} hosts; inventory {_relative(path)}")
     return 0
 
 
@@ -30,8 +32,11 @@ def _relative(path: Path) -> str:
 def _down(args: argparse.Namespace) -> int:
     if args.fleet is not None:
         name = fleet.read(args.fleet).name if args.fleet.suffix in (".yml", ".yaml") else str(args.fleet)
-        hosts.remove(r for r in hosts.existing() if r.fleet == name)
-        shutil.rmtree(paths.fleet_folder(name), ignore_errors=False) if paths.fleet_folder(name).exists() else None
+        gone = [r for r in hosts.existing() if r.fleet == name]
+        hosts.remove(gone)
+        if paths.fleet_folder(name).exists():
+            shutil.rmtree(paths.fleet_folder(name))
+        say(f"{name} stopped: {len(gone)} hosts removed" if gone else f"{name} was not up")
         if hosts.existing():
             return 0
     cleanup.down(everything=args.all)

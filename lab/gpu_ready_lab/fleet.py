@@ -132,8 +132,8 @@ def parse(text: str, file: str = "fleet") -> Fleet:
         raise LabError(f"{file}: not YAML: {error}") from None
     top = where.mapping(data, ("name", "hosts", "vars"))
     name = (where / "name").text(top.get("name"))
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", name):
-        raise (where / "name").error(f"{name!r} is not a name of small letters, digits and hyphens")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,30}", name):
+        raise (where / "name").error(f"{name!r} is not a name of small letters, digits, _ and -")
     hosts = (where / "hosts").mapping(top.get("hosts"))
     if not hosts:
         raise (where / "hosts").error("no host")

@@ -8,8 +8,8 @@ from . import pci_tree
 from .fleet import Gpu, Host
 
 NVML_ARCHITECTURE = {
-    "kepler": 2, "maxwell": 3, "pascal": 4, "volta": 5, "turing": 6, "ampere": 7, "ada": 8, "hopper": 9, "grace_hopper": 9,
-    "blackwell": 10,
+    "kepler": 2, "maxwell": 3, "pascal": 4, "volta": 5, "turing": 6, "ampere": 7, "ada": 8, "hopper": 9,
+    "grace_hopper": 9, "blackwell": 10,
 }  # fmt: skip
 POWER_W = {
     "pascal": 250,
@@ -50,7 +50,7 @@ def kernel_description(fleet: str, host: Host) -> str:
         }
         for minor, gpu in enumerate(_ordered(host))
     ]
-    return json.dumps({"fleet": fleet, "host": host.name, "gpus": gpus}, indent=1) + "\n"
+    return json.dumps({"fleet": fleet, "host": host.name, "nouveau": host.nouveau, "gpus": gpus}, indent=1) + "\n"
 
 
 def nvml_conf(fleet: str, host: Host) -> str:

@@ -14,6 +14,15 @@ from .say import LabError, run, say, succeeds, wait_for
 LABEL = "gpu-ready-lab.fleet"
 BOOT_LIMIT = 120
 PARALLEL = 4
+# In the kernel's order: the number of each is its bit in the bounding set.
+CAPABILITIES = (
+    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+    "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
+    "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
+    "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
+    "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF",
+    "CHECKPOINT_RESTORE",
+)  # fmt: skip
 FIRST_ADDRESS, LAST_ADDRESS = 10, 250
 
 
@@ -120,15 +129,10 @@ def ssh_key(fleet: str) -> str:
 
 def _missing_capabilities() -> list[str]:
     """Return options that drop what this machine's own bounding set lacks, which no container can get."""
-    names = (
-        "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE "
-        "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN "
-        "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE "
-        "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE"
-    ).split()
     status = Path("/proc/self/status").read_text()
     bounding = int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapBnd:")), 16)
-    return [option for bit, name in enumerate(names) if not bounding >> bit & 1 for option in ("--cap-drop", name)]
+    lacking = [name for bit, name in enumerate(CAPABILITIES) if not bounding >> bit & 1]
+    return [option for name in lacking for option in ("--cap-drop", name)]
 
 
 def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: str | None) -> None:
@@ -137,10 +141,12 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
     compiler_cache.mkdir(parents=True, exist_ok=True)
     engine.docker(
         "create", "--name", name, "--hostname", host.name, "--restart", "always", "--stop-signal", "SIGRTMIN+3",
-        "--label", f"{LABEL}={fleet}", "--label", f"gpu-ready-lab.host={host.name}", "--label", f"gpu-ready-lab.address={address}",
+        "--label", f"{LABEL}={fleet}", "--label", f"gpu-ready-lab.host={host.name}",
+        "--label", f"gpu-ready-lab.address={address}",
         "--network", paths.NETWORK, "--ip", address, "--dns", "127.0.0.1", "--dns-search", ".",
         "--cap-add", "ALL", *_missing_capabilities(),
-        "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--security-opt", "systempaths=unconfined",
+        "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",
+        "--security-opt", "systempaths=unconfined",
         "--device-cgroup-rule", "a *:* rwm", "--cgroupns", "private", "--tmpfs", "/run:rw,nosuid,nodev,mode=755",
         "-v", f"{name}-docker:/var/lib/docker", "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
         image, "/usr/lib/gpu-ready-lab/kernel", "boot",
@@ -160,8 +166,6 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
     units = "etc/systemd/system"
     if host.holder:
         wanted[f"{units}/multi-user.target.wants/gpu-ready-lab-hold.service"] = f"/{units}/gpu-ready-lab-hold.service"
-    if host.nouveau:
-        own["etc/gpu-ready-lab/drivers"] = ("nouveau\n", 0o644)
     engine.docker(
         "cp", "-", f"{name}:/", stdin=images.pack(own, wanted), what=f"copy its hardware to the host {host.name}"
     )
@@ -173,7 +177,7 @@ def wait_booted(name: str, host: str) -> None:
     wait_for(
         lambda: succeeds([*exec_, "test", "-e", "/run/sshd.pid"]),
         limit=BOOT_LIMIT,
-        what=f"sshd on the host {host} (look at it with: docker -H unix://{engine.SOCKET} exec -it {name} journalctl -b)",
+        what=f"sshd on the host {host} (look at it: docker -H unix://{engine.SOCKET} exec -it {name} journalctl -b)",
         pause=0.3,
     )
 
@@ -187,9 +191,8 @@ def _preinstall(name: str, host: Host) -> None:
     say(f"{host.name}: installing {' '.join(host.preinstalled)} beforehand")
     script = (
         "set -e; export DEBIAN_FRONTEND=noninteractive; "
-        "if [ -e /etc/apt/sources.list ]; then sed -i 's/ main$/ main contrib non-free non-free-firmware/' /etc/apt/sources.list; fi; "
-        "for f in /etc/apt/sources.list.d/*.sources; do [ ! -e $f ] || "
-        "sed -i 's/^Components: main$/Components: main contrib non-free non-free-firmware/' $f; done; "
+        "for f in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do [ ! -e $f ] || "
+        r"sed -i -E 's/^((deb|Components:)( .*)?) main$/\1 main contrib non-free non-free-firmware/' $f; done; "
         "apt-get -qq update; apt-get -qq -y --no-install-recommends install " + shlex.join(host.preinstalled)
     )
     engine.docker(

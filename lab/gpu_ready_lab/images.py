@@ -26,9 +26,19 @@ ASK_APT = r"""
 set -eu
 mkdir -p "$1/etc/gpu-ready-lab"
 in_root() { chroot "$1" "$2" "$3" "$4"; }
-in_root "$1" apt-cache depends linux-headers-cloud-amd64 | sed -n 's/^ *Depends: linux-headers-\(.*-cloud-amd64\)$/\1/p' \
-  | head -n 1 >"$1/etc/gpu-ready-lab/kernel-release"
+in_root "$1" apt-cache depends linux-headers-cloud-amd64 \
+  | sed -n 's/^ *Depends: linux-headers-\(.*-cloud-amd64\)$/\1/p' | head -n 1 >"$1/etc/gpu-ready-lab/kernel-release"
 test -s "$1/etc/gpu-ready-lab/kernel-release"
+# A real host has the package of the kernel that runs; the headers of newer distributions depend on it.
+image=linux-image-$(cat "$1/etc/gpu-ready-lab/kernel-release")
+version=$(in_root "$1" apt-cache show "$image" | sed -n 's/^Version: //p' | head -n 1)
+mkdir -p "$1/tmp/$image/DEBIAN"
+printf '%s\n' "Package: $image" "Version: $version" "Architecture: amd64" \
+  "Maintainer: gpu-ready lab <lab@gpu-ready.example>" "Description: stands in for the pretended kernel" \
+  >"$1/tmp/$image/DEBIAN/control"
+in_root "$1" dpkg-deb --build "/tmp/$image"
+in_root "$1" dpkg --install "/tmp/$image.deb"
+rm -r "$1/tmp/$image" "$1/tmp/$image.deb"
 gcc=$(in_root "$1" apt-cache depends gcc | sed -n 's/^ *Depends: \(gcc-[0-9]*\)$/\1/p' | head -n 1)
 version=$(in_root "$1" apt-cache show "$gcc" | sed -n 's/^Version: //p' | head -n 1)
 echo "gcc version ${version%%-*} (Debian $version)" >"$1/etc/gpu-ready-lab/gcc-version"
@@ -36,7 +46,8 @@ echo "gcc version ${version%%-*} (Debian $version)" >"$1/etc/gpu-ready-lab/gcc-v
 
 
 def _sources() -> list[Path]:
-    return sorted(path for path in paths.DATA.rglob("*") if path.is_file())
+    """Return the files that host images are made of."""
+    return sorted(path for name in ("host", "nvml") for path in (paths.DATA / name).iterdir())
 
 
 def _digest(*texts: bytes) -> str:
@@ -64,7 +75,8 @@ def ensure(distribution: str, proxy: str | None = None) -> str:
         return name
     say(f"making the host image {name}")
     release = engine.docker(
-        "run", "--rm", "--network", "none", base, "cat", "/etc/gpu-ready-lab/kernel-release", what="read the kernel release"
+        "run", "--rm", "--network", "none", base, "cat", "/etc/gpu-ready-lab/kernel-release",
+        what="read the kernel release",
     ).strip()  # fmt: skip
     work = f"gpu-ready-lab-image-{distribution}"
     if work in engine.docker("ps", "-a", "--format", "{{.Names}}").split():
@@ -107,7 +119,8 @@ def _ensure_base(distribution: str, proxy: str | None) -> str:
         run(
             [
                 "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}", *options,
-                f"--customize-hook={hook}", "--customize-hook=rm -f \"$1\"/etc/apt/apt.conf.d/99mmdebstrap", suite, str(tarball),
+                f"--customize-hook={hook}", '--customize-hook=rm -f "$1"/etc/apt/apt.conf.d/99mmdebstrap', suite,
+                str(tarball),
             ],
             limit=900,
             what=f"make a {suite} root file system (is the Debian archive reachable?)",
@@ -157,8 +170,12 @@ def _overlay(release: str) -> bytes:
         folder = Path(name)
         build_libraries(folder)
         run(
-            ["/usr/bin/gcc", "-c", "-O2", f'-DRELEASE="{release}"', "-o", str(folder / "nouveau.ko"), str(paths.DATA / "host/nouveau.c")],
-            limit=60, what="compile the stand-in for nouveau",
+            [
+                "/usr/bin/gcc", "-c", "-O2", f'-DRELEASE="{release}"', "-o", str(folder / "nouveau.ko"),
+                str(paths.DATA / "host/nouveau.c"),
+            ],
+            limit=60,
+            what="compile the stand-in for nouveau",
         )  # fmt: skip
         lab = "usr/lib/gpu-ready-lab"
         host = paths.DATA / "host"

@@ -48,11 +48,8 @@ def functions(host: Host) -> list[Function]:
     found = list(BASE)
     for index, gpu in enumerate(host.gpus):
         sub = int(gpu.subsystem, 16)
-        found.append(
-            Function(
-                gpu.address, NVIDIA, int(gpu.device, 16), NVIDIA, sub, int(gpu.pci_class, 16) << 8, 0xA1, gpu.driver, 32 + index
-            )
-        )  # fmt: skip
+        device, pci_class = int(gpu.device, 16), int(gpu.pci_class, 16) << 8
+        found.append(Function(gpu.address, NVIDIA, device, NVIDIA, sub, pci_class, 0xA1, gpu.driver, 32 + index))
         if gpu.pci_class == "0300":
             audio = AUDIO.get(gpu.architecture, 0x10EF)
             found.append(Function(gpu.address[:-1] + "1", NVIDIA, audio, NVIDIA, sub, 0x040300, 0xA1, "snd_hda_intel"))
@@ -80,7 +77,8 @@ def tree(host: Host) -> tuple[dict[str, bytes], dict[str, str]]:
 def _files(f: Function) -> dict[str, str | bytes]:
     major, minor, interface = f.pci_class >> 16, f.pci_class >> 8 & 0xFF, f.pci_class & 0xFF
     driver = f"DRIVER={f.driver}\n" if f.driver else ""
-    modalias = f"pci:v{f.vendor:08X}d{f.device:08X}sv{f.subvendor:08X}sd{f.subdevice:08X}bc{major:02X}sc{minor:02X}i{interface:02x}"
+    ids = f"v{f.vendor:08X}d{f.device:08X}sv{f.subvendor:08X}sd{f.subdevice:08X}"
+    modalias = f"pci:{ids}bc{major:02X}sc{minor:02X}i{interface:02x}"
     return {
         "vendor": f"0x{f.vendor:04x}\n",
         "device": f"0x{f.device:04x}\n",

@@ -1,7 +1,11 @@
 """The vendor mirror and the archive proxy beside the hosts: their only ways out."""
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from . import paths
 
 
 @dataclass(frozen=True)
@@ -13,14 +17,31 @@ class Offered:
 
 
 def start() -> Offered:
-    """Start proxy and mirror."""
-    return Offered()
+    """Have proxy and mirror running, and say what hosts need to know of them."""
+    from . import mirror  # only `up` and `down` need the builders' imports
+
+    info = mirror.ensure_running(paths.cache(), paths.STATE)
+    variables = {
+        "gpu_ready_mirror": info.url,
+        "gpu_ready_mirror_keys": info.keys,
+        "gpu_verify_image": str(info.verify_image),
+    }
+    return Offered(info.proxy, variables)
 
 
 def status() -> list[str]:
     """Return lines that say what runs."""
-    return []
+    try:
+        noted = json.loads((paths.STATE / "mirror.json").read_text())
+    except FileNotFoundError:
+        return ["vendor mirror and archive proxy: not running"]
+    alive = Path(f"/proc/{noted['pid']}").exists()
+    words = f"{paths.MIRROR_URL}, {paths.PROXY_URL}" if alive else "ended by itself; see /run/gpu-ready-lab/mirror.log"
+    return [f"vendor mirror and archive proxy: {words}"]
 
 
 def stop() -> None:
     """Stop both."""
+    from . import mirror
+
+    mirror.stop(paths.STATE)

@@ -135,7 +135,8 @@ def load(path: str, parameters: str) -> None:
     if built_for != release():
         raise Refused(
             errno.ENOEXEC,
-            f"{name}: version magic '{info.get('vermagic', [''])[0]}' should be '{release()} SMP preempt mod_unload modversions '",
+            f"{name}: version magic '{info.get('vermagic', [''])[0]}' should be"
+            f" '{release()} SMP preempt mod_unload modversions '",
         )
     depends = [d.replace("-", "_") for d in info.get("depends", [""])[0].split(",") if d]
     missing = [d for d in depends if d not in loaded and d not in built_in()]
@@ -191,7 +192,7 @@ def nvidia_probe(module: dict[str, Any], free: list[dict[str, Any]]) -> list[dic
 
 def bound_to(gpu: dict[str, Any]) -> str:
     """Return the name of the driver that a GPU is bound to."""
-    return (PCI / "devices" / gpu["address"] / "driver").readlink().name
+    return os.path.basename(os.readlink(PCI / "devices" / str(gpu["address"]) / "driver"))  # noqa: PTH115, PTH119
 
 
 def cannot_drive(gpu: dict[str, Any], version: str, branch: int, is_open: bool) -> str | None:
@@ -376,16 +377,18 @@ def version_text(version: str, is_open: bool) -> str:
     """Return the text of /proc/driver/nvidia/version."""
     built = "Wed Apr  8 09:34:22 UTC 2026"
     if is_open:
-        head = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (dvs-builder@U22-I3-B01-03-2)  {built}"
+        by = "Release Build  (dvs-builder@U22-I3-B01-03-2)"
+        head = f"NVIDIA UNIX Open Kernel Module for x86_64  {version}  {by}  {built}"
     else:
-        head = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  {built}"
-    return f"{head}\nGCC version:  {(ETC / 'gcc-version').read_text()}"
+        head = f"NVIDIA UNIX x86_64 Kernel Module  {version}  {built}"
+    return f"NVRM version: {head}\nGCC version:  {(ETC / 'gcc-version').read_text()}"
 
 
 def information(gpu: dict[str, Any], version: str, is_open: bool) -> str:
     """Return the text of /proc/driver/nvidia/gpus/ADDRESS/information."""
     return (
-        f"Model: \t\t {gpu['name']}\nIRQ:   \t\t {gpu['irq']}\nGPU UUID: \t {gpu['uuid']}\nVideo BIOS: \t {gpu['vbios']}\n"
+        f"Model: \t\t {gpu['name']}\nIRQ:   \t\t {gpu['irq']}\n"
+        f"GPU UUID: \t {gpu['uuid']}\nVideo BIOS: \t {gpu['vbios']}\n"
         f"Bus Type: \t PCIe\nDMA Size: \t 47 bits\nDMA Mask: \t 0x7fffffffffff\nBus Location: \t {gpu['address']}\n"
         f"Device Minor: \t {gpu['minor']}\nGPU Firmware: \t {version if is_open else 'N/A'}\nGPU Excluded:\t No\n"
     )
@@ -424,6 +427,15 @@ def control_groups() -> None:
                 (top / one).symlink_to(controllers)
 
 
+def provide_nouveau() -> None:
+    """Put the stand-in for nouveau where kmod finds the kernel's own modules."""
+    target = Path(f"/lib/modules/{release()}/kernel/drivers/gpu/drm/nouveau/nouveau.ko")
+    if not target.exists():
+        target.parent.mkdir(parents=True)
+        shutil.copy("/usr/lib/gpu-ready-lab/nouveau.ko", target)
+        subprocess.run(["/usr/sbin/depmod", release()], check=True)
+
+
 def boot() -> None:
     """Be firmware, boot loader and kernel: lay out /sys and /proc, then become systemd."""
     for folder in (RUN, MODULE, DRIVER):
@@ -443,13 +455,18 @@ def boot() -> None:
         "/proc/cmdline": (RUN / "cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{release()} root=/dev/vda1 ro\n"),
     }
     PROC_MODULES.write_text("")  # preload.c leads /proc/modules there
-    for target, (source, text) in texts.items():
+    for path, (source, text) in texts.items():
         source.write_text(text)
-        mount("--bind", str(source), target)
+        mount("--bind", str(source), path)
     for source, target in ((PCI, "/sys/bus/pci"), (MODULE, "/sys/module"), (DRIVER, "/proc/driver")):
         mount("--bind", str(source), target)
+    if host().get("nouveau"):
+        provide_nouveau()
     kmsg(f"Linux version {release()} (lab@gpu-ready) ({gcc}) #1 SMP PREEMPT_DYNAMIC Debian")
     control_groups()
+    # No way out but the lab's proxy and mirror, and a name server that refuses at once.
+    subprocess.run(["/usr/sbin/ip", "route", "del", "default"], capture_output=True, check=False)
+    Path("/etc/resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
     env = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "container": "docker",

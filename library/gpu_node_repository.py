@@ -12,9 +12,8 @@ description:
 options:
   components:
     description: Components of Debian's own archive.
-    type: dict
-    suboptions:
-      names: {description: Names of components., type: list, elements: str, required: true}
+    type: list
+    elements: str
   repository:
     description: A repository of somebody else.
     type: dict
@@ -37,7 +36,7 @@ author: [gpu-ready]
 EXAMPLES = r"""
 - name: Enable the components that hold NVIDIA's driver
   gpu_node_repository:
-    components: {names: [contrib, non-free, non-free-firmware]}
+    components: [contrib, non-free, non-free-firmware]
 
 - name: Add a repository
   gpu_node_repository:
@@ -78,10 +77,7 @@ from ansible.module_utils.gpu_ready import apt_sources, files, manifest, openpgp
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
-    "components": {
-        "type": "dict",
-        "options": {"names": {"type": "list", "elements": "str", "required": True}},
-    },
+    "components": {"type": "list", "elements": "str"},
     "repository": {
         "type": "dict",
         "options": {
@@ -201,7 +197,7 @@ def run(host, params, check):
     repository = params["repository"]
     todo = {}
     if params["components"]:
-        todo.update(component_changes(host, params["components"]["names"]))
+        todo.update(component_changes(host, params["components"]))
     if repository:
         todo.update(repository_changes(host, repository))
     before = {path: host.read_bytes(path) for path in todo}

@@ -115,7 +115,7 @@ def read_lspci(data: bytes) -> Dict[str, Any]:
         try:
             return lspci.of_sysfs(pci.read_sysfs(Archive(data))).as_dict()
         except (tarfile.TarError, OSError, EOFError) as error:
-            raise ValueError("the archive cannot be read: %s" % error)
+            raise ValueError("the archive cannot be read: %s" % error) from error
     return lspci.read(text_of(data)).as_dict()
 
 

@@ -100,7 +100,8 @@ def read_elrepo(text: str) -> Reading:
         same = answers[0] or NOTHING
         return Reading("elrepo", cards, same["branch"], same["driver_version"], same["package"], others)
     if len(cards) == len(answers):
-        cards = [dict(card, **(answer or NOTHING)) for card, answer in zip(cards, answers)]
+        pairs = zip(cards, answers)  # noqa: B905 - Python 3.6 has no strict=
+        cards = [dict(card, **(answer or NOTHING)) for card, answer in pairs]
     return Reading("elrepo", cards, None, None, None, others)
 
 

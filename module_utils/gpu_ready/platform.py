@@ -25,7 +25,7 @@ class OsRelease(NamedTuple):
 
 
 def read_os_release(text: str) -> OsRelease:
-    """Read an os-release file: quotes of both kinds or none, escapes, comments, any line ends; the last of a key wins."""
+    """Read an os-release file: any quotes, escapes, comments and line ends; the last of a key wins."""
     values: Dict[str, str] = {}
     for line in text.replace("\ufeff", "").replace("\x00", "").splitlines():
         match = LINE.match(line.strip())

@@ -7,7 +7,7 @@ DOTTED = re.compile(r"\d+(?:\.\d+)*")
 
 
 def parse(text: str) -> Tuple[int, ...]:
-    """Return the numbers of the first dotted version in a text, () where there is none: "580.178.04" -> (580, 178, 4)."""
+    """Return the numbers of the first dotted version, () where there is none: "580.178.04" -> (580, 178, 4)."""
     match = DOTTED.search(upstream(text))
     return tuple(int(part) for part in match.group().split(".")) if match else ()
 
@@ -31,7 +31,7 @@ def compare(left: str, right: str) -> int:
 
 
 def upstream(text: str) -> str:
-    """Return the upstream part of a package version: "1:580.178.04-1" -> "580.178.04", "3:470.256.02-1.el9" likewise."""
+    """Return the upstream part of a package version: "1:580.178.04-1" -> "580.178.04"."""
     without_epoch = re.sub(r"^\s*\d+:", "", str(text)).strip()
     return without_epoch.rpartition("-")[0] or without_epoch
 

@@ -1,0 +1,172 @@
+"""The catalog: compiled and small, and complete against NVIDIA's own lists where those lie beside the checkout."""
+
+import json
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+import yaml
+from gpu_ready import catalog, catalog_data, wishes
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "nvidia-data"
+lists = pytest.mark.skipif(not DATA.exists(), reason=f"{DATA} is absent")
+
+
+def rows(name: str) -> list[list[str]]:
+    lines = (DATA / name).read_text().splitlines()
+    return [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+
+
+def eks(name: str) -> set[str]:
+    return {m.group(1).lower() for m in re.finditer(r"(?m)^0x([0-9A-Fa-f]{4})\b", (DATA / name).read_text())}
+
+
+def number(branch: str | None) -> int | None:
+    return None if branch in (None, "current") else int(branch.split(".")[0])
+
+
+def chips() -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads((DATA / "supported-gpus-550.163.01.json").read_text())["chips"]
+    return found
+
+
+@pytest.mark.host_io
+def test_the_compiled_module_is_current() -> None:
+    answer = subprocess.run(
+        [sys.executable, ROOT / "tools/compile_catalog.py", "--check"], capture_output=True, text=True
+    )
+    assert answer.returncode == 0, answer.stderr
+
+
+def test_the_compiled_module_is_small() -> None:
+    assert len(zlib.compress(Path(catalog_data.__file__).read_bytes())) < 60_000
+
+
+@lists
+def test_every_id_of_elrepos_table_has_its_branch() -> None:
+    for device, branch, *_ in rows("elrepo-pciid-branch-595.91.07.tsv"):
+        gpu = catalog.gpu(device)
+        assert gpu is not None, device
+        assert gpu.last_branch == number(branch), device
+
+
+@lists
+def test_every_id_of_nvidias_legacy_table_has_its_branch() -> None:
+    for device, _, _, branch, *_ in rows("legacy-gpus-590.48.01.tsv"):
+        gpu = catalog.gpu(device)
+        assert gpu is not None, device
+        assert (gpu.last_branch, gpu.flavours) == (number(branch), ("proprietary",)), device
+
+
+@lists
+def test_every_id_of_supported_gpus_has_its_ceiling() -> None:
+    for chip in chips():
+        gpu = catalog.gpu(chip["devid"][2:])
+        assert gpu is not None, chip
+        if "legacybranch" in chip:
+            assert gpu.last_branch == number(chip["legacybranch"]), chip
+        else:
+            assert gpu.last_branch in (None, 580), chip
+
+
+@lists
+def test_the_open_module_drives_what_nvidia_lists_and_no_card_with_a_ceiling() -> None:
+    listed = {row[0].lower() for row in rows("open-module-gpus-595.45.04.tsv")}
+    listed |= eks("eks-nvidia-open-supported-devices-580.txt") | eks("eks-nvidia-open-supported-devices-595.txt")
+    for device in listed:
+        gpu = catalog.gpu(device)
+        assert gpu is not None, device
+        assert ("open" in gpu.flavours) == (gpu.last_branch is None), device
+
+
+@lists
+def test_the_proprietary_module_drives_what_nvidias_installer_says() -> None:
+    flags: dict[str, list[str]] = {}
+    for device, _, _, *rest in rows("gpu-flags-590.48.01.tsv"):
+        flags.setdefault(device.lower(), []).extend(rest)
+    for device, words in flags.items():
+        gpu = catalog.gpu(device)
+        assert gpu is not None, device
+        possible = any("PROPRIETARY_POSSIBLE" in word for word in words)
+        assert ("proprietary" in gpu.flavours) == possible, device
+
+
+@pytest.mark.parametrize(
+    ("device", "architecture", "last", "flavours"),
+    [
+        ("1b38", "pascal", 580, "proprietary"),
+        ("102D", "kepler", 470, "proprietary"),
+        ("1db4", "volta", 580, "proprietary"),
+        ("13f2", "maxwell", 580, "proprietary"),
+        ("1eb8", "turing", None, "open proprietary"),
+        ("2330", "hopper", None, "open proprietary"),
+        ("2342", "grace_hopper", None, "open"),
+        ("2901", "blackwell", None, "open"),
+        ("2e12", "blackwell", None, "open"),
+        ("06c0", "fermi", 390, "proprietary"),
+        ("0191", "tesla", 340, "proprietary"),
+        ("0020", "older", 71, "proprietary"),
+    ],
+)
+def test_cards_of_every_age(device: str, architecture: str, last: int | None, flavours: str) -> None:
+    gpu = catalog.gpu(device)
+    assert gpu is not None
+    assert (gpu.architecture, gpu.last_branch, " ".join(gpu.flavours)) == (architecture, last, flavours)
+
+
+def test_an_unknown_card_is_none_and_the_switches_are_no_cards() -> None:
+    assert catalog.gpu("3fff") is None
+    assert all(catalog.nvswitch(device) and catalog.gpu(device) is None for device in ("1ac2", "1af1", "22a3"))
+
+
+def test_no_id_stands_twice_in_the_source() -> None:
+    keys = re.findall(r'(?m)^\s+"([0-9a-f]{4})":', (ROOT / "catalog/gpus.yml").read_text())
+    assert len(keys) == len(set(keys))
+    assert len(catalog.gpus()) + 3 == len(keys)
+
+
+def test_a_default_stands_for_every_public_variable_with_one() -> None:
+    assert set(catalog.DEFAULTS) - {"gpu_verify_image", "gpu_verify_devices"} <= set(wishes.VARIABLES) | {
+        name for name in catalog.DEFAULTS if name.startswith("gpu_")
+    }
+
+
+def test_the_default_branch_serves_maxwell_to_blackwell() -> None:
+    for device in ("13f2", "1b38", "1db4", "1eb8", "20b5", "2330", "2901", "2e12"):
+        gpu = catalog.gpu(device)
+        assert gpu is not None
+        assert (gpu.first_branch or 0) <= catalog.DEFAULT_BRANCH <= (gpu.last_branch or 999)
+
+
+@pytest.mark.parametrize("key", catalog.distros())
+def test_a_distribution_names_known_things(key: str) -> None:
+    data = catalog.distro(key)
+    known = {branch.number for branch in catalog.branches()}
+    for source in data["driver_sources"].values():
+        assert {int(branch) for branch in source["branches"]} <= known
+        if source.get("repository"):
+            assert re.fullmatch(r"[0-9A-F]{40}", catalog.repository(source["repository"])["fingerprint"])
+        assert {str(version) for version in source.get("toolkits", [])} <= {t.version for t in catalog.toolkits()}
+    assert data["family"] in catalog.families()["families"]
+
+
+def test_architectures_of_cuda_and_cudnn_are_those_of_the_cards() -> None:
+    known = {gpu.architecture for gpu in catalog.gpus().values()}
+    for serves in [t.architectures for t in catalog.toolkits()] + [c.architectures for c in catalog.cudnns()]:
+        assert set(serves) <= known
+
+
+def test_versions_in_the_sources_are_texts() -> None:
+    for path in ("branches.yml", "cuda.yml", "cudnn.yml"):
+        data = yaml.safe_load((ROOT / "catalog" / path).read_text())
+        assert not re.search(r"\d+\.\d+", " ".join(repr(v) for v in walk(data) if isinstance(v, float))), path
+
+
+def walk(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [one for entry in [*value.keys(), *value.values()] for one in walk(entry)]
+    return [one for entry in value for one in walk(entry)] if isinstance(value, list) else [value]

@@ -1,0 +1,45 @@
+"""Texts that tell version and flavour of NVIDIA's module."""
+
+import pytest
+from gpu_ready import driver
+
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.91.07  Release Build  (root@host)  Mon Jan 1 2026"
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed Oct 12 09:19:07 UTC 2022"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (OPEN, ("595.91.07", 595, "open", "x86_64", False)),
+        (CLOSED + "\nGCC version:  gcc version 12.2.0", ("390.157", 390, "proprietary", "x86_64", False)),
+        (CLOSED + " GCC version:  gcc version 4.8.5 20150623", ("390.157", 390, "proprietary", "x86_64", False)),
+        ("n01: " + OPEN.replace("  ", " "), ("595.91.07", 595, "open", "x86_64", False)),
+        (OPEN.replace("Module for", "Module\nfor"), ("595.91.07", 595, "open", "x86_64", False)),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  36.4.4  Release",
+            ("36.4.4", 36, "open", "aarch64", True),
+        ),
+        (
+            "version:        550.163.01\nlicense:        NVIDIA\nvermagic:       6.1.0-50-amd64 SMP",
+            ("550.163.01", 550, "proprietary", None, False),
+        ),
+        ("  580.95.05\r\n", ("580.95.05", 580, None, None, False)),
+    ],
+)
+def test_version_and_flavour(text: str, answer: tuple[object, ...]) -> None:
+    assert driver.read(text) == driver.DriverVersion(*answer)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cat: /proc/driver/nvidia/version: No such file or directory", "GCC version: 12.2.0"]
+)
+def test_no_module_is_none(text: str) -> None:
+    assert driver.read(text) is None
+    assert driver.absent(text) == ("No such file" in text)
+
+
+def test_modinfo_of_a_signed_module() -> None:
+    text = "filename: /x/nvidia.ko\nversion: 580.95.05\nlicense: Dual MIT/GPL\nsigner: DKMS module signing key\nsig_key: 1A\n"
+    info = driver.read_modinfo(text)
+    assert (info.version, info.flavour, info.signer) == ("580.95.05", "open", "DKMS module signing key")
+    assert driver.read_modinfo("").version is None

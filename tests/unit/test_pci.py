@@ -1,0 +1,180 @@
+"""PCI functions: sysfs of a host, and every form of lspci that people paste."""
+
+from typing import Any
+
+import pytest
+from gpu_ready import pci
+
+from tests.unit.recorded import RecordedHost
+
+S = "/sys/bus/pci/devices/"
+
+
+def function(address: str, vendor: str, device: str, kind: str) -> dict[str, str]:
+    return {
+        f"{S}{address}/vendor": f"0x{vendor}\n",
+        f"{S}{address}/device": f"0x{device}\n",
+        f"{S}{address}/class": f"0x{kind}\n",
+    }
+
+
+def test_sysfs_counts_cards_and_nothing_else() -> None:
+    files = (
+        function("0000:02:00.0", "1a03", "2000", "030000")
+        | function("0000:3b:00.0", "10de", "1e84", "030000")
+        | function("0000:3b:00.1", "10de", "10f8", "040300")
+        | function("0000:3b:00.2", "10de", "1ad8", "0c0330")
+        | function("0000:3b:00.3", "10de", "1ad9", "0c8000")
+        | function("0000:41:00.0", "10de", "20b5", "030200")
+        | function("0000:41:00.4", "10de", "20b5", "030200")
+        | function("0000:51:00.0", "10de", "22a3", "068000")
+        | function("0000:61:00.0", "15b3", "a2d6", "020000")
+        | {f"{S}0000:71:00.0/vendor": "garbage"}
+    )
+    links = {
+        f"{S}0000:41:00.4/physfn": "../0000:41:00.0",
+        f"{S}0000:41:00.0/driver": "../../../bus/pci/drivers/vfio-pci",
+    }
+    found = pci.read_sysfs(RecordedHost(files=files, links=links))
+    assert [(f.address, f.driver) for f in pci.gpus(found)] == [("0000:3b:00.0", None), ("0000:41:00.0", "vfio-pci")]
+    assert [f.address for f in pci.nvswitches(found)] == ["0000:51:00.0"]
+    words = {f.address[-4:]: pci.what(f) for f in found if f.vendor == "10de" and f.address.startswith("0000:3b")}
+    assert words == {"00.0": "gpu", "00.1": "audio", "00.2": "usb", "00.3": "ucsi"}
+
+
+HEAD = "NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1)"
+P40 = {
+    "slot": "3b:00.0",
+    "class_name": "3D controller",
+    "class_id": "0302",
+    "device_id": "1b38",
+    "name": "GP102GL [Tesla P40]",
+}
+FORMS = {
+    "node03: 3b:00.0 3D controller [0302]: " + HEAD: P40,
+    "  - 3b:00.0 3D controller [0302]: " + HEAD: P40,
+    "* `3b:00.0 3D controller [0302]: " + HEAD + "`": P40,
+    '"3b:00.0 3D controller [0302]: ' + HEAD + '",': P40,
+    "\ufeff3b:00.0 3D controller [0302]: " + HEAD + "\r\n": P40,
+    "\tGroup 12:  [10de:1b38] 3b:00.0 3D controller [0302]: " + HEAD: P40,
+    "3b:00.0 3D controller [0302]: NVIDIA Corporation\nGP102GL [Tesla P40] [10de:1b38] (rev a1)": P40,
+    "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla\n  P40] [10de:1b38] (rev a1)": P40,
+    "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40]\n[10de:1b38] (rev a1)": P40,
+    "3b:00.0 3D controller [0302]: nVidia Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1) (prog-if 00 [VGA])": P40,
+    '3b:00.0 "3D controller [0302]" "NVIDIA Corporation [10de]" "GP102GL [Tesla P40] [1b38]" -ra1 "" ""': P40,
+    '3b:00.0 "0302" "10de" "1b38" -ra1 "10de" "11d9"': P40 | {"name": None},
+    "3b:00.0 0302: 10de:1b38 (rev a1)": P40 | {"name": None},
+    "3b:00.0 Class 0302: 10de:1b38 (rev a1)": P40 | {"name": None},
+    "0000:3b:00.0 0302: 10DE:1B38": P40 | {"name": None, "slot": "0000:3b:00.0"},
+    "Slot: 3b:00.0\nClass: 0302\nVendor: 10de\nDevice: 1b38": P40 | {"name": None},
+    "Device:\t3b:00.0\nClass:\t3D controller [0302]\nVendor:\tNVIDIA Corporation [10de]\nDevice:\tGP102GL [Tesla P40] [1b38]": P40,
+    "3D controller [0302]: " + HEAD: P40 | {"slot": None},
+    "3b:00.0 3D controller: NVIDIA Corporation Device 1b38 (rev a1)": P40 | {"class_id": None, "name": "Device 1b38"},
+    "[    0.61] pci 0000:3b:00.0: [10de:1b38] type 00 class 0x030200": P40
+    | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
+    "/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/device:0x1b38\n"
+    "/sys/bus/pci/devices/0000:3b:00.0/class:0x030200": P40
+    | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_a_card_is_read_in_every_form(text: str) -> None:
+    answer = pci.read_lspci(text).as_dict()
+    assert answer["nvidia_gpus"] == [FORMS[text]]
+    assert answer["nvidia_other"] == answer["other_display"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "driver"),
+    [
+        ("\tKernel driver in use: nvidia\n", "nvidia"),
+        ("Kernel driver in use: nova_core\n", "nova_core"),
+        ("\tKernel driver in\nuse: nouveau\n", "nouveau"),
+        ("\tSubsystem: Dell Device [1028:1234]\n\tKernel modules: nvidiafb, nouveau\n", ""),
+        ("\tSubsystem: NVIDIA Corporation Device [10de:1d80]\n", None),
+    ],
+)
+def test_the_driver_in_use_is_not_a_candidate_and_absence_needs_the_form(text: str, driver: Any) -> None:
+    (row,) = pci.read_lspci("3b:00.0 3D controller [0302]: " + HEAD + "\n" + text).as_dict()["nvidia_gpus"]
+    assert row.get("driver_in_use") == driver
+    assert row["device_id"] == "1b38"
+
+
+def test_what_grep_took_away_proves_nothing() -> None:
+    text = "3b:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40]\n\tKernel driver in use: nvidia\n"
+    second = "5e:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40]\n\tKernel modules: nvidiafb, nouveau\n"
+    rows = pci.read_lspci(text + second).as_dict()["nvidia_gpus"]
+    assert [row.get("driver_in_use") for row in rows] == ["nvidia", None]
+
+
+def test_virtual_functions_are_no_cards_of_their_own() -> None:
+    line = "{} 3D controller [0302]: NVIDIA Corporation GA102GL [A40] [10de:2235] (rev a1)\n"
+    slots = ["41:00.0", "41:00.4", "41:00.5", "41:01.0", "81:00.0"]
+    answer = pci.read_lspci("".join(line.format(slot) for slot in slots)).as_dict()
+    assert [row["slot"] for row in answer["nvidia_gpus"] if row.get("sriov_vf")] == ["41:00.4", "41:00.5", "41:01.0"]
+    assert answer["physical_gpus"] == 2
+
+
+def test_two_passed_through_cards_on_the_bus_of_a_guest_are_two() -> None:
+    line = "{} 3D controller [0302]: NVIDIA Corporation TU104GL [Tesla T4] [10de:1eb8] (rev a1)\n"
+    answer = pci.read_lspci(line.format("00:06.0") + line.format("00:07.0")).as_dict()
+    assert not any(row.get("sriov_vf") for row in answer["nvidia_gpus"])
+    assert "physical_gpus" not in answer
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("05:00.0 Bridge [0680]: NVIDIA Corporation Device [10de:1af1] (rev a1)", "nvswitch"),
+        ("05:00.0 0680: 10de:1ac2 (rev a1)", "nvswitch"),
+        ("01:00.1 Audio device: NVIDIA Corporation GA102 High Definition Audio Controller (rev a1)", "audio"),
+        ("01:00.1 0403: 10de:1aef (rev a1)", "audio"),
+        ("01:00.2 USB controller: NVIDIA Corporation Device 1ad6 (rev a1)", "usb"),
+        ("01:00.3 Serial bus controller [0c80]: NVIDIA Corporation Device [10de:1ad7] (rev a1)", "ucsi"),
+        ("00:05.0 Audio device: NVIDIA Corporation MCP61 High Definition Audio (rev a2)", "chipset"),
+        ("00:02.0 USB controller: NVIDIA Corporation CK804 USB Controller (rev a2)", "chipset"),
+        ("0001:00:00.0 PCI bridge [0604]: NVIDIA Corporation Device [10de:1ad0] (rev a1)", "tegra_root_port"),
+        ("00:01.0 PCI bridge: NVIDIA Corporation Tegra PCIe x4 Controller (rev a1)", "tegra_root_port"),
+    ],
+)
+def test_other_functions_are_told_by_what_they_are(line: str, what: str) -> None:
+    answer = pci.read_lspci(line).as_dict()
+    assert [row["what"] for row in answer["nvidia_other"]] == [what]
+    assert answer["nvidia_gpus"] == []
+    assert answer.get("tegra", False) == (what == "tegra_root_port")
+
+
+@pytest.mark.parametrize(
+    ("line", "vendor", "name"),
+    [
+        ("00:02.0 VGA compatible controller: Device 1234:1111 (rev 02)", "", "Device"),
+        ("00:02.0 VGA compatible controller [0300]: Device [1234:1111] (rev 02)", "", "Device"),
+        ("00:02.0 VGA compatible controller: InnoTek Systemberatung GmbH VirtualBox Graphics Adapter",
+         "InnoTek Systemberatung GmbH", "VirtualBox Graphics Adapter"),
+        ("00:02.0 VGA compatible controller: Some Company Co., Ltd. Fine Card X1 (rev 02)",
+         "Some Company Co., Ltd.", "Fine Card X1"),
+        ("00:02.0 0300: 8086:3e92 (rev 02)", None, None),
+    ],
+)  # fmt: skip
+def test_displays_of_others(line: str, vendor: Any, name: Any) -> None:
+    answer = pci.read_lspci(line).as_dict()
+    assert answer["other_display"] == [{"slot": "00:02.0", "vendor": vendor, "name": name}]
+    assert answer["nvidia_gpus"] == []
+
+
+def test_a_card_without_number_is_found_by_its_name() -> None:
+    (function,) = pci.read_lspci("5e:00.0 3D controller: NVIDIA Corporation GP104GL [Tesla P4] (rev a1)").functions
+    assert (function.device, function.address) == ("1bb3", "0000:5e:00.0")
+    reading = pci.read_lspci("5e:00.0 3D controller: NVIDIA Corporation GX999 [Future Card] (rev a1)")
+    assert reading.functions == []
+    assert [entry.name for entry in reading.unnamed] == ["GX999 [Future Card]"]
+
+
+def test_a_fallen_card_is_marked() -> None:
+    text = "21:00.0 VGA compatible controller: NVIDIA Corporation GA102 [GeForce RTX 3090] (rev ff) (prog-if ff)\n"
+    (row,) = pci.read_lspci(text + "\t!!! Unknown header type 7f\n\tKernel driver in use: nvidia\n").as_dict()[
+        "nvidia_gpus"
+    ]
+    assert row["powered_off"] is True
+    assert row["name"] == "GA102 [GeForce RTX 3090]"

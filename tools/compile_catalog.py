@@ -20,6 +20,7 @@ HEAD = '''"""Data of catalog/*.yml and of the roles' defaults, compiled by `make
 from typing import Any, Dict
 
 # fmt: off
+# ruff: noqa: E501
 '''
 
 

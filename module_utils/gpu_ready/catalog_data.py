@@ -3,6 +3,7 @@
 from typing import Any, Dict
 
 # fmt: off
+# ruff: noqa: E501
 DATE = '2026-11-21'
 DEFAULT_BRANCH = 580
 NEWEST_BRANCH = 615

@@ -91,7 +91,11 @@ def functions_of_ids(texts: List[str]) -> List[Any]:
 
 def explain(lspci: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the decision for a host on paper: GPUs, plan, todo, texts."""
-    functions = list(pci.read_lspci(lspci).functions) if lspci is not None else []
+    reading = pci.read_lspci(lspci) if lspci is not None else None
+    if reading is not None and reading.unnamed:
+        card = reading.unnamed[0]
+        raise ValueError("%s (%s) is shown without its number; give the output of lspci -nn" % (card.slot, card.name))
+    functions = list(reading.functions) if reading is not None else []
     host = Paper(release, functions + functions_of_ids(ids))
     answer = decide.host(host, given)
     base = observe.look(host, given.get("gpu_ready_treat_as") or None)["base"]
@@ -165,10 +169,10 @@ def main(argv: Optional[List[str]] = None) -> int:
         given = read_settings(arguments.set)
         lspci = read_file(arguments.lspci) if arguments.lspci is not None else None
         release = read_file(arguments.os_release) if arguments.os_release else ""
+        answer = explain(lspci, ids, release, given)
     except (OSError, ValueError) as error:
         sys.stderr.write("gpu-explain host: %s\n" % error)
         return 2
-    answer = explain(lspci, ids, release, given)
     shown = answer.pop("text")
     sys.stdout.write((json.dumps(answer, indent=1, default=str) if arguments.json else shown) + "\n")
     return 1 if answer["plan"]["refusals"] else 0

@@ -36,7 +36,7 @@ CLASSES = {
 }
 NUMBERS = {name.lower(): number for number, name in CLASSES.items()}
 NUMBERS["non-vga unclassified device"] = "0000"
-HEAD = re.compile(r"(?<![\w:.])(%s)(?=[\s\"]|$)\s*(.*)$" % SLOT)
+HEAD = re.compile(r"(?<![\w:.])(%s)(?=[\s\"|]|$)[\s|]*(.*)$" % SLOT)
 SLOTLESS = re.compile(r"^\W*((?:%s)(?:\s+\[[0-9a-f]{4}\])?:\s.*)$" % "|".join(map(re.escape, CLASSES.values())))
 DETAIL = re.compile(
     r"^\W*(?:[\w.-]+:\s+)?(?:Subsystem|DeviceName|Physical Slot|Kernel driver in|Kernel modules|Flags|Memory at|"
@@ -206,6 +206,7 @@ def read(text: str) -> Reading:
 def clean(text: str) -> List[str]:
     """Return the lines without marks of encoding, Markdown and line ends."""
     text = text.replace("\ufeff", "").replace("\x00", "").replace("\u00a0", " ").replace("**", "").replace("`", "")
+    text = re.sub(r"\\n|#012", "\n", text) if re.search(r"(?:\\n|#012)\s*%s" % SLOT, text) else text
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
     return [line.rstrip() for line in text.split("\n")]
 
@@ -434,7 +435,7 @@ def of_head(slot: Optional[str], head: str) -> Optional[Entry]:
     if head.startswith('"') and len(QUOTED.findall(head)) >= 3:
         fields = [re.sub(r"\\(.)", r"\1", field) for field in QUOTED.findall(head)]
         return of_fields(slot, fields[0], fields[1], fields[2])
-    head = head.rstrip("\"',")
+    head = head.rstrip("\"', |")
     match = NUMERIC.match(head)
     if match:
         number, vendor, device = (part.lower() for part in match.groups())

@@ -53,6 +53,7 @@ P40 = {
 FORMS = {
     "node03: 3b:00.0 3D controller [0302]: " + HEAD: P40,
     "  - 3b:00.0 3D controller [0302]: " + HEAD: P40,
+    "| 3b:00.0 | 3D controller [0302]: " + HEAD + " |": P40,
     "* `3b:00.0 3D controller [0302]: " + HEAD + "`": P40,
     '"3b:00.0 3D controller [0302]: ' + HEAD + '",': P40,
     "\ufeff3b:00.0 3D controller [0302]: " + HEAD + "\r\n": P40,
@@ -106,6 +107,11 @@ def test_what_grep_took_away_proves_nothing() -> None:
     second = "5e:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40]\n\tKernel modules: nvidiafb, nouveau\n"
     rows = pci.read_lspci(text + second).as_dict()["nvidia_gpus"]
     assert [row.get("driver_in_use") for row in rows] == ["nvidia", None]
+
+
+def test_lines_in_the_text_of_a_result() -> None:
+    text = '"stdout": "3b:00.0 0302: 10de:1b38 (rev a1)\\n5e:00.0 0302: 10de:1b38 (rev a1)"'
+    assert [row["slot"] for row in pci.read_lspci(text).as_dict()["nvidia_gpus"]] == ["3b:00.0", "5e:00.0"]
 
 
 def test_virtual_functions_are_no_cards_of_their_own() -> None:

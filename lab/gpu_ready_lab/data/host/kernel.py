@@ -438,12 +438,12 @@ def provide_nouveau() -> None:
 
 def boot() -> None:
     """Be firmware, boot loader and kernel: lay out /sys and /proc, then become systemd."""
-    for folder in (RUN, MODULE, DRIVER):
-        folder.mkdir(parents=True)
+    for made in (RUN, MODULE, DRIVER):
+        made.mkdir(parents=True)
     (RUN / "booted").write_text(f"{time.clock_gettime(time.CLOCK_MONOTONIC)}")
     shutil.copytree(ETC / "pci", PCI, symlinks=True)
-    for folder in ("devices", "drivers", "slots"):
-        (PCI / folder).mkdir(exist_ok=True)
+    for name in ("devices", "drivers", "slots"):
+        (PCI / name).mkdir(exist_ok=True)
     gcc = (ETC / "gcc-version").read_text().strip()
     texts = {
         "/proc/sys/kernel/random/boot_id": (RUN / "boot-id", f"{uuid.uuid4()}\n"),
@@ -458,8 +458,8 @@ def boot() -> None:
     for path, (source, text) in texts.items():
         source.write_text(text)
         mount("--bind", str(source), path)
-    for source, target in ((PCI, "/sys/bus/pci"), (MODULE, "/sys/module"), (DRIVER, "/proc/driver")):
-        mount("--bind", str(source), target)
+    for folder, path in ((PCI, "/sys/bus/pci"), (MODULE, "/sys/module"), (DRIVER, "/proc/driver")):
+        mount("--bind", str(folder), path)
     if host().get("nouveau"):
         provide_nouveau()
     kmsg(f"Linux version {release()} (lab@gpu-ready) ({gcc}) #1 SMP PREEMPT_DYNAMIC Debian")

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import yaml
 
-from . import debian_archive, packages, paths, proxy, verify_image
+from . import debian_archive, downloads, packages, paths, proxy, verify_image
 from .engine import need_packages
 from .say import LabError, say, wait_for
 
@@ -125,6 +125,7 @@ def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> 
         for name in said["keys"]:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(key.public, root / name)
+    downloads.write(root, DECLARATIONS / "downloads.yml")
     unknown = {name for package in wanted for name in package.repositories} - set(repositories())
     if unknown:
         raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")

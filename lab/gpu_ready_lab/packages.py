@@ -1,7 +1,8 @@
 """Debian packages from declarations, and signed flat apt repositories of them.
 
 A declaration file (lab/mirror/*.yml) says for which values its packages are made (`each`) and what is in them;
-`@name@` in its texts and in the texts of its source files stands for such a value. A file in a package is
+`@name@` in its texts and in the texts of its source files stands for such a value (`repositories` among them says
+that these go into some repositories only). A file in a package is
 its text, or one of: {text}, {source} (below data/vendor), {link}, {library} (a small real ELF with that
 SONAME, of `source` or of nothing), {debian} (taken out of a package of Debian's archive), {copies} (that
 many bytes); and `mode`.
@@ -189,8 +190,10 @@ def read(path: Path) -> list[Package]:
     for outer in said.get("each", [{}]):
         for name, package in said["packages"].items():
             for inner in (package or {}).get("each", [{}]):
-                values = {key: str(value) for key, value in {**outer, **inner}.items()}
-                found.append(_package(name, package or {}, values, defaults, where))
+                said_values = {**outer, **inner}
+                own = {**defaults, "repositories": said_values.pop("repositories", defaults.get("repositories", []))}
+                values = {key: str(value) for key, value in said_values.items()}
+                found.append(_package(name, package or {}, values, own, where))
     names = [(package.name, package.version, repository) for package in found for repository in package.repositories]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -1,0 +1,143 @@
+"""Plain files of the vendor mirror: cuDNN archives with their manifests, and drivers as .run installers."""
+
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from . import packages
+
+SOURCES = packages.SOURCES
+
+
+def write(root: Path, declaration: Path) -> None:
+    """Write everything that lab/mirror/downloads.yml declares below the mirror's root."""
+    said = yaml.safe_load(declaration.read_text())
+    for release in said["cudnn"]["releases"]:
+        write_cudnn(root / said["cudnn"]["root"], release)
+    for installer in said["runfiles"]:
+        data = runfile(installer["version"])
+        for folder in installer["folders"]:
+            write_runfile(root / folder / installer["version"], installer["version"], data)
+
+
+def tarball(files: dict[str, bytes], links: dict[str, str], executable: tuple[str, ...] = ()) -> bytes:
+    """Return a plain tar, the same for the same content."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for path, data in files.items():
+            item = tarfile.TarInfo(path)
+            item.size, item.mtime, item.mode = len(data), packages.MADE, 0o755 if path in executable else 0o644
+            tar.addfile(item, io.BytesIO(data))
+        for path, target in links.items():
+            item = tarfile.TarInfo(path)
+            item.type, item.linkname, item.mode, item.mtime = tarfile.SYMTYPE, target, 0o777, packages.MADE
+            tar.addfile(item)
+    return out.getvalue()
+
+
+# ---- cuDNN ----------------------------------------------------------------------------------------
+
+
+def write_cudnn(redist: Path, release: dict[str, Any]) -> None:
+    """Write the archives of a cuDNN release, and its manifest with their sums."""
+    version = release["version"]
+    label = version if version.startswith("8.") else version.rpartition(".")[0]
+    entries = {}
+    for cuda in release["cuda"]:
+        name = f"cudnn-linux-x86_64-{version}_cuda{cuda}-archive"
+        path = f"cudnn/linux-x86_64/{name}.tar.xz"
+        data = cudnn_archive(name, release)
+        (redist / path).parent.mkdir(parents=True, exist_ok=True)
+        (redist / path).write_bytes(data)
+        entries[f"cuda{cuda}"] = {
+            "relative_path": path,
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "md5": hashlib.md5(data).hexdigest(),
+            "size": str(len(data)),
+        }
+    manifest = {
+        "release_date": "2026-01-01",
+        "release_label": label,
+        "release_product": "cudnn",
+        "cudnn": {
+            "name": "NVIDIA CUDA Deep Neural Network library",
+            "license": "cudnn",
+            "license_path": "cudnn/LICENSE.txt",
+            "version": version,
+            "cuda_variant": [str(cuda) for cuda in release["cuda"]],
+            "linux-x86_64": entries,
+        },
+    }
+    (redist / f"redistrib_{label}.json").write_text(json.dumps(manifest, indent=4) + "\n")
+
+
+def cudnn_archive(name: str, release: dict[str, Any]) -> bytes:
+    """Return a cuDNN archive: headers, small libraries with the real names and links, a licence."""
+    short = release["version"].rpartition(".")[0]
+    major, minor, patch = short.split(".")
+    values = {"major": major, "minor": minor, "patch": patch, "factor": "1000" if int(major) < 9 else "10000"}
+    suffix = "" if int(major) < 9 else f"_v{major}"
+    header = packages.fill((SOURCES / "cudnn/cudnn_version.h").read_text(), values).encode()
+    files, links = {f"{name}/LICENSE": (SOURCES / "cudnn/LICENSE").read_bytes()}, {}
+    for part in ["", *release["headers"]]:
+        plain = f"cudnn_{part}" if part else "cudnn"
+        text = f'/* Stand-in of the gpu-ready lab. */\n#include "cudnn_version{suffix}.h"\n'.encode()
+        files[f"{name}/include/{plain}{suffix}.h"] = text
+        if suffix:
+            links[f"{name}/include/{plain}.h"] = f"{plain}{suffix}.h"
+    files[f"{name}/include/cudnn_version{suffix}.h"] = header
+    if suffix:
+        links[f"{name}/include/cudnn_version.h"] = f"cudnn_version{suffix}.h"
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+        for library in release["libraries"]:
+            built = Path(folder, library)
+            packages.compile_library(f"lib{library}.so.{major}", "library.c", {"version": release["version"]}, built)
+            files[f"{name}/lib/lib{library}.so.{short}"] = built.read_bytes()
+            links[f"{name}/lib/lib{library}.so.{major}"] = f"lib{library}.so.{short}"
+            links[f"{name}/lib/lib{library}.so"] = f"lib{library}.so.{major}"
+            files[f"{name}/lib/lib{library}_static_v{major}.a"] = b"!<arch>\n"
+            links[f"{name}/lib/lib{library}_static.a"] = f"lib{library}_static_v{major}.a"
+    return lzma.compress(tarball(files, links), preset=1)
+
+
+# ---- .run -----------------------------------------------------------------------------------------
+
+
+def runfile(version: str) -> bytes:
+    """Return a self-extracting installer: a script, and an archive behind it."""
+    branch = int(version.split(".")[0])
+    files = {f"./{name}": text.encode() for name, text in _kernel_sources(version, "NVIDIA", "kernel").items()}
+    if branch >= 515:
+        files |= {
+            f"./{name}": text.encode() for name, text in _kernel_sources(version, "Dual MIT/GPL", "kernel-open").items()
+        }
+    files["./LICENSE"] = b"This archive is a stand-in made by the gpu-ready lab. It holds nothing of NVIDIA's driver.\n"
+    payload = gzip.compress(tarball(files, {}), mtime=packages.MADE)
+    values = {"version": version, "sha256": hashlib.sha256(payload).hexdigest()}
+    return packages.fill((SOURCES / "runfile/installer.sh").read_text(), values).encode() + payload
+
+
+def _kernel_sources(version: str, licence: str, folder: str) -> dict[str, str]:
+    values = {"version": version, "license": licence}
+    return {
+        f"{folder}/{path.name}": packages.fill(path.read_text(), values)
+        for path in sorted((SOURCES / "kernel").iterdir())
+        if path.name not in ("postinst", "prerm")
+    }
+
+
+def write_runfile(folder: Path, version: str, data: bytes) -> None:
+    """Write an installer and its checksum as the vendor's download pages have them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"NVIDIA-Linux-x86_64-{version}.run"
+    (folder / name).write_bytes(data)
+    (folder / name).chmod(0o755)
+    (folder / f"{name}.sha256sum").write_text(f"{hashlib.sha256(data).hexdigest()}  {name}\n")

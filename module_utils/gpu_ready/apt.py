@@ -207,7 +207,7 @@ def explain(what: str, answer: Result) -> str:
     )
     if match or "dkms" in short.lower():
         log = re.search(r"Consult (\S*make\.log)", text)
-        return "%s: DKMS could not build the module%s%s: the compiler's last words are below" % (
+        return "%s: DKMS could not build the module%s%s: the compiler's words are below" % (
             what,
             " for kernel " + match.group(1) if match else "",
             " (%s)" % log.group(1) if log else "",
@@ -280,6 +280,13 @@ def lock_holder(path: str) -> Optional[int]:
         os.close(handle)
 
 
+def complaints(log: str) -> List[str]:
+    """Return the errors in a compiler's log, or its last lines where none is marked, cut to a readable length."""
+    lines = log.splitlines()
+    errors = [line for line in lines if re.search(r"(?:: (?:fatal )?error: |\*\*\* )", line)]
+    return [line[:200] for line in (errors or lines[-8:])[:8]]
+
+
 class Apt:
     """apt and dpkg on this host. Methods that change something say so; every failure is an AptError."""
 
@@ -320,10 +327,9 @@ class Apt:
         return answer
 
     def make_log(self, answer: Result) -> str:
-        """Return the last lines of the compiler's log that a failed DKMS build names."""
+        """Return what the compiler complained about, from the log that a failed DKMS build names."""
         match = re.search(r"Consult (\S*make\.log)", answer.out + answer.err)
-        text = self.host.read(match.group(1)) if match else None
-        return "\n" + "\n".join(text.splitlines()[-15:]) if text else ""
+        return "".join("\n" + line for line in complaints(self.host.read(match.group(1)) or "")) if match else ""
 
     def half_done(self) -> List[str]:
         """Return what a killed run left in the middle."""

@@ -128,3 +128,13 @@ def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
         holder.kill()
     apt.Apt(Host(), locks=(str(lock),), wait=0.0).await_locks()
     assert fcntl.F_GETLK
+
+
+def test_a_compilers_log_is_cut_to_its_errors() -> None:
+    log = (
+        "cc -O2 ...\n/b/nv-pci.c:237:9: error: too few arguments to function 'x'\n"
+        + "y" * 900
+        + "\nmake: *** [a] Error 2\n"
+    )
+    assert [line[:20] for line in apt.complaints(log)] == ["/b/nv-pci.c:237:9: e", "make: *** [a] Error "]
+    assert apt.complaints("a\nb\n") == ["a", "b"]

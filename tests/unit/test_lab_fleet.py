@@ -1,0 +1,63 @@
+"""Fleet files are read strictly: what is wrong is said with its place and a remedy."""
+
+import pytest
+from gpu_ready_lab import fleet
+from gpu_ready_lab.say import LabError
+
+ROOT_FLEETS = sorted((fleet.paths.REPO / "lab/fleets").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", ROOT_FLEETS, ids=lambda path: path.stem)
+def test_fleets_that_come_with_the_lab_can_be_read(path):
+    read = fleet.read(path)
+    assert read.name == path.stem
+    assert read.hosts
+
+
+def test_gpus_are_counted_and_get_places_of_their_own():
+    read = fleet.parse(
+        '{name: x, hosts: {a: {distribution: debian12, gpus: [{device: "1b38", count: 2}, {device: "1db1"}]}}}'
+    )
+    (host,) = read.hosts
+    assert [gpu.name for gpu in host.gpus] == ["Tesla P40", "Tesla P40", "Tesla V100-SXM2-16GB"]
+    assert len({gpu.address for gpu in host.gpus}) == 3
+
+
+def test_nvswitches_are_of_the_generation_of_the_gpus():
+    read = fleet.parse('{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2330"}], nvswitches: 4}}}')
+    assert [device for _, device in read.hosts[0].nvswitches] == ["22a3"] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{name: x}", ["hosts", "no host"]),
+        ("{name: X Y, hosts: {a: {distribution: debian12}}}", ["name", "small letters"]),
+        ("{name: x, hosts: {a: {distribution: rocky9}}}", ["hosts.a.distribution", "rocky9", "debian12"]),
+        ("{name: x, hosts: {A_b: {distribution: debian12}}}", ["hosts.A_b"]),
+        ("{name: x, hosts: {a: {distribution: debian12, gpu: []}}}", ["hosts.a", "'gpu'", "gpus"]),
+        (
+            "{name: x, hosts: {a: {distribution: debian12, gpus: [{device: 2330}]}}}",
+            ["gpus.0.device", "in quotes", "2330"],
+        ),
+        (
+            '{name: x, hosts: {a: {distribution: debian12, gpus: [{device: "ffff"}]}}}',
+            ["ffff", "name and architecture"],
+        ),
+        ('{name: x, hosts: {a: {distribution: debian12, gpus: [{device: "1b38", count: 99}]}}}', ["count", "1 to 16"]),
+        ('{name: x, hosts: {a: {distribution: debian12, gpus: [{device: "1b38"}], nvswitches: 2}}}', ["nvswitches"]),
+        ("{name: x, hosts: {a: {distribution: debian12, nouveau: yes please}}}", ["nouveau", "true or false"]),
+        ("{name: x, hosts: {a: {distribution: debian12, expect: {result: good}}}}", ["expect.result", "ready"]),
+        ("{name: [", ["not YAML"]),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(text, words):
+    with pytest.raises(LabError) as error:
+        fleet.parse(text, "some.yml")
+    for word in ["some.yml", *words]:
+        assert word in str(error.value)
+
+
+def test_a_missing_file_is_a_sentence(tmp_path):
+    with pytest.raises(LabError, match="No such file"):
+        fleet.read(tmp_path / "none.yml")

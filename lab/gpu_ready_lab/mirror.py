@@ -4,7 +4,9 @@
 """
 
 import argparse
+import contextlib
 import email.utils
+import fcntl
 import fnmatch
 import hashlib
 import json
@@ -19,6 +21,7 @@ import sys
 import threading
 import time
 import urllib.parse
+from collections.abc import Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -84,20 +87,33 @@ def declared() -> list[packages.Package]:
 
 def build(cache: Path, proxy_url: str | None = None) -> Path:
     """Return the root of the mirror, made when the cache has none of this content."""
+    with _locked(cache / "mirror" / "lock"):
+        return _build(cache, proxy_url)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other lab commands waiting meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(cache: Path, proxy_url: str | None) -> Path:
+    need_packages(NEEDS, "the vendor mirror")
     key = packages.Key(cache / "mirror" / "key")
     tree = cache / "mirror" / "trees" / f"{_inputs()}-{key.fingerprint[-8:]}"
     if tree.exists():
         os.utime(tree)
         return tree
-    need_packages(NEEDS, "the vendor mirror")
     started = time.monotonic()
     say("making the vendor mirror")
     new = tree.with_name(f"{tree.name}.{os.getpid()}.new")
     new.mkdir(parents=True)
     try:
         _fill(new, cache, key, proxy_url)
-        if not tree.exists():
-            new.rename(tree)
+        new.rename(tree)
     finally:
         shutil.rmtree(new, ignore_errors=True)  # gone when it was renamed
     for old in sorted(tree.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_TREES:]:
@@ -297,7 +313,11 @@ def ensure_running(
     cache: Path, state: Path, address: str = paths.ADDRESS, mirror_port: int = 8080, proxy_port: int = 3142
 ) -> MirrorInfo:
     """Have the mirror and the archive proxy built, current and running; return what hosts need to know."""
-    state.mkdir(parents=True, exist_ok=True)
+    with _locked(state / "mirror.lock"):
+        return _ensure_running(cache, state, address, mirror_port, proxy_port)
+
+
+def _ensure_running(cache: Path, state: Path, address: str, mirror_port: int, proxy_port: int) -> MirrorInfo:
     wanted = {
         "code": _code(),
         "address": address,

@@ -1,0 +1,242 @@
+import hashlib
+import http.client
+import json
+import threading
+import time
+
+import pytest
+import yaml
+from gpu_ready import catalog
+from gpu_ready_lab import mirror, packages
+
+CONTENT = bytes(range(256)) * 40
+DISTRIBUTIONS = ("debian12", "debian13")
+
+
+@pytest.fixture(scope="module")
+def declared():
+    found = {}
+    for package in mirror.declared():
+        for repository in package.repositories:
+            found.setdefault(repository, {}).setdefault(package.name, set()).add(package.version)
+    return found
+
+
+def test_every_repository_of_the_mirror_is_in_the_catalog():
+    for name, said in mirror.repositories().items():
+        assert said["path"] in catalog.repository(name)["url"]
+        assert catalog.repository(name)["key_url"].removeprefix("https://") in said["keys"]
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_the_mirror_has_what_the_catalog_installs(declared, distribution):
+    source = catalog.distro(distribution)["driver_sources"]["cuda_repo"]
+    offered = declared[source["repository"]]
+    wanted = {name for profile in source["packages"].values() for names in profile.values() for name in names}
+    wanted |= {source["pinning"].format(branch=branch) for branch in source["branches"]} | {source["fabricmanager"]}
+    wanted |= {"cuda-toolkit-" + version.replace(".", "-") for version in source["toolkits"]}
+    assert not wanted - set(offered)
+    for branch in source["branches"]:
+        assert any(version.startswith(f"{branch}.") for version in offered["nvidia-driver-cuda"])
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_no_package_depends_on_what_neither_the_mirror_nor_debian_has(declared, distribution):
+    of_debian = {"libc6", "kmod", "dkms", "python3", "python3-minimal", "build-essential"}
+    offered = set(declared[f"cuda-{distribution}"]) | of_debian
+    for package in mirror.declared():
+        if f"cuda-{distribution}" in package.repositories:
+            fields = dict(package.fields)
+            names = [part.split("(")[0].strip() for part in fields.get("Depends", "").replace("|", ",").split(",")]
+            assert {name for name in names if name} <= offered, package.name
+
+
+def test_every_cudnn_of_the_catalog_is_served():
+    served = yaml.safe_load((mirror.DECLARATIONS / "downloads.yml").read_text())["cudnn"]["releases"]
+    assert {release["version"] for release in served} == {release.version for release in catalog.cudnns()}
+
+
+def test_only_a_meta_package_named_so_pulls_the_driver():
+    for package in mirror.declared():
+        if "cuda-drivers" in dict(package.fields).get("Depends", ""):
+            assert package.name.startswith("cuda-runtime-")
+
+
+def test_a_value_is_put_in_and_other_text_between_ats_stays():
+    assert packages.fill("a@version@b @/sbin/ldconfig @other@", {"version": "1"}) == "a1b @/sbin/ldconfig @other@"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("packages: {a: {version: 1, files: {usr/a: b}}}", "absolute"),
+        ("packages: {a: {version: 1, files: {/usr/a: {content: b}}}}", "expected a text"),
+        ("packages: {a: {version: 1, depend: b}}", "unknown depend"),
+        ("packages: {a: {version: 1, scripts: {posting: b}}}", "unknown script"),
+        ("packages: {a: {version: 1, files: {/a: {source: no/such}}}}", "no file no/such"),
+        ("packages: [", "no valid YAML"),
+        ("each: [{n: 1}, {n: 2}]\npackages: {a: {version: 1}}", "declared twice"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_with_its_place(tmp_path, text, words):
+    (tmp_path / "wrong.yml").write_text(f"{text}\n" if text.endswith("[") else f"repositories: [r]\n{text}\n")
+    with pytest.raises(packages.LabError, match=words) as error:
+        packages.read(tmp_path / "wrong.yml")
+    assert "wrong.yml" in str(error.value)
+
+
+# ---- the server -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(tmp_path):
+    root = tmp_path / "root"
+    (root / "host" / "folder").mkdir(parents=True)
+    (root / "host" / "folder" / "file.bin").write_bytes(CONTENT)
+    (tmp_path / "secret").write_text("outside")
+    running = mirror.Mirror(("127.0.0.1", 0), root, tmp_path)
+    threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
+    yield running
+    running.shutdown()
+    running.server_close()
+
+
+def ask(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection(*server.server_address, timeout=10)
+    try:
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        try:
+            body = answer.read()
+        except http.client.IncompleteRead as short:
+            body = short.partial
+        return answer, body
+    finally:
+        connection.close()
+
+
+def read_log(server, lines):
+    """The line of a request is written after its answer."""
+    end = time.monotonic() + 5
+    while True:
+        found = (server.state / "mirror-access.log").read_text().splitlines()
+        if len(found) >= lines or time.monotonic() > end:
+            return found
+        time.sleep(0.01)
+
+
+FILE = "/host/folder/file.bin"
+
+
+@pytest.mark.host_io
+class TestServer:
+    def test_a_file(self, server):
+        answer, body = ask(server, FILE)
+        assert (answer.status, body) == (200, CONTENT)
+
+    def test_head_says_the_size_only(self, server):
+        answer, body = ask(server, FILE, "HEAD")
+        assert (answer.status, answer.getheader("Content-Length"), body) == (200, str(len(CONTENT)), b"")
+
+    @pytest.mark.parametrize(
+        ("asked", "start", "end"),
+        [("bytes=100-", 100, None), ("bytes=100-199", 100, 200), ("bytes=-50", len(CONTENT) - 50, None)],
+    )
+    def test_a_range(self, server, asked, start, end):
+        answer, body = ask(server, FILE, Range=asked)
+        assert (answer.status, body) == (206, CONTENT[start:end])
+
+    def test_a_range_behind_the_end(self, server):
+        assert ask(server, FILE, Range=f"bytes={len(CONTENT)}-")[0].status == 416
+
+    def test_unchanged_since(self, server):
+        when = ask(server, FILE, "HEAD")[0].getheader("Last-Modified")
+        assert ask(server, FILE, If_Modified_Since=when)[0].status == 304
+
+    @pytest.mark.parametrize("path", ["/host/none", "/../secret", "/%2e%2e/secret", "//etc/passwd"])
+    def test_nothing_outside_the_tree(self, server, path):
+        assert ask(server, path)[0].status == 404
+
+    def test_every_request_is_in_the_log(self, server):
+        ask(server, FILE)
+        ask(server, "/host/none")
+        log = read_log(server, lines=2)
+        assert [line.split(" ", 1)[1] for line in log] == [
+            f"127.0.0.1 GET 200 {len(CONTENT)} host/folder/file.bin",
+            "127.0.0.1 GET 404 34 host/none",
+        ]
+
+    @pytest.mark.parametrize("status", [404, 500])
+    def test_fault_status(self, server, status):
+        (server.state / "faults.json").write_text(json.dumps({"host/*.bin": {"status": status}}))
+        assert ask(server, FILE)[0].status == status
+        (server.state / "faults.json").unlink()
+        assert ask(server, FILE)[0].status == 200
+
+    def test_fault_truncate(self, server):
+        (server.state / "faults.json").write_text('{"*": {"truncate": 10}}')
+        answer, body = ask(server, FILE)
+        assert (answer.getheader("Content-Length"), body) == (str(len(CONTENT)), CONTENT[:10])
+
+    def test_fault_corrupt(self, server):
+        (server.state / "faults.json").write_text('{"*": {"corrupt": true}}')
+        body = ask(server, FILE)[1]
+        assert len(body) == len(CONTENT)
+        assert body != CONTENT
+
+    def test_fault_delay(self, server):
+        (server.state / "faults.json").write_text('{"*": {"delay": 0.3}}')
+        started = time.monotonic()
+        ask(server, FILE)
+        assert time.monotonic() - started >= 0.3
+
+
+# ---- a repository, with the real programs ---------------------------------------------------------
+
+
+@pytest.mark.host_io
+def test_a_signed_repository(tmp_path):
+    for program in ("/usr/bin/dpkg-deb", "/usr/bin/gpg", "/usr/bin/gpgv"):
+        if not mirror.Path(program).exists():
+            pytest.skip(f"{program} is not here")
+    (tmp_path / "some.yml").write_text(
+        """
+repositories: [here]
+each: [{v: "1.0"}, {v: "2.0"}]
+packages:
+  some:
+    version: "@v@-1"
+    depends: [libc6]
+    files:
+      /etc/some.conf: "v = @v@\\n"
+      /usr/bin/some: "#!/bin/sh\\n"
+      /usr/lib/some: {link: ../bin/some}
+    scripts: {postinst: "#!/bin/sh\\n"}
+"""
+    )
+    wanted = packages.read(tmp_path / "some.yml")
+    debs = packages.build_all(wanted, tmp_path / "debs", lambda *_: b"")
+    again = packages.build_all(wanted, tmp_path / "debs-again", lambda *_: b"")
+    assert [path.read_bytes() for path in debs.values()] == [path.read_bytes() for path in again.values()]
+    key = packages.Key(tmp_path / "key")
+    assert (tmp_path / "key" / "secret.asc").stat().st_mode & 0o777 == 0o600
+    packages.write_repository(tmp_path / "repo", debs.items(), {"Origin": "Here"}, key)
+    repo = tmp_path / "repo"
+    stanzas = (repo / "Packages").read_text().strip().split("\n\n")
+    assert len(stanzas) == 2
+    for stanza in stanzas:
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and not line.startswith(" "))
+        assert hashlib.sha256((repo / fields["Filename"]).read_bytes()).hexdigest() == fields["SHA256"]
+        assert fields["Depends"] == "libc6"
+    assert hashlib.sha256((repo / "Packages.xz").read_bytes()).hexdigest() in (repo / "Release").read_text()
+    packages.run(
+        ["/usr/bin/gpg", "--homedir", str(tmp_path), "--dearmor", "-o", str(tmp_path / "ring.gpg"), str(key.public)],
+        limit=30,
+        what="dearmor",
+    )
+    packages.run(
+        ["/usr/bin/gpgv", "--keyring", str(tmp_path / "ring.gpg"), str(repo / "InRelease")], limit=30, what="verify"
+    )
+    deb = repo / "some_2.0-1_amd64.deb"
+    assert packages.run(["/usr/bin/dpkg-deb", "-f", str(deb), "Version"], limit=30, what="read").strip() == "2.0-1"
+    assert "./usr/lib/some -> ../bin/some" in packages.run(["/usr/bin/dpkg-deb", "-c", str(deb)], limit=30, what="list")

@@ -4,7 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import paths
@@ -13,6 +14,7 @@ from .say import LabError, run, say, succeeds, wait_for
 SOCKET = paths.STATE / "docker.sock"
 CONTAINERD = paths.STATE / "containerd.sock"
 PIDS = {"dockerd": paths.STATE / "dockerd.pid", "containerd": paths.STATE / "containerd.pid"}
+CGROUP = "/gpu-ready-lab"
 DOCKER = "/usr/bin/docker"  # by full path: another client may stand before it on PATH
 
 # What a lab machine needs: a program, and the package that has it.
@@ -78,6 +80,7 @@ def start() -> None:
     if os.geteuid() != 0:
         raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
     need_packages(NEEDS, "the lab's docker engine and host images")
+    need_packages({DOCKER: "docker-cli"}, "the lab's docker engine")  # its own package from Debian 13 on
     if not answers():
         _start_processes()
     names = docker("network", "ls", "--format", "{{.Name}}").split()
@@ -104,34 +107,45 @@ def _start_processes() -> None:
     CONTAINERD.unlink(missing_ok=True)
     SOCKET.unlink(missing_ok=True)
     (paths.STATE / "dockerd-own.pid").unlink(missing_ok=True)
-    _spawn(
+    containerd = _spawn(
         "containerd",
         [
             "/usr/bin/containerd", "--config", str(paths.STATE / "containerd.toml"), "--address", str(CONTAINERD),
             "--root", str(data / "containerd"), "--state", str(paths.STATE / "containerd"),
         ],
     )  # fmt: skip
-    wait_for(CONTAINERD.exists, limit=30, what=f"containerd's socket (its log: {paths.STATE}/containerd.log)")
-    _spawn(
+    _wait("containerd", containerd, CONTAINERD.exists)
+    dockerd = _spawn(
         "dockerd",
         [
             "/usr/sbin/dockerd", "--config-file", str(paths.STATE / "daemon.json"), "--host", f"unix://{SOCKET}",
             "--containerd", str(CONTAINERD), "--data-root", str(data), "--exec-root", str(paths.STATE / "engine"),
             "--pidfile", str(paths.STATE / "dockerd-own.pid"), "--bridge", "none", "--iptables=false",
             "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
+            "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", CGROUP,
             "--log-driver", "json-file", "--log-opt", "max-size=1m", "--live-restore=false", "--shutdown-timeout", "10",
         ],
     )  # fmt: skip
-    wait_for(answers, limit=60, what=f"the lab's docker engine (its log: {paths.STATE}/dockerd.log)")
+    _wait("dockerd", dockerd, answers)
 
 
-def _spawn(name: str, argv: Sequence[str]) -> None:
+def _spawn(name: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
     with (paths.STATE / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
             list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
             env={"PATH": "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},
         )  # fmt: skip
     PIDS[name].write_text(f"{process.pid}\n")
+    return process
+
+
+def _wait(name: str, process: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
+    """Wait until a process that was just started is ready; when it has ended, say what it said."""
+    log = paths.STATE / f"{name}.log"
+    wait_for(lambda: ready() or process.poll() is not None, limit=60, what=f"{name} (its log: {log})")
+    if not ready():
+        words = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-5:])
+        raise LabError(f"{name} ended at once; the end of {log} is:\n  {words}")
 
 
 def _pid(name: str) -> int | None:
@@ -157,15 +171,34 @@ def stop() -> None:
             continue
         say(f"stopping {name}")
         os.kill(pid, signal.SIGTERM)
-        try:
-            wait_for(lambda name=name: _pid(name) is None, limit=30, what=f"the end of {name}")  # type: ignore[misc]
-        except LabError:
+        if not _ends(name, 30):
             os.kill(pid, signal.SIGKILL)
-            wait_for(lambda name=name: _pid(name) is None, limit=10, what=f"the end of {name}")  # type: ignore[misc]
+            if not _ends(name, 10):
+                raise LabError(f"{name} (process {pid}) cannot be ended")
     if Path(f"/sys/class/net/{paths.BRIDGE}").exists():
         run(["/usr/sbin/ip", "link", "delete", paths.BRIDGE], limit=10, what=f"delete {paths.BRIDGE}")
     _unmount_below(paths.STATE)
     _unmount_below(paths.cache())
+    _remove_control_groups()
+
+
+def _ends(name: str, limit: float) -> bool:
+    """Tell whether a process ends within some seconds."""
+    end = time.monotonic() + limit
+    while _pid(name) is not None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def _remove_control_groups() -> None:
+    """Remove the control groups that the engine made for its containers."""
+    tops = [Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").iterdir()]
+    for top in {(top / CGROUP[1:]).resolve() for top in tops if (top / CGROUP[1:]).is_dir()}:
+        for folder in sorted((p for p in top.rglob("*") if p.is_dir()), key=lambda p: len(p.parts), reverse=True):
+            folder.rmdir()
+        top.rmdir()
 
 
 def _unmount_below(folder: Path) -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from . import engine, paths
-from .say import LabError, run, say
+from .say import LabError, run, say, succeeds
 
 SUITES = {"debian12": "bookworm", "debian13": "trixie"}
 
@@ -92,7 +92,18 @@ def ensure(distribution: str, proxy: str | None = None) -> str:
         )  # fmt: skip
     finally:
         engine.docker("rm", "-f", work)
+    _forget_older(name)
+    _forget_older(base)
     return name
+
+
+def _forget_older(image: str) -> None:
+    """Remove the older images of the same kind that no host uses; those in use stay until their hosts are gone."""
+    kind = image.split(":")[0]
+    for other in engine.docker("images", "--format", "{{.Repository}}:{{.Tag}}", kind).split():
+        if other != image:
+            succeeds([engine.DOCKER, "-H", f"unix://{engine.SOCKET}", "rmi", other])
+    engine.docker("image", "prune", "-f", what="remove images without a name")
 
 
 def _label(image: str, label: str) -> str | None:

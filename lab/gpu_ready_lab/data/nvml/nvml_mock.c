@@ -22,8 +22,6 @@
  * Every NVML name that is not implemented here is a weak stub (stubs.c) that answers
  * NVML_ERROR_NOT_SUPPORTED, which nvidia-smi prints as N/A. NVML_MOCK_TRACE=1 logs calls.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -35,6 +33,10 @@
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
+
+/* <dlfcn.h> has it under _GNU_SOURCE only, and with that newer C libraries bind names that older hosts lack */
+typedef struct { const char *dli_fname; void *dli_fbase; const char *dli_sname; void *dli_saddr; } Dl_info;
+extern int dladdr(const void *address, Dl_info *info);
 
 typedef int ret_t;
 typedef unsigned int u32;

@@ -1,18 +1,56 @@
 """Taking the lab away without a trace but the cache."""
 
 import shutil
+from pathlib import Path
 
 from . import engine, hosts, paths, services
-from .say import say
+from .say import LabError, say
 
 
 def down(everything: bool) -> None:
     """Stop and remove hosts, services, engine and state; with everything, the cache too."""
-    hosts.remove(hosts.existing())
+    if not engine.answers() and engine.has_containers():
+        say("the engine was ended from outside and left hosts behind: starting it to remove them")
+        engine.start()
+    there = hosts.existing()
+    hosts.remove(there)
+    for name in sorted({r.fleet for r in there}):
+        if paths.fleet_folder(name).exists():
+            shutil.rmtree(paths.fleet_folder(name))
     services.stop()
     engine.stop()
     engine.remove_state()
     if everything and paths.cache().exists():
         say(f"deleting the cache {paths.cache()}")
         shutil.rmtree(paths.cache())
+    left = leftovers()
+    if left:
+        raise LabError("the lab is down, and these are still there: " + "; ".join(left))
     say("the lab is down")
+
+
+def leftovers() -> list[str]:
+    """Return what is still there of a lab that was taken down: processes, mounts, network, control groups, folders."""
+    found = []
+    marks = (str(paths.STATE).encode() + b"/", b"gpu_ready_lab.mirror")
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue  # it has ended
+        if command.split(b"\0")[0].rsplit(b"/", 1)[-1] in (b"ssh", b"sh", b"bash"):
+            continue  # somebody's shell or connection that names our folder
+        if any(mark in command for mark in marks):
+            found.append(
+                f"process {process.name} ({command.replace(bytes(1), b' ').decode(errors='replace')[:80].strip()})"
+            )
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        point = line.split()[4]
+        if point.startswith((f"{paths.STATE}/", f"{paths.cache()}/")):
+            found.append(f"mount {point}")
+    if Path(f"/sys/class/net/{paths.BRIDGE}").exists():
+        found.append(f"network interface {paths.BRIDGE}")
+    found += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"*{engine.CGROUP}")]
+    if paths.STATE.exists():
+        found.append(f"folder {paths.STATE}")
+    return found

@@ -75,6 +75,12 @@ def answers() -> bool:
     return SOCKET.exists() and succeeds([DOCKER, "-H", f"unix://{SOCKET}", "version"])
 
 
+def has_containers() -> bool:
+    """Tell whether the engine, running or not, has containers."""
+    folder = paths.cache() / "engine/containers"
+    return folder.is_dir() and any(folder.iterdir())
+
+
 def start() -> None:
     """Start the engine and its network, unless they are there."""
     if os.geteuid() != 0:

@@ -124,11 +124,13 @@ def mark(apt, verb, names):
 
 
 def note(host, simulation, asked):
-    """Note what will be new, before it comes; and the groups that are there although their package is not yet."""
+    """Note what will be new, before it comes; and what a package's purge would leave, but was there before it."""
     groups = {line.split(":")[0] for line in (host.read("/etc/group") or "").splitlines()}
     known = manifest.read().get("packages", {})
     fresh = [package for package in simulation.new if package not in known]
-    manifest.note("groups", {name: {} for name, owner in aptlib.GROUPS.items() if owner in fresh and name in groups})
+    stays = [name for name, owner in aptlib.GROUPS.items() if owner in fresh and name in groups]
+    stays += [path for path, owner in aptlib.LEFTOVERS.items() if owner in fresh and host.exists(path)]
+    manifest.note("stays", {name: {} for name in stays})
     manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
 
 
@@ -174,7 +176,7 @@ def run(apt, wanted, check):
     """Bring the packages to the wanted state; returns the module's answer."""
     what = "installing " + wanted["purpose"]
     result = {"installed": {}, "removed": [], "repaired": [], "held": [], "unheld": []}
-    result["repaired"] = apt.half_done() if check else apt.repair()
+    result["repaired"] = apt.half_done() if check else apt.repair(sorted(manifest.read().get("packages", {})))
 
     before = apt.installed()
     result["unheld"] = [n for n in wanted["unhold"] if n in before and before[n].hold]

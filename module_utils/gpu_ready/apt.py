@@ -40,6 +40,12 @@ OPTIONS = [
 ]  # fmt: skip
 GROUPS = {"docker": "docker.io", "nvidia-persistenced": "nvidia-persistenced"}
 """Groups that stay when their package is purged, by the package whose installation made them."""
+LEFTOVERS = {
+    "/etc/docker/key.json": "docker.io",
+    "/var/lib/dkms/mok.key": "dkms",
+    "/var/lib/dkms/mok.pub": "dkms",
+}
+"""Files that programs of a package write and its purge leaves, by that package."""
 DAY = 86400.0
 DISK_RESERVE = 64 * 1024 * 1024
 """Bytes that must stay free after an installation."""
@@ -150,16 +156,18 @@ def read_sizes(text: str) -> Tuple[int, int]:
     return fetch, installed * 1024
 
 
-def broken(status: str) -> List[str]:
+MIDDLE = ("half-configured", "half-installed", "unpacked", "triggers-awaited", "triggers-pending")
+"""States in which dpkg leaves a package when it is interrupted, or when a script of the package fails."""
+
+
+def broken(status: str, states: Tuple[str, ...] = MIDDLE) -> List[str]:
     """Return the packages that dpkg left in the middle, from the text of its status file."""
     found = []
     for stanza in status.split("\n\n"):
         match = re.search(r"(?m)^Status: \S+ (\S+) (\S+)$", stanza)
         name = re.search(r"(?m)^Package: (\S+)$", stanza)
-        if match and name:
-            states = ("half-configured", "half-installed", "unpacked", "triggers-awaited", "triggers-pending")
-            if match.group(2) in states or match.group(1) != "ok":
-                found.append(name.group(1))
+        if match and name and (match.group(2) in states or (states is MIDDLE and match.group(1) != "ok")):
+            found.append(name.group(1))
     return found
 
 
@@ -338,28 +346,40 @@ class Apt:
             return ["dpkg"]
         return found
 
-    def repair(self) -> List[str]:
-        """Finish what a killed run left in the middle (changes the host); returns the packages that were concerned."""
+    def repair(self, ours: Optional[List[str]] = None) -> List[str]:
+        """Finish what a killed run left in the middle (changes the host); returns the packages that were concerned.
+
+        A package of ``ours`` that cannot be configured, such as a module that does not compile, is removed: the plan
+        may want another one by now, and where it wants the same, its installation tells why it fails.
+        """
         found = self.half_done()
         if not found:
             return []
         self.await_locks()
         self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         # Its status is not asked: packages that were only unpacked may lack dependencies, which apt brings now.
-        left = [name for name in broken(self.host.read(STATUS) or "") if name != "dpkg"]
+        left = broken(self.host.read(STATUS) or "")
+        trouble = ""
+        failed = [name for name in broken(self.host.read(STATUS) or "", ("half-configured",)) if name in (ours or [])]
+        if failed:
+            argv = ["remove", "--allow-change-held-packages"] + failed
+            try:
+                refuse(self.simulate("removing what cannot be configured", argv), ours or [])
+                self.get("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
+            except AptError as error:
+                # Something else is in the way, which apt's own repair may clear.
+                trouble = " (%s)" % error
+            left = broken(self.host.read(STATUS) or "")
         if left:
-            half = [name for name in left if re.search(
-                r"(?m)^Package: %s\n(?:.*\n)*?Status: \S+ (?:reinstreq \S+|\S+ half-installed)$" % re.escape(name),
-                self.host.read(STATUS) or "",
-            )]  # fmt: skip
             self.get("finishing the interrupted installation of " + ", ".join(left[:5]), ["install", "--fix-broken"])
-            if half and [name for name in broken(self.host.read(STATUS) or "") if name in half]:
+            half = broken(self.host.read(STATUS) or "")
+            if half:
                 self.get("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)
         left = broken(self.host.read(STATUS) or "")
         if left:
             raise AptError(
                 "%s stayed half installed after `dpkg --configure -a` and `apt-get install --fix-broken`: see "
-                "`dpkg --audit` on the host" % ", ".join(left[:5])
+                "`dpkg --audit` on the host%s" % (", ".join(left[:5]), trouble)
             )
         return found
 

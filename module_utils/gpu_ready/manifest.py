@@ -8,7 +8,7 @@ section        key                                         value
 =============  ==========================================  =====================================================
 files          path of a file that we write                {"before": base64 text or null, "mode": int or null}
 packages       name of a package that we brought           {"manual": true when asked for by name}
-groups         group that was there before its package     {}
+stays          group or file that a purge leaves, not ours  {}
 holds          name of a package that we hold              {}
 services       name of a unit whose state we changed       {"enabled": bool, "active": bool} before us
 alternatives   name of a link group                        {"before": path or null}
@@ -43,7 +43,7 @@ def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
         raise ManifestError(
             "%s is not valid JSON (%s): move it away, then uninstall.yml can no longer take back what it listed"
             % (path, error)
-        )
+        ) from None
     return dict(value)
 
 

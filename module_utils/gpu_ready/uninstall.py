@@ -49,6 +49,7 @@ class Uninstall:
             + self.holds()
             + self.packages()
             + self.groups()
+            + self.leftovers()
             + self.alternatives()
             + self.files()
             + self.services()
@@ -149,8 +150,26 @@ class Uninstall:
             if package in self.noted.get("packages", {})
             and name in there
             and not there[name][-1]
-            and name not in self.noted.get("groups", {})
+            and name not in self.noted.get("stays", {})
         ]
+
+    def leftovers(self) -> List[Action]:
+        """Delete what the programs of our packages wrote and their purge leaves."""
+        return [
+            Action("delete " + path, functools.partial(self.delete, path))
+            for path, package in sorted(aptlib.LEFTOVERS.items())
+            if package in self.noted.get("packages", {})
+            and path not in self.noted.get("stays", {})
+            and self.host.exists(path)
+        ]
+
+    def delete(self, path: str) -> None:
+        """Delete a file that may have gone already, and its folder when it is empty."""
+        if os.path.lexists(path):
+            os.unlink(path)
+        folder = os.path.dirname(path)
+        if os.path.isdir(folder) and not os.listdir(folder):
+            os.rmdir(folder)
 
     def would_purge(self, argv: List[str], names: List[str]) -> None:
         """Raise UninstallError when the purge would take or bring what is not ours."""
@@ -164,11 +183,9 @@ class Uninstall:
 
     def purge(self, argv: List[str], names: List[str]) -> None:
         """Purge exactly the noted packages."""
-        self.apt.repair()
+        self.apt.repair(sorted(self.noted["packages"]))
         self.would_purge(argv, names)
         self.apt.get("purging what gpu-ready brought", argv)
-        manifest.drop("packages", list(self.noted["packages"]), self.path)
-        manifest.drop("holds", list(self.noted.get("holds", {})), self.path)
 
     def alternatives(self) -> List[Action]:
         """Lead the link of the default CUDA toolkit back; packages took their own candidates away by then."""

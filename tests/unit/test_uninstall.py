@@ -73,3 +73,21 @@ def test_our_keys_leave_daemon_json(tmp_path: Path) -> None:
     )
     words = [a.words for a in uninstall.Uninstall(host, folder).actions()]
     assert words == ["take our keys out of /etc/docker/daemon.json"]
+
+
+def test_what_a_purge_leaves_goes_unless_it_was_there_before(tmp_path: Path) -> None:
+    folder = note(tmp_path, {"packages": {"docker.io": {}, "dkms": {}}, "stays": {"/var/lib/dkms/mok.key": {}}})
+    files = {
+        "/etc/docker/key.json": "",
+        "/var/lib/dkms/mok.key": "",
+        "/var/lib/dkms/mok.pub": "",
+        "/etc/group": "docker:x:103:\n",
+    }
+    words = [a.words for a in uninstall.Uninstall(RecordedHost(files=files, programs=query()), folder).actions()]
+    assert words == ["delete the group docker", "delete /etc/docker/key.json", "delete /var/lib/dkms/mok.pub"]
+
+
+def test_a_group_with_members_stays(tmp_path: Path) -> None:
+    folder = note(tmp_path, {"packages": {"docker.io": {}}})
+    host = RecordedHost(files={"/etc/group": "docker:x:103:ann\n"}, programs=query())
+    assert uninstall.Uninstall(host, folder).actions() == []

@@ -52,6 +52,7 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
             "boot_id": "b0",
             "kernel": {"running": KERNEL, "installed": [KERNEL], "next_boot": KERNEL, "headers": {KERNEL: False}},
             "compiler": None,
+            "initramfs": True,
             "secure_boot": {"on": False, "key": None, "enrolled": False},
             "gpus": [card(device, position) for position, device in enumerate(devices)],
             "nvswitches": [

@@ -192,3 +192,12 @@ def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, ran
     keys = ("source", "branch", "flavour", "packages")
     assert [one.choice.get(key) for key in keys] == [two.choice.get(key) for key in keys]
     assert codes(one) == codes(two)
+
+
+@pytest.mark.parametrize(("tool", "rebuild"), [(True, ["update-initramfs", "-u", "-k", "all"]), (False, None)])
+def test_the_initial_ram_disk_is_rebuilt_where_there_is_one(tool: bool, rebuild: list[str] | None) -> None:
+    """A host without initramfs-tools has no initial RAM disk that could carry nouveau."""
+    observed = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
+    wanted = wishes.read({}).wanted
+    steps = {step.id: step.params for step in driver.decide(observed, wanted, {}).steps}
+    assert steps["nvidia_driver.blacklist_nouveau"]["rebuild"] == rebuild

@@ -22,14 +22,16 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     release = platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
     running, machine = host.uname()
     functions = pci.read_sysfs(host)
+    distro = platform.resolve(release, treat_as)
     return {
         "os": release._asdict(),
-        "distro": platform.resolve(release, treat_as),
+        "distro": distro,
         "arch": machine,
         "python": python_platform.python_version(),
         "boot_id": (host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
         "kernel": kernel(host, running),
         "compiler": host.which("gcc") or host.which("cc"),
+        "initramfs": initramfs(host, distro),
         "secure_boot": secure_boot(host),
         "gpus": [gpu(function) for function in pci.gpus(functions)],
         "nvswitches": [function_row(function) for function in pci.nvswitches(functions)],
@@ -37,6 +39,12 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
         "nouveau": nouveau(host, functions),
         "disk": {path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
     }
+
+
+def initramfs(host: Host, distro: Optional[str]) -> bool:
+    """Return whether the distribution's tool for initial RAM disks is there; a host without it boots without one."""
+    tool = catalog.distro(distro).get("initramfs") if distro else None
+    return bool(tool and host.which(tool[0]))
 
 
 def function_row(function: Any) -> Dict[str, Any]:

@@ -578,7 +578,7 @@ def nouveau_steps(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[s
     if nouveau["blacklisted"]:
         return []
     params: Dict[str, Any] = {"path": NOUVEAU_PATH, "content": NOUVEAU_CONTENT, "rebuild": None}
-    if nouveau["loaded"] or nouveau["bound"]:
+    if (nouveau["loaded"] or nouveau["bound"]) and observed["base"]["initramfs"]:
         params["rebuild"] = list(data.get("initramfs") or []) or None
     diff = {"path": NOUVEAU_PATH, "before": "", "after": NOUVEAU_CONTENT}
     reason = "nouveau would take the GPU before NVIDIA's module can"

@@ -5,7 +5,8 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import catalog
 
-LINE = re.compile(r"^(?:>\s*)?(?:(?:/usr/lib|/etc)/os-release:)?(?:export\s+)?([A-Z][A-Z0-9_]*)=(.*)$")
+LINE = re.compile(r"^(?:[>|*-]\s+)?(?:[\w./-]+:\s*)?(?:export\s+)?([A-Z][A-Z0-9_]*)=(.*)$")
+QUOTED = re.compile(r'^"([A-Z][A-Z0-9_]*=.*)",?$')
 ESCAPE = re.compile(r"\\(.)")
 
 
@@ -27,8 +28,8 @@ class OsRelease(NamedTuple):
 def read_os_release(text: str) -> OsRelease:
     """Read an os-release file: any quotes, escapes, comments and line ends; the last of a key wins."""
     values: Dict[str, str] = {}
-    for line in text.replace("\ufeff", "").replace("\x00", "").splitlines():
-        match = LINE.match(line.strip())
+    for line in lines_of(text):
+        match = LINE.match(line)
         if match:
             values[match.group(1)] = value(match.group(2))
     version = values.get("VERSION_ID")
@@ -47,7 +48,20 @@ def read_os_release(text: str) -> OsRelease:
         values.get("PRETTY_NAME") or values.get("NAME"),
         values.get("PLATFORM_ID"),
     )
-    return found._replace(family=family(found), base=base(found, values))
+    return found._replace(family=family(found, values), base=base(found, values))
+
+
+def lines_of(text: str) -> List[str]:
+    """Return the lines of a file, also where it stands in the text of a result or in its list of lines."""
+    text = text.replace("\ufeff", "").replace("\x00", "").replace("\u200b", "")
+    if re.search(r"\\n[A-Z][A-Z0-9_]*=", text):
+        text = re.sub(r'^.*?"(?=[A-Z][A-Z0-9_]*=)', "", text).replace("\\n", "\n").replace('\\"', '"')
+    found = []
+    for line in text.splitlines():
+        line = line.strip().strip("`").strip()
+        match = QUOTED.match(line)
+        found.append(ESCAPE.sub(r"\1", match.group(1)) if match else line)
+    return found
 
 
 def value(text: str) -> str:
@@ -61,15 +75,22 @@ def value(text: str) -> str:
     return ESCAPE.sub(r"\1", (text.split() or [""])[0])
 
 
-def family(release: OsRelease) -> str:
+def family(release: OsRelease, values: Dict[str, str]) -> str:
     """Return the family by the rules of catalog/families.yml; "other" where none holds."""
     rules = catalog.families()
     identity = (release.id or "").lower()
     likes = [word.lower() for word in release.id_like]
+    if (release.platform_id or "").startswith(tuple(rules["blocked_platforms"])):
+        return "other"
     for name, rule in rules["families"].items():
         if identity in rule["ids"]:
             return str(name)
     found = by_platform(release.platform_id or "", rules) or by_likes(likes, rules)
+    if found is None:
+        keyed = [
+            name for name, rule in rules["families"].items() if any(values.get(key) for key in rule.get("keys", []))
+        ]
+        found = str(keyed[0]) if keyed else None
     if found is None:
         return "other"
     rule = rules["families"][found]

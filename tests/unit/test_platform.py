@@ -24,6 +24,16 @@ from hypothesis import strategies as st
         ('NAME="Say \\"x\\""\nID=\nVERSION_ID=""\n', "", "", "other"),
         ("", None, None, "other"),
         ("VERSION_ID=12\n", None, "12", "other"),
+        ('ID="anolis"\nVERSION_ID="23"\nPLATFORM_ID="platform:an23"\n', "anolis", "23", "other"),
+        ('ID="anolis"\nVERSION_ID="8.9"\nID_LIKE="rhel fedora centos"\n', "anolis", "8.9", "rhel"),
+        ('ID=qubes\nID_LIKE="rhel centos fedora"\nVERSION_ID=4.2\n', "qubes", "4.2", "fedora"),
+        ('ID=uos\nVERSION_ID="20"\n', "uos", "20", "debian"),
+        ('ID=uos\nVERSION_ID="20"\nPLATFORM_ID="platform:uelc20"\n', "uos", "20", "other"),
+        ('ID=spin\nID_LIKE=spin\nDEBIAN_CODENAME=trixie\n', "spin", None, "debian"),
+        ('n07: ID="rocky"\nn07: VERSION_ID="9.6"\n', "rocky", "9.6", "rhel"),
+        ('"stdout_lines": [\n  "NAME=\\"Rocky\\"",\n  "ID=\\"rocky\\"",\n  "VERSION_ID=\\"9.6\\""\n', "rocky", "9.6", "rhel"),
+        ('"stdout": "NAME=\\"A B\\"\\nID=\\"ol\\"\\nVERSION_ID=\\"9.6\\""', "ol", "9.6", "rhel"),
+        ('| ID=sles\n| VERSION_ID="15.7"\t\tthe version\n', "sles", "15.7", "suse"),
     ],
 )  # fmt: skip
 def test_it_is_read_as_a_shell_reads_it(text: str, identity: str | None, version: str | None, family: str) -> None:

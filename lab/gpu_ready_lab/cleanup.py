@@ -50,7 +50,7 @@ def leftovers() -> list[str]:
             found.append(f"mount {point}")
     if Path(f"/sys/class/net/{paths.BRIDGE}").exists():
         found.append(f"network interface {paths.BRIDGE}")
-    found += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"*{engine.CGROUP}")]
+    found += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"**{engine.CGROUP}")]
     if paths.STATE.exists():
         found.append(f"folder {paths.STATE}")
     return found

@@ -14,6 +14,8 @@ from .say import LabError, run, say, succeeds, wait_for
 SOCKET = paths.STATE / "docker.sock"
 CONTAINERD = paths.STATE / "containerd.sock"
 PIDS = {"dockerd": paths.STATE / "dockerd.pid", "containerd": paths.STATE / "containerd.pid"}
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+INOTIFY_NEEDED = 8192
 CGROUP = "/gpu-ready-lab"
 DOCKER = "/usr/bin/docker"  # by full path: another client may stand before it on PATH
 
@@ -87,6 +89,7 @@ def start() -> None:
         raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
     need_packages(NEEDS, "the lab's docker engine and host images")
     need_packages({DOCKER: "docker-cli"}, "the lab's docker engine")  # its own package from Debian 13 on
+    _raise_limits()
     if not answers():
         _start_processes()
     names = docker("network", "ls", "--format", "{{.Name}}").split()
@@ -97,6 +100,22 @@ def start() -> None:
             what=f"make the network {paths.SUBNET} (is it in use on this machine?)",
         )  # fmt: skip
     wait_for(_has_address, limit=10, what=f"address {paths.ADDRESS} on {paths.BRIDGE}")
+
+
+def _raise_limits() -> None:
+    """Raise this machine's limit of inotify instances, of which every systemd takes several; `down` puts it back."""
+    before = int(INOTIFY.read_text())
+    if before < INOTIFY_NEEDED:
+        paths.STATE.mkdir(parents=True, exist_ok=True)
+        (paths.STATE / "inotify-before").write_text(f"{before}\n")
+        INOTIFY.write_text(f"{INOTIFY_NEEDED}\n")
+
+
+def _restore_limits() -> None:
+    kept = paths.STATE / "inotify-before"
+    if kept.exists():
+        INOTIFY.write_text(kept.read_text())
+        kept.unlink()
 
 
 def _has_address() -> bool:
@@ -186,6 +205,7 @@ def stop() -> None:
     _unmount_below(paths.STATE)
     _unmount_below(paths.cache())
     _remove_control_groups()
+    _restore_limits()
 
 
 def _ends(name: str, limit: float) -> bool:

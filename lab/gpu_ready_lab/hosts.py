@@ -172,14 +172,19 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
 
 
 def wait_booted(name: str, host: str) -> None:
-    """Wait until a host's systemd says that it is up and its sshd has keys."""
+    """Wait until a host's sshd answers; a host that does not come up is an error with what its console said last."""
     exec_ = [engine.DOCKER, "-H", f"unix://{engine.SOCKET}", "exec", name]
-    wait_for(
-        lambda: succeeds([*exec_, "test", "-e", "/run/sshd.pid"]),
-        limit=BOOT_LIMIT,
-        what=f"sshd on the host {host} (look at it: docker -H unix://{engine.SOCKET} exec -it {name} journalctl -b)",
-        pause=0.3,
-    )
+    try:
+        wait_for(
+            lambda: succeeds([*exec_, "test", "-e", "/run/sshd.pid"]),
+            limit=BOOT_LIMIT,
+            what=f"sshd on the host {host}",
+            pause=0.3,
+        )
+    except LabError as error:
+        console = engine.docker("logs", "--tail", "6", name).strip() or "nothing"
+        look = f"docker -H unix://{engine.SOCKET} exec -it {name} journalctl -b"
+        raise LabError(f"{error}; its console says: {console}; look at it with: {look}") from None
 
 
 def host_key(running: Running) -> str:

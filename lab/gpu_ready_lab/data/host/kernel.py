@@ -224,7 +224,7 @@ def unload(name: str) -> None:
         raise Refused(errno.EWOULDBLOCK)
     del loaded[name]
     if name == "nvidia":
-        kmsg("nvidia: module unloaded")
+        (RUN / "nvml-settings").unlink(missing_ok=True)  # persistence mode, power limits: the driver forgets them
     publish(loaded)
 
 

@@ -10,6 +10,7 @@ import pytest
 from gpu_ready import nvml, verify
 from gpu_ready.host import TIMED_OUT, Result
 from gpu_ready.observe import verified
+from gpu_ready.plan import proof
 
 from tests.unit.recorded import RecordedHost
 
@@ -288,8 +289,7 @@ def test_the_record_proves_the_state_it_saw(tmp_path: Path) -> None:
     kept = verified.look(RecordedHost(files={verified.PATH: path.read_text()}))["verified"]
     assert kept == record() | {"time": kept["time"]}
     assert kept["gpus"] == [gpu["uuid"] for gpu in GPUS]
-    good, why = verified.matches(kept, sound()["observed"], "digest")
-    assert good, why
+    assert proof.lacking(sound()["observed"] | {"verified": kept}, "digest") is None
 
 
 @pytest.mark.parametrize(
@@ -305,18 +305,16 @@ def test_the_record_proves_the_state_it_saw(tmp_path: Path) -> None:
 def test_the_record_proves_nothing_else(change: Callable[[World], None]) -> None:
     observed = sound()["observed"]
     change(observed)
-    good, why = verified.matches(record(), observed, "digest")
-    assert not good and why
+    assert proof.lacking(observed | {"verified": record()}, "digest")
 
 
 def test_a_failed_record_and_another_digest_prove_nothing() -> None:
     observed = sound()["observed"]
-    assert not verified.matches(record(), observed, "other")[0]
+    assert proof.lacking(observed | {"verified": record()}, "other")
     failed = record(ok=False)
     assert failed["result"] == "failed" and failed["reasons"]
-    good, why = verified.matches(failed, observed, "digest")
-    assert not good and "nvidia-smi" in why
-    assert not verified.matches(None, observed, "digest")[0]
+    assert "nvidia-smi" in str(proof.lacking(observed | {"verified": failed}, "digest"))
+    assert proof.lacking(observed | {"verified": None}, "digest")
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "[]", "{}", '{"schema": 99}', json.dumps("x")])

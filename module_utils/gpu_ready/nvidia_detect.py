@@ -17,10 +17,11 @@ ELREPO = re.compile(
 )
 DEBIAN = re.compile(
     r"Detected NVIDIA GPUs|Checking driver support for PCI ID|Checking card:|No NVIDIA GPU detected|Your card is|"
-    r"It is recommended to install|Error parsing PCI ID"
+    r"It is recommended to install|Error parsing PCI ID|Failed to identify your Debian suite"
 )
 CARD = re.compile(
-    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{1,2}:[0-9a-f]{2}\.[0-7])\s+.*?\[(03[0-9a-f]{2})\]:\s+(.*?)\s*\[10de:([0-9a-f]{4})\]",
+    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{1,2}:[0-9a-f]{2}\.[0-7])\s+.*?\[(03[0-9a-f]{2})\]:\s+(.*?)\s*"
+    r"\[(?:10de|12d2):([0-9a-f]{4})\]",
     re.IGNORECASE,
 )
 ASKED = re.compile(r"Checking driver support for PCI ID \[10de:([0-9a-f]{4})\]", re.IGNORECASE)
@@ -57,12 +58,24 @@ class Reading(NamedTuple):
 
 def read(text: str) -> Reading:
     """Read the output of either tool."""
-    text = text.replace("\ufeff", "").replace("\x00", "").replace("\r\n", "\n").replace("\r", "\n").replace("**", "")
+    text = clean(text)
     if DEBIAN.search(text) and not ELREPO.search(text):
         return read_debian(text)
     if ELREPO.search(text) or any(PACKAGE.match(line) for line in text.splitlines()) or DEVICE.search(text):
         return read_elrepo(text)
     return Reading(None, [])
+
+
+def clean(text: str) -> str:
+    """Return the text without marks of encoding, terminal, Markdown, comments, results, and host names."""
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[\ufeff\x00\u200b`]|\*\*", "", text).replace("\u00a0", " ")
+    if re.search(r"\\n\s*(?:\[[0-9a-f]{4}:|This device|Checking|Your card)", text):
+        text = text.replace("\\n", "\n").replace("\\t", "\t")
+    lines = [re.sub(r"^\s*(?:[>#|]+\s?)+|^\s*[\"']|[\"'],?$", "", line.rstrip()) for line in text.splitlines()]
+    first = next((line.split(":")[0] + ":" for line in lines if re.match(r"^[\w.-]+:\s", line)), "\n")
+    if all(line.startswith(first) for line in lines if line.strip()):
+        lines = [line[len(first) :] for line in lines]
+    return "\n".join(lines)
 
 
 # --- ELRepo ------------------------------------------------------------------------------------------------------
@@ -150,33 +163,43 @@ def answered_by_package(name: str) -> Dict[str, Optional[str]]:
 SERIES = re.compile(r"the Tesla (\d+) drivers? series", re.IGNORECASE)
 LEGACY = re.compile(r"the ([\d.]+(?:xx)?) legacy drivers? series", re.IGNORECASE)
 RECOMMENDED = re.compile(r"It is recommended to install the\s+([\w.+-]+)\s+package", re.IGNORECASE)
+CHECKED = re.compile(r"Checking card:\s+(.*?)\s*(?:\(rev \w+\)|Your card|Uh oh|$)")
 NEWEST = re.compile(r"any driver version up to ([\d.]*\d)")
 
 
 def read_debian(text: str) -> Reading:
     """Read Debian's answer. It repeats the last package for a card that has none: such a repetition does not count."""
-    flat = re.sub(r"(?m)^\s*>\s?", "", text)
+    flat = re.sub(r"\s+", " ", text)
     cards = [
         {"slot": slot, "class": kind.lower(), "device_id": device.lower(), "name": VENDOR.sub("", name).strip()}
-        for slot, kind, name, device in CARD.findall(re.sub(r"\n(?=\[10de:)", " ", flat))
+        for slot, kind, name, device in CARD.findall(flat)
     ]
-    if not cards:
-        cards = [{"slot": None, "class": None, "device_id": one.lower(), "name": None} for one in ASKED.findall(flat)]
-    newest = NEWEST.search(re.sub(r"\s+", " ", flat))
-    parts = [re.sub(r"\s+", " ", part) for part in re.split(r"(?=Checking (?:card:|driver support for))", flat)]
+    asked = [{"slot": None, "class": None, "device_id": one.lower(), "name": None} for one in ASKED.findall(flat)]
+    newest = NEWEST.search(flat)
+    parts = re.split(r"(?=Checking (?:card:|driver support for))", flat)
+    cards = cards or asked or [unlisted(match.group(1)) for match in map(CHECKED.search, parts) if match]
     support: List[str] = []
     packages: List[str] = []
     for part in parts:
         words = supports(part)
         support += [word for word in words if word not in support]
         recommended = RECOMMENDED.search(part)
-        if recommended and any(not word.endswith("-only") for word in words):
+        if (
+            recommended
+            and words
+            and not re.search(r"only available up to|not in any current|not supported by any", part)
+        ):
             packages.append(recommended.group(1))
     distinct = sorted(set(packages))
     package = distinct[0] if len(distinct) == 1 else None
     return Reading(
         "debian", cards, package=package, support=support, newest_checked=newest.group(1) if newest else None
     )
+
+
+def unlisted(name: str) -> Dict[str, Any]:
+    """Return a card that is checked in a text whose list of cards was cut away."""
+    return {"slot": None, "class": None, "device_id": None, "name": VENDOR.sub("", name).strip()}
 
 
 def supports(text: str) -> List[str]:

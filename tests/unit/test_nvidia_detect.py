@@ -83,6 +83,51 @@ def test_debian_support(said: str, support: list[str]) -> None:
     assert read(debian((T4, said)))["support"] == support
 
 
+LAST = "Your card is only supported up to the 390 legacy drivers series.\n" + TAKE.replace(
+    "driver", "legacy-390xx-driver"
+)
+
+
+def test_debian_of_old_recommends_a_legacy_package() -> None:
+    found = read(debian((K80, LAST)))
+    assert (found["support"], found["package"]) == (["legacy-390-only"], "nvidia-legacy-390xx-driver")
+
+
+def commented(text: str) -> str:
+    return "".join(f"# {line}\n" for line in text.splitlines())
+
+
+def listed(text: str) -> str:
+    return "".join(f'  "{line}",\n' for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        commented,
+        listed,
+        lambda text: commented(text).replace("#", ">"),
+        lambda text: commented(text).replace("#", "n7:"),
+        lambda text: '"stdout": "' + text.replace("\n", "\\n") + '"',
+        lambda text: text.replace("Tesla T4] [", "Tesla\nT4] ["),
+        lambda text: text.replace("NVIDIA Corporation", "\x1b[01;31mNVIDIA\x1b[m Corporation"),
+    ],
+)  # fmt: skip
+def test_debian_in_every_form(change: Any) -> None:
+    found = read(change(debian((T4, GOOD + TAKE))))
+    assert [(card["slot"], card["device_id"], card["name"]) for card in found["nvidia"]] == [
+        ("00:00.0", "1eb8", "TU104GL [Tesla T4]")
+    ]
+    assert (found["support"], found["package"]) == (["all", "tesla-535"], "nvidia-driver")
+
+
+def test_debian_that_does_not_know_its_suite() -> None:
+    found = read(debian((T4, "Uh oh. Failed to identify your Debian suite.\n")))
+    assert (len(found["nvidia"]), found["support"], found["package"]) == (1, [], None)
+    (card,) = read("Checking card:  NVIDIA Corporation TU104GL [Tesla T4] (rev a1)\n" + GOOD)["nvidia"]
+    assert (card["device_id"], card["name"]) == (None, "TU104GL [Tesla T4]")
+
+
 def test_debian_asked_for_an_id() -> None:
     found = read(
         "Checking driver support for PCI ID [10de:2b85]\nYour card is not supported by any driver version up to 535.261.03.\n"

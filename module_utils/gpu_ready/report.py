@@ -143,7 +143,7 @@ def table(report: Dict[str, Any], width: int = WIDTH) -> str:
         for name, warning in told:
             text = warning.get("message") if isinstance(warning, dict) else warning
             remedy = warning.get("remedy") if isinstance(warning, dict) else None
-            shown += paragraph("%s: %s" % (name, " ".join(one_line(part) for part in (text, remedy) if part)), width)
+            shown += paragraph("%s: %s" % (name, "; ".join(one_line(part) for part in (text, remedy) if part)), width)
     shown += ["", counts_text(report["counts"], len(hosts))]
     return "\n".join(shown)
 

@@ -120,9 +120,9 @@ def test_warnings_stand_below_the_table() -> None:
     entry = {
         "row": ROW,
         "steps": [],
-        "warnings": [{"code": "x", "message": "The GPU is newer than the catalog.", "remedy": "Update."}],
+        "warnings": [{"code": "x", "message": "The GPU is newer than the catalog", "remedy": "Update."}],
     }
-    assert "node: The GPU is newer than the catalog. Update." in report.table(made({"node": entry}))
+    assert "node: The GPU is newer than the catalog; Update." in report.table(made({"node": entry}))
 
 
 def test_no_host_at_all() -> None:

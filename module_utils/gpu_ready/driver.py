@@ -4,18 +4,25 @@ import re
 from typing import Dict, NamedTuple, Optional
 
 OPEN, PROPRIETARY = "open", "proprietary"
-VERSION = r"\d{1,4}\.\d{1,3}(?:\.\d{1,3})?"
+VERSION = r"(?:1\.0-\d{4}|\d{1,4}\.\d{1,3}(?:\.\d{1,3})?)"
 ARCH = r"x86_64|x86|i[3-6]86|aarch64|arm64|armv\w+|ARM|ppc64le|sbsa"
 NVRM = re.compile(
-    r"NVIDIA\s+UNIX\s+(?:(?P<open>Open\s+Kernel\s+Module\s+for\s+)(?P<arch1>[\w-]+)|(?P<arch2>[\w-]+)\s+Kernel\s+Module)"
-    r"(?:\s+for\s+[\w-]+)?[\s,]+(?P<version>%s)(?![\w.])" % VERSION,
+    r"NVIDIA\s+(?:UNIX|Linux)\s+(?:(?P<open>Open\s+Kernel\s+Module)(?:\s+for\s+(?P<arch1>[\w-]+))?|"
+    r"(?P<arch2>[\w-]+)\s+(?:NVIDIA\s+)?Kernel\s+Module)(?:\s+for\s+[\w-]+)?[\s,]+(?P<version>%s)(?![\w.])" % VERSION,
     re.IGNORECASE,
 )
-BARE = re.compile(r"^(%s)$" % VERSION)
-FIELD = re.compile(r"^\s*[\"'>]*\s*([a-z_]+):\s*(.*?)[\s\"',]*$")
-ABSENT = re.compile(r"No such file or directory|not found|could not find|cannot (?:open|access)", re.IGNORECASE)
-TEGRA_BELOW = 40
+BARE = re.compile(r"^(?:[\w./-]+:\s*)?(%s)$" % VERSION)
+FIELD = re.compile(r"^\s*[\"'>|]*\s*(?:[\w.-]+:\s+)?([a-z_]+):\s*(.*?)[\s\"',|]*$")
+LICENCE = re.compile(r"^\s*[\"'>]*\s*(Dual [A-Z]+/[A-Z]+|NVIDIA)[\s\"',]*$", re.MULTILINE)
+ABSENT = re.compile(
+    r"No such file or directory|not found|could not find|cannot (?:open|access)|not loaded|"
+    r"(?:cat|grep|head|less|more|ls|bash|sh): .*/(?:proc/driver|sys/module)/nvidia/version\S*:",
+    re.IGNORECASE,
+)
+TEGRA = range(20, 40)
 """Modules of Jetson boards carry the number of the L4T release (32 to 39), which is no desktop branch."""
+TEGRA_BUILD = re.compile(r"\(\w+@mobile-|-tegra\b")
+"""Marks of the builds for Jetson boards that carry a number like a desktop branch's (540.4.0)."""
 
 
 class DriverVersion(NamedTuple):
@@ -44,13 +51,14 @@ def read_proc_version(text: str) -> Optional[DriverVersion]:
     if match is None:
         return None
     flavour = OPEN if match.group("open") else PROPRIETARY
-    return made(match.group("version"), flavour, match.group("arch1") or match.group("arch2"))
+    found = made(match.group("version"), flavour, match.group("arch1") or match.group("arch2"))
+    return found._replace(tegra=True) if TEGRA_BUILD.search(text, match.end()) else found
 
 
 def made(version: str, flavour: Optional[str], arch: Optional[str]) -> DriverVersion:
     """Return a version with what follows from it."""
     major = int(version.split(".")[0])
-    return DriverVersion(version, major, flavour, arch, major < TEGRA_BELOW)
+    return DriverVersion(version, major, flavour, arch, major in TEGRA)
 
 
 def read_modinfo(text: str) -> ModuleInfo:
@@ -82,17 +90,20 @@ def flavour_of(licence: Optional[str]) -> Optional[str]:
 
 def read(text: str) -> Optional[DriverVersion]:
     """Read any of the texts: /proc/driver/nvidia/version, modinfo, /sys/module/nvidia/version."""
-    text = text.replace("\ufeff", "").replace("\x00", "")
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[\ufeff\x00\u200b`]|\*\*", "", text).replace("\u00a0", " ")
+    text = re.sub(r"\\[nt](?=\w+:|\\)", "\n", text)
     found = read_proc_version(text)
     if found is not None:
         return found
     info = read_modinfo(text)
     if info.version:
-        return made(info.version, info.flavour, None)
+        found = made(info.version, info.flavour, None)
+        return found._replace(tegra=True) if TEGRA_BUILD.search(info.vermagic or "") else found
+    licence = LICENCE.search(text)
     for line in text.splitlines():
         match = BARE.match(line.strip().strip("\"',").strip())
         if match:
-            return made(match.group(1), None, None)
+            return made(match.group(1), flavour_of(licence.group(1)) if licence else None, None)
     return None
 
 

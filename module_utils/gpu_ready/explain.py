@@ -218,8 +218,10 @@ def tell_detect(answer: Dict[str, Any]) -> List[str]:
         return ["This is no output of nvidia-detect.", "Remedy: give the whole output of `nvidia-detect -v`."]
     told = ["nvidia-detect of %s: package %s." % (answer["tool"], answer["package"] or "none")]
     for card in answer["nvidia"]:
-        known = catalog.gpu(card["device_id"])
-        if known:
+        known = catalog.gpu(card["device_id"]) if card["device_id"] else None
+        if card["device_id"] is None:
+            told.append("%s: the text does not show its number." % card["name"])
+        elif known:
             ceiling = "current drivers" if known.last_branch is None else "branch %d at most" % known.last_branch
             told.append("%s [10de:%s]: the catalog says %s." % (known.name, card["device_id"], ceiling))
         else:

@@ -24,6 +24,17 @@ CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed Oct 12 09
             ("550.163.01", 550, "proprietary", None, False),
         ),
         ("  580.95.05\r\n", ("580.95.05", 580, None, None, False)),
+        ("/sys/module/nvidia/version:580.95.05\n", ("580.95.05", 580, None, None, False)),
+        ("580.95.05\nDual MIT/GPL\n", ("580.95.05", 580, "open", None, False)),
+        ("n7: version: 550.163.01\nn7: license: NVIDIA\n", ("550.163.01", 550, "proprietary", None, False)),
+        ("version: 540.4.0\nlicense: Dual MIT/GPL\nvermagic: 5.15.148-tegra SMP", ("540.4.0", 540, "open", None, True)),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  540.4.0  Release Build  (x@mobile-u64-1)",
+            ("540.4.0", 540, "open", "aarch64", True),
+        ),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module 580.65", ("580.65", 580, "open", None, False)),
+        (CLOSED.replace("390.157", "1.0-8776"), ("1.0-8776", 1, "proprietary", "x86_64", False)),
+        (CLOSED.replace("x86_64", "**x86_64**"), ("390.157", 390, "proprietary", "x86_64", False)),
     ],
 )
 def test_version_and_flavour(text: str, answer: tuple[object, ...]) -> None:
@@ -31,11 +42,18 @@ def test_version_and_flavour(text: str, answer: tuple[object, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "cat: /proc/driver/nvidia/version: No such file or directory", "GCC version: 12.2.0"]
+    ("text", "absent"),
+    [
+        ("", False),
+        ("GCC version: 12.2.0", False),
+        ("cat: /proc/driver/nvidia/version: No such file or directory", True),
+        ("cat: /proc/driver/nvidia/version: Datei oder Verzeichnis nicht gefunden", True),
+        ("modinfo: ERROR: Module nvidia not found.", True),
+    ],
 )
-def test_no_module_is_none(text: str) -> None:
+def test_no_module_is_none(text: str, absent: bool) -> None:
     assert driver.read(text) is None
-    assert driver.absent(text) == ("No such file" in text)
+    assert driver.absent(text) == absent
 
 
 def test_modinfo_of_a_signed_module() -> None:

@@ -34,6 +34,8 @@ class Run:
         for name in self.changed(host):
             match = re.match(r"(\w+) : (\w+) \| ", name)
             step = f"{match[1]}.{match[2]}" if match else name
+            if name.startswith("reboot | "):  # the playbook's part of bringing the driver into use
+                step = "nvidia_driver.activate"
             if step not in steps:
                 steps.append(step)
         return steps

@@ -47,7 +47,7 @@ def unit_times(fleet: Fleet, host: str) -> str:
 
 @pytest.fixture(scope="module")
 def demo(lab_machine: None) -> Fleet:
-    lab("down")
+    lab("down", "demo")
     fleet = Fleet("demo")
     fleet.up()
     return fleet

@@ -181,8 +181,8 @@ def wait_for(fleet: Fleet, host: str, moment: str) -> None:
 
 
 KILL_POINTS = {
-    "while dpkg unpacks the driver": "pgrep -x dpkg >/dev/null && grep -q nvidia /var/lib/dpkg/lock-frontend /proc/[0-9]*/cmdline 2>/dev/null",
-    "while docker is installed": "pgrep -x dpkg >/dev/null && test -e /usr/sbin/dockerd",
+    "while dpkg unpacks the driver": "pgrep -f 'dpkg .*(unpack|configure).*' >/dev/null && test -e /usr/src/nvidia-*/dkms.conf",
+    "while docker is installed": "pgrep -f 'dpkg .*(unpack|configure).*' >/dev/null && test -e /usr/sbin/dockerd",
     "after daemon.json was written": "grep -q nvidia /etc/docker/daemon.json 2>/dev/null",
 }
 

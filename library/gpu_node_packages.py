@@ -15,11 +15,6 @@ options:
     type: list
     elements: raw
     default: []
-  first:
-    description: Packages to install before the others, because they change what apt chooses (pins).
-    type: list
-    elements: raw
-    default: []
   remove:
     description: Packages to remove (their configuration stays).
     type: list
@@ -105,7 +100,6 @@ from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
-    "first": {"type": "list", "elements": "raw", "default": []},
     "remove": {"type": "list", "elements": "str", "default": []},
     "hold": {"type": "list", "elements": "str", "default": []},
     "unhold": {"type": "list", "elements": "str", "default": []},
@@ -184,8 +178,6 @@ def run(apt, wanted, check):
         mark(apt, "unhold", result["unheld"])
 
     names = aptlib.wishes(wanted["names"])
-    if wanted["first"]:
-        bring(apt, wanted, aptlib.wishes(wanted["first"]), [], check, result)
     bring(apt, wanted, names, wanted["remove"], check, result)
 
     after = before if check else apt.installed()

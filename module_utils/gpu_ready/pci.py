@@ -1,5 +1,6 @@
 """PCI functions of a host, from sysfs and from any form of lspci: which are GPUs, and what the others are."""
 
+import re
 from typing import Any, List, NamedTuple, Optional
 
 from . import catalog
@@ -90,7 +91,7 @@ def what_of(class_id: Optional[str], class_name: str, name: str, device: Optiona
         return "nvswitch"
     if "nvlink" in words:
         return "nvlink_bridge"
-    if chipset(name):
+    if chipset(name, device):
         return "chipset"
     if kind == "0c80" or "ucsi" in words:
         return "ucsi"
@@ -100,12 +101,18 @@ def what_of(class_id: Optional[str], class_name: str, name: str, device: Optiona
         return "audio"
     if "tegra" in words or kind == "0604" or class_name == "PCI bridge":
         return "tegra_root_port"
-    return "chipset"
+    unnamed = re.match(r"^(device)?(\s[0-9a-f]{4})?$", name.lower())
+    return "nvswitch" if unnamed and (kind == "0680" or class_name == "Bridge") else "chipset"
 
 
-def chipset(name: str) -> bool:
-    """Return whether a name is that of an nForce board's function, which may be audio or USB as well."""
-    return name.upper().startswith(("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH"))
+def chipset(name: str, device: Optional[str]) -> bool:
+    """Return whether a function is that of an nForce board, be it audio or USB: by name, or by number."""
+    if name.upper().startswith(
+        ("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH", "NF200")
+    ):
+        return True
+    number = int(device, 16) if device and re.match(r"^[0-9a-f]{4}$", device) else None
+    return number is not None and (number < 0x0BE0 or 0x0D60 <= number <= 0x0DAF)
 
 
 def read_lspci(text: str) -> Any:

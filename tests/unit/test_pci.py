@@ -1,5 +1,6 @@
 """PCI functions: sysfs of a host, and every form of lspci that people paste."""
 
+import textwrap
 from typing import Any
 
 import pytest
@@ -73,6 +74,29 @@ FORMS = {
     "3b:00.0 3D controller: NVIDIA Corporation Device 1b38 (rev a1)": P40 | {"class_id": None, "name": "Device 1b38"},
     "[    0.61] pci 0000:3b:00.0: [10de:1b38] type 00 class 0x030200": P40
     | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
+    "[    0.61] pci 0000:3b:00.0: found [10de:1b38] class 000302 header type 00": P40
+    | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x000302"},
+    "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:1B38\nPCI_SLOT_NAME=0000:3b:00.0\n": P40
+    | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200", "driver_in_use": "nvidia"},
+    "12:3b:00.0 3D controller [0302]: " + HEAD: P40,
+    "lspci.txt:3b:00.0 3D controller [0302]: " + HEAD: P40,
+    "2) 3D controller [0302]: " + HEAD: P40 | {"slot": None},
+    "03:17:14.2 node: 3b:00.0 3D controller [0302]: " + HEAD: P40,
+    "| 3b:00.0 | 3D controller [0302] | NVIDIA Corporation | GP102GL [Tesla P40] | 10de:1b38 |": P40,
+    "3b:00.0, 3D controller [0302], " + HEAD: P40,
+    "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38](rev a1) Subsystem: X [10de:11d9]": P40,
+    "3b:00.0 3D controller [0302]: \x1b[01;31m\x1b[KNVIDIA\x1b[m\x1b[K Corporation GP102GL [Tesla P40] [10de:1b38]": P40,
+    "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL &#91;Tesla P40&#93; [10de:1b38]": P40,
+    '["3b:00.0 \\"3D controller [0302]\\" \\"NVIDIA Corporation [10de]\\" \\"GP102GL [Tesla P40] [1b38]\\" -ra1 \\"\\" \\"\\""]': P40,
+    '3b:00.0 "3D controller [0302]"\n"NVIDIA Corporation [10de]" "GP102GL [Tesla P40] [1b38]" -ra1 "" ""': P40,
+    "3b:00.0 Class [0302]: Device [10de:1b38] (rev a1)": P40 | {"name": "Device"},
+    "3b:00.0 Class 0302: 10de:1b38 nvidia": P40 | {"name": None, "driver_in_use": "nvidia"},
+    '3b:00.0 "Class 0302" "10de" "1b38" "10de" "11d9"': P40 | {"name": None},
+    "Slot:\t3b:00.0\nClass:\tClass 0302\nVendor:\tVendor 10de\nDevice:\tDevice 1b38": P40 | {"name": "Device 1b38"},
+    "Class:\t3D controller [0302]\nVendor:\tNVIDIA Corporation [10de]\nDevice:\tGP102GL [Tesla P40] [1b38]": P40
+    | {"slot": None},
+    "3b:00.0 3D controller: nVidia Corporation Unknown device 1b38 (rev a1)": P40
+    | {"class_id": None, "name": "Unknown device 1b38"},
     "/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/device:0x1b38\n"
     "/sys/bus/pci/devices/0000:3b:00.0/class:0x030200": P40
     | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
@@ -94,6 +118,9 @@ def test_a_card_is_read_in_every_form(text: str) -> None:
         ("\tKernel driver in\nuse: nouveau\n", "nouveau"),
         ("\tSubsystem: Dell Device [1028:1234]\n\tKernel modules: nvidiafb, nouveau\n", ""),
         ("\tSubsystem: NVIDIA Corporation Device [10de:1d80]\n", None),
+        ("\tSubsystem: Dell Device [1028:1234]\n\tFlags: fast devsel, IRQ 10\n", ""),
+        ("\tFlags: fast devsel\n--\n00:02.0 VGA compatible controller [0300]: Intel Corporation X [8086:1912]\n", None),
+        ("\tKernel driver in use:\n\tKernel modules: nouveau\n", ""),
     ],
 )
 def test_the_driver_in_use_is_not_a_candidate_and_absence_needs_the_form(text: str, driver: Any) -> None:
@@ -112,6 +139,36 @@ def test_what_grep_took_away_proves_nothing() -> None:
 def test_lines_in_the_text_of_a_result() -> None:
     text = '"stdout": "3b:00.0 0302: 10de:1b38 (rev a1)\\n5e:00.0 0302: 10de:1b38 (rev a1)"'
     assert [row["slot"] for row in pci.read_lspci(text).as_dict()["nvidia_gpus"]] == ["3b:00.0", "5e:00.0"]
+
+
+def test_a_second_listing_of_a_host_adds_to_the_first() -> None:
+    plain = "3b:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
+    text = "$ lspci\n" + plain + "$ lspci -n\n3b:00.0 0302: 10de:1b38 (rev a1)\n$ lspci -k\n" + plain
+    answer = pci.read_lspci(text + "\tSubsystem: X\n\tKernel driver in use: nouveau\n").as_dict()
+    assert answer["nvidia_gpus"] == [P40 | {"driver_in_use": "nouveau"}]
+    for hosts in (f"n1: {plain}n2: {plain}", f"n1 | CHANGED | rc=0 >>\n{plain}n2 | CHANGED | rc=0 >>\n{plain}"):
+        assert len(pci.read_lspci(hosts).as_dict()["nvidia_gpus"]) == 2
+
+
+@pytest.mark.parametrize("width", [60, 72, 80])
+def test_a_name_that_a_mailer_broke_is_whole(width: int) -> None:
+    lines = [
+        "00:02.0 VGA compatible controller: ASPEED Technology, Inc. ASPEED Graphics Family (rev 30)",
+        "00:1f.0 ISA bridge: Intel Corporation Q370 Chipset LPC/eSPI Controller (rev 10)",
+        "3b:00.1 Audio device: NVIDIA Corporation GP104 High Definition Audio Controller",
+        "3b:00.0 VGA compatible controller: NVIDIA Corporation GP104 [GeForce GTX 1080] (rev a1)",
+    ]
+    broken = "\n".join(textwrap.fill(line, width) for line in lines)
+    assert pci.read_lspci(broken).as_dict() == pci.read_lspci("\n".join(lines)).as_dict()
+
+
+def test_the_kinds_of_a_line_without_line_ends() -> None:
+    text = "3b:00.0 3D controller: NVIDIA Corporation Device 1b38 Kernel driver in use: nvidia "
+    rows = pci.read_lspci(text + text.replace("3b", "5e").replace("nvidia ", "vfio-pci")).as_dict()["nvidia_gpus"]
+    assert [(row["slot"], row["device_id"], row["driver_in_use"]) for row in rows] == [
+        ("3b:00.0", "1b38", "nvidia"),
+        ("5e:00.0", "1b38", "vfio-pci"),
+    ]
 
 
 def test_virtual_functions_are_no_cards_of_their_own() -> None:
@@ -140,6 +197,9 @@ def test_two_passed_through_cards_on_the_bus_of_a_guest_are_two() -> None:
         ("01:00.3 Serial bus controller [0c80]: NVIDIA Corporation Device [10de:1ad7] (rev a1)", "ucsi"),
         ("00:05.0 Audio device: NVIDIA Corporation MCP61 High Definition Audio (rev a2)", "chipset"),
         ("00:02.0 USB controller: NVIDIA Corporation CK804 USB Controller (rev a2)", "chipset"),
+        ("00:05.0 0403: 10de:03f0 (rev a2)", "chipset"),
+        ("00:0b.0 0604: 10de:0377 (rev a3)", "chipset"),
+        ("05:00.0 Bridge: NVIDIA Corporation Device 2fff (rev a1)", "nvswitch"),
         ("0001:00:00.0 PCI bridge [0604]: NVIDIA Corporation Device [10de:1ad0] (rev a1)", "tegra_root_port"),
         ("00:01.0 PCI bridge: NVIDIA Corporation Tegra PCIe x4 Controller (rev a1)", "tegra_root_port"),
     ],
@@ -149,6 +209,10 @@ def test_other_functions_are_told_by_what_they_are(line: str, what: str) -> None
     assert [row["what"] for row in answer["nvidia_other"]] == [what]
     assert answer["nvidia_gpus"] == []
     assert answer.get("tegra", False) == (what == "tegra_root_port")
+
+
+def test_a_root_port_of_a_grace_server_makes_no_jetson() -> None:
+    assert "tegra" not in pci.read_lspci("0009:00:00.0 PCI bridge: NVIDIA Corporation Device 22b1").as_dict()
 
 
 @pytest.mark.parametrize(
@@ -161,6 +225,14 @@ def test_other_functions_are_told_by_what_they_are(line: str, what: str) -> None
         ("00:02.0 VGA compatible controller: Some Company Co., Ltd. Fine Card X1 (rev 02)",
          "Some Company Co., Ltd.", "Fine Card X1"),
         ("00:02.0 0300: 8086:3e92 (rev 02)", None, None),
+        ("00:02.0 VGA compatible controller: Intel Corporation Device 7d55 (rev 08)", "Intel Corporation", "Device"),
+        ("00:02.0 VGA compatible controller: Intel Corporation", "Intel Corporation", ""),
+        ('00:02.0 "VGA compatible controller" "Vendor fffd" "Device 1111" "" ""', "", "Device"),
+        ("00:02.0 VGA compatible controller: VMware, Inc. SVGA II", "VMware, Inc.", "SVGA II"),
+        ("00:02.0 VGA compatible controller: Trident Microsystems CyberBlade/i1", "Trident Microsystems", "CyberBlade/i1"),
+        ("00:02.0 VGA compatible controller: Fine Labs Ltd. FL-1", "Fine Labs Ltd.", "FL-1"),
+        ("00:02.0 VGA compatible controller: NVidia / SGS Thomson (Joint Venture) Riva128 (rev 10)",
+         "NVidia / SGS Thomson (Joint Venture)", "Riva128"),
     ],
 )  # fmt: skip
 def test_displays_of_others(line: str, vendor: Any, name: Any) -> None:

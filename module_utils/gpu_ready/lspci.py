@@ -52,7 +52,7 @@ NUMBERS["non-vga unclassified device"] = "0000"
 CLASS = "|".join(map(re.escape, sorted(CLASSES.values(), key=len, reverse=True)))
 HEAD = re.compile(r"(?<![\w.])(%s)([:,;)\]]+|(?=[\s\"'|]|$))[\s|\"']*?(?=\S|$)" % SLOT)
 KNOWN = re.compile(r"[\s|\"']*(?:(?:%s)\b|(?:Class\s+)?\[?[0-9a-f]{4}\]?(?::|\"))" % CLASS, re.IGNORECASE)
-SLOTLESS = re.compile(r"^(?:[^:]{0,40}[:.)\]]\s+)?\W*((?:%s)(?:\s+\[[0-9a-f]{4}\])?:\s.*)$" % CLASS)
+SLOTLESS = re.compile(r"^(?:[^:]{0,40}[:.)\]]\s+|.*[\s\"'](?=VGA|3D))?\W*((?:%s)(?:\s+\[[0-9a-f]{4}\])?:\s.*)$" % CLASS)
 COLONLESS = re.compile(r"^(%s)\s*(\[[0-9a-f]{4}\])?(?:\s*[|,;:]\s*|\s+)(.*)$" % CLASS)
 JOINED = re.compile(
     r"[ \t]+(?=%s\s+(?:(?:%s)\b|\"|[0-9a-f]{4}:\s+[0-9a-f]{4}:)|"
@@ -281,7 +281,10 @@ def head_of(line: str) -> Optional[Tuple[str, str, int]]:
     """Return slot, text behind it and place of the slot in a head line; one that a class follows comes first."""
     plain = None
     for match in HEAD.finditer(line):
-        found = (match.group(1), line[match.end() :].lstrip(" \t|"), match.start())
+        rest = line[match.end() :]
+        if line[: match.start()][-1:] == '"' == line[match.end(1) :][:1]:
+            rest = rest[1:]
+        found = (match.group(1), rest.lstrip(" \t|"), match.start())
         if KNOWN.match(found[1]):
             return found
         if plain is None and not match.group(2) and line[: match.start()][-1:] != ":":
@@ -565,6 +568,7 @@ def add(found: List[Tuple[str, Entry]], origin: str, entry: Entry) -> None:
 def of_stanza(stanza: Stanza, shown: bool) -> Optional[Entry]:
     """Return the function of a stanza, None where the line only looked like one; ``shown``: with its driver."""
     head = re.sub(r"\s+", " ", stanza.head).strip()
+    head = re.sub(r"\[(?=[0-9a-f: ]{10}\])([0-9a-f:]+) ([0-9a-f:]+)\]", r"[\1\2]", head)  # broken within the numbers
     details = "\n".join(stanza.details)
     entry = of_head(stanza.slot, head)
     if entry is None:

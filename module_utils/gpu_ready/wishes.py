@@ -21,6 +21,7 @@ class Variable(NamedTuple):
     words: str = ""
 
 
+KNOWN = "one of %s, or empty" % ", ".join(sorted(catalog.distros()))
 VERSION = r"\d+(\.\d+)+"
 VARIABLES = {
     "nvidia_driver_source": Variable("str", ("auto", "distro", "cuda_repo", "none")),
@@ -46,7 +47,7 @@ VARIABLES = {
     "gpu_ready_reboot_ok": Variable("bool"),
     "gpu_ready_mirror": Variable("str", (), r"https?://\S+", "a base URL such as http://mirror.site, or empty"),
     "gpu_ready_mirror_keys": Variable("dict"),
-    "gpu_ready_treat_as": Variable("str"),
+    "gpu_ready_treat_as": Variable("str", (), "|".join(sorted(catalog.distros())), KNOWN),
 }
 
 

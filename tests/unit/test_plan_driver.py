@@ -201,3 +201,22 @@ def test_the_initial_ram_disk_is_rebuilt_where_there_is_one(tool: bool, rebuild:
     wanted = wishes.read({}).wanted
     steps = {step.id: step.params for step in driver.decide(observed, wanted, {}).steps}
     assert steps["nvidia_driver.blacklist_nouveau"]["rebuild"] == rebuild
+
+
+def test_auto_prefers_a_source_with_the_open_module_over_one_without() -> None:
+    """Debian 13's own open module does not compile for its kernel; NVIDIA's repository has one that does."""
+    chosen = decide(bare(T4, distro="debian13")).choice
+    assert (chosen["source"], chosen["branch"], chosen["flavour"]) == ("cuda_repo", 580, "open")
+
+
+def test_auto_leaves_a_fitting_driver_where_it_came_from() -> None:
+    observed = with_driver(bare(T4, distro="debian13"), "550.163.01", "proprietary", "distro", ["nvidia-kernel-dkms"])
+    assert decide(observed).choice["source"] == "distro"
+
+
+def test_an_unknown_distribution_is_named_by_its_id() -> None:
+    observed = bare(P40)
+    observed["base"]["distro"] = None
+    observed["base"]["os"] = {"id": "plan9", "version_id": "4", "pretty": "Plan 9"}
+    (refusal,) = decide(observed).refusals
+    assert "ID=plan9" in refusal.message and "debian12" in refusal.remedy and "gpu_ready_treat_as" in refusal.remedy

@@ -160,12 +160,18 @@ def pick(
     if not possible:
         return None, [no_common_driver(cards)]
     asked = {pair for pair in possible if wish.branch in (None, pair[0]) and wish.flavour in (None, pair[1])}
-    sources = sources_in_order(observed, wish, data)
-    for source in sources:
+    found = []
+    for source in sources_in_order(observed, wish, data):
         pairs = asked & pairs_of_source(data, source, wish.profile)
         if pairs and not (observed["base"]["nvswitches"] and not has_fabricmanager(data, source)):
             branch, flavour = prefer(pairs, observed, source, cards, wish)
-            return (source, branch, flavour), []
+            if observed["driver"]["origin"] == source and installed_pair(observed) == (branch, flavour):
+                return (source, branch, flavour), []  # what is there and fits stays
+            found.append((source, branch, flavour))
+    # A source that has to give up the open module where the cards want it comes after one that does not.
+    found.sort(key=lambda choice: lesser_flavour(choice, possible, cards))
+    if found:
+        return found[0], []
     return None, explain_nothing(observed, wish, cards, data, possible, asked)
 
 
@@ -195,10 +201,20 @@ def prefer(pairs: Set[Pair], observed: Dict[str, Any], source: str, cards: List[
     below = [number for number in numbers if number <= catalog.DEFAULT_BRANCH]
     branch = below[-1] if below else numbers[0]
     flavours = {flavour for number, flavour in pairs if number == branch}
-    ready = branch >= OPEN_FOR_ALL or not any(consumer(card["name"]) for card in cards)
-    if OPEN in flavours and (ready or PROPRIETARY not in flavours):
+    if OPEN in flavours and (open_is_ready(branch, cards) or PROPRIETARY not in flavours):
         return branch, OPEN
     return branch, PROPRIETARY if PROPRIETARY in flavours else OPEN
+
+
+def open_is_ready(branch: int, cards: List[Dict[str, Any]]) -> bool:
+    """Return whether the open module of a branch drives cards of this kind without being asked to."""
+    return branch >= OPEN_FOR_ALL or not any(consumer(card["name"]) for card in cards)
+
+
+def lesser_flavour(choice: Tuple[str, int, str], possible: Set[Pair], cards: List[Dict[str, Any]]) -> bool:
+    """Return whether a choice takes the proprietary module although the open one of its branch drives the cards."""
+    _, branch, flavour = choice
+    return flavour == PROPRIETARY and (branch, OPEN) in possible and open_is_ready(branch, cards)
 
 
 def installed_pair(observed: Dict[str, Any]) -> Optional[Pair]:
@@ -220,10 +236,11 @@ def consumer(name: str) -> bool:
 def unknown_distribution(observed: Dict[str, Any]) -> Refusal:
     """Refuse a system that the catalog does not know."""
     system = observed["base"]["os"]
-    name = system.get("pretty_name") or system.get("pretty") or system.get("id") or "this system"
+    name = system.get("pretty") or system.get("pretty_name") or "this system"
     return Refusal(
         "unknown_distribution",
-        "%s is not a distribution that gpu-ready knows" % name,
+        "%s (ID=%s, VERSION_ID=%s in /etc/os-release) is not a distribution that gpu-ready knows"
+        % (name, system.get("id") or "", system.get("version_id") or ""),
         "set gpu_ready_treat_as to the one it is compatible with: %s" % ", ".join(sorted(catalog.distros())),
     )
 

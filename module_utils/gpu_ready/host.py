@@ -73,7 +73,7 @@ class Host:
             return None
 
     def uname(self) -> Tuple[str, str]:
-        """Return the running kernel's release and the machine's architecture, as uname(2) says them."""
+        """Return the release of the running kernel and the architecture of the machine."""
         answer = os.uname()
         return answer.release, answer.machine
 

@@ -32,6 +32,8 @@ RELOADABLE = frozenset(
 _ABSENT = object()
 _BLANK = " \t\r\n"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_SPACES = _BLANK + "\v\f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST = 200
@@ -171,6 +173,12 @@ def _type_names(value: Any) -> Tuple[str, str]:
     return ("an object", "object") if isinstance(value, dict) else ("a number", "number")
 
 
+def _letter(pair: "re.Match[str]") -> str:
+    """Return the letter that JSON writes as two escapes."""
+    high, low = map(ord, pair.group(0))
+    return chr(0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00)
+
+
 class _Scanner:
     """A strict JSON reader that keeps places; it words its complaints twice, for people and as Go's scanner does."""
 
@@ -216,6 +224,8 @@ class _Scanner:
             return "the text ends too early: %s missing at the end" % " ".join(reversed(self.open or ["a value is"]))
         if rest.startswith(("{{", "{%", "{#")) or (char in "{%#" and before == "{" and self.at and "%}" in self.text):
             return "a Jinja2 template, not JSON"
+        if char in _SPACES:
+            return "white space that JSON does not know (U+%04X)" % ord(char)
         if char == "#":
             return "comment (# ...)"
         if rest.startswith(("//", "/*")):
@@ -265,7 +275,7 @@ class _Scanner:
                         self._fail("in literal %s (expecting '%s')" % (word, letter), "%s is misspelt" % word)
                     self.at = start + index + 1
                 return Node(value, start, self.at, ())
-        if char == "-" or char.isdigit():
+        if char and char in "-0123456789":
             match = _NUMBER.match(self.text, self.at)
             if match is None:
                 self.at += 1
@@ -298,7 +308,7 @@ class _Scanner:
                 self._fail("in string literal", "a closing quote is missing")
             if char == '"':
                 self.at += 1
-                return "".join(parts)
+                return _PAIR.sub(_letter, "".join(parts))
             if char < " ":
                 self._fail("in string literal", "a line end or control character stands inside a string")
             if char != "\\":
@@ -667,6 +677,16 @@ def _ours(path: Path, have: Any, after: Any) -> bool:
 # ------------------------------------------------------------------------------------------------------- explaining
 
 
+def _reads_trimmed(data: bytes) -> bool:
+    """Return whether a text is right but for white space around it that JSON does not know; docker takes it away."""
+    text = data.decode("utf-8", "replace")
+    try:
+        read(text.strip(_SPACES))
+    except DaemonJsonError:
+        return False
+    return text.strip(_SPACES) != text.strip(_BLANK)
+
+
 def explain(data: bytes) -> Dict[str, Any]:
     """Return the reading of a daemon.json: its keys and runtimes, or what is wrong with it and what to do."""
     if not data.strip(_BLANK.encode("ascii")):
@@ -675,6 +695,8 @@ def explain(data: bytes) -> Dict[str, Any]:
     try:
         value = read(data).value
     except DaemonJsonError as error:
+        if _reads_trimmed(data):
+            error.docker_error = None
         answer: Dict[str, Any] = {
             "valid_json": False,
             "problem": error.problem,

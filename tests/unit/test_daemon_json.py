@@ -249,9 +249,15 @@ def test_we_accept_exactly_what_python_accepts_as_a_strict_object(data: bytes) -
         (b"\xef\xbb\xbf{,}", "invalid character ',' looking for beginning of object key string"),
         (b"\xef\xbb\xbf{}", None),
         ("{}".encode("utf-16"), None),
+        ('{"a": 1}\u00a0'.encode(), None),
+        ('{"a": \u00b2}'.encode(), "invalid character 'Â' looking for beginning of value"),
     ],
 )
 def test_docker_says_the_same_in_its_own_words(data: bytes, docker_error: "str | None") -> None:
     answer = daemon_json.explain(data)
     assert (answer["valid_json"], answer["docker_starts"]) == (False, docker_error is None)
     assert answer.get("docker_error") == docker_error
+
+
+def test_a_key_of_two_escapes_is_one_letter() -> None:
+    assert daemon_json.explain(b'{"\\ud83d\\ude00": 1}')["keys"] == ["\U0001f600"]

@@ -161,7 +161,8 @@ def row(observed: Dict[str, Any], decided: Plan) -> Dict[str, Any]:
 def pretty(base: Dict[str, Any]) -> str:
     """Return the distribution as the table names it."""
     system = base["os"]
-    return str(catalog.distro(base["distro"])["pretty"] if base["distro"] else system.get("pretty") or system.get("id"))
+    known = catalog.distro(base["distro"])["pretty"] if base["distro"] else system.get("pretty") or system.get("id")
+    return str(known).split(" (")[0]  # the code name would only widen the column
 
 
 def as_dict(decided: Plan) -> Dict[str, Any]:

@@ -121,7 +121,7 @@ def sources_files(host):
 
 
 def component_changes(host, names):
-    """Return {path: text} for the sources of Debian that lack a component."""
+    """Return {path: text} for the sources of Debian that lack a component, and the code name of the release."""
     match = re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", host.read("/etc/os-release") or "")
     if not match:
         raise aptlib.AptError(
@@ -138,7 +138,7 @@ def component_changes(host, names):
             "no package source of Debian's own archive for %s is enabled in /etc/apt: enable one, then run again"
             % match.group(1)
         )
-    return found
+    return found, match.group(1)
 
 
 def paths_of(repository):
@@ -195,9 +195,10 @@ def shown(path, data):
 def run(host, params, check):
     """Bring the sources to the wanted state; returns the module's answer."""
     repository = params["repository"]
-    todo = {}
+    todo, enabled, codename = {}, [], ""
     if params["components"]:
-        todo.update(component_changes(host, params["components"]))
+        enabled, codename = component_changes(host, params["components"])
+        todo.update(enabled)
     if repository:
         todo.update(repository_changes(host, repository))
     before = {path: host.read_bytes(path) for path in todo}
@@ -222,6 +223,8 @@ def run(host, params, check):
         for path, data in before.items()
     }
     manifest.note("files", notes)
+    for path in enabled:
+        manifest.note_components(path, params["components"], codename)
     apt = aptlib.Apt(host)
     try:
         for path in sorted(todo):

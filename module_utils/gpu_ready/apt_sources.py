@@ -1,7 +1,10 @@
-"""Debian's own package sources, one-line and deb822: add components, keep every other byte. Also writes our sources."""
+"""Debian's own package sources, one-line and deb822: add components, take them back, keep every other byte.
+
+Also writes our own sources.
+"""
 
 import re
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple
 
 DEBIAN_KEYRING = "debian-archive"
 
@@ -39,23 +42,42 @@ ONE_LINE = re.compile(
 )
 
 
-def enable_one_line(text: str, names: List[str], codename: str) -> Change:
-    """Add components to Debian's entries of a one-line file."""
-    count = 0
+class Entry(NamedTuple):
+    """One line or stanza of packages: where they come from, and whether apt reads it."""
+
+    uris: List[str]
+    suites: List[str]
+    components: List[str]
+    signed_by: str
+    enabled: bool
+
+
+Choose = Callable[[Entry], List[str]]
+"""Answers, for an entry, the components to add or to take away."""
+
+
+def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
+    """Change the components of entries of a one-line file."""
     lines = []
     for line in text.split("\n"):
         match = ONE_LINE.match(line)
         if match:
-            components = match.group("rest").split()
+            rest = match.group("rest")
             signed = re.search(r"signed-by=(\S+)", match.group("options") or "", re.IGNORECASE)
             signer = signed.group(1) if signed else ""
-            if of_debian(match.group("uri"), [match.group("suite")], components, signer, codename):
-                count += 1
-                more = missing(components, names)
-                if more:
-                    line = match.group(1) + " ".join([match.group("rest")] + more) + match.group("tail")
+            entry = Entry([match.group("uri")], [match.group("suite")], rest.split(), signer, True)
+            rest = " ".join([without(rest, remove(entry))] + add(entry))
+            line = match.group(1) + rest + match.group("tail")
         lines.append(line)
-    return Change(text, "\n".join(lines), count)
+    return "\n".join(lines)
+
+
+def without(text: str, names: List[str]) -> str:
+    """Return words, or a field, without some words; a line that held nothing else goes too."""
+    for name in names:
+        word = re.escape(name)
+        text = re.sub(r"\n[ \t]+%s[ \t]*(?=\n|$)|[ \t]+%s(?=\s|$)" % (word, word), "", text, count=1)
+    return text
 
 
 def fields(stanza: str) -> Dict[str, str]:
@@ -75,23 +97,25 @@ def fields(stanza: str) -> Dict[str, str]:
     return found
 
 
-def enable_deb822(text: str, names: List[str], codename: str) -> Change:
-    """Add components to Debian's stanzas of a deb822 file."""
-    count = 0
+COMPONENTS = re.compile(r"(?im)^components:[^\n]*(?:\n[ \t#][^\n]*)*")
+
+
+def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
+    """Change the components of stanzas of a deb822 file."""
     parts = re.split(r"(\n[ \t]*\n+)", text)
     for index in range(0, len(parts), 2):
         known = fields(parts[index])
-        components = known.get("components", "").split()
-        if "deb" not in known.get("types", "").split() or known.get("enabled", "yes").lower() in ("no", "false", "0"):
+        if "deb" not in known.get("types", "").split():
             continue
-        signer = known.get("signed-by", "")
-        if not any(
-            of_debian(uri, known.get("suites", "").split(), components, signer, codename)
-            for uri in known.get("uris", "").split()
-        ):
-            continue
-        count += 1
-        more = missing(components, names)
+        entry = Entry(
+            known.get("uris", "").split(),
+            known.get("suites", "").split(),
+            known.get("components", "").split(),
+            known.get("signed-by", ""),
+            known.get("enabled", "yes").lower() not in ("no", "false", "0"),
+        )
+        gone, more = remove(entry), add(entry)
+        parts[index] = COMPONENTS.sub(lambda match, gone=gone: without(match.group(0), gone), parts[index], count=1)
         if more:
             parts[index] = re.sub(
                 r"(?im)^(components:[^\n]*?)[ \t]*$",
@@ -99,13 +123,65 @@ def enable_deb822(text: str, names: List[str], codename: str) -> Change:
                 parts[index],
                 count=1,
             )
-    return Change(text, "".join(parts), count)
+    return "".join(parts)
+
+
+def edit(path: str, text: str, add: Choose, remove: Choose) -> str:
+    """Change the components of entries of a sources file; its name says the format."""
+    return (edit_deb822 if path.endswith(".sources") else edit_one_line)(text, add, remove)
+
+
+def nothing(_: Entry) -> List[str]:
+    """Choose no component."""
+    return []
 
 
 def enable(path: str, text: str, names: List[str], codename: str) -> Change:
-    """Add components to Debian's entries of a sources file; its name says the format."""
-    change = enable_deb822 if path.endswith(".sources") else enable_one_line
-    return change(text, names, codename)
+    """Add components to Debian's entries of a sources file."""
+    ours = []  # type: List[Entry]
+
+    def add(entry: Entry) -> List[str]:
+        if not entry.enabled or not any(
+            of_debian(uri, entry.suites, entry.components, entry.signed_by, codename) for uri in entry.uris
+        ):
+            return []
+        ours.append(entry)
+        return missing(entry.components, names)
+
+    after = edit(path, text, add, nothing)
+    return Change(text, after, len(ours))
+
+
+def entries(path: str, text: str) -> List[Entry]:
+    """Return the entries of a sources file, in order."""
+    found = []  # type: List[Entry]
+
+    def note(entry: Entry) -> List[str]:
+        found.append(entry)
+        return []
+
+    edit(path, text, note, nothing)
+    return found
+
+
+def disable(path: str, text: str, before: str, names: List[str], codename: str) -> str:
+    """Take back what :func:`enable` added to ``before``, and nothing that others wrote since.
+
+    An entry is known by its URIs and suites; by its suites alone where the entry itself is gone (its mirror changed).
+    """
+    ours = enable(path, before, names, codename).after
+    if text == ours:
+        return before
+    pairs = zip(entries(path, before), entries(path, ours))  # noqa: B905 - strict= is younger than the hosts' Python
+    added = [(was.uris, was.suites, missing(was.components, now.components)) for was, now in pairs]
+    there = [(entry.uris, entry.suites) for entry in entries(path, text)]
+
+    def remove(entry: Entry) -> List[str]:
+        known = [names for uris, suites, names in added if (uris, suites) == (entry.uris, entry.suites)]
+        moved = [names for uris, suites, names in added if suites == entry.suites and (uris, suites) not in there]
+        return (known or moved or [[]])[0]
+
+    return edit(path, text, nothing, remove)
 
 
 def words(value: Any) -> str:

@@ -6,7 +6,9 @@ so a run that was killed and repeated does not overwrite it with its own work. S
 =============  ==========================================  =====================================================
 section        key                                         value
 =============  ==========================================  =====================================================
-files          path of a file that we write                {"before": base64 text or null, "mode": int or null}
+files          path of a file that we write                {"before": base64 text or null, "mode": int or null},
+                                                           a source list of Debian's also {"components": [...] that
+                                                           we enabled, "codename": text}
 packages       name of a package that we brought           {"manual": true when asked for by name}
 stays          group or file that a purge leaves, not ours  {}
 holds          name of a package that we hold              {}
@@ -60,6 +62,15 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
     if fresh:
         known.update(fresh)
         _write(value, path)
+
+
+def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
+    """Add the components that we enable to the note of a source list of Debian's, which is there already."""
+    value = read(path)
+    entry = value["files"][path_of_file]
+    known = entry.get("components", [])
+    entry.update(components=known + [name for name in names if name not in known], codename=codename)
+    _write(value, path)
 
 
 def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], path: str = PATH) -> None:

@@ -7,7 +7,7 @@ import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from . import apt as aptlib
-from . import cuda_default, cudnn_install, daemon_json, files, kernel_module, manifest
+from . import apt_sources, cuda_default, cudnn_install, daemon_json, files, kernel_module, manifest
 from .host import Host
 
 LIMIT = 1200.0
@@ -27,6 +27,20 @@ class Action(NamedTuple):
 def restored(entry: Dict[str, Any]) -> Optional[bytes]:
     """Return the content of a file before gpu-ready, None where there was none."""
     return None if entry.get("before") is None else base64.b64decode(entry["before"])
+
+
+def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Optional[bytes]:
+    """Return a file without our work: as it was; a source list of Debian's without the components we enabled."""
+    before = restored(entry)
+    if before is None or "components" not in entry:
+        return before
+    if now is None:
+        return None
+    try:
+        text, old = now.decode("utf-8"), before.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UninstallError("%s is not UTF-8 (%s): repair it, then run again" % (path, error)) from None
+    return apt_sources.disable(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
 
 
 class Uninstall:
@@ -200,22 +214,22 @@ class Uninstall:
         found = []
         rebuild = False
         for path, entry in sorted(self.noted.get("files", {}).items()):
-            before = restored(entry)
-            if self.host.read_bytes(path) == before:
+            now = self.host.read_bytes(path)
+            after = taken_back(path, entry, now)
+            if now == after:
                 continue
-            words = ("delete " if before is None else "restore ") + path
-            found.append(Action(words, functools.partial(self.restore, path, entry)))
+            words = ("delete " if after is None else "restore ") + path
+            found.append(Action(words, functools.partial(self.restore, path, after, entry.get("mode"))))
             rebuild = rebuild or path.startswith("/etc/modprobe.d/")
         if rebuild and self.host.which("update-initramfs"):
             argv = ["update-initramfs", "-u", "-k", "all"]
             found.append(Action("rebuild the initial RAM disk", lambda: self.run(argv)))
         return found
 
-    def restore(self, path: str, entry: Dict[str, Any]) -> None:
+    def restore(self, path: str, after: Optional[bytes], mode: Optional[int]) -> None:
         """Bring one file back to what it was."""
-        before = restored(entry)
-        if before is not None:
-            files.write_atomic(path, before, entry.get("mode"))
+        if after is not None:
+            files.write_atomic(path, after, mode)
         elif os.path.lexists(path):
             os.unlink(path)
             folder = os.path.dirname(path)

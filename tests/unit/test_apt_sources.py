@@ -65,6 +65,54 @@ def test_a_second_time_changes_nothing(path: str, text: str, code: str) -> None:
     assert apt_sources.enable(path, once, NAMES, code).after == once
 
 
+@pytest.mark.parametrize(("path", "text", "code"), [("a.list", ONE_LINE, "bookworm"), ("a.sources", DEB822, "trixie")])
+def test_what_we_wrote_is_taken_back_to_the_byte(path: str, text: str, code: str) -> None:
+    spaced = text.replace("Components: main\n", "Components: main  \n")
+    ours = apt_sources.enable(path, spaced, NAMES, code).after
+    assert apt_sources.disable(path, ours, spaced, NAMES, code) == spaced
+
+
+ADDED = "deb http://vendor.example/debian bookworm-backports main contrib non-free\n"
+
+
+def test_a_line_that_somebody_added_after_us_stays() -> None:
+    ours = apt_sources.enable("a.list", ONE_LINE, NAMES, "bookworm").after
+    assert apt_sources.disable("a.list", ADDED + ours, ONE_LINE, NAMES, "bookworm") == ADDED + ONE_LINE
+
+
+def test_only_what_we_added_to_an_entry_goes_from_it() -> None:
+    ours = apt_sources.enable("a.list", ONE_LINE, NAMES, "bookworm").after
+    edited = ours.replace("bookworm main contrib non-free", "bookworm main contrib non-free non-free-firmware")
+    expected = ONE_LINE.replace("debian bookworm main  ", "debian bookworm main non-free-firmware  ")
+    assert apt_sources.disable("a.list", edited, ONE_LINE, NAMES, "bookworm") == expected
+
+
+def test_an_entry_is_known_by_its_suites_when_its_mirror_changed() -> None:
+    before = "deb http://mirror.example/debian bookworm main\n"
+    ours = apt_sources.enable("a.list", before, NAMES, "bookworm").after
+    moved = ours.replace("mirror.example", "new.example")
+    assert apt_sources.disable("a.list", moved, before, NAMES, "bookworm") == before.replace("mirror.ex", "new.ex")
+    theirs = moved.replace("new", "second")
+    assert apt_sources.disable("a.list", theirs + ours, before, NAMES, "bookworm") == theirs + before
+
+
+@pytest.mark.parametrize(
+    ("edit", "after"),
+    [
+        (("Types: deb deb-src", "Types: deb"), ("Types: deb deb-src", "Types: deb")),
+        (("Components: main contrib non-free\nSigned", "Components:\n main\n contrib\n non-free\nSigned"),
+         ("Components: main\nSigned", "Components:\n main\nSigned")),
+        (("Components: main contrib non-free\nSigned", "Components: contrib main non-free my\nSigned"),
+         ("Components: main\nSigned", "Components: main my\nSigned")),
+    ],
+)  # fmt: skip
+def test_an_edited_stanza_loses_our_components_alone(edit: tuple[str, str], after: tuple[str, str]) -> None:
+    ours = apt_sources.enable("a.sources", DEB822, NAMES, "trixie").after
+    edited = ours.replace(*edit, 1)
+    assert edited != ours
+    assert apt_sources.disable("a.sources", edited, DEB822, NAMES, "trixie") == DEB822.replace(*after, 1)
+
+
 def test_a_repository_without_components_is_flat() -> None:
     text = apt_sources.source({"url": "http://x.example/r/", "suites": "/", "components": None}, "/k.gpg", "amd64")
     assert "Suites: /\n" in text and "Components" not in text and "Signed-By: /k.gpg\n" in text

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready import apt, uninstall
+from gpu_ready import apt, manifest, uninstall
 from gpu_ready.host import Result
 
 from tests.unit.recorded import RecordedHost
@@ -39,6 +39,47 @@ def test_files_are_restored_or_deleted_when_they_differ(tmp_path: Path) -> None:
     host = RecordedHost(files={"/etc/a": "ours", "/etc/b": "new", "/etc/same": "x"})
     words = [action.words for action in uninstall.Uninstall(host, folder).actions()]
     assert words == ["delete /etc/a", "restore /etc/b"]
+
+
+SOURCES = {
+    "before": text("deb http://mirror.example/debian trixie main\n"),
+    "mode": 420,
+    "codename": "trixie",
+    "components": ["contrib", "non-free"],
+}
+
+
+@pytest.mark.parametrize(
+    ("now", "after"),
+    [
+        ("deb http://mirror.example/debian trixie main contrib non-free\n", "deb http://mirror.example/debian trixie main\n"),
+        ("# mine\ndeb http://mirror.example/debian trixie main contrib non-free\n", "# mine\ndeb http://mirror.example/debian trixie main\n"),
+        ("# mine\ndeb http://mirror.example/debian trixie main\n", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_components_leave_a_source_list_that_was_edited_after_us(tmp_path: Path, now: str, after: str | None) -> None:
+    path = tmp_path / "sources.list"
+    path.write_text(now)
+    folder = note(tmp_path, {"files": {str(path): SOURCES}})
+    actions = uninstall.Uninstall(RecordedHost(files={str(path): now}), folder).files()
+    assert len(actions) == (after is not None)
+    for action in actions:
+        action.act()
+    assert path.read_text() == (now if after is None else after)
+
+
+def test_the_note_of_a_source_list_gathers_the_components_of_all_runs(tmp_path: Path) -> None:
+    path = note(tmp_path, {"files": {"/a": {"before": "", "mode": 420}}}) + "/manifest.json"
+    for names in (["contrib"], ["contrib", "non-free"]):
+        manifest.note_components("/a", names, "trixie", path)
+    entry = manifest.read(path)["files"]["/a"]
+    assert entry == {"before": "", "mode": 420, "codename": "trixie", "components": ["contrib", "non-free"]}
+
+
+def test_a_source_list_that_somebody_deleted_stays_away(tmp_path: Path) -> None:
+    folder = note(tmp_path, {"files": {"/etc/apt/sources.list": SOURCES}})
+    assert uninstall.Uninstall(RecordedHost(), folder).files() == []
 
 
 def query(*lines: str) -> dict[tuple[str, ...], Result]:

@@ -180,20 +180,22 @@ def _overlay(release: str) -> bytes:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         build_libraries(folder)
-        run(
-            [
-                "/usr/bin/gcc", "-c", "-O2", f'-DRELEASE="{release}"', "-o", str(folder / "nouveau.ko"),
-                str(paths.DATA / "host/nouveau.c"),
-            ],
-            limit=60,
-            what="compile the stand-in for nouveau",
-        )  # fmt: skip
+        for module in ("nouveau", "dummy"):
+            run(
+                [
+                    "/usr/bin/gcc", "-c", "-O2", f'-DRELEASE="{release}"', "-o", str(folder / f"{module}.ko"),
+                    str(paths.DATA / f"host/{module}.c"),
+                ],
+                limit=60,
+                what=f"compile the stand-in for {module}",
+            )  # fmt: skip
         lab = "usr/lib/gpu-ready-lab"
         host = paths.DATA / "host"
         files = {
             f"{lab}/preload.so": (folder / "preload.so", 0o755),
             f"{lab}/libnvidia-ml.so": (folder / "libnvidia-ml.so", 0o644),
             f"{lab}/nouveau.ko": (folder / "nouveau.ko", 0o644),
+            f"usr/lib/modules/{release}/kernel/drivers/net/dummy.ko": (folder / "dummy.ko", 0o644),
             f"{lab}/kernel": (host / "kernel.py", 0o755),
             f"{lab}/prepare": (host / "prepare", 0o755),
             f"{lab}/after-dpkg": (host / "after-dpkg", 0o755),

@@ -170,10 +170,11 @@ def test_a_damaged_cudnn_archive_is_told_and_nothing_of_it_is_placed(
     assert faults.ssh(OTHER, "find / -xdev -name 'libcudnn*' -o -xdev -name '*.gpu-ready'") == ""
 
 
-def wait_for(fleet: Fleet, host: str, moment: str) -> None:
-    """Wait until a shell condition is true on a host."""
+def wait_for(fleet: Fleet, host: str, moment: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a shell condition is true on a host while a run is under way."""
     end = time.monotonic() + WAIT
     while time.monotonic() < end:
+        assert process.poll() is None, f"the run ended with {process.returncode} before '{moment}'"
         if fleet.ssh(host, f"if {moment}; then echo now; fi", check=False).strip() == "now":
             return
         time.sleep(0.2)
@@ -181,8 +182,8 @@ def wait_for(fleet: Fleet, host: str, moment: str) -> None:
 
 
 KILL_POINTS = {
-    "while dpkg unpacks the driver": "pgrep -f 'dpkg .*(unpack|configure).*' >/dev/null && test -e /usr/src/nvidia-*/dkms.conf",
-    "while docker is installed": "pgrep -f 'dpkg .*(unpack|configure).*' >/dev/null && test -e /usr/sbin/dockerd",
+    "while dpkg unpacks the driver": "pgrep -x dpkg >/dev/null && test -e /usr/src/nvidia-*/dkms.conf",
+    "while docker is installed": "pgrep -x dpkg >/dev/null && test -e /usr/sbin/dockerd",
     "after daemon.json was written": "grep -q nvidia /etc/docker/daemon.json 2>/dev/null",
 }
 
@@ -195,9 +196,10 @@ def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None
         start_new_session=True,
     )  # fmt: skip
     try:
-        wait_for(faults, HOST, KILL_POINTS[point])
+        wait_for(faults, HOST, KILL_POINTS[point], process)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=60)
     lab("power-cycle", HOST)
     repaired = faults.play("--limit", HOST)

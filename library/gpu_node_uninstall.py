@@ -7,9 +7,15 @@ short_description: Take back what gpu-ready brought to this node
 description:
   - Reads the manifest on the node and takes back what it lists. Purges exactly the packages that came, restores or
     deletes the files that were written, takes our keys out of docker's configuration, removes the cuDNN files, releases
-    holds, and unloads the driver when nothing uses it. Containers are not touched.
-  - Does nothing when a package of somebody else needs one of ours. A second call changes nothing.
-options: {}
+    holds, and unloads the driver when nothing uses it. A source list that was edited since loses the components that
+    came, and keeps the edit.
+  - Does nothing when a package of somebody else needs one of ours, or when docker would have to restart and that would
+    end running GPU containers. A second call changes nothing.
+options:
+  docker_engine_restart_ok:
+    description: Whether docker may restart although that ends running GPU containers.
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full, description: Lists what would be taken back; changes nothing.}
   diff_mode: {support: full, description: Shows the list.}
@@ -24,6 +30,10 @@ EXAMPLES = r"""
 - name: Show what would be taken back
   gpu_node_uninstall:
   check_mode: true
+
+- name: Take everything back, even if that ends running GPU containers
+  gpu_node_uninstall:
+    docker_engine_restart_ok: true
 
 - name: Say what it was
   ansible.builtin.debug:
@@ -50,12 +60,14 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready import apt, cuda_default, manifest, uninstall
 from ansible.module_utils.gpu_ready.host import Host
 
+ARGUMENT_SPEC = {"docker_engine_restart_ok": {"type": "bool", "default": False}}
+
 
 def main():
-    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     done = []
     try:
-        work = uninstall.Uninstall(Host())
+        work = uninstall.Uninstall(Host(), restart_ok=module.params["docker_engine_restart_ok"])
         actions = work.actions()
         for action in actions:
             if not module.check_mode:

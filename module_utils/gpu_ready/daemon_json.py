@@ -667,6 +667,12 @@ def take_back(text: Optional[str], record: Dict[str, Any]) -> Optional[str]:
     return text
 
 
+def difference(text: Optional[str], after: Optional[str]) -> List[str]:
+    """Return the keys at the top whose values differ between two texts (None: no file), for :func:`activation`."""
+    old, new = read(text).value, read(after).value
+    return sorted(key for key in set(old) | set(new) if old.get(key, _ABSENT) != new.get(key, _ABSENT))
+
+
 def _ours(path: Path, have: Any, after: Any) -> bool:
     if len(path) == 2 and path[0] == "runtimes" and isinstance(have, dict) and isinstance(after, dict):
         # A runtime without its program is no valid one: arguments that were added to ours go with it.

@@ -1,4 +1,4 @@
-"""Take back what the manifest lists, last things first. Containers and the work of others are not touched."""
+"""Take back what the manifest lists, last things first. The work of others is not touched."""
 
 import base64
 import functools
@@ -7,8 +7,10 @@ import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from . import apt as aptlib
-from . import apt_sources, cuda_default, cudnn_install, daemon_json, files, kernel_module, manifest
+from . import apt_sources, cuda_default, cudnn_install, daemon_json, daemon_json_file, files, kernel_module, manifest
 from .host import Host
+from .observe import docker as observe_docker
+from .plan import docker as plan_docker
 
 LIMIT = 1200.0
 
@@ -46,9 +48,10 @@ def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Option
 class Uninstall:
     """What is to be taken back on this host. The list is made first, so check mode shows what a real run does."""
 
-    def __init__(self, host: Host, folder: str = manifest.FOLDER) -> None:
+    def __init__(self, host: Host, folder: str = manifest.FOLDER, restart_ok: bool = False) -> None:
         self.host = host
         self.folder = folder
+        self.restart_ok = restart_ok
         self.path = folder + "/manifest.json"
         self.apt = aptlib.Apt(host)
         self.noted = manifest.read(self.path)
@@ -57,7 +60,8 @@ class Uninstall:
     def actions(self) -> List[Action]:
         """Return everything that is still to be taken back, in order."""
         found = (
-            self.docker()
+            self.images()
+            + self.docker()
             + self.modules()
             + self.cudnn()
             + self.holds()
@@ -81,31 +85,67 @@ class Uninstall:
                 % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
             )
 
+    def docker_stays(self) -> bool:
+        """Return whether docker was on this host before us."""
+        return not {"docker.io", "docker-ce"} & set(self.noted.get("packages", {}))
+
+    def images(self) -> List[Action]:
+        """Remove the images of our verification from a docker that stays."""
+        if not self.noted or not self.docker_stays():
+            return []
+        argv = ["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "gpu-ready/verify"]
+        names = self.host.run(argv).out.split()
+        argv = ["docker", "image", "rm"] + names
+        return [Action("remove the images " + ", ".join(names), lambda: self.run(argv))] if names else []
+
     def docker(self) -> List[Action]:
-        """Take our keys out of docker's configuration."""
+        """Take our keys out of docker's configuration; refuse when the restart would end GPU containers."""
+        noted = self.noted.get("daemon_json", {})
+        if not noted:
+            return []
+        engine = observe_docker.look_engine(self.host)
         found = []
-        for path, entry in sorted(self.noted.get("daemon_json", {}).items()):
+        for path, entry in sorted(noted.items()):
             before = restored(entry)
             record = {"before": None if before is None else before.decode("utf-8", "replace"), "keys": entry["keys"]}
             text = self.host.read(path)
             try:
                 after = daemon_json.take_back(text, record)
+                keys = daemon_json.difference(text, after)
             except daemon_json.DaemonJsonError as error:
                 raise UninstallError("%s is not valid (%s): repair it, then run again" % (path, error)) from None
-            if after == text:
-                continue
-            found.append(Action("take our keys out of " + path, functools.partial(self.configure, path, after)))
+            need = plan_docker.RESTART if engine["restart_pending"] else daemon_json.activation(keys)
+            need = need if engine["active"] and self.docker_stays() else "none"
+            why = "%s is taken out of %s" % (", ".join(keys), path) if keys else "an interrupted run changed " + path
+            words = self.consequence(engine, need, why)
+            if after != text:
+                act = functools.partial(self.configure, path, after, need)  # type: Callable[[], object]
+                found.append(Action("take our keys out of " + path + words, act))
+            elif need == plan_docker.RESTART:
+                act = functools.partial(self.run, ["systemctl", "restart", "docker"])
+                found.append(Action("restart docker", act))
         return found
 
-    def configure(self, path: str, after: Optional[str]) -> None:
-        """Write docker's configuration and have a running docker read it, unless docker itself goes."""
+    def consequence(self, engine: Dict[str, Any], need: str, why: str) -> str:
+        """Return, in words, what docker's restart does to containers; UninstallError where that is not allowed."""
+        if need != plan_docker.RESTART:
+            return ""
+        observed = {"docker": engine}
+        for refusal in plan_docker.ends_containers(observed, {"docker_engine_restart_ok": self.restart_ok}, need, why):
+            raise UninstallError("%s; nothing was taken back. %s" % (refusal.message, refusal.remedy))
+        notices = plan_docker.notices(observed, need)
+        return " (%s)" % "; ".join(notice.message for notice in notices) if notices else " and restart docker"
+
+    def configure(self, path: str, after: Optional[str], need: str) -> None:
+        """Write docker's configuration and have a docker that runs and stays take it over."""
+        if need == plan_docker.RESTART:
+            files.write_atomic(self.folder + "/" + daemon_json_file.RESTART_MARK, b"{}\n", 0o600)
         if after is None:
             os.unlink(path)
         else:
             files.write_atomic(path, after.encode("utf-8"))
-        ours = {"docker.io", "docker-ce"} & set(self.noted.get("packages", {}))
-        if not ours and self.host.run(["systemctl", "is-active", "docker"]).rc == 0:
-            self.run(["systemctl", "reload", "docker"])
+        if need != "none":
+            self.run(["systemctl", need, "docker"])
         manifest.drop("daemon_json", [path], self.path)
 
     def modules(self) -> List[Action]:

@@ -116,6 +116,81 @@ def test_our_keys_leave_daemon_json(tmp_path: Path) -> None:
     assert words == ["take our keys out of /etc/docker/daemon.json"]
 
 
+DAEMON_JSON = "/etc/docker/daemon.json"
+CDI = {"/features/cdi": {"after": True, "made": ["/features"]}}
+RUNTIME = {"/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}}
+NVIDIA = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'
+
+
+def engine(tmp_path: Path, keys: dict[str, object], text: str, **more: object) -> tuple[RecordedHost, str]:
+    """A host whose docker was there before us, with one GPU container; ``text`` is its daemon.json."""
+    path = tmp_path / "daemon.json"
+    path.write_text(text)
+    folder = note(tmp_path, {"daemon_json": {str(path): {"before": None, "keys": keys}}})
+    info = {"ServerVersion": "26.1.5", "ContainersRunning": 1, **more}
+    container = {
+        "Name": "/train",
+        "HostConfig": {"DeviceRequests": [{"Driver": "", "Count": -1, "Capabilities": [["gpu"]]}]},
+    }
+    host = RecordedHost(
+        files={str(path): text, "/run/docker.sock": "", "/run/docker.pid": "7", "/proc/7/comm": "dockerd\n"},
+        programs={
+            ("systemctl", "reload", "docker"): Result(0, "", ""),
+            ("systemctl", "restart", "docker"): Result(0, "", ""),
+        },
+        sockets={
+            ("/run/docker.sock", "/info"): json.dumps(info),
+            ("/run/docker.sock", "/containers/json?limit=64"): '[{"Id": "c1"}]',
+            ("/run/docker.sock", "/containers/c1/json"): json.dumps(container),
+        },
+        times={"/run/docker.pid": 10.0},
+    )
+    return host, folder
+
+
+@pytest.mark.parametrize(
+    ("keys", "text", "restart_ok", "verb"),
+    [(RUNTIME, NVIDIA, False, "reload"), (CDI, '{"features": {"cdi": true}}', True, "restart")],
+)
+def test_docker_takes_over_that_our_keys_are_gone(
+    tmp_path: Path, keys: dict[str, object], text: str, restart_ok: bool, verb: str
+) -> None:
+    host, folder = engine(tmp_path, keys, text)
+    (action,) = uninstall.Uninstall(host, folder, restart_ok).docker()
+    action.act()
+    assert host.asked == [("systemctl", verb, "docker")]
+    assert not (tmp_path / "daemon.json").exists()
+    assert (tmp_path / "docker-restart.json").exists() == (verb == "restart")
+    assert ("ends 1 running container" in action.words) == (verb == "restart")
+
+
+def test_a_restart_that_would_end_gpu_containers_is_refused_before_anything(tmp_path: Path) -> None:
+    host, folder = engine(tmp_path, CDI, '{"features": {"cdi": true}}')
+    with pytest.raises(uninstall.UninstallError, match="end the running GPU container train.*docker_engine_restart_ok"):
+        uninstall.Uninstall(host, folder).actions()
+    host, folder = engine(tmp_path, CDI, '{"features": {"cdi": true}}', LiveRestoreEnabled=True)
+    assert uninstall.Uninstall(host, folder).actions()
+
+
+def test_a_restart_that_a_killed_run_left_out_is_made_up_for(tmp_path: Path) -> None:
+    host, folder = engine(tmp_path, CDI, '{"debug": true}', ContainersRunning=0)
+    host.files["/var/lib/gpu-ready/docker-restart.json"] = ""
+    host.times["/var/lib/gpu-ready/docker-restart.json"] = 20.0
+    (action,) = uninstall.Uninstall(host, folder).docker()
+    action.act()
+    assert action.words == "restart docker" and host.asked[-1] == ("systemctl", "restart", "docker")
+
+
+def test_images_of_ours_leave_a_docker_that_stays(tmp_path: Path) -> None:
+    ls = ("docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "gpu-ready/verify")
+    host = RecordedHost(programs={ls: Result(0, "gpu-ready/verify:1\ngpu-ready/verify:2\n", "")})
+    folder = note(tmp_path, {"modules": {"nvidia": {}}})
+    (action,) = uninstall.Uninstall(host, folder).images()
+    assert action.words == "remove the images gpu-ready/verify:1, gpu-ready/verify:2"
+    folder = note(tmp_path, {"packages": {"docker.io": {}}})
+    assert uninstall.Uninstall(host, folder).images() == []
+
+
 def test_what_a_purge_leaves_goes_unless_it_was_there_before(tmp_path: Path) -> None:
     folder = note(tmp_path, {"packages": {"docker.io": {}, "dkms": {}}, "stays": {"/var/lib/dkms/mok.key": {}}})
     files = {

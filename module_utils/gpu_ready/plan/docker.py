@@ -118,19 +118,24 @@ def stops(observed: Dict[str, Any], wanted: Dict[str, Any], after: str, need: st
         )
         for clash in docker.conflicts(flags, daemon_json.read(after).value)
     ]
+    return found + ends_containers(observed, wanted, need, why)
+
+
+def ends_containers(observed: Dict[str, Any], wanted: Dict[str, Any], need: str, why: str) -> List[Refusal]:
+    """Return the refusal of a restart that would end running GPU containers and that nobody allowed."""
     engine = observed["docker"]
     containers = engine["gpu_containers"]
     survive = (engine["info"] or {}).get("live_restore")
-    if need == RESTART and containers and not survive and not wanted.get("docker_engine_restart_ok"):
-        found.append(
-            Refusal(
-                "gpu_containers_running",
-                "docker must restart (%s), which would end the running GPU container%s %s"
-                % (why, "" if len(containers) == 1 else "s", ", ".join(containers)),
-                "Stop them, turn on live-restore, or allow it with docker_engine_restart_ok: true.",
-            )
+    if need != RESTART or not containers or survive or wanted.get("docker_engine_restart_ok"):
+        return []
+    return [
+        Refusal(
+            "gpu_containers_running",
+            "docker must restart (%s), which would end the running GPU container%s %s"
+            % (why, "" if len(containers) == 1 else "s", ", ".join(containers)),
+            "Stop them, turn on live-restore, or allow it with docker_engine_restart_ok: true.",
         )
-    return found
+    ]
 
 
 def notices(observed: Dict[str, Any], need: str) -> List[Notice]:

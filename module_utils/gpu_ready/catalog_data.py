@@ -71,6 +71,7 @@ REPOSITORIES: Dict[Any, Any] = {
     'container-toolkit': {'url': 'https://nvidia.github.io/libnvidia-container/stable/deb/amd64', 'suites': '/', 'components': '', 'key_url': 'https://nvidia.github.io/libnvidia-container/gpgkey', 'fingerprint': 'C95B321B61E88C1809C4F759DDCAE044F796ECB0'},
 }
 NVSWITCHES: Dict[Any, Any] = {
+    '1ac1': 'V100 NVSwitch',
     '1ac2': 'V100 NVSwitch',
     '1af1': 'A100 NVSwitch',
     '22a3': 'H100 NVSwitch',

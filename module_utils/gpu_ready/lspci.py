@@ -531,7 +531,8 @@ def read_lines(lines: List[str]) -> List[Entry]:
         slotless = None if head or DETAIL.match(line) else SLOTLESS.match(line)
         if head and not re.search(r"(Subsystem|Kernel driver in use|Kernel modules):", line[: head[2]]):
             origin = re.match(r"^\W*([\w.-]+):\s", line[: head[2]])
-            stanzas.append(Stanza(head[0], head[1], "%d %s" % (host, origin.group(1) if origin else "")))
+            text = unquoted(line[: head[2]], head[1])
+            stanzas.append(Stanza(head[0], text, "%d %s" % (host, origin.group(1) if origin else "")))
         elif slotless:
             stanzas.append(Stanza(None, slotless.group(1), ""))
         elif stanzas:
@@ -552,6 +553,13 @@ def read_lines(lines: List[str]) -> List[Entry]:
         if entry is not None:
             add(found, stanza.origin, entry)
     return [entry for _, entry in found]
+
+
+def unquoted(before: str, head: str) -> str:
+    """Return a head without what follows the string that it is quoted in, as in source texts and in JSON."""
+    if before.rstrip()[-1:] == '"' and not head.startswith(('"', "\\")):
+        return head.partition('"')[0]
+    return head
 
 
 def add(found: List[Tuple[str, Entry]], origin: str, entry: Entry) -> None:

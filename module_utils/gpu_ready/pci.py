@@ -101,7 +101,7 @@ def what_of(class_id: Optional[str], class_name: str, name: str, device: Optiona
         return "audio"
     if "tegra" in words or kind == "0604" or class_name == "PCI bridge":
         return "tegra_root_port"
-    unnamed = re.match(r"^(device)?(\s[0-9a-f]{4})?$", name.lower())
+    unnamed = re.match(r"^(unknown )?device(\s[0-9a-f]{4})?$", name.lower())
     return "nvswitch" if unnamed and (kind == "0680" or class_name == "Bridge") else "chipset"
 
 

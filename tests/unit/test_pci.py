@@ -81,6 +81,7 @@ FORMS = {
     "12:3b:00.0 3D controller [0302]: " + HEAD: P40,
     "lspci.txt:3b:00.0 3D controller [0302]: " + HEAD: P40,
     "2) 3D controller [0302]: " + HEAD: P40 | {"slot": None},
+    'line: "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38]",\nok: false,': P40,
     'it says "3D controller [0302]: ' + HEAD + '".': P40 | {"slot": None},
     '"3b:00.0" "3D controller [0302]" "NVIDIA Corporation [10de]" "GP102GL [Tesla P40] [1b38]"': P40,
     "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1\nb38] (rev a1)": P40,
@@ -194,6 +195,7 @@ def test_two_passed_through_cards_on_the_bus_of_a_guest_are_two() -> None:
     [
         ("05:00.0 Bridge [0680]: NVIDIA Corporation Device [10de:1af1] (rev a1)", "nvswitch"),
         ("05:00.0 0680: 10de:1ac2 (rev a1)", "nvswitch"),
+        ("10:00.0 0680: 10de:1ac1 (rev a1)", "nvswitch"),
         ("01:00.1 Audio device: NVIDIA Corporation GA102 High Definition Audio Controller (rev a1)", "audio"),
         ("01:00.1 0403: 10de:1aef (rev a1)", "audio"),
         ("01:00.2 USB controller: NVIDIA Corporation Device 1ad6 (rev a1)", "usb"),

@@ -126,7 +126,7 @@ def main() -> int:
         pinged, played = middle(pings), middle(plays)
     finally:
         if not options.keep:
-            lab("down")
+            lab("down", "bench")
 
     rows = [
         ("converged fleet, remote calls a host", "1", str(calls), "ssh calls counted on the control node"),

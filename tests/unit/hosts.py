@@ -152,6 +152,7 @@ def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) 
     for package in params["packages"]:
         name = package["name"] if isinstance(package, dict) else package
         after["packages"]["installed"][name] = after["driver"]["on_disk"]["version"] + "-1"
+    after["driver"]["fabricmanager"] = True
 
 
 def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:

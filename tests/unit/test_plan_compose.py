@@ -197,3 +197,11 @@ def test_the_order_of_the_cards_changes_no_step() -> None:
         random.Random(seed).shuffle(devices)
         steps.append([step.id for step in decide(bare(*devices)).steps])
     assert all(one == steps[0] for one in steps)
+
+
+def test_a_fabric_manager_that_does_not_run_is_a_step_again() -> None:
+    host = bare(H100, H100, nvswitches=4)
+    done = carried_out(host, decide(host))
+    assert decide(done).steps == []
+    done["driver"]["fabricmanager"] = False
+    assert [step.id for step in decide(done).steps] == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]

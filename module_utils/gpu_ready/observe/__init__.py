@@ -17,6 +17,8 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     observed["packages"] = packages
     observed["apt"] = base.apt(host)
     observed["driver"] = driver.look(host, observed["base"]["kernel"]["running"], packages, observed["base"]["distro"])
+    if observed["base"]["nvswitches"]:
+        observed["driver"]["fabricmanager"] = driver.fabricmanager(host)
     observed.update(cuda.look(host, packages["installed"]))
     observed.update(docker.look(host))
     observed.update(verified.look(host))

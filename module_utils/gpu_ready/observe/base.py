@@ -4,7 +4,7 @@ import platform as python_platform
 import re
 from typing import Any, Dict, List, Optional
 
-from .. import catalog, pci, platform, versions
+from .. import catalog, pci, platform, rebuild, versions
 from ..host import Host
 
 EFIVARS = "/sys/firmware/efi/efivars"
@@ -111,11 +111,14 @@ def secure_boot(host: Host) -> Dict[str, Any]:
 
 
 def nouveau(host: Host, functions: List[Any]) -> Dict[str, Any]:
-    """Return whether nouveau is loaded, which GPUs it drives, and whether modprobe may load it."""
+    """Return whether nouveau is loaded, which GPUs it drives, and whether modprobe may load it.
+
+    A blacklist that is not in the initial RAM disk yet, because a run was killed, is none.
+    """
     return {
         "loaded": host.isdir("/sys/module/nouveau"),
         "bound": [function.address for function in functions if function.driver == "nouveau"],
-        "blacklisted": blacklisted(host, "nouveau"),
+        "blacklisted": blacklisted(host, "nouveau") and not rebuild.pending(host),
     }
 
 

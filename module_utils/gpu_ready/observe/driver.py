@@ -29,6 +29,7 @@ LIBRARY_FOLDERS = tuple(
 PACKAGE = re.compile(r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia|xserver-xorg-video-nvidia)")
 NOT_DRIVER = re.compile(r"container|cuda-toolkit|nvidia-cuda|cuda-keyring|pinning|detect|installer-cleanup|modprobe$")
 RUNFILE_MARKS = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer")
+FABRICMANAGER = "nvidia-fabricmanager"
 NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
 
 
@@ -56,6 +57,11 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
         "clients": clients(host) if held and lagging else [],
         "dkms": dkms(host),
     }
+
+
+def fabricmanager(host: Host) -> bool:
+    """Return whether the fabric manager runs; asked on NVSwitch hosts only, where CUDA does not start without it."""
+    return host.run(["systemctl", "is-active", "--quiet", FABRICMANAGER], timeout=20.0).rc == 0
 
 
 def read_loaded(host: Host) -> Optional[Dict[str, Any]]:

@@ -680,8 +680,12 @@ def decide_fabricmanager(observed: Dict[str, Any], wanted: Dict[str, Any], choic
     name = entry["fabricmanager"].format(branch=driver["branch"])
     version = installed(observed).get(name)
     disk = observed["driver"]["on_disk"]
-    if driver["satisfied"] and version and disk and versions.upstream(version) == disk["version"]:
+    fits_driver = driver["satisfied"] and version and disk and versions.upstream(version) == disk["version"]
+    if fits_driver and observed["driver"].get("fabricmanager"):
         return Decision({"package": name})
-    reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
+    if fits_driver:
+        reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
+    else:
+        reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
     params = {"packages": [{"name": name, "version": None}], "service": "nvidia-fabricmanager"}
     return Decision({"package": name}, [Step("nvidia_driver.fabricmanager", reason, params=params)])

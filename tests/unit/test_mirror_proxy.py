@@ -1,5 +1,6 @@
 import http.client
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -166,6 +167,9 @@ def test_half_a_package_is_not_kept(archive, cache):
     answer, body = ask(cache, url(archive, "broken_1.deb"))
     assert answer.getheader("Content-Length") == str(len(CONTENT))
     assert len(body) < len(CONTENT)
+    end = time.monotonic() + 10  # its thread deletes the part after it told the readers
+    while list(cache.cache.iterdir()) and time.monotonic() < end:
+        time.sleep(0.01)
     assert list(cache.cache.iterdir()) == []
 
 

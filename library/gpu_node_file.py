@@ -19,7 +19,9 @@ options:
       mode: {description: Permissions in octal digits., type: str, default: "0644"}
       state: {description: Whether it is there., type: str, choices: [present, absent], default: present}
   rebuild:
-    description: Program and arguments to run when a file changed, such as the rebuild of the initial RAM disk.
+    description:
+      - Program and arguments to run when a file changed, such as the rebuild of the initial RAM disk. One that an
+        earlier run left out, because it was killed or failed, is made up for.
     type: list
     elements: str
     default: []
@@ -52,7 +54,7 @@ paths:
   returned: always
   type: list
 rebuilt:
-  description: Whether O(rebuild) ran.
+  description: Whether the rebuild ran.
   returned: always
   type: bool
 """
@@ -62,6 +64,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready import files, manifest
+from ansible.module_utils.gpu_ready import rebuild as rebuilds
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -111,10 +114,14 @@ def write(host, change):
 
 def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    host, rebuild = Host(), module.params["rebuild"]
+    host = Host()
     todo = changes(host, module.params["files"])
+    pending = rebuilds.pending(host)
+    rebuild = (module.params["rebuild"] if todo else []) or pending
     if not module.check_mode:
         try:
+            if rebuild != pending:
+                rebuilds.begin(rebuild)
             for change in todo:
                 write(host, change)
         except OSError as error:
@@ -124,17 +131,18 @@ def main():
             )
         except manifest.ManifestError as error:
             module.fail_json(msg=str(error))
-        if todo and rebuild:
+        if rebuild:
             answer = host.run(rebuild, REBUILD_LIMIT)
             if answer.rc != 0:
                 module.fail_json(
-                    msg="`%s` ended with %d (%s): run it by hand on the host and repair what it names"
+                    msg="`%s` ended with %d (%s): repair on the host what it names, and run again"
                     % (" ".join(rebuild), answer.rc, (answer.err or answer.out).strip()[-500:])
                 )
+            rebuilds.done()
     module.exit_json(
-        changed=bool(todo),
+        changed=bool(todo or rebuild),
         paths=[change[0] for change in todo],
-        rebuilt=bool(todo and rebuild and not module.check_mode),
+        rebuilt=bool(rebuild and not module.check_mode),
         diff=[
             {"before_header": path, "after_header": path, "before": text(before), "after": text(after)}
             for path, _, before, after in todo

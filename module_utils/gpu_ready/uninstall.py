@@ -8,11 +8,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from . import apt as aptlib
 from . import apt_sources, cuda_default, cudnn_install, daemon_json, daemon_json_file, files, kernel_module, manifest
+from . import rebuild as rebuilds
 from .host import Host
 from .observe import docker as observe_docker
 from .plan import docker as plan_docker
 
 LIMIT = 1200.0
+INITRAMFS = ["update-initramfs", "-u", "-k", "all"]
 
 
 class UninstallError(Exception):
@@ -53,6 +55,7 @@ class Uninstall:
         self.folder = folder
         self.restart_ok = restart_ok
         self.path = folder + "/manifest.json"
+        self.mark = folder + "/" + os.path.basename(rebuilds.PATH)
         self.apt = aptlib.Apt(host)
         self.noted = manifest.read(self.path)
         self.held_by = ""
@@ -252,22 +255,24 @@ class Uninstall:
     def files(self) -> List[Action]:
         """Restore or delete the files that we wrote."""
         found = []
-        rebuild = False
+        rebuild = rebuilds.pending(self.host, self.mark)
         for path, entry in sorted(self.noted.get("files", {}).items()):
             now = self.host.read_bytes(path)
             after = taken_back(path, entry, now)
             if now == after:
                 continue
+            argv = INITRAMFS if path.startswith("/etc/modprobe.d/") and self.host.which(INITRAMFS[0]) else []
+            rebuild = rebuild or argv
             words = ("delete " if after is None else "restore ") + path
-            found.append(Action(words, functools.partial(self.restore, path, after, entry.get("mode"))))
-            rebuild = rebuild or path.startswith("/etc/modprobe.d/")
-        if rebuild and self.host.which("update-initramfs"):
-            argv = ["update-initramfs", "-u", "-k", "all"]
-            found.append(Action("rebuild the initial RAM disk", lambda: self.run(argv)))
+            found.append(Action(words, functools.partial(self.restore, path, after, entry.get("mode"), argv)))
+        if rebuild:
+            found.append(Action("rebuild the initial RAM disk", lambda: self.run(rebuild)))
         return found
 
-    def restore(self, path: str, after: Optional[bytes], mode: Optional[int]) -> None:
-        """Bring one file back to what it was."""
+    def restore(self, path: str, after: Optional[bytes], mode: Optional[int], rebuild: List[str]) -> None:
+        """Bring one file back to what it was; the mark of the rebuild that it needs comes first."""
+        if rebuild:
+            rebuilds.begin(rebuild, self.mark)
         if after is not None:
             files.write_atomic(path, after, mode)
         elif os.path.lexists(path):

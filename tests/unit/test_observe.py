@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import pytest
-from gpu_ready import observe
+from gpu_ready import observe, rebuild
 from gpu_ready.host import Result
 from gpu_ready.observe import base, driver
 
@@ -156,6 +156,11 @@ def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
     files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}
     seen = observe.look(p40(files=files, links=links))["base"]["nouveau"]
     assert seen == {"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": True}
+
+
+def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:
+    files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n", rebuild.PATH: '["update-initramfs", "-u"]\n'}
+    assert observe.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is False
 
 
 def test_the_processes_on_the_device_are_named() -> None:

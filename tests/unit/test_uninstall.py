@@ -69,6 +69,22 @@ def test_components_leave_a_source_list_that_was_edited_after_us(tmp_path: Path,
     assert path.read_text() == (now if after is None else after)
 
 
+def test_the_rebuild_after_a_file_of_modprobe_is_marked_and_made_up_for(tmp_path: Path) -> None:
+    path = tmp_path / "x.conf"
+    folder = note(tmp_path, {"files": {"/etc/modprobe.d/x.conf": {"before": None, "mode": None}}})
+    argv = ("update-initramfs", "-u", "-k", "all")
+    host = RecordedHost(files={"/etc/modprobe.d/x.conf": ""}, programs={argv: Result(0, "", "")})
+    work = uninstall.Uninstall(host, folder)
+    words = [action.words for action in work.files()]
+    assert words == ["delete /etc/modprobe.d/x.conf", "rebuild the initial RAM disk"]
+    work.restore(str(path), None, None, list(argv))
+    del host.files["/etc/modprobe.d/x.conf"]
+    host.files[work.mark] = Path(work.mark).read_text()
+    (action,) = uninstall.Uninstall(host, folder).files()
+    action.act()
+    assert host.asked == [argv]
+
+
 def test_the_note_of_a_source_list_gathers_the_components_of_all_runs(tmp_path: Path) -> None:
     path = note(tmp_path, {"files": {"/a": {"before": "", "mode": 420}}}) + "/manifest.json"
     for names in (["contrib"], ["contrib", "non-free"]):

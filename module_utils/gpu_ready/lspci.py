@@ -79,7 +79,11 @@ RECORD = re.compile(
     r":(?:\s+(.*?))?\s*$"
 )
 DRIVER = re.compile(r"Kernel\s+driver\s+in\s+use:\s*(?!Kernel\b|Subsystem\b)([\w-]+)")
-VERBOSE = re.compile(r"^\W*(?:Flags|Control|Capabilities|Latency|Region \d):", re.MULTILINE)
+VERBOSE = re.compile(
+    r"^\W*(?:[\w.-]+:\s+)?(?:(?:Flags|Control|Capabilities|Latency|Region \d):|Subsystem:(?!.*nvidia))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Lines of the forms that tell the driver; a Subsystem line with NVIDIA's name may be all that grep left."""
 DRIVERS = re.compile(r"Kernel\s+(?:driver\s+in\s+use|modules):")
 OFF = re.compile(r"header\s+type\s+7f", re.IGNORECASE)
 REV = re.compile(r"\(rev\s+ff\)", re.IGNORECASE)
@@ -356,11 +360,9 @@ def bus(entry: Entry) -> Optional[str]:
 def read_kernel(lines: List[str]) -> List[Entry]:
     """Read kernel messages: ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``."""
     found: Dict[str, Entry] = {}
-    for line in lines:
-        match = KERNEL.search(line)
-        if match:
-            slot, vendor, device, raw = match.groups()
-            found[slot] = numbers_only(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
+    for match in KERNEL.finditer(re.sub(r"\n> ?", "\n", "\n".join(lines))):
+        slot, vendor, device, raw = match.groups()
+        found[slot] = numbers_only(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
     return list(found.values())
 
 

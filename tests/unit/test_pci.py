@@ -74,6 +74,8 @@ FORMS = {
     "3b:00.0 3D controller: NVIDIA Corporation Device 1b38 (rev a1)": P40 | {"class_id": None, "name": "Device 1b38"},
     "[    0.61] pci 0000:3b:00.0: [10de:1b38] type 00 class 0x030200": P40
     | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
+    "> [    0.61] pci 0000:3b:00.0: [10de:1b38] type 00 class\n> 0x030200 PCIe Endpoint": P40
+    | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
     "[    0.61] pci 0000:3b:00.0: found [10de:1b38] class 000302 header type 00": P40
     | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x000302"},
     "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:1B38\nPCI_SLOT_NAME=0000:3b:00.0\n": P40
@@ -88,7 +90,8 @@ FORMS = {
     "03:17:14.2 node: 3b:00.0 3D controller [0302]: " + HEAD: P40,
     "| 3b:00.0 | 3D controller [0302] | NVIDIA Corporation | GP102GL [Tesla P40] | 10de:1b38 |": P40,
     "3b:00.0, 3D controller [0302], " + HEAD: P40,
-    "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38](rev a1) Subsystem: X [10de:11d9]": P40,
+    "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38](rev a1) Subsystem: X [10de:11d9]": P40
+    | {"driver_in_use": ""},
     "3b:00.0 3D controller [0302]: \x1b[01;31m\x1b[KNVIDIA\x1b[m\x1b[K Corporation GP102GL [Tesla P40] [10de:1b38]": P40,
     "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL &#91;Tesla P40&#93; [10de:1b38]": P40,
     '["3b:00.0 \\"3D controller [0302]\\" \\"NVIDIA Corporation [10de]\\" \\"GP102GL [Tesla P40] [1b38]\\" -ra1 \\"\\" \\"\\""]': P40,
@@ -124,6 +127,7 @@ def test_a_card_is_read_in_every_form(text: str) -> None:
         ("\tSubsystem: NVIDIA Corporation Device [10de:1d80]\n", None),
         ("\tSubsystem: Dell Device [1028:1234]\n\tFlags: fast devsel, IRQ 10\n", ""),
         ("\tFlags: fast devsel\n--\n00:02.0 VGA compatible controller [0300]: Intel Corporation X [8086:1912]\n", None),
+        ("\tSubsystem: Dell Device [1028:1234]\n", ""),
         ("\tKernel driver in use:\n\tKernel modules: nouveau\n", ""),
     ],
 )

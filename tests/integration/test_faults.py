@@ -183,7 +183,7 @@ def wait_for(fleet: Fleet, host: str, moment: str, process: subprocess.Popen[byt
 
 KILL_POINTS = {
     "while dpkg unpacks the driver": "pgrep -x dpkg >/dev/null && test -e /usr/src/nvidia-*/dkms.conf",
-    "while docker is installed": "pgrep -x dpkg >/dev/null && test -e /usr/sbin/dockerd",
+    "while docker is installed": "test -e /usr/sbin/dockerd",
     "after daemon.json was written": "grep -q nvidia /etc/docker/daemon.json 2>/dev/null",
 }
 

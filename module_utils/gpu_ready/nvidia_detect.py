@@ -25,6 +25,7 @@ CARD = re.compile(
     re.IGNORECASE,
 )
 ASKED = re.compile(r"Checking driver support for PCI ID \[10de:([0-9a-f]{4})\]", re.IGNORECASE)
+REMARK = re.compile(r"\s{2,}#.*$")
 VENDOR = re.compile(r"^NVIDIA(?: Corporation)?(?=\s|$)\s*", re.IGNORECASE)
 BRANCHES = {"71": "71xx", "96": "96xx", "173": "173xx"}
 
@@ -99,7 +100,10 @@ def read_elrepo(text: str) -> Reading:
                 answers.append(found)
         elif device and device.group(1).lower() == "10de":
             cards.append(
-                {"device_id": device.group(2).lower(), "name": VENDOR.sub("", device.group(3).strip()).strip()}
+                {
+                    "device_id": device.group(2).lower(),
+                    "name": VENDOR.sub("", REMARK.sub("", device.group(3)).strip()).strip(),
+                }
             )
             answers.append(None)
         elif device:
@@ -161,8 +165,12 @@ def answered_by_package(name: str) -> Dict[str, Optional[str]]:
 # --- Debian ------------------------------------------------------------------------------------------------------
 
 SERIES = re.compile(r"the Tesla (\d+) drivers? series", re.IGNORECASE)
-LEGACY = re.compile(r"the ([\d.]+(?:xx)?) legacy drivers? series", re.IGNORECASE)
-RECOMMENDED = re.compile(r"It is recommended to install the\s+([\w.+-]+)\s+package", re.IGNORECASE)
+LEGACY = re.compile(
+    r"the (?:legacy )?([\d.]+)(?:xx)? legacy drivers? series|the legacy ([\d.]+)(?:xx)? drivers? series|"
+    r"legacy drivers? series ([\d.]*\d)",
+    re.IGNORECASE,
+)
+RECOMMENDED = re.compile(r"It is recommended to install the\s+([\w.+/:-]+)\s+package", re.IGNORECASE)
 CHECKED = re.compile(r"Checking card:\s+(.*?)\s*(?:\(rev \w+\)|Your card|Uh oh|$)")
 NEWEST = re.compile(r"any driver version up to ([\d.]*\d)")
 
@@ -215,10 +223,10 @@ def supports(text: str) -> List[str]:
             found.append("default")
         if "Open GPU Kernel Module" in sentence:
             found.append("open")
-        if "backports" in sentence and "available" not in sentence:
+        if "backports" in sentence and "may be available" not in sentence:
             found.append("backports")
         found += ["tesla-%s%s" % (number, only) for number in SERIES.findall(sentence)]
-        found += ["legacy-%s%s" % (number, only) for number in LEGACY.findall(sentence)]
+        found += ["legacy-%s%s" % ("".join(numbers), only) for numbers in LEGACY.findall(sentence)]
         if not SERIES.search(sentence) and re.search(r"the Tesla drivers?\b", sentence):
             found.append("tesla")
     return found

@@ -72,6 +72,9 @@ def test_debian_repeats_the_last_package_for_a_card_without_one() -> None:
     ("said", "support"),
     [
         ("Your card is supported by the default drivers.\n", ["default"]),
+        ("Your card is supported by the default drivers and legacy driver series 390.\n", ["default", "legacy-390"]),
+        ("Your card is only supported by the legacy 390xx drivers series.\n", ["legacy-390-only"]),
+        ("Your card is only supported by a newer driver that is available in jessie-backports.\n", ["backports"]),
         ("Uh oh. Your card is only supported by the 71.86 legacy drivers series, which is not in any current Debian suite.\n",
          ["legacy-71.86-only"]),
         ("Your card is only supported by the 390 legacy drivers series, which is only available up to bullseye.\n",
@@ -91,6 +94,18 @@ LAST = "Your card is only supported up to the 390 legacy drivers series.\n" + TA
 def test_debian_of_old_recommends_a_legacy_package() -> None:
     found = read(debian((K80, LAST)))
     assert (found["support"], found["package"]) == (["legacy-390-only"], "nvidia-legacy-390xx-driver")
+
+
+def test_debian_recommends_a_package_of_backports() -> None:
+    said = "Your card is only supported by a newer driver that is available in jessie-backports.\n"
+    found = read(debian((T4, said + TAKE.replace("driver", "driver/jessie-backports"))))
+    assert (found["support"], found["package"]) == (["backports"], "nvidia-driver/jessie-backports")
+
+
+def test_a_remark_behind_a_name_is_no_part_of_it() -> None:
+    text = P40.replace("\n", "      ### this one\n") + NEEDS.format("current 390.25", "kmod-nvidia  ### and its driver")
+    found = read(text)
+    assert (found["nvidia"][0]["name"], found["package"]) == ("GP102GL [Tesla P40]", "kmod-nvidia")
 
 
 def commented(text: str) -> str:

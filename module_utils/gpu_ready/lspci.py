@@ -88,7 +88,9 @@ DRIVERS = re.compile(r"Kernel\s+(?:driver\s+in\s+use|modules):")
 OFF = re.compile(r"header\s+type\s+7f", re.IGNORECASE)
 REV = re.compile(r"\(rev\s+ff\)", re.IGNORECASE)
 KERNEL = re.compile(
-    r"(%s):?\s+(?:found\s+)?\[([0-9a-f]{4}):([0-9a-f]{4})\]\s+(?:type\s+\w+\s+)?class\s+((?:0x)?[0-9a-f]{6})" % SLOT,
+    r"(%s):?\s+(?:found\s+)?\[?([0-9a-f]{4}):([0-9a-f]{4})\]?\s+(?:type\s+\w+\s+)?class[\s=:]+((?:0x)?[0-9a-f]{6})"
+    r"|(%s)\W+(?:vendor\W+)?0x([0-9a-f]{4})\W+(?:device\W+)?0x([0-9a-f]{4})\W+(?:class\W+)?(0x[0-9a-f]{6})\b"
+    % (SLOT, SLOT),
     re.IGNORECASE,
 )
 UEVENT = re.compile(r"\b(PCI_CLASS|PCI_ID|PCI_SLOT_NAME|DRIVER)=(\S+)")
@@ -358,10 +360,10 @@ def bus(entry: Entry) -> Optional[str]:
 
 
 def read_kernel(lines: List[str]) -> List[Entry]:
-    """Read kernel messages: ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``."""
+    """Read kernel messages, ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``, and lists of sysfs's numbers."""
     found: Dict[str, Entry] = {}
     for match in KERNEL.finditer(re.sub(r"\n> ?", "\n", "\n".join(lines))):
-        slot, vendor, device, raw = match.groups()
+        slot, vendor, device, raw = [value for value in match.groups() if value is not None]
         found[slot] = numbers_only(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
     return list(found.values())
 

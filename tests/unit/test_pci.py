@@ -76,6 +76,10 @@ FORMS = {
     | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
     "> [    0.61] pci 0000:3b:00.0: [10de:1b38] type 00 class\n> 0x030200 PCIe Endpoint": P40
     | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
+    "0000:3b:00.0 0x10de 0x1b38 0x030200": P40 | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
+    "0000:3b:00.0: vendor=0x10de device=0x1b38 class=0x030200": P40
+    | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
+    "0000:3b:00.0 10de:1b38 class=0x030200": P40 | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x030200"},
     "[    0.61] pci 0000:3b:00.0: found [10de:1b38] class 000302 header type 00": P40
     | {"slot": "0000:3b:00.0", "name": None, "class_raw": "0x000302"},
     "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:1B38\nPCI_SLOT_NAME=0000:3b:00.0\n": P40

@@ -190,3 +190,25 @@ def test_container_sees_the_gpus_of_the_host_one_by_one(demo: Fleet, first: Run,
         count = sum(gpu.get("count", 1) for gpu in FLEET["hosts"][host]["gpus"])
         assert len(verify["container"]["gpus"]) == count
         assert verify["container"]["gpus"] == verify["nvml"]["gpus"]
+
+
+def test_a_lost_gpu_turns_the_verification_red_until_it_is_back(demo: Fleet, second: Any) -> None:
+    host, faults = "v100", "/etc/gpu-ready-lab/nvml-faults.conf"
+    demo.ssh(host, f"rm /var/lib/gpu-ready/verified.json; printf '[gpu 3]\\nerror = 15\\n' >{faults}")
+    try:
+        red = demo.play("--limit", host)
+        assert red.rc != 0
+        assert red.recap(host)["failed"] == 1
+        assert "lost" in red.failures(host).lower()
+        again = demo.play("--limit", host)
+        assert again.rc != 0, "a red host stays red until the cause is gone"
+    finally:
+        demo.ssh(host, f"rm {faults}")
+    assert demo.play("--limit", host).rc == 0
+
+
+def test_a_stopped_fabric_manager_is_started_again(demo: Fleet, second: Any) -> None:
+    demo.ssh("h100", "systemctl stop nvidia-fabricmanager")
+    run = demo.play("--limit", "h100")
+    assert run.steps("h100") == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
+    assert demo.ssh("h100", "systemctl is-active nvidia-fabricmanager").strip() == "active"

@@ -1,0 +1,24 @@
+"""The last test: what `make lab-down` leaves behind is nothing but the cache."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from fleet import ROOT, lab
+
+pytestmark = pytest.mark.lab
+
+
+def test_lab_down_leaves_nothing(lab_machine: None, request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--keep-lab"):
+        pytest.skip("--keep-lab was given")
+    lab("up", "lab/fleets/molecule_no_gpu.yml")
+    assert "10.199.0.1" in subprocess.run(["ip", "-o", "addr"], capture_output=True, text=True, check=True).stdout
+    lab("down")
+    addresses = subprocess.run(["ip", "-o", "addr"], capture_output=True, text=True, check=True).stdout
+    assert "10.199.0." not in addresses and "grl0" not in addresses
+    assert not Path("/run/gpu-ready-lab").exists()
+    assert "gpu-ready-lab" not in Path("/proc/self/mountinfo").read_text()
+    assert not (ROOT / ".lab/molecule_no_gpu").exists()
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [line for line in lines if b"/run/gpu-ready-lab" in line]

@@ -15,6 +15,8 @@ FOLDERS = ("/etc/cdi", "/var/run/cdi")
 NATIVE = "/etc/cdi/gpu-ready.json"
 GENERATED = "/etc/cdi/nvidia.yaml"
 REFRESHED = "/var/run/cdi/nvidia.yaml"
+BOOT_NODES = "/etc/systemd/system/docker.service.d/gpu-ready-nodes.conf"
+"""Makes the device nodes of our specification before docker starts; systemd reads it at the next boot."""
 _OPTIONS = ["ro", "nosuid", "nodev", "bind"]
 _CONTAINER_FOLDERS = ("/usr/lib64",)
 
@@ -169,6 +171,21 @@ def libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[Li
 def is_library(name: str) -> bool:
     """Return whether a file name is one of a driver library that belongs into a container."""
     return bool(_LIBRARY.match(name))
+
+
+def boot_nodes(gpus: int) -> str:
+    """Return the text of :data:`BOOT_NODES` for a number of GPUs.
+
+    The kernel makes these nodes for nobody: at boot they come with the first NVIDIA program, which may be one in a
+    container that docker starts, and that needs them. 255 is nvidiactl; with -u the numbers count from nvidia-uvm.
+    """
+    minors = " ".join("-c=%d" % minor for minor in [255] + list(range(gpus)))
+    return (
+        "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n"
+        "[Service]\n"
+        "ExecStartPre=-/usr/bin/nvidia-modprobe %s\n"
+        "ExecStartPre=-/usr/bin/nvidia-modprobe -u -c=0\n" % minors
+    )
 
 
 def build(driver: DriverFiles, gpus: Iterable[Gpu], folder: str = "/usr/lib/x86_64-linux-gnu") -> str:

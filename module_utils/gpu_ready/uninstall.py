@@ -7,13 +7,25 @@ import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from . import apt as aptlib
-from . import apt_sources, cuda_default, cudnn_install, daemon_json, daemon_json_file, files, kernel_module, manifest
+from . import (
+    apt_sources,
+    cdi,
+    cuda_default,
+    cudnn_install,
+    daemon_json,
+    daemon_json_file,
+    files,
+    kernel_module,
+    manifest,
+)
 from . import rebuild as rebuilds
 from .host import Host
 from .observe import docker as observe_docker
 from .plan import docker as plan_docker
 
 LIMIT = 1200.0
+FOLDERS = cdi.FOLDERS + (os.path.dirname(cdi.BOOT_NODES),)
+"""Folders that may have come with a file of ours, and go with it when they are empty."""
 INITRAMFS = ["update-initramfs", "-u", "-k", "all"]
 
 
@@ -278,7 +290,7 @@ class Uninstall:
         elif os.path.lexists(path):
             os.unlink(path)
             folder = os.path.dirname(path)
-            if folder in ("/etc/cdi", "/var/run/cdi") and not os.listdir(folder):
+            if folder in FOLDERS and not os.listdir(folder):
                 os.rmdir(folder)
         manifest.drop("files", [path], self.path)
 

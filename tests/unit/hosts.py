@@ -32,6 +32,7 @@ NO_RUNTIME: dict[str, Any] = {
     "refresh": False,
     "specs": [],
     "driver_files": None,
+    "boot_nodes": None,
 }
 
 

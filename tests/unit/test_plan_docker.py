@@ -25,7 +25,7 @@ def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **
 
 def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = None) -> dict[str, Any]:
     return {
-        "base": {"distro": "debian12", "os": {"id": "debian"}},
+        "base": {"distro": "debian12", "os": {"id": "debian"}, "gpus": [{"driver": None}]},
         "apt": {"sources": {}, "keyrings": [], "preferences": []},
         "docker": docker_part,
         "runtime": runtime_part or {},

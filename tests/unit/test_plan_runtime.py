@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from gpu_ready import cdi
 from gpu_ready.plan import runtime
 
 from tests.unit.test_plan_docker import engine, host
@@ -14,7 +15,8 @@ KNOWN = {"runtimes": {"runc": {}, "nvidia": {}}}
 def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: Any) -> dict[str, Any]:
     return {
         "toolkit": installed, "hook_known": hook_known if installed else None, "refresh": False, "specs": [],
-        "programs": {"nvidia-ctk": "/usr/bin/nvidia-ctk" if installed else None}, "driver_files": "580.95.05", **more,
+        "programs": {"nvidia-ctk": "/usr/bin/nvidia-ctk" if installed else None}, "driver_files": "580.95.05",
+        "boot_nodes": cdi.boot_nodes(1), **more,
     }  # fmt: skip
 
 
@@ -108,6 +110,21 @@ def test_the_specification(mode: str, installed: bool, specs: Any, satisfied: bo
     decision = decide(engine("29.0.1"), toolkit(installed, specs=specs), satisfied, mode=mode)
     found = [(step.params["path"], step.params["generator"]) for step in decision.steps]
     assert found == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize("mode", ["native", "cdi"])
+@pytest.mark.parametrize("text", [None, cdi.boot_nodes(2)])
+def test_the_device_nodes_of_our_specification_come_before_docker(mode: str, text: "str | None") -> None:
+    (step,) = decide(engine("29.0.1"), toolkit(False, specs=[spec()], boot_nodes=text), mode=mode).steps
+    assert "after a reboot" in step.why
+    (file,) = step.params["files"]
+    assert file["path"] == "/etc/systemd/system/docker.service.d/gpu-ready-nodes.conf"
+    assert "nvidia-modprobe -c=255 -c=0\n" in file["content"] and "nvidia-modprobe -u -c=0\n" in file["content"]
+
+
+def test_a_specification_of_others_needs_no_device_nodes_of_ours() -> None:
+    there = toolkit(False, specs=[spec("/etc/cdi/nvidia.yaml")], boot_nodes=None)
+    assert decide(engine("29.0.1"), there, mode="cdi").steps == []
 
 
 def test_a_second_specification_of_the_same_devices_is_refused() -> None:

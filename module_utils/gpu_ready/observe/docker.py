@@ -144,6 +144,7 @@ def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
         "refresh": any(host.exists(path) for path in REFRESH_UNITS),
         "specs": specifications(host, driver, [gpu.node for gpu in gpus]),
         "driver_files": driver.version,
+        "boot_nodes": host.read(cdi.BOOT_NODES),
     }
 
 

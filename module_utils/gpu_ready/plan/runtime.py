@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .. import cdi, daemon_json
 from .. import docker as engines
-from . import docker, repository
+from . import docker, driver, repository
 from .steps import Decision, Notice, Refusal, Step
 
 TOOLKIT = "toolkit"
@@ -107,22 +107,28 @@ def specification_steps(
     ours = [spec for spec in runtime["specs"] if spec["ours"]]
     others = [spec for spec in runtime["specs"] if not spec["ours"]]
     changing = driver_changes(choice)
-    if mode == CDI and any(spec["stale"] is None for spec in runtime["specs"]) and not changing:
+    nodes = {"path": cdi.BOOT_NODES, "content": cdi.boot_nodes(len(driver.served(observed)))}
+    nodes_come = program is not None or runtime["boot_nodes"] == nodes["content"]
+    fitting = [spec for spec in runtime["specs"] if spec["stale"] is None and (nodes_come or not spec["ours"])]
+    if mode == CDI and fitting and not changing:
         return [], []
     if others and program is None:
         return [], [conflict(others[0], mode)]
     mine = others if program else ours
-    if mine and mine[0]["stale"] is None and not changing:
+    if mine and mine[0] in fitting and not changing:
         return [], []
     why = "containers need a CDI specification of the GPUs"
     if mine and mine[0]["stale"]:
         why = "%s is out of date: %s" % (mine[0]["path"], mine[0]["stale"])
+    elif mine and not changing:
+        why = "after a reboot docker may start before the device nodes exist that %s names" % mine[0]["path"]
     elif mine:
         why = "%s names files of the driver that is replaced" % mine[0]["path"]
     path = cdi.NATIVE
     if program:
         path = mine[0]["path"] if mine else cdi.REFRESHED if runtime["refresh"] else cdi.GENERATED
     params: Dict[str, Any] = {"path": path, "generator": "nvidia-ctk" if program else "native", "remove": []}
+    params["files"] = [] if program else [nodes]
     if program and ours:
         params["remove"] = [cdi.NATIVE]
     return [Step("nvidia_container_runtime.cdi_spec", why, params=params)], []

@@ -12,8 +12,10 @@ NVRM = re.compile(
     re.IGNORECASE,
 )
 BARE = re.compile(r"^(?:[\w./-]+:\s*)?(%s)$" % VERSION)
-FIELD = re.compile(r"^\s*[\"'>|]*\s*(?:[\w.-]+:\s+)?([a-z_]+):\s*(.*?)[\s\"',|]*$")
-LICENCE = re.compile(r"^\s*[\"'>]*\s*(Dual [A-Z]+/[A-Z]+|NVIDIA)[\s\"',]*$", re.MULTILINE)
+FIELD = re.compile(r"(?:[\w.-]+:\s+)?([a-z_]+):\s*(\S.*)?$")
+WRAPPING = " \t\r\"'>|,"
+"""What surrounds a line of modinfo in quotes, tables and logs; stripped by hand, a pattern would go back and forth."""
+LICENCE = re.compile(r"^[ \t\"'>]*(Dual [A-Z]+/[A-Z]+|NVIDIA)[ \t\r\"',]*$", re.MULTILINE)
 ABSENT = re.compile(
     r"No such file or directory|not found|could not find|cannot (?:open|access)|not loaded|"
     r"(?:cat|grep|head|less|more|ls|bash|sh): .*/(?:proc/driver|sys/module)/nvidia/version\S*:",
@@ -65,9 +67,9 @@ def read_modinfo(text: str) -> ModuleInfo:
     """Read the output of modinfo for nvidia.ko; its licence tells the flavour."""
     fields: Dict[str, str] = {}
     for line in text.splitlines():
-        match = FIELD.match(line)
+        match = FIELD.match(line.strip(WRAPPING))
         if match:
-            fields.setdefault(match.group(1), match.group(2).strip())
+            fields.setdefault(match.group(1), (match.group(2) or "").strip())
     licence = fields.get("license")
     version = re.match(r"(%s)\b" % VERSION, fields.get("version", ""))
     return ModuleInfo(

@@ -511,12 +511,13 @@ def image_name(image: str, archive: str) -> str:
 
 
 def load_image(host: Host, archive: str, image: str, timeout: float = CONTAINER_TIMEOUT) -> None:
-    """Make docker know ``image``, from a tarball where it does not yet."""
+    """Make docker know ``image``, from a tarball where it does not yet; the tarball's own name for it does not stay."""
     asked = host.run(["docker", "image", "inspect", "--format", "{{.Id}}", image], timeout=60.0)
     if asked.rc in (0, MISSING) or "Cannot connect to the Docker daemon" in asked.err:
         return  # it is there; or no engine answers, and the verdict says so with everything else that is wrong
     if not host.exists(archive):
         raise VerifyError("The image tarball %s is not on this host: run the role gpu_verify again." % archive)
+    names = host.run(["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}"], timeout=60.0)
     result = host.run(["docker", "load", "--input", archive], timeout=timeout)
     match = LOADED.search(result.out) if result.rc == 0 else None
     if match is None:
@@ -529,6 +530,14 @@ def load_image(host: Host, archive: str, image: str, timeout: float = CONTAINER_
         raise VerifyError(
             "docker cannot name the loaded image %s: %s." % (image, last_words(tagged.err) or "no reason given")
         )
+    name = match.group(1)
+    if names.rc == 0 and not name.startswith("sha256:") and name not in names.out.split() + [image]:
+        removed = host.run(["docker", "image", "rm", name], timeout=60.0)
+        if removed.rc != 0:
+            raise VerifyError(
+                "docker cannot forget the tarball's name %s of the image (%s): run 'docker image rm %s' by hand."
+                % (name, last_words(removed.err) or "no reason given", name)
+            )
 
 
 def summary(proof: Proof) -> Dict[str, Any]:

@@ -259,6 +259,23 @@ def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
     assert missing.asked[-1] == ("docker", "tag", "lab/verify:1", "n:1")
 
 
+@pytest.mark.parametrize(("before", "goes"), [("debian:13\n", True), ("debian:13\nlab/verify:1\n", False)])
+def test_the_name_that_a_tarball_brings_goes_unless_it_was_there(before: str, goes: bool) -> None:
+    remove = ("docker", "image", "rm", "lab/verify:1")
+    host = RecordedHost(
+        files={"/x.tar": "x"},
+        programs={
+            ("docker", "image", "inspect", "--format", "{{.Id}}", "n:1"): Result(1, "", "No such image"),
+            ("docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}"): Result(0, before, ""),
+            ("docker", "load", "--input", "/x.tar"): LOADED_IMAGE,
+            ("docker", "tag", "lab/verify:1", "n:1"): Result(0, "", ""),
+            remove: Result(0, "", ""),
+        },
+    )
+    verify.load_image(host, "/x.tar", "n:1")
+    assert (remove in host.asked) == goes
+
+
 def test_a_tarball_that_docker_refuses_is_an_error_with_a_remedy() -> None:
     host = RecordedHost(
         files={"/x.tar": "x"},

@@ -61,3 +61,9 @@ def test_modinfo_of_a_signed_module() -> None:
     info = driver.read_modinfo(text)
     assert (info.version, info.flavour, info.signer) == ("580.95.05", "open", "DKMS module signing key")
     assert driver.read_modinfo("").version is None
+
+
+def test_a_line_without_end_is_read_at_once() -> None:
+    """A log of one huge line once kept the reader busy for minutes."""
+    for text in (" " * 300_000, "' " * 150_000, "version: " + "a, " * 100_000, "x" * 300_000, "a: " * 100_000):
+        assert driver.read(text) is None

@@ -1,0 +1,60 @@
+"""The floors of docs/architecture.md: a room imports from its own floor or from below, never from above."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
+FLOORS = {
+    0: "versions catalog catalog_data host files manifest",
+    1: "pci lspci platform driver nvidia_detect nvml xid messages cuda cudnn daemon_json docker cdi apt_sources openpgp profile_d",
+    2: "apt kernel_module cuda_default cudnn_install daemon_json_file rebuild",
+    3: "wishes plan",
+    4: "observe verify report decide uninstall",
+    5: "explain explain_host",
+}
+FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms.split()}
+FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+def imported(path: Path) -> set[str]:
+    """Return the rooms that a file imports, by the first name below the package."""
+    inside = path.parent != ROOT
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            if node.level == (2 if inside else 1):
+                names = [node.module] if node.module else [alias.name for alias in node.names]
+                found |= {name.split(".")[0] for name in names}
+            elif inside:
+                found.add(path.parent.name)
+    return found
+
+
+def room(path: Path) -> str:
+    return path.parent.name if path.parent != ROOT else path.stem
+
+
+def test_every_room_has_a_floor() -> None:
+    assert {room(path) for path in FILES} == set(FLOOR)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_imports_nothing_from_above(path: Path) -> None:
+    above = {name for name in imported(path) if FLOOR[name] > FLOOR[room(path)]}
+    assert not above
+
+
+def test_the_decision_sees_no_host() -> None:
+    for path in (ROOT / "plan").glob("*.py"):
+        assert not imported(path) & {"host", "files", "manifest", "observe"}, path.name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_shipped_imports_only_the_standard_library_and_itself(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        assert all(name.split(".")[0] in sys.stdlib_module_names for name in names), (path.name, names)

@@ -1,4 +1,4 @@
-"""Measure what docs/DESIGN budgets promise, on lab hosts, and print ratios of two measurements of one run.
+"""Measure the budgets of the project on lab hosts and print ratios of two measurements of one run.
 
 usage: bench/run.py [--hosts N] [--keep]      Writes docs/benchmarks.md with the commit that was measured.
 """
@@ -19,8 +19,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "lab")]
 
 from fleet import VENV, Fleet, environment, lab
-
-PLAN_LIMIT_MS = 400
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The demo fleet from bare hosts to the report: what DESIGN promises of a run, each promise with its test."""
+"""The demo fleet from bare hosts to the report: what the README promises of a run, each promise with its test."""
 
 import json
 import re

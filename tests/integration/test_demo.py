@@ -2,11 +2,13 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pynvml
 import pytest
 import yaml
 from fleet import ROOT, Fleet, Run, lab
@@ -212,3 +214,19 @@ def test_a_stopped_fabric_manager_is_started_again(demo: Fleet, second: Any) -> 
     run = demo.play("--limit", "h100")
     assert run.steps("h100") == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
     assert demo.ssh("h100", "systemctl is-active nvidia-fabricmanager").strip() == "active"
+
+
+def test_pynvml_and_nvidia_smi_see_the_same(demo: Fleet, second: Any, report: Any) -> None:
+    host = "h100"
+    assert report["hosts"][host]["verify"]["nvml"]["how"] == "nvidia-smi"
+    folder = demo.ssh(host, "python3 -c 'import sys; print(sys.path[-1])'").strip()
+    copy = ["scp", "-q", "-F", str(demo.folder / "ssh_config"), str(pynvml.__file__), f"{host}:{folder}/pynvml.py"]
+    subprocess.run(copy, check=True, timeout=60)
+    try:
+        demo.ssh(host, "rm /var/lib/gpu-ready/verified.json")
+        assert demo.play("--limit", host).rc == 0
+    finally:
+        demo.ssh(host, f"rm {folder}/pynvml.py")
+    seen = json.loads((ROOT / "reports/latest.json").read_text())["hosts"][host]["verify"]["nvml"]
+    assert seen["how"] == "pynvml"
+    assert seen["gpus"] == report["hosts"][host]["verify"]["nvml"]["gpus"]

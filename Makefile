@@ -21,9 +21,11 @@ dev:  ## virtual environment for developing (adds linters and pytest)
 demo: setup  ## a lab of simulated GPU hosts, provisioned by site.yml, and the table
 	@tools/demo $(FLEET)
 
-test: check integration  ## lint, types, unit and integration tests
+test: check  ## lint, types, unit and integration tests
+	@$(MAKE) --no-print-directory integration
 
-check: dev lint types unit  ## the fast half of the tests
+check: dev  ## the fast half of the tests: lint, types, unit, at once
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint types unit
 
 lint: dev
 	@$(VENV)/ruff check --quiet .

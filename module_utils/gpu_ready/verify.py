@@ -300,7 +300,7 @@ def check_xids(world: Dict[str, Any]) -> List[Check]:
 def run_args(expect: Dict[str, Any], chosen: str = "all") -> List[str]:
     """Return docker's arguments that give a container its GPUs: those of the plan, narrowed to the chosen devices."""
     runtime = expect.get("runtime") or {}
-    given = runtime.get("run_args") or runtime.get("args")
+    given = runtime.get("args")
     args = [str(word) for word in given] if given else default_args(mode_of(expect))
     words = device_words(chosen)
     if words == ["all"]:

@@ -199,7 +199,7 @@ def test_chosen_devices(chosen: str, picked: list[int]) -> None:
         ({"mode": "toolkit"}, "0,1", ["--gpus", '"device=0,1"']),
         ({"mode": "cdi"}, "all", ["--device", "nvidia.com/gpu=all"]),
         ({"mode": "native"}, "0,1", ["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1"]),
-        ({"run_args": ["--device", "/dev/nvidia0"]}, "all", ["--device", "/dev/nvidia0"]),
+        ({"args": ["--device", "/dev/nvidia0"]}, "all", ["--device", "/dev/nvidia0"]),
         (
             {"args": ["--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=all"]},
             "1",

@@ -59,6 +59,3 @@ class Decision(NamedTuple):
 def worst(steps: List[Step]) -> str:
     """Return the greatest disruption among steps."""
     return max((step.disruption for step in steps), key=DISRUPTIONS.index, default=NONE)
-
-
-Warning = Notice  # noqa: A001 - the plan's own word for it

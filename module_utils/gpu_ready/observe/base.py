@@ -2,7 +2,7 @@
 
 import platform as python_platform
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import catalog, pci, platform, rebuild, versions
 from ..host import Host
@@ -14,6 +14,7 @@ SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SIGNING_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 """Certificates (DER) that DKMS signs with: Debian, EL and Fedora; Ubuntu."""
 DPKG_STATUS = "/var/lib/dpkg/status"
+DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
 
 
@@ -135,37 +136,53 @@ def blacklisted(host: Host, module: str) -> bool:
 def packages(host: Host) -> Dict[str, Any]:
     """Return the packages of dpkg: ``installed`` {name: version}, ``held`` and ``broken`` names.
 
-    Read from dpkg's own file: asking dpkg-query costs more than the whole look.
+    Read from dpkg's own files: asking dpkg-query costs more than the whole look. A dpkg that was killed leaves its
+    newest records in a journal beside the status file; while there is one, apt refuses to work.
     """
-    return read_dpkg_status(host.read(DPKG_STATUS) or "")
+    journal = sorted(name for name in host.listdir(DPKG_JOURNAL) if name.isdigit())
+    texts = [host.read(DPKG_STATUS)] + [host.read("%s/%s" % (DPKG_JOURNAL, name)) for name in journal]
+    found = read_dpkg_status("\n\n".join(text or "" for text in texts))
+    if journal and not found["broken"]:
+        found["broken"] = ["dpkg"]
+    return found
 
 
 def read_dpkg_status(text: str) -> Dict[str, Any]:
-    """Read /var/lib/dpkg/status (deb-control(5) stanzas; ``Status:`` is selection, flag and state)."""
-    installed: Dict[str, str] = {}
-    held: List[str] = []
-    broken: List[str] = []
+    """Read /var/lib/dpkg/status (deb-control(5) stanzas; ``Status:`` is selection, flag and state).
+
+    Of two stanzas about one package the later counts, as dpkg reads its journal after the status file; but of several
+    architectures an installed one counts.
+    """
+    records: Dict[Tuple[str, str], Tuple[List[str], str]] = {}
     for stanza in text.split("\n\n"):
-        name = version = status = ""
+        name = version = status = architecture = kind = ""
         for line in stanza.split("\n"):
             if line.startswith("Package: "):
                 name = line[9:].strip()
             elif line.startswith("Status: "):
                 status = line[8:].strip()
+            elif line.startswith("Architecture: "):
+                kind = line[14:].strip()
+            elif line == "Multi-Arch: same":
+                architecture = kind  # only of these can there be two at once
             elif line.startswith("Version: "):
                 version = line[9:].strip()
-                break  # Package and Status come before it; the long rest of a stanza is of no interest
+                break  # the others come before it; the long rest of a stanza is of no interest
         words = status.split()
-        if not name or len(words) != 3:
-            continue
+        if name and len(words) == 3:
+            records[name, architecture] = (words, version)
+    installed: Dict[str, str] = {}
+    held = set()
+    broken = set()
+    for (name, _), (words, version) in records.items():
         if words[2] == "installed":
             installed[name] = version
         elif words[2] not in ("not-installed", "config-files"):
-            broken.append(name)
-        if words[1] == "reinstreq" and name not in broken:
-            broken.append(name)
+            broken.add(name)
+        if words[1] == "reinstreq":
+            broken.add(name)
         if words[0] == "hold":
-            held.append(name)
+            held.add(name)
     return {"installed": installed, "held": sorted(held), "broken": sorted(broken)}
 
 

@@ -184,6 +184,7 @@ def wait_for(fleet: Fleet, host: str, moment: str, process: subprocess.Popen[byt
 KILL_POINTS = {
     "while dpkg unpacks the driver": "pgrep -x dpkg >/dev/null && test -e /usr/src/nvidia-*/dkms.conf",
     "while docker is installed": "test -e /usr/sbin/dockerd",
+    "before dpkg writes its status": "test -e /usr/bin/runc && ls /var/lib/dpkg/updates | grep -q 00",
     "after daemon.json was written": "grep -q nvidia /etc/docker/daemon.json 2>/dev/null",
 }
 

@@ -86,7 +86,11 @@ def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
     """dpkg writes its status file late: a run that was killed while it unpacked is told by the journal alone."""
     journal = "Package: docker.io\nStatus: install ok unpacked\nArchitecture: amd64\nVersion: 26.1.5\n"
     before = "Package: runc\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.1\n"
-    files = {"/var/lib/dpkg/status": before, "/var/lib/dpkg/updates/0001": journal, "/var/lib/dpkg/updates/tmp.i": "Pack"}
+    files = {
+        "/var/lib/dpkg/status": before,
+        "/var/lib/dpkg/updates/0001": journal,
+        "/var/lib/dpkg/updates/tmp.i": "Pack",
+    }
     assert base.packages(RecordedHost(files=files)) == {
         "installed": {"runc": "1.1"},
         "held": [],

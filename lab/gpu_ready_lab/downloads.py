@@ -17,15 +17,17 @@ from . import packages
 SOURCES = packages.SOURCES
 
 
-def write(root: Path, declaration: Path) -> None:
+def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
     """Write everything that lab/mirror/downloads.yml declares below the mirror's root."""
     said = yaml.safe_load(declaration.read_text())
     for release in said["cudnn"]["releases"]:
         write_cudnn(root / said["cudnn"]["root"], release)
-    for installer in said["runfiles"]:
-        data = runfile(installer["version"])
-        for folder in installer["folders"]:
-            write_runfile(root / folder / installer["version"], installer["version"], data)
+    runfiles = said["runfiles"]
+    smi = fetch(*(runfiles["nvidia_smi"][key] for key in ("suite", "package", "path")))
+    for release in runfiles["releases"]:
+        data = runfile(release["version"], str(release["cuda"]), smi)
+        for folder, checksum in runfiles["folders"].items():
+            write_runfile(root / folder / release["version"], release["version"], data, checksum=checksum)
 
 
 def tarball(files: dict[str, bytes], links: dict[str, str], executable: tuple[str, ...] = ()) -> bytes:
@@ -111,18 +113,48 @@ def cudnn_archive(name: str, release: dict[str, Any]) -> bytes:
 # ---- .run -----------------------------------------------------------------------------------------
 
 
-def runfile(version: str) -> bytes:
-    """Return a self-extracting installer: a script, and an archive behind it."""
-    branch = int(version.split(".")[0])
+LIBRARIES = {
+    "libnvidia-ml": "1",
+    "libcuda": "1",
+    "libnvidia-ptxjitcompiler": "1",
+    "libnvidia-nvvm": "4",
+    "libnvidia-cfg": "1",
+    "libnvidia-opencl": "1",
+}
+FIRST_WITH_OPEN = 515  # before, the driver had no open kernel modules
+
+
+def runfile(version: str, cuda: str, smi: bytes) -> bytes:
+    """Return a self-extracting installer: a script, and an archive behind it; ``smi`` is a real nvidia-smi."""
     files = {f"./{name}": text.encode() for name, text in _kernel_sources(version, "NVIDIA", "kernel").items()}
-    if branch >= 515:
-        files |= {
-            f"./{name}": text.encode() for name, text in _kernel_sources(version, "Dual MIT/GPL", "kernel-open").items()
-        }
+    if int(version.split(".")[0]) >= FIRST_WITH_OPEN:
+        sources = _kernel_sources(version, "Dual MIT/GPL", "kernel-open")
+        files |= {f"./{name}": text.encode() for name, text in sources.items()}
+    programs = {
+        "nvidia-installer": (SOURCES / "runfile/nvidia-installer").read_text(),
+        "bin/nvidia-modprobe": (SOURCES / "driver/nvidia-modprobe").read_text(),
+        "bin/nvidia-persistenced": (SOURCES / "driver/nvidia-persistenced").read_text(),
+    }
+    files |= {f"./{name}": packages.fill(text, {"version": version}).encode() for name, text in programs.items()}
+    files["./bin/nvidia-smi"] = smi
+    executable = tuple(name for name in files if name == "./nvidia-installer" or name.startswith("./bin/"))
+    values = {"version": version, "cuda": cuda}
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+        for name, number in LIBRARIES.items():
+            built = Path(folder, name)
+            packages.compile_library(f"{name}.so.{number}", _library_source(name), values, built)
+            files[f"./lib/{name}.so.{version}"] = built.read_bytes()
+    files |= {f"./firmware/gsp_{chip}.bin": b"." * 4096 for chip in ("ga10x", "tu10x")}
+    files["./nvidia.icd"] = b"libnvidia-opencl.so.1\n"
     files["./LICENSE"] = b"This archive is a stand-in made by the gpu-ready lab. It holds nothing of NVIDIA's driver.\n"
-    payload = gzip.compress(tarball(files, {}), mtime=packages.MADE)
-    values = {"version": version, "sha256": hashlib.sha256(payload).hexdigest()}
-    return packages.fill((SOURCES / "runfile/installer.sh").read_text(), values).encode() + payload
+    payload = gzip.compress(tarball(files, {}, executable), mtime=packages.MADE)
+    size = sum(map(len, files.values())) // 1024
+    words = {"version": version, "sha256": hashlib.sha256(payload).hexdigest(), "size": str(size)}
+    return packages.fill((SOURCES / "runfile/installer.sh").read_text(), words).encode() + payload
+
+
+def _library_source(name: str) -> str:
+    return "libcuda.c" if name == "libcuda" else "library.c"
 
 
 def _kernel_sources(version: str, licence: str, folder: str) -> dict[str, str]:
@@ -134,10 +166,11 @@ def _kernel_sources(version: str, licence: str, folder: str) -> dict[str, str]:
     }
 
 
-def write_runfile(folder: Path, version: str, data: bytes) -> None:
-    """Write an installer and its checksum as the vendor's download pages have them."""
+def write_runfile(folder: Path, version: str, data: bytes, *, checksum: bool) -> None:
+    """Write an installer as the vendor's download pages have it; not all of them have its checksum."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"NVIDIA-Linux-x86_64-{version}.run"
     (folder / name).write_bytes(data)
     (folder / name).chmod(0o755)
-    (folder / f"{name}.sha256sum").write_text(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+    if checksum:
+        (folder / f"{name}.sha256sum").write_text(f"{hashlib.sha256(data).hexdigest()}  {name}\n")

@@ -141,7 +141,7 @@ def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> 
         for name in said["keys"]:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(key.public, root / name)
-    downloads.write(root, DECLARATIONS / "downloads.yml")
+    downloads.write(root, DECLARATIONS / "downloads.yml", fetch)
     unknown = {name for package in wanted for name in package.repositories} - set(repositories())
     if unknown:
         raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")

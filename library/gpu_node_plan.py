@@ -38,7 +38,7 @@ options:
   docker_engine_source:
     description: "Where the docker engine comes from; V(none) expects it to be there."
     type: str
-    choices: [distro, none]
+    choices: [auto, distro, docker_ce, none]
   gpu_ready_activation:
     description: "How a new driver comes into use."
     type: str
@@ -55,6 +55,9 @@ options:
   gpu_ready_treat_as:
     description: "Name of the distribution of the catalog to treat the host as."
     type: str
+  gpu_ready_vault:
+    description: "Whether archives of ended releases may be used for kernel headers."
+    type: bool
   gpu_verify_devices:
     description: "GPUs that the proof uses, V(all) or a list of indices or UUIDs."
     type: raw
@@ -78,6 +81,10 @@ options:
   nvidia_driver_hold:
     description: "Hold the driver's packages against unattended upgrades."
     type: bool
+  nvidia_driver_kernel_modules:
+    description: "Kernel modules compiled on the host, or packages for the running kernel."
+    type: str
+    choices: [auto, dkms, precompiled]
   nvidia_driver_profile:
     description: "Without or with the display parts of the driver."
     type: str
@@ -85,10 +92,16 @@ options:
   nvidia_driver_replace_foreign:
     description: "Replace a driver of another origin instead of refusing."
     type: bool
+  nvidia_driver_runfile:
+    description: "URL of NVIDIA's installer, or its path on the control machine; empty for NVIDIA's own server."
+    type: str
+  nvidia_driver_runfile_sha256:
+    description: "Checksum of that file; empty for the one that NVIDIA publishes beside it."
+    type: str
   nvidia_driver_source:
     description: "Where the driver comes from; V(none) leaves it alone."
     type: str
-    choices: [auto, distro, cuda_repo, none]
+    choices: [auto, distro, cuda_repo, elrepo, runfile, none]
   nvidia_driver_version:
     description: "Exact driver version such as V(580.178.04); empty for the newest of the branch."
     type: str

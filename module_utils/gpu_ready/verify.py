@@ -14,7 +14,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from . import files, messages, nvml, observe, xid
 from .host import MISSING, Host, Result
 from .observe import verified
-from .plan import driver as plan_driver
+from .plan import candidates as plan_candidates
 
 CONTAINER_TIMEOUT = 300.0
 """Seconds for one container; pulling its image from a registry may be part of it."""
@@ -136,7 +136,7 @@ def not_wanted(state: Dict[str, Any], loaded: str) -> List[str]:
 
 def check_gpus(world: Dict[str, Any]) -> List[Check]:
     """Check that PCI bus, plan and NVML name the same GPUs."""
-    served = sorted(gpu["address"] for gpu in plan_driver.served(world["observed"]))
+    served = sorted(gpu["address"] for gpu in plan_candidates.served(world["observed"]))
     checks = []
     planned = sorted(world["expect"].get("gpus") or [])
     if planned:

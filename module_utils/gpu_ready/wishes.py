@@ -24,11 +24,14 @@ class Variable(NamedTuple):
 KNOWN = "one of %s, or empty" % ", ".join(sorted(catalog.distros()))
 VERSION = r"\d+(\.\d+)+"
 VARIABLES = {
-    "nvidia_driver_source": Variable("str", ("auto", "distro", "cuda_repo", "none")),
+    "nvidia_driver_source": Variable("str", ("auto", "distro", "cuda_repo", "elrepo", "runfile", "none")),
     "nvidia_driver_branch": Variable("str", (), r"\d{2,4}|auto", "a branch such as 580, or empty"),
     "nvidia_driver_version": Variable("str", (), r"\d{2,4}(\.\d+){1,2}", "a version such as 580.178.04, or empty"),
     "nvidia_driver_flavour": Variable("str", ("auto", "open", "proprietary")),
     "nvidia_driver_profile": Variable("str", ("compute", "full")),
+    "nvidia_driver_kernel_modules": Variable("str", ("auto", "dkms", "precompiled")),
+    "nvidia_driver_runfile": Variable("str"),
+    "nvidia_driver_runfile_sha256": Variable("str", (), r"[0-9a-fA-F]{64}", "64 hexadecimal digits, or empty"),
     "nvidia_driver_hold": Variable("bool"),
     "nvidia_driver_replace_foreign": Variable("bool"),
     "cuda_toolkit_source": Variable("str", ("repo", "none")),
@@ -36,7 +39,7 @@ VARIABLES = {
     "cuda_toolkit_default": Variable("str", (), r"\d+\.\d+|auto", "a version such as 12.9, or empty"),
     "cudnn_source": Variable("str", ("archive", "none")),
     "cudnn_version": Variable("str", (), VERSION + "|auto", "a version such as 9.10.2.21, or empty"),
-    "docker_engine_source": Variable("str", ("distro", "none")),
+    "docker_engine_source": Variable("str", ("auto", "distro", "docker_ce", "none")),
     "docker_engine_daemon_options": Variable("dict"),
     "docker_engine_restart_ok": Variable("bool"),
     "nvidia_container_runtime_mode": Variable("str", ("toolkit", "cdi", "native")),
@@ -45,6 +48,7 @@ VARIABLES = {
     "gpu_verify_devices": Variable("devices"),
     "gpu_ready_activation": Variable("str", ("auto", "reload", "reboot", "none")),
     "gpu_ready_reboot_ok": Variable("bool"),
+    "gpu_ready_vault": Variable("bool"),
     "gpu_ready_mirror": Variable("str", (), r"https?://\S+", "a base URL such as http://mirror.site, or empty"),
     "gpu_ready_mirror_keys": Variable("dict"),
     "gpu_ready_treat_as": Variable("str", (), "|".join(sorted(catalog.distros())), KNOWN),

@@ -123,12 +123,26 @@ def _headers(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     if params.get("components"):
         after["apt"]["sources"]["/etc/apt/sources.list"] += "deb x y " + " ".join(params["components"]) + "\n"
-    third = params["repository"]
-    if third:
-        after["apt"]["sources"][third["list"]] = "URIs: " + third["url"]
-        after["apt"]["keyrings"].append(third["keyring"].rpartition("/")[2])
-        if third["pin"]:
-            after["apt"]["preferences"].append(third["pin"]["path"].rpartition("/")[2])
+    for section in params.get("enable") or []:
+        for path, text in after["yum"]["sources"].items():
+            after["yum"]["sources"][path] = text.replace(f"[{section}]\nenabled=0", f"[{section}]\nenabled=1")
+    for third in params.get("repositories") or []:
+        there = after["yum" if third.get("kind") == "rpm" else "apt"]
+        there["sources"][third["list"]] = "URIs: " + third["url"]
+        there["keyrings"].append(third["keyring"].rpartition("/")[2])
+        if third.get("pin"):
+            there["preferences"].append(third["pin"]["path"].rpartition("/")[2])
+
+
+def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    after.update(with_driver(after, params["version"], params["flavour"], "runfile", [], loaded=False))
+    after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+
+
+def _remove_packages(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for name in params["packages"]:
+        after["packages"]["installed"].pop(name, None)
+    after["driver"].update(packages={}, held=[], on_disk=None, userspace=[], origin=None)
 
 
 def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -137,6 +151,7 @@ def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
     names = [package["name"] for package in params["packages"]]
     for name in params["remove"]:
         after["packages"]["installed"].pop(name, None)
+    after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
     after.update(with_driver(after, version, chosen["flavour"], chosen["source"], names, loaded=False))
 
 
@@ -211,7 +226,11 @@ def _verify(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
 STEPS = {
     "gpu_plan.repair_packages": lambda after, params, decided: after["packages"].update(broken=[]),
     "kernel_headers.install": _headers,
+    "kernel_headers.repository": _repository,
     "nvidia_driver.repository": _repository,
+    "nvidia_driver.detect": lambda after, params, decided: None,
+    "nvidia_driver.remove_packages": _remove_packages,
+    "nvidia_driver.runfile": _runfile,
     "nvidia_driver.blacklist_nouveau": lambda after, params, d: after["base"]["nouveau"].update(blacklisted=True),
     "nvidia_driver.install": _install,
     "nvidia_driver.hold": lambda after, params, decided: after["packages"]["held"].extend(params["packages"]),
@@ -222,6 +241,7 @@ STEPS = {
     "cuda_toolkit.default": _cuda_default,
     "cuda_toolkit.profile": _profile,
     "cudnn.install": _cudnn,
+    "docker_engine.repository": _repository,
     "docker_engine.install": _docker,
     "docker_engine.configure": _daemon_json,
     "nvidia_container_runtime.repository": _repository,

@@ -54,7 +54,7 @@ def carried_out(observed: dict[str, Any], decided: Decision) -> dict[str, Any]:
     found = after["cuda"]
     for step in decided.steps:
         if step.id == "cuda_toolkit.repository":
-            third = step.params["repository"]
+            (third,) = step.params["repositories"]
             after["apt"]["sources"][third["list"]] = "URIs: " + third["url"]
             after["apt"]["keyrings"].append(third["keyring"].rpartition("/")[2])
             if third["pin"]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from gpu_ready import catalog, wishes
-from gpu_ready.plan import driver
+from gpu_ready.plan import candidates, driver, sources
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,7 +59,7 @@ def test_v100_with_b200_is_refused_naming_both() -> None:
 
 
 def test_an_unknown_id_gets_the_newest_branch_and_a_warning_with_the_date() -> None:
-    chosen = driver.pairs_of_gpu(UNKNOWN)
+    chosen = candidates.pairs_of_gpu(UNKNOWN)
     assert chosen == {(catalog.NEWEST_BRANCH, "open")}
     (warning,) = decide(bare(UNKNOWN), nvidia_driver_branch="580", nvidia_driver_source="cuda_repo").warnings
     assert catalog.DATE in warning.message
@@ -132,7 +132,7 @@ def test_a_driver_that_is_left_alone_gets_no_step() -> None:
 
 
 def test_a_fitting_driver_of_nvidia_is_kept_although_the_archive_has_one() -> None:
-    names = driver.packages_of(catalog.distro("debian12"), "cuda_repo", 580, "compute", "proprietary")
+    names = sources.packages(catalog.distro("debian12"), "cuda_repo", 580, "compute", "proprietary")
     decision = decide(with_driver(bare(P40), "580.95.05", "proprietary", "cuda_repo", names))
     assert (decision.choice["source"], decision.choice["branch"], decision.choice["satisfied"]) == (
         "cuda_repo",
@@ -143,7 +143,7 @@ def test_a_fitting_driver_of_nvidia_is_kept_although_the_archive_has_one() -> No
 
 
 def test_another_branch_is_one_install_step_that_says_from_and_to() -> None:
-    names = driver.packages_of(catalog.distro("debian12"), "cuda_repo", 580, "compute", "open")
+    names = sources.packages(catalog.distro("debian12"), "cuda_repo", 580, "compute", "open")
     host = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
     (install,) = [s for s in decide(host, nvidia_driver_branch="595").steps if s.id == "nvidia_driver.install"]
     assert "580.95.05" in install.why

@@ -9,7 +9,7 @@ import json
 from typing import Any, Dict, List, NamedTuple
 
 from .. import catalog
-from . import activation, cuda, cudnn, docker, driver, proof, runtime
+from . import activation, candidates, cuda, cudnn, docker, driver, fabricmanager, proof, runtime
 from .steps import Notice, Refusal, Step
 
 POLICY = (
@@ -18,6 +18,7 @@ POLICY = (
     "gpu_ready_reboot_ok",
     "gpu_ready_activation",
     "gpu_ready_treat_as",
+    "gpu_ready_vault",
     "nvidia_driver_hold",
     "nvidia_driver_replace_foreign",
 )
@@ -43,14 +44,14 @@ class Plan(NamedTuple):
 
 def plan(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Plan:
     """Decide everything for one host: same input, same answer, also under --check."""
-    if not driver.served(observed):
+    if not candidates.served(observed):
         return Plan(False, nothing_to_serve(observed), {}, [], [], [], "")
     choice: Dict[str, Any] = {}
     decisions = []
     for name, room in (
         ("driver", driver.decide),
         ("activation", activation.decide),
-        ("fabricmanager", driver.decide_fabricmanager),
+        ("fabricmanager", fabricmanager.decide),
         ("cuda", cuda.decide),
         ("cudnn", cudnn.decide),
         ("docker", docker.decide),
@@ -109,7 +110,7 @@ def verify_steps(
     chosen = choice["driver"]
     expect = {
         "driver": {name: chosen.get(name) for name in ("branch", "version", "flavour")},
-        "gpus": [gpu["address"] for gpu in driver.served(observed)],
+        "gpus": [gpu["address"] for gpu in candidates.served(observed)],
         "nvswitches": len(observed["base"]["nvswitches"]),
         "runtime": choice.get("runtime") or {},
     }

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import driver as driver_room
+from .driver_steps import fits
 from .steps import DRIVER_RELOAD, NONE, REBOOT, Decision, Notice, Step
 
 SERVICES = ("nvidia-persistenced", "nv-fabricmanager", "nv-hostengine", "dcgm-exporter", "nvidia-gridd", "nvlsm")
@@ -57,7 +57,7 @@ def needed(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Tuple[Optional[s
 
 def same(module: Dict[str, Any], chosen: Dict[str, Any]) -> bool:
     """Return whether a module is of the chosen version and flavour."""
-    return driver_room.fits(module["version"], chosen) and module["flavour"] in (None, chosen["flavour"])
+    return fits(module["version"], chosen) and module["flavour"] in (None, chosen["flavour"])
 
 
 def holders(observed: Dict[str, Any]) -> List[str]:

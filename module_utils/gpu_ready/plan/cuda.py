@@ -226,11 +226,11 @@ def _repository_steps(
     driver = choice.get("driver") or {}
     if driver.get("source") == REPOSITORY_SOURCE and not driver.get("satisfied"):
         return []  # the driver's own step brings it
-    third = repository.params(entry["repository"], wanted, choice)
-    if repository.present(observed, third):
+    third = repository.lacking(observed, [repository.params(entry["repository"], wanted, choice)])
+    if not third:
         return []
-    reason = "CUDA %s comes from %s" % (" and ".join(missing), third["url"])
-    return [Step("cuda_toolkit.repository", reason, params={"repository": third})]
+    reason = "CUDA %s comes from %s" % (" and ".join(missing), third[0]["url"])
+    return [Step("cuda_toolkit.repository", reason, params={"repositories": third})]
 
 
 def _install_steps(missing: List[str]) -> List[Step]:

@@ -1,8 +1,9 @@
 """Whether docker is to be installed, which options its daemon.json gets, and what that does to running containers."""
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
 from .. import catalog, daemon_json, docker
+from . import repository
 from .steps import DOCKER_RELOAD, DOCKER_RESTART, NONE, Decision, Notice, Refusal, Step
 
 RELOAD = "reload"
@@ -18,14 +19,22 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     if not engine["installed"]:
         if wanted.get("docker_engine_source") == "none":
             return Decision({}, [], [missing()])
-        names = packages(observed)
-        if not names:
-            return Decision({}, [], [unknown(observed)])
+        entry = source(observed, wanted)
+        if not entry:
+            return Decision({}, [], [unknown(observed, wanted)])
+        third = [repository.params(name, wanted) for name in [entry.get("repository")] if name]
+        refusals = repository.keyless(third)
+        if refusals:
+            return Decision({}, [], refusals)
+        third = repository.lacking(observed, third)
+        if third:
+            reason = "docker comes from %s" % third[0]["url"]
+            steps.append(Step("docker_engine.repository", reason, params={"repositories": third}))
         steps.append(
             Step(
                 "docker_engine.install",
                 "docker is not installed",
-                params={"packages": [{"name": name, "version": None} for name in names], "service": SERVICE},
+                params={"packages": packages(entry), "service": SERVICE},
             )
         )
     elif not engine["active"]:
@@ -83,22 +92,28 @@ def text(observed: Dict[str, Any]) -> Optional[str]:
     return str(found["text"]) if found["text"] is not None else None
 
 
-def packages(observed: Dict[str, Any]) -> Sequence[str]:
-    """Return the distribution's packages of the engine."""
-    return list(source(observed).get("packages") or ())
+def packages(entry: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Return the packages of an engine, with the versions that the catalog pins for systems of the past."""
+    return [dict(one) if isinstance(one, dict) else {"name": one, "version": None} for one in entry["packages"]]
 
 
-def source(observed: Dict[str, Any]) -> Dict[str, Any]:
-    """Return what the catalog says of the distribution's own docker."""
+def offered(observed: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """Return the docker engines that the catalog knows for the distribution, the preferred one first."""
     key = observed["base"]["distro"]
-    data = catalog.distro(key) if key else {}
-    return dict((data.get("docker") or {}).get("distro") or {})
+    return dict(catalog.distro(key).get("docker") or {}) if key else {}
 
 
-def version(observed: Dict[str, Any]) -> Optional[str]:
+def source(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Dict[str, Any]:
+    """Return what the catalog says of the engine to install, {} where it has none."""
+    known = offered(observed)
+    name = wanted.get("docker_engine_source") or "auto"
+    return dict(known.get(name) or {}) if name != "auto" else dict(next(iter(known.values()), {}))
+
+
+def version(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[str]:
     """Return the version of the engine that is there, else of the one that will be installed (None: not known)."""
     engine = observed["docker"]
-    found = engine["version"] if engine["installed"] else source(observed).get("version")
+    found = engine["version"] if engine["installed"] else source(observed, wanted).get("version")
     return str(found) if found else None
 
 
@@ -169,15 +184,23 @@ def missing() -> Refusal:
     return Refusal(
         "docker_missing",
         "docker is not installed, and docker_engine_source is none",
-        "Install docker, or set docker_engine_source: distro.",
+        "Install docker, or set docker_engine_source: auto.",
     )
 
 
-def unknown(observed: Dict[str, Any]) -> Refusal:
-    """Return the refusal where the catalog knows no docker for the distribution."""
+def unknown(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Refusal:
+    """Return the refusal where the catalog knows no such docker for the distribution."""
+    known = offered(observed)
+    name = observed["base"]["distro"] or observed["base"]["os"].get("id")
+    if known:
+        return Refusal(
+            "source_impossible",
+            "docker is not installed, and docker_engine_source %s does not exist for %s"
+            % (wanted.get("docker_engine_source"), name),
+            "Choose auto or %s, or install docker yourself and set docker_engine_source: none." % " or ".join(known),
+        )
     return Refusal(
         "unknown_distribution",
-        "docker is not installed, and the catalog has no docker packages for this distribution (%s)"
-        % (observed["base"]["distro"] or observed["base"]["os"].get("id")),
+        "docker is not installed, and the catalog has no docker packages for this distribution (%s)" % name,
         "Install docker yourself and set docker_engine_source: none.",
     )

@@ -1,12 +1,16 @@
 """What a role needs to add a third-party package repository, and whether a host has it already."""
 
+import re
 from typing import Any, Dict, List, Optional, Union
 
 from .. import catalog
+from .steps import Refusal
 
 KEYRINGS = "/etc/apt/keyrings"
 LISTS = "/etc/apt/sources.list.d"
 PREFERENCES = "/etc/apt/preferences.d"
+RPM_KEYRINGS = "/etc/pki/rpm-gpg"
+RPM_LISTS = "/etc/yum.repos.d"
 BEHIND = 100
 """Priority of a repository that only gives what no other source has (apt_preferences(5))."""
 
@@ -26,6 +30,18 @@ def params(identity: str, wanted: Dict[str, Any], choice: Optional[Dict[str, Any
     mirror = wanted.get("gpu_ready_mirror") or ""
     keys = wanted.get("gpu_ready_mirror_keys") or {}
     name = "gpu-ready-" + identity
+    if data.get("kind") == "rpm":
+        return {
+            "id": identity,
+            "kind": "rpm",
+            "url": mirrored(data["url"], mirror),
+            "key_url": mirrored(data["key_url"], mirror),
+            "fingerprint": keys.get(identity) or data["fingerprint"],
+            "gpgcheck": bool(data["gpgcheck"]),
+            "repo_gpgcheck": bool(data["repo_gpgcheck"]),
+            "keyring": "%s/RPM-GPG-KEY-%s" % (RPM_KEYRINGS, name),
+            "list": "%s/%s.repo" % (RPM_LISTS, name),
+        }
     pin = data.get("pin")
     if pin:
         behind = ((choice or {}).get("driver") or {}).get("source") == "distro"
@@ -50,13 +66,63 @@ def params(identity: str, wanted: Dict[str, Any], choice: Optional[Dict[str, Any
 
 def present(observed: Dict[str, Any], repository: Dict[str, Any]) -> bool:
     """Return whether our list with this URL, its keyring and its pin are on the host."""
-    apt = observed.get("apt") or {}
-    pin = repository["pin"]
+    pin = repository.get("pin")
+    there = observed.get("yum" if repository.get("kind") == "rpm" else "apt") or {}
     return (
-        repository["url"] in apt.get("sources", {}).get(repository["list"], "")
-        and repository["keyring"].rpartition("/")[2] in apt.get("keyrings", [])
-        and (pin is None or pinned(apt, pin))
+        repository["url"] in there.get("sources", {}).get(repository["list"], "")
+        and repository["keyring"].rpartition("/")[2] in there.get("keyrings", [])
+        and (pin is None or pinned(there, pin))
     )
+
+
+def lacking(observed: Dict[str, Any], wanted: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Return those repositories that a host lacks."""
+    return [repository for repository in wanted if not present(observed, repository)]
+
+
+def keyless(repositories: List[Dict[str, Any]]) -> List[Refusal]:
+    """Refuse repositories whose key the catalog cannot pin: an unknown key would be trusted blindly."""
+    return [
+        Refusal(
+            "repository_key_unknown",
+            "the catalog of %s knows no fingerprint for the key of %s (%s), and nothing is installed on the word "
+            "of an unknown key" % (catalog.DATE, one["id"], one["url"]),
+            "give its fingerprint as gpu_ready_mirror_keys: {%s: FINGERPRINT}, or choose another source" % one["id"],
+        )
+        for one in repositories
+        if not one["fingerprint"]
+    ]
+
+
+def to_enable(observed: Dict[str, Any], wanted: Optional[List[Any]]) -> List[str]:
+    """Return the sections of the distribution's own repositories to switch on; of alternatives the one that is there.
+
+    A section that is in no file is left out: the host takes these packages from elsewhere, or the installation tells.
+    """
+    known = sections(observed)
+    found = []
+    for names in wanted or []:
+        alternatives = names if isinstance(names, (list, tuple)) else [names]
+        there = [name for name in alternatives if name in known]
+        if there and not any(known[name] for name in there):
+            found.append(there[0])
+    return found
+
+
+def sections(observed: Dict[str, Any]) -> Dict[str, bool]:
+    """Return the repository sections of a host's .repo files and whether they are switched on (dnf.conf(5))."""
+    found: Dict[str, bool] = {}
+    for text in ((observed.get("yum") or {}).get("sources") or {}).values():
+        name = ""
+        for line in text.splitlines():
+            head = re.match(r"^\[([^]]+)\]", line)
+            value = re.match(r"^enabled\s*=\s*(\S+)", line)
+            if head:
+                name = head.group(1)
+                found[name] = True
+            elif value and name:
+                found[name] = value.group(1).lower() in ("1", "true", "yes", "on")
+    return found
 
 
 def pinned(apt: Dict[str, Any], pin: Dict[str, Any]) -> bool:

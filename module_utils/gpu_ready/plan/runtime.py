@@ -2,9 +2,9 @@
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import cdi, daemon_json
+from .. import catalog, cdi, daemon_json
 from .. import docker as engines
-from . import docker, driver, repository
+from . import candidates, docker, repository
 from .steps import Decision, Notice, Refusal, Step
 
 TOOLKIT = "toolkit"
@@ -28,7 +28,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     mode = wanted.get("nvidia_container_runtime_mode") or TOOLKIT
     default = bool(wanted.get("nvidia_container_runtime_default"))
     chosen = {"mode": mode, "default": default, "args": ARGUMENTS[mode]}
-    refusals = impossible(observed, mode, default)
+    refusals = impossible(observed, wanted, mode, default)
     if refusals:
         return Decision(chosen, [], refusals)
     if mode == TOOLKIT:
@@ -41,10 +41,10 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     return Decision(chosen, steps + ([step] if step else []), refusals, [] if refusals else warnings)
 
 
-def impossible(observed: Dict[str, Any], mode: str, default: bool) -> List[Refusal]:
+def impossible(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool) -> List[Refusal]:
     """Return why a mode cannot work here at all."""
     found = []
-    version = docker.version(observed)
+    version = docker.version(observed, wanted)
     if mode != TOOLKIT and version and engines.capabilities(version).cdi == "none":
         found.append(
             Refusal(
@@ -76,13 +76,13 @@ def toolkit_steps(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Tuple[Lis
         why = "docker started before nvidia-container-runtime-hook came, and looks for it only then"
         return [], [(why, docker.RESTART)] if late else []
     steps = []
-    source = repository.params(REPOSITORY, wanted)
-    if not repository.present(observed, source):
+    third = repository.lacking(observed, [repository.params(origin(observed), wanted)])
+    if third:
         steps.append(
             Step(
                 "nvidia_container_runtime.repository",
                 "the NVIDIA container toolkit comes from NVIDIA's repository",
-                params={"repository": source},
+                params={"repositories": third},
             )
         )
     steps.append(
@@ -93,6 +93,12 @@ def toolkit_steps(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Tuple[Lis
         )
     )
     return steps, [("docker looks for nvidia-container-runtime-hook only when it starts", docker.RESTART)]
+
+
+def origin(observed: Dict[str, Any]) -> str:
+    """Return the repository of the toolkit's packages for a distribution."""
+    key = observed["base"]["distro"]
+    return str((catalog.distro(key).get("container_toolkit") if key else None) or REPOSITORY)
 
 
 # --- CDI ---------------------------------------------------------------------------------------------------------
@@ -107,7 +113,7 @@ def specification_steps(
     ours = [spec for spec in runtime["specs"] if spec["ours"]]
     others = [spec for spec in runtime["specs"] if not spec["ours"]]
     changing = driver_changes(choice)
-    nodes = {"path": cdi.BOOT_NODES, "content": cdi.boot_nodes(len(driver.served(observed)))}
+    nodes = {"path": cdi.BOOT_NODES, "content": cdi.boot_nodes(len(candidates.served(observed)))}
     nodes_come = program is not None or runtime["boot_nodes"] == nodes["content"]
     fitting = [spec for spec in runtime["specs"] if spec["stale"] is None and (nodes_come or not spec["ours"])]
     if mode == CDI and fitting and not changing:
@@ -163,11 +169,15 @@ def configure(
     options = wanted.get("docker_engine_daemon_options") or {}
     try:
         before = daemon_json.merge(docker.text(observed), options).after if options else docker.text(observed)
-        ours = keys(before, docker.version(observed), mode, default)
+        ours = keys(before, docker.version(observed, wanted), mode, default)
         contradicted = [key for key in daemon_json.merge(before, ours).keys if said(options, key.split("."))]
         change = daemon_json.merge(before, ours)
     except daemon_json.DaemonJsonError as error:
-        if options or observed["docker"]["restart_pending"] or not keys(None, docker.version(observed), mode, default):
+        if (
+            options
+            or observed["docker"]["restart_pending"]
+            or not keys(None, docker.version(observed, wanted), mode, default)
+        ):
             return None, [], []  # the engine's own room has refused it, or nothing of ours has to be in the file
         return None, [docker.invalid(observed, error)], []
     if contradicted:

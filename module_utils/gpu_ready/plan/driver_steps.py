@@ -1,0 +1,253 @@
+"""The steps to a chosen driver: headers, repositories, nouveau, the driver itself, its hold."""
+
+from typing import Any, Dict, List, Optional
+
+from .. import versions
+from . import repository, sources
+from .sources import DKMS, PROFILES, RUNFILE
+from .steps import DRIVER_RELOAD, NONE, Step
+
+NOUVEAU_PATH = "/etc/modprobe.d/gpu-ready-blacklist-nouveau.conf"
+NOUVEAU_CONTENT = "# The NVIDIA driver needs the GPU for itself.\nblacklist nouveau\noptions nouveau modeset=0\n"
+
+
+def steps(observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
+    """Return the steps to the chosen driver, in order."""
+    if driver["satisfied"]:
+        return nouveau_steps(observed, driver, data) + hold_steps(observed, wanted, driver, data)
+    install = runfile_steps if driver["source"] == RUNFILE else package_steps
+    return (
+        headers_steps(observed, wanted, driver, data)
+        + repository_steps(observed, wanted, driver, data)
+        + nouveau_steps(observed, driver, data)
+        + install(observed, wanted, driver, data)
+        + hold_steps(observed, wanted, driver, data)
+    )
+
+
+def headers_steps(
+    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
+) -> List[Step]:
+    """Return the steps that make a module build possible: repositories, headers of the kernels, a compiler.
+
+    The running kernel and the one that boots next must have their headers; those of other installed kernels come where
+    a source still has them, so that going back to an older kernel finds a module.
+    """
+    if driver["kind"] != DKMS:
+        return []
+    kernel = observed["base"]["kernel"]
+    kernels = [kernel["running"]] + [name for name in (kernel["next_boot"],) if name != kernel["running"]]
+    missing = [name for name in kernels if not kernel["headers"].get(name)]
+    others = [name for name in kernel["installed"] if name not in kernels and not kernel["headers"].get(name)]
+    tools = build_tools(observed, driver, data)
+    third = build_repositories(observed, wanted, data, missing)
+    sections = repository.to_enable(observed, data.get("build_enable"))
+    found = []
+    if third or sections:
+        reason = "what the module is built with comes from %s" % " and ".join([one["id"] for one in third] + sections)
+        params = {"repositories": third, "enable": sections or None}
+        found.append(Step("kernel_headers.repository", reason, params=params))
+    if missing or tools:
+        cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else "there is no compiler"
+        params = {
+            "packages": [pattern.format(kernel=name) for name in missing for pattern in data["headers"]] + tools,
+            "optional": [pattern.format(kernel=name) for name in others for pattern in data["headers"]],
+            "kernel": kernel["running"],
+        }
+        reason = "the driver's module is built here, and %s" % cause
+        found.append(Step("kernel_headers.install", reason, params=params))
+    return found
+
+
+def build_tools(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
+    """Return the tools that a module build lacks; packages bring DKMS themselves, an installer does not."""
+    there = observed["packages"]["installed"]
+    listed = list(data.get("build_tools") or [])
+    if not observed["base"]["compiler"]:
+        return listed
+    return [name for name in listed if name == "dkms" and name not in there and driver["source"] == RUNFILE]
+
+
+def build_repositories(
+    observed: Dict[str, Any], wanted: Dict[str, Any], data: Dict[str, Any], missing: List[str]
+) -> List[Dict[str, Any]]:
+    """Return the repositories that the build needs and the host lacks; vaults only when the operator asked for them."""
+    listed = list(data.get("build_repositories") or [])
+    if missing and wanted.get("gpu_ready_vault"):
+        listed += list(data.get("vault") or [])
+    return repository.lacking(observed, [repository.params(identity, wanted) for identity in listed])
+
+
+def repository_steps(
+    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
+) -> List[Step]:
+    """Return the step that opens the source of the driver packages."""
+    entry = sources.table(data, driver["source"], driver["kind"])
+    components = entry.get("components")
+    wanting = components if repository.components_missing(observed, components) else None
+    third = repository.lacking(observed, repositories(wanted, driver, data))
+    if wanting is None and not third:
+        return []
+    reason = (
+        "the packages of branch %d come from %s" % (driver["branch"], third[0]["url"])
+        if third
+        else "the driver is in the components %s" % ", ".join(wanting or [])
+    )
+    params = {"components": list(wanting) if wanting else None, "repositories": third}
+    return [Step("nvidia_driver.repository", reason, params=params)]
+
+
+def repositories(wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Return the repositories that the chosen driver comes from."""
+    identity = sources.table(data, driver["source"], driver["kind"]).get("repository")
+    return [repository.params(identity, wanted, {"driver": driver})] if identity else []
+
+
+def nouveau_steps(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
+    """Return the step that keeps nouveau away where nothing does and no NVIDIA driver took its place yet."""
+    nouveau = observed["base"]["nouveau"]
+    if nouveau["blacklisted"]:
+        return []
+    params: Dict[str, Any] = {"path": NOUVEAU_PATH, "content": NOUVEAU_CONTENT, "rebuild": None}
+    if (nouveau["loaded"] or nouveau["bound"]) and observed["base"]["initramfs"]:
+        params["rebuild"] = list(data.get("initramfs") or []) or None
+    diff = {"path": NOUVEAU_PATH, "before": "", "after": NOUVEAU_CONTENT}
+    reason = "nouveau would take the GPU before NVIDIA's module can"
+    return [Step("nvidia_driver.blacklist_nouveau", reason, params=params, diff=diff)]
+
+
+def package_steps(
+    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
+) -> List[Step]:
+    """Return the steps that install, upgrade, downgrade or change the flavour of a driver of packages."""
+    state = observed["driver"]
+    entry = sources.table(data, driver["source"], driver["kind"])
+    pinning = entry.get("pinning")
+    stream = driver["stream"]
+    own = set(driver["packages"])
+    params = {
+        "packages": [{"name": name, "version": exact(driver, data, entry)} for name in driver["packages"]],
+        "pin_packages": [pinning.format(branch=driver["version"] or driver["branch"])] if pinning else [],
+        "streams": {"nvidia-driver": stream} if stream else {},
+        "remove": removals(observed, driver, data),
+        "allow_remove": sorted(set(state["packages"]) - own),
+        "unhold": sorted(set(state["held"])),
+        "runfile": state["runfile"] if foreign(observed, driver) else None,
+        "rebuild": rebuild(observed, driver),
+        "expect": {"branch": driver["branch"], "version": driver["version"], "flavour": driver["flavour"]},
+    }
+    disruption = DRIVER_RELOAD if state["loaded"] else NONE
+    install = Step("nvidia_driver.install", install_reason(observed, driver), disruption, params)
+    return detect_steps(driver, data, entry) + [install]
+
+
+def exact(driver: Dict[str, Any], data: Dict[str, Any], entry: Dict[str, Any]) -> Optional[str]:
+    """Return the version that a package must have: exact where asked for, of the branch where only that keeps it there.
+
+    A pinning package, a module stream or a name with the branch in it keeps a package on its branch by itself.
+    """
+    if driver["version"]:
+        return None if entry.get("pinning") else driver["version"] + "-*"
+    bound = entry.get("pinning") or driver["stream"] or data["package_manager"] == "apt"
+    return None if bound else "%d.*" % driver["branch"]
+
+
+def detect_steps(driver: Dict[str, Any], data: Dict[str, Any], entry: Dict[str, Any]) -> List[Step]:
+    """Return the step that asks the source's own detector for its verdict, where it has one."""
+    tool = entry.get("detect")
+    if not tool:
+        return []
+    params = {"packages": [tool], "expect": driver["detected"]}
+    return [Step("nvidia_driver.detect", "%s must agree with the catalog" % tool, params=params)]
+
+
+def runfile_steps(
+    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
+) -> List[Step]:
+    """Return the steps of NVIDIA's installer: packages of another driver first make way."""
+    state = observed["driver"]
+    kernel = observed["base"]["kernel"]
+    found = []
+    if state["packages"]:
+        reason = "an installer never goes over packages"
+        params = {"packages": sorted(state["packages"]), "unhold": sorted(state["held"])}
+        found.append(Step("nvidia_driver.remove_packages", reason, DRIVER_RELOAD if state["loaded"] else NONE, params))
+    kernels = [kernel["running"]] + [name for name in (kernel["next_boot"],) if name != kernel["running"]]
+    params = dict(
+        driver["runfile"], version=driver["version"], flavour=driver["flavour"], kernels=kernels,
+        uninstall=state["runfile"],
+    )  # fmt: skip
+    disruption = DRIVER_RELOAD if state["loaded"] else NONE
+    return found + [Step("nvidia_driver.runfile", install_reason(observed, driver), disruption, params)]
+
+
+def rebuild(observed: Dict[str, Any], driver: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """Return the kernel to build the module for where the packages are there and only its build is missing."""
+    state = observed["driver"]
+    complete = all(name in state["packages"] for name in driver["packages"])
+    if state["on_disk"] or not complete:
+        return None
+    return {"kernel": observed["base"]["kernel"]["running"]}
+
+
+def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
+    """Return the installed packages that make way: all of a foreign driver, or those of another flavour or kind."""
+    present = observed["driver"]["packages"]
+    if foreign(observed, driver):
+        return sorted(present)
+    kernel = observed["base"]["kernel"]["running"]
+    names = {
+        name
+        for kind in sources.kinds(data, driver["source"])
+        for profile in PROFILES
+        for flavour in sources.FLAVOURS
+        if (kind, flavour) != (driver["kind"], driver["flavour"])
+        for name in sources.packages(data, driver["source"], driver["branch"], profile, flavour, kind, kernel)
+    }
+    own = {
+        name
+        for profile in PROFILES
+        for name in sources.packages(
+            data, driver["source"], driver["branch"], profile, driver["flavour"], driver["kind"], kernel
+        )
+    }
+    return sorted((names - own - set(driver["packages"])) & set(present))
+
+
+def foreign(observed: Dict[str, Any], driver: Dict[str, Any]) -> bool:
+    """Return whether a driver of another origin is in the way."""
+    return observed["driver"]["origin"] not in (None, driver["source"])
+
+
+def fits(version: str, driver: Dict[str, Any]) -> bool:
+    """Return whether a version is the one asked for, or of the branch where only that matters."""
+    if driver["version"]:
+        return bool(version == driver["version"])
+    return bool(versions.branch(version) == driver["branch"])
+
+
+def install_reason(observed: Dict[str, Any], driver: Dict[str, Any]) -> str:
+    """Return why the driver step is there."""
+    state = observed["driver"]
+    disk = state["on_disk"]
+    target = "driver %s (%s)" % (driver["version"] or "branch %d" % driver["branch"], driver["flavour"])
+    if not disk:
+        lack = "no module for the running kernel" if state["packages"] else "no NVIDIA driver"
+        return "there is %s; wanted is %s" % (lack, target)
+    if foreign(observed, driver):
+        return "the driver came from %s; wanted is %s from %s" % (state["origin"], target, driver["source"])
+    if fits(disk["version"], driver) and disk["flavour"] == driver["flavour"]:
+        return "%s is not whole: userspace %s" % (target, ", ".join(state["userspace"]) or "is missing")
+    return "driver %s (%s) is installed; wanted is %s" % (disk["version"], disk["flavour"], target)
+
+
+def hold_steps(
+    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
+) -> List[Step]:
+    """Return the step that keeps unattended upgrades off the driver; a change of it takes the hold off before."""
+    held = set() if not driver["satisfied"] else set(observed["packages"]["held"])
+    if not wanted.get("nvidia_driver_hold") or set(driver["packages"]) <= held:
+        return []
+    reason = "an unattended upgrade would part the driver's userspace from the loaded module"
+    tools = [name for name in data.get("hold_tools") or [] if name not in observed["packages"]["installed"]]
+    return [Step("nvidia_driver.hold", reason, params={"packages": driver["packages"], "tools": tools})]

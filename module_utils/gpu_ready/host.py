@@ -5,6 +5,7 @@ Everything takes a :class:`Host`, so a test hands in a recorded one. Nothing her
 
 import http.client
 import os
+import signal
 import socket
 import subprocess
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -103,20 +104,26 @@ class Host:
     def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
         """Run a program (never a shell) in the C locale; ``timeout`` in seconds.
 
-        A missing program answers :data:`MISSING`, one that ran into the limit :data:`TIMED_OUT`.
+        A missing program answers :data:`MISSING`, one that was stopped at the limit, with its children, :data:`TIMED_OUT`.
         """
         full = dict(os.environ, LC_ALL="C", LANGUAGE="C")
         full.update(env or {})
         try:
             process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=full
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=full,
+                start_new_session=True,
             )
         except OSError as error:
             return Result(MISSING, "", "%s: %s" % (argv[0], error.strerror))
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            process.kill()
+            # Its children too: one that goes on would hold the pipes open, and this call with them.
+            os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             return Result(TIMED_OUT, out.decode("utf-8", "replace"), "%s: no answer in %g s" % (argv[0], timeout))
         return Result(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))

@@ -1,0 +1,16 @@
+"""The door to the host: a program that does not end in time ends with all that it started."""
+
+import time
+
+from gpu_ready.host import MISSING, TIMED_OUT, Host
+
+
+def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
+    started = time.monotonic()
+    answer = Host().run(["sh", "-c", "echo begun; sleep 60; echo done"], timeout=0.5)
+    assert answer.rc == TIMED_OUT and answer.out == "begun\n" and "no answer in 0.5 s" in answer.err
+    assert time.monotonic() - started < 20
+
+
+def test_a_missing_program_is_an_answer() -> None:
+    assert Host().run(["/nowhere/program"]).rc == MISSING

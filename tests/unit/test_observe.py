@@ -157,7 +157,7 @@ def test_loaded_and_userspace_are_told_apart() -> None:
     ],
 )
 def test_where_a_driver_came_from(installed: dict[str, str], runfile: str | None, origin: str | None) -> None:
-    assert driver.origin(installed, runfile, "debian12") == origin
+    assert driver.origin(installed, runfile, "debian12", KERNEL, installed) == origin
 
 
 def test_secure_boot_and_the_enrolled_key() -> None:

@@ -1,10 +1,11 @@
 """The NVIDIA driver of a host: loaded, on disk for the running kernel, in userspace, and where each came from."""
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import catalog, driver, versions
 from ..host import Host
+from ..plan import sources
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
 MODULE_FOLDERS = (
@@ -26,8 +27,13 @@ LIBRARY_FOLDERS = tuple(
     for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
     for part in ("", "/nvidia/current", "/nvidia")
 )
-PACKAGE = re.compile(r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia|xserver-xorg-video-nvidia)")
-NOT_DRIVER = re.compile(r"container|cuda-toolkit|nvidia-cuda|cuda-keyring|pinning|detect|installer-cleanup|modprobe$")
+PACKAGE = re.compile(
+    r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia)|^(xserver-xorg-video|xorg-x11-drv|kmod|akmod|dkms)-nvidia"
+    r"|^linux-(modules|objects|signatures)-nvidia"
+)
+NOT_DRIVER = re.compile(
+    r"container|cuda-toolkit|nvidia-cuda|cuda-keyring|pinning|detect|installer-cleanup|modprobe$|driver-assistant"
+)
 RUNFILE_MARKS = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer")
 FABRICMANAGER = "nvidia-fabricmanager"
 NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
@@ -51,7 +57,7 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
         "packages": installed,
         "held": sorted(name for name in packages["held"] if name in installed),
         "runfile": runfile,
-        "origin": origin(installed, runfile, distro),
+        "origin": origin(installed, runfile, distro, running, packages["installed"]),
         "use": used,
         "busy": held,
         "clients": clients(host) if held and lagging else [],
@@ -112,41 +118,38 @@ def runfile_mark(host: Host) -> Optional[str]:
     return None
 
 
-def origin(installed: Dict[str, str], runfile: Optional[str], distro: Optional[str]) -> Optional[str]:
-    """Return which source the driver came from: a source of the catalog, "runfile", "mixed", "unknown" or None."""
-    source = source_of_packages(installed, distro) if installed else None
+def origin(
+    installed: Dict[str, str], runfile: Optional[str], distro: Optional[str], kernel: str, there: Dict[str, str]
+) -> Optional[str]:
+    """Return which source the driver came from: a source of the catalog, "runfile", "mixed", "unknown" or None.
+
+    ``installed`` are the driver's packages, ``there`` all of the host.
+    """
+    source = source_of_packages(installed, distro, kernel, there) if installed else None
     if source and runfile:
         return "mixed"
     return "runfile" if runfile else source
 
 
-def source_of_packages(installed: Dict[str, str], distro: Optional[str]) -> str:
-    """Return the source whose packages these are: by the branches it carries, then by names only one source has."""
-    sources = catalog.distro(distro)["driver_sources"] if distro else {}
+def source_of_packages(installed: Dict[str, str], distro: Optional[str], kernel: str, there: Dict[str, str]) -> str:
+    """Return the source whose packages these are.
+
+    The best answer is a source that carries the installed branch and whose packages are all there; a run that was
+    killed leaves a part of them, and a branch that left its repository is in no list any more.
+    """
+    data = catalog.distro(distro) if distro else {"driver_sources": {}}
     upstream = [versions.upstream(version) for version in installed.values()]
     branches = {versions.branch(text) for text in upstream if re.match(r"^\d{3}\.\d", text)}
-    own = {int(branch) for branch in (sources.get("distro") or {}).get("branches") or ()}
-    if not sources or not branches:
-        return "unknown"
-    if not branches <= own:
-        return "cuda_repo" if "cuda_repo" in sources else "unknown"
-    theirs = names_of_source(sources["cuda_repo"]) if "cuda_repo" in sources else set()
-    return "cuda_repo" if (theirs - names_of_source(sources["distro"])) & set(installed) else "distro"
-
-
-def names_of_source(data: Dict[str, Any]) -> "set[str]":
-    """Return every package name that a driver source of the catalog speaks of."""
-    found = set()
-    pending: List[Any] = [data.get("packages"), data.get("branches")]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            pending += list(value.values())
-        elif isinstance(value, (list, tuple)):
-            pending += list(value)
-        elif isinstance(value, str):
-            found.add(value)
-    return found
+    best: Tuple[Any, str] = ((False, False, 0), "unknown")
+    for source in sources.names(data) if branches else []:
+        names = [found for branch in branches for found in sources.sets(data, source, branch, kernel)]
+        hits = max([len(set(found) & set(installed)) for found in names] or [0])
+        whole = any(set(found) <= set(there) for found in names)
+        listed = bool(branches & set(sources.all_branches(data, source)))
+        score = (whole and listed, listed or whole, hits)
+        if hits and score > best[0]:
+            best = (score, source)
+    return best[1]
 
 
 def use(host: Host) -> Dict[str, Any]:

@@ -154,7 +154,9 @@ def source_refusals(observed: Dict[str, Any], wish: Wish, data: Dict[str, Any], 
     if (
         wish.source
         and observed["base"]["nvswitches"]
-        and not any(sources.fabricmanager(data, wish.source, branch) for branch in branches_of(data, wish.source))
+        and not any(
+            sources.fabricmanager(data, wish.source, branch) for branch in sources.all_branches(data, wish.source)
+        )
     ):
         return [
             Refusal(
@@ -174,18 +176,13 @@ def source_refusals(observed: Dict[str, Any], wish: Wish, data: Dict[str, Any], 
             )
         ]
     carried = "; ".join(
-        "%s carries %s" % (source, ", ".join(str(branch) for branch in branches_of(data, source)) or "none")
+        "%s carries %s" % (source, ", ".join(str(branch) for branch in sources.all_branches(data, source)) or "none")
         for source in asked_sources
     )
     needed = ", ".join(sorted({"%d %s" % pair for pair in asked}))
     code = "source_impossible" if wish.source else "branch_not_carried"
     message = "no source of %s has a driver that fits (%s): %s" % (pretty, needed, carried)
     return [Refusal(code, message, "choose another nvidia_driver_branch or nvidia_driver_source, or auto for both")]
-
-
-def branches_of(data: Dict[str, Any], source: str) -> List[int]:
-    """Return the branches that a source carries in any kind."""
-    return sorted({branch for kind in sources.kinds(data, source) for branch in sources.branches(data, source, kind)})
 
 
 def unknown_warnings(cards: List[Dict[str, Any]]) -> List[Notice]:

@@ -1,7 +1,7 @@
 """What the catalog says of a distribution's driver sources: kinds of kernel modules, branches, packages, streams."""
 
 import re
-from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .. import catalog
 
@@ -59,7 +59,7 @@ def packages(
 ) -> List[str]:
     """Return the packages of a driver, [] where the source has none of that kind."""
     entry = table(data, source, kind)
-    listed = entry["branches"]
+    listed = entry.get("branches")
     own = (listed.get(branch) or listed.get(str(branch))) if isinstance(listed, dict) else None
     found = ((own or {}).get("packages") or entry.get("packages") or {}).get(profile) or {}
     return [name.format(branch=branch, kernel=kernel) for name in found.get(flavour) or []]
@@ -106,13 +106,18 @@ def carried(data: Dict[str, Any], source: str, branch: int, profile: str, flavou
     return bool(packages(data, source, branch, profile, flavour, kind, "any"))
 
 
-def every_package(data: Dict[str, Any], source: str, kernel: str) -> FrozenSet[str]:
-    """Return the names of all kernel module and driver packages of a source, whatever branch, flavour and profile."""
-    return frozenset(
-        name
+def all_branches(data: Dict[str, Any], source: str) -> List[int]:
+    """Return the branches that a source carries in any kind, ascending."""
+    return sorted({branch for kind in kinds(data, source) for branch in branches(data, source, kind)})
+
+
+def sets(data: Dict[str, Any], source: str, branch: int, kernel: str) -> List[List[str]]:
+    """Return the package sets of a branch: one for each kind, profile and flavour that a source has."""
+    found = [
+        packages(data, source, branch, profile, flavour, kind, kernel)
         for kind in kinds(data, source)
-        for branch in branches(data, source, kind)
         for profile in PROFILES
         for flavour in FLAVOURS
-        for name in packages(data, source, branch, profile, flavour, kind, kernel)
-    )
+        if source != RUNFILE
+    ]
+    return [names for names in found if names]

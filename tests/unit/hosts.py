@@ -171,6 +171,12 @@ def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) 
     after["driver"]["fabricmanager"] = True
 
 
+def _persistenced(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for package in params["packages"]:
+        after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
+    after["driver"]["persistenced"] = True
+
+
 def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     info = {"runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": [], "live_restore": False, "running": 0}
     after["docker"].update(installed=True, active=True, enabled=True, version="20.10.24", pid=1, info=info)
@@ -236,6 +242,7 @@ STEPS = {
     "nvidia_driver.hold": lambda after, params, decided: after["packages"]["held"].extend(params["packages"]),
     "nvidia_driver.activate": _activate,
     "nvidia_driver.fabricmanager": _fabricmanager,
+    "nvidia_driver.persistenced": _persistenced,
     "cuda_toolkit.repository": _repository,
     "cuda_toolkit.install": _cuda,
     "cuda_toolkit.default": _cuda_default,

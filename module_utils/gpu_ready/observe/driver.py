@@ -36,6 +36,7 @@ NOT_DRIVER = re.compile(
 )
 RUNFILE_MARKS = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer")
 FABRICMANAGER = "nvidia-fabricmanager"
+PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
 
 
@@ -62,12 +63,19 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
         "busy": held,
         "clients": clients(host) if held and lagging else [],
         "dkms": dkms(host),
+        "persistenced": persistenced(host),
     }
 
 
 def fabricmanager(host: Host) -> bool:
     """Return whether the fabric manager runs; asked on NVSwitch hosts only, where CUDA does not start without it."""
     return host.run(["systemctl", "is-active", "--quiet", FABRICMANAGER], timeout=20.0).rc == 0
+
+
+def persistenced(host: Host) -> bool:
+    """Return whether the persistence daemon runs, by its PID file."""
+    pid = (host.read(PERSISTENCED) or "").strip()
+    return pid.isdigit() and host.isdir("/proc/" + pid)
 
 
 def read_loaded(host: Host) -> Optional[Dict[str, Any]]:

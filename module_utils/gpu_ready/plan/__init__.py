@@ -9,7 +9,7 @@ import json
 from typing import Any, Dict, List, NamedTuple
 
 from .. import catalog
-from . import activation, candidates, cuda, cudnn, docker, driver, fabricmanager, proof, runtime
+from . import activation, candidates, cuda, cudnn, docker, driver, proof, runtime, services
 from .steps import Notice, Refusal, Step
 
 POLICY = (
@@ -51,7 +51,7 @@ def plan(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Plan:
     for name, room in (
         ("driver", driver.decide),
         ("activation", activation.decide),
-        ("fabricmanager", fabricmanager.decide),
+        ("services", services.decide),
         ("cuda", cuda.decide),
         ("cudnn", cudnn.decide),
         ("docker", docker.decide),

@@ -1,0 +1,74 @@
+"""The driver's services: the fabric manager of hosts with NVSwitches, and the persistence daemon.
+
+Both run only beside a loaded driver, so their steps come after its activation. CUDA does not start on an NVSwitch host
+without a fabric manager of exactly the driver's version; without the persistence daemon the driver initializes each
+GPU anew for every program.
+"""
+
+from typing import Any, Dict, List, Optional
+
+from .. import catalog, versions
+from . import sources
+from .steps import Decision, Step
+
+FABRICMANAGER = "nvidia-fabricmanager"
+PERSISTENCED = "nvidia-persistenced"
+
+
+def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
+    """Return the steps that bring and start the services that this host's driver needs."""
+    driver = choice["driver"]
+    if driver.get("source") in (None, "none"):
+        return Decision()
+    data = catalog.distro(observed["base"]["distro"])
+    steps = fabricmanager(observed, driver, data) + persistenced(observed, driver, data)
+    return Decision({step.id.partition(".")[2]: step.params["packages"][0]["name"] for step in steps}, steps)
+
+
+def fabricmanager(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
+    """Return the step that brings the fabric manager to a host with NVSwitches."""
+    switches = observed["base"]["nvswitches"]
+    name = sources.fabricmanager(data, driver["source"], driver["branch"]) if switches else None
+    if name is None:
+        return []
+    if fits_driver(observed, driver, name):
+        if observed["driver"].get("fabricmanager"):
+            return []
+        reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
+    else:
+        reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
+    return [Step("nvidia_driver.fabricmanager", reason, params=params(observed, driver, name, FABRICMANAGER))]
+
+
+def persistenced(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
+    """Return the step that runs the persistence daemon where the driver's source has it."""
+    name = sources.table(data, driver["source"], driver["kind"]).get("persistenced")
+    if not name:
+        return []
+    name = name.format(branch=driver["branch"])
+    if fits_driver(observed, driver, name) and observed["driver"].get("persistenced"):
+        return []
+    reason = "the persistence daemon keeps the GPUs initialized, and it does not run"
+    return [Step("nvidia_driver.persistenced", reason, params=params(observed, driver, name, PERSISTENCED))]
+
+
+def fits_driver(observed: Dict[str, Any], driver: Dict[str, Any], name: str) -> bool:
+    """Return whether a package of the driver's version is there beside the chosen driver."""
+    version = observed["packages"]["installed"].get(name)
+    disk = observed["driver"]["on_disk"]
+    return bool(driver["satisfied"] and version and disk and versions.upstream(version) == disk["version"])
+
+
+def params(observed: Dict[str, Any], driver: Dict[str, Any], name: str, service: str) -> Dict[str, Any]:
+    """Return package and service of a step."""
+    version = wanted_version(driver, observed["driver"]["on_disk"])
+    return {"packages": [{"name": name, "version": version}], "service": service}
+
+
+def wanted_version(driver: Dict[str, Any], disk: Optional[Dict[str, Any]]) -> Optional[str]:
+    """Return the version to install: the driver's own where it is known before, else one of its branch."""
+    if driver["satisfied"] and disk:
+        return str(disk["version"]) + "-*"
+    if driver["version"]:
+        return str(driver["version"]) + "-*"
+    return "%d.*" % driver["branch"]

@@ -126,11 +126,30 @@ def base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
 
 
 def resolve(release: OsRelease, treat_as: Optional[str] = None) -> Optional[str]:
-    """Return the catalog's key of a system; ``treat_as`` is the operator's word for one that the catalog lacks."""
+    """Return the catalog's key of a system; ``treat_as`` is the operator's word for one that the catalog lacks.
+
+    A system counts as itself first, then as the one that a known relative is made from, then as its base by code name.
+    """
     if treat_as:
         return treat_as if treat_as in catalog.distros() else None
+    identity = (release.id or "").lower()
+    own = find(identity, release.version_id, "ids") or find(identity, release.version_id, "relatives")
+    if own or not release.base or identity not in catalog.families()["followers"]:
+        return own
+    name, version = release.base.split()[:2]
+    return find(name, version, "ids")
+
+
+def find(identity: str, version: Optional[str], name: str) -> Optional[str]:
+    """Return the key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
     for key in catalog.distros():
         data = catalog.distro(key)
-        if data["id"] == release.id and data["major"] == release.major:
+        versions = data["versions"] if name == "ids" else data.get("relatives", {}).get(identity, [])
+        if (name == "relatives" or identity in data["ids"]) and any(within(version, one) for one in versions):
             return key
     return None
+
+
+def within(version: Optional[str], listed: str) -> bool:
+    """Return whether a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
+    return ((version or "") + ".").startswith(listed + ".")

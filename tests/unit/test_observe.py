@@ -208,3 +208,11 @@ def test_a_virtual_function_is_no_gpu() -> None:
     seen = observe.look(p40(files=files, links=links))["base"]
     assert [gpu["address"] for gpu in seen["gpus"]] == ["0000:3b:00.0", "0000:af:00.0"]
     assert [other["what"] for other in seen["other_functions"]] == ["virtual_function"]
+
+
+def test_the_next_boot_of_enterprise_linux_is_grubs_saved_entry() -> None:
+    images = ["5.14.0-570.el9.x86_64", "5.14.0-687.el9.x86_64"]
+    files = {"/boot/vmlinuz-" + name: "" for name in [*images, "0-rescue-0123456789abcdef"]}
+    host = RecordedHost(files={**files, "/boot/grub2/grubenv": "# GRUB\nsaved_entry=0123abcd-5.14.0-570.el9.x86_64\n"})
+    assert base.kernel(host, images[0])["next_boot"] == images[0]
+    assert base.kernel(RecordedHost(files=files), images[0])["next_boot"] == images[1]

@@ -74,7 +74,11 @@ def other_functions(functions: List[Any]) -> List[Dict[str, Any]]:
 def kernel(host: Host, running: str) -> Dict[str, Any]:
     """Return running, installed and next-boot kernels, and which of them have their headers."""
     folders = [name for name in host.listdir("/lib/modules") if host.isdir("/lib/modules/%s/kernel" % name)]
-    images = [name[len("vmlinuz-") :] for name in host.listdir("/boot") if name.startswith("vmlinuz-")]
+    images = [
+        name[len("vmlinuz-") :]
+        for name in host.listdir("/boot")
+        if name.startswith("vmlinuz-") and "-rescue-" not in name
+    ]
     installed = sorted(set(folders) | set(images) | {running}, key=versions.key)
     headers = {name: host.exists("/lib/modules/%s/build" % name) for name in installed}
     return {
@@ -86,7 +90,14 @@ def kernel(host: Host, running: str) -> Dict[str, Any]:
 
 
 def next_boot(host: Host, images: List[str]) -> Optional[str]:
-    """Return the kernel of the link /vmlinuz (kept by the distribution), else the newest image of /boot."""
+    """Return the kernel of the link /vmlinuz (kept by Debian), of GRUB's saved entry (EL, Fedora), else the newest.
+
+    GRUB's entry is ``saved_entry=MACHINE_ID-RELEASE`` (grubby, Boot Loader Specification).
+    """
+    saved = re.search(r"(?m)^saved_entry=(\S+)$", host.read("/boot/grub2/grubenv") or "")
+    named = [name for name in images if saved and saved.group(1).endswith("-" + name)]
+    if named:
+        return max(named, key=len)
     for link in ("/vmlinuz", "/boot/vmlinuz"):
         target = host.readlink(link)
         if target and "vmlinuz-" in target:

@@ -1,5 +1,6 @@
 """The steps to a chosen driver: headers, repositories, nouveau, the driver itself, its hold."""
 
+import re
 from typing import Any, Dict, List, Optional
 
 from .. import versions
@@ -50,13 +51,20 @@ def headers_steps(
     if missing or tools:
         cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else "there is no compiler"
         params = {
-            "packages": [pattern.format(kernel=name) for name in missing for pattern in data["headers"]] + tools,
-            "optional": [pattern.format(kernel=name) for name in others for pattern in data["headers"]],
+            "packages": [package for name in missing for package in headers_of(data, name)] + tools,
+            "optional": [package for name in others for package in headers_of(data, name)],
             "kernel": kernel["running"],
         }
         reason = "the driver's module is built here, and %s" % cause
         found.append(Step("kernel_headers.install", reason, params=params))
     return found
+
+
+def headers_of(data: Dict[str, Any], kernel: str) -> List[str]:
+    """Return the packages with the headers of a kernel; some vendors' kernels have other names (Oracle's UEK)."""
+    special = (data.get("headers_by_kernel") or {}).items()
+    patterns = next((names for pattern, names in special if re.search(pattern, kernel)), data["headers"])
+    return [pattern.format(kernel=kernel) for pattern in patterns]
 
 
 def build_tools(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:

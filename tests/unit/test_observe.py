@@ -216,3 +216,13 @@ def test_the_next_boot_of_enterprise_linux_is_grubs_saved_entry() -> None:
     host = RecordedHost(files={**files, "/boot/grub2/grubenv": "# GRUB\nsaved_entry=0123abcd-5.14.0-570.el9.x86_64\n"})
     assert base.kernel(host, images[0])["next_boot"] == images[0]
     assert base.kernel(RecordedHost(files=files), images[0])["next_boot"] == images[1]
+
+
+def test_nvlink_5_switches_are_seen_behind_their_bridges() -> None:
+    bridge, network = "/sys/class/infiniband/mlx5_4/device", "/sys/class/infiniband/mlx5_0/device"
+    files: dict[str, str | bytes] = {
+        bridge + "/vpd": b"\x82\x10\x00name SW_MNG x",
+        bridge + "/device": "0x1021\n",
+        network + "/vpd": b"\x82\x10\x00ConnectX",
+    }
+    assert [row["address"] for row in base.nvlink5(RecordedHost(files=files))] == ["mlx5_4"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from gpu_ready import catalog, wishes
-from gpu_ready.plan import candidates, driver, sources
+from gpu_ready.plan import candidates, driver, services, sources
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -220,3 +220,11 @@ def test_an_unknown_distribution_is_named_by_its_id() -> None:
     observed["base"]["os"] = {"id": "plan9", "version_id": "4", "pretty": "Plan 9"}
     (refusal,) = decide(observed).refusals
     assert "ID=plan9" in refusal.message and "debian12" in refusal.remedy and "gpu_ready_treat_as" in refusal.remedy
+
+
+def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> None:
+    host = bare(B200)
+    host["base"]["nvswitches"] = [{"address": "mlx5_4", "device": "1021", "driver": "mlx5_core", "kind": "nvlink5"}]
+    chosen = {"driver": decide(host).choice}
+    (step,) = [s for s in services.decide(host, {}, chosen).steps if s.id == "nvidia_driver.fabricmanager"]
+    assert [package["name"] for package in step.params["packages"]] == ["nvidia-fabricmanager", "nvlsm"]

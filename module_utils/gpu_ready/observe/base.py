@@ -13,6 +13,7 @@ SHIM_STATE = EFIVARS + "/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SIGNING_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 """Certificates (DER) that DKMS signs with: Debian, EL and Fedora; Ubuntu."""
+INFINIBAND = "/sys/class/infiniband"
 DPKG_STATUS = "/var/lib/dpkg/status"
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
@@ -35,7 +36,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
         "initramfs": initramfs(host, distro),
         "secure_boot": secure_boot(host),
         "gpus": [gpu(function) for function in pci.gpus(functions)],
-        "nvswitches": [function_row(function) for function in pci.nvswitches(functions)],
+        "nvswitches": [function_row(function) for function in pci.nvswitches(functions)] + nvlink5(host),
         "other_functions": other_functions(functions),
         "nouveau": nouveau(host, functions),
         "disk": {path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
@@ -51,6 +52,20 @@ def initramfs(host: Host, distro: Optional[str]) -> bool:
 def function_row(function: Any) -> Dict[str, Any]:
     """Return a PCI function as plain values."""
     return {"address": function.address, "device": function.device, "driver": function.driver}
+
+
+def nvlink5(host: Host) -> List[Dict[str, Any]]:
+    """Return the NVLink 5 switches (HGX B200 and newer): no PCI functions of NVIDIA, but behind Mellanox bridges.
+
+    Such a bridge has ``SW_MNG`` in its vital product data (NVIDIA's fabric manager guide).
+    """
+    found = []
+    for name in host.listdir(INFINIBAND):
+        path = "%s/%s/device" % (INFINIBAND, name)
+        if b"SW_MNG" in (host.read_bytes(path + "/vpd") or b""):
+            device = (host.read(path + "/device") or "").strip()
+            found.append({"address": name, "device": device[-4:], "driver": "mlx5_core", "kind": "nvlink5"})
+    return found
 
 
 def gpu(function: Any) -> Dict[str, Any]:

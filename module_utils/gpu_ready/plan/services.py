@@ -12,6 +12,8 @@ from . import sources
 from .steps import Decision, Step
 
 FABRICMANAGER = "nvidia-fabricmanager"
+SUBNET_MANAGER = "nvlsm"
+"""What NVLink 5 switches need besides; its version is not tied to the driver's."""
 PERSISTENCED = "nvidia-persistenced"
 
 
@@ -37,7 +39,10 @@ def fabricmanager(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[s
         reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
     else:
         reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
-    return [Step("nvidia_driver.fabricmanager", reason, params=params(observed, driver, name, FABRICMANAGER))]
+    needs = params(observed, driver, name, FABRICMANAGER)
+    if any(switch.get("kind") == "nvlink5" for switch in switches):
+        needs["packages"].append({"name": SUBNET_MANAGER, "version": None})
+    return [Step("nvidia_driver.fabricmanager", reason, params=needs)]
 
 
 def persistenced(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:

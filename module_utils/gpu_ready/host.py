@@ -104,7 +104,7 @@ class Host:
     def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
         """Run a program (never a shell) in the C locale; ``timeout`` in seconds.
 
-        A missing program answers :data:`MISSING`, one that was ended at the limit (with its children) :data:`TIMED_OUT`.
+        A missing program answers :data:`MISSING`, one that was ended at its limit :data:`TIMED_OUT`.
         """
         full = dict(os.environ, LC_ALL="C", LANGUAGE="C")
         full.update(env or {})

@@ -1,7 +1,9 @@
 """What nvidia-detect answers: ELRepo's program of that name, and Debian's."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .host import TIMED_OUT, Host
 
 DEVICE = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]\s*(.*)$", re.IGNORECASE)
 ANSWER = re.compile(
@@ -172,6 +174,7 @@ LEGACY = re.compile(
 )
 RECOMMENDED = re.compile(r"It is recommended to install the\s+([\w.+/:-]+)\s+package", re.IGNORECASE)
 CHECKED = re.compile(r"Checking card:\s+(.*?)\s*(?:\(rev \w+\)|Your card|Uh oh|$)")
+UNSERVED = re.compile(r"only available up to|not in any current|not supported by any")
 NEWEST = re.compile(r"any driver version up to ([\d.]*\d)")
 
 
@@ -192,11 +195,7 @@ def read_debian(text: str) -> Reading:
         words = supports(part)
         support += [word for word in words if word not in support]
         recommended = RECOMMENDED.search(part)
-        if (
-            recommended
-            and words
-            and not re.search(r"only available up to|not in any current|not supported by any", part)
-        ):
+        if recommended and words and not UNSERVED.search(part):
             packages.append(recommended.group(1))
     distinct = sorted(set(packages))
     package = distinct[0] if len(distinct) == 1 else None
@@ -230,3 +229,89 @@ def supports(text: str) -> List[str]:
         if not SERIES.search(sentence) and re.search(r"the Tesla drivers?\b", sentence):
             found.append("tesla")
     return found
+
+
+# --- asking the program ------------------------------------------------------------------------------------------
+
+PROGRAM = "nvidia-detect"
+
+
+class Verdict(NamedTuple):
+    """What nvidia-detect says: (device in words, package or None) for each device that it tells of.
+
+    ``problem`` is a sentence where it could not be asked or understood, "" elsewhere.
+    """
+
+    devices: List[Tuple[str, Optional[str]]]
+    problem: str = ""
+
+    @property
+    def packages(self) -> List[str]:
+        """Return the packages that it names, each once."""
+        return sorted({package for _device, package in self.devices if package})
+
+    def words(self) -> List[str]:
+        """Return a line for each device."""
+        return ["%s: %s" % (device, package or "no package") for device, package in self.devices]
+
+
+def ask(host: Host, timeout: float = 60.0) -> Verdict:
+    """Run nvidia-detect and return its verdict, from what it prints on standard output and nothing else.
+
+    The exit status is never read: ELRepo's is an enum of branches, renumbered in March 2025, of the last device only.
+    ELRepo's names the devices with -v, which Debian's takes for a PCI ID: so it is asked without first.
+    """
+    if host.which(PROGRAM) is None:
+        return Verdict([], "nvidia-detect is not installed on this host: install it from the source of the driver")
+    terse = host.run([PROGRAM], timeout)
+    if terse.rc == TIMED_OUT:
+        return Verdict([], "nvidia-detect gave no answer in %g s: run it on the host to see why" % timeout)
+    if read(terse.out).tool == "debian":
+        return Verdict(debian_verdicts(terse.out))
+    told = elrepo_verdicts(host.run([PROGRAM, "-v"], timeout).out)
+    return Verdict(told or terse_verdicts(terse.out))
+
+
+def elrepo_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Return device and package of ELRepo's program with -v; a blank or missing package (EL10, old cards) is None."""
+    found = read(text)
+    return [
+        ("10de:%s %s" % (card["device_id"], card["name"]), card.get("package", found.package)) for card in found.nvidia
+    ]
+
+
+def terse_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Return the package of each line of ELRepo's program without -v; a blank line is a device without one."""
+    found = [(PACKAGE.match(line), line.strip()) for line in text.splitlines()]
+    return [
+        ("device %d" % number, match.group(1) if match else None)
+        for number, (match, line) in enumerate(found, 1)
+        if match or not line
+    ]
+
+
+def debian_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Return device and package of Debian's program; the repeated package of an unsupported card does not count."""
+    flat = re.sub(r"\s+", " ", clean(text))
+    found: List[Tuple[str, Optional[str]]] = []
+    for part in re.split(r"(?=Checking (?:card:|driver support for))", flat)[1:]:
+        card, asked = CHECKED.search(part), ASKED.search(part)
+        name = VENDOR.sub("", card.group(1)) if card else "10de:" + asked.group(1).lower() if asked else "a device"
+        recommended = None if UNSERVED.search(part) else RECOMMENDED.search(part)
+        found.append((name, recommended.group(1) if recommended else None))
+    return found
+
+
+def disagreement(verdict: Verdict, expect: List[str], gpus: List[str]) -> str:
+    """Return both verdicts in one sentence where nvidia-detect names another package than ``expect``, else ""."""
+    ours = "the catalog would install %s%s" % (" or ".join(expect), " for " + ", ".join(gpus) if gpus else "")
+    remedy = "nothing was changed; set nvidia_driver_branch or nvidia_driver_source to what is right for this host"
+    if verdict.problem:
+        return "%s (%s)" % (verdict.problem, ours)
+    if not verdict.devices:
+        return "nvidia-detect finds no NVIDIA device, but %s: %s" % (ours, remedy)
+    if all(package in expect for _device, package in verdict.devices):
+        return ""
+    return "nvidia-detect and the catalog disagree: nvidia-detect says %s; %s; %s" % (
+        "; ".join(verdict.words()), ours, remedy,
+    )  # fmt: skip

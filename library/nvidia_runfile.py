@@ -110,6 +110,11 @@ lacking:
   type: list
   elements: str
   sample: ["the module for 6.1.0-41-amd64"]
+needs_file:
+  description: Whether the installer had to run; further kernels of a driver that is there are built without it.
+  returned: always
+  type: bool
+  sample: false
 removed:
   description: What O(state=absent) took away, in words.
   returned: always
@@ -148,6 +153,7 @@ def present(host, params, check):
     kernels = params["kernels"] or [host.uname()[0]]
     wish = runfile_text.Wish(params["version"], params["flavour"], kernels, params["dkms"], params["opengl"])
     lacking = runfile.lacking(host, wish)
+    needs_file = bool(lacking) and not runfile.only_builds(host, wish)
     if lacking:
         runfile.refuse_packages(host, wish)
         ours = "driver" in manifest.read().get("runfile", {})
@@ -164,6 +170,7 @@ def present(host, params, check):
         "changed": bool(lacking),
         "version": runfile.installed(host) if check else wish.version,
         "lacking": lacking,
+        "needs_file": needs_file,
         "removed": [],
         "diff": {"before": state(host) + before if check and lacking else before, "after": after},
     }
@@ -175,7 +182,7 @@ def absent(host, check):
     removed = runfile.remove(host) if there and not check else []
     diff = {"before": before, "after": ""}
     version = runfile.installed(host)
-    return {"changed": there, "version": version, "lacking": [], "removed": removed, "diff": diff}
+    return {"changed": there, "version": version, "lacking": [], "needs_file": False, "removed": removed, "diff": diff}
 
 
 def main():

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import yaml
 
-from . import debian_archive, downloads, packages, paths, proxy, verify_image
+from . import debian_archive, downloads, packages, paths, proxy, rpms, verify_image
 from .engine import need_packages
 from .say import LabError, say, wait_for
 
@@ -41,6 +41,7 @@ NEEDS = {
     "/usr/bin/gpg-agent": "gpg-agent",
     "/usr/bin/gcc": "gcc",
     str(debian_archive.KEYRING): "debian-archive-keyring",
+    **rpms.NEEDS,
 }
 KEPT_TREES = 3
 
@@ -60,7 +61,7 @@ class MirrorInfo(NamedTuple):
 def _inputs() -> str:
     """Return what tells the content of the tree: declarations, sources and the code that builds."""
     total = hashlib.sha256()
-    code = [Path(__file__).with_name(f"{name}.py") for name in ("mirror", "packages", "downloads")]
+    code = [Path(__file__).with_name(f"{name}.py") for name in ("mirror", "packages", "rpms", "downloads")]
     for path in [
         *sorted(DECLARATIONS.glob("*.yml")),
         *sorted(p for p in packages.SOURCES.rglob("*") if p.is_file()),
@@ -78,11 +79,21 @@ def repositories() -> dict[str, dict[str, Any]]:
 
 
 def declared() -> list[packages.Package]:
-    """Return all declared packages."""
-    files = [
-        path for path in sorted(DECLARATIONS.glob("*.yml")) if path.name not in ("repositories.yml", "downloads.yml")
-    ]
-    return [package for path in files for package in packages.read(path)]
+    """Return all declared packages for apt."""
+    others = ("repositories.yml", "downloads.yml", "streams.yml")
+    files = [path for path in DECLARATIONS.glob("*.yml") if path.name not in others]
+    return [package for path in sorted(files) if not path.name.startswith("rpm-") for package in packages.read(path)]
+
+
+def declared_rpms() -> list[rpms.Rpm]:
+    """Return all declared RPMs."""
+    return [rpm for path in sorted(DECLARATIONS.glob("rpm-*.yml")) for rpm in rpms.read(path)]
+
+
+def streams() -> dict[str, dict[str, Any]]:
+    """Return the declared modules and their streams."""
+    said: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "streams.yml").read_text())
+    return said
 
 
 def build(cache: Path, proxy_url: str | None = None) -> Path:
@@ -133,18 +144,33 @@ def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> 
                 taken[suite, package, path] = debian_archive.member(deb, path)
             return taken[suite, package, path]
 
-    wanted = declared()
+    wanted, wanted_rpms = declared(), declared_rpms()
+    asked = [package.repositories for package in wanted] + [rpm.repositories for rpm in wanted_rpms]
+    unknown = {name for names in asked for name in names} - set(repositories())
+    if unknown:
+        raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")
     debs = packages.build_all(wanted, cache / "mirror" / "debs", fetch)
+    built = rpms.build_all(wanted_rpms, cache / "mirror" / "rpms", fetch, key)
     for identity, said in repositories().items():
-        content = [(package, deb) for package, deb in debs.items() if identity in package.repositories]
-        packages.write_repository(root / said["path"], content, said["release"], key)
+        if said.get("kind") == "rpm":
+            chosen = {rpm: path for rpm, path in built.items() if identity in rpm.repositories}
+            documents = [
+                document
+                for module, rule in streams().items()
+                if identity in rule["repositories"]
+                for document in rpms.module_documents(module, rule, list(chosen))
+            ]
+            rpms.write_repository(root / said["path"], chosen.items(), key, documents)
+        else:
+            content = [(package, deb) for package, deb in debs.items() if identity in package.repositories]
+            packages.write_repository(root / said["path"], content, said["release"], key)
+        for name in said.get("also", []):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).symlink_to(os.path.relpath(root / said["path"], (root / name).parent))
         for name in said["keys"]:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(key.public, root / name)
     downloads.write(root, DECLARATIONS / "downloads.yml", fetch)
-    unknown = {name for package in wanted for name in package.repositories} - set(repositories())
-    if unknown:
-        raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")
 
 
 # ---- serving --------------------------------------------------------------------------------------

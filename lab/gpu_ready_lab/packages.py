@@ -1,22 +1,27 @@
-"""Debian packages from declarations, and signed flat apt repositories of them.
+"""Debian packages from declarations, and signed flat apt repositories of them (RPMs of the same form: rpms.py).
 
-A declaration file (lab/mirror/*.yml) says for which values its packages are made (`each`) and what is in them;
+A declaration file (lab/mirror/*.yml) says for which values its packages are made (`each`; a list of lists means all
+combinations) and what is in them;
 `@name@` in its texts and in the texts of its source files stands for such a value (`repositories` among them says
 that these go into some repositories only). A file in a package is
 its text, or one of: {text}, {source} (below data/vendor), {link}, {library} (a small real ELF with that
 SONAME, of `source` or of nothing), {debian} (taken out of a package of Debian's archive), {copies} (that
-many bytes); and `mode`.
+many bytes), {module} (a kernel module of that name, built from the sources in data/vendor/kernel for the kernel
+@kernel@, with an appended signature of `signed_by`); and `mode`.
 """
 
 import concurrent.futures
 import contextlib
+import functools
 import gzip
 import hashlib
+import itertools
 import json
 import lzma
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -43,7 +48,10 @@ RELATIONS = (
     "replaces",
     "enhances",
 )
+ENTRY = {"text", "source", "link", "library", "debian", "mode", "copies", "module", "signed_by"}
 MADE = 1775640862  # the time that everything made here bears, so that equal input gives equal bytes
+
+MODULE_SIGNED = b"~Module signature appended~\n"
 
 Fetch = Callable[[str, str, str], bytes]  # (suite, package, path inside) -> content
 
@@ -59,6 +67,8 @@ class File(NamedTuple):
     source: str | None = None
     values: tuple[tuple[str, str], ...] = ()
     debian: tuple[str, str, str] | None = None
+    module: str | None = None
+    signed_by: str | None = None
 
 
 class Package(NamedTuple):
@@ -86,21 +96,20 @@ def fill(text: str, values: dict[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda found: values.get(found[1], found[0]), text)
 
 
-def _source(name: str, where: str) -> Path:
+def source(name: str, where: str) -> Path:
+    """Return a file below data/vendor that a declaration names."""
     path = SOURCES / name
     if not path.is_file():
         raise LabError(f"{where}: there is no file {name} below {SOURCES}")
     return path
 
 
-def _file(path: str, said: Any, values: dict[str, str], where: str) -> File:
+def read_file(path: str, said: Any, values: dict[str, str], where: str) -> File:
     """Read one entry of `files`."""
     if isinstance(said, str):
         said = {"text": said}
-    if not isinstance(said, dict) or not set(said) <= {"text", "source", "link", "library", "debian", "mode", "copies"}:
-        raise LabError(
-            f"{where}: {path}: expected a text or text/source/link/library/debian/copies/mode, found {said!r}"
-        )
+    if not isinstance(said, dict) or not set(said) <= ENTRY:
+        raise LabError(f"{where}: {path}: expected a text or {'/'.join(sorted(ENTRY))}, found {said!r}")
     path = fill(path, values)
     if not path.startswith("/"):
         raise LabError(f"{where}: {path}: paths in a package are absolute")
@@ -109,18 +118,34 @@ def _file(path: str, said: Any, values: dict[str, str], where: str) -> File:
     if "link" in said:
         return File(path, 0o777, link=fill(said["link"], values))
     if "library" in said:
-        source = said.get("source", "library.c")
-        _source(source, where)
+        code = said.get("source", "library.c")
+        source(code, where)
         return File(
-            path, mode, library=fill(said["library"], values), source=source, values=tuple(sorted(values.items()))
+            path, mode, library=fill(said["library"], values), source=code, values=tuple(sorted(values.items()))
+        )
+    if "module" in said:
+        return File(
+            path, mode, module=said["module"], signed_by=said.get("signed_by"), values=tuple(sorted(values.items()))
         )
     if "debian" in said:
         taken = said["debian"]
         return File(path, mode, debian=(taken["suite"], taken["package"], taken["path"]))
     if "copies" in said:
         return File(path, mode, text=said.get("text", ".") * int(said["copies"]))
-    text = said["text"] if "text" in said else _source(fill(said["source"], values), where).read_text()
+    text = said["text"] if "text" in said else source(fill(said["source"], values), where).read_text()
     return File(path, mode, text=fill(text, values))
+
+
+def combinations(each: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the values that `each` stands for: it lists them, or lists to combine; `only` says with what."""
+    if not each or not all(isinstance(axis, list) for axis in each):
+        return list(each)
+    found = []
+    for chosen in itertools.product(*each):
+        values = {key: one[key] for one in chosen for key in one}
+        if all(values[key] in wanted for key, wanted in values.pop("only", {}).items()):
+            found.append(values)
+    return found
 
 
 def _relation(said: Any) -> str:
@@ -165,14 +190,14 @@ def _package(name: str, said: dict[str, Any], values: dict[str, str], defaults: 
     for script, text in (said.get("scripts") or {}).items():
         if script not in SCRIPTS:
             raise LabError(f"{where}: {name}: unknown script {script!r}; known are {', '.join(SCRIPTS)}")
-        text = _source(text["source"], where).read_text() if isinstance(text, dict) else text
+        text = source(text["source"], where).read_text() if isinstance(text, dict) else text
         scripts[script] = fill(text, values)
     return Package(
         name,
         fill(str(said["version"]), values),
         said.get("architecture", "amd64"),
         tuple(fields),
-        tuple(_file(path, entry, values, f"{where}: {name}") for path, entry in (said.get("files") or {}).items()),
+        tuple(read_file(path, entry, values, f"{where}: {name}") for path, entry in (said.get("files") or {}).items()),
         tuple(sorted(scripts.items())),
         tuple(said["repositories"]),
     )
@@ -187,9 +212,9 @@ def read(path: Path) -> list[Package]:
         raise LabError(f"{where} is no valid YAML: {error}") from None
     defaults = {key: said[key] for key in ("repositories", "source", "version", "section") if key in said}
     found = []
-    for outer in said.get("each", [{}]):
+    for outer in combinations(said.get("each", [{}])):
         for name, package in said["packages"].items():
-            for inner in (package or {}).get("each", [{}]):
+            for inner in combinations((package or {}).get("each", [{}])):
                 said_values = {**outer, **inner}
                 own = {**defaults, "repositories": said_values.pop("repositories", defaults.get("repositories", []))}
                 values = {key: str(value) for key, value in said_values.items()}
@@ -214,7 +239,33 @@ def compile_library(soname: str, source: str, values: dict[str, str], output: Pa
     )  # fmt: skip
 
 
-def _lay(root: Path, file: File, fetch: Fetch) -> None:
+@functools.cache
+def kernel_modules(values: tuple[tuple[str, str], ...]) -> dict[str, bytes]:
+    """Return the kernel modules of data/vendor/kernel by name, built as kernel-devel's stand-in builds them."""
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+        build = Path(folder, "build")
+        shutil.copytree(SOURCES / "kbuild", build)
+        for path in (SOURCES / "kernel").iterdir():
+            if path.name == "Kbuild" or path.suffix in (".c", ".h"):
+                Path(folder, path.name).write_text(fill(path.read_text(), dict(values)))
+        (build / "Makefile").write_text(fill((build / "Makefile").read_text(), dict(values)))
+        run(
+            ["/usr/bin/make", "-s", "-C", str(build), f"M={folder}", "modules"], limit=120,
+            what=f"build kernel modules for {dict(values).get('kernel')}",
+        )  # fmt: skip
+        return {path.stem: path.read_bytes() for path in Path(folder).glob("*.ko")}
+
+
+def signature(signer: str | None) -> bytes:
+    """Return what is appended to a signed module: modinfo reads the signer's name from it, no key stands behind it."""
+    if signer is None:
+        return b""
+    name, key, signed = signer.encode(), bytes(range(20)), bytes(256)
+    return name + key + signed + struct.pack(">BBBBB3xI", 1, 4, 1, len(name), len(key), len(signed)) + MODULE_SIGNED
+
+
+def lay(root: Path, file: File, fetch: Fetch) -> None:
+    """Make a file of a package below a root."""
     path = root / file.path.lstrip("/")
     path.parent.mkdir(parents=True, exist_ok=True)
     if file.link is not None:
@@ -222,6 +273,8 @@ def _lay(root: Path, file: File, fetch: Fetch) -> None:
         return
     if file.library is not None:
         compile_library(file.library, str(file.source), dict(file.values), path)
+    elif file.module is not None:
+        path.write_bytes(kernel_modules(file.values)[file.module] + signature(file.signed_by))
     elif file.debian is not None:
         path.write_bytes(fetch(*file.debian))
     else:
@@ -241,7 +294,7 @@ def build(package: Package, output: Path, fetch: Fetch) -> None:
         root = Path(folder, "root")
         root.mkdir(mode=0o755)
         for file in package.files:
-            _lay(root, file, fetch)
+            lay(root, file, fetch)
         laid = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
         control = root / "DEBIAN"
         control.mkdir(mode=0o755)
@@ -273,10 +326,16 @@ def digest(package: Package) -> str:
     """Return what tells the content of a package; sources of libraries count, Debian's files by name."""
     total = hashlib.sha256(json.dumps([package._replace(repositories=())]).encode())
     total.update(Path(__file__).read_bytes())
-    for file in package.files:
-        if file.source:
-            total.update((SOURCES / file.source).read_bytes())
+    total.update(sources_of(package.files))
     return total.hexdigest()[:16]
+
+
+def sources_of(files: Iterable[File]) -> bytes:
+    """Return what tells the sources that are compiled for these files."""
+    wanted = {SOURCES / file.source for file in files if file.source}
+    if any(file.module for file in files):
+        wanted |= {path for name in ("kernel", "kbuild") for path in (SOURCES / name).rglob("*") if path.is_file()}
+    return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in sorted(wanted))
 
 
 def build_all(wanted: Sequence[Package], cache: Path, fetch: Fetch) -> dict[Package, Path]:
@@ -346,54 +405,44 @@ class Key:
 
     def _make(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _gpg_home() as gpg:
-            gpg(
-                "--quick-generate-key",
-                "gpu-ready lab (signs the lab's repositories) <lab@gpu-ready.invalid>",
-                "rsa3072",
-                "sign",
-                "never",
-            )
-            rows = gpg("--with-colons", "--list-secret-keys").splitlines()
+        with _gpg_home() as home:
+            name = "gpu-ready lab (signs the lab's repositories) <lab@gpu-ready.invalid>"
+            gpg(home, "--quick-generate-key", name, "rsa3072", "sign", "never")
+            rows = gpg(home, "--with-colons", "--list-secret-keys").splitlines()
             fingerprint = next(row.split(":")[9] for row in rows if row.startswith("fpr:"))
-            (folder / "public.asc").write_text(gpg("--armor", "--export", fingerprint))
+            (folder / "public.asc").write_text(gpg(home, "--armor", "--export", fingerprint))
             secret = folder / "secret.asc"
             secret.touch(mode=0o600)
-            secret.write_text(gpg("--armor", "--export-secret-keys", fingerprint))
+            secret.write_text(gpg(home, "--armor", "--export-secret-keys", fingerprint))
             self._fingerprint.write_text(f"{fingerprint}\n")
+
+    @contextlib.contextmanager
+    def home(self) -> Iterator[Path]:
+        """Give a GnuPG home with this key in it, for a while."""
+        with _gpg_home() as home:
+            gpg(home, "--import", str(self.secret))
+            yield home
 
     def sign(self, folder: Path) -> None:
         """Sign Release of a repository, inline (InRelease) and detached (Release.gpg)."""
-        with _gpg_home() as gpg:
-            gpg("--import", str(self.secret))
-            gpg("--clearsign", "--output", str(folder / "InRelease"), str(folder / "Release"))
-            gpg("--armor", "--detach-sign", "--output", str(folder / "Release.gpg"), str(folder / "Release"))
+        with self.home() as home:
+            gpg(home, "--clearsign", "--output", str(folder / "InRelease"), str(folder / "Release"))
+            gpg(home, "--armor", "--detach-sign", "--output", str(folder / "Release.gpg"), str(folder / "Release"))
+
+
+def gpg(home: Path, *arguments: str) -> str:
+    """Run gpg with a home of its own and return what it printed."""
+    options = ["--homedir", str(home), "--batch", "--quiet", "--yes", "--no-tty", "--pinentry-mode", "loopback"]
+    options += ["--passphrase", "", "--digest-algo", "SHA512"]
+    return run(["/usr/bin/gpg", *options, *arguments], limit=120, what=f"run gpg {arguments[0]}")
 
 
 @contextlib.contextmanager
-def _gpg_home() -> Iterator[Callable[..., str]]:
-    """Give a gpg with a home of its own; its agent ends with it. Short path: sockets live there."""
+def _gpg_home() -> Iterator[Path]:
+    """Give a folder for gpg; its agent ends with it. Short path: sockets live there."""
     home = tempfile.mkdtemp(prefix="grl-gpg-")
-
-    def gpg(*arguments: str) -> str:
-        options = [
-            "--homedir",
-            home,
-            "--batch",
-            "--quiet",
-            "--yes",
-            "--no-tty",
-            "--pinentry-mode",
-            "loopback",
-            "--passphrase",
-            "",
-        ]
-        return run(
-            ["/usr/bin/gpg", *options, "--digest-algo", "SHA512", *arguments], limit=120, what=f"run gpg {arguments[0]}"
-        )
-
     try:
-        yield gpg
+        yield Path(home)
     finally:
         subprocess.run(
             ["/usr/bin/gpgconf", "--homedir", home, "--kill", "all"], capture_output=True, timeout=30, check=False

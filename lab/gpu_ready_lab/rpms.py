@@ -1,0 +1,367 @@
+"""RPMs from declarations (lab/mirror/rpm-*.yml), and signed repositories of them, with module streams.
+
+The form is that of packages.py, with RPM's own words: the relations requires, recommends, suggests, supplements,
+provides, conflicts, obsoletes; the scripts pre, post, preun, postun, posttrans, and `triggers` that run after a
+transaction that brought files into folders; a version is "[EPOCH:]VERSION-RELEASE". A package with `only` or `but` is
+made for some values alone. `module: NAME` puts a package under that module's streams (streams.yml), `signed: false`
+leaves its signature out.
+"""
+
+import concurrent.futures
+import contextlib
+import fnmatch
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from . import packages
+from .packages import MADE, Fetch, File, Key, combinations, fill, lay, read_file, source, sources_of
+from .say import LabError, run
+
+RELATIONS = ("requires", "recommends", "suggests", "supplements", "provides", "conflicts", "obsoletes")
+SCRIPTS = ("pre", "post", "preun", "postun", "posttrans")
+WORDS = {
+    "version", "architecture", "summary", "files", "scripts", "each", "repositories", "module", "signed",
+    "triggers", *RELATIONS,
+}  # fmt: skip
+DEFAULTS = ("repositories", "version", "module", "signed", "architecture")
+BATCH = 60  # packages of one rpmbuild: it takes 0.1 s to start and 5 ms for a package
+NEEDS = {
+    "/usr/bin/rpmbuild": "rpm",
+    "/usr/bin/rpmsign": "rpm",
+    "/usr/bin/createrepo_c": "createrepo-c",
+    "/usr/bin/modifyrepo_c": "createrepo-c",
+    "/usr/bin/make": "make",
+}
+
+
+class Rpm(NamedTuple):
+    """An RPM to make."""
+
+    name: str
+    epoch: str
+    version: str
+    release: str
+    architecture: str
+    summary: str
+    tags: tuple[tuple[str, str], ...]  # relations, in order: ("Requires", "dkms")
+    files: tuple[File, ...]
+    scripts: tuple[tuple[str, str], ...]  # ("post", text), or with folders for a file trigger
+    module: str | None
+    signed: bool
+    repositories: tuple[str, ...]
+
+    @property
+    def file_name(self) -> str:
+        """Return the name of its .rpm (an epoch is not part of it)."""
+        return f"{self.name}-{self.version}-{self.release}.{self.architecture}.rpm"
+
+    @property
+    def nevra(self) -> str:
+        """Return its full name as module metadata has it."""
+        return f"{self.name}-{self.epoch}:{self.version}-{self.release}.{self.architecture}"
+
+    @property
+    def evr(self) -> str:
+        """Return its version as other packages name it."""
+        return f"{self.epoch}:{self.version}-{self.release}".removeprefix("0:")
+
+
+# ---- declarations ---------------------------------------------------------------------------------
+
+
+def _rpm(name: str, said: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Rpm:
+    """Read one package of a declaration, for one set of values."""
+    unknown = set(said) - WORDS
+    if unknown:
+        raise LabError(f"{where}: {name}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(WORDS))}")
+    said = {**defaults, **said}
+    name = fill(name, values)
+    where = f"{where}: {name}"
+    version = re.fullmatch(r"(?:(\d+):)?([^:-]+)-([^:-]+)", fill(str(said.get("version", "")), values))
+    if version is None:
+        raise LabError(f"{where}: expected a version [EPOCH:]VERSION-RELEASE, found {said.get('version')!r}")
+    tags = []
+    for relation in RELATIONS:
+        if isinstance(said.get(relation), str):
+            raise LabError(f"{where}: {relation}: expected a list, found {said[relation]!r}")
+        tags += [(relation.capitalize(), fill(str(entry), values)) for entry in said.get(relation) or []]
+    scripts = {}
+    for script, text in (said.get("scripts") or {}).items():
+        if script not in SCRIPTS:
+            raise LabError(f"{where}: unknown script {script!r}; known are {', '.join(SCRIPTS)}")
+        text = source(text["source"], where).read_text() if isinstance(text, dict) else text
+        scripts[script] = fill(text, values)
+    triggers = [(f"transfiletriggerin {' '.join(each['paths'])}", each["text"]) for each in said.get("triggers") or []]
+    return Rpm(
+        name,
+        version[1] or "0",
+        version[2],
+        version[3],
+        said.get("architecture", "x86_64"),
+        fill(said.get("summary", "stand-in for the vendor's package of this name"), values),
+        tuple(tags),
+        tuple(read_file(path, entry, values, where) for path, entry in (said.get("files") or {}).items()),
+        (*sorted(scripts.items()), *triggers),
+        said.get("module"),
+        said.get("signed", True),
+        tuple(fill(name, values) for name in said["repositories"]),
+    )
+
+
+def read(path: Path) -> list[Rpm]:
+    """Read a declaration file."""
+    where = f"lab/mirror/{path.name}"
+    try:
+        said = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise LabError(f"{where} is no valid YAML: {error}") from None
+    defaults = {key: said[key] for key in DEFAULTS if key in said}
+    found = []
+    for outer in combinations(said.get("each", [{}])):
+        for name, package in said["packages"].items():
+            for inner in combinations((package or {}).get("each", [{}])):
+                if not _is_for(package or {}, {**outer, **inner}):
+                    continue
+                values = {**outer, **inner}
+                own = {**defaults, "repositories": values.pop("repositories", defaults.get("repositories", []))}
+                texts = {key: str(value) for key, value in values.items()}
+                plain = {key: value for key, value in (package or {}).items() if key not in ("only", "but")}
+                found.append(_rpm(name, plain, texts, own, where))
+    names = [(rpm.file_name, repository) for rpm in found for repository in rpm.repositories]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise LabError(f"{where}: declared twice: {' '.join(twice[0])}")
+    return found
+
+
+def _is_for(package: dict[str, Any], values: dict[str, Any]) -> bool:
+    """Tell whether a package is made for these values: `only` and `but` name values and lists of them."""
+    only = all(values.get(key) in wanted for key, wanted in package.get("only", {}).items())
+    return only and not any(values.get(key) in unwanted for key, unwanted in package.get("but", {}).items())
+
+
+# ---- building -------------------------------------------------------------------------------------
+
+
+def digest(rpm: Rpm) -> str:
+    """Return what tells the content of a package; sources count, Debian's files by name."""
+    total = hashlib.sha256(json.dumps([rpm._replace(repositories=(), module=None)]).encode())
+    for module in (__file__, packages.__file__):
+        total.update(Path(module).read_bytes())
+    total.update(sources_of(rpm.files))
+    return total.hexdigest()[:16]
+
+
+def build_all(wanted: Sequence[Rpm], cache: Path, fetch: Fetch, key: Key) -> dict[Rpm, Path]:
+    """Make and sign the packages that the cache lacks; return the .rpm of each."""
+    cache.mkdir(parents=True, exist_ok=True)
+    made = {rpm: cache / f"{digest(rpm)}-{key.fingerprint[-8:]}-{rpm.file_name}" for rpm in wanted}
+    missing = {path: rpm for rpm, path in made.items() if not path.exists()}
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        for done in [pool.submit(_build, batch, fetch, key) for batch in _batches(missing)]:
+            done.result()
+    return made
+
+
+def _batches(missing: dict[Path, Rpm]) -> list[dict[Path, Rpm]]:
+    """Divide packages so that no two of a batch have the same name, or files at the same path that differ."""
+    batches: list[tuple[dict[Path, Rpm], set[str], dict[str, File]]] = []
+    for path, rpm in missing.items():
+        for batch, names, laid in batches:
+            if (
+                len(batch) < BATCH
+                and rpm.name not in names
+                and all(laid.get(file.path, file) == file for file in rpm.files)
+            ):
+                break
+        else:
+            batch, names, laid = {}, set(), {}
+            batches.append((batch, names, laid))
+        batch[path] = rpm
+        names.add(rpm.name)
+        laid.update((file.path, file) for file in rpm.files)
+    return [batch for batch, _, _ in batches]
+
+
+def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
+    """Make and sign the packages of a batch: subpackages of one spec file whose own package has no files."""
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as name:
+        folder = Path(name)
+        root = folder / "root"
+        root.mkdir(mode=0o755)
+        laid = set()
+        for rpm in batch.values():
+            for file in rpm.files:
+                if file.path not in laid:
+                    lay(root, file, fetch)
+                    laid.add(file.path)
+        for path in root.rglob("*"):
+            os.utime(path, (MADE, MADE), follow_symlinks=False)
+        (folder / "batch.spec").write_text(_spec(batch.values()))
+        defines = {
+            "_topdir": str(folder / "top"),
+            "_dbpath": str(folder / "db"),
+            "_rpmdir": str(folder / "out"),
+            "_rpmfilename": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
+            "_binary_payload": "w3.gzdio",
+            "_buildhost": "gpu-ready-lab",
+            "debug_package": "%{nil}",
+            "__os_install_post": "%{nil}",
+            "_build_id_links": "none",
+            "clamp_mtime_to_source_date_epoch": "1",
+            "use_source_date_epoch_as_buildtime": "1",
+        }
+        run(
+            [
+                "/usr/bin/rpmbuild", "-bb", "--quiet", "--noclean", "--target", "x86_64", "--buildroot", str(root),
+                *(word for name, value in defines.items() for word in ("--define", f"{name} {value}")),
+                str(folder / "batch.spec"),
+            ],
+            limit=300, what=f"make {len(batch)} RPMs",
+            env={"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8", "SOURCE_DATE_EPOCH": str(MADE)},
+        )  # fmt: skip
+        out = {path: folder / "out" / rpm.file_name for path, rpm in batch.items()}
+        signed = [str(out[path]) for path, rpm in batch.items() if rpm.signed]
+        if signed:
+            with key.home() as home:
+                run(
+                    [
+                        "/usr/bin/rpmsign", "--define", f"_gpg_path {home}", "--define", "__gpg /usr/bin/gpg",
+                        "--define", f"_gpg_name {key.fingerprint}", "--define", "_gpg_digest_algo sha512",
+                        "--addsign", *signed,
+                    ],
+                    limit=300, what=f"sign {len(signed)} RPMs",
+                    env={"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8"},
+                )  # fmt: skip
+        for path, built in out.items():
+            temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+            shutil.copy(built, temporary)
+            temporary.replace(path)
+
+
+def _spec(rpms: Iterable[Rpm]) -> str:
+    lines = ["Name: gpu-ready-lab-batch", "Version: 1", "Release: 1", "Summary: RPMs of the gpu-ready lab"]
+    lines += ["License: Proprietary", "AutoReqProv: no", "%description", "Never made itself."]
+    for rpm in rpms:
+        lines += [f"%package -n {rpm.name}", f"Version: {rpm.version}", f"Release: {rpm.release}"]
+        lines += [f"Epoch: {rpm.epoch}"] if rpm.epoch != "0" else []
+        lines += ["BuildArch: noarch"] if rpm.architecture == "noarch" else []
+        lines += [f"Summary: {_literal(rpm.summary)}", "AutoReqProv: no"]
+        lines += [f"{name}: {_literal(value)}" for name, value in rpm.tags]
+        lines += [f"%description -n {rpm.name}"]
+        lines += ["Made by the gpu-ready lab: it behaves like the vendor's package, it drives nothing."]
+        for script, text in rpm.scripts:
+            kind, *folders = script.split()
+            lines += [f"%{kind} -n {rpm.name}" + (f" -- {' '.join(folders)}" if folders else "")]
+            lines += [_literal(text.rstrip("\n"))]
+        lines += [f"%files -n {rpm.name}", "%defattr(-,root,root,0755)"]
+        for file in rpm.files:
+            mode = "-" if file.link is not None else f"{file.mode:o}"
+            config = "%config(noreplace) " if file.path.startswith("/etc/") and file.link is None else ""
+            lines.append(f'{config}%attr({mode},root,root) "{_literal(file.path)}"')
+    return "\n".join(lines) + "\n"
+
+
+def _literal(text: str) -> str:
+    """Return a text as a spec file has to have it: a per cent sign starts a macro there."""
+    return text.replace("%", "%%")
+
+
+# ---- repositories ---------------------------------------------------------------------------------
+
+
+def write_repository(
+    folder: Path, content: Iterable[tuple[Rpm, Path]], key: Key, streams: list[dict[str, Any]] | None = None
+) -> None:
+    """Write a repository: the packages, their metadata with the streams of modules, signed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for rpm, path in content:
+        os.link(path, folder / rpm.file_name)
+    run(
+        [
+            "/usr/bin/createrepo_c", "--quiet", "--no-database", "--workers", "1", "--revision", str(MADE),
+            "--set-timestamp-to-revision", str(folder),
+        ],
+        limit=300, what=f"write the metadata of {folder.name}",
+    )  # fmt: skip
+    if streams:
+        with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as name:
+            document = Path(name, "modules.yaml")
+            document.write_text(
+                yaml.safe_dump_all(streams, explicit_start=True, explicit_end=True, sort_keys=False, width=4096)
+            )
+            run(
+                ["/usr/bin/modifyrepo_c", "--mdtype=modules", str(document), str(folder / "repodata")],
+                limit=120, what=f"add module streams to {folder.name}",
+            )  # fmt: skip
+    with key.home() as home:
+        packages.gpg(home, "--armor", "--detach-sign", str(folder / "repodata" / "repomd.xml"))
+
+
+def module_documents(module: str, said: dict[str, Any], content: Sequence[Rpm]) -> list[dict[str, Any]]:
+    """Return the module metadata of a repository: a document for each stream that has packages, and the defaults.
+
+    The form is that of modulemd version 2, as NVIDIA's genmodules.py (yum-packaging-precompiled-kmod) writes it.
+    """
+    documents, defaults = [], {}
+    for stream, rule in said["streams"].items():
+        chosen = list(_chosen(rule, [rpm for rpm in content if rpm.module == module]))
+        names = {rpm.name for rpm in chosen}
+        profiles = {
+            profile: [fill(name, rule.get("values", {})) for name in wanted]
+            for profile, wanted in said["profiles"].items()
+        }
+        profiles = {profile: [name for name in wanted if name in names] for profile, wanted in profiles.items()}
+        if not chosen:
+            continue
+        newest = max((rpm.version for rpm in chosen), key=_numbers)
+        documents.append(
+            {
+                "document": "modulemd",
+                "version": 2,
+                "data": {
+                    "name": module,
+                    "stream": str(stream),
+                    "version": 20260408093422,
+                    "context": hashlib.sha256(str(stream).encode()).hexdigest()[:8],
+                    "arch": "x86_64",
+                    "summary": f"Nvidia driver for {stream} branch",
+                    "description": f"The lab's stand-in for driver version {newest}.",
+                    "license": {"module": ["MIT"]},
+                    "profiles": {name: {"rpms": rpms} for name, rpms in profiles.items() if rpms},
+                    "artifacts": {"rpms": sorted(rpm.nevra for rpm in chosen)},
+                },
+            }
+        )
+        defaults[str(stream)] = ["default"]
+    if not documents:
+        return []
+    data: dict[str, Any] = {"module": module}
+    if said.get("default") in defaults:
+        data["stream"] = said["default"]
+    return [*documents, {"document": "modulemd-defaults", "version": 1, "data": {**data, "profiles": defaults}}]
+
+
+def _chosen(rule: dict[str, Any], content: list[Rpm]) -> Iterator[Rpm]:
+    """Return the packages of a stream: of one branch, or of the newest one, without those of other kinds of modules."""
+    branches = {rpm.version.split(".")[0] for rpm in content}
+    branch = str(rule["branch"]) if "branch" in rule else max(branches, key=int, default="")
+    for rpm in content:
+        left_out = any(fnmatch.fnmatchcase(rpm.name, pattern) for pattern in rule["without"])
+        if rpm.version.split(".")[0] == branch and not left_out:
+            yield rpm
+
+
+def _numbers(version: str) -> list[int]:
+    with contextlib.suppress(ValueError):
+        return [int(part) for part in version.split(".")]
+    return []

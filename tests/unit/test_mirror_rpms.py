@@ -1,0 +1,222 @@
+import re
+import subprocess
+
+import pytest
+import yaml
+from gpu_ready import catalog
+from gpu_ready_lab import mirror, packages, rpms
+
+DISTRIBUTIONS = [
+    name
+    for name in catalog.distros()
+    if catalog.distro(name)["family"] != "debian" and name not in ("fedora42", "fedora44")
+]
+# The repositories of the distributions themselves; those of the vendors are in the catalog.
+OWN = {
+    "centos7": ["centos7-os", "centos7-updates", "centos7-extras"],
+    "el8": ["rocky8-baseos", "rocky8-appstream", "rocky8-powertools"],
+    "el9": ["rocky9-baseos", "rocky9-appstream", "rocky9-crb"],
+    "el10": ["rocky10-baseos", "rocky10-appstream", "rocky10-crb"],
+    "fedora43": ["fedora43", "fedora43-updates"],
+    "amzn2023": ["amzn2023"],
+}
+
+
+@pytest.fixture(scope="module")
+def declared():
+    found = {}
+    for rpm in mirror.declared_rpms():
+        for repository in rpm.repositories:
+            found.setdefault(repository, []).append(rpm)
+    return found
+
+
+def of_distribution(declared, key):
+    """Return everything that a host of a distribution may install."""
+    distro = catalog.distro(key)
+    names = [*OWN[key], *distro.get("build_repositories", []), distro["container_toolkit"]]
+    names += [source["repository"] for source in distro["driver_sources"].values() if "repository" in source]
+    names += [source["repository"] for source in distro["docker"].values() if "repository" in source]
+    return [rpm for name in names for rpm in declared.get(name, [])]
+
+
+def provided(packages_):
+    found = {"/bin/sh", "/sbin/ldconfig"}
+    for rpm in packages_:
+        found |= {rpm.name, f"{rpm.name}(x86-64)", *(file.path for file in rpm.files)}
+        found |= {value.split(" ")[0] for tag, value in rpm.tags if tag == "Provides"}
+    return found
+
+
+@pytest.mark.parametrize("key", DISTRIBUTIONS)
+def test_all_that_packages_require_is_there(declared, key):
+    content = of_distribution(declared, key)
+    there = provided(content)
+    for rpm in content:
+        for tag, value in rpm.tags:
+            if tag == "Requires" and " if " not in value:
+                names = (
+                    [part.split()[0] for part in re.split(r" or ", value.strip("()"))]
+                    if value[0] == "("
+                    else [value.split()[0]]
+                )
+                assert there & set(names), f"{rpm.file_name} requires {value}"
+
+
+@pytest.mark.parametrize("key", DISTRIBUTIONS)
+def test_the_vendors_bring_no_kernel(declared, key):
+    for rpm in of_distribution(declared, key):
+        if not any(name in OWN[key] for name in rpm.repositories):
+            assert rpm.name not in ("kernel", "kernel-core", "kernel-devel")
+            for tag, value in rpm.tags:
+                assert tag not in ("Requires", "Recommends") or not re.match(r"\(?kernel", value), rpm.file_name
+
+
+@pytest.mark.parametrize("key", DISTRIBUTIONS)
+def test_the_mirror_has_what_the_catalog_installs(declared, key):
+    distro = catalog.distro(key)
+    source = distro["driver_sources"]["cuda_repo"]
+    offered = declared[source["repository"]]
+    names = {rpm.name for rpm in offered}
+    for branch in source["branches"]:
+        of_branch = {rpm.name for rpm in offered if rpm.version.split(".")[0] == str(branch)}
+        sets = source["branches"][branch].get("packages") if isinstance(source["branches"], dict) else None
+        for flavours in (sets or source["packages"]).values():
+            for flavour, wanted in flavours.items():
+                if flavour in catalog.branch(branch).flavours:
+                    assert {name.format(branch=branch) for name in wanted} <= of_branch, branch
+    assert {"cuda-toolkit-" + version.replace(".", "-") for version in source["toolkits"]} <= names
+    docker = distro["docker"].get("docker_ce")
+    if docker:
+        assert set(docker["packages"]) <= {rpm.name for rpm in declared[docker["repository"]]}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        key
+        for key in DISTRIBUTIONS
+        if catalog.repository(catalog.distro(key)["driver_sources"]["cuda_repo"]["repository"]).get("modular")
+    ],
+)
+def test_a_stream_has_one_branch_in_one_flavour(declared, key):
+    source = catalog.distro(key)["driver_sources"]["cuda_repo"]
+    documents = rpms.module_documents(
+        "nvidia-driver", mirror.streams()["nvidia-driver"], declared[source["repository"]]
+    )
+    found = {
+        document["data"]["stream"]: document["data"] for document in documents if document["document"] == "modulemd"
+    }
+    for branch in source["branches"]:
+        for flavour, pattern in source["streams"].items():
+            if flavour in catalog.branch(branch).flavours:
+                artifacts = found[pattern.format(branch=branch)]["artifacts"]["rpms"]
+                kmods = {name.split("-3:")[0] for name in artifacts if name.startswith("kmod-")}
+                assert kmods == {"kmod-nvidia-open-dkms" if flavour == "open" else "kmod-nvidia-latest-dkms"}
+                assert {name.split(":")[1].split(".")[0] for name in artifacts} == {str(branch)}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("packages: {a: {version: 1-1, files: {usr/a: b}}}", "absolute"),
+        ("packages: {a: {version: 1-1, depends: [b]}}", "unknown depends"),
+        ("packages: {a: {version: 1-1, requires: b}}", "expected a list"),
+        ("packages: {a: {version: '1'}}", "EPOCH"),
+        ("packages: {a: {version: 1-1, scripts: {postinst: b}}}", "unknown script"),
+        ("each: [{n: 1}, {n: 2}]\npackages: {a: {version: 1-1}}", "declared twice"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_with_its_place(tmp_path, text, words):
+    (tmp_path / "rpm-wrong.yml").write_text(f"repositories: [r]\n{text}\n")
+    with pytest.raises(packages.LabError, match=words) as error:
+        rpms.read(tmp_path / "rpm-wrong.yml")
+    assert "rpm-wrong.yml" in str(error.value)
+
+
+def test_values_are_combined_and_limited(tmp_path):
+    (tmp_path / "rpm-some.yml").write_text(
+        """
+each:
+  - [{v: 1, only: {d: [x]}}, {v: 2}]
+  - [{d: x, repositories: [rx]}, {d: "y", repositories: [ry]}]
+packages:
+  some: {version: "@v@-1.@d@"}
+  other: {version: "@v@-1.@d@", only: {v: [2]}, but: {d: ["y"]}}
+"""
+    )
+    found = [(rpm.file_name, rpm.repositories) for rpm in rpms.read(tmp_path / "rpm-some.yml")]
+    assert found == [
+        ("some-1-1.x.x86_64.rpm", ("rx",)),
+        ("some-2-1.x.x86_64.rpm", ("rx",)),
+        ("other-2-1.x.x86_64.rpm", ("rx",)),
+        ("some-2-1.y.x86_64.rpm", ("ry",)),
+    ]
+
+
+def test_a_signed_module_ends_as_the_kernel_expects():
+    data = packages.signature("NVIDIA")
+    assert data.endswith(packages.MODULE_SIGNED)
+    assert data.startswith(b"NVIDIA")
+    assert packages.signature(None) == b""
+
+
+@pytest.mark.host_io
+def test_a_signed_repository(tmp_path):
+    for program in (*rpms.NEEDS, "/usr/bin/gpg"):
+        if not mirror.Path(program).exists():
+            pytest.skip(f"{program} is not here")
+    (tmp_path / "rpm-some.yml").write_text(
+        """
+repositories: [here]
+module: mod
+each: [{v: "1.0"}, {v: "2.0"}]
+packages:
+  some:
+    version: "3:@v@-1.el9"
+    requires: ["other >= 3:1", (this or that)]
+    provides: [some(virtual) = 7]
+    files:
+      /etc/some.conf: "v = 100% @v@\\n"
+      /usr/bin/some: "#!/bin/sh\\n"
+      /usr/lib64/some: {link: ../bin/some}
+    scripts: {post: "echo 100% of $1\\n"}
+    triggers: [{paths: [/usr/lib64], text: ldconfig}]
+  clash: {version: "1-@v@", architecture: noarch, module: null, files: {/etc/some.conf: other}}
+  bare: {version: "1-@v@", signed: false, module: null}
+"""
+    )
+    wanted = rpms.read(tmp_path / "rpm-some.yml")
+    key = packages.Key(tmp_path / "key")
+    built = rpms.build_all(wanted, tmp_path / "cache", lambda *_: b"", key)
+    streams = {
+        "streams": {"1": {"branch": 1, "without": []}, "newest": {"without": []}},
+        "default": "1",
+        "profiles": {"default": ["some"]},
+    }
+    documents = rpms.module_documents("mod", streams, wanted)
+    rpms.write_repository(tmp_path / "repo", built.items(), key, documents)
+    repo = tmp_path / "repo"
+
+    def ask(*words):
+        argv = ["/usr/bin/rpm", "--dbpath", str(tmp_path / "db"), *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    ask("--import", str(key.public))
+    some = str(repo / "some-2.0-1.el9.x86_64.rpm")
+    assert "signatures OK" in ask("-K", some)
+    assert "signatures" not in ask("-K", str(repo / "bare-1-1.0.x86_64.rpm"))
+    assert ask("-qp", "--qf", "%{epoch} %{version} %{release}", some) == "3 2.0 1.el9"
+    assert {"other >= 3:1", "(this or that)"} <= set(ask("-qpR", some).splitlines())
+    assert "some(virtual) = 7" in ask("-qp", "--provides", some)
+    assert "echo 100% of $1" in ask("-qp", "--scripts", some)
+    assert "-- /usr/lib64" in ask("-qp", "--filetriggers", some)
+    assert ask("-qpc", some).strip() == "/etc/some.conf"
+    assert "/usr/lib64/some -> ../bin/some" in ask("-qplv", some)
+    [modules] = repo.glob("repodata/*modules.yaml.gz")
+    text = subprocess.run(["/usr/bin/zcat", str(modules)], capture_output=True, timeout=30, check=True).stdout
+    found = list(yaml.safe_load_all(text))
+    assert [document["document"] for document in found] == ["modulemd", "modulemd", "modulemd-defaults"]
+    assert found[1]["data"]["artifacts"]["rpms"] == ["some-3:2.0-1.el9.x86_64"]
+    with key.home() as home:
+        packages.gpg(home, "--verify", str(repo / "repodata/repomd.xml.asc"), str(repo / "repodata/repomd.xml"))

@@ -134,7 +134,9 @@ def find(observed: Dict[str, Any], wish: Wish, cards: List[Dict[str, Any]], data
     found = []
     for source in order(observed, wish, data):
         for kind in sources.kinds(data, source):
-            if wish.modules not in (None, kind) or (wish.modules is None and not eligible(data, source, kind)):
+            if wish.modules not in (None, kind) or not fits_kernel(observed, data, source, kind):
+                continue
+            if wish.modules is None and not eligible(data, source, kind):
                 continue
             pairs = with_fabricmanager(observed, data, source, asked & sources.pairs(data, source, kind, wish.profile))
             if not pairs:
@@ -152,6 +154,12 @@ def find(observed: Dict[str, Any], wish: Wish, cards: List[Dict[str, Any]], data
 def asked_of(possible: Set[Pair], wish: Wish) -> Set[Pair]:
     """Return those of the possible pairs that were asked for."""
     return {pair for pair in possible if wish.branch in (None, pair[0]) and wish.flavour in (None, pair[1])}
+
+
+def fits_kernel(observed: Dict[str, Any], data: Dict[str, Any], source: str, kind: str) -> bool:
+    """Return whether modules of a kind are for this host's kernel: some were compiled for those of one vendor only."""
+    ids = sources.table(data, source, kind).get("ids")
+    return not ids or observed["base"]["os"]["id"] in ids
 
 
 def eligible(data: Dict[str, Any], source: str, kind: str) -> bool:

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Set
 
 from .. import catalog
 from . import sources
-from .candidates import Candidate, Wish, asked_of, pairs_asked, pairs_of_gpu
+from .candidates import Candidate, Wish, asked_of, fits_kernel, pairs_asked, pairs_of_gpu
 from .sources import FLAVOURS, PRECOMPILED, Pair
 from .steps import Notice, Refusal
 
@@ -166,7 +166,10 @@ def source_refusals(observed: Dict[str, Any], wish: Wish, data: Dict[str, Any], 
                 "set nvidia_driver_source to auto or cuda_repo",
             )
         ]
-    if wish.modules and not any(wish.modules in sources.kinds(data, source) for source in asked_sources):
+    if wish.modules and not any(
+        wish.modules in sources.kinds(data, source) and fits_kernel(observed, data, source, wish.modules)
+        for source in asked_sources
+    ):
         return [
             Refusal(
                 "kernel_modules_impossible",

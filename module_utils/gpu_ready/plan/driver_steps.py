@@ -133,11 +133,14 @@ def package_steps(
     pinning = entry.get("pinning")
     stream = driver["stream"]
     own = set(driver["packages"])
+    pin = [pinning.format(branch=driver["version"] or driver["branch"])] if pinning else []
+    other_pins = [name for name in pins(observed, data) if name not in pin]
     params = {
         "packages": [{"name": name, "version": exact(driver, data, entry)} for name in driver["packages"]],
-        "pin_packages": [pinning.format(branch=driver["version"] or driver["branch"])] if pinning else [],
+        "pin_packages": pin,
+        "pin_remove": other_pins if pin else [],
         "streams": {"nvidia-driver": stream} if stream else {},
-        "remove": removals(observed, driver, data),
+        "remove": removals(observed, driver, data) + ([] if pin else other_pins),
         "allow_remove": sorted(set(state["packages"]) - own),
         "unhold": sorted(set(state["held"])),
         "runfile": state["runfile"] if foreign(observed, driver) else None,
@@ -147,6 +150,12 @@ def package_steps(
     disruption = DRIVER_RELOAD if state["loaded"] else NONE
     install = Step("nvidia_driver.install", install_reason(observed, driver), disruption, params)
     return detect_steps(driver, data, entry) + [install]
+
+
+def pins(observed: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
+    """Return the installed packages that keep a driver on a version or branch: of another version they exclude ours."""
+    starts = [entry["pinning"].split("{")[0] for entry in data["driver_sources"].values() if entry.get("pinning")]
+    return sorted(name for name in observed["packages"]["installed"] if name.startswith(tuple(starts)))
 
 
 def exact(driver: Dict[str, Any], data: Dict[str, Any], entry: Dict[str, Any]) -> Optional[str]:

@@ -228,3 +228,21 @@ def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> No
     chosen = {"driver": decide(host).choice}
     (step,) = [s for s in services.decide(host, {}, chosen).steps if s.id == "nvidia_driver.fabricmanager"]
     assert [package["name"] for package in step.params["packages"]] == ["nvidia-fabricmanager", "nvlsm"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "pin", "gone"),
+    [
+        ({"nvidia_driver_version": "580.178.04"}, "nvidia-driver-pinning-580.178.04", "pin_remove"),
+        ({"nvidia_driver_branch": "595"}, "nvidia-driver-pinning-595", "pin_remove"),
+        ({"nvidia_driver_source": "distro", "nvidia_driver_replace_foreign": True}, None, "remove"),
+    ],
+)
+def test_the_pin_of_another_version_makes_way(wish: Any, pin: str | None, gone: str) -> None:
+    names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
+    observed = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
+    observed["packages"]["installed"]["nvidia-driver-pinning-580.95.05"] = "580.95.05-1"
+    decision = decide(observed, **wish)
+    (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
+    assert install["pin_packages"] == ([pin] if pin else [])
+    assert "nvidia-driver-pinning-580.95.05" in install[gone]

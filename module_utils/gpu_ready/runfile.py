@@ -457,13 +457,13 @@ def call(
     answer = host.run(argv, limits.install, environment)
     if answer.rc == 0:
         return
-    cause, remedy = runfile_text.explain(host.read(runfile_text.LOG) or "", answer.out + "\n" + answer.err)
+    why = runfile_text.explain(host.read(runfile_text.LOG) or "", answer.out + "\n" + answer.err)
     after = "its work is half done"
     if installed(host) == earlier:
         after = "the driver %s that was here is still in place" % earlier if earlier else "no driver was installed"
     raise RunfileError(
-        "the installer of the driver %s ended with %d: %s; %s; %s; the whole log is %s on the host"
-        % (wish.version, answer.rc, cause, remedy, after, runfile_text.LOG)
+        "the installer of the driver %s ended with %d: %s; %s; the whole log is %s on the host"
+        % (wish.version, answer.rc, runfile_text.sentence(why), after, runfile_text.LOG)
     )
 
 
@@ -473,10 +473,10 @@ def dkms(host: Host, version: str, kernels: List[str]) -> None:
         answer = host.run(["dkms", "install", "-m", "nvidia", "-v", version, "-k", kernel], DKMS_LIMIT, ENVIRONMENT)
         if answer.rc != 0:
             log = host.read("/var/lib/dkms/nvidia/%s/build/make.log" % version) or ""
-            cause, remedy = runfile_text.explain(log, answer.out + "\n" + answer.err)
+            why = runfile_text.explain(log, answer.out + "\n" + answer.err)
             raise RunfileError(
-                "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s; %s"
-                % (version, kernel, answer.rc, cause, remedy)
+                "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s"
+                % (version, kernel, answer.rc, runfile_text.sentence(why))
             )
 
 
@@ -492,10 +492,10 @@ def remove(host: Host, folder: str = manifest.FOLDER) -> List[str]:
         argv = [program, "--silent"] + (["--uninstall"] if program == UNINSTALLERS[1] else [])
         answer = host.run(argv, DKMS_LIMIT, ENVIRONMENT)
         if answer.rc != 0 or installed(host) or uninstaller(host):
-            cause, remedy = runfile_text.explain(host.read(LOGS[1]) or "", answer.out + "\n" + answer.err)
+            why = runfile_text.explain(host.read(LOGS[1]) or "", answer.out + "\n" + answer.err)
             raise RunfileError(
-                "%s did not take the driver %s away (it ended with %d): %s; %s"
-                % (program, version or "of an unknown version", answer.rc, cause, remedy)
+                "%s did not take the driver %s away (it ended with %d): %s"
+                % (program, version or "of an unknown version", answer.rc, runfile_text.sentence(why))
             )
         gone.append("the driver %s" % (version or "of a .run installer"))
     elif version:

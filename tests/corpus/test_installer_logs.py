@@ -1,0 +1,22 @@
+"""Logs of nvidia-installer and dkms in the shared corpus: each is explained by its real cause."""
+
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import runfile_text
+
+from tests.corpus.test_corpus import CORPUS
+
+INDEX = CORPUS / "index.yaml"
+SAMPLES = yaml.safe_load(INDEX.read_text()) if INDEX.exists() else []
+ROWS = [row for row in SAMPLES if row["kind"] == "installer_logs"]
+
+
+@pytest.mark.skipif(not ROWS, reason=f"{INDEX} is absent")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
+def test_the_cause_is_the_real_one(row: dict[str, Any]) -> None:
+    found = runfile_text.explain((CORPUS / row["file"]).read_text(), "")
+    if row["expected"]["installer_failed"]:
+        assert found.code in row["expected"]["causes"]
+    assert runfile_text.sentence(found)

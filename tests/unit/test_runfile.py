@@ -1,0 +1,482 @@
+"""The .run installer: options by release, texts, what is lacking, what is refused, what is fetched."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from gpu_ready import manifest, runfile, runfile_text
+from gpu_ready.host import Result
+from gpu_ready.runfile import RunfileError, Source
+from gpu_ready.runfile_text import Wish
+from recorded import RecordedHost
+
+KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
+WISH = Wish("580.178.04", "open", [KERNEL])
+HEAD = '#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 580.178.04"\n'
+LIBRARY = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so."
+LICENCES = {"open": "Dual MIT/GPL", "proprietary": "NVIDIA"}
+
+
+def modinfo(version: str | None, flavour: str = "open", kernel: str = KERNEL) -> dict[tuple[str, ...], Result]:
+    path = f"/lib/modules/{kernel}/updates/dkms/nvidia.ko"
+    text = f"filename:       {path}\nversion:        {version}\nlicense:        {LICENCES[flavour]}\n"
+    return {("modinfo", "-k", kernel, "nvidia"): Result(0, text, "") if version else Result(1, "", "not found")}
+
+
+def with_driver(version: str = "580.178.04", flavour: str = "open", **more: object) -> RecordedHost:
+    """A host that a .run installer of ours has served."""
+    digits = version.replace(".", "")
+    files = {
+        runfile.BACKUP_LOG: f"1.0-{digits} ({version})\nNVIDIA Accelerated Graphics Driver\n0: /usr/bin/nvidia-smi\n",
+        LIBRARY + version: "",
+        "/usr/bin/nvidia-uninstall": "",
+        "/usr/bin/nvidia-smi": "",
+        f"/usr/src/nvidia-{version}/dkms.conf": "",
+        "/var/lib/dpkg/status": "",
+    }
+    return RecordedHost(files=files, programs=modinfo(version, flavour), **more)  # type: ignore[arg-type]
+
+
+# ---- texts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "flavour", "has", "lacks"),
+    [
+        ("470.256.02", "proprietary", ["--silent", "--dkms"],
+         ["--kernel-module-type", "--kernel-module-build-directory", "--skip-module-load", "--allow-installation"]),
+        ("535.309.01", "open", ["--kernel-module-build-directory=kernel-open"], ["--kernel-module-type", "--skip-module"]),
+        ("550.163.01", "proprietary", ["--kernel-module-build-directory=kernel", "--skip-module-load"],
+         ["--kernel-module-type"]),
+        ("580.178.04", "proprietary", ["--kernel-module-type=proprietary", "--skip-module-load",
+                                       "--allow-installation-with-running-driver", "--no-opengl-files"], ["-directory"]),
+        ("595.91.07", "open", ["--kernel-module-type=open"], ["-directory"]),
+    ],
+)  # fmt: skip
+def test_options_by_release(version: str, flavour: str, has: list[str], lacks: list[str]) -> None:
+    found = runfile_text.options(Wish(version, flavour, [KERNEL]), KERNEL, "/var/tmp/x")
+    assert set(has) <= set(found) and not [word for word in lacks if any(word in one for one in found)]
+    assert "--tmpdir=/var/tmp/x" in found and not any(word.startswith("--kernel-name") for word in found)
+
+
+def test_options_for_another_kernel_without_dkms_and_with_displays() -> None:
+    wish = WISH._replace(dkms=False, opengl=True, kernels=[NEWER])
+    found = runfile_text.options(wish, KERNEL, "/x")
+    assert "--no-dkms" in found and f"--kernel-name={NEWER}" in found and "--no-opengl-files" not in found
+    assert "--no-dkms" not in runfile_text.options(wish._replace(version="470.256.02"), KERNEL, "/x")
+    more = runfile_text.further_options(WISH._replace(dkms=False), KERNEL, "/x", NEWER)
+    assert more[-2:] == ["--kernel-modules-only", f"--kernel-name={NEWER}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (HEAD, ("x86_64", "580.178.04")),
+        ('#!/bin/sh\ntargetdir="NVIDIA-Linux-aarch64-615.71.09"\n', ("aarch64", "615.71.09")),
+        ("#!/bin/sh\necho hello\n", None),
+        ("<html>NVIDIA-Linux-x86_64-580.178.04</html>", None),
+        ("", None),
+    ],
+)
+def test_the_head_names_architecture_and_version(text: str, found: tuple[str, str] | None) -> None:
+    assert runfile_text.read_head(text) == found
+
+
+SUM = "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{SUM}  NVIDIA.run\n", SUM),
+        (f"{SUM.upper()} *./files/NVIDIA.run\n", SUM),
+        (f"{SUM}\n", SUM),
+        (f"{'cd' * 32}  other.run\n{SUM}  NVIDIA.run\n", SUM),
+        (f"{SUM}  other.run\n", None),
+        (f"{SUM}  NVIDIA.run\n{'cd' * 32}  NVIDIA.run\n", None),
+        ("<html>not found</html>", None),
+        ("", None),
+    ],
+)
+def test_a_checksum_file(text: str, found: str | None) -> None:
+    assert runfile_text.read_checksum(text, "NVIDIA.run") == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1.0-5809505 (580.95.05)\nNVIDIA Accelerated Graphics Driver\n", "580.95.05"),
+        ("580.95.05\nNVIDIA\n", "580.95.05"),
+        ("1.0-9755\nold\n", None),
+        ("garbage", None),
+        ("", None),
+    ],
+)
+def test_the_backup_log_names_the_version(text: str, found: str | None) -> None:
+    assert runfile_text.read_backup_log(text) == found
+
+
+def test_a_warning_is_no_cause_and_the_consequence_none_either() -> None:
+    log = (
+        "WARNING: The Nouveau kernel driver is currently in use by your system.\n"
+        "-> Proceeding with installation despite the presence of Nouveau.\n"
+        "ERROR: Unable to find the kernel source tree for the currently running kernel.  Please make sure ...\n"
+        "ERROR: Installation has failed.  Please see the file '/var/log/nvidia-installer.log' for details.\n"
+    )
+    found = runfile_text.explain(log, "")
+    assert found.code == "kernel_headers_missing" and "has failed" not in (found.detail or "")
+
+
+def test_an_unknown_failure_shows_what_was_said() -> None:
+    assert "strange thing" in runfile_text.sentence(runfile_text.explain("", "a strange thing\n"))
+    assert "it said nothing" in runfile_text.sentence(runfile_text.explain("", ""))
+
+
+# ---- what is lacking ------------------------------------------------------------------------------------------------
+
+
+def test_a_host_as_wished_lacks_nothing() -> None:
+    assert runfile.lacking(with_driver(), WISH) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "wish", "words"),
+    [
+        (RecordedHost(), WISH, "the .run driver 580.178.04"),
+        (with_driver("580.95.05"), WISH, "580.178.04 in place of 580.95.05"),
+        (with_driver(flavour="proprietary"), WISH, "the open module in place of the proprietary one"),
+        (with_driver(), WISH._replace(kernels=[KERNEL, NEWER]), "the module for " + NEWER),
+        (RecordedHost(files={runfile.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), WISH, "the libraries"),
+        (RecordedHost(files=with_driver().files, programs=modinfo("570.1.1")), WISH, "in place of 570.1.1"),
+        (RecordedHost(files={**with_driver().files, "/var/lib/gpu-ready/runfile-pending": ""}, programs=modinfo("580.178.04")),
+         WISH, "cut off"),
+    ],
+)  # fmt: skip
+def test_what_is_lacking_is_said(host: RecordedHost, wish: Wish, words: str) -> None:
+    assert words in ", ".join(runfile.lacking(host, wish))
+
+
+def test_a_further_kernel_needs_only_a_build() -> None:
+    both = WISH._replace(kernels=[KERNEL, NEWER])
+    assert runfile.only_builds(with_driver(), both) == [NEWER]
+    assert runfile.only_builds(with_driver(), both._replace(dkms=False)) == []
+    assert runfile.only_builds(with_driver(flavour="proprietary"), both) == []
+    assert runfile.only_builds(with_driver("580.95.05"), both) == []
+    assert runfile.only_builds(RecordedHost(), both) == []
+    assert runfile.only_builds(with_driver(), WISH._replace(kernels=[NEWER])) == []  # nothing tells the flavour
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+def owning(answer: str) -> RecordedHost:
+    host = with_driver()
+    argv = ("dpkg-query", "-S", "/lib/x86_64-linux-gnu/libnvidia-ml.so.580.178.04")
+    real = [
+        f"/lib/modules/{KERNEL}/updates/dkms/nvidia.ko", "/usr/bin/nvidia-smi", "/usr/bin/nvidia-uninstall",
+        LIBRARY + "580.178.04", "/usr/src/nvidia-580.178.04/dkms.conf",
+    ]  # fmt: skip
+    host.programs[("dpkg-query", "-S", *real, argv[2])] = Result(1, answer, "dpkg-query: no path found\n")
+    return host
+
+
+def test_a_driver_of_packages_is_refused_with_their_names() -> None:
+    host = owning("libnvidia-ml1:amd64: " + LIBRARY + "580.178.04\nnvidia-smi: /usr/bin/nvidia-smi\n")
+    with pytest.raises(RunfileError, match=r"belongs to packages \(libnvidia-ml1, nvidia-smi; /usr/lib.*\)"):
+        runfile.refuse_packages(host, WISH)
+
+
+def test_a_driver_that_no_package_owns_is_not_refused() -> None:
+    runfile.refuse_packages(owning(""), WISH)
+    runfile.refuse_packages(RecordedHost(), WISH)
+
+
+def test_what_dpkg_and_rpm_answer_about_owners() -> None:
+    text = "diversion by glx from: /usr/lib/a\na:amd64, b:i386: /usr/lib/a\n"
+    assert runfile.read_dpkg_owners(text) == {"a": "/usr/lib/a", "b": "/usr/lib/a"}
+    said = "nvidia-driver-cuda\nfile /usr/lib64/x is not owned by any package\n"
+    assert runfile.read_rpm_owners(said, ["/usr/bin/nvidia-smi", "/usr/lib64/x"]) == {
+        "nvidia-driver-cuda": "/usr/bin/nvidia-smi"
+    }
+
+
+def test_a_foreign_run_driver_is_refused_unless_allowed() -> None:
+    with pytest.raises(RunfileError, match=r"gpu-ready did not run.*580\.178\.04.*nvidia_driver_replace_foreign"):
+        runfile.refuse_foreign(with_driver(), ours=False, replace=False)
+    for ours, replace in ((True, False), (False, True)):
+        runfile.refuse_foreign(with_driver(), ours, replace)
+    runfile.refuse_foreign(RecordedHost(), ours=False, replace=False)
+
+
+def test_open_modules_of_a_release_without_them_are_refused() -> None:
+    with pytest.raises(RunfileError, match=r"470\.256\.02 has no open kernel modules"):
+        runfile.refuse_flavour(WISH._replace(version="470.256.02"))
+    runfile.refuse_flavour(WISH)
+
+
+def buildable(**more: object) -> RecordedHost:
+    files = {f"/lib/modules/{KERNEL}/build/Makefile": "", **more.pop("files", {})}  # type: ignore[dict-item]
+    programs = {(name,): Result(0, "", "") for name in ("cc", "make", "ld", "dkms")}
+    return RecordedHost(files=files, programs=programs, **more)  # type: ignore[arg-type]
+
+
+def test_missing_headers_and_tools_are_refused() -> None:
+    runfile.refuse_unbuildable(buildable(), WISH)
+    with pytest.raises(RunfileError, match=r"headers of the kernel 6\.1\.0-41-amd64 are missing"):
+        runfile.refuse_unbuildable(buildable(), WISH._replace(kernels=[KERNEL, NEWER]))
+    host = buildable()
+    del host.programs[("dkms",)], host.programs[("cc",)]
+    with pytest.raises(RunfileError, match="needs cc and dkms"):
+        runfile.refuse_unbuildable(host, WISH)
+    with pytest.raises(RunfileError, match="needs cc to"):
+        runfile.refuse_unbuildable(host, WISH._replace(dkms=False))
+
+
+def test_an_installer_from_before_545_minds_nouveau_and_users() -> None:
+    old = WISH._replace(version="470.256.02", flavour="proprietary")
+    nouveau = {"/sys/bus/pci/drivers/nouveau/0000:01:00.0/class": "", "/sys/bus/pci/drivers/nouveau/bind": ""}
+    with pytest.raises(RunfileError, match=r"nouveau drives the GPU 0000:01:00\.0.*reboot"):
+        runfile.refuse_unbuildable(buildable(files=nouveau), old)
+    runfile.refuse_unbuildable(buildable(files=nouveau), WISH)
+    used = {"/sys/module/nvidia/refcnt": "1\n", "/proc/77/comm": "smi\n", "/proc/77/cmdline": "nvidia-persistenced\0"}
+    host = buildable(files=used, links={"/proc/77/fd/3": "/dev/nvidia0"}, folders=["/sys/module/nvidia"])
+    with pytest.raises(RunfileError, match=r"process 77 \(nvidia-persistenced\) uses the loaded NVIDIA driver"):
+        runfile.refuse_unbuildable(host, old)
+    runfile.refuse_unbuildable(host, WISH)
+
+
+# ---- the file -------------------------------------------------------------------------------------------------------
+
+NAME = "NVIDIA-Linux-x86_64-580.178.04.run"
+LIMITS = runfile.Limits(10.0, 30.0, 30.0)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A web server: its address, and the folder that it serves."""
+    root = tmp_path / "served"
+    root.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *words: object) -> None:
+            super().__init__(*words, directory=str(root))  # type: ignore[arg-type]
+
+        def log_message(self, *_words: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as listening:
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.server_address[1]}", root
+        listening.shutdown()
+
+
+def obtain(source: Source, folder: Path, wish: Wish = WISH) -> str:
+    (folder / "work").mkdir(exist_ok=True)
+    return runfile.obtain(source, wish, "x86_64", str(folder / "work"), LIMITS)
+
+
+def test_a_file_is_fetched_and_proved_by_the_sum_beside_it(server: tuple[str, Path], tmp_path: Path) -> None:
+    url, root = server
+    (root / NAME).write_text(HEAD)
+    (root / f"{NAME}.sha256sum").write_text(f"{runfile.digest(str(root / NAME))}  {NAME}\n")
+    path = obtain(Source(f"{url}/{NAME}", "", f"{url}/{NAME}.sha256sum"), tmp_path)
+    assert Path(path).read_text() == HEAD
+    assert obtain(Source(f"{url}/{NAME}", runfile.digest(path).upper()), tmp_path) == path
+
+
+@pytest.mark.parametrize(
+    ("content", "sha256", "sums", "words"),
+    [
+        (HEAD, "0" * 64, None, r"has sha256 [0-9a-f]{64}, expected 0000.*nothing was changed"),
+        (HEAD, "", None, "nothing proves http://"),
+        (HEAD, "", "<html>", "names no sha256 of NVIDIA-Linux"),
+        (None, "0" * 64, None, r"the server answered 404"),
+        ("<html>", "right", None, r"is no \.run installer"),
+        (HEAD.replace("580.178", "580.95"), "right", None, r"holds the driver 580\.95\.04 .* wanted is 580\.178\.04"),
+        (HEAD.replace("x86_64", "aarch64"), "right", None, "for aarch64, wanted is"),
+    ],
+)
+def test_a_wrong_file_is_refused(
+    server: tuple[str, Path], tmp_path: Path, content: str | None, sha256: str, sums: str | None, words: str
+) -> None:
+    url, root = server
+    if content is not None:
+        (root / NAME).write_text(content)
+        sha256 = runfile.digest(str(root / NAME)) if sha256 == "right" else sha256
+    if sums is not None:
+        (root / "sums").write_text(sums)
+    with pytest.raises(RunfileError, match=words):
+        obtain(Source(f"{url}/{NAME}", sha256, f"{url}/sums" if sums is not None else ""), tmp_path)
+
+
+def test_a_server_that_nobody_reaches_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunfileError, match=r"could not be fetched: .*gpu_ready_mirror"):
+        obtain(Source(f"http://127.0.0.1:9/{NAME}", "0" * 64), tmp_path)
+
+
+def test_a_path_on_the_host(tmp_path: Path) -> None:
+    file = tmp_path / NAME
+    with pytest.raises(RunfileError, match="there is no installer /"):
+        obtain(Source(str(file)), tmp_path)
+    file.write_text(HEAD)
+    assert obtain(Source(str(file)), tmp_path) == str(file)
+    with pytest.raises(RunfileError, match="expected 0000"):
+        obtain(Source(str(file), "0" * 64), tmp_path)
+
+
+def test_a_folder_for_programs_has_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path / "absent"), str(tmp_path)))
+    assert runfile.place(0) == str(tmp_path)
+    with pytest.raises(RunfileError, match=r"MiB free"):
+        runfile.place(1 << 60)
+
+
+def test_a_workplace_goes_with_its_content_and_so_does_that_of_a_killed_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path),))
+    monkeypatch.setattr(runfile, "LOCK", str(tmp_path / "lock"))
+    left = tmp_path / (runfile.PREFIX + "left")
+    left.mkdir()
+    with runfile.workplace() as folder:
+        Path(folder, "file").write_text("x")
+        assert not left.exists()
+        with pytest.raises(RunfileError, match="another run"), runfile.workplace():
+            pass
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+# ---- change ---------------------------------------------------------------------------------------------------------
+
+
+class Installing(RecordedHost):
+    """A host on which the installer works, or fails and says why in its log; programs change what is there."""
+
+    def __init__(self, log: str = "", rc: int = 0, before: RecordedHost | None = None) -> None:
+        files = {f"/lib/modules/{kernel}/build/Makefile": "" for kernel in (KERNEL, NEWER)}
+        tools = {(name,): Result(0, "", "") for name in ("cc", "make", "ld", "dkms")}
+        before = before or RecordedHost()
+        super().__init__(files={**files, **before.files}, programs={**tools, **before.programs})
+        self.log, self.rc = log, rc
+
+    def uname(self) -> tuple[str, str]:
+        return KERNEL, "x86_64"
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.asked.append(tuple(argv))
+        if argv[0] == "sh" and "--check" in argv:
+            return Result(0, "OK", "")
+        if argv[0] == "sh":
+            self.files[runfile_text.LOG] = self.log
+            if self.rc == 0:
+                self.files.update(with_driver().files)
+                self.programs.update(modinfo("580.178.04"))
+            return Result(self.rc, "", "")
+        if argv[:2] == ["dkms", "install"]:
+            self.programs.update(modinfo("580.178.04", kernel=argv[-1]))
+            return Result(0, "", "")
+        return super().run(argv, timeout, env)
+
+
+@pytest.fixture
+def installer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Source:
+    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path),))
+    monkeypatch.setattr(runfile, "LOCK", str(tmp_path / "lock"))
+    (tmp_path / NAME).write_text(HEAD)
+    return Source(str(tmp_path / NAME))
+
+
+def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(installer: Source, tmp_path: Path) -> None:
+    host = Installing()
+    runfile.install(host, WISH._replace(kernels=[KERNEL, NEWER]), installer, LIMITS, str(tmp_path))
+    ran = [argv for argv in host.asked if argv[0] in ("sh", "dkms")]
+    assert [argv[2] for argv in ran[:2]] == ["--check", "--silent"]
+    assert ran[2:] == [("dkms", "install", "-m", "nvidia", "-v", "580.178.04", "-k", NEWER)]
+    assert manifest.read(str(tmp_path / "manifest.json")) == {"runfile": {"driver": {"before": None}}}
+    assert not (tmp_path / runfile.PENDING).exists()
+
+
+def test_a_further_kernel_is_built_without_the_installer(installer: Source, tmp_path: Path) -> None:
+    host = Installing(before=with_driver())
+    runfile.install(host, WISH._replace(kernels=[KERNEL, NEWER]), Source("/absent"), LIMITS, str(tmp_path))
+    assert not [argv for argv in host.asked if argv[0] == "sh"]
+
+
+def test_a_failure_names_the_cause_and_leaves_no_trace(installer: Source, tmp_path: Path) -> None:
+    host = Installing("ERROR: Unable to find the development tool `cc` in your path\n", rc=1)
+    with pytest.raises(
+        RunfileError, match=r"ended with 1: a tool for building.*no driver was installed.*installer\.log"
+    ):
+        runfile.install(host, WISH, installer, LIMITS, str(tmp_path))
+    assert manifest.read(str(tmp_path / "manifest.json")) == {}
+    assert not (tmp_path / runfile.PENDING).exists()
+
+
+def test_a_failed_upgrade_says_that_the_old_driver_stays(installer: Source, tmp_path: Path) -> None:
+    host = Installing("ERROR: No space left on device\n", rc=1, before=with_driver("580.95.05"))
+    with pytest.raises(RunfileError, match=r"a disk is full.*580\.95\.05 that was here is still in place"):
+        runfile.install(host, WISH, installer, LIMITS, str(tmp_path))
+
+
+class HalfDone(Installing):
+    """The installer fails after it has begun to install."""
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        answer = super().run(argv, timeout, env)
+        if argv[0] == "sh" and "--check" not in argv:
+            self.files.update(with_driver().files)
+        return answer
+
+
+def test_a_run_that_broke_off_half_way_is_marked_until_the_next(installer: Source, tmp_path: Path) -> None:
+    with pytest.raises(RunfileError, match="half done"):
+        runfile.install(HalfDone("ERROR: No space left on device\n", rc=1), WISH, installer, LIMITS, str(tmp_path))
+    assert (tmp_path / runfile.PENDING).exists()
+    assert "runfile" in manifest.read(str(tmp_path / "manifest.json"))
+
+
+def test_an_installer_that_did_nothing_is_no_success(installer: Source, tmp_path: Path) -> None:
+    host = Installing()
+    with pytest.raises(RunfileError, match="ended well, but"):
+        runfile.install(host, WISH._replace(flavour="proprietary"), installer, LIMITS, str(tmp_path))
+
+
+class Removing(RecordedHost):
+    """A host whose uninstaller ends with 0, and does its work or not."""
+
+    works = True
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.asked.append(tuple(argv))
+        if argv[0] == "/usr/bin/nvidia-uninstall" and self.works:
+            self.files = {path: text for path, text in self.files.items() if path.startswith("/var/lib/dkms")}
+        return Result(0, "", "")
+
+
+def removing(works: bool = True) -> Removing:
+    host = Removing(files={**with_driver().files, "/var/lib/dkms/nvidia/580.178.04/source/x": ""})
+    host.works = works
+    return host
+
+
+def test_a_driver_is_removed_by_its_own_uninstaller_and_dkms_forgets_it(tmp_path: Path) -> None:
+    host = removing()
+    manifest.note("runfile", {"driver": {"before": None}}, str(tmp_path / "manifest.json"))
+    assert runfile.remove(host, str(tmp_path)) == ["the driver 580.178.04", "its modules in DKMS"]
+    assert host.asked[0] == ("/usr/bin/nvidia-uninstall", "--silent")
+    assert host.asked[1] == ("dkms", "remove", "-m", "nvidia", "-v", "580.178.04", "--all")
+    assert manifest.read(str(tmp_path / "manifest.json")) == {}
+
+
+def test_an_uninstaller_that_ends_with_0_and_did_nothing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RunfileError, match="did not take the driver 580.178.04 away"):
+        runfile.remove(removing(works=False), str(tmp_path))
+
+
+def test_a_driver_without_its_uninstaller_is_an_error_and_none_at_all_is_not(tmp_path: Path) -> None:
+    host = RecordedHost(files={runfile.BACKUP_LOG: "580.95.05\n"})
+    with pytest.raises(RunfileError, match="its uninstaller is gone"):
+        runfile.remove(host, str(tmp_path))
+    assert runfile.remove(RecordedHost(), str(tmp_path)) == []

@@ -1,0 +1,271 @@
+"""The catalog's distributions: every file complete, and nothing named in it that is nowhere else."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import catalog
+from gpu_ready.plan import sources
+
+KEYS = [
+    "amzn2023",
+    "centos7",
+    "debian12",
+    "debian13",
+    "el10",
+    "el8",
+    "el9",
+    "fedora42",
+    "fedora43",
+    "fedora44",
+    "ubuntu2004",
+    "ubuntu2204",
+    "ubuntu2404",
+    "ubuntu2604",
+]
+NEEDED = {
+    "family": str,
+    "ids": list,
+    "versions": list,
+    "pretty": str,
+    "package_manager": str,
+    "headers": list,
+    "build_tools": list,
+    "initramfs": list,
+    "driver_sources": dict,
+    "docker": dict,
+    "container_toolkit": str,
+}
+OPTIONAL = {
+    "key",
+    "relatives",
+    "headers_by_kernel",
+    "build_repositories",
+    "build_enable",
+    "vault",
+    "hold_tools",
+    "max_branch",
+}
+SOURCE_KEYS = {
+    "absent",
+    "branches",
+    "components",
+    "data_centre_url",
+    "detect",
+    "fabricmanager",
+    "ids",
+    "kernel_modules",
+    "module_name",
+    "only_when_asked",
+    "packages",
+    "pinning",
+    "precompiled",
+    "repository",
+    "sha256_url",
+    "signed_by",
+    "streams",
+    "toolkits",
+    "url",
+}
+KERNELS = {"rhel": "5.14.0-570.12.1.el9_6.x86_64", "debian": "6.8.0-45-generic"}
+NAME = re.compile(r"[a-z0-9][A-Za-z0-9+._-]*\Z")
+each = pytest.mark.parametrize("key", KEYS)
+
+
+def kinds() -> list[Any]:
+    """Return (distribution, source, kind of kernel module) of the catalog, installers left out."""
+    return [
+        pytest.param(key, source, kind, id=f"{key}-{source}-{kind}")
+        for key in catalog.distros()
+        for source in catalog.distro(key)["driver_sources"]
+        if source != sources.RUNFILE
+        for kind in sources.kinds(catalog.distro(key), source)
+    ]
+
+
+def repositories_of(data: dict[str, Any]) -> set[str]:
+    """Return every repository that a distribution names."""
+    named = [data["container_toolkit"], *data.get("build_repositories", []), *data.get("vault", [])]
+    named += [entry.get("repository") for entry in [*data["driver_sources"].values(), *data["docker"].values()]]
+    return {name for name in named if name}
+
+
+def test_these_distributions_are_there() -> None:
+    assert catalog.distros() == KEYS
+
+
+@each
+def test_a_distribution_has_every_key_and_no_other(key: str) -> None:
+    data = catalog.distro(key)
+    assert set(data) - OPTIONAL == set(NEEDED)
+    for name, kind in NEEDED.items():
+        assert isinstance(data[name], kind) and data[name], name
+    assert data["family"] in catalog.families()["families"]
+    assert data["package_manager"] == {"debian": "apt"}.get(data["family"], "yum" if key == "centos7" else "dnf")
+    assert all(isinstance(version, str) for version in data["versions"])
+    assert data["initramfs"][0] == ("update-initramfs" if data["family"] == "debian" else "dracut")
+    assert {"dkms", "gcc", "make"} <= set(data["build_tools"])
+    assert data["family"] == "debian" or data["hold_tools"], "a hold of RPM packages needs versionlock"
+
+
+@each
+def test_the_headers_are_of_one_kernel(key: str) -> None:
+    data = catalog.distro(key)
+    for names in [data["headers"], *data.get("headers_by_kernel", {}).values()]:
+        assert names and all(name.format(kernel="K").endswith("K") for name in names)
+    assert all(re.compile(pattern) for pattern in data.get("headers_by_kernel", {}))
+
+
+@each
+def test_its_repositories_exist_and_are_of_its_kind(key: str) -> None:
+    data = catalog.distro(key)
+    for name in repositories_of(data):
+        kind = catalog.repository(name).get("kind", "deb")
+        assert kind == ("deb" if data["family"] == "debian" else "rpm"), name
+
+
+@each
+def test_the_sources_are_whole(key: str) -> None:
+    data = catalog.distro(key)
+    assert sources.automatic(data), "auto needs a source"
+    known = {branch.number for branch in catalog.branches()}
+    for name, entry in data["driver_sources"].items():
+        assert name in ("distro", "cuda_repo", "elrepo", "runfile")
+        assert set(entry) <= SOURCE_KEYS and set(entry.get("precompiled", {})) <= SOURCE_KEYS
+        assert bool(entry.get("only_when_asked")) == (name in ("elrepo", "runfile"))
+        for kind in sources.kinds(data, name):
+            listed = sources.branches(data, name, kind)
+            assert listed and set(listed) <= known
+            assert data["max_branch"] is None or max(listed) <= data["max_branch"]
+        assert {str(version) for version in entry.get("toolkits", [])} <= {one.version for one in catalog.toolkits()}
+        assert entry["module_name"].startswith("nvidia")
+        assert "fabricmanager" in entry
+        for branch in sources.branches(data, name):
+            package = sources.fabricmanager(data, name, branch)
+            assert package is None or NAME.match(package)
+    assert "cuda_repo" in data["driver_sources"]
+
+
+@each
+def test_installers_come_with_their_checksum(key: str) -> None:
+    entry = catalog.distro(key)["driver_sources"]["runfile"]
+    for name in ("url", "sha256_url", "data_centre_url"):
+        assert entry[name].format(version="1.2.3").count("1.2.3") == 2
+    assert entry["sha256_url"] == entry["url"] + ".sha256sum"
+
+
+@pytest.mark.parametrize(("key", "source", "kind"), kinds())
+def test_every_flavour_of_a_branch_is_carried_or_said_to_be_absent(key: str, source: str, kind: str) -> None:
+    data = catalog.distro(key)
+    entry = sources.table(data, source, kind)
+    kernel = KERNELS.get(data["family"], KERNELS["rhel"])
+    for number in sources.branches(data, source, kind):
+        branch = catalog.branch(number)
+        assert branch is not None
+        carried = set()
+        for profile in sources.PROFILES:
+            for flavour in sources.FLAVOURS:
+                names = sources.packages(data, source, number, profile, flavour, kind, kernel)
+                assert all(NAME.match(name) for name in names) and len(names) == len(set(names)), names
+                if names:
+                    carried.add((profile, flavour))
+        for flavour in branch.flavours:
+            both = {(profile, flavour) for profile in sources.PROFILES}
+            assert both <= carried or (not both & carried and (entry.get("absent") or {}).get(flavour)), (
+                number,
+                flavour,
+            )
+
+
+@pytest.mark.parametrize(("key", "source", "kind"), kinds())
+def test_streams_stand_where_the_repository_is_modular(key: str, source: str, kind: str) -> None:
+    data = catalog.distro(key)
+    entry = sources.table(data, source, kind)
+    modular = "repository" in entry and catalog.repository(entry["repository"]).get("modular", False)
+    assert bool(entry.get("streams")) == bool(modular)
+    for flavour, pattern in (entry.get("streams") or {}).items():
+        assert flavour in sources.FLAVOURS
+        assert re.fullmatch(r"\d+(-open|-dkms)?", pattern.format(branch=580))
+        assert pattern.format(branch=580).endswith("-dkms" if flavour == "proprietary" else "-open") or kind != "dkms"
+
+
+@pytest.mark.parametrize(("key", "source", "kind"), kinds())
+def test_precompiled_modules_tell_who_signed_them(key: str, source: str, kind: str) -> None:
+    entry = sources.table(catalog.distro(key), source, kind)
+    if kind == sources.PRECOMPILED:
+        assert entry["signed_by"] in ("distribution", "nvidia", "elrepo")
+
+
+@each
+def test_docker_has_a_source(key: str) -> None:
+    for name, entry in catalog.distro(key)["docker"].items():
+        assert name in ("distro", "docker_ce")
+        assert set(entry) <= {"repository", "packages", "version", "conflicts"}
+        names = [one["name"] if isinstance(one, dict) else one for one in entry["packages"]]
+        assert names and not set(names) & set(entry.get("conflicts", []))
+        assert ("repository" in entry) == (name == "docker_ce")
+
+
+def test_names_before_and_after_590_in_nvidias_repository_for_ubuntu() -> None:
+    data = catalog.distro("ubuntu2404")
+    assert "nvidia-dkms-580-open" in sources.packages(data, "cuda_repo", 580, "compute", "open")
+    assert "nvidia-dkms-open" in sources.packages(data, "cuda_repo", 595, "compute", "open")
+
+
+def test_ubuntu_prefers_the_modules_that_it_signed() -> None:
+    data = catalog.distro("ubuntu2204")
+    assert sources.kinds(data, "distro") == [sources.PRECOMPILED, sources.DKMS]
+    assert sources.packages(data, "distro", 580, "compute", "open", sources.PRECOMPILED, "5.15.0-91-generic")[0] == (
+        "linux-modules-nvidia-580-server-open-5.15.0-91-generic"
+    )
+
+
+def test_centos7_stays_at_what_its_kernel_can_load() -> None:
+    data = catalog.distro("centos7")
+    for source in data["driver_sources"]:
+        for kind in sources.kinds(data, source):
+            assert max(sources.branches(data, source, kind)) == 550
+
+
+def repositories() -> dict[str, Any]:
+    """Return the repositories of the catalog by name."""
+    found: dict[str, Any] = catalog.catalog_data.REPOSITORIES
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(repositories()))
+def test_a_repository_is_whole(name: str) -> None:
+    data = repositories()[name]
+    assert data["url"].startswith("https://") and data["key_url"].startswith("https://")
+    assert "$" not in data["url"]
+    assert data["fingerprint"] is None or re.fullmatch(r"[0-9A-F]{40}", data["fingerprint"])
+    if data.get("kind") == "rpm":
+        assert data["gpgcheck"] or data["repo_gpgcheck"], "nothing in it would be signed"
+    else:
+        assert "kind" not in data and data["suites"]
+
+
+def test_every_repository_is_used() -> None:
+    used = set().union(*(repositories_of(catalog.distro(key)) for key in catalog.distros()))
+    assert set(repositories()) == used
+
+
+def test_only_these_keys_are_unknown() -> None:
+    assert {name for name, data in repositories().items() if not data["fingerprint"]} == {
+        "cuda-rhel10",
+        "cuda-fedora43",
+    }
+
+
+def test_the_key_of_a_cuda_repository_is_the_one_its_file_is_named_after() -> None:
+    for name, data in repositories().items():
+        if name.startswith("cuda-") and data["fingerprint"]:
+            file = data["key_url"].rpartition("/")[2]
+            assert data["fingerprint"].endswith(file.partition(".")[0].upper()), name
+
+
+def test_the_data_is_plain() -> None:
+    """Hosts read it with Python 3.6: texts, numbers, lists and mappings; versions are texts."""
+    text = yaml.safe_dump({key: catalog.distro(key) for key in catalog.distros()})
+    assert not re.search(r"!!|: \d+\.\d+$", text, re.M)

@@ -5,8 +5,8 @@ DOCUMENTATION = r"""
 module: gpu_node_packages
 short_description: Install, remove and hold packages, and note what came with them
 description:
-  - Does with apt what a GPU node needs, in one call. Waits for other package managers, finishes what a killed run left
-    half configured, simulates first, and refuses a new kernel or a removal that nobody asked for.
+  - Does with apt, dnf or yum what a GPU node needs, in one call. Waits for other package managers, finishes what a
+    killed run left half done, simulates first, and refuses a new kernel or a removal that nobody asked for.
   - Notes in the manifest on the node, before acting, exactly the packages that are new, so that uninstall.yml removes
     these and no others.
 options:
@@ -15,6 +15,14 @@ options:
     type: list
     elements: raw
     default: []
+  optional:
+    description: Packages like O(names) that are left out where no source of the host offers them.
+    type: list
+    elements: raw
+    default: []
+  streams:
+    description: Module streams to have enabled, by module; another stream of the module is left.
+    type: dict
   remove:
     description: Packages to remove (their configuration stays).
     type: list
@@ -61,6 +69,11 @@ EXAMPLES = r"""
     names: [{name: nvidia-kernel-open-dkms, version: 580.95.05*}]
     hold: [nvidia-kernel-open-dkms]
 
+- name: Install a driver of one module stream
+  gpu_node_packages:
+    names: [nvidia-driver, kmod-nvidia-open-dkms]
+    streams: {nvidia-driver: 580-open}
+
 - name: Finish what a killed run left half configured
   gpu_node_packages:
 """
@@ -87,6 +100,10 @@ unheld:
   description: Packages whose hold was released.
   returned: always
   type: list
+streams:
+  description: Module streams that were enabled.
+  returned: always
+  type: dict
 versions:
   description: Version on the host of each package in O(names), after the call.
   returned: outside check mode
@@ -94,12 +111,13 @@ versions:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import apt as aptlib
-from ansible.module_utils.gpu_ready import manifest
+from ansible.module_utils.gpu_ready import manifest, package_manager, packages
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
+    "optional": {"type": "list", "elements": "raw", "default": []},
+    "streams": {"type": "dict"},
     "remove": {"type": "list", "elements": "str", "default": []},
     "hold": {"type": "list", "elements": "str", "default": []},
     "unhold": {"type": "list", "elements": "str", "default": []},
@@ -109,78 +127,100 @@ ARGUMENT_SPEC = {
 }
 
 
-def mark(apt, verb, names):
-    """Set or release holds."""
-    apt.await_locks()
-    answer = apt.host.run(["apt-mark", verb] + names, timeout=120.0)
-    if answer.rc != 0:
-        raise aptlib.AptError(aptlib.explain("apt-mark %s %s" % (verb, " ".join(names)), answer))
-
-
 def note(host, simulation, asked):
-    """Note what will be new, before it comes; and what a package's purge would leave, but was there before it."""
-    groups = {line.split(":")[0] for line in (host.read("/etc/group") or "").splitlines()}
+    """Note what will be new, before it comes; and what its removal would leave, but was there before it."""
     known = manifest.read().get("packages", {})
-    fresh = [package for package in simulation.new if package not in known]
-    stays = [name for name, owner in aptlib.GROUPS.items() if owner in fresh and name in groups]
-    stays += [path for path, owner in aptlib.LEFTOVERS.items() if owner in fresh and host.exists(path)]
+    fresh = {package for package in simulation.new if package not in known}
+    stays = []
+    for names, path in ((packages.GROUPS, "/etc/group"), (packages.USERS, "/etc/passwd")):
+        there = {line.split(":")[0] for line in (host.read(path) or "").splitlines()}
+        stays += [name for name, owners in names.items() if fresh.intersection(owners) and name in there]
+    stays += [path for path, own in packages.LEFTOVERS.items() if fresh.intersection(own) and host.exists(path)]
     manifest.note("stays", {name: {} for name in stays})
     manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
 
 
-def bring(apt, wanted, names, gone, check, result):
-    """Install ``names`` and remove ``gone`` in one apt-get call; what happened is added to ``result``."""
-    what = "installing " + wanted["purpose"]
-    before = apt.installed()
-    todo = [
+def lacks(before, wishes):
+    """Return the wishes that are not fulfilled."""
+    return [
         wish
-        for wish in names
-        if not (aptlib.present(before, wish.name) and aptlib.matches(wish.version, before[wish.name].version))
+        for wish in wishes
+        if not (packages.present(before, wish.name) and packages.matches(wish.version, before[wish.name].version))
     ]
-    gone = [name for name in gone if aptlib.present(before, name)]
+
+
+def bring(manager, wanted, names, gone, check, result):
+    """Install ``names`` and remove ``gone``; what happened is added to ``result``."""
+    what = "installing " + wanted["purpose"]
+    before = manager.installed()
+    todo = lacks(before, names)
+    gone = [name for name in gone if packages.present(before, name)]
     if not todo and not gone:
         return
-    offers = apt.offers([wish.name for wish in todo])
-    lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if aptlib.matches(w.version, v)]]
-    if todo and wanted["update_cache"] and not check and (lacking or apt.stale()):
-        apt.update()
+    offers = manager.offers([wish.name for wish in todo])
+    lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if packages.matches(w.version, v)]]
+    if todo and wanted["update_cache"] and not check and (lacking or manager.stale()):
+        manager.update()
+    change = packages.Change(todo, gone, wanted["allow_remove"])
     for attempt in ("with these lists", "with fresh lists"):
-        argv = ["--allow-downgrades", "install"]
-        argv += apt.resolve(todo, apt.offers([wish.name for wish in todo])) + [name + "-" for name in gone]
-        simulation = apt.simulate(what, argv)
-        aptlib.refuse(simulation, gone + wanted["allow_remove"])
-        apt.check_disk(simulation)
+        calls, simulation = manager.prepare(what, change)
         if check:
             break
-        asked = [wish.name for wish in names]
-        note(apt.host, simulation, asked)
+        note(manager.host, simulation, [wish.name for wish in names])
         try:
-            apt.get(what, argv)
+            manager.carry_out(what, calls, simulation)
             break
-        except aptlib.AptError as error:
+        except packages.PackageError as error:
             # Lists that are older than the mirror name files that are gone: read them again, once.
             if "404" not in str(error) or attempt == "with fresh lists":
                 raise
-            apt.update()
+            manager.update()
     result["installed"].update({name: after for name, (_, after) in simulation.install.items()})
     result["removed"] += simulation.remove
 
 
-def run(apt, wanted, check):
+def switch_streams(manager, wanted, check, result):
+    """Have the module streams enabled; returns the streams before, of the modules that changed."""
+    there = manager.streams()
+    result["streams"] = {name: stream for name, stream in wanted.items() if there.get(name) != stream}
+    before = {name: there.get(name) for name in result["streams"]}
+    if before and not check:
+        manifest.note("streams", {name: {"before": stream} for name, stream in before.items()})
+        manager.enable_streams(result["streams"])
+    return before
+
+
+def run(manager, wanted, check):
     """Bring the packages to the wanted state; returns the module's answer."""
     what = "installing " + wanted["purpose"]
-    result = {"installed": {}, "removed": [], "repaired": [], "held": [], "unheld": []}
-    result["repaired"] = apt.half_done() if check else apt.repair(sorted(manifest.read().get("packages", {})))
+    result = {"installed": {}, "removed": [], "repaired": [], "held": [], "unheld": [], "streams": {}}
+    ours = sorted(manifest.read().get("packages", {}))
+    result["repaired"] = manager.half_done() if check else manager.repair(ours)
+    before = manager.installed()
 
-    before = apt.installed()
-    result["unheld"] = [n for n in wanted["unhold"] if n in before and before[n].hold]
+    result["unheld"] = [name for name in wanted["unhold"] if name in before and before[name].hold]
     if result["unheld"] and not check:
-        mark(apt, "unhold", result["unheld"])
+        manager.unhold(result["unheld"])
 
-    names = aptlib.wishes(wanted["names"])
-    bring(apt, wanted, names, wanted["remove"], check, result)
+    streams = switch_streams(manager, wanted["streams"] or {}, check, result)
+    try:
+        names = packages.wishes(wanted["names"])
+        optional = lacks(before, packages.wishes(wanted["optional"]))
+        offers = manager.offers([wish.name for wish in optional])
+        names += [wish for wish in optional if offers.get(wish.name)]
+        if check and streams:
+            # Only an enabled stream shows its packages: the simulation would speak of another one's.
+            result["installed"].update({wish.name: wish.version or "any" for wish in lacks(before, names)})
+            result["removed"] += [name for name in wanted["remove"] if packages.present(before, name)]
+        else:
+            bring(manager, wanted, names, wanted["remove"], check, result)
+    except packages.PackageError:
+        if streams and not check and manager.installed() == before:
+            # Nothing came of the new stream: leave the host on the one it was on.
+            manager.restore_streams(streams)
+        raise
 
-    after = before if check else apt.installed()
+    after = before if check else manager.installed()
     result["held"] = [
         name
         for name in wanted["hold"]
@@ -189,18 +229,20 @@ def run(apt, wanted, check):
     ]
     if result["held"] and not check:
         manifest.note("holds", {name: {} for name in result["held"]})
-        mark(apt, "hold", result["held"])
+        manager.hold(result["held"])
     if not check:
-        missing = [wish.name for wish in names if not aptlib.present(after, wish.name)]
+        missing = [wish.name for wish in names if not packages.present(after, wish.name)]
         if missing:
-            raise aptlib.AptError("%s: apt-get succeeded, but %s is not installed" % (what, ", ".join(missing)))
+            raise packages.PackageError(
+                "%s: %s succeeded, but %s is not installed" % (what, manager.program, ", ".join(missing))
+            )
         result["versions"] = {wish.name: after[wish.name].version for wish in names}
-    result["changed"] = any(result[key] for key in ("installed", "removed", "repaired", "held", "unheld"))
+    result["changed"] = any(result[key] for key in ("installed", "removed", "repaired", "held", "unheld", "streams"))
     result["diff"] = {
         "before": "".join(
             "%s %s\n" % (name, before[name].version)
             for name in sorted(result["installed"]) + sorted(result["removed"])
-            if aptlib.present(before, name)
+            if packages.present(before, name)
         ),
         "after": "".join("%s %s\n" % item for item in sorted(result["installed"].items())),
     }
@@ -210,8 +252,8 @@ def run(apt, wanted, check):
 def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
-        result = run(aptlib.Apt(Host()), module.params, module.check_mode)
-    except (aptlib.AptError, manifest.ManifestError) as error:
+        result = run(package_manager.choose(Host()), module.params, module.check_mode)
+    except (packages.PackageError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

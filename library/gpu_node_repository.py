@@ -1,32 +1,37 @@
 #!/usr/bin/python
-"""Enable components of Debian's own sources, or add a repository whose key is pinned by its fingerprint."""
+"""Enable parts of the distribution's own sources, or add repositories whose keys are pinned by their fingerprints."""
 
 DOCUMENTATION = r"""
 module: gpu_node_repository
-short_description: Enable Debian components, or add a package repository with a pinned key
+short_description: Enable parts of the distribution's own sources, or add package repositories with pinned keys
 description:
   - With O(components), enables components in the sources that Debian's installation wrote, in both formats, whichever
     mirror they name; every other byte stays.
-  - With O(repository), fetches the key, compares its fingerprint, writes keyring, sources and pin file, and reads the
-    list of that repository alone. When that fails, the files are taken away again.
+  - With O(enable), switches on repositories that the distribution's own .repo files hold switched off.
+  - With O(repository) or O(repositories), fetches each key, compares its fingerprint, writes keyring and sources, and
+    reads the lists of what changed alone. When that fails, the files are what they were.
 options:
   components:
     description: Components of Debian's own archive.
     type: list
     elements: str
+  enable:
+    description: Sections of the distribution's own files in /etc/yum.repos.d.
+    type: list
+    elements: str
   repository:
-    description: A repository of somebody else.
+    description: A repository of somebody else; see O(repositories).
     type: dict
-    suboptions:
-      id: {description: Short name that the files get., type: str, required: true}
-      url: {description: Base URL., type: str, required: true}
-      suites: {description: Suites as a list or words., type: raw, default: "/"}
-      components: {description: Components as a list or words., type: raw, default: ""}
-      key_url: {description: URL of the signing key., type: str, required: true}
-      fingerprint: {description: Fingerprint that the key must have., type: str, required: true}
-      keyring: {description: Path of the keyring., type: path}
-      list: {description: Path of the sources file., type: path}
-      pin: {description: "One or a list of {package, pin, priority}.", type: raw}
+  repositories:
+    description:
+      - Repositories of somebody else, each a mapping.
+      - C(id) is the short name that the files get; C(kind) is V(deb) or V(rpm).
+      - C(url), C(key_url) and C(fingerprint) name the repository and the one key that may sign it.
+      - C(keyring), C(list) are the paths of the files (there are defaults).
+      - For V(deb), C(suites), C(components) and C(pin), one or a list of {package, pin, priority}.
+      - For V(rpm), C(gpgcheck) and C(repo_gpgcheck).
+    type: list
+    elements: dict
 attributes:
   check_mode: {support: full, description: Says what would change; changes nothing.}
   diff_mode: {support: full, description: Shows the files before and after.}
@@ -46,6 +51,18 @@ EXAMPLES = r"""
       suites: [/]
       key_url: https://packages.example.com/debian12/key.pub
       fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
+
+- name: Enable a repository of Enterprise Linux and add one of somebody else
+  gpu_node_repository:
+    enable: [crb]
+    repositories:
+      - id: example
+        kind: rpm
+        url: https://packages.example.com/rhel9/x86_64/
+        key_url: https://packages.example.com/rhel9/x86_64/key.pub
+        fingerprint: 610C7B14E068A878070DA4E99CD0A493D42D0685
+        gpgcheck: true
+        repo_gpgcheck: true
 
 - name: Add a repository and prefer it for one package
   gpu_node_repository:
@@ -72,42 +89,53 @@ import urllib.error
 import urllib.request
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import apt as aptlib
-from ansible.module_utils.gpu_ready import apt_sources, files, manifest, openpgp
+from ansible.module_utils.gpu_ready import (
+    apt_sources,
+    files,
+    manifest,
+    openpgp,
+    package_manager,
+    packages,
+    rpm,
+    yum_repos,
+)
 from ansible.module_utils.gpu_ready.host import Host
 
+REPOSITORY = {
+    "id": {"type": "str", "required": True},
+    "kind": {"type": "str", "choices": ["deb", "rpm"], "default": "deb"},
+    "url": {"type": "str", "required": True},
+    "suites": {"type": "raw", "default": "/"},
+    "components": {"type": "raw", "default": ""},
+    "key_url": {"type": "str", "required": True, "no_log": False},
+    "fingerprint": {"type": "str"},
+    "keyring": {"type": "path", "no_log": False},
+    "list": {"type": "path"},
+    "pin": {"type": "raw"},
+    "gpgcheck": {"type": "bool", "default": True},
+    "repo_gpgcheck": {"type": "bool", "default": False},
+}
 ARGUMENT_SPEC = {
     "components": {"type": "list", "elements": "str"},
-    "repository": {
-        "type": "dict",
-        "options": {
-            "id": {"type": "str", "required": True},
-            "url": {"type": "str", "required": True},
-            "suites": {"type": "raw", "default": "/"},
-            "components": {"type": "raw", "default": ""},
-            "key_url": {"type": "str", "required": True, "no_log": False},
-            "fingerprint": {"type": "str", "required": True},
-            "keyring": {"type": "path", "no_log": False},
-            "list": {"type": "path"},
-            "pin": {"type": "raw"},
-        },
-    },
+    "enable": {"type": "list", "elements": "str"},
+    "repository": {"type": "dict", "options": REPOSITORY},
+    "repositories": {"type": "list", "elements": "dict", "options": REPOSITORY},
 }
 KEY_LIMIT = 1024 * 1024
 FETCH_WAIT = 30.0
 
 
 def fetch(url):
-    """Return the bytes behind a URL; AptError names URL, cause and remedy."""
+    """Return the bytes behind a URL; PackageError names URL, cause and remedy."""
     try:
         with urllib.request.urlopen(url, timeout=FETCH_WAIT) as answer:
             return answer.read(KEY_LIMIT)
     except urllib.error.HTTPError as error:
-        raise aptlib.AptError(
+        raise packages.PackageError(
             "the key %s could not be fetched (%d %s): the mirror does not have it" % (url, error.code, error.reason)
         ) from None
     except (urllib.error.URLError, OSError, ssl.SSLError, ValueError) as error:
-        raise aptlib.AptError(
+        raise packages.PackageError(
             "the key %s could not be fetched (%s): check network, proxy and gpu_ready_mirror"
             % (url, getattr(error, "reason", error))
         ) from None
@@ -124,7 +152,7 @@ def component_changes(host, names):
     """Return {path: text} for the sources of Debian that lack a component, and the code name of the release."""
     match = re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", host.read("/etc/os-release") or "")
     if not match:
-        raise aptlib.AptError(
+        raise packages.PackageError(
             "/etc/os-release names no VERSION_CODENAME: gpu-ready cannot tell which suites are Debian's"
         )
     found, entries = {}, 0
@@ -134,16 +162,38 @@ def component_changes(host, names):
         if change.before != change.after:
             found[path] = change.after.encode("utf-8")
     if not entries:
-        raise aptlib.AptError(
+        raise packages.PackageError(
             "no package source of Debian's own archive for %s is enabled in /etc/apt: enable one, then run again"
             % match.group(1)
         )
     return found, match.group(1)
 
 
+def section_changes(host, names):
+    """Return {path: (text, names)} for the .repo files in which a section is to be switched on."""
+    there, found = {}, {}
+    for name in host.listdir(yum_repos.FOLDER):
+        path = yum_repos.FOLDER + "/" + name
+        text = host.read(path) if name.endswith(".repo") else None
+        mine = [section for section in yum_repos.sections(text or "") if section in names]
+        there.update(dict.fromkeys(mine))
+        off = [section for section in mine if not yum_repos.sections(text)[section]]
+        if off:
+            found[path] = (yum_repos.enable(text, off).encode("utf-8"), off)
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise packages.PackageError(
+            "%s is in no file of %s: the distribution's own repositories are not set up as it delivers them; add this "
+            "one, then run again" % (", ".join(missing), yum_repos.FOLDER)
+        )
+    return found
+
+
 def paths_of(repository):
     """Return keyring, sources and pin file of a repository."""
     name = repository["id"]
+    if repository["kind"] == "rpm":
+        return (*yum_repos.paths(repository), None)
     return (
         repository.get("keyring") or "/etc/apt/keyrings/gpu-ready-%s.gpg" % name,
         repository.get("list") or "/etc/apt/sources.list.d/gpu-ready-%s.sources" % name,
@@ -153,10 +203,18 @@ def paths_of(repository):
 
 def repository_changes(host, repository):
     """Return {path: bytes} for the files of a repository that are not as wanted; a key that lacks is fetched."""
+    if not repository.get("fingerprint"):
+        raise packages.PackageError(
+            "no fingerprint is known for the key of %s (%s), and nothing is installed on an unknown key's word: give "
+            "it as gpu_ready_mirror_keys: {%s: FINGERPRINT}" % (repository["id"], repository["url"], repository["id"])
+        )
     keyring, sources, pins = paths_of(repository)
-    architecture = host.run(["dpkg", "--print-architecture"]).out.strip() or "amd64"
-    wanted = {sources: apt_sources.source(repository, keyring, architecture).encode("utf-8")}
-    if repository.get("pin"):
+    if repository["kind"] == "rpm":
+        wanted = {sources: yum_repos.source(repository, keyring).encode("utf-8")}
+    else:
+        architecture = host.run(["dpkg", "--print-architecture"]).out.strip() or "amd64"
+        wanted = {sources: apt_sources.source(repository, keyring, architecture).encode("utf-8")}
+    if repository.get("pin") and pins:
         wanted[pins] = apt_sources.pins(repository["pin"]).encode("utf-8")
     try:
         known = [key.fingerprint for key in openpgp.keys(host.read_bytes(keyring) or b"")]
@@ -165,15 +223,15 @@ def repository_changes(host, repository):
     if known != ["".join(repository["fingerprint"].split()).upper()]:
         data = fetch(repository["key_url"])
         try:
-            wanted[keyring] = openpgp.pick(data, repository["fingerprint"])
+            key = openpgp.pick(data, repository["fingerprint"])
         except openpgp.OpenPgpError as error:
-            raise aptlib.AptError(
+            raise packages.PackageError(
                 "the key %s is not the one that is pinned: %s; nothing was changed. If the owner changed the key, or "
                 "your mirror signs with its own, name its fingerprint in gpu_ready_mirror_keys"
                 % (repository["key_url"], error)
             ) from None
-    # The keyring comes first: apt must never see sources without their key.
-    return {path: wanted[path] for path in sorted(wanted) if host.read_bytes(path) != wanted[path]}
+        wanted[keyring] = openpgp.armor(key) if repository["kind"] == "rpm" else key
+    return {path: data for path, data in wanted.items() if host.read_bytes(path) != data}
 
 
 def put(path, data):
@@ -187,20 +245,60 @@ def put(path, data):
 
 def shown(path, data):
     """Return a file as a diff shows it."""
-    if path.endswith(".gpg"):
+    if path.endswith(".gpg") or path.startswith(yum_repos.KEYRINGS):
         return "(key)\n" if data else ""
     return (data or b"").decode("utf-8", "replace")
 
 
+def read_lists(host, params, repositories, sections):
+    """Have the package manager read the lists of what changed, of nothing else where that is possible."""
+    manager = package_manager.choose(host)
+    if isinstance(manager, package_manager.dnf.Dnf):
+        for name in sections + [yum_repos.identity(one) for one in repositories]:
+            manager.read_repository(name)
+    elif params["components"]:
+        manager.update()
+    else:
+        for one in repositories:
+            only = ["-o", "Dir::Etc::sourcelist=" + paths_of(one)[1]]
+            manager.update([*only, "-o", "Dir::Etc::sourceparts=-", "-o", "APT::Get::List-Cleanup=0"])
+
+
+def subscribe(host, verb, names):
+    """Switch repositories of a subscription: subscription-manager writes their file anew from its own state."""
+    argv = ["subscription-manager", "repos"] + ["--%s=%s" % (verb, name) for name in names]
+    answer = host.run(argv, timeout=300.0)
+    if answer.rc != 0:
+        raise packages.PackageError(
+            "`%s` ended with %d (%s): see to the subscription of this host, then run again"
+            % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
+        )
+
+
+def note_keys(host, repositories):
+    """Note the keys that the package manager will take into the RPM database and that are not there yet."""
+    there = host.run(["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION}\\n"]).out.split()
+    for repository in repositories:
+        name = "".join(repository["fingerprint"].split()).lower()
+        if not [version for version in there if rpm.same_key(version, name)]:
+            manifest.note("rpm_keys", {name: {}})
+
+
 def run(host, params, check):
     """Bring the sources to the wanted state; returns the module's answer."""
-    repository = params["repository"]
-    todo, enabled, codename = {}, [], ""
+    repositories = ([params["repository"]] if params["repository"] else []) + (params["repositories"] or [])
+    todo, enabled, codename, sections = {}, [], "", {}
     if params["components"]:
         enabled, codename = component_changes(host, params["components"])
         todo.update(enabled)
-    if repository:
-        todo.update(repository_changes(host, repository))
+    if params["enable"]:
+        sections = section_changes(host, params["enable"])
+        todo.update({path: data for path, (data, _) in sections.items()})
+    changed = []
+    for repository in repositories:
+        mine = repository_changes(host, repository)
+        changed += [repository] if mine else []
+        todo.update(mine)
     before = {path: host.read_bytes(path) for path in todo}
     result = {
         "changed": bool(todo),
@@ -225,16 +323,24 @@ def run(host, params, check):
     manifest.note("files", notes)
     for path in enabled:
         manifest.note_components(path, params["components"], codename)
-    apt = aptlib.Apt(host)
+    for path, (_, names) in sections.items():
+        manifest.note_sections(path, names)
+    rpms = [repository for repository in changed if repository["kind"] == "rpm"]
+    if rpms:
+        note_keys(host, rpms)
+    subscribed = sections.get(yum_repos.SUBSCRIPTIONS, (None, []))[1] if host.which("subscription-manager") else []
     try:
-        for path in sorted(todo):
-            put(path, todo[path])
-        only = []
-        if repository and not params["components"]:
-            only = ["-o", "Dir::Etc::sourcelist=" + paths_of(repository)[1]]
-            only += ["-o", "Dir::Etc::sourceparts=-", "-o", "APT::Get::List-Cleanup=0"]
-        apt.update(only)
+        # Keyrings come first: the package manager must never see sources without their key.
+        keyrings = [paths_of(repository)[0] for repository in changed]
+        for path in sorted(todo, key=lambda path: (path not in keyrings, path)):
+            if path != yum_repos.SUBSCRIPTIONS or not subscribed:
+                put(path, todo[path])
+        if subscribed:
+            subscribe(host, "enable", subscribed)
+        read_lists(host, params, changed, [name for _, names in sections.values() for name in names])
     except BaseException:
+        if subscribed:
+            subscribe(host, "disable", subscribed)
         for path, data in before.items():
             put(path, data)
         manifest.drop("files", [path for path in before if path not in known])
@@ -244,11 +350,13 @@ def run(host, params, check):
 
 def main():
     module = AnsibleModule(
-        argument_spec=ARGUMENT_SPEC, supports_check_mode=True, required_one_of=[("components", "repository")]
+        argument_spec=ARGUMENT_SPEC,
+        supports_check_mode=True,
+        required_one_of=[("components", "enable", "repository", "repositories")],
     )
     try:
         result = run(Host(), module.params, module.check_mode)
-    except (aptlib.AptError, manifest.ManifestError) as error:
+    except (packages.PackageError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg="%s cannot be written: %s" % (error.filename or "a file", error.strerror))

@@ -57,7 +57,7 @@ held_by:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import apt, cuda_default, manifest, uninstall
+from ansible.module_utils.gpu_ready import cuda_default, manifest, packages, uninstall
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {"docker_engine_restart_ok": {"type": "bool", "default": False}}
@@ -73,7 +73,12 @@ def main():
             if not module.check_mode:
                 action.act()
             done.append(action.words)
-    except (apt.AptError, cuda_default.DefaultError, manifest.ManifestError, uninstall.UninstallError) as error:
+    except (
+        cuda_default.DefaultError,
+        manifest.ManifestError,
+        packages.PackageError,
+        uninstall.UninstallError,
+    ) as error:
         module.fail_json(msg=str(error), actions=done)
     except OSError as error:
         module.fail_json(msg="%s: %s" % (error.filename or "a file", error.strerror), actions=done)

@@ -1,13 +1,29 @@
 """What apt and dpkg say, as values and sentences; and the calls to them. The readers are pure functions."""
 
-import fcntl
 import os
 import re
-import struct
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from .host import Host, Result
+from .packages import (
+    HEADERS,
+    LOCK_WAIT,
+    RUN_LIMIT,
+    WRONG_SIGNATURE,
+    Change,
+    Installed,
+    Manager,
+    PackageError,
+    Simulation,
+    Wish,
+    dkms_failed,
+    headers_gone,
+    lock_holder,
+    matches,
+    not_on_offer,
+    refuse,
+)
 
 LOCKS = (
     "/var/lib/dpkg/lock-frontend",
@@ -18,9 +34,6 @@ LOCKS = (
 ARCHIVES = "/var/cache/apt/archives"
 LISTS = "/var/lib/apt/lists"
 STATUS = "/var/lib/dpkg/status"
-LOCK_WAIT = 600.0
-RUN_LIMIT = 5400.0
-"""Seconds for one apt-get call: on a slow machine DKMS compiles for each installed kernel."""
 ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "APT_LISTCHANGES_FRONTEND": "none",
@@ -38,72 +51,7 @@ OPTIONS = [
     "-o", "Acquire::http::Timeout=30",
     "-o", "Acquire::https::Timeout=30",
 ]  # fmt: skip
-GROUPS = {"docker": "docker.io", "nvidia-persistenced": "nvidia-persistenced"}
-"""Groups that stay when their package is purged, by the package whose installation made them."""
-LEFTOVERS = {
-    "/etc/docker/key.json": "docker.io",
-    "/var/lib/dkms/mok.key": "dkms",
-    "/var/lib/dkms/mok.pub": "dkms",
-}
-"""Files that programs of a package write and its purge leaves, by that package."""
 DAY = 86400.0
-DISK_RESERVE = 64 * 1024 * 1024
-"""Bytes that must stay free after an installation."""
-
-
-class AptError(Exception):
-    """A package operation cannot work or did not; the text is one sentence with cause and remedy."""
-
-
-class Wish(NamedTuple):
-    """A package by name, with an exact version, a prefix that ends in ``*``, or any version."""
-
-    name: str
-    version: Optional[str] = None
-
-
-class Installed(NamedTuple):
-    """A package of dpkg's database: version, state (``installed``, ``config-files``, ...), held or not."""
-
-    version: str
-    state: str
-    hold: bool
-
-
-class Simulation(NamedTuple):
-    """What apt-get would do: version before (None for a new package) and after by name; names that would go."""
-
-    install: Dict[str, Tuple[Optional[str], str]]
-    remove: List[str]
-
-    @property
-    def new(self) -> List[str]:
-        """Return the packages that are not on the host yet."""
-        return sorted(name for name, (before, _) in self.install.items() if before is None)
-
-
-def wishes(values: List[Any]) -> List[Wish]:
-    """Return wishes from names or {name, version}; an empty version means any."""
-    found = []
-    for value in values:
-        if isinstance(value, dict):
-            version = value.get("version")
-            found.append(Wish(str(value["name"]), str(version) if version not in (None, "") else None))
-        else:
-            found.append(Wish(str(value)))
-    return found
-
-
-def matches(wanted: Optional[str], version: str) -> bool:
-    """Return whether a version fulfils a wish; an epoch may be left out of the wish."""
-    if wanted is None:
-        return True
-    forms = (version, version.partition(":")[2]) if ":" in version else (version,)
-    if wanted.endswith("*"):
-        return any(form.startswith(wanted[:-1]) for form in forms)
-    return wanted in forms
-
-
 QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\n"
 
 
@@ -115,11 +63,6 @@ def read_installed(text: str) -> Dict[str, Installed]:
         if len(parts) == 4 and (parts[0] not in found or parts[2] == "installed"):
             found[parts[0]] = Installed(parts[1], parts[2], parts[3] == "hold")
     return found
-
-
-def present(installed: Dict[str, Installed], name: str) -> bool:
-    """Return whether a package is installed completely."""
-    return name in installed and installed[name].state == "installed"
 
 
 def read_simulation(text: str) -> Simulation:
@@ -171,28 +114,11 @@ def broken(status: str, states: Tuple[str, ...] = MIDDLE) -> List[str]:
     return found
 
 
-def megabytes(count: int) -> str:
-    """Return a size for people."""
-    return "%d MB" % (count // 1000000)
-
-
-def headers_gone(name: str) -> str:
-    """Return the sentence for kernel headers that the archive no longer has."""
-    return (
-        "%s is in no package source of this host: the archive no longer carries the headers of the running kernel; "
-        "either upgrade the kernel together with its headers and reboot, or add a source that keeps old kernels "
-        "(Debian's snapshot archive), or install the headers package by hand" % name
-    )
-
-
 SIGNATURE = re.compile(
     r"signatures? (?:were|couldn't be|was) (?:invalid|verified)|NO_PUBKEY|EXPKEYSIG|BADSIG|is not signed|"
     r"Clearsigned file isn't valid|OpenPGP signature verification failed|not live until|Sub-process /usr/bin/sqv",
     re.IGNORECASE,
 )
-
-
-WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or the key is not its key"
 
 
 def explain(what: str, answer: Result) -> str:
@@ -210,16 +136,9 @@ def explain(what: str, answer: Result) -> str:
         return "%s: not enough free space in %s: make room there, then run again" % (what, match.group(1))
     if "No space left on device" in text:
         return "%s: the disk is full, no free space left (%s): make room, then run again" % (what, short)
-    match = re.search(r"Bad return status for module build on kernel: (\S+)", text) or re.search(
-        r"Error! .*?kernel(?: version)?:? (\d\S+)", text
-    )
-    if match or "dkms" in short.lower():
-        log = re.search(r"Consult (\S*make\.log)", text)
-        return "%s: DKMS could not build the module%s%s: the compiler's words are below" % (
-            what,
-            " for kernel " + match.group(1) if match else "",
-            " (%s)" % log.group(1) if log else "",
-        )
+    dkms = dkms_failed(what, text)
+    if dkms or "dkms" in short.lower():
+        return dkms or "%s: DKMS could not build the module: the compiler's words are below" % what
     match = re.search(r"Failed to fetch (\S+)\s+(.*)", text)
     if match and SIGNATURE.search(match.group(2)):
         return "%s: the signature of %s is not valid (%s): %s" % (
@@ -256,88 +175,33 @@ def explain(what: str, answer: Result) -> str:
     return "%s: exit status %d: %s" % (what, answer.rc, short or "it said nothing")
 
 
-def refuse(simulation: Simulation, allowed: List[str]) -> None:
-    """Raise AptError when a simulation holds what nobody asked for: a kernel, or a removal."""
-    kernels = [name for name in simulation.new if name.startswith(("linux-image-", "kernel-core"))]
-    if kernels:
-        raise AptError(
-            "the packages would bring the kernel %s, and a kernel is never installed unasked: install it yourself and "
-            "reboot, or choose packages that do not need it" % ", ".join(kernels)
-        )
-    unasked = [name for name in simulation.remove if name not in allowed]
-    if unasked:
-        raise AptError(
-            "the packages would remove %s, which nobody asked for: remove them yourself, or choose another source"
-            % ", ".join(unasked)
-        )
+class Apt(Manager):
+    """apt and dpkg on this host."""
 
-
-def lock_holder(path: str) -> Optional[int]:
-    """Return the process that holds a lock file (0 when it is not visible from here), None when it is free."""
-    try:
-        handle = os.open(path, os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        query = struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0)
-        kind, _, _, _, pid = struct.unpack(
-            "hhqqi", fcntl.fcntl(handle, fcntl.F_GETLK, query)[: struct.calcsize("hhqqi")]
-        )
-        return None if kind == fcntl.F_UNLCK else max(int(pid), 0)
-    finally:
-        os.close(handle)
-
-
-def complaints(log: str) -> List[str]:
-    """Return the errors in a compiler's log, or its last lines where none is marked, cut to a readable length."""
-    lines = log.splitlines()
-    errors = [line for line in lines if re.search(r"(?:: (?:fatal )?error: |\*\*\* )", line)]
-    return [line[:200] for line in (errors or lines[-8:])[:8]]
-
-
-class Apt:
-    """apt and dpkg on this host. Methods that change something say so; every failure is an AptError."""
+    program = "apt-get"
 
     def __init__(self, host: Host, locks: Tuple[str, ...] = LOCKS, wait: float = LOCK_WAIT) -> None:
-        self.host = host
+        Manager.__init__(self, host, wait)
         self.locks = locks
-        self.wait = wait
 
     def installed(self) -> Dict[str, Installed]:
         """Return dpkg's database."""
         answer = self.host.run(["dpkg-query", "-W", "-f", QUERY])
         if answer.rc != 0:
-            raise AptError(explain("reading the package database", answer))
+            raise PackageError(explain("reading the package database", answer))
         return read_installed(answer.out)
 
-    def await_locks(self, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Wait until no other package manager runs; AptError names the one that does not end."""
-        end = time.monotonic() + self.wait
-        while True:
-            held = [(path, pid) for path in self.locks for pid in [lock_holder(path)] if pid is not None]
-            if not held:
-                return
-            path, pid = held[0]
-            if time.monotonic() >= end:
-                command = (self.host.read("/proc/%d/cmdline" % pid) or "").replace("\0", " ").strip() if pid else ""
-                raise AptError(
-                    "%s is held by process %s (%s) for more than %d s: let it end, or stop it, then run again"
-                    % (path, pid or "unknown", command or "command unknown", self.wait)
-                )
-            sleep(1.0)
+    def busy(self) -> List[Tuple[str, int]]:
+        """Return apt's and dpkg's locks that another process holds."""
+        return [(path, pid) for path in self.locks for pid in [lock_holder(path)] if pid is not None]
 
     def get(self, what: str, argv: List[str]) -> Result:
-        """Run apt-get (changes the host) and raise AptError with a sentence when it fails."""
+        """Run apt-get (changes the host) and raise PackageError with a sentence when it fails."""
         self.await_locks()
         answer = self.host.run(["apt-get"] + OPTIONS + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
         if answer.rc != 0:
-            raise AptError(explain(what, answer) + self.make_log(answer))
+            raise PackageError(explain(what, answer) + self.make_log(answer))
         return answer
-
-    def make_log(self, answer: Result) -> str:
-        """Return what the compiler complained about, from the log that a failed DKMS build names."""
-        match = re.search(r"Consult (\S*make\.log)", answer.out + answer.err)
-        return "".join("\n" + line for line in complaints(self.host.read(match.group(1)) or "")) if match else ""
 
     def half_done(self) -> List[str]:
         """Return what a killed run left in the middle."""
@@ -366,7 +230,7 @@ class Apt:
             try:
                 refuse(self.simulate("removing what cannot be configured", argv), ours or [])
                 self.get("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
-            except AptError as error:
+            except PackageError as error:
                 # Something else is in the way, which apt's own repair may clear.
                 trouble = " (%s)" % error
             left = broken(self.host.read(STATUS) or "")
@@ -377,14 +241,14 @@ class Apt:
                 self.get("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)
         left = broken(self.host.read(STATUS) or "")
         if left:
-            raise AptError(
+            raise PackageError(
                 "%s stayed half installed after `dpkg --configure -a` and `apt-get install --fix-broken`: see "
                 "`dpkg --audit` on the host%s" % (", ".join(left[:5]), trouble)
             )
         return found
 
     def update(self, extra: Optional[List[str]] = None) -> None:
-        """Read the package lists again (changes the host); any list that fails is an AptError."""
+        """Read the package lists again (changes the host); any list that fails is an PackageError."""
         self.get("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
 
     def stale(self) -> bool:
@@ -398,23 +262,54 @@ class Apt:
         return read_madison(self.host.run(["apt-cache", "madison"] + names).out) if names else {}
 
     def resolve(self, wanted: List[Wish], offers: Dict[str, List[str]]) -> List[str]:
-        """Return arguments for apt-get install; AptError says what is offered instead of a missing version."""
+        """Return arguments for apt-get install; PackageError says what is offered instead of a missing version."""
         arguments = []
         for wish in wanted:
             versions = offers.get(wish.name, [])
-            if not versions and wish.name.startswith("linux-headers-"):
-                raise AptError(headers_gone(wish.name))
+            if not versions and HEADERS.match(wish.name):
+                raise PackageError(headers_gone(wish.name))
             if wish.version is None:
                 arguments.append(wish.name)
                 continue
             fitting = [version for version in versions if matches(wish.version, version)]
             if not fitting:
-                raise AptError(
-                    "%s %s is in no package source of this host (on offer: %s): choose a version that is on offer, or "
-                    "enable the source that has it" % (wish.name, wish.version, ", ".join(versions[:8]) or "none")
-                )
+                raise PackageError(not_on_offer(wish, versions))
             arguments.append("%s=%s" % (wish.name, fitting[0]))
         return arguments
+
+    def prepare(self, what: str, change: Change) -> Tuple[List[List[str]], Simulation]:
+        """Return the one apt-get call for a change, and what it would do."""
+        argv = ["--allow-downgrades", "install"]
+        argv += self.resolve(change.install, self.offers([wish.name for wish in change.install]))
+        argv += [name + "-" for name in change.remove]
+        simulation = self.simulate(what, argv)
+        refuse(simulation, change.remove + change.allowed)
+        self.check_disk(simulation)
+        return [argv], simulation
+
+    def carry_out(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
+        """Make the call of prepare (changes the host)."""
+        for argv in calls:
+            self.get(what, argv)
+
+    def removal(self, names: List[str]) -> List[str]:
+        """Return the call that purges packages."""
+        return ["purge", "--allow-change-held-packages"] + names
+
+    def hold(self, names: List[str]) -> None:
+        """Protect packages from upgrades (changes the host)."""
+        self.mark("hold", names)
+
+    def unhold(self, names: List[str]) -> None:
+        """Release packages (changes the host)."""
+        self.mark("unhold", names)
+
+    def mark(self, verb: str, names: List[str]) -> None:
+        """Set or release holds (changes the host)."""
+        self.await_locks()
+        answer = self.host.run(["apt-mark", verb] + names, timeout=120.0)
+        if answer.rc != 0:
+            raise PackageError(explain("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
         """Return what an apt-get call would do; changes nothing and needs no lock."""
@@ -422,22 +317,12 @@ class Apt:
             ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=300.0, env=ENVIRONMENT
         )
         if answer.rc != 0:
-            raise AptError(explain(what, answer))
+            raise PackageError(explain(what, answer))
         return read_simulation(answer.out)
 
     def check_disk(self, simulation: Simulation) -> None:
-        """Raise AptError when the packages do not fit on the disk."""
+        """Raise PackageError when the packages do not fit on the disk."""
         names = ["%s=%s" % (name, after) for name, (_, after) in sorted(simulation.install.items())]
-        if not names:
-            return
-        fetch, unpacked = read_sizes(self.host.run(["apt-cache", "show"] + names).out)
-        needs = [(ARCHIVES, fetch), ("/usr", unpacked)]
-        if os.stat(ARCHIVES).st_dev == os.stat("/usr").st_dev:
-            needs = [("/usr", fetch + unpacked)]
-        for path, need in needs:
-            free = self.host.free(path)
-            if free is not None and free < need + DISK_RESERVE:
-                raise AptError(
-                    "%d packages need %s in %s, free are %s: make room there, then run again"
-                    % (len(names), megabytes(need + DISK_RESERVE), path, megabytes(free))
-                )
+        if names:
+            fetch, unpacked = read_sizes(self.host.run(["apt-cache", "show"] + names).out)
+            self.fits(len(names), [("/usr", unpacked), (ARCHIVES, fetch)])

@@ -8,9 +8,13 @@ section        key                                         value
 =============  ==========================================  =====================================================
 files          path of a file that we write                {"before": base64 text or null, "mode": int or null},
                                                            a source list of Debian's also {"components": [...] that
-                                                           we enabled, "codename": text}
-packages       name of a package that we brought           {"manual": true when asked for by name}
+                                                           we enabled, "codename": text}; a .repo file of the
+                                                           distribution's {"sections": [...] that we enabled}
+packages       name of a package that we brought (beside   {"manual": true when asked for by name}
+               another version of it: name-version)
 stays          group or file that a purge leaves, not ours  {}
+streams        name of a module of dnf                     {"before": stream or null}
+rpm_keys       fingerprint of a key in the RPM database    {}
 holds          name of a package that we hold              {}
 services       name of a unit whose state we changed       {"enabled": bool, "active": bool} before us
 alternatives   name of a link group                        {"before": path or null}
@@ -70,6 +74,15 @@ def note_components(path_of_file: str, names: "list[str]", codename: str, path: 
     entry = value["files"][path_of_file]
     known = entry.get("components", [])
     entry.update(components=known + [name for name in names if name not in known], codename=codename)
+    _write(value, path)
+
+
+def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> None:
+    """Add the repositories that we switch on to the note of a .repo file of the distribution's."""
+    value = read(path)
+    entry = value["files"][path_of_file]
+    known = entry.get("sections", [])
+    entry["sections"] = known + [name for name in names if name not in known]
     _write(value, path)
 
 

@@ -113,3 +113,24 @@ def pick(data: bytes, wanted: str) -> bytes:
         if key.fingerprint == name:
             return key.data
     raise OpenPgpError("it holds the key %s, expected is %s" % (" and ".join(key.fingerprint for key in found), name))
+
+
+def armor(data: bytes) -> bytes:
+    """Return a binary key in armour, which rpm wants (RFC 9580, section 6)."""
+    text = base64.b64encode(data).decode("ascii")
+    lines = [text[start : start + 64] for start in range(0, len(text), 64)]
+    total = base64.b64encode(crc24(data).to_bytes(3, "big")).decode("ascii")
+    body = "".join(line + "\n" for line in ["", *lines, "=" + total])
+    return ARMOR + b"\n" + body.encode("ascii") + ARMOR_END + b"\n"
+
+
+def crc24(data: bytes) -> int:
+    """Return the checksum of armour (RFC 9580, section 6.1.1)."""
+    value = 0xB704CE
+    for byte in data:
+        value ^= byte << 16
+        for _ in range(8):
+            value <<= 1
+            if value & 0x1000000:
+                value ^= 0x1864CFB
+    return value

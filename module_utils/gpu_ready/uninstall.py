@@ -3,10 +3,10 @@
 import base64
 import functools
 import os
+import re
 import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from . import apt as aptlib
 from . import (
     apt_sources,
     cdi,
@@ -17,6 +17,10 @@ from . import (
     files,
     kernel_module,
     manifest,
+    package_manager,
+    packages,
+    rpm,
+    yum_repos,
 )
 from . import rebuild as rebuilds
 from .host import Host
@@ -26,7 +30,8 @@ from .plan import docker as plan_docker
 LIMIT = 1200.0
 FOLDERS = cdi.FOLDERS + (os.path.dirname(cdi.BOOT_NODES),)
 """Folders that may have come with a file of ours, and go with it when they are empty."""
-INITRAMFS = ["update-initramfs", "-u", "-k", "all"]
+INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])
+"""What rebuilds the initial RAM disk, as the catalog's distributions name it."""
 
 
 class UninstallError(Exception):
@@ -46,9 +51,9 @@ def restored(entry: Dict[str, Any]) -> Optional[bytes]:
 
 
 def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Optional[bytes]:
-    """Return a file without our work: as it was; a source list of Debian's without the components we enabled."""
+    """Return a file without our work: as it was; a source list without what we enabled in it."""
     before = restored(entry)
-    if before is None or "components" not in entry:
+    if before is None or not {"components", "sections"} & set(entry):
         return before
     if now is None:
         return None
@@ -56,6 +61,9 @@ def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Option
         text, old = now.decode("utf-8"), before.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UninstallError("%s is not UTF-8 (%s): repair it, then run again" % (path, error)) from None
+    if "sections" in entry:
+        mine = [name for name in entry["sections"] if not yum_repos.sections(old).get(name, True)]
+        return yum_repos.disable(text, mine).encode("utf-8")
     return apt_sources.disable(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
 
 
@@ -68,7 +76,7 @@ class Uninstall:
         self.restart_ok = restart_ok
         self.path = folder + "/manifest.json"
         self.mark = folder + "/" + os.path.basename(rebuilds.PATH)
-        self.apt = aptlib.Apt(host)
+        self.manager = package_manager.choose(host)
         self.noted = manifest.read(self.path)
         self.held_by = ""
 
@@ -81,6 +89,8 @@ class Uninstall:
             + self.cudnn()
             + self.holds()
             + self.packages()
+            + self.streams()
+            + self.keys()
             + self.groups()
             + self.leftovers()
             + self.alternatives()
@@ -102,7 +112,7 @@ class Uninstall:
 
     def docker_stays(self) -> bool:
         """Return whether docker was on this host before us."""
-        return not {"docker.io", "docker-ce"} & set(self.noted.get("packages", {}))
+        return not set(packages.GROUPS["docker"]) & set(self.noted.get("packages", {}))
 
     def images(self) -> List[Action]:
         """Remove the images of our verification from a docker that stays."""
@@ -191,43 +201,73 @@ class Uninstall:
 
     def holds(self) -> List[Action]:
         """Release the packages that we hold."""
-        installed = self.apt.installed() if self.noted.get("holds") else {}
+        installed = self.manager.installed() if self.noted.get("holds") else {}
         names = [name for name in sorted(self.noted.get("holds", {})) if name in installed and installed[name].hold]
-        return (
-            [Action("release " + ", ".join(names), lambda: self.run(["apt-mark", "unhold"] + names))] if names else []
-        )
+        return [Action("release " + ", ".join(names), lambda: self.manager.unhold(names))] if names else []
+
+    def streams(self) -> List[Action]:
+        """Bring module streams back to what they were."""
+        there = self.manager.streams() if self.noted.get("streams") else {}
+        before = {name: entry.get("before") for name, entry in self.noted.get("streams", {}).items()}
+        changed = {name: stream for name, stream in before.items() if there.get(name) != stream}
+        words = ", ".join("%s:%s" % (name, stream) if stream else "none of " + name for name, stream in changed.items())
+        act = functools.partial(self.manager.restore_streams, changed)
+        return [Action("go back to the module stream " + words, act)] if changed else []
+
+    def keys(self) -> List[Action]:
+        """Take the keys that came with our repositories out of the RPM database."""
+        noted = self.noted.get("rpm_keys", {})
+        argv = ["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION} %{NAME}-%{VERSION}-%{RELEASE}\n"]
+        rows = [line.split() for line in self.host.run(argv).out.splitlines()] if noted else []
+        names = sorted(row[1] for row in rows if len(row) == 2 and [key for key in noted if rpm.same_key(row[0], key)])
+        argv = ["rpm", "-e", "--allmatches"] + names
+        words = "take %s out of the RPM database" % ", ".join(names)
+        return [Action(words, functools.partial(self.run, argv))] if names else []
 
     def packages(self) -> List[Action]:
         """Purge the packages that we brought; refuse when somebody else's package needs one."""
         if not self.noted.get("packages"):
             return []
-        installed = self.apt.installed()
+        installed = self.manager.installed()
         names = [n for n in sorted(self.noted["packages"]) if n in installed and installed[n].state != "not-installed"]
         if not names:
             return []
-        argv = ["purge", "--allow-change-held-packages"] + names
-        if not self.apt.half_done():
+        argv = self.manager.removal(names)
+        if not self.manager.half_done():
             self.would_purge(argv, names)
         return [Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: self.purge(argv, names))]
 
     def groups(self) -> List[Action]:
-        """Delete the groups that came with our packages and have no members."""
-        there = {line.split(":")[0]: line.split(":") for line in (self.host.read("/etc/group") or "").splitlines()}
-        return [
-            Action("delete the group " + name, functools.partial(self.run, ["groupdel", name]))
-            for name, package in sorted(aptlib.GROUPS.items())
-            if package in self.noted.get("packages", {})
-            and name in there
-            and not there[name][-1]
-            and name not in self.noted.get("stays", {})
-        ]
+        """Delete the users, and the groups without members, that came with our packages."""
+        found = []
+        for names, path, program in (
+            (packages.USERS, "/etc/passwd", "userdel"),
+            (packages.GROUPS, "/etc/group", "groupdel"),
+        ):
+            text = self.host.read(path) or ""
+            there = {line.split(":")[0]: line.split(":") for line in text.splitlines()}
+            what = "user" if path == "/etc/passwd" else "group"
+            found += [
+                Action("delete the %s %s" % (what, name), functools.partial(self.account, path, name, program))
+                for name, owners in sorted(names.items())
+                if set(owners) & set(self.noted.get("packages", {}))
+                and name in there
+                and (what == "user" or not there[name][-1])
+                and name not in self.noted.get("stays", {})
+            ]
+        return found
+
+    def account(self, path: str, name: str, program: str) -> None:
+        """Delete a user or group that is still there: a group may go with its user."""
+        if re.search("(?m)^%s:" % re.escape(name), self.host.read(path) or ""):
+            self.run([program, name])
 
     def leftovers(self) -> List[Action]:
-        """Delete what the programs of our packages wrote and their purge leaves."""
+        """Delete what the programs of our packages wrote and their removal leaves."""
         return [
             Action("delete " + path, functools.partial(self.delete, path))
-            for path, package in sorted(aptlib.LEFTOVERS.items())
-            if package in self.noted.get("packages", {})
+            for path, owners in sorted(packages.LEFTOVERS.items())
+            if set(owners) & set(self.noted.get("packages", {}))
             and path not in self.noted.get("stays", {})
             and self.host.exists(path)
         ]
@@ -242,8 +282,10 @@ class Uninstall:
 
     def would_purge(self, argv: List[str], names: List[str]) -> None:
         """Raise UninstallError when the purge would take or bring what is not ours."""
-        simulation = self.apt.simulate("purging what gpu-ready brought", argv)
-        others = [name for name in simulation.remove if name not in names] + sorted(simulation.install)
+        simulation = self.manager.simulate("purging what gpu-ready brought", argv)
+        # Of a package beside another version of it, the full name is noted, and the short one is in the simulation.
+        known = [name for name in simulation.remove if name in names or [n for n in names if n.startswith(name + "-")]]
+        others = [name for name in simulation.remove if name not in known] + sorted(simulation.install)
         if others:
             raise UninstallError(
                 "%s needs packages that gpu-ready brought and would go or change with them: remove it yourself, "
@@ -252,9 +294,9 @@ class Uninstall:
 
     def purge(self, argv: List[str], names: List[str]) -> None:
         """Purge exactly the noted packages."""
-        self.apt.repair(sorted(self.noted["packages"]))
+        self.manager.repair(sorted(self.noted["packages"]))
         self.would_purge(argv, names)
-        self.apt.get("purging what gpu-ready brought", argv)
+        self.manager.get("purging what gpu-ready brought", argv)
 
     def alternatives(self) -> List[Action]:
         """Lead the link of the default CUDA toolkit back; packages took their own candidates away by then."""
@@ -273,7 +315,12 @@ class Uninstall:
             after = taken_back(path, entry, now)
             if now == after:
                 continue
-            argv = INITRAMFS if path.startswith("/etc/modprobe.d/") and self.host.which(INITRAMFS[0]) else []
+            if path == yum_repos.SUBSCRIPTIONS and self.host.which("subscription-manager"):
+                off = ["subscription-manager", "repos"] + ["--disable=" + name for name in entry.get("sections", [])]
+                found.append(Action("restore " + path, functools.partial(self.run, off)))
+                continue
+            there = [tool for tool in INITRAMFS if self.host.which(tool[0])]
+            argv = there[0] if there and path.startswith("/etc/modprobe.d/") else []
             rebuild = rebuild or argv
             words = ("delete " if after is None else "restore ") + path
             found.append(Action(words, functools.partial(self.restore, path, after, entry.get("mode"), argv)))

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpu_ready import apt
+from gpu_ready import apt, packages
 from gpu_ready.host import Host, Result
 
 SIMULATION = """Reading package lists...
@@ -42,13 +42,13 @@ def test_simulation() -> None:
     ],
 )
 def test_version_matches(wanted: str | None, version: str, fits: bool) -> None:
-    assert apt.matches(wanted, version) is fits
+    assert packages.matches(wanted, version) is fits
 
 
 def test_installed_prefers_the_architecture_that_is_there() -> None:
     text = "a\t1\tinstalled\thold\nb\t2\tnot-installed\tunknown\nb\t3\tinstalled\tinstall\n\nb\t4\tconfig-files\tdeinstall\n"
     found = apt.read_installed(text)
-    assert found["a"].hold and apt.present(found, "a")
+    assert found["a"].hold and packages.present(found, "a")
     assert found["b"].version == "3" and not found["b"].hold
 
 
@@ -61,16 +61,16 @@ def test_broken_packages() -> None:
 
 
 def test_a_kernel_is_never_pulled_in() -> None:
-    simulation = apt.Simulation({"linux-image-6.1.0-50-amd64": (None, "6.1")}, [])
-    with pytest.raises(apt.AptError, match="linux-image-6.1.0-50-amd64"):
-        apt.refuse(simulation, [])
+    simulation = packages.Simulation({"linux-image-6.1.0-50-amd64": (None, "6.1")}, [])
+    with pytest.raises(packages.PackageError, match="linux-image-6.1.0-50-amd64"):
+        packages.refuse(simulation, [])
 
 
 def test_unasked_removals_are_refused() -> None:
-    simulation = apt.Simulation({}, ["mine", "yours"])
-    with pytest.raises(apt.AptError, match="remove yours,"):
-        apt.refuse(simulation, ["mine"])
-    apt.refuse(simulation, ["mine", "yours"])
+    simulation = packages.Simulation({}, ["mine", "yours"])
+    with pytest.raises(packages.PackageError, match="remove yours,"):
+        packages.refuse(simulation, ["mine"])
+    packages.refuse(simulation, ["mine", "yours"])
 
 
 EXPLANATIONS = [
@@ -110,11 +110,11 @@ def test_readers_survive_garbage(text: str) -> None:
 
 def test_missing_versions_name_what_is_on_offer() -> None:
     offers = apt.read_madison("nvidia-smi | 1:2-1 | http://m/debian bookworm/non-free amd64 Packages\nnvidia-smi | 1-1 | http://m x Packages\n")  # fmt: skip
-    assert apt.Apt(Host()).resolve([apt.Wish("nvidia-smi", "2*")], offers) == ["nvidia-smi=1:2-1"]
-    with pytest.raises(apt.AptError, match="on offer: 1:2-1, 1-1"):
-        apt.Apt(Host()).resolve([apt.Wish("nvidia-smi", "3*")], offers)
-    with pytest.raises(apt.AptError, match="no longer carries the headers"):
-        apt.Apt(Host()).resolve([apt.Wish("linux-headers-6.1.0-1-amd64")], {})
+    assert apt.Apt(Host()).resolve([packages.Wish("nvidia-smi", "2*")], offers) == ["nvidia-smi=1:2-1"]
+    with pytest.raises(packages.PackageError, match="on offer: 1:2-1, 1-1"):
+        apt.Apt(Host()).resolve([packages.Wish("nvidia-smi", "3*")], offers)
+    with pytest.raises(packages.PackageError, match="no longer carries the headers"):
+        apt.Apt(Host()).resolve([packages.Wish("linux-headers-6.1.0-1-amd64")], {})
 
 
 def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
     script = f"import fcntl,time; f=open({str(lock)!r},'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
-        with pytest.raises(apt.AptError, match=f"held by process {holder.pid} .*python"):
+        with pytest.raises(packages.PackageError, match=f"held by process {holder.pid} .*python"):
             apt.Apt(Host(), locks=(str(lock),), wait=0.0).await_locks()
         holder.kill()
     apt.Apt(Host(), locks=(str(lock),), wait=0.0).await_locks()
@@ -136,5 +136,5 @@ def test_a_compilers_log_is_cut_to_its_errors() -> None:
         + "y" * 900
         + "\nmake: *** [a] Error 2\n"
     )
-    assert [line[:20] for line in apt.complaints(log)] == ["/b/nv-pci.c:237:9: e", "make: *** [a] Error "]
-    assert apt.complaints("a\nb\n") == ["a", "b"]
+    assert [line[:20] for line in packages.complaints(log)] == ["/b/nv-pci.c:237:9: e", "make: *** [a] Error "]
+    assert packages.complaints("a\nb\n") == ["a", "b"]

@@ -1,21 +1,24 @@
 """One look at a whole host: every reader is asked here, and nowhere else.
 
-``look`` answers plain values (what JSON can hold), one key a part: ``base``, ``packages``, ``apt``, ``driver``,
-``docker``, ``runtime``, ``cuda``, ``cudnn``, ``verified``. It reads files and starts next to no program.
+``look`` answers plain values (what JSON can hold), one key a part: ``base``, ``packages``, ``apt``, ``yum``,
+``driver``, ``docker``, ``runtime``, ``cuda``, ``cudnn``, ``verified``. It reads files and starts next to no program.
 """
 
 from typing import Any, Dict, Optional
 
+from .. import package_manager
 from ..host import Host
-from . import base, cuda, docker, driver, verified
+from . import base, cuda, docker, driver, rpm, verified
 
 
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     """Return everything that is observed of a host."""
     observed: Dict[str, Any] = {"base": base.look(host, treat_as)}
-    packages = base.packages(host)
+    has_rpm = package_manager.is_rpm(host, observed["base"]["os"]["family"])
+    packages = rpm.packages(host) if has_rpm else base.packages(host)
     observed["packages"] = packages
-    observed["apt"] = base.apt(host)
+    observed["apt"] = base.apt(host) if not has_rpm else dict(base.NO_APT)
+    observed["yum"] = rpm.yum(host) if has_rpm else dict(rpm.NO_YUM)
     observed["driver"] = driver.look(host, observed["base"]["kernel"]["running"], packages, observed["base"]["distro"])
     if observed["base"]["nvswitches"]:
         observed["driver"]["fabricmanager"] = driver.fabricmanager(host)
@@ -27,7 +30,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
 
 def public(observed: Dict[str, Any]) -> Dict[str, Any]:
     """Return the look without what is large or private: all packages, texts of source lists."""
-    shown = {name: part for name, part in observed.items() if name not in ("apt", "packages")}
+    shown = {name: part for name, part in observed.items() if name not in ("apt", "yum", "packages")}
     packages = observed["packages"]
     shown["packages"] = {"held": packages["held"], "broken": packages["broken"]}
     engine = dict(observed.get("docker") or {})

@@ -17,6 +17,7 @@ INFINIBAND = "/sys/class/infiniband"
 DPKG_STATUS = "/var/lib/dpkg/status"
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
+NO_APT: Dict[str, Any] = {"sources": {}, "preferences": [], "pins": {}, "keyrings": []}
 
 
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:

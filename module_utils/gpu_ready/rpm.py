@@ -17,6 +17,7 @@ YUM_STATE = "/var/lib/yum"
 PENDING = "/var/lib/gpu-ready/packages-pending.json"
 """Names of packages that are being installed; it outlives only a run that was killed. dpkg keeps such a mark itself."""
 MODULES = "/etc/dnf/modules.d"
+FAMILIES = ("rhel", "fedora", "amazon")
 MANY = re.compile(r"kernel|gpg-pubkey$")
 """Packages of which several versions may be installed (installonlypkgs of dnf.conf(5)), by name."""
 
@@ -191,6 +192,13 @@ def read_stream(text: str) -> Dict[str, str]:
             key, _, value = line.partition("=")
             values[key.strip()] = value.strip()
     return found
+
+
+def on(host: Host, family: str) -> bool:
+    """Return whether a host has RPMs: its family decides (of os-release), and what is there where that is not known."""
+    if family == "debian":
+        return False
+    return family in FAMILIES or (host.which("dpkg") is None and host.which("rpm") is not None)
 
 
 def held(host: Host) -> List[str]:

@@ -6,7 +6,7 @@
 
 from typing import Any, Dict, Optional
 
-from .. import package_manager
+from .. import rpm as rpms
 from ..host import Host
 from . import base, cuda, docker, driver, rpm, verified
 
@@ -14,7 +14,7 @@ from . import base, cuda, docker, driver, rpm, verified
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     """Return everything that is observed of a host."""
     observed: Dict[str, Any] = {"base": base.look(host, treat_as)}
-    has_rpm = package_manager.is_rpm(host, observed["base"]["os"]["family"])
+    has_rpm = rpms.on(host, observed["base"]["os"]["family"])
     packages = rpm.packages(host) if has_rpm else base.packages(host)
     observed["packages"] = packages
     observed["apt"] = base.apt(host) if not has_rpm else dict(base.NO_APT)

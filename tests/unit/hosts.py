@@ -3,11 +3,31 @@
 import copy
 from typing import Any
 
-from gpu_ready import catalog, daemon_json
+from gpu_ready import catalog, cdi, daemon_json
+from gpu_ready.observe import driver as look_at_driver
+from gpu_ready.plan import sources
 
 KERNEL = "6.1.0-50-amd64"
+KERNELS = {"debian12": KERNEL, "debian13": "6.12.48+deb13-amd64"}
+KERNELS |= {"el8": "4.18.0-553.144.1.el8_10.x86_64", "el9": "5.14.0-687.5.1.el9_8.x86_64"}
+KERNELS |= {"el10": "6.12.0-124.8.1.el10_1.x86_64", "centos7": "3.10.0-1160.119.1.el7.x86_64"}
+KERNELS |= {"amzn2023": "6.1.158-178.288.amzn2023.x86_64", "fedora43": "6.17.4-300.fc43.x86_64"}
+KERNELS |= {"ubuntu2004": "5.15.0-139-generic", "ubuntu2204": "6.8.0-60-generic", "ubuntu2404": "6.8.0-88-generic"}
+CARDS = {
+    "K80": "102d",
+    "M60": "13f2",
+    "P40": "1b38",
+    "V100": "1db1",
+    "T4": "1eb8",
+    "A100": "20b2",
+    "H100": "2330",
+}
+CARDS |= {"L4": "27b8", "GH200": "2342", "B200": "2901", "GB10": "2e12", "RTX 3090": "2204", "unknown": "3fff"}
 K80, P40, V100, T4, A100, H100, B200, GB10 = "102d", "1b38", "1db1", "1eb8", "20b2", "2330", "2901", "2e12"
+GH200, L4, GEFORCE = "2342", "27b8", "2204"
 NVSWITCH, UNKNOWN = "22a3", "3fff"
+SECURE = {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": False}
+ENROLLED = {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": True}
 
 NO_DOCKER: dict[str, Any] = {
     "installed": False,
@@ -42,16 +62,31 @@ def card(device: str, position: int = 0, driver: str | None = None) -> dict[str,
     return {"address": f"0000:{0x3B + position:02x}:00.0", "device": device, "driver": driver, "name": name}
 
 
+def rpm(distro: str) -> bool:
+    """Return whether a distribution has RPM packages."""
+    return bool(catalog.distro(distro)["package_manager"] != "apt")
+
+
+def own_repositories(data: dict[str, Any]) -> str:
+    """Return a .repo file of a distribution whose optional sections are switched off."""
+    optional = [names if isinstance(names, str) else names[0] for names in data.get("build_enable") or []]
+    return "[baseos]\nenabled=1\n" + "".join(f"[{name}]\nenabled=0\n" for name in optional)
+
+
 def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: Any) -> dict[str, Any]:
     """Return a freshly installed host with these GPUs."""
+    data = catalog.distro(distro)
+    kernel = KERNELS.get(distro, "6.14.0-1-generic")
+    apt = {"/etc/apt/sources.list": "deb http://deb.example/debian bookworm main\n"}
+    yum = {"/etc/yum.repos.d/base.repo": own_repositories(data)}
     return {
         "base": {
-            "os": {"id": "debian", "version_id": distro[6:], "pretty_name": f"Debian {distro[6:]}"},
+            "os": {"id": data["ids"][0], "version_id": data["versions"][0], "pretty": data["pretty"]},
             "distro": distro,
             "arch": "x86_64",
             "python": "3.11.2",
             "boot_id": "b0",
-            "kernel": {"running": KERNEL, "installed": [KERNEL], "next_boot": KERNEL, "headers": {KERNEL: False}},
+            "kernel": {"running": kernel, "installed": [kernel], "next_boot": kernel, "headers": {kernel: False}},
             "compiler": None,
             "initramfs": True,
             "secure_boot": {"on": False, "key": None, "enrolled": False},
@@ -65,8 +100,8 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
             **base,
         },
         "packages": {"installed": {}, "held": [], "broken": []},
-        "apt": {"sources": {"/etc/apt/sources.list": "deb http://deb.example/debian bookworm main\n"}}
-        | {"preferences": [], "keyrings": []},
+        "apt": {"sources": {} if rpm(distro) else apt, "preferences": [], "keyrings": []},
+        "yum": {"sources": yum if rpm(distro) else {}, "keyrings": [], "streams": {}},
         "driver": {
             "loaded": None,
             "on_disk": None,
@@ -89,6 +124,14 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
     }
 
 
+def package_version(observed: dict[str, Any], name: str, version: str) -> str:
+    """Return the version of a driver package as the package manager writes it."""
+    kernel = observed["base"]["kernel"]["running"]
+    if kernel in name:
+        return kernel.rpartition("-")[0] + ".88+1"  # modules for one kernel carry the kernel's version
+    return f"3:{version}-1.dist" if rpm(observed["base"]["distro"] or "debian12") else f"{version}-1"
+
+
 def with_driver(
     observed: dict[str, Any], version: str, flavour: str, source: str, names: list[str], loaded: bool = True
 ) -> dict[str, Any]:
@@ -97,13 +140,31 @@ def with_driver(
     after["driver"].update(
         on_disk={"path": "/lib/modules/x/nvidia.ko", "version": version, "flavour": flavour, "signer": None},
         userspace=[version],
-        packages={name: version + "-1" for name in names},
+        packages={name: package_version(observed, name, version) for name in names},
         origin=source,
         runfile=None,
     )
     if loaded:
         after["driver"]["loaded"] = {"version": version, "flavour": flavour}
     after["packages"]["installed"].update(after["driver"]["packages"])
+    return after
+
+
+def installed(
+    distro: str, device: str, source: str, version: str, flavour: str, kind: str = sources.DKMS, loaded: bool = True
+) -> dict[str, Any]:
+    """Return a host of a distribution with the packages that the catalog names for a driver."""
+    host = bare(device, distro=distro)
+    data, branch = catalog.distro(distro), int(version.split(".")[0])
+    if source == sources.RUNFILE:
+        after = with_driver(host, version, flavour, source, [], loaded)
+        after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+        return after
+    names = sources.packages(data, source, branch, "compute", flavour, kind, host["base"]["kernel"]["running"])
+    assert names, (distro, source, branch, flavour, kind)
+    after = with_driver(host, version, flavour, source, names, loaded)
+    stream = sources.stream(data, source, branch, flavour, kind)
+    after["yum"]["streams"] = {"nvidia-driver": stream} if stream else {}
     return after
 
 
@@ -135,6 +196,7 @@ def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
 
 
 def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    assert not after["driver"]["packages"], "an installer never goes over packages"
     after.update(with_driver(after, params["version"], params["flavour"], "runfile", [], loaded=False))
     after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
 
@@ -142,17 +204,32 @@ def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 def _remove_packages(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     for name in params["packages"]:
         after["packages"]["installed"].pop(name, None)
+    after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
     after["driver"].update(packages={}, held=[], on_disk=None, userspace=[], origin=None)
 
 
 def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    """Do what a package manager does: foreign and conflicting packages of a driver go, the named ones come."""
     chosen = decided.choice["driver"]
-    version = params["expect"]["version"] or f"{params['expect']['branch']}.100.01"
+    known = catalog.branch(params["expect"]["branch"])
+    newest = known.newest if known and known.newest.count(".") else f"{params['expect']['branch']}.100.01"
+    version = params["expect"]["version"] or newest
     names = [package["name"] for package in params["packages"]]
-    for name in params["remove"]:
+    for name in set(params["remove"]) | set(params["allow_remove"]) - set(names):
         after["packages"]["installed"].pop(name, None)
     after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
     after.update(with_driver(after, version, chosen["flavour"], chosen["source"], names, loaded=False))
+    after["yum"]["streams"].update(params["streams"])
+    base, everything = after["base"], after["packages"]["installed"]
+    after["driver"]["origin"] = look_at_driver.origin(
+        look_at_driver.driver_packages(everything), None, base["distro"], base["kernel"]["running"], everything
+    )
+
+
+def _hold(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    after["packages"]["installed"].update(dict.fromkeys(params["tools"], "1.0-1"))
+    after["packages"]["held"] = sorted(set(after["packages"]["held"]) | set(params["packages"]))
+    after["driver"]["held"] = list(after["packages"]["held"])
 
 
 def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -165,9 +242,9 @@ def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> No
 
 
 def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    version = after["driver"]["on_disk"]["version"]
     for package in params["packages"]:
-        name = package["name"] if isinstance(package, dict) else package
-        after["packages"]["installed"][name] = after["driver"]["on_disk"]["version"] + "-1"
+        after["packages"]["installed"][package["name"]] = package_version(after, package["name"], version)
     after["driver"]["fabricmanager"] = True
 
 
@@ -193,6 +270,13 @@ def _daemon_json(after: dict[str, Any], params: dict[str, Any], decided: Any) ->
 
 def _toolkit(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     after["runtime"].update(toolkit=True, hook_known=False)
+
+
+def _specification(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    ours = params["path"] == cdi.NATIVE
+    after["runtime"]["specs"] = [{"path": params["path"], "ours": ours, "devices": ["0", "all"], "stale": None}]
+    for file in params["files"]:
+        after["runtime"]["boot_nodes"] = file["content"]
 
 
 def _cuda(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -234,12 +318,14 @@ STEPS = {
     "kernel_headers.install": _headers,
     "kernel_headers.repository": _repository,
     "nvidia_driver.repository": _repository,
-    "nvidia_driver.detect": lambda after, params, decided: None,
+    "nvidia_driver.detect": lambda after, params, d: after["packages"]["installed"].update(
+        dict.fromkeys(params["packages"], "1.0-1")
+    ),
     "nvidia_driver.remove_packages": _remove_packages,
     "nvidia_driver.runfile": _runfile,
     "nvidia_driver.blacklist_nouveau": lambda after, params, d: after["base"]["nouveau"].update(blacklisted=True),
     "nvidia_driver.install": _install,
-    "nvidia_driver.hold": lambda after, params, decided: after["packages"]["held"].extend(params["packages"]),
+    "nvidia_driver.hold": _hold,
     "nvidia_driver.activate": _activate,
     "nvidia_driver.fabricmanager": _fabricmanager,
     "nvidia_driver.persistenced": _persistenced,
@@ -254,5 +340,6 @@ STEPS = {
     "nvidia_container_runtime.repository": _repository,
     "nvidia_container_runtime.install": _toolkit,
     "nvidia_container_runtime.configure": _daemon_json,
+    "nvidia_container_runtime.cdi_spec": _specification,
     "gpu_verify.verify": _verify,
 }

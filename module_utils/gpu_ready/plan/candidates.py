@@ -22,6 +22,7 @@ class Wish(NamedTuple):
     flavour: Optional[str]
     profile: str
     modules: Optional[str] = None
+    replace: bool = False
 
 
 class Candidate(NamedTuple):
@@ -51,6 +52,7 @@ def read_wish(wanted: Dict[str, Any]) -> Wish:
         given("nvidia_driver_flavour"),
         given("nvidia_driver_profile") or "compute",
         given("nvidia_driver_kernel_modules"),
+        bool(wanted.get("nvidia_driver_replace_foreign")),
     )
 
 
@@ -118,13 +120,18 @@ def consumer(name: str) -> bool:
 
 
 def order(observed: Dict[str, Any], wish: Wish, data: Dict[str, Any]) -> List[str]:
-    """Return the sources to try: the one asked for; else where the present driver came from, then those of `auto`."""
+    """Return the sources to try: the one asked for; else where the present driver came from, then those of `auto`.
+
+    Where a driver may be replaced that `auto` would not have taken (an installer's), that is what is asked for.
+    """
     known = sources.names(data)
     if wish.source is not None:
         return [wish.source] if wish.source in known else []
     found = sources.automatic(data)
     origin = observed["driver"]["origin"]
-    return [origin] + [name for name in found if name != origin] if origin in known else found
+    if origin not in (found if wish.replace else known):
+        return found
+    return [origin] + [name for name in found if name != origin]
 
 
 def find(observed: Dict[str, Any], wish: Wish, cards: List[Dict[str, Any]], data: Dict[str, Any]) -> List[Candidate]:
@@ -136,7 +143,9 @@ def find(observed: Dict[str, Any], wish: Wish, cards: List[Dict[str, Any]], data
         for kind in sources.kinds(data, source):
             if wish.modules not in (None, kind) or not fits_kernel(observed, data, source, kind):
                 continue
-            if wish.modules is None and not eligible(data, source, kind):
+            if (wish.modules is None and not eligible(data, source, kind)) or (
+                wish.version and by_kernel(data, source, kind)
+            ):
                 continue
             pairs = with_fabricmanager(observed, data, source, asked & sources.pairs(data, source, kind, wish.profile))
             if not pairs:
@@ -165,6 +174,14 @@ def fits_kernel(observed: Dict[str, Any], data: Dict[str, Any], source: str, kin
 def eligible(data: Dict[str, Any], source: str, kind: str) -> bool:
     """Return whether a kind of kernel module may be taken unasked: not those for the kernels of one vendor only."""
     return kind == sources.kinds(data, source)[0] or sources.table(data, source, kind).get("signed_by") != "nvidia"
+
+
+def by_kernel(data: Dict[str, Any], source: str, kind: str) -> bool:
+    """Return whether packages of a kind have the kernel's version, so that no driver version can be asked of them."""
+    entry = sources.table(data, source, kind)
+    return any(
+        "{kernel}" in name for sets in (entry.get("packages") or {}).values() for one in sets.values() for name in one
+    )
 
 
 def with_fabricmanager(observed: Dict[str, Any], data: Dict[str, Any], source: str, pairs: Set[Pair]) -> Set[Pair]:
@@ -210,11 +227,15 @@ def trusted(observed: Dict[str, Any], data: Dict[str, Any], candidate: Candidate
 
 
 def prefer(pairs: Set[Pair], observed: Dict[str, Any], source: str, cards: List[Dict[str, Any]]) -> Pair:
-    """Return the best pair: what is installed already, else the branch with the longest support, open where it can."""
+    """Return the best pair: what is installed already, else the branch with the longest support, open where it can.
+
+    A source may have the open module of its newest branch only (ELRepo): cards that want it get that branch.
+    """
     installed = installed_pair(observed)
     if observed["driver"]["origin"] == source and installed in pairs:
         return installed
-    numbers = sorted({branch for branch, _ in pairs})
+    opens = {branch for branch, flavour in pairs if flavour == OPEN and open_is_ready(branch, cards)}
+    numbers = sorted(opens or {branch for branch, _ in pairs})
     below = [number for number in numbers if number <= catalog.DEFAULT_BRANCH]
     branch = below[-1] if below else numbers[0]
     flavours = {flavour for number, flavour in pairs if number == branch}

@@ -72,26 +72,29 @@ def choose(
         "cuda": getattr(catalog.branch(branch), "cuda", None),
     }
     if source == RUNFILE:
-        driver.update(installer(wanted, driver, entry))
+        driver["runfile"] = installer(wanted, driver, entry)
     if entry.get("detect"):
         driver["detected"] = verdict(observed, data, source, kind, wish)
-    driver["satisfied"] = satisfied(observed, driver)
+    driver["satisfied"] = satisfied(observed, driver, data)
     driver["why"] = why(observed, wish, driver)
     return driver
 
 
 def installer(wanted: Dict[str, Any], driver: Dict[str, Any], entry: Dict[str, Any]) -> Dict[str, Any]:
-    """Return version and origin of an installer: the operator's file, else NVIDIA's newest of the branch."""
+    """Return version and origin of an installer: the operator's file, else NVIDIA's newest of the branch.
+
+    Unasked, the version is that of the file only: a driver of the branch that is there stays.
+    """
     given = str(wanted.get("nvidia_driver_runfile") or "")
     checksum = str(wanted.get("nvidia_driver_runfile_sha256") or "").lower()
     version = driver["version"] or (None if given else getattr(catalog.branch(driver["branch"]), "newest", None))
     if given:
-        return {"version": version, "runfile": {"source": given, "sha256": checksum, "sha256_url": ""}}
+        return {"version": version, "source": given, "sha256": checksum, "sha256_url": ""}
     mirror = wanted.get("gpu_ready_mirror") or ""
     url, sums = (
         repository.mirrored(entry[name].format(version=version), mirror) for name in ("url", "sha256_url")
     )  # fmt: skip
-    return {"version": version, "runfile": {"source": url, "sha256": checksum, "sha256_url": "" if checksum else sums}}
+    return {"version": version, "source": url, "sha256": checksum, "sha256_url": "" if checksum else sums}
 
 
 def verdict(observed: Dict[str, Any], data: Dict[str, Any], source: str, kind: str, wish: Wish) -> List[str]:
@@ -126,8 +129,8 @@ def why(observed: Dict[str, Any], wish: Wish, driver: Dict[str, Any]) -> str:
     )
 
 
-def satisfied(observed: Dict[str, Any], driver: Dict[str, Any]) -> bool:
-    """Return whether the driver on disk is the chosen one, whole and from the chosen source."""
+def satisfied(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> bool:
+    """Return whether the driver on disk is the chosen one, whole and with nothing of another beside it."""
     state = observed["driver"]
     disk = state["on_disk"]
     there = observed["packages"]["installed"]
@@ -138,6 +141,7 @@ def satisfied(observed: Dict[str, Any], driver: Dict[str, Any]) -> bool:
         and state["userspace"] == [disk["version"]]
         and state["origin"] == driver["source"]
         and all(name in there for name in driver["packages"])
+        and not driver_steps.removals(observed, driver, data)
     )
 
 
@@ -155,7 +159,7 @@ def refuse(
     refusals = []
     if foreign(observed, driver) and not wanted.get("nvidia_driver_replace_foreign"):
         refusals.append(driver_refusals.foreign_driver(observed, driver))
-    if driver["source"] == RUNFILE and not driver["version"]:
+    if driver["source"] == RUNFILE and not driver["runfile"]["version"]:
         refusals.append(driver_refusals.version_unknown())
     if not candidates.trusted(observed, data, picked):
         refusals.append(driver_refusals.secure_boot_unsigned(observed["base"]["secure_boot"], picked, data))

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Set
 
 from .. import catalog
 from . import sources
-from .candidates import Candidate, Wish, asked_of, fits_kernel, pairs_asked, pairs_of_gpu
+from .candidates import Candidate, Wish, asked_of, by_kernel, fits_kernel, pairs_asked, pairs_of_gpu
 from .sources import FLAVOURS, PRECOMPILED, Pair
 from .steps import Notice, Refusal
 
@@ -176,6 +176,15 @@ def source_refusals(observed: Dict[str, Any], wish: Wish, data: Dict[str, Any], 
                 "nvidia_driver_kernel_modules %s: no such driver comes from %s on %s"
                 % (wish.modules, " or ".join(asked_sources), pretty),
                 "set nvidia_driver_kernel_modules to auto",
+            )
+        ]
+    if wish.modules and wish.version and all(by_kernel(data, source, wish.modules) for source in asked_sources):
+        return [
+            Refusal(
+                "kernel_modules_impossible",
+                "nvidia_driver_version %s: %s modules of %s come with the kernel, in the version of the day"
+                % (wish.version, wish.modules, " and ".join(asked_sources)),
+                "give nvidia_driver_branch instead, or set nvidia_driver_kernel_modules to dkms",
             )
         ]
     carried = "; ".join(

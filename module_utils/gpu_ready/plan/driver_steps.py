@@ -191,10 +191,7 @@ def runfile_steps(
         params = {"packages": sorted(state["packages"]), "unhold": sorted(state["held"])}
         found.append(Step("nvidia_driver.remove_packages", reason, DRIVER_RELOAD if state["loaded"] else NONE, params))
     kernels = [kernel["running"]] + [name for name in (kernel["next_boot"],) if name != kernel["running"]]
-    params = dict(
-        driver["runfile"], version=driver["version"], flavour=driver["flavour"], kernels=kernels,
-        uninstall=state["runfile"],
-    )  # fmt: skip
+    params = dict(driver["runfile"], flavour=driver["flavour"], kernels=kernels, uninstall=state["runfile"])
     disruption = DRIVER_RELOAD if state["loaded"] else NONE
     return found + [Step("nvidia_driver.runfile", install_reason(observed, driver), disruption, params)]
 

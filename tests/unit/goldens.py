@@ -1,0 +1,232 @@
+"""The golden plans: what a host of every distribution would get, as text that a person can review.
+
+``.venv/bin/python -m tests.unit.goldens`` writes golden/*.txt anew; the difference is what a change really changes.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
+
+from gpu_ready import catalog, plan, wishes
+from gpu_ready.plan import sources
+
+from tests.unit.hosts import CARDS, ENROLLED, SECURE, bare, installed
+
+FOLDER = Path(__file__).parent / "golden"
+KEY = "0123456789ABCDEF0123456789ABCDEF01234567"
+"""A fingerprint for repositories whose key the catalog does not know: without one there is nothing to show but that."""
+SETS = ["none", "K80", "P40", "V100", "T4", "A100", "H100 + 4 NVSwitches", "L4", "RTX 3090", "GH200", "B200", "GB10"]
+SETS += ["V100 + H100", "V100 + B200", "unknown"]
+FEW = ["K80", "P40", "T4", "B200", "V100 + H100"]
+"""The sets that are shown with every source: one of each kind."""
+
+
+def host(names: str, distro: str, **base: Any) -> dict[str, Any]:
+    """Return a bare host with GPUs as they are written in a title."""
+    words = [word for word in names.split(" + ") if word != "none"]
+    switches = sum(int(word.split()[0]) for word in words if word.endswith("NVSwitches"))
+    return bare(
+        *(CARDS[word] for word in words if not word.endswith("NVSwitches")), distro=distro, nvswitches=switches, **base
+    )
+
+
+def decide(observed: dict[str, Any], **given: Any) -> plan.Plan:
+    """Return the plan for the operator's words; keys that the catalog lacks are given."""
+    keyless = [name for name in repositories() if not catalog.repository(name)["fingerprint"]]
+    given.setdefault("gpu_ready_mirror_keys", dict.fromkeys(keyless, KEY))
+    reading = wishes.read(given)
+    assert not reading.wrong, reading.wrong
+    return plan.plan(observed, reading.wanted)
+
+
+def repositories() -> list[str]:
+    """Return the repositories of the catalog."""
+    return sorted(catalog.catalog_data.REPOSITORIES)
+
+
+# --- text --------------------------------------------------------------------------------------------------------
+
+
+def decision(decided: plan.Plan) -> str:
+    """Return the driver that was chosen, or why there is none, in one line."""
+    if decided.refusals:
+        return "; ".join(f"REFUSED {one.code}: {one.message}" for one in decided.refusals)
+    if not decided.gpu_host:
+        return decided.summary
+    chosen = decided.choice["driver"]
+    words = [chosen["source"], chosen["version"] or chosen["branch"], chosen["flavour"], chosen["kind"]]
+    stream = f" stream {chosen['stream']}" if chosen.get("stream") else ""
+    warned = "".join(f" ({one.code})" for one in decided.warnings)
+    return " ".join(str(word) for word in words) + stream + warned
+
+
+def step(one: Any) -> list[str]:
+    """Return a step with what matters of its parameters."""
+    skipped = ("why", "content", "files", "expect", "digest", "key", "manifest_url", "sha256", "fallback", "path")
+    told = [f"{name}={value(name, it)}" for name, it in one.params.items() if name not in skipped and it not in NOTHING]
+    mark = "" if one.disruption == "none" else f" [{one.disruption}]"
+    return [f"  {one.id}{mark}"] + [f"      {line}" for line in told]
+
+
+NOTHING: tuple[Any, ...] = (None, [], {}, "")
+
+
+def value(name: str, it: Any) -> str:
+    """Return a parameter as text: a package with its version, a repository by its id, address and checks."""
+    if name == "repositories":
+        return ", ".join(f"{one['id']} {one['url']}" + checks(one) for one in it)
+    if name == "packages":
+        return " ".join(package(one) for one in it)
+    if name == "installs":
+        return ", ".join(f"{one['version']} into {one['cuda_path']}" for one in it)
+    if name == "daemon_json":
+        return json.dumps(it["set"])
+    if isinstance(it, dict):
+        return " ".join(f"{key}:{one}" for key, one in it.items())
+    if isinstance(it, list) and not any(isinstance(one, (dict, list)) for one in it):
+        return " ".join(str(one) for one in it)
+    return str(it)
+
+
+def package(one: Any) -> str:
+    """Return a package with its version."""
+    if isinstance(one, str):
+        return one
+    return str(one["name"]) + (f"={one['version']}" if one["version"] else "")
+
+
+def checks(one: dict[str, Any]) -> str:
+    """Return what is special about a repository: a pin, or that its packages are not signed."""
+    pin = f" (pin {one['pin']['priority']})" if one.get("pin") else ""
+    return pin + (" (signed metadata, not packages)" if one.get("gpgcheck") is False else "")
+
+
+def block(title: str, decided: plan.Plan, roles: tuple[str, ...] = ("kernel_headers", "nvidia_driver")) -> list[str]:
+    """Return a plan: the decision, its steps and its warnings."""
+    lines = ["", f"## {title}", decision(decided)]
+    lines += [f"  remedy: {one.remedy}" for one in decided.refusals]
+    for one in decided.steps:
+        if not roles or one.role in roles:
+            lines += step(one)
+    return lines
+
+
+# --- one distribution --------------------------------------------------------------------------------------------
+
+
+def text(distro: str) -> str:
+    """Return the golden plans of a distribution."""
+    data = catalog.distro(distro)
+    lines = [f"# {data['pretty']}: which driver for which GPUs; plans of some hosts below", ""]
+    lines += table(distro, "auto", SETS)
+    for source in sources.names(data):
+        lines += ["", *table(distro, source, FEW)]
+    for title, decided, roles in plans(distro, data):
+        lines += block(title, decided, roles)
+    return "\n".join(lines) + "\n"
+
+
+def table(distro: str, source: str, sets: list[str]) -> list[str]:
+    """Return a line for each set of GPUs with a source."""
+    wish = {} if source == "auto" else {"nvidia_driver_source": source}
+    return [f"{source:9} {names:20} {decision(decide(host(names, distro), **wish))}" for names in sets]
+
+
+Row = tuple[str, plan.Plan, tuple[str, ...]]
+DRIVER = ("kernel_headers", "nvidia_driver")
+NO_STEPS = ("-",)
+
+
+def plans(distro: str, data: dict[str, Any]) -> Iterator[Row]:
+    """Yield the plans that are shown whole: everything for a T4, the driver of each source, the special cases."""
+    yield "T4, everything", decide(host("T4", distro)), ()
+    yield "H100 + 4 NVSwitches", decide(host("H100 + 4 NVSwitches", distro)), DRIVER
+    for source in sources.names(data):
+        for names in ("P40", "T4"):
+            shown = decide(host(names, distro), nvidia_driver_source=source)
+            if shown.refusals or (names, source) != ("T4", sources.automatic(data)[0]):  # that one is above
+                yield f"{names}, {source}", shown, DRIVER
+    yield from special(distro, data)
+    yield from changes(distro, data)
+
+
+def special(distro: str, data: dict[str, Any]) -> Iterator[Row]:
+    """Yield Secure Boot, precompiled modules, lost headers, vaults, nouveau and unknown keys."""
+    yield "T4, Secure Boot without an enrolled key", decide(host("T4", distro, secure_boot=SECURE)), DRIVER
+    yield "T4, Secure Boot with an enrolled key", decide(host("T4", distro, secure_boot=ENROLLED)), NO_STEPS
+    modules = {"nvidia_driver_kernel_modules": "precompiled"}
+    yield "V100, precompiled modules", decide(host("V100", distro), **modules), DRIVER
+    if data.get("vault"):
+        yield "V100, vault for the headers", decide(host("V100", distro), gpu_ready_vault=True), ("kernel_headers",)
+    running = host("T4", distro)["base"]["kernel"]["running"]
+    two = {"running": running, "installed": [running, "9.9.9-1"], "next_boot": "9.9.9-1", "headers": {running: True}}
+    yield "T4, another kernel at the next boot", decide(host("T4", distro, kernel=two)), ("kernel_headers",)
+    bound = {"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False}
+    shown = decide(host("T4", distro, nouveau=bound))
+    steps = [one for one in shown.steps if one.action in ("blacklist_nouveau", "activate")]
+    yield "T4 driven by nouveau", shown._replace(steps=steps), DRIVER
+    if any(not repository["fingerprint"] for repository in map(catalog.repository, named(data))):
+        yield "T4, keys unknown", decide(host("T4", distro), gpu_ready_mirror_keys={}), DRIVER
+
+
+def named(data: dict[str, Any]) -> set[str]:
+    """Return every repository that a distribution names."""
+    drivers, engines = data["driver_sources"].values(), (data.get("docker") or {}).values()
+    found = {entry["repository"] for entry in [*drivers, *engines] if entry.get("repository")}
+    return found | set(data.get("build_repositories") or []) | {data.get("container_toolkit") or "container-toolkit"}
+
+
+def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
+    """Yield what happens to a driver that is there: another branch, version, flavour, origin."""
+    source = "cuda_repo"
+    pairs = {pair for pair in sources.pairs(data, source, sources.DKMS, "compute") if pair in every_pair()}
+    flavour = sources.OPEN if any(flavour == sources.OPEN for _, flavour in pairs) else sources.PROPRIETARY
+    numbers = sorted(branch for branch, one in pairs if one == flavour)
+    low, high = (catalog.branch(number) for number in (numbers[0], numbers[-1]))
+    assert low and high
+    below = installed(distro, CARDS["T4"], source, low.newest, flavour)
+    above = installed(distro, CARDS["T4"], source, high.newest, flavour)
+    wish = {"nvidia_driver_source": source, "nvidia_driver_flavour": flavour}
+    yield (
+        f"upgrade {source} {low.number} to {high.number}",
+        decide(below, nvidia_driver_branch=high.number, **wish),
+        DRIVER,
+    )
+    yield (
+        f"downgrade {source} {high.number} to {low.newest}",
+        decide(above, nvidia_driver_version=low.newest, **wish),
+        DRIVER,
+    )
+    if (high.number, sources.PROPRIETARY) in pairs and flavour == sources.OPEN:
+        other = {"nvidia_driver_source": source, "nvidia_driver_flavour": "proprietary"}
+        yield f"flavour of {source} {high.number}", decide(above, **other), DRIVER
+    foreign = installed(distro, CARDS["T4"], "runfile", low.newest, flavour)
+    yield "T4 with the driver of an installer", decide(foreign), DRIVER
+    yield "the same, to be replaced", decide(foreign, nvidia_driver_replace_foreign=True), DRIVER
+    if "runfile" in sources.names(data):
+        gone = {"nvidia_driver_source": "runfile", "nvidia_driver_replace_foreign": True}
+        yield f"{source} to runfile", decide(below, **gone), DRIVER
+
+
+def every_pair() -> set[sources.Pair]:
+    """Return the branches of the catalog with the flavours that each of them has."""
+    return {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
+
+
+def main() -> None:
+    """Write every golden plan."""
+    for distro in catalog.distros():
+        (FOLDER / f"{distro}.txt").write_text(text(distro))
+    for path in FOLDER.iterdir():
+        if path.stem not in catalog.distros():
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()

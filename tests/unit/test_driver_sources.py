@@ -1,0 +1,335 @@
+"""Every driver source through a driver's life: install, pin, upgrade, downgrade, hold, removal, conflict, flavour."""
+
+from typing import Any
+
+import pytest
+from gpu_ready import catalog, plan
+from gpu_ready.plan import sources
+
+from tests.unit.goldens import decide
+from tests.unit.hosts import B200, ENROLLED, K80, P40, SECURE, T4, V100, bare, carried_out, installed, rpm
+
+NEW, OLD = "580.178.04", "570.211.01"
+
+
+def steps(decided: plan.Plan) -> dict[str, dict[str, Any]]:
+    """Return the parameters of the driver's steps by their action."""
+    assert not decided.refusals, decided.refusals
+    return {step.action: step.params for step in decided.steps if step.role == "nvidia_driver"}
+
+
+def names(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the packages of a step with the versions that they must have."""
+    return {package["name"]: package["version"] for package in params["packages"]}
+
+
+def codes(decided: plan.Plan) -> list[str]:
+    return [refusal.code for refusal in decided.refusals]
+
+
+# --- NVIDIA's repository on Enterprise Linux 8 and 9, Amazon Linux: module streams ----------------------------------
+
+MODULAR = [
+    key for key in catalog.distros() if catalog.distro(key)["driver_sources"].get("cuda_repo", {}).get("streams")
+]
+OPEN_KMOD, OTHER_KMOD = "kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"
+
+
+@pytest.mark.parametrize("distro", MODULAR)
+@pytest.mark.parametrize(("device", "stream", "module"), [(T4, "580-open", OPEN_KMOD), (P40, "580-dkms", OTHER_KMOD)])
+def test_a_stream_keeps_the_branch(distro: str, device: str, stream: str, module: str) -> None:
+    install = steps(decide(bare(device, distro=distro)))["install"]
+    assert install["streams"] == {"nvidia-driver": stream}
+    assert names(install) == {"nvidia-driver-cuda": "580.*", module: "580.*"}
+
+
+def test_an_exact_version_is_exact_within_its_stream() -> None:
+    install = steps(decide(bare(T4, distro="el9"), nvidia_driver_version="580.95.05"))["install"]
+    assert install["streams"] == {"nvidia-driver": "580-open"}
+    assert set(names(install).values()) == {"580.95.05-*"}
+    assert install["expect"]["version"] == "580.95.05"
+
+
+@pytest.mark.parametrize(("have", "want", "stream"), [(OLD, "595", "595-open"), (NEW, "570", "570-open")])
+def test_another_branch_is_another_stream_up_and_down(have: str, want: str, stream: str) -> None:
+    host = installed("el9", T4, "cuda_repo", have, "open")
+    host["packages"]["held"] = host["driver"]["held"] = ["nvidia-driver-cuda", OPEN_KMOD]
+    todo = steps(decide(host, nvidia_driver_branch=want))
+    assert todo["install"]["streams"] == {"nvidia-driver": stream}
+    assert todo["install"]["unhold"] == ["kmod-nvidia-open-dkms", "nvidia-driver-cuda"]
+    assert set(todo["hold"]["packages"]) == {"nvidia-driver-cuda", OPEN_KMOD}
+    assert todo["activate"]["action"] == "reload"
+
+
+def test_the_other_flavour_is_another_stream_and_the_old_module_makes_way() -> None:
+    host = installed("el9", T4, "cuda_repo", NEW, "open")
+    install = steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]
+    assert install["streams"] == {"nvidia-driver": "580-dkms"}
+    assert install["remove"] == [OPEN_KMOD]
+
+
+def test_a_module_package_of_the_other_flavour_that_stayed_makes_way() -> None:
+    """A transaction that was killed can leave both: DKMS would build whichever comes last."""
+    host = installed("el9", T4, "cuda_repo", NEW, "open")
+    for there in (host["packages"]["installed"], host["driver"]["packages"]):
+        there[OTHER_KMOD] = "3:580.178.04-1.el9"
+    assert steps(decide(host))["install"]["remove"] == [OTHER_KMOD]
+
+
+def test_dkms_comes_from_epel_and_the_developers_section() -> None:
+    (repository,) = [one for one in decide(bare(T4, distro="el9")).steps if one.id == "kernel_headers.repository"]
+    assert [one["id"] for one in repository.params["repositories"]] == ["epel-9"]
+    assert repository.params["enable"] == ["crb"]
+
+
+def test_precompiled_modules_need_neither_compiler_nor_headers() -> None:
+    decided = decide(bare(V100, distro="el9"), nvidia_driver_kernel_modules="precompiled")
+    assert steps(decided)["install"]["streams"] == {"nvidia-driver": "580"}
+    assert not [step for step in decided.steps if step.role == "kernel_headers"]
+
+
+def test_from_dkms_to_precompiled_is_a_change_although_the_packages_are_a_part_of_those_that_are_there() -> None:
+    host = installed("el9", V100, "cuda_repo", NEW, "proprietary")
+    install = steps(decide(host, nvidia_driver_kernel_modules="precompiled"))["install"]
+    assert (install["streams"], install["remove"]) == ({"nvidia-driver": "580"}, [OTHER_KMOD])
+
+
+def test_precompiled_modules_of_nvidia_are_for_the_systems_they_are_built_for() -> None:
+    host = bare(V100, distro="el9")
+    host["base"]["os"]["id"] = "rocky"
+    decided = decide(host, nvidia_driver_kernel_modules="precompiled")
+    assert codes(decided) and not decided.steps
+
+
+# --- NVIDIA's repository without streams ---------------------------------------------------------------------------
+
+FLAT = ["el10", "fedora43"]
+
+
+@pytest.mark.parametrize("distro", [key for key in FLAT if key in catalog.distros()])
+def test_without_streams_the_version_keeps_the_branch(distro: str) -> None:
+    install = steps(decide(bare(P40, distro=distro)))["install"]
+    assert (install["streams"], names(install)) == ({}, {"nvidia-driver-cuda": "580.*", OTHER_KMOD: "580.*"})
+    exact = steps(decide(bare(P40, distro=distro), nvidia_driver_version="580.95.05"))["install"]
+    assert set(names(exact).values()) == {"580.95.05-*"}
+
+
+@pytest.mark.parametrize("distro", [key for key in FLAT if key in catalog.distros()])
+@pytest.mark.parametrize(("have", "want"), [(NEW, "595"), ("595.91.07", "580"), ("590.48.01", "580")])
+def test_without_streams_a_branch_is_reached_up_and_down(distro: str, have: str, want: str) -> None:
+    host = installed(distro, T4, "cuda_repo", have, "open")
+    todo = steps(decide(host, nvidia_driver_branch=want))
+    assert set(names(todo["install"]).values()) == {want + ".*"}
+    assert todo["hold"]["packages"] == list(names(todo["install"]))
+
+
+@pytest.mark.parametrize("distro", [key for key in catalog.distros() if rpm(key)])
+def test_a_hold_brings_its_tool_once(distro: str) -> None:
+    tools = catalog.distro(distro)["hold_tools"]
+    assert steps(decide(bare(T4, distro=distro)))["hold"]["tools"] == tools
+    there = bare(T4, distro=distro)
+    there["packages"]["installed"].update(dict.fromkeys(tools, "1-1"))
+    assert steps(decide(there))["hold"]["tools"] == []
+
+
+# --- Ubuntu's archive and NVIDIA's repository for it ---------------------------------------------------------------
+
+UBUNTU = "ubuntu2404"
+
+
+def modules(branch: int, flavour: str = "-open") -> str:
+    return f"linux-modules-nvidia-{branch}-server{flavour}-{bare(distro=UBUNTU)['base']['kernel']['running']}"
+
+
+@pytest.mark.parametrize("boot", [{}, SECURE, ENROLLED])
+def test_modules_that_the_distribution_signed_come_first_and_need_no_key(boot: dict[str, Any]) -> None:
+    host = bare(T4, distro=UBUNTU, **({"secure_boot": boot} if boot else {}))
+    decided = decide(host)
+    assert (decided.choice["driver"]["source"], decided.choice["driver"]["kind"]) == ("distro", "precompiled")
+    assert modules(580) in names(steps(decided)["install"])
+    assert not [step for step in decided.steps if step.role == "kernel_headers"]
+
+
+def test_a_point_release_of_the_archive_is_built_here_because_signed_modules_follow_the_kernel() -> None:
+    """The modules' packages have the kernel's version: no driver version can be asked of them."""
+    decided = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", nvidia_driver_version="580.95.05")
+    assert decided.choice["driver"]["kind"] == "dkms"
+    assert set(names(steps(decided)["install"]).values()) == {"580.95.05-*"}
+    asked = {"nvidia_driver_kernel_modules": "precompiled", "nvidia_driver_version": "580.95.05"}
+    (refusal,) = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", **asked).refusals
+    assert refusal.code == "kernel_modules_impossible"
+    assert "580.95.05" in refusal.message and "nvidia_driver_branch" in refusal.remedy
+
+
+@pytest.mark.parametrize(("have", "want"), [("570.211.01", 580), ("595.91.07", 580)])
+def test_the_archives_branch_is_in_the_names(have: str, want: int) -> None:
+    host = installed(UBUNTU, T4, "distro", have, "open", "precompiled")
+    install = steps(decide(host, nvidia_driver_branch=want))["install"]
+    assert names(install) == dict.fromkeys(
+        [modules(want), f"nvidia-headless-no-dkms-{want}-server-open", f"nvidia-utils-{want}-server"]
+    )
+    assert modules(int(have[:3])) in install["allow_remove"]
+
+
+def test_the_archives_other_flavour_and_kind_make_way() -> None:
+    host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
+    install = steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]
+    assert modules(580) in install["remove"] and modules(580, "") in names(install)
+    install = steps(decide(host, nvidia_driver_kernel_modules="dkms"))["install"]
+    assert install["remove"] == [modules(580)] and "nvidia-dkms-580-server-open" in names(install)
+
+
+@pytest.mark.parametrize(
+    ("branch", "packages"),
+    [
+        ("580", {"libnvidia-compute-580", "nvidia-utils-580", "nvidia-dkms-580-open"}),
+        ("595", {"libnvidia-compute", "nvidia-dkms-open"}),
+    ],
+)
+def test_nvidias_names_for_ubuntu_before_and_after_590(branch: str, packages: set[str]) -> None:
+    decided = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="cuda_repo", nvidia_driver_branch=branch)
+    install = steps(decided)["install"]
+    assert set(names(install)) == packages
+    assert install["pin_packages"] == [f"nvidia-driver-pinning-{branch}"]
+
+
+def test_over_the_change_of_names_the_old_packages_may_go() -> None:
+    host = installed(UBUNTU, T4, "cuda_repo", NEW, "open")
+    up = steps(decide(host, nvidia_driver_source="cuda_repo", nvidia_driver_branch="595"))["install"]
+    assert up["allow_remove"] == sorted(host["driver"]["packages"])
+    down = installed(UBUNTU, T4, "cuda_repo", "595.91.07", "open")
+    back = steps(decide(down, nvidia_driver_source="cuda_repo", nvidia_driver_branch="580"))["install"]
+    assert back["allow_remove"] == sorted(down["driver"]["packages"])
+
+
+def test_an_exact_version_of_nvidias_apt_repository_is_a_pin() -> None:
+    wish = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": "580.95.05"}
+    install = steps(decide(bare(T4, distro=UBUNTU), **wish))["install"]
+    assert install["pin_packages"] == ["nvidia-driver-pinning-580.95.05"]
+    assert install["expect"]["version"] == "580.95.05"
+
+
+# --- ELRepo --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device", "packages"),
+    [
+        (T4, ["kmod-nvidia-open", "nvidia-x11-drv"]),
+        (B200, ["kmod-nvidia-open", "nvidia-x11-drv"]),
+        (P40, ["kmod-nvidia-580xx", "nvidia-x11-drv-580xx"]),
+        (K80, ["kmod-nvidia-470xx", "nvidia-x11-drv-470xx"]),
+    ],
+)
+def test_elrepos_names_say_the_branch_and_its_detector_is_asked_first(device: str, packages: list[str]) -> None:
+    decided = decide(bare(device, distro="el9"), nvidia_driver_source="elrepo")
+    todo = steps(decided)
+    assert list(names(todo["install"])) == packages
+    assert todo["detect"]["packages"] == ["nvidia-detect"]
+    assert packages[0] in todo["detect"]["expect"]
+    order = list(todo)
+    assert order.index("repository") < order.index("detect") < order.index("install")
+
+
+def test_elrepos_detector_knows_no_wish_so_its_verdict_is_that_of_the_card() -> None:
+    todo = steps(decide(bare(T4, distro="el9"), nvidia_driver_source="elrepo", nvidia_driver_branch="580"))
+    assert list(names(todo["install"]))[0] == "kmod-nvidia-580xx"
+    assert "kmod-nvidia-open" in todo["detect"]["expect"]
+
+
+def test_elrepo_is_taken_when_asked_for_only_and_stays() -> None:
+    assert decide(bare(T4, distro="el9")).choice["driver"]["source"] == "cuda_repo"
+    host = installed("el9", P40, "elrepo", NEW, "proprietary", "precompiled")
+    assert (decide(host).choice["driver"]["source"], "install" in steps(decide(host))) == ("elrepo", False)
+
+
+def test_elrepo_and_nvidias_repository_do_not_mix() -> None:
+    host = installed("el9", P40, "elrepo", NEW, "proprietary", "precompiled")
+    assert codes(decide(host, nvidia_driver_source="cuda_repo")) == ["foreign_driver"]
+    todo = steps(decide(host, nvidia_driver_source="cuda_repo", nvidia_driver_replace_foreign=True))
+    assert todo["install"]["remove"] == ["kmod-nvidia-580xx", "nvidia-x11-drv-580xx"]
+    after = steps(decide(installed("el9", P40, "cuda_repo", NEW, "proprietary"), nvidia_driver_source="cuda_repo"))
+    assert "install" not in after
+
+
+def test_elrepos_modules_are_signed_with_its_own_key() -> None:
+    for boot in (SECURE, ENROLLED):
+        host = bare(P40, distro="el9", secure_boot=boot)
+        (refusal,) = decide(host, nvidia_driver_source="elrepo").refusals
+        assert refusal.code == "secure_boot_unsigned" and "elrepo" in refusal.message
+
+
+# --- NVIDIA's installer --------------------------------------------------------------------------------------------
+
+RUNFILES = [key for key in catalog.distros() if "runfile" in sources.names(catalog.distro(key))]
+
+
+@pytest.mark.parametrize("distro", RUNFILES)
+def test_the_installer_is_fetched_with_its_checksum(distro: str) -> None:
+    todo = steps(decide(bare(P40, distro=distro), nvidia_driver_source="runfile"))["runfile"]
+    assert todo["source"].endswith(f"NVIDIA-Linux-x86_64-{todo['version']}.run")
+    assert todo["sha256_url"].startswith(todo["source"])
+    assert todo["kernels"] == [bare(distro=distro)["base"]["kernel"]["running"]]
+    assert (todo["uninstall"], todo["flavour"]) == (None, "proprietary")
+
+
+def test_the_operators_file_tells_its_version() -> None:
+    file = "/srv/NVIDIA-Linux-x86_64-535.309.01.run"
+    todo = steps(decide(bare(T4, distro="el9"), nvidia_driver_runfile=file, nvidia_driver_runfile_sha256="a" * 64))
+    assert (todo["runfile"]["source"], todo["runfile"]["version"]) == (file, "535.309.01")
+    assert (todo["runfile"]["sha256"], todo["runfile"]["sha256_url"]) == ("a" * 64, "")
+    assert codes(decide(bare(T4, distro="el9"), nvidia_driver_runfile="/srv/driver.run")) == ["runfile_version_unknown"]
+
+
+@pytest.mark.parametrize(("have", "want"), [(OLD, NEW), (NEW, OLD)])
+def test_an_installer_replaces_its_own_driver_up_and_down(have: str, want: str) -> None:
+    host = installed("el9", T4, "runfile", have, "open")
+    todo = steps(decide(host, nvidia_driver_source="runfile", nvidia_driver_version=want))
+    assert (todo["runfile"]["version"], todo["runfile"]["uninstall"]) == (want, "/usr/bin/nvidia-uninstall")
+    flavour = steps(decide(host, nvidia_driver_source="runfile", nvidia_driver_flavour="proprietary"))
+    assert flavour["runfile"]["flavour"] == "proprietary"
+
+
+def test_an_installer_never_goes_over_packages() -> None:
+    host = installed("el9", T4, "cuda_repo", NEW, "open")
+    host["packages"]["held"] = host["driver"]["held"] = ["nvidia-driver-cuda"]
+    assert codes(decide(host, nvidia_driver_source="runfile")) == ["foreign_driver"]
+    todo = steps(decide(host, nvidia_driver_source="runfile", nvidia_driver_replace_foreign=True))
+    assert list(todo).index("remove_packages") < list(todo).index("runfile")
+    assert todo["remove_packages"] == {"packages": sorted(host["driver"]["packages"]), "unhold": ["nvidia-driver-cuda"]}
+
+
+def test_an_installed_runfile_driver_has_nothing_to_hold() -> None:
+    assert "hold" not in steps(decide(bare(T4, distro="el9"), nvidia_driver_source="runfile"))
+
+
+# --- a driver that somebody else looks after -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+def test_none_touches_no_driver(distro: str) -> None:
+    for host in (bare(P40, distro=distro), installed(distro, P40, "runfile", NEW, "proprietary")):
+        assert steps(decide(host, nvidia_driver_source="none")) == {}
+
+
+# --- every source of every distribution ----------------------------------------------------------------------------
+
+EVERY = [(key, name) for key in catalog.distros() for name in sources.names(catalog.distro(key))]
+
+
+@pytest.mark.parametrize(("distro", "source"), EVERY)
+def test_installed_held_upgraded_and_gone_back(distro: str, source: str) -> None:
+    """Each branch after the other, up and down again; each time the next look finds nothing to do."""
+    data = catalog.distro(distro)
+    known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
+    carried = {pair for kind in sources.kinds(data, source) for pair in sources.pairs(data, source, kind, "compute")}
+    branches = sorted({branch for branch, _ in carried & known})
+    host = bare(T4, distro=distro)
+    for branch in branches + branches[::-1][1:]:
+        wish = {"nvidia_driver_source": source, "nvidia_driver_branch": str(branch)}
+        decided = decide(host, **wish)
+        assert steps(decided), (branch, decided.summary)
+        host = carried_out(host, decided)
+        assert decide(host, **wish).converged, (branch, decide(host, **wish).steps)
+        if source != "runfile":
+            assert set(decided.choice["driver"]["packages"]) <= set(host["packages"]["held"])

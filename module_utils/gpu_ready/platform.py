@@ -129,9 +129,12 @@ def resolve(release: OsRelease, treat_as: Optional[str] = None) -> Optional[str]
     """Return the catalog's key of a system; ``treat_as`` is the operator's word for one that the catalog lacks.
 
     A system counts as itself first, then as the one that a known relative is made from, then as its base by code name.
+    One that is an image (Fedora Silverblue) counts as none: packages are not installed into it one by one.
     """
     if treat_as:
         return treat_as if treat_as in catalog.distros() else None
+    if release.variant_id in catalog.families()["image_variants"]:
+        return None
     identity = (release.id or "").lower()
     own = find(identity, release.version_id, "ids") or find(identity, release.version_id, "relatives")
     if own or not release.base or identity not in catalog.families()["followers"]:

@@ -62,6 +62,69 @@ def test_only_known_systems_are_resolved(text: str, treat_as: str | None, key: s
     assert platform.resolve(platform.read_os_release(text), treat_as) == key
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("ID=centos\nVERSION_ID=7", "centos7"),
+        ("ID=rhel\nVERSION_ID=7.9", "centos7"),
+        ("ID=ol\nVERSION_ID=7.9", "centos7"),
+        ("ID=centos\nVERSION_ID=8", "el8"),
+        ("ID=rhel\nVERSION_ID=8.10", "el8"),
+        ("ID=almalinux\nVERSION_ID=8.10", "el8"),
+        ("ID=rocky\nVERSION_ID=9.6", "el9"),
+        ("ID=centos\nVERSION_ID=9", "el9"),
+        ("ID=ol\nVERSION_ID=9.5", "el9"),
+        ("ID=centos\nVERSION_ID=10", "el10"),
+        ("ID=rhel\nVERSION_ID=10.1", "el10"),
+        ("ID=eurolinux\nVERSION_ID=9.5", "el9"),
+        ("ID=rhel\nVERSION_ID=6.10", None),
+        ("ID=rhel\nVERSION_ID=90", None),
+        ("ID=fedora\nVERSION_ID=43", "fedora43"),
+        ("ID=fedora\nVERSION_ID=40", None),
+        ("ID=fedora\nVERSION_ID=43\nVARIANT_ID=server", "fedora43"),
+        ("ID=fedora\nVERSION_ID=43\nVARIANT_ID=silverblue", None),
+        ("ID=nobara\nVERSION_ID=43", None),
+        ("ID=amzn\nVERSION_ID=2023", "amzn2023"),
+        ("ID=amzn\nVERSION_ID=2", None),
+        ("ID=amzn\nVERSION_ID=2018.03", None),
+        ("ID=ubuntu\nVERSION_ID=24.04\nVERSION_CODENAME=noble", "ubuntu2404"),
+        ("ID=ubuntu\nVERSION_ID=24.10\nVERSION_CODENAME=oracular", None),
+        ("ID=ubuntu\nVERSION_ID=18.04", None),
+        ("ID=linuxmint\nVERSION_ID=22.1\nVERSION_CODENAME=xia\nUBUNTU_CODENAME=noble", "ubuntu2404"),
+        ("ID=linuxmint\nVERSION_ID=6\nVERSION_CODENAME=faye\nDEBIAN_CODENAME=bookworm", "debian12"),
+        ("ID=pop\nVERSION_ID=22.04\nVERSION_CODENAME=jammy\nUBUNTU_CODENAME=jammy", "ubuntu2204"),
+        ("ID=zorin\nVERSION_ID=18\nUBUNTU_CODENAME=noble", "ubuntu2404"),
+        ("ID=elementary\nVERSION_ID=8\nUBUNTU_CODENAME=noble", "ubuntu2404"),
+        ("ID=neon\nVERSION_ID=24.04\nUBUNTU_CODENAME=noble", "ubuntu2404"),
+        ("ID=linuxmint\nVERSION_ID=19\nUBUNTU_CODENAME=bionic", None),
+        ("ID=raspbian\nVERSION_ID=12\nVERSION_CODENAME=bookworm", None),
+        ("ID=devuan\nVERSION_ID=5\nVERSION_CODENAME=daedalus", None),
+        ("ID=kali\nVERSION_ID=2025.4\nVERSION_CODENAME=kali-rolling", None),
+        ("ID=anolis\nVERSION_ID=8.9", "el8"),
+        ("ID=anolis\nVERSION_ID=23", None),
+        ('ID="openEuler"\nVERSION_ID=24.03', None),
+        ("ID=tencentos\nVERSION_ID=4.2", None),
+        ("ID=kylin\nVERSION_ID=V10", None),
+        ("ID=sles\nVERSION_ID=15.7", None),
+        ("ID=ubuntu", None),
+    ],
+)  # fmt: skip
+def test_a_system_counts_as_itself_or_as_its_known_parent(text: str, key: str | None) -> None:
+    assert platform.resolve(platform.read_os_release(text)) == key
+
+
+def test_no_system_is_listed_twice() -> None:
+    listed = [
+        (identity, version)
+        for key in catalog.distros()
+        for data in [catalog.distro(key)]
+        for identity, versions in [(name, data["versions"]) for name in data["ids"]]
+        + list(data.get("relatives", {}).items())
+        for version in versions
+    ]
+    assert len(listed) == len(set(listed))
+
+
 @given(st.text(alphabet=st.sampled_from("ID_VERSON=\"'\\ \n#x19.\r"), max_size=80))
 def test_any_text_is_read(text: str) -> None:
     found = platform.read_os_release(text)

@@ -298,15 +298,21 @@ def download(text: str) -> Optional[str]:
 def unknown(text: str) -> Optional[str]:
     """Read that a package, version or stream is in no source."""
     match = re.search(r"All matches were filtered out by (\w+) filtering for argument: (\S+)", text)
-    if match:
-        remedy = (
-            "enable the module stream that has it"
-            if match.group(1) == "modular"
-            else "a version lock or an `exclude=` of this host is in the way"
+    other = re.search(r"Argument '(\S+)' matches only (?:excluded packages|packages excluded by (\w+))", text)
+    if match or other:
+        name, by = (
+            (match.group(2), match.group(1)) if match else (other.group(1), other.group(2)) if other else ("", "")
         )
-        return "the package %s is in a package source of this host, but hidden by %s filtering: %s" % (
-            match.group(2), match.group(1), remedy,
-        )  # fmt: skip
+        remedies = {
+            "modular": "enable the module stream that has it",
+            None: "a module stream, a version lock or an `exclude=` of this host is in the way",
+        }
+        remedy = remedies.get(by, "a version lock or an `exclude=` of this host is in the way")
+        return "the package %s is in a package source of this host, but hidden by %sfiltering: %s" % (
+            name,
+            by + " " if by else "",
+            remedy,
+        )
     match = re.search(r"missing groups or modules: (\S+)|No match for argument: (\S+:\S+)$", text, re.M)
     if match:
         return "the module stream %s is in no package source of this host: enable the source that has it" % (
@@ -413,7 +419,8 @@ class Dnf(Manager):
         if not names:
             return {}
         answer = self.ask("asking for versions", ["list", "--showduplicates"] + names)
-        if answer.rc != 0 and not re.search(r"No match|[Nn]o matching", answer.out + answer.err):
+        text = answer.out + answer.err
+        if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
             raise PackageError(explain("asking the package sources for " + ", ".join(names[:5]), answer))
         return read_offers(read_list(answer.out))
 

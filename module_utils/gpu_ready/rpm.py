@@ -17,6 +17,7 @@ YUM_STATE = "/var/lib/yum"
 PENDING = "/var/lib/gpu-ready/packages-pending.json"
 """Names of packages that are being installed; it outlives only a run that was killed. dpkg keeps such a mark itself."""
 MODULES = "/etc/dnf/modules.d"
+DNF5_MODULES = "/usr/lib/sysimage/libdnf5/modules.toml"
 FAMILIES = ("rhel", "fedora", "amazon")
 MANY = re.compile(r"kernel|gpg-pubkey$")
 """Packages of which several versions may be installed (installonlypkgs of dnf.conf(5)), by name."""
@@ -71,6 +72,22 @@ def read_packages(text: str) -> List[Package]:
         if len(parts) == 5 and parts[0]:
             epoch = "" if parts[1] in ("(none)", "0") else parts[1]
             found.append(Package(parts[0], epoch, parts[2], parts[3], parts[4]))
+    return found
+
+
+def read_streams_toml(text: str) -> Dict[str, str]:
+    """Read modules.toml of dnf5 (written by a program, one key a line): the stream of each enabled module."""
+    found = {}  # type: Dict[str, str]
+    name, stream = "", ""
+    for line in text.splitlines():
+        head = re.match(r"\[modules\.[\"']?([^\]\"']+)[\"']?\]", line.strip())
+        value = re.match(r"(\w+)\s*=\s*[\"']([^\"']*)[\"']", line.strip())
+        if head:
+            name, stream = head.group(1), ""
+        elif value and value.group(1) == "enabled_stream":
+            stream = value.group(2)
+        elif value and value.group(1) == "state" and value.group(2).lower() == "enabled" and name and stream:
+            found[name] = stream
     return found
 
 
@@ -209,7 +226,7 @@ def held(host: Host) -> List[str]:
 
 def streams(host: Host) -> Dict[str, str]:
     """Return the enabled module streams by module."""
-    found = {}  # type: Dict[str, str]
+    found = read_streams_toml(host.read(DNF5_MODULES) or "")
     for name in host.listdir(MODULES):
         if name.endswith(".module"):
             found.update(read_stream(host.read("%s/%s" % (MODULES, name)) or ""))

@@ -255,8 +255,12 @@ def _persistenced(after: dict[str, Any], params: dict[str, Any], decided: Any) -
 
 
 def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    known = catalog.distro(after["base"]["distro"])["docker"]
+    names = [package["name"] for package in params["packages"]]
+    entry = known.get("docker_ce" if "docker-ce" in names else "distro") or {}
     info = {"runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": [], "live_restore": False, "running": 0}
-    after["docker"].update(installed=True, active=True, enabled=True, version="20.10.24", pid=1, info=info)
+    version = entry.get("version") or "29.0.1"
+    after["docker"].update(installed=True, active=True, enabled=True, version=version, pid=1, info=info)
 
 
 def _daemon_json(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -265,6 +269,7 @@ def _daemon_json(after: dict[str, Any], params: dict[str, Any], decided: Any) ->
     found["exists"] = True
     after["docker"]["restart_pending"] = False
     after["docker"]["info"]["runtimes"].append("nvidia")
+    after["docker"]["info"]["cdi_dirs"] = ["/etc/cdi"]
     after["runtime"]["hook_known"] = True
 
 
@@ -306,7 +311,7 @@ def _verify(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
         "ok": True,
         "boot_id": after["base"]["boot_id"],
         "digest": params["digest"],
-        "driver": after["driver"]["on_disk"]["version"],
+        "driver": after["driver"]["loaded"]["version"],
         "userspace": after["driver"]["userspace"],
         "addresses": [gpu["address"] for gpu in after["base"]["gpus"]],
         "time": "2026-11-21T10:00:00Z",

@@ -307,9 +307,10 @@ def test_an_installed_runfile_driver_has_nothing_to_hold() -> None:
 
 
 @pytest.mark.parametrize("distro", catalog.distros())
-def test_none_touches_no_driver(distro: str) -> None:
-    for host in (bare(P40, distro=distro), installed(distro, P40, "runfile", NEW, "proprietary")):
-        assert steps(decide(host, nvidia_driver_source="none")) == {}
+def test_none_touches_no_driver_and_needs_one(distro: str) -> None:
+    there = installed(distro, P40, "runfile", NEW, "proprietary")
+    assert steps(decide(there, nvidia_driver_source="none")) == {}
+    assert "driver_missing" in codes(decide(bare(P40, distro=distro), nvidia_driver_source="none"))
 
 
 # --- every source of every distribution ----------------------------------------------------------------------------

@@ -185,7 +185,8 @@ def _nothing_fits(observed: Dict[str, Any], driver: Optional[str]) -> Notice:
     cards = " and ".join(sorted(gpu_architectures(observed).values())) or "this host"
     return Notice(
         "cuda_none_fits",
-        "no CUDA toolkit of the catalog fits %s with driver %s on %s" % (cards, driver, observed["base"]["distro"]),
+        "no CUDA toolkit of the catalog fits %s%s on %s"
+        % (cards, " with driver %s" % driver if driver else "", observed["base"]["distro"]),
         "none is installed; set cuda_toolkit_source to none to say that this is meant",
     )
 

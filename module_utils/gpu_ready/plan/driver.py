@@ -18,7 +18,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     cards = served(observed)
     warnings = driver_refusals.unknown_warnings(cards)
     if wish.source == "none":
-        return Decision(as_found(observed), [], [], warnings)
+        return Decision(as_found(observed), [], driver_refusals.driver_missing(observed), warnings)
     if observed["base"]["distro"] is None:
         return Decision({}, [], [driver_refusals.unknown_distribution(observed)], warnings)
     data = catalog.distro(observed["base"]["distro"])

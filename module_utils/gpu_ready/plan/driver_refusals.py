@@ -24,6 +24,19 @@ def unknown_distribution(observed: Dict[str, Any]) -> Refusal:
     )
 
 
+def driver_missing(observed: Dict[str, Any]) -> List[Refusal]:
+    """Refuse a host without a driver where somebody else should have installed it: nothing could be verified."""
+    if observed["driver"]["on_disk"] or observed["driver"]["loaded"]:
+        return []
+    return [
+        Refusal(
+            "driver_missing",
+            "there is no NVIDIA driver for the running kernel, and nvidia_driver_source is none",
+            "install one, or set nvidia_driver_source to auto",
+        )
+    ]
+
+
 def card_name(card: Dict[str, Any]) -> str:
     """Return a card as an operator finds it: name, id and slot."""
     return "%s [10de:%s] at %s" % (card["name"], card["device"], card["address"])

@@ -1,0 +1,302 @@
+"""What holds for every distribution, every set of cards, every wish and every state of a host."""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from gpu_ready import catalog, plan
+from gpu_ready.plan import sources
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.goldens import decide, named
+from tests.unit.hosts import CARDS, ENROLLED, GEFORCE, SECURE, T4, V100, bare, carried_out, installed
+
+ROOT = Path(__file__).resolve().parents[2]
+OLD = ("older", "tesla", "fermi", "kepler", "maxwell", "pascal", "volta")
+OPEN_ONLY = ("blackwell", "grace_hopper")
+KERNEL = re.compile(r"^(kernel|kernel-core|kernel-modules.*|kernel-default|linux-image.*|linux-generic.*|linux-aws.*)$")
+
+DISTROS = st.sampled_from(catalog.distros())
+DEVICES = st.lists(st.sampled_from([*CARDS.values(), *sorted(catalog.gpus())[::37]]), min_size=1, max_size=3)
+BRANCHES = st.sampled_from([""] + [str(branch.number) for branch in catalog.branches()] + ["123"])
+VERSIONS = st.sampled_from([branch.newest for branch in catalog.branches() if "." in branch.newest])
+WISHES = st.fixed_dictionaries(
+    {},
+    optional={
+        "nvidia_driver_source": st.sampled_from(["auto", "distro", "cuda_repo", "elrepo", "runfile", "none"]),
+        "nvidia_driver_flavour": st.sampled_from(["auto", "open", "proprietary"]),
+        "nvidia_driver_kernel_modules": st.sampled_from(["auto", "dkms", "precompiled"]),
+        "nvidia_driver_profile": st.sampled_from(["compute", "full"]),
+        "nvidia_driver_hold": st.booleans(),
+        "nvidia_driver_replace_foreign": st.booleans(),
+        "gpu_ready_vault": st.booleans(),
+        "gpu_ready_activation": st.sampled_from(["auto", "reload", "reboot"]),
+        "nvidia_container_runtime_mode": st.sampled_from(["toolkit", "cdi", "native"]),
+        "docker_engine_source": st.sampled_from(["auto", "distro", "docker_ce"]),
+    },
+).flatmap(
+    lambda wish: st.one_of(
+        st.just(wish),
+        BRANCHES.map(lambda branch: wish | {"nvidia_driver_branch": branch}),
+        VERSIONS.map(lambda version: wish | {"nvidia_driver_version": version}),
+    )
+)
+BOOTS = st.sampled_from([{"on": False, "key": None, "enrolled": False}, SECURE, ENROLLED])
+NOUVEAU = st.sampled_from(
+    [
+        {"loaded": False, "bound": [], "blacklisted": True},
+        {"loaded": False, "bound": [], "blacklisted": False},
+        {"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False},
+    ]
+)
+
+
+@st.composite
+def hosts(draw: Any) -> dict[str, Any]:
+    """Return a bare host: any distribution, cards, NVSwitches, Secure Boot, nouveau, headers, other kernels."""
+    distro = draw(DISTROS)
+    host = bare(
+        *draw(DEVICES),
+        distro=distro,
+        nvswitches=draw(st.sampled_from([0, 0, 4])),
+        secure_boot=draw(BOOTS),
+        nouveau=draw(NOUVEAU),
+        compiler=draw(st.sampled_from([None, "/usr/bin/gcc"])),
+    )
+    kernel = host["base"]["kernel"]
+    if draw(st.booleans()):
+        kernel["installed"].append("9.9.9-1")
+        kernel["next_boot"] = draw(st.sampled_from([kernel["running"], "9.9.9-1"]))
+    kernel["headers"] = {name: draw(st.booleans()) for name in kernel["installed"]}
+    host["base"]["os"]["id"] = draw(st.sampled_from(catalog.distro(distro)["ids"]))
+    return host
+
+
+@st.composite
+def driven(draw: Any) -> dict[str, Any]:
+    """Return a host with one card that has a driver already: any that the catalog knows for its distribution."""
+    distro = draw(DISTROS)
+    data = catalog.distro(distro)
+    known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
+    found = [
+        (source, kind, branch, flavour)
+        for source in sources.names(data)
+        for kind in sources.kinds(data, source)
+        for branch, flavour in sorted(sources.pairs(data, source, kind, "compute") & known)
+    ]
+    source, kind, branch, flavour = draw(st.sampled_from(found))
+    version = getattr(catalog.branch(branch), "newest", "")
+    version = version if "." in version else f"{branch}.10.01"
+    host = installed(
+        distro, draw(st.sampled_from([T4, V100, GEFORCE])), source, version, flavour, kind, draw(st.booleans())
+    )
+    if draw(st.booleans()):
+        host["packages"]["held"] = host["driver"]["held"] = sorted(host["driver"]["packages"])
+    state = draw(st.sampled_from(["whole", "no module", "half", "other userspace", "foreign packages"]))
+    if state == "no module":
+        host["driver"]["on_disk"] = None
+    if state == "other userspace":
+        host["driver"]["userspace"] = ["535.1.1"]
+    if state == "half" and len(host["driver"]["packages"]) > 1:
+        name = sorted(host["driver"]["packages"])[0]
+        del host["driver"]["packages"][name], host["packages"]["installed"][name]
+        host["packages"]["broken"] = [name]
+    if state == "foreign packages":
+        host["driver"]["origin"] = "unknown"
+    return host
+
+
+HOSTS = st.one_of(hosts(), driven())
+
+
+def runs(host: dict[str, Any], wish: dict[str, Any]) -> bool:
+    """Return whether a driver that gpu-ready leaves alone runs: one that does not can never be verified."""
+    disk, loaded = host["driver"]["on_disk"] or {}, host["driver"]["loaded"] or {}
+    return wish.get("nvidia_driver_source") != "none" or disk.get("version") == loaded.get("version")
+
+
+slow = settings(deadline=None, max_examples=60)
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_no_plan_raises_and_all_of_it_is_plain_values(host: dict[str, Any], wish: dict[str, Any]) -> None:
+    before = copy.deepcopy(host)
+    decided = decide(host, **wish)
+    assert host == before
+    json.dumps([plan.as_dict(decided), plan.todo(decided), plan.row(host, decided), plan.diff(decided)])
+    assert decided.summary
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_refused_or_chosen_and_every_refusal_says_what_why_and_the_way_out(host: Any, wish: Any) -> None:
+    decided = decide(host, **wish)
+    assert decided.choice.get("driver") or decided.refusals
+    assert not (decided.refusals and decided.steps)
+    for one in [*decided.refusals, *decided.warnings]:
+        assert re.fullmatch(r"[a-z_]+", one.code)
+        assert len(one.message) > 20 and len(one.remedy) > 10, one
+        assert "None" not in one.message + one.remedy and "[]" not in one.message + one.remedy, one
+    for step in decided.steps:
+        assert step.why and "None" not in step.why and "\n" not in step.why, step
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_never_above_a_ceiling_never_below_a_floor_never_the_wrong_flavour(host: Any, wish: Any) -> None:
+    decided = decide(host, **wish)
+    chosen = decided.choice.get("driver") or {}
+    if not chosen or chosen["source"] == "none":
+        return
+    for gpu in (catalog.gpu(card["device"]) for card in host["base"]["gpus"]):
+        if gpu is None:
+            assert chosen["branch"] == catalog.NEWEST_BRANCH or wish.get("nvidia_driver_branch") or chosen["version"]
+            continue
+        assert gpu.last_branch is None or chosen["branch"] <= gpu.last_branch
+        assert gpu.first_branch is None or chosen["branch"] >= gpu.first_branch
+        assert chosen["flavour"] in gpu.flavours
+        assert gpu.architecture not in OLD or chosen["flavour"] == "proprietary"
+        assert gpu.architecture not in OPEN_ONLY or chosen["flavour"] == "open"
+    known = catalog.branch(chosen["branch"])
+    assert known is None or chosen["flavour"] in known.flavours
+    limit = catalog.distro(host["base"]["distro"]).get("max_branch")
+    assert limit is None or chosen["branch"] <= limit
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_what_was_asked_for_is_what_is_chosen(host: Any, wish: Any) -> None:
+    chosen = decide(host, **wish).choice.get("driver") or {}
+    if not chosen or chosen["source"] == "none":
+        return
+    assert wish.get("nvidia_driver_source", "auto") in ("auto", chosen["source"])
+    assert wish.get("nvidia_driver_flavour", "auto") in ("auto", chosen["flavour"])
+    assert wish.get("nvidia_driver_branch", "") in ("", str(chosen["branch"]))
+    assert wish.get("nvidia_driver_version", chosen["version"]) == chosen["version"]
+    assert wish.get("nvidia_driver_kernel_modules", "auto") in ("auto", chosen["kind"])
+    entry = catalog.distro(host["base"]["distro"])["driver_sources"][chosen["source"]]
+    asked = "nvidia_driver_source" in wish or host["driver"]["origin"] == chosen["source"]
+    assert asked or not entry.get("only_when_asked")
+
+
+@slow
+@given(hosts(), WISHES, st.randoms(use_true_random=False))
+def test_the_order_of_cards_and_of_wishes_is_irrelevant(host: Any, wish: Any, random: Any) -> None:
+    other = copy.deepcopy(host)
+    random.shuffle(other["base"]["gpus"])
+    names = list(wish)
+    random.shuffle(names)
+    one, two = decide(host, **wish), decide(other, **{name: wish[name] for name in names})
+    keys = ("source", "kind", "branch", "flavour", "version", "packages", "stream")
+    drivers = [decided.choice.get("driver") or {} for decided in (one, two)]
+    assert [drivers[0].get(key) for key in keys] == [drivers[1].get(key) for key in keys]
+    assert [step.id for step in one.steps] == [step.id for step in two.steps]
+    assert sorted({refusal.code for refusal in one.refusals}) == sorted({refusal.code for refusal in two.refusals})
+
+
+@slow
+@given(HOSTS, WISHES)
+@example(installed("el9", T4, "cuda_repo", "570.211.01", "open"), {"nvidia_driver_branch": "580"})
+def test_a_plan_carried_out_leaves_nothing_to_do(host: dict[str, Any], wish: dict[str, Any]) -> None:
+    assume(runs(host, wish))
+    decided = decide(host, **wish)
+    after = carried_out(host, decided)
+    again = decide(after, **wish)
+    assert [step.id for step in again.steps] == []
+    assert [refusal.code for refusal in again.refusals] == [refusal.code for refusal in decided.refusals]
+    if not decided.refusals and decided.choice["driver"]["source"] != "none":
+        assert after["driver"]["origin"] == decided.choice["driver"]["source"]
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_any_place_where_a_run_is_killed_leads_to_the_same_end(host: dict[str, Any], wish: dict[str, Any]) -> None:
+    """After each step a new plan; whatever it says, carried out it leaves nothing to do."""
+    assume(runs(host, wish))
+    decided = decide(host, **wish)
+    for count in range(1, len(decided.steps)):
+        after = carried_out(host, decided._replace(steps=decided.steps[:count]))
+        resumed = decide(after, **wish)
+        assert not resumed.refusals, (count, decided.steps[count - 1].id)
+        done = carried_out(after, resumed)
+        assert [step.id for step in decide(done, **wish).steps] == [], (count, decided.steps[count - 1].id)
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_every_step_has_its_tasks_in_its_role(host: dict[str, Any], wish: dict[str, Any]) -> None:
+    for step in decide(host, **wish).steps:
+        path = ROOT / "roles" / step.role / "tasks" / f"{step.action}.yml"
+        assert path.exists(), f"{step.id}: {path} is absent"
+        main = (ROOT / "roles" / step.role / "tasks" / "main.yml").read_text()
+        assert step.id in main or step.id == "gpu_plan.repair_packages", step.id
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_packages_are_those_of_the_catalog_and_never_a_kernel(host: dict[str, Any], wish: dict[str, Any]) -> None:
+    decided = decide(host, **wish)
+    data = catalog.distro(host["base"]["distro"])
+    known = packages_of(data, [*host["base"]["kernel"]["installed"]])
+    for step in decided.steps:
+        for name in packages_in(step.params):
+            assert not KERNEL.match(name), (step.id, name)
+            assert name in known or step.role in ("cuda_toolkit", "nvidia_container_runtime"), (step.id, name)
+        for name in (*step.params.get("remove", []), *step.params.get("allow_remove", [])):
+            assert name in host["packages"]["installed"], (step.id, name)
+
+
+def packages_in(params: dict[str, Any]) -> list[str]:
+    """Return the names that a step would install."""
+    listed = [*(params.get("packages") or []), *(params.get("optional") or []), *(params.get("tools") or [])]
+    return [one if isinstance(one, str) else one["name"] for one in listed + (params.get("pin_packages") or [])]
+
+
+def packages_of(data: dict[str, Any], kernels: list[str]) -> set[str]:
+    """Return every package name of a distribution's file, with branches and kernels filled in, and nvlsm."""
+    words = set(re.findall(r"[\w.{}+-]+", yaml.safe_dump({**data, "pretty": ""}, width=10**6)))
+    branches = [branch.number for branch in catalog.branches()]
+    versions = [branch.newest for branch in catalog.branches()]
+    return {
+        word.replace("{branch}", str(branch)).replace("{kernel}", kernel)
+        for word in words
+        for branch in (branches + versions if "{branch}" in word else [0])
+        for kernel in (kernels if "{kernel}" in word else [""])
+    } | {"nvlsm"}
+
+
+@slow
+@given(HOSTS, WISHES)
+def test_repositories_are_those_of_the_distribution_with_a_pinned_key(
+    host: dict[str, Any], wish: dict[str, Any]
+) -> None:
+    data = catalog.distro(host["base"]["distro"])
+    known = named(data) | set(data.get("vault") or [])
+    family = "rpm" if data["package_manager"] != "apt" else None
+    for step in decide(host, **wish).steps:
+        for one in step.params.get("repositories") or []:
+            assert one["id"] in known
+            assert one.get("kind") == family
+            assert re.fullmatch(r"[0-9A-F]{40}", one["fingerprint"])
+            assert one["url"].startswith("http")
+
+
+@slow
+@given(hosts(), WISHES)
+def test_without_the_keys_nothing_is_installed_from_an_unpinned_repository(host: Any, wish: Any) -> None:
+    decided = decide(host, **wish, gpu_ready_mirror_keys={})
+    for step in decided.steps:
+        assert all(one["fingerprint"] for one in step.params.get("repositories") or []), step.id
+
+
+@slow
+@given(hosts(), WISHES)
+def test_with_a_mirror_every_address_is_the_mirrors(host: Any, wish: Any) -> None:
+    decided = decide(host, **wish, gpu_ready_mirror="http://mirror.site/path")
+    for address in re.findall(r'"(https?://[^"]+)"', json.dumps(plan.todo(decided))):
+        assert address.startswith("http://mirror.site/path/"), address

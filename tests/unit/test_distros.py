@@ -241,6 +241,7 @@ def test_a_repository_is_whole(name: str) -> None:
     assert data["url"].startswith("https://") and data["key_url"].startswith("https://")
     assert "$" not in data["url"]
     assert data["fingerprint"] is None or re.fullmatch(r"[0-9A-F]{40}", data["fingerprint"])
+    assert re.fullmatch(r"[0-9a-f]{64}", data.get("key_sha256", "0" * 64))
     if data.get("kind") == "rpm":
         assert data["gpgcheck"] or data["repo_gpgcheck"], "nothing in it would be signed"
     else:

@@ -276,12 +276,13 @@ def subscribe(host, verb, names):
 
 
 def note_keys(host, repositories):
-    """Note the keys that the package manager will take into the RPM database and that are not there yet."""
+    """Note the keys that the package manager will take into the RPM database and that are not there; returns them."""
     there = host.run(["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION}\\n"]).out.split()
-    for repository in repositories:
-        name = "".join(repository["fingerprint"].split()).lower()
-        if not [version for version in there if rpm.same_key(version, name)]:
-            manifest.note("rpm_keys", {name: {}})
+    names = {"".join(repository["fingerprint"].split()).lower() for repository in repositories}
+    fresh = [name for name in sorted(names) if not [version for version in there if rpm.same_key(version, name)]]
+    noted = manifest.read().get("rpm_keys", {})
+    manifest.note("rpm_keys", {name: {} for name in fresh})
+    return [name for name in fresh if name not in noted]
 
 
 def run(host, params, check):
@@ -326,8 +327,7 @@ def run(host, params, check):
     for path, (_, names) in sections.items():
         manifest.note_sections(path, names)
     rpms = [repository for repository in changed if repository["kind"] == "rpm"]
-    if rpms:
-        note_keys(host, rpms)
+    keys = note_keys(host, rpms) if rpms else []
     subscribed = sections.get(yum_repos.SUBSCRIPTIONS, (None, []))[1] if host.which("subscription-manager") else []
     try:
         # Keyrings come first: the package manager must never see sources without their key.
@@ -344,6 +344,7 @@ def run(host, params, check):
         for path, data in before.items():
             put(path, data)
         manifest.drop("files", [path for path in before if path not in known])
+        manifest.drop("rpm_keys", keys)
         raise
     return result
 

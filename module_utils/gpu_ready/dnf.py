@@ -6,6 +6,7 @@ Only their commands are used: their Python libraries belong to one interpreter o
 import json
 import os
 import re
+import time
 from typing import Dict, List, Optional, Tuple
 
 from . import files, rpm
@@ -175,23 +176,23 @@ def words_of(lines: List[str], count: int = 4) -> str:
 def explain(what: str, answer: Result) -> str:
     """Return one sentence with cause and remedy for a call of dnf or yum that failed."""
     text = answer.out + "\n" + answer.err
+    dkms = dkms_failed(what, text)
+    if dkms:
+        return dkms
     for reason in (locked, database, metadata, signature, download, unknown, unsolvable, transaction):
         found = reason(text)
         if found:
             return "%s: %s" % (what, found)
-    dkms = dkms_failed(what, text)
-    if dkms:
-        return dkms
     if answer.rc == TIMED_OUT:
         return "%s: no end within %d minutes; the next run repairs what is half done" % (what, RUN_LIMIT // 60)
     lines = [line for line in answer.err.splitlines() + answer.out.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"(?:Error|Failed|Fatal)", line)]
+    errors = [line for line in lines if re.match(r"(?:Error|Failed|Fatal|Transaction failed)", line)]
     return "%s: exit status %d: %s" % (what, answer.rc, words_of(errors or lines[-4:])[:400] or "it said nothing")
 
 
 def locked(text: str) -> Optional[str]:
     """Read that another package manager works."""
-    pid = re.search(r"(?:process with pid|running as pid) (\d+)", text)
+    pid = re.search(r"(?:process with pid|running as pid|already locked by) (\d+)", text)
     if not pid and not re.search(
         r"Failed to obtain (?:the )?\w* ?lock|holding the yum lock|can't create \w+ lock", text
     ):
@@ -377,9 +378,12 @@ def transaction(text: str) -> Optional[str]:
             "the versionlock plugin is not installed (python3-dnf-plugin-versionlock, yum-plugin-versionlock for yum), "
             "and without it no version can be held: install it, or do not ask for a hold"
         )
-    match = re.search(r"(?m)^Error in (\w+) scriptlet in rpm package (\S+)", text)
-    if match and "Complete!" not in text:
-        return "the script %s of the package %s failed: see the log of the package manager on the host" % match.groups()
+    match = re.search(r"%(\w+)\((\S+)\) scriptlet failed, exit status (\d+)", text)
+    if match:
+        return (
+            "the script %%%s of the package %s failed with %s: see the package manager's log on the host"
+            % match.groups()
+        )
     if re.search(r"superuser privileges|You need to be root", text):
         return "root's rights are needed: run with become"
     return None
@@ -418,7 +422,7 @@ class Dnf(Manager):
         """Return the versions that the package sources offer, by name, newest first."""
         if not names:
             return {}
-        answer = self.ask("asking for versions", ["list", "--showduplicates"] + names)
+        answer = self.call("-q", ["list", "--showduplicates"] + names, ASK_LIMIT)
         text = answer.out + answer.err
         if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
             raise PackageError(explain("asking the package sources for " + ", ".join(names[:5]), answer))
@@ -435,15 +439,19 @@ class Dnf(Manager):
         found = ["--setopt=clean_requirements_on_remove=False", "--setopt=exit_on_lock=True", "--setopt=retries=3"]
         return found if self.form == "yum" else found + ["--setopt=install_weak_deps=False"]
 
-    def ask(self, what: str, argv: List[str]) -> Result:
-        """Make a call that changes no package, after other package managers ended."""
-        self.await_locks()
-        return self.host.run([self.program, "-q"] + self.options() + argv, timeout=ASK_LIMIT, env=ENVIRONMENT)
+    def call(self, answer: str, argv: List[str], limit: float) -> Result:
+        """Make a call after other package managers ended; once more where one was quicker. ``answer``: to questions."""
+        end = time.monotonic() + self.wait
+        while True:
+            self.await_locks()
+            found = self.host.run([self.program, answer] + self.options() + argv, timeout=limit, env=ENVIRONMENT)
+            if found.rc == 0 or not locked(found.out + found.err) or time.monotonic() >= end:
+                return found
+            time.sleep(2.0)
 
     def get(self, what: str, argv: List[str]) -> Result:
         """Make one call that changes the host; PackageError when it fails, and when DKMS did, which fails no RPM."""
-        self.await_locks()
-        answer = self.host.run([self.program, "-y"] + self.options() + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
+        answer = self.call("-y", argv, RUN_LIMIT)
         if answer.rc != 0:
             raise PackageError(explain(what, answer) + self.make_log(answer))
         dkms = dkms_failed(what, answer.out + answer.err)
@@ -453,8 +461,7 @@ class Dnf(Manager):
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
         """Return what a call would do; changes nothing."""
-        self.await_locks()
-        answer = self.host.run([self.program, "--assumeno"] + self.options() + argv, timeout=ASK_LIMIT, env=ENVIRONMENT)
+        answer = self.call("--assumeno", argv, ASK_LIMIT)
         text = answer.out + answer.err
         missing = re.search(r"No package \S+ available", text)
         if missing or (answer.rc != 0 and not ABORTED.search(text)):
@@ -577,15 +584,15 @@ class Dnf(Manager):
         """Bring module streams back to what they were (changes the host)."""
         there = self.streams()
         for name, stream in sorted(before.items()):
-            if there.get(name) == stream:
-                continue
-            if name in there:
+            if name in there and there[name] != stream:
                 self.get("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
-            if stream:
-                self.get(
-                    "going back to the module stream %s:%s" % (name, stream),
-                    ["module", "enable", "%s:%s" % (name, stream)],
-                )
+            if stream and there.get(name) != stream:
+                what = "%s:%s" % (name, stream)
+                self.get("going back to the module stream " + what, ["module", "enable", what])
+            path = "%s/%s.module" % (rpm.MODULES, name)
+            if not stream and os.path.exists(path):
+                # dnf 4 leaves a file that says nothing.
+                os.unlink(path)
 
     def repair(self, ours: Optional[List[str]] = None) -> List[str]:
         """Finish what a killed run left in the middle (changes the host); returns what was concerned.

@@ -64,3 +64,11 @@ def test_the_same_fingerprint_as_gpg(tmp_path: Path, kind: str) -> None:
             assert [key.fingerprint for key in openpgp.keys(data)] == [wanted]
     finally:
         subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)
+
+
+def test_armour_is_read_back() -> None:
+    data = bytes(range(256)) * 3
+    text = openpgp.armor(data)
+    assert openpgp.dearmor(text) == data
+    assert max(len(line) for line in text.splitlines()) == 64
+    assert openpgp.crc24(b"123456789") == 0x21CF02  # the check value that catalogues of CRCs give for CRC-24/OPENPGP

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready import apt, manifest, uninstall
+from gpu_ready import apt, manifest, rpm, uninstall
 from gpu_ready.host import Result
 
 from tests.unit.recorded import RecordedHost
@@ -223,3 +223,58 @@ def test_a_group_with_members_stays(tmp_path: Path) -> None:
     folder = note(tmp_path, {"packages": {"docker.io": {}}})
     host = RecordedHost(files={"/etc/group": "docker:x:103:ann\n"}, programs=query())
     assert uninstall.Uninstall(host, folder).actions() == []
+
+
+ROCKY = 'ID="rocky"\nPLATFORM_ID="platform:el9"\nVERSION_ID="9.6"\n'
+DNF = {"/etc/os-release": ROCKY, "/usr/bin/dnf": ""}
+
+
+def test_packages_streams_and_keys_of_a_host_with_rpms(tmp_path: Path) -> None:
+    noted: dict[str, object] = {
+        "packages": {"nvidia-driver": {}, "kernel-devel-5.14.0-600.el9.x86_64": {}, "gone": {}},
+        "streams": {"nvidia-driver": {"before": None}},
+        "rpm_keys": {"b31eec9d30382b5b98a2c5801d7127ecd6839024": {}},
+    }
+    rows = (
+        "nvidia-driver\t3\t580.1\t1.el9\tx86_64\nkernel-devel\t(none)\t5.14.0\t570.el9\tx86_64\n"
+        "kernel-devel\t(none)\t5.14.0\t600.el9\tx86_64\n"
+    )
+    names = ["kernel-devel-5.14.0-600.el9.x86_64", "nvidia-driver"]
+    table = "Removing:\n kernel-devel x86_64 5.14.0-600.el9 @r 1 k\n nvidia-driver x86_64 3:580.1-1.el9 @r 1 k\n"
+    keys = ("rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION} %{NAME}-%{VERSION}-%{RELEASE}\n")
+    host = RecordedHost(
+        files=DNF | {"/etc/dnf/modules.d/nvidia-driver.module": "[nvidia-driver]\nstream=580-open\nstate=enabled\n"},
+        programs={
+            tuple(rpm.QUERY): Result(0, rows, ""),
+            keys: Result(0, "d6839024 gpg-pubkey-d6839024-6b012e80\n11111111 gpg-pubkey-11111111-1\n", ""),
+        },
+    )
+    work = uninstall.Uninstall(host, note(tmp_path, noted))
+    removal = ("/usr/bin/dnf", "--assumeno", *work.manager.options(), "remove", *names)  # type: ignore[attr-defined]
+    host.programs[removal] = Result(1, table, "Operation aborted.")
+    assert [action.words for action in work.actions()] == [
+        "purge 2 packages: " + ", ".join(names),
+        "go back to the module stream none of nvidia-driver",
+        "take gpg-pubkey-d6839024-6b012e80 out of the RPM database",
+    ]
+    host.programs[removal] = Result(1, table + " theirs x86_64 1-1 @r 1 k\n", "Operation aborted.")
+    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready brought"):
+        work.actions()
+
+
+@pytest.mark.parametrize(
+    ("now", "after"),
+    [
+        ("[a]\nenabled=1\n[crb]\nenabled=1\n", "[a]\nenabled=1\n[crb]\nenabled=0\n"),
+        ("# mine\n[a]\nenabled=0\n[crb]\nenabled=1\n", "# mine\n[a]\nenabled=0\n[crb]\nenabled=0\n"),
+        ("[a]\nenabled=1\n[crb]\nenabled=0\n", None),
+    ],
+)
+def test_sections_that_we_switched_on_go_off_and_an_edit_stays(tmp_path: Path, now: str, after: str | None) -> None:
+    path = tmp_path / "rocky.repo"
+    path.write_text(now)
+    entry = {"before": text("[a]\nenabled=1\n[crb]\nenabled=0\n"), "mode": 420, "sections": ["crb"]}
+    folder = note(tmp_path, {"files": {str(path): entry}})
+    for action in uninstall.Uninstall(RecordedHost(files=DNF | {str(path): now}), folder).files():
+        action.act()
+    assert path.read_text() == (now if after is None else after)

@@ -1,0 +1,344 @@
+"""What dnf 4, dnf5 and yum 3 say, as values and sentences; and what they are asked."""
+
+import json
+from pathlib import Path
+
+import pytest
+from gpu_ready import dnf, packages, rpm
+from gpu_ready.host import Result
+
+from tests.unit.recorded import RecordedHost
+
+DNF4 = """Last metadata expiration check: 0:03:32 ago on Sat Nov 21 05:39:31 2026.
+Dependencies resolved.
+================================================================================
+ Package           Architecture   Version                Repository        Size
+================================================================================
+Installing:
+ driver            x86_64         3:580.95.05-1.el9      vendor           5.5 k
+     replacing  old-driver.x86_64 470.1-1
+ a-package-whose-name-is-longer-than-its-column
+                   noarch         1-1                    vendor           6.1 M
+ kernel-devel      x86_64         5.14.0-600.el9         vendor            22 M
+Installing dependencies:
+ libs              x86_64         3:580.95.05-1.el9      vendor             0  
+Upgrading:
+ tool              x86_64         2-1                    vendor           1.2 M
+Downgrading:
+ docker            x86_64         28.3.2-1.el9           vendor           5.5 k
+Removing dependent packages:
+ fighter           noarch         1-1                    @vendor          6.0 k
+Enabling module streams:
+ nvidia-driver                    580-open                                     
+Skipping packages with conflicts:
+(add '--best --allowerasing' to command line to force their upgrade):
+ other             x86_64         9-1                    vendor           1.0 k
+
+Transaction Summary
+================================================================================
+Install    4 Packages
+Upgrade    1 Package
+
+Total download size: 30 M
+Installed size: 64 M
+Operation aborted.
+"""  # noqa: W291 - as dnf pads it
+DNF5 = """Package                 Arch   Version             Repository      Size
+Installing:
+ driver                  x86_64 3:580.95.05-1.el9   vendor       5.0 MiB
+   replacing old-driver  x86_64 0:470.1-1           vendor       1.0   B
+Upgrading:
+ tool                    x86_64 0:2-1               vendor       0.0   B
+   replacing tool        x86_64 0:1-1               <unknown>  104.0   B
+Removing dependent packages:
+ fighter                 noarch 0:1-1                           24.0   B
+
+Transaction Summary:
+ Installing:         1 package
+ Replacing:          2 packages
+
+Total size of inbound packages is 30 KiB. Need to download 20 KiB.
+After this operation, 5 MiB extra will be used (install 6 MiB, remove 1 MiB).
+Operation aborted by the user.
+"""
+YUM = """Dependencies Resolved
+
+================================================================================
+ Package          Arch          Version                  Repository        Size
+================================================================================
+Installing:
+ driver           x86_64        3:580.95.05-1.el7        vendor           5.5 k
+Updating:
+ tool             x86_64        2-1                      vendor           1.2 M
+Installing for dependencies:
+ libs             x86_64        3:580.95.05-1.el7        vendor           2.0 k
+Removing for dependencies:
+ fighter          noarch        1-1                      @vendor          6.0 k
+
+Transaction Summary
+================================================================================
+Install  1 Package (+1 Dependent package)
+
+Total download size: 1.2 M
+Exiting on user command
+Your transaction was saved, rerun it with:
+ yum load-transaction /tmp/yum_save_tx.2026-11-21.06-00.abc.yumtx
+"""
+BEFORE = {
+    name: packages.Installed(version, "installed", False)
+    for name, version in (("tool", "1-1"), ("docker", "28.3.3-1.el9"), ("fighter", "1-1"), ("kernel-devel", "5.14.0-570.el9"))
+}  # fmt: skip
+
+
+def test_the_table_of_dnf_4() -> None:
+    found = dnf.read_simulation(DNF4, BEFORE)
+    assert found.install == {
+        "driver": (None, "3:580.95.05-1.el9"),
+        "a-package-whose-name-is-longer-than-its-column": (None, "1-1"),
+        "kernel-devel-5.14.0-600.el9.x86_64": (None, "5.14.0-600.el9"),
+        "libs": (None, "3:580.95.05-1.el9"),
+        "tool": ("1-1", "2-1"),
+        "docker": ("28.3.3-1.el9", "28.3.2-1.el9"),
+    }
+    assert found.remove == ["fighter", "old-driver"]
+    assert (found.fetch, found.unpacked) == (30 * 2**20, 64 * 2**20)
+
+
+def test_the_table_of_dnf5() -> None:
+    found = dnf.read_simulation(DNF5, BEFORE)
+    assert found.install == {"driver": (None, "3:580.95.05-1.el9"), "tool": ("1-1", "2-1")}
+    assert found.remove == ["fighter", "old-driver"]
+    assert (found.fetch, found.unpacked) == (20 * 1024, 5 * 2**20)
+
+
+def test_the_table_of_yum() -> None:
+    found = dnf.read_simulation(YUM, BEFORE)
+    assert found.new == ["driver", "libs"] and found.install["tool"] == ("1-1", "2-1")
+    assert found.remove == ["fighter"]
+
+
+def test_versions_on_offer_are_sorted_as_rpm_does() -> None:
+    text = """Installed Packages
+driver.x86_64                    3:580.95.05-1.el9                   @vendor
+Available Packages
+driver.x86_64                    3:580.105.08-1.el9                  vendor
+driver.x86_64                    3:580.95.05-1.el9                   vendor
+a-package-whose-name-is-longer-than-its-column.noarch
+                                 0:1-1                               vendor
+"""
+    found = dnf.read_list(text)
+    assert found == {
+        "driver": ["3:580.105.08-1.el9", "3:580.95.05-1.el9"],
+        "a-package-whose-name-is-longer-than-its-column": ["1-1"],
+    }
+    assert dnf.read_offers(found)["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
+
+
+EXPLANATIONS = [
+    ("No match for argument: foo\nError: Unable to find a match: foo", ["the package foo is in no package source"]),
+    ("Failed to resolve the transaction:\nNo match for argument: foo\nYou can try to add to command line:\n  --skip-unavailable", ["the package foo "]),
+    ("No package foo available.\nError: Nothing to do", ["the package foo "]),
+    ("Error: Unable to find a match: kernel-devel-5.14.0-1.el9.x86_64", ["no longer carries the headers"]),
+    ("All matches were filtered out by modular filtering for argument: driver\nError: Unable to find a match: driver", ["modular filtering", "stream"]),
+    ("Failed to resolve the transaction:\nArgument 'docker-1' matches only packages excluded by versionlock.", ["docker-1", "version lock"]),
+    ("Failed to resolve the transaction:\nArgument 'docker-1' matches only excluded packages.", ["docker-1", "hidden by filtering"]),
+    ("Error: Problems in request:\nmissing groups or modules: foo:1", ["the module stream foo:1 "]),
+    ("Error: \n Problem: conflicting requests\n  - nothing provides x >= 2 needed by y-1-1.noarch\n(try to add '--skip-broken')", ["nothing provides x >= 2 needed by y", "cannot be fulfilled"]),
+    ("Error: Package: y-1-1.x86_64 (vendor)\n           Requires: x >= 2\n You could try using --skip-broken", ["Requires: x >= 2"]),
+    ("Errors during downloading metadata for repository 'r':\n  - Status code: 404 for http://m/r/repodata/repomd.xml (IP: 1.2.3.4)\nError: Failed to download metadata for repo 'r': Cannot download repomd.xml: All mirrors were tried", ["r could not be fetched", "404", "does not have this repository"]),
+    ("  - Curl error (7): Couldn't connect to server for http://m/r/repodata/repomd.xml [Failed to connect]\nError: Failed to download metadata for repo 'r': Cannot download repomd.xml", ["Curl error (7)", "does not answer"]),
+    (">>> Status code: 404 for http://m/r/repodata/repomd.xml (IP: 1.2.3.4) - http://m/r/repodata/repomd.xml\n>>> Usable URL not found\nFailed to download metadata (baseurl: \"http://m/r\") for repository \"r\": Usable URL not found", ["r could not be fetched", "404"]),
+    ("Error: Failed to download metadata for repo 'r': repomd.xml GPG signature verification error: Bad GPG signature", ["signature of the repository r is not valid", "Bad GPG signature"]),
+    ("Error: Failed to download metadata for repo 'r': GPG verification is enabled, but GPG signature is not available. This may be an error: Status code: 404 for http://m/r/repodata/repomd.xml.asc (IP: 1)", ["r has no signature", "repomd.xml.asc"]),
+    ("failure: repodata/repomd.xml from r: [Errno 256] No more mirrors to try.\nhttp://m/r/repodata/repomd.xml: [Errno 14] HTTP Error 404 - Not Found", ["r could not be fetched"]),
+    ("[MIRROR] a-1.rpm: Status code: 404 for http://m/a-1.rpm (IP: 1.2.3.4)\nError: Error downloading packages:\n  a-1: Cannot download", ["http://m/a-1.rpm", "404"]),
+    ("[MIRROR] a-1.rpm: Downloading successful, but checksum doesn't match. Calculated: 1 Expected: 2\nError: Error downloading packages:\n  a-1: Cannot download", ["checksum doesn't match", "not what the repository's list says"]),
+    (">>> Curl error (7): Could not connect to server for http://m/a.rpm - http://m/a.rpm\nFailed to download packages", ["does not answer", "Curl error (7)"]),
+    ("Package a-1-1.noarch.rpm is not signed\nError: GPG check FAILED", ["signature", "a-1-1.noarch.rpm is not signed"]),
+    ('Transaction failed: Signature verification failed.\nOpenPGP check for package "a-0:1-1.noarch" (/x.rpm) from repo "r" has failed: The package is not signed.', ["signature", "The package is not signed"]),
+    ("Error Summary\n-------------\nDisk Requirements:\n   At least 300MB more space needed on the /usr filesystem.", ["300MB", "/usr"]),
+    ("error: unpacking of archive failed: cpio: write failed - No space left on device", ["disk is full"]),
+    ("metadata already locked by 4711\n  The application with PID 4711 is: dnf", ["process 4711"]),
+    ("Existing lock /var/run/yum.pid: another copy is running as pid 4711.", ["process 4711"]),
+    ("error: rpmdb: damaged header #12\nError: rpmdb open failed", ["RPM database", "--rebuilddb"]),
+    ("No such command: versionlock. Please use /usr/bin/dnf --help", ["versionlock plugin"]),
+    ("Error: Transaction test error:\n  file /usr/bin/x from install of a-1-1 conflicts with file from package b-1-1", ["/usr/bin/x from install of a"]),
+    ("Error! Bad return status for module build on kernel: 5.14.0-570.el9.x86_64 (x86_64)\nConsult /var/lib/dkms/nvidia/1/build/make.log", ["DKMS", "5.14.0-570.el9.x86_64", "make.log"]),
+    (">>> [RPM] %post(a-1-1.noarch) scriptlet failed, exit status 3\nTransaction failed: Rpm transaction failed.", ["%post", "a-1-1.noarch", "3"]),
+    (" Problem: The operation would result in removing the following protected packages: dnf", ["would remove dnf"]),
+    ("", ["exit status 1"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
+def test_errors_are_sentences(text: str, words: list[str]) -> None:
+    sentence = dnf.explain("installing it", Result(1, "", text))
+    assert sentence.startswith("installing it: ") and "\n" not in sentence
+    for word in words:
+        assert word in sentence
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\0\xff garbage", "Installing:\n x", "[[packages]]\nname", "replacing", " replacing x"]
+)
+def test_readers_survive_garbage(text: str) -> None:
+    dnf.read_simulation(text, {})
+    dnf.read_list(text)
+    dnf.explain("x", Result(1, text, text))
+    rpm.read_packages(text)
+    rpm.read_locks(text)
+    rpm.read_locks_toml(text)
+    rpm.read_stream(text)
+    rpm.read_streams_toml(text)
+
+
+@pytest.mark.parametrize(
+    ("programs", "links", "found"),
+    [
+        (["/usr/bin/dnf"], {"/usr/bin/dnf": "dnf-3"}, ("/usr/bin/dnf", "dnf")),
+        (["/usr/bin/dnf-3"], {"/usr/bin/yum": "dnf-3"}, ("/usr/bin/yum", "dnf")),
+        (["/usr/bin/dnf5"], {"/usr/bin/dnf": "dnf5", "/usr/bin/yum": "dnf5"}, ("/usr/bin/dnf", "dnf5")),
+        (["/usr/bin/yum"], {}, ("/usr/bin/yum", "yum")),
+    ],
+)
+def test_links_tell_which_manager_it_is(programs: list[str], links: dict[str, str], found: tuple[str, str]) -> None:
+    host = RecordedHost(files=dict.fromkeys([*programs, "/usr/bin/dnf-3"], ""), links=links)
+    assert dnf.which(host) == found
+
+
+def test_no_manager_is_a_sentence() -> None:
+    with pytest.raises(packages.PackageError, match="neither dnf nor yum"):
+        dnf.which(RecordedHost())
+
+
+class Scripted(RecordedHost):
+    """A host whose manager is asked by its verb: ``answers`` {first words: answer}; dnf is dnf 4."""
+
+    def __init__(self, answers: dict[str, Result], installed: str = "", program: str = "/usr/bin/dnf", **more: object):
+        super().__init__(files={program: "", **more.pop("files", {})}, **more)  # type: ignore[arg-type]
+        self.links["/usr/bin/dnf"] = "dnf-3"
+        self.files["/usr/bin/dnf-3"] = ""
+        if not program.endswith("dnf"):
+            del self.links["/usr/bin/dnf"], self.files["/usr/bin/dnf-3"]
+        self.answers = answers
+        self.rows = installed
+        self.made: list[str] = []
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        if argv[0] == "rpm":
+            return Result(0, self.rows or "bash\t(none)\t5\t1\tx86_64\n", "") if argv[1] == "-qa" else Result(0, "", "")
+        words = " ".join(word for word in argv[1:] if not word.startswith("--setopt"))
+        self.made.append(words)
+        for start, answer in self.answers.items():
+            if words.startswith(start):
+                return answer
+        return Result(0, "", "")
+
+
+def change(*names: packages.Wish, remove: list[str] | None = None, allowed: list[str] | None = None) -> packages.Change:
+    return packages.Change(list(names), remove or [], allowed or [])
+
+
+def test_versions_become_exact_and_removals_are_part_of_the_installation() -> None:
+    table = (
+        "Installing:\n driver x86_64 3:580.95.05-1 r 1 k\nRemoving:\n old x86_64 1-1 @r 1 k\nTotal download size: 1 k\n"
+    )
+    host = Scripted(
+        {
+            "-q list": Result(0, "driver.x86_64 3:580.95.05-1 r\ndriver.x86_64 3:575.1-1 r\n", ""),
+            "--assumeno install": Result(1, table + "Operation aborted.\n", ""),
+        }
+    )
+    manager = dnf.Dnf(host, wait=0.0)
+    calls, simulation = manager.prepare("x", change(packages.Wish("driver", "580.*"), remove=["old"]))
+    assert calls == [["install", "--allowerasing", "driver-3:580.95.05-1"]]
+    assert simulation.new == ["driver"] and simulation.remove == ["old"]
+
+
+def test_what_does_not_go_by_itself_is_removed_first() -> None:
+    host = Scripted(
+        {
+            "--assumeno install": Result(1, "Installing:\n new x86_64 1-1 r 1 k\n", "Operation aborted."),
+            "--assumeno remove": Result(1, "Removing:\n old x86_64 1-1 @r 1 k\n", "Operation aborted."),
+        }
+    )
+    calls, _ = dnf.Dnf(host, wait=0.0).prepare("x", change(packages.Wish("new"), remove=["old"]))
+    assert calls == [["remove", "old"], ["install", "--allowerasing", "new"]]
+
+
+def test_removals_that_nobody_asked_for_and_kernels_are_refused() -> None:
+    for table, words in (
+        ("Installing:\n new x86_64 1-1 r 1 k\n     replacing  docker.x86_64 1-1\n", "would remove docker"),
+        ("Installing:\n new x86_64 1-1 r 1 k\nInstalling dependencies:\n kernel-core x86_64 6-1 r 1 k\n", "the kernel kernel-core"),
+    ):  # fmt: skip
+        host = Scripted({"--assumeno install": Result(1, table, "Operation aborted.")})
+        with pytest.raises(packages.PackageError, match=words):
+            dnf.Dnf(host, wait=0.0).prepare("x", change(packages.Wish("new")))
+        assert host.made == ["--assumeno install new"]
+
+
+def test_yum_goes_to_an_older_version_with_a_command_of_its_own() -> None:
+    rows = "driver\t3\t580.95.05\t1\tx86_64\ntool\t(none)\t1\t1\tx86_64\n"
+    manager = dnf.Dnf(Scripted({}, rows, program="/usr/bin/yum"), wait=0.0)
+    assert manager.form == "yum"
+    assert manager.installations(["driver-3:575.1-1", "tool-2-1", "new"], True) == [
+        ["downgrade", "driver-3:575.1-1"],
+        ["install", "tool-2-1", "new"],
+    ]
+
+
+def test_a_module_that_dkms_could_not_build_is_an_error_although_rpm_succeeds() -> None:
+    said = "Error! Bad return status for module build on kernel: 5.14 (x86_64)\nConsult /var/lib/dkms/n/make.log for more\nComplete!\n"
+    host = Scripted(
+        {"-y install": Result(0, said, "")}, files={"/var/lib/dkms/n/make.log": "a.c:1:2: error: no such thing\n"}
+    )
+    with pytest.raises(
+        packages.PackageError, match="DKMS could not build the module for kernel 5.14(?s:.)*no such thing"
+    ):
+        dnf.Dnf(host, wait=0.0).get("installing it", ["install", "n"])
+
+
+def test_another_stream_is_left_before_one_is_enabled() -> None:
+    module = "[nvidia-driver]\nname=nvidia-driver\nstream=575-open\nprofiles=\nstate=enabled\n"
+    host = Scripted({}, files={"/etc/dnf/modules.d/nvidia-driver.module": module})
+    manager = dnf.Dnf(host, wait=0.0)
+    manager.enable_streams({"nvidia-driver": "575-open"})
+    assert host.made == []
+    manager.enable_streams({"nvidia-driver": "580-open"})
+    assert host.made == ["-y module reset nvidia-driver", "-y module enable nvidia-driver:580-open"]
+
+
+def test_a_killed_installation_is_made_again(tmp_path: Path) -> None:
+    mark = tmp_path / "pending.json"
+    dnf.begin(str(mark), ["docker-ce", "never-came"])
+    rows = "docker-ce\t(none)\t28\t1\tx86_64\n"
+    host = Scripted({"--assumeno": Result(0, "Nothing to do.\n", "")}, rows, files={str(mark): mark.read_text()})
+    manager = dnf.Dnf(host, wait=0.0, pending=str(mark))
+    assert manager.half_done() == ["docker-ce"]
+    host.read = lambda path: mark.read_text() if path == str(mark) and mark.exists() else None  # type: ignore[method-assign]
+    assert manager.repair() == ["docker-ce"]
+    assert host.made[-1] == "-y reinstall docker-ce" and not mark.exists()
+
+
+def test_only_the_older_of_two_versions_goes() -> None:
+    rows = "tool\t(none)\t1\t1\tx86_64\ntool\t(none)\t2\t1\tx86_64\ntool\t(none)\t2\t1\ti686\nkernel\t(none)\t1\t1\tx86_64\nkernel\t(none)\t2\t1\tx86_64\n"
+    found = rpm.read_packages(rows)
+    assert rpm.doubles(found) == ["tool"] and rpm.older(found) == ["tool-1-1.x86_64"]
+
+
+def test_a_holder_of_a_lock_is_named() -> None:
+    files = {"/var/lib/dnf/rpmdb_lock.pid": "4711", "/proc/4711/cmdline": "/usr/bin/python3\0/usr/bin/dnf\0upgrade\0"}
+    manager = dnf.Dnf(Scripted({}, files=files), wait=0.0)
+    with pytest.raises(packages.PackageError, match="held by process 4711 .*/usr/bin/dnf upgrade"):
+        manager.await_locks()
+    del manager.host.files["/proc/4711/cmdline"]  # type: ignore[attr-defined]
+    manager.await_locks()
+
+
+def test_the_mark_holds_names(tmp_path: Path) -> None:
+    path = tmp_path / "x" / "mark.json"
+    dnf.begin(str(path), ["b", "a"])
+    assert json.loads(path.read_text()) == ["b", "a"]
+    dnf.end(str(path))
+    dnf.end(str(path))
+    assert not path.exists()

@@ -1,0 +1,158 @@
+"""The RPM database, version locks, module streams and .repo files as values."""
+
+import pytest
+from gpu_ready import observe, rpm, yum_repos
+from gpu_ready.host import Result
+from gpu_ready.observe import rpm as look
+
+from tests.unit.recorded import RecordedHost
+
+ROCKY = 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\nPLATFORM_ID="platform:el9"\n'
+ROWS = (
+    "bash\t(none)\t5.1.8\t9.el9\tx86_64\nnvidia-driver\t3\t580.95.05\t1.el9\tx86_64\n"
+    "kernel-core\t0\t5.14.0\t503.el9\tx86_64\nkernel-core\t0\t5.14.0\t570.el9\tx86_64\ngpg-pubkey\t(none)\td6839024\t6b012e80\t(none)\n"
+)
+
+
+def test_packages_are_named_as_rpm_prints_them() -> None:
+    found = rpm.read_packages(ROWS)
+    assert found[1].evr == "3:580.95.05-1.el9" and found[1].full == "nvidia-driver-580.95.05-1.el9.x86_64"
+    assert found[2].evr == "5.14.0-503.el9"
+    assert rpm.newest(found)["kernel-core"].release == "570.el9"
+    assert rpm.doubles(found) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "order"),
+    [
+        ("1.10", "1.9", 1),
+        ("1.0", "1.0", 0),
+        ("1.0~rc1", "1.0", -1),
+        ("1.0^git1", "1.0", 1),
+        ("1.0^git1", "1.0.1", -1),
+        ("1:1", "2", 1),
+        ("580.95.05-1.el9", "580.95.05-2.el9", -1),
+        ("580.95.05", "580.95.05-2.el9", 0),
+        ("1.a", "1.1", -1),
+        ("2.0.1", "2.0", 1),
+        ("10.001", "10.1", 0),
+    ],
+)
+def test_versions_are_ordered_as_rpm_does(left: str, right: str, order: int) -> None:
+    assert rpm.compare(left, right) == order and rpm.compare(right, left) == -order
+
+
+def test_version_locks_of_all_three_managers() -> None:
+    assert rpm.read_locks("# Added lock\nnvidia-driver-3:580.95.05-1.el9.*\n\n!bad-0:1-1.*\n") == ["nvidia-driver"]
+    assert rpm.read_locks("0:docker-ce-28.3.2-1.el7.*\n3:nvidia-driver-580.95.05-1.el7.*\nbash\n") == [
+        "bash",
+        "docker-ce",
+        "nvidia-driver",
+    ]
+    text = (
+        'version = "1.0"\n\n[[packages]]\nname = "docker-ce"\ncomment = "x"\n\n[[packages.conditions]]\nkey = "evr"\n'
+        'comparator = "="\nvalue = "28.3.3-1"\n\n[[packages]]\nname = "never"\n[[packages.conditions]]\nkey = "evr"\n'
+        'comparator = "!="\nvalue = "1-1"\n'
+    )
+    assert rpm.read_locks_toml(text) == ["docker-ce"]
+    assert rpm.read_locks_toml('packages = []\nversion = "1.0"\n') == []
+
+
+def test_streams_of_both_dnf() -> None:
+    assert rpm.read_stream("[a]\nname=a\nstream=1\nprofiles=\nstate=enabled\n[b]\nstream=2\nstate=disabled\n") == {
+        "a": "1"
+    }
+    assert rpm.read_stream("[a]\nname=a\nstream=\nprofiles=\nstate=\n") == {}
+    text = '[modules]\n[modules.a]\nenabled_stream = "580-open"\nstate = "Enabled"\n[modules.b]\nenabled_stream = ""\nstate = "Available"\n'
+    assert rpm.read_streams_toml(text) == {"a": "580-open"}
+
+
+@pytest.mark.parametrize(
+    ("version", "same"),
+    [("d6839024", True), ("b31eec9d30382b5b98a2c5801d7127ecd6839024", True), ("d6839025", False), ("", False)],
+)
+def test_a_key_of_the_database_is_known_by_the_end_of_its_fingerprint(version: str, same: bool) -> None:
+    assert rpm.same_key(version, "B31EEC9D30382B5B98A2C5801D7127ECD6839024") is same
+
+
+REPO = "# ours\n[baseos]\nname=BaseOS\nenabled=1\n\n[crb]\nname=CRB\nenabled = 0 \ngpgcheck=1\n[crb-source]\nenabled=0\n[always]\nname=x\n"
+
+
+def test_sections_are_switched_and_every_other_byte_stays() -> None:
+    assert yum_repos.sections(REPO) == {"baseos": True, "crb": False, "crb-source": False, "always": True}
+    after = yum_repos.enable(REPO, ["crb", "baseos"])
+    assert after == REPO.replace("enabled = 0 ", "enabled = 1 ")
+    assert yum_repos.disable(after, ["crb"]) == REPO
+    crlf = REPO.replace("\n", "\r\n")
+    assert yum_repos.disable(yum_repos.enable(crlf, ["crb"]), ["crb"]) == crlf
+
+
+def test_a_repository_of_ours_names_its_key() -> None:
+    repository = {"id": "cuda-rhel9", "url": "https://m/x/", "gpgcheck": True, "repo_gpgcheck": False}
+    keyring, path = yum_repos.paths(repository)
+    assert path == "/etc/yum.repos.d/gpu-ready-cuda-rhel9.repo"
+    text = yum_repos.source(repository, keyring)
+    assert yum_repos.sections(text) == {"gpu-ready-cuda-rhel9": True}
+    assert "gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-gpu-ready-cuda-rhel9\n" in text
+    assert "baseurl=https://m/x/\n" in text and "gpgcheck=1\nrepo_gpgcheck=0\n" in text
+
+
+def test_a_host_with_rpms_is_asked_rpm_once_and_no_dpkg() -> None:
+    host = RecordedHost(
+        files={
+            "/etc/os-release": ROCKY,
+            "/etc/yum.repos.d/rocky.repo": REPO,
+            "/etc/yum.repos.d/README": "x",
+            "/etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9": "x",
+            "/etc/dnf/modules.d/nvidia-driver.module": "[nvidia-driver]\nstream=580-open\nstate=enabled\n",
+            "/etc/dnf/plugins/versionlock.list": "nvidia-driver-3:580.95.05-1.el9.*\n",
+        },
+        programs={tuple(rpm.QUERY): Result(0, ROWS, "")},
+    )
+    found = observe.look(host)
+    assert found["packages"]["installed"]["nvidia-driver"] == "3:580.95.05-1.el9"
+    assert found["packages"]["held"] == ["nvidia-driver"] and found["packages"]["broken"] == []
+    assert found["yum"] == {
+        "sources": {"/etc/yum.repos.d/rocky.repo": REPO},
+        "keyrings": ["RPM-GPG-KEY-Rocky-9"],
+        "streams": {"nvidia-driver": "580-open"},
+    }
+    assert found["apt"]["sources"] == {} and "yum" not in observe.public(found)
+    assert len([argv for argv in host.asked if argv[0] == "rpm"]) == 1
+    assert not [path for path in host.opened if "dpkg" in path or "/etc/apt" in path]
+
+
+def test_a_host_with_apt_is_asked_nothing_of_rpm() -> None:
+    host = RecordedHost(files={"/etc/os-release": "ID=debian\nVERSION_ID=12\n"})
+    assert observe.look(host)["yum"] == look.NO_YUM
+    assert not [argv for argv in host.asked if argv[0] in ("rpm", "dnf", "yum")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "broken"),
+    [
+        (Result(0, ROWS, ""), {}, []),
+        (Result(1, "", "error: rpmdb open failed"), {}, ["rpm"]),
+        (Result(0, ROWS + "bash\t(none)\t5.2\t1.el9\tx86_64\n", ""), {}, ["bash"]),
+        (Result(0, ROWS, ""), {"/var/lib/yum/transaction-all.2026-11-21.06:00.00": ""}, ["yum"]),
+        (Result(0, ROWS, ""), {rpm.PENDING: '["bash", "gone"]'}, ["bash"]),
+        (Result(0, ROWS, ""), {rpm.PENDING: "[damaged"}, []),
+    ],
+)
+def test_what_a_killed_run_left_is_seen(answer: Result, more: dict[str, str], broken: list[str]) -> None:
+    host = RecordedHost(files=more, programs={tuple(rpm.QUERY): answer})
+    assert look.packages(host)["broken"] == broken
+
+
+@pytest.mark.parametrize(
+    ("family", "files", "expected"),
+    [
+        ("rhel", {}, True),
+        ("debian", {"/usr/bin/rpm": ""}, False),
+        ("other", {"/usr/bin/rpm": ""}, True),
+        ("other", {"/usr/bin/rpm": "", "/usr/bin/dpkg": ""}, False),
+        ("other", {}, False),
+    ],
+)
+def test_the_family_decides_whether_a_host_has_rpms(family: str, files: dict[str, str], expected: bool) -> None:
+    assert rpm.on(RecordedHost(files=files), family) is expected

@@ -218,6 +218,10 @@ def run(manager, wanted, check):
         if streams and not check and manager.installed() == before:
             # Nothing came of the new stream: leave the host on the one it was on.
             manager.restore_streams(streams)
+        if result["unheld"] and not check:
+            # What stays must not be upgraded unattended until somebody repairs this.
+            there = manager.installed()
+            manager.hold([name for name in result["unheld"] if name in there])
         raise
 
     after = before if check else manager.installed()

@@ -245,12 +245,14 @@ def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) 
     version = after["driver"]["on_disk"]["version"]
     for package in params["packages"]:
         after["packages"]["installed"][package["name"]] = package_version(after, package["name"], version)
+    after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
     after["driver"]["fabricmanager"] = True
 
 
 def _persistenced(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     for package in params["packages"]:
         after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
+    after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
     after["driver"]["persistenced"] = True
 
 

@@ -13,8 +13,10 @@ MODULE_FOLDERS = (
     "updates",
     "extra",
     "extra/nvidia",
+    "extra/drivers/video/nvidia",
     "weak-updates",
     "weak-updates/nvidia",
+    "weak-updates/drivers/video/nvidia",
     "misc",
     "kernel/drivers/video",
     "kernel/drivers/video/nvidia",
@@ -88,10 +90,15 @@ def read_loaded(host: Host) -> Optional[Dict[str, Any]]:
 
 
 def find_modules(host: Host, running: str) -> List[str]:
-    """Return the paths of nvidia's main module for a kernel, the one modprobe prefers first."""
+    """Return the paths of nvidia's main module for a kernel, the one modprobe prefers first.
+
+    Ubuntu's precompiled modules have a folder for each branch: ``kernel/nvidia-580srv-open``.
+    """
     paths = []
-    for folder in MODULE_FOLDERS:
-        path = "/lib/modules/%s/%s" % (running, folder)
+    root = "/lib/modules/%s/" % running
+    own = ["kernel/" + name for name in host.listdir(root + "kernel") if name.startswith("nvidia-")]
+    for folder in MODULE_FOLDERS + tuple(own):
+        path = root + folder
         paths += ["%s/%s" % (path, name) for name in host.listdir(path) if MODULE.match(name)]
     return paths
 

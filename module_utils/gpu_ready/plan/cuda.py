@@ -39,6 +39,9 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
         return Decision(picked, [], refusals)
     missing = [version for version in chosen if version not in whole]
     steps = _repository_steps(observed, wanted, choice, missing)
+    refusals = [refusal for step in steps for refusal in repository.keyless(step.params["repositories"])]
+    if refusals:
+        return Decision(picked, [], refusals)
     steps += _install_steps(missing) + _default_steps(observed, default) + _profile_steps(observed)
     return Decision(picked, steps)
 

@@ -23,11 +23,12 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     if driver.get("source") in (None, "none"):
         return Decision()
     data = catalog.distro(observed["base"]["distro"])
-    steps = fabricmanager(observed, driver, data) + persistenced(observed, driver, data)
+    hold = bool(wanted.get("nvidia_driver_hold"))
+    steps = fabricmanager(observed, driver, data, hold) + persistenced(observed, driver, data, hold)
     return Decision({step.id.partition(".")[2]: step.params["packages"][0]["name"] for step in steps}, steps)
 
 
-def fabricmanager(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
+def fabricmanager(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any], hold: bool) -> List[Step]:
     """Return the step that brings the fabric manager to a host with NVSwitches."""
     switches = observed["base"]["nvswitches"]
     name = sources.fabricmanager(data, driver["source"], driver["branch"]) if switches else None
@@ -35,26 +36,36 @@ def fabricmanager(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[s
         return []
     if fits_driver(observed, driver, name):
         if observed["driver"].get("fabricmanager"):
-            return []
-        reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
+            if not lost(observed, name, hold):
+                return []
+            reason = "an unattended upgrade would part the fabric manager from its driver"
+        else:
+            reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
     else:
         reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
-    needs = params(observed, driver, name, FABRICMANAGER)
+    needs = params(observed, driver, name, FABRICMANAGER, hold)
     if any(switch.get("kind") == "nvlink5" for switch in switches):
         needs["packages"].append({"name": SUBNET_MANAGER, "version": None})
     return [Step("nvidia_driver.fabricmanager", reason, params=needs)]
 
 
-def persistenced(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
+def persistenced(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any], hold: bool) -> List[Step]:
     """Return the step that runs the persistence daemon where the driver's source has it."""
     name = sources.table(data, driver["source"], driver["kind"]).get("persistenced")
     if not name:
         return []
     name = name.format(branch=driver["branch"])
-    if fits_driver(observed, driver, name) and observed["driver"].get("persistenced"):
-        return []
     reason = "the persistence daemon keeps the GPUs initialized, and it does not run"
-    return [Step("nvidia_driver.persistenced", reason, params=params(observed, driver, name, PERSISTENCED))]
+    if fits_driver(observed, driver, name) and observed["driver"].get("persistenced"):
+        if not lost(observed, name, hold):
+            return []
+        reason = "an unattended upgrade would part the persistence daemon from its driver"
+    return [Step("nvidia_driver.persistenced", reason, params=params(observed, driver, name, PERSISTENCED, hold))]
+
+
+def lost(observed: Dict[str, Any], name: str, hold: bool) -> bool:
+    """Return whether a package lacks the hold that it should have."""
+    return hold and name not in observed["packages"]["held"]
 
 
 def fits_driver(observed: Dict[str, Any], driver: Dict[str, Any], name: str) -> bool:
@@ -64,10 +75,10 @@ def fits_driver(observed: Dict[str, Any], driver: Dict[str, Any], name: str) -> 
     return bool(driver["satisfied"] and version and disk and versions.upstream(version) == disk["version"])
 
 
-def params(observed: Dict[str, Any], driver: Dict[str, Any], name: str, service: str) -> Dict[str, Any]:
-    """Return package and service of a step."""
+def params(observed: Dict[str, Any], driver: Dict[str, Any], name: str, service: str, hold: bool) -> Dict[str, Any]:
+    """Return package, hold and service of a step."""
     version = wanted_version(driver, observed["driver"]["on_disk"])
-    return {"packages": [{"name": name, "version": version}], "service": service}
+    return {"packages": [{"name": name, "version": version}], "hold": [name] if hold else [], "service": service}
 
 
 def wanted_version(driver: Dict[str, Any], disk: Optional[Dict[str, Any]]) -> Optional[str]:

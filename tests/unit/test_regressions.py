@@ -1,0 +1,432 @@
+"""Defects that comparable tools had or have, each with a test that fails where the same mistake is made again."""
+
+import importlib.util
+import types
+from pathlib import Path
+from typing import Any
+
+import ansible.module_utils
+import pytest
+from gpu_ready import catalog, nvidia_detect, openpgp, packages, pci, plan, platform, rpm, verify, versions
+from gpu_ready.host import TIMED_OUT, Result
+from gpu_ready.observe import driver as look_at_driver
+from gpu_ready.plan import sources
+
+from tests.unit import test_verify as verdicts
+from tests.unit.goldens import decide
+from tests.unit.hosts import CARDS, H100, NVSWITCH, P40, T4, UNKNOWN, V100, bare, carried_out, installed
+from tests.unit.recorded import RecordedHost
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# --- 1: versions ---------------------------------------------------------------------------------------------------
+
+
+def test_versions_are_numbers_not_letters() -> None:
+    """Sorted as text, 580.9 is newer than 580.82, and Enterprise Linux 10 older than 8."""
+    assert sorted(["595.1", "580.82", "580.9"], key=versions.key) == ["580.9", "580.82", "595.1"]
+    assert versions.compare("580.9", "580.82") < 0 < versions.compare("595.1", "580.82")
+    assert sorted(["10", "8", "7"], key=versions.key) == ["7", "8", "10"]
+    assert rpm.compare("3:580.82.07-1.el9", "3:580.9-1.el9") > 0
+
+
+@pytest.mark.parametrize(
+    ("version", "key"), [("10.1", "el10"), ("10", "el10"), ("9.7", "el9"), ("8.10", "el8"), ("7.9", "centos7")]
+)
+def test_enterprise_linux_10_is_not_1(version: str, key: str) -> None:
+    """Comparing the first character takes EL 10 for EL 1, or gives it the repository of nobody."""
+    identity = "rhel" if key != "centos7" else "centos"
+    release = platform.read_os_release(f'ID="{identity}"\nVERSION_ID="{version}"\nPRETTY_NAME="Linux {version}"\n')
+    assert platform.resolve(release) == key
+
+
+# --- 2: PCI functions ----------------------------------------------------------------------------------------------
+
+S = "/sys/bus/pci/devices/"
+GPU, GPU_3D, AUDIO, USB, UCSI, BRIDGE = "030000", "030200", "040300", "0c0330", "0c8000", "068000"
+CASES: dict[str, tuple[list[tuple[str, str, str]], int, int, tuple[int, str] | None]] = {
+    "K80, two GPUs on one board": ([("10de", "102d", GPU_3D)] * 2, 2, 0, (470, "proprietary")),
+    "P100": ([("10de", "15f8", GPU_3D)], 1, 0, (580, "proprietary")),
+    "V100": ([("10de", V100, GPU_3D)], 1, 0, (580, "proprietary")),
+    "T4": ([("10de", T4, GPU_3D)], 1, 0, (580, "open")),
+    "A100": ([("10de", "20b5", GPU_3D)], 1, 0, (580, "open")),
+    "H100 with four NVSwitches": ([("10de", H100, GPU_3D)] * 8 + [("10de", NVSWITCH, BRIDGE)] * 4, 8, 4, (580, "open")),
+    "B200": ([("10de", "2901", GPU_3D)], 1, 0, (580, "open")),
+    "GB10": ([("10de", "2e12", GPU)], 1, 0, (580, "open")),
+    "V100 beside H100": ([("10de", V100, GPU_3D), ("10de", H100, GPU_3D)], 2, 0, (580, "proprietary")),
+    "a workstation card with audio and USB": (
+        [("10de", "1e84", GPU), ("10de", "10f8", AUDIO), ("10de", "1ad8", USB), ("10de", "1ad9", UCSI)], 1, 0, (580, "open"),
+    ),
+    "graphics of AMD and Intel": ([("1002", "744c", GPU), ("8086", "56c0", GPU_3D)], 0, 0, None),
+    "no GPU": ([("8086", "1572", "020000")], 0, 0, None),
+    "a GPU that the catalog does not know": ([("10de", UNKNOWN, GPU_3D)], 1, 0, (catalog.NEWEST_BRANCH, "open")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_bus_is_counted_by_class_and_id(name: str) -> None:
+    """A count of lines with NVIDIA in them takes audio functions for GPUs, NVSwitches for cards, AMD's for ours."""
+    functions, gpus, switches, driver = CASES[name]
+    files = {}
+    for number, (vendor, device, kind) in enumerate(functions):
+        folder = f"{S}0000:{number + 1:02x}:00.0/"
+        files |= {folder + "vendor": f"0x{vendor}", folder + "device": f"0x{device}", folder + "class": f"0x{kind}"}
+    found = pci.read_sysfs(RecordedHost(files=files))
+    assert (len(pci.gpus(found)), len(pci.nvswitches(found))) == (gpus, switches)
+    decided = decide(bare(*(one.device for one in pci.gpus(found)), distro="ubuntu2204", nvswitches=switches))
+    chosen = decided.choice.get("driver")
+    assert (chosen and (chosen["branch"], chosen["flavour"])) == driver
+    assert decided.gpu_host is bool(gpus)
+
+
+def test_a_virtual_gpu_of_a_host_is_none_of_its_cards() -> None:
+    """SR-IOV functions carry the id of their GPU: counted, one card becomes seventeen."""
+    files, links = {}, {}
+    for number in range(17):
+        folder = f"{S}0000:3b:{number // 8:02x}.{number % 8}/"
+        files |= {folder + "vendor": "0x10de", folder + "device": "0x20b5", folder + "class": "0x030200"}
+        if number:
+            links[folder + "physfn"] = "../0000:3b:00.0"
+    assert len(pci.gpus(pci.read_sysfs(RecordedHost(files=files, links=links)))) == 1
+
+
+# --- 3: nvidia-detect ----------------------------------------------------------------------------------------------
+
+FOUND = "[10de:{}] NVIDIA Corporation {}\nThis device requires the {} NVIDIA driver {}\n"
+TESLA_T4 = FOUND.format("1eb8", "TU104GL [Tesla T4]", "current 595.91.07", "kmod-nvidia-open")
+TESLA_P40 = FOUND.format("1b38", "GP102GL [Tesla P40]", "legacy 580.xx", "kmod-nvidia-580xx")
+
+
+def detector(terse: str, verbose: str, rc: int, err: str = "") -> RecordedHost:
+    programs = {("nvidia-detect",): Result(rc, terse, err)}
+    return RecordedHost(programs={**programs, ("nvidia-detect", "-v"): Result(rc, verbose, err)})
+
+
+@pytest.mark.parametrize("rc", [0, 1, 2, 10, 11])
+def test_the_detectors_exit_status_means_nothing(rc: int) -> None:
+    """It is an enumeration of branches that was renumbered in 2025; 1 and 11 are successes."""
+    verdict = nvidia_detect.ask(
+        detector("kmod-nvidia-580xx\n", TESLA_P40, rc, "An Intel display controller was also detected\n")
+    )
+    assert (verdict.packages, verdict.problem) == (["kmod-nvidia-580xx"], "")
+    assert nvidia_detect.disagreement(verdict, ["kmod-nvidia-580xx"], []) == ""
+
+
+def test_the_detectors_status_is_the_last_cards_so_all_cards_are_read() -> None:
+    """With a P40 before a T4 its status says "current", and a tool that reads that kills the P40."""
+    verdict = nvidia_detect.ask(detector("kmod-nvidia-580xx\nkmod-nvidia-open\n", TESLA_P40 + TESLA_T4, 1))
+    assert verdict.packages == ["kmod-nvidia-580xx", "kmod-nvidia-open"]
+    assert nvidia_detect.disagreement(verdict, ["kmod-nvidia-open"], [])
+
+
+def test_the_detectors_blank_line_is_a_card_without_a_package() -> None:
+    """On EL 10 it prints an empty line for a card of the 470 branch and ends as for a served one."""
+    unserved = FOUND.format("102d", "GK210GL [Tesla K80]", "legacy 470.xx", "")
+    verdict = nvidia_detect.ask(detector("\n", unserved, 10))
+    assert verdict.packages == []
+    assert "no package" in nvidia_detect.disagreement(verdict, ["kmod-nvidia-470xx"], [])
+
+
+def test_what_the_detector_says_on_standard_error_is_no_package() -> None:
+    """Unsupported cards are told on standard error only, with exit status 0."""
+    said = "This device does not appear to be supported at present\nPlease report at http://elrepo.org/bugs\n"
+    assert nvidia_detect.ask(detector("", "", 0, said)).packages == []
+    silent = detector("", "", TIMED_OUT)
+    assert "no answer" in nvidia_detect.disagreement(nvidia_detect.ask(silent), ["kmod-nvidia"], [])
+
+
+def test_the_catalog_and_the_detector_of_today_agree() -> None:
+    """For each kind of card the packages that the plan expects hold the one that ELRepo's program prints."""
+    printed = {T4: "kmod-nvidia-open", P40: "kmod-nvidia-580xx", "102d": "kmod-nvidia-470xx"}
+    for device, package in printed.items():
+        todo = plan.todo(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
+        assert package in todo["nvidia_driver.detect"]["expect"]
+        assert todo["nvidia_driver.install"]["packages"][0]["name"] == package
+
+
+# --- 8: headers of the running kernel are gone ---------------------------------------------------------------------
+
+KERNELS = ["linux-image-6.1.0-51-amd64", "linux-image-generic", "kernel", "kernel-core", "kernel-5.14.0-687.el9.x86_64"]
+KERNELS += ["kernel-modules-core", "kernel-uek", "kernel-uek-core", "kernel6.12"]
+HEADERS = ["linux-headers-6.1.0-50-amd64", "linux-kbuild-6.1", "kernel-devel", "kernel-devel-5.14.0-687.el9.x86_64"]
+HEADERS += [
+    "kernel-headers",
+    "kernel-uek-devel-5.15.0-1",
+    "kernel6.12-devel",
+    "kernel-devel-matched",
+    "kernel-srpm-macros",
+]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_transaction_brings_a_kernel(name: str) -> None:
+    """Tools that install the headers' metapackage bring a kernel, build for it, and wait for a reboot that never ends."""
+    with pytest.raises(packages.PackageError, match="never installed unasked"):
+        packages.refuse(packages.Simulation({name: (None, "1")}, []), [])
+
+
+def test_headers_are_no_kernel() -> None:
+    """A rule that is too wide would refuse every module build."""
+    packages.refuse(packages.Simulation({name: (None, "1") for name in HEADERS}, []), [])
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+def test_headers_are_asked_for_the_running_kernel_exactly(distro: str) -> None:
+    """Only a name with the release in it fails where the mirror dropped it; a metapackage brings those of another."""
+    host = bare(T4, distro=distro)
+    kernel = host["base"]["kernel"]["running"]
+    wish = {"nvidia_driver_kernel_modules": "dkms"}
+    asked = plan.todo(decide(host, **wish))["kernel_headers.install"]["packages"]
+    assert [name for name in asked if kernel in name]
+    assert not [name for name in asked if name.startswith(("linux-headers", "kernel")) and kernel not in name]
+    assert "the archive no longer carries the headers" in packages.headers_gone(asked[0])
+
+
+# --- 9: where the module lies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["", ".xz", ".zst", ".gz"])
+@pytest.mark.parametrize("name", ["nvidia.ko", "nvidia-current.ko", "nvidia-current-open.ko"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "updates/dkms",
+        "extra",
+        "extra/nvidia",
+        "weak-updates/nvidia",
+        "kernel/drivers/video",
+        "kernel/nvidia-580srv-open",
+    ],
+)
+def test_the_module_is_found_wherever_and_however_it_was_put(folder: str, name: str, suffix: str) -> None:
+    """A tool that looks for nvidia.ko in one folder installs again what is there, compressed, in another."""
+    path = f"/lib/modules/6.1.0/{folder}/{name}{suffix}"
+    assert look_at_driver.find_modules(RecordedHost(files={path: "x"}), "6.1.0") == [path]
+
+
+# --- 10: names that changed ----------------------------------------------------------------------------------------
+
+RENAMES = [
+    ("el8", 575, "nvidia-fabric-manager"),
+    ("el8", 580, "nvidia-fabricmanager"),
+    ("el9", 570, "nvidia-fabric-manager"),
+    ("el9", 595, "nvidia-fabricmanager"),
+    ("el10", 580, "nvidia-fabricmanager"),
+    ("debian12", 580, "nvidia-fabricmanager"),
+    ("ubuntu2404", 580, "nvidia-fabricmanager"),
+    ("ubuntu2004", 570, "nvidia-fabricmanager-570"),
+]
+
+
+@pytest.mark.parametrize(("distro", "branch", "name"), RENAMES)
+def test_the_fabric_manager_has_its_name_of_the_branch(distro: str, branch: int, name: str) -> None:
+    """From 580 on it is written without a dash, and the old name finds nothing."""
+    assert sources.fabricmanager(catalog.distro(distro), "cuda_repo", branch) == name
+
+
+def test_over_the_rename_the_new_fabric_manager_comes_with_the_new_driver() -> None:
+    """An upgrade from 570 to 580 that keeps the old name leaves an HGX host without CUDA."""
+    host = bare(H100, distro="el9", nvswitches=4)
+    host = carried_out(host, decide(host, nvidia_driver_branch="570"))
+    assert "nvidia-fabric-manager" in host["packages"]["installed"]
+    todo = plan.todo(decide(host, nvidia_driver_branch="580"))
+    assert todo["nvidia_driver.fabricmanager"]["packages"][0]["name"] == "nvidia-fabricmanager"
+
+
+def test_streams_only_where_there_is_modularity() -> None:
+    """`dnf module` on EL 10 and Fedora fails; without it on EL 8 and 9 the newest branch comes."""
+    for distro in catalog.distros():
+        data = catalog.distro(distro)
+        streams = bool(data["driver_sources"].get("cuda_repo", {}).get("streams"))
+        assert streams == (distro in ("el8", "el9", "amzn2023")), distro
+
+
+def test_nothing_is_installed_by_a_metapackage_that_follows_the_newest_branch() -> None:
+    """nvidia-open, cuda-drivers and cuda moved to 620 under everybody who asked for them: compute needs none of them."""
+    for distro in catalog.distros():
+        data = catalog.distro(distro)
+        for source in sources.names(data):
+            for kind in sources.kinds(data, source):
+                for branch, flavour in sources.pairs(data, source, kind, "compute"):
+                    names = sources.packages(data, source, branch, "compute", flavour, kind, "any")
+                    assert not {"nvidia-open", "cuda-drivers", "cuda", "nvidia-driver"} & set(names), (distro, source)
+
+
+# --- 11: holds -----------------------------------------------------------------------------------------------------
+
+
+class Packages(packages.Manager):
+    """A package manager without a host: what is there and held; ``fails`` makes the next transaction fail."""
+
+    program = "manager"
+
+    def __init__(self, there: dict[str, str], held: list[str], fails: bool) -> None:
+        super().__init__(RecordedHost())
+        self.there, self.held, self.fails = dict(there), list(held), fails
+
+    def installed(self) -> dict[str, packages.Installed]:
+        return {name: packages.Installed(v, "installed", name in self.held) for name, v in self.there.items()}
+
+    def half_done(self) -> list[str]:
+        return []
+
+    def repair(self, ours: list[str] | None = None) -> list[str]:
+        return []
+
+    def offers(self, names: list[str]) -> dict[str, list[str]]:
+        return {name: ["2"] for name in names}
+
+    def prepare(self, what: str, change: packages.Change) -> tuple[list[list[str]], packages.Simulation]:
+        locked = [wish.name for wish in change.install if wish.name in self.held]
+        assert not locked, f"{locked} are held while they are to change"
+        return [], packages.Simulation({wish.name: (self.there.get(wish.name), "2") for wish in change.install}, [])
+
+    def carry_out(self, what: str, calls: list[list[str]], simulation: packages.Simulation) -> None:
+        if self.fails:
+            raise packages.PackageError("the mirror is gone")
+        self.there.update({name: after for name, (_, after) in simulation.install.items()})
+
+    def hold(self, names: list[str]) -> None:
+        self.held = sorted({*self.held, *names})
+
+    def unhold(self, names: list[str]) -> None:
+        self.held = [name for name in self.held if name not in names]
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """Return library/gpu_node_packages.py, its notes kept nowhere."""
+    folders = [*ansible.module_utils.__path__, str(ROOT / "module_utils")]
+    monkeypatch.setattr(ansible.module_utils, "__path__", folders)
+    spec = importlib.util.spec_from_file_location("gpu_node_packages", ROOT / "library" / "gpu_node_packages.py")
+    assert spec and spec.loader
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    monkeypatch.setattr(loaded.manifest, "read", dict)
+    monkeypatch.setattr(loaded.manifest, "note", lambda *_: None)
+    # The module imports its own copies of these classes, by ansible's name.
+    monkeypatch.setattr(loaded, "packages", packages)
+    return loaded
+
+
+def wanted(**given: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {"names": [], "optional": [], "streams": None, "remove": [], "hold": [], "unhold": []}
+    return empty | {"allow_remove": [], "update_cache": False, "purpose": "a test"} | given
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_failed(
+    module: types.ModuleType, fails: bool
+) -> None:
+    """A driver that lost its hold in a failed run is upgraded at night, and the loaded module no longer fits."""
+    manager = Packages({"driver": "1"}, ["driver"], fails)
+    change = wanted(names=[{"name": "driver", "version": "2"}], unhold=["driver"])
+    if fails:
+        with pytest.raises(packages.PackageError):
+            module.run(manager, change, False)
+        assert (manager.there, manager.held) == ({"driver": "1"}, ["driver"])
+        return
+    module.run(manager, change, False)
+    module.run(manager, wanted(hold=["driver"]), False)
+    assert (manager.there, manager.held) == ({"driver": "2"}, ["driver"])
+
+
+@pytest.mark.parametrize("distro", ["el9", "el10", "debian12", "ubuntu2404"])
+def test_a_run_that_was_killed_before_the_hold_holds_the_next_time(distro: str) -> None:
+    """The hold is part of the wish, not an afterthought of an installation."""
+    host = bare(T4, distro=distro)
+    done = carried_out(host, decide(host))
+    assert set(decide(host).choice["driver"]["packages"]) <= set(done["packages"]["held"])
+    done["packages"]["held"] = []
+    assert [step.id for step in decide(done).steps][:1] == ["nvidia_driver.hold"]
+
+
+def test_every_package_that_is_tied_to_the_drivers_version_is_held() -> None:
+    """An unattended upgrade of the fabric manager alone makes it refuse to start."""
+    host = bare(H100, distro="el9", nvswitches=4)
+    done = carried_out(host, decide(host))
+    assert "nvidia-fabricmanager" in done["packages"]["held"]
+
+
+# --- 12: what comes over the network -------------------------------------------------------------------------------
+
+BODY = bytes([4, 0, 0, 0, 1, 22, 9]) + bytes.fromhex("2b06010401da470f01") + bytes([1, 7, 0x40]) + bytes(32)
+KEY = bytes([0x98, len(BODY)]) + BODY
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (KEY[:-5], "cut short"),
+        (b"<html>captive portal</html>", "no OpenPGP key"),
+        (b"", "no OpenPGP key|no public key"),
+    ],
+)
+def test_a_key_that_is_cut_short_or_something_else_is_not_trusted(data: bytes, words: str) -> None:
+    """Keys that are piped into the keyring as they come trust a proxy's error page, or somebody else."""
+    with pytest.raises(openpgp.OpenPgpError, match=words):
+        openpgp.pick(data, "AB" * 20)
+
+
+def test_another_key_is_not_trusted_although_it_is_a_good_one() -> None:
+    """NVIDIA changed its key in 2022; whoever took what the address served would have taken any key."""
+    with pytest.raises(openpgp.OpenPgpError, match="expected is"):
+        openpgp.pick(KEY, "AB" * 20)
+
+
+def test_no_plan_uses_a_repository_without_a_pinned_key() -> None:
+    """`gpgcheck=0` and trusted=yes are how such repositories are usually made to work."""
+    for distro in catalog.distros():
+        host = bare(T4, distro=distro)
+        decided = decide(host, gpu_ready_mirror_keys={})
+        for step in decided.steps:
+            for one in step.params.get("repositories") or []:
+                assert one["fingerprint"], (distro, one["id"])
+                assert one.get("kind") != "rpm" or one["gpgcheck"] or one["repo_gpgcheck"], (distro, one["id"])
+
+
+# --- 13, 14: the fabric manager ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("state", "version"), [("inactive", verdicts.DRIVER), (None, None), ("active", "580.95.05")])
+def test_an_nvswitch_host_without_its_fabric_manager_is_red(state: str | None, version: str | None) -> None:
+    """nvidia-smi shows all GPUs there, and the first CUDA program fails with "system not yet initialized"."""
+    world = verdicts.sound()
+    verdicts.nvswitch(world, state, version)
+    verdict = verify.verdict(world)
+    assert not verdict.ok
+    assert any("fabric" in check.name and not check.ok for check in verdict.checks)
+
+
+def test_a_host_without_nvswitches_needs_no_fabric_manager() -> None:
+    """Where it is required everywhere, its service fails on every PCIe host and the node never gets ready."""
+    assert verify.verdict(verdicts.sound()).ok
+    for distro in catalog.distros():
+        for device in CARDS.values():
+            for step in decide(bare(device, device, distro=distro)).steps:
+                assert step.action != "fabricmanager"
+
+
+def test_nvswitches_without_gpus_of_ours_need_none_either() -> None:
+    """All cards given to virtual machines: their guests run the fabric manager."""
+    host = bare(H100, distro="el9", nvswitches=4)
+    host["base"]["gpus"][0]["driver"] = "vfio-pci"
+    assert decide(host).steps == []
+
+
+def test_a_driver_change_takes_the_fabric_manager_along() -> None:
+    """Both have exactly one version; the driver alone upgraded leaves the fabric manager refusing to start."""
+    host = bare(H100, distro="el10", nvswitches=4)
+    host = carried_out(host, decide(host, nvidia_driver_version="580.95.05"))
+    todo = plan.todo(decide(host, nvidia_driver_version="580.178.04"))
+    assert todo["nvidia_driver.fabricmanager"]["packages"][0] == {
+        "name": "nvidia-fabricmanager",
+        "version": "580.178.04-*",
+    }
+
+
+def test_an_installed_driver_of_another_branch_is_seen_as_from_its_source() -> None:
+    """A branch that left its repository must not turn its own packages into a foreign driver."""
+    host = installed("el9", T4, "cuda_repo", "570.211.01", "open")
+    names = {name: version.replace("570", "565") for name, version in host["driver"]["packages"].items()}
+    assert look_at_driver.source_of_packages(names, "el9", "5.14.0", names) == "cuda_repo"

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import yaml
 
-from . import debian_archive, downloads, packages, paths, proxy, rpms, verify_image
+from . import apt_archive, debian_archive, downloads, packages, paths, proxy, rpms, verify_image
 from .engine import need_packages
 from .say import LabError, say, wait_for
 
@@ -61,7 +61,9 @@ class MirrorInfo(NamedTuple):
 def _inputs() -> str:
     """Return what tells the content of the tree: declarations, sources and the code that builds."""
     total = hashlib.sha256()
-    code = [Path(__file__).with_name(f"{name}.py") for name in ("mirror", "packages", "rpms", "downloads")]
+    code = [
+        Path(__file__).with_name(f"{name}.py") for name in ("mirror", "packages", "apt_archive", "rpms", "downloads")
+    ]
     for path in [
         *sorted(DECLARATIONS.glob("*.yml")),
         *sorted(p for p in packages.SOURCES.rglob("*") if p.is_file()),
@@ -163,7 +165,12 @@ def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> 
             rpms.write_repository(root / said["path"], chosen.items(), key, documents)
         else:
             content = [(package, deb) for package, deb in debs.items() if identity in package.repositories]
-            packages.write_repository(root / said["path"], content, said["release"], key)
+            if "suites" in said:
+                apt_archive.write(
+                    root / said["path"], said["suites"], said["components"], content, said["release"], key
+                )
+            else:
+                packages.write_repository(root / said["path"], content, said["release"], key)
         for name in said.get("also", []):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).symlink_to(os.path.relpath(root / said["path"], (root / name).parent))

@@ -15,6 +15,7 @@ import contextlib
 import functools
 import gzip
 import hashlib
+import inspect
 import itertools
 import json
 import lzma
@@ -174,7 +175,8 @@ def _package(name: str, said: dict[str, Any], values: dict[str, str], defaults: 
     fields: list[tuple[str, str]] = []
     if "source" in said:
         fields.append(("Source", fill(said["source"], values)))
-    fields += [("Maintainer", MAINTAINER), ("Section", said.get("section", "devel")), ("Priority", "optional")]
+    section = fill(said.get("section", "devel"), values)
+    fields += [("Maintainer", MAINTAINER), ("Section", section), ("Priority", "optional")]
     for relation in RELATIONS:
         if said.get(relation):
             title = "-".join(word.capitalize() for word in relation.split("_"))
@@ -325,7 +327,8 @@ def build(package: Package, output: Path, fetch: Fetch) -> None:
 def digest(package: Package) -> str:
     """Return what tells the content of a package; sources of libraries count, Debian's files by name."""
     total = hashlib.sha256(json.dumps([package._replace(repositories=())]).encode())
-    total.update(Path(__file__).read_bytes())
+    builders = (compile_library, kernel_modules, signature, lay, _control, build)
+    total.update("".join(inspect.getsource(function) for function in builders).encode())
     total.update(sources_of(package.files))
     return total.hexdigest()[:16]
 
@@ -352,10 +355,11 @@ def build_all(wanted: Sequence[Package], cache: Path, fetch: Fetch) -> dict[Pack
 # ---- repositories ---------------------------------------------------------------------------------
 
 
-def _stanza(package: Package, deb: Path) -> str:
+def stanza(package: Package, deb: Path, place: str) -> str:
+    """Return a package's part of an index; `place` is where the repository has its file."""
     data = deb.read_bytes()
     rows = [
-        ("Filename", f"./{package.file_name}"),
+        ("Filename", place),
         ("Size", str(len(data))),
         ("MD5sum", hashlib.md5(data).hexdigest()),
         ("SHA1", hashlib.sha1(data).hexdigest()),
@@ -371,7 +375,7 @@ def write_repository(folder: Path, content: Iterable[tuple[Package, Path]], fiel
     stanzas = []
     for package, deb in sorted(content, key=lambda pair: (pair[0].name, pair[0].version)):
         os.link(deb, folder / package.file_name)
-        stanzas.append(_stanza(package, deb))
+        stanzas.append(stanza(package, deb, f"./{package.file_name}"))
     index = "".join(stanzas).encode()
     indexes = {"Packages": index, "Packages.gz": gzip.compress(index, mtime=MADE), "Packages.xz": lzma.compress(index)}
     for name, data in indexes.items():

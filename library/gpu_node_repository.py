@@ -26,7 +26,8 @@ options:
     description:
       - Repositories of somebody else, each a mapping.
       - C(id) is the short name that the files get; C(kind) is V(deb) or V(rpm).
-      - C(url), C(key_url) and C(fingerprint) name the repository and the one key that may sign it.
+      - C(url), C(key_url) and C(fingerprint) name the repository and the one key that may sign it. Where no fingerprint
+        is known, C(key_sha256) pins the key's file - armoured, without its C(Version:) lines.
       - C(keyring), C(list) are the paths of the files (there are defaults).
       - For V(deb), C(suites), C(components) and C(pin), one or a list of {package, pin, priority}.
       - For V(rpm), C(gpgcheck) and C(repo_gpgcheck).
@@ -109,6 +110,7 @@ REPOSITORY = {
     "components": {"type": "raw", "default": ""},
     "key_url": {"type": "str", "required": True, "no_log": False},
     "fingerprint": {"type": "str"},
+    "key_sha256": {"type": "str", "no_log": False},
     "keyring": {"type": "path", "no_log": False},
     "list": {"type": "path"},
     "pin": {"type": "raw"},
@@ -201,8 +203,22 @@ def paths_of(repository):
     )
 
 
+def told_by_checksum(repository):
+    """Return the fingerprint of a key whose owner publishes the checksum of its file instead."""
+    try:
+        return openpgp.sole(fetch(repository["key_url"]), repository["key_sha256"])
+    except openpgp.OpenPgpError as error:
+        raise packages.PackageError(
+            "the key %s is not the one that is pinned: %s; nothing was changed. If the owner changed the key, or "
+            "your mirror signs with its own, name its fingerprint in gpu_ready_mirror_keys"
+            % (repository["key_url"], error)
+        ) from None
+
+
 def repository_changes(host, repository):
     """Return {path: bytes} for the files of a repository that are not as wanted; a key that lacks is fetched."""
+    if not repository.get("fingerprint") and repository.get("key_sha256"):
+        repository["fingerprint"] = told_by_checksum(repository)
     if not repository.get("fingerprint"):
         raise packages.PackageError(
             "no fingerprint is known for the key of %s (%s), and nothing is installed on an unknown key's word: give "

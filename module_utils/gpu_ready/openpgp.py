@@ -134,3 +134,18 @@ def crc24(data: bytes) -> int:
             if value & 0x1000000:
                 value ^= 0x1864CFB
     return value
+
+
+def sole(data: bytes, sha256: str) -> str:
+    """Return the fingerprint of the one key of an armoured file whose checksum is known.
+
+    The checksum is that of the text without its ``Version:`` lines, which programs write as they like.
+    """
+    lines = [line for line in data.splitlines(True) if not line.startswith(b"Version")]
+    found = hashlib.sha256(b"".join(lines)).hexdigest()
+    if found != sha256.lower():
+        raise OpenPgpError("its sha256 is %s, expected is %s" % (found, sha256.lower()))
+    (*others, key) = keys(data)
+    if others:
+        raise OpenPgpError("it holds %d keys, expected is one" % (len(others) + 1))
+    return key.fingerprint

@@ -1,6 +1,7 @@
 """Fingerprints of public keys, compared with what gpg made (generated once, in the test, where gpg exists)."""
 
 import base64
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -72,3 +73,16 @@ def test_armour_is_read_back() -> None:
     assert openpgp.dearmor(text) == data
     assert max(len(line) for line in text.splitlines()) == 64
     assert openpgp.crc24(b"123456789") == 0x21CF02  # the check value that catalogues of CRCs give for CRC-24/OPENPGP
+
+
+def test_a_key_whose_owner_publishes_a_checksum_of_its_file() -> None:
+    text = armor(OLD + USER)
+    checksum = hashlib.sha256(text).hexdigest()
+    written = text.replace(b"Comment: x\n", b"Version: GnuPG v2\nComment: x\n")
+    assert openpgp.sole(written, checksum) == openpgp.fingerprint(BODY)
+    with pytest.raises(openpgp.OpenPgpError, match="sha256"):
+        openpgp.sole(written.replace(b"x", b"y"), checksum)
+    other = BODY[:4] + b"\x02" + BODY[5:]
+    both = armor(OLD + bytes([0x98, len(other)]) + other)
+    with pytest.raises(openpgp.OpenPgpError, match="2 keys"):
+        openpgp.sole(both, hashlib.sha256(both).hexdigest())

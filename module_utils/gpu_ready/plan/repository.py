@@ -37,6 +37,7 @@ def params(identity: str, wanted: Dict[str, Any], choice: Optional[Dict[str, Any
             "url": mirrored(data["url"], mirror),
             "key_url": mirrored(data["key_url"], mirror),
             "fingerprint": keys.get(identity) or data["fingerprint"],
+            "key_sha256": None if keys.get(identity) else data.get("key_sha256"),
             "gpgcheck": bool(data["gpgcheck"]),
             "repo_gpgcheck": bool(data["repo_gpgcheck"]),
             "keyring": "%s/RPM-GPG-KEY-%s" % (RPM_KEYRINGS, name),
@@ -90,7 +91,7 @@ def keyless(repositories: List[Dict[str, Any]]) -> List[Refusal]:
             "give its fingerprint as gpu_ready_mirror_keys: {%s: FINGERPRINT}, or choose another source" % one["id"],
         )
         for one in repositories
-        if not one["fingerprint"]
+        if not one["fingerprint"] and not one.get("key_sha256")
     ]
 
 

@@ -13,7 +13,7 @@ FLOORS = {
     "yum_repos",
     2: "packages apt dnf package_manager kernel_module cuda_default cudnn_install daemon_json_file rebuild runfile",
     3: "wishes plan",
-    4: "observe verify report decide uninstall",
+    4: "observe verify report decide uninstall bootstrap",
     5: "explain explain_host",
 }
 FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms.split()}

@@ -1,0 +1,110 @@
+#!/usr/bin/python
+"""Decide on the control node how modules can run on a host that has no usable Python."""
+
+DOCUMENTATION = r"""
+---
+module: gpu_node_python
+short_description: Decide how Ansible's modules can run on a host without a usable Python
+description:
+  - Runs on the control node. It reads what a shell on the host printed, and answers with the interpreter to use or the
+    script that installs one; a host on which neither is possible fails with a sentence.
+  - Changes nothing.
+options:
+  printed:
+    description: What the shell script RV(find) printed on the host. Absent, only RV(find) is returned.
+    type: str
+  core:
+    description: Version of ansible-core, C(ansible_version.full).
+    type: str
+    required: true
+  tried:
+    description: What the installation printed, once it was tried.
+    type: str
+  gpu_ready_vault:
+    description: May the archives of ended releases be used?
+    type: bool
+    default: false
+  gpu_ready_mirror:
+    description: Base URL that replaces every upstream.
+    type: str
+    default: ""
+  gpu_ready_mirror_keys:
+    description: Fingerprints of repositories that the mirror signs with its own key.
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Tells that a check installs no Python.
+    support: full
+  diff_mode:
+    description: There is nothing to show.
+    support: none
+author:
+  - gpu-ready
+"""
+
+EXAMPLES = r"""
+- name: Get the script that asks for Python
+  gpu_node_python:
+    core: "{{ ansible_version.full }}"
+  delegate_to: localhost
+  register: asked
+
+- name: Ask for Python
+  ansible.builtin.raw: "{{ asked.find }}"
+  register: found
+
+- name: Decide
+  gpu_node_python:
+    core: "{{ ansible_version.full }}"
+    printed: "{{ found.stdout }}"
+    gpu_ready_vault: true
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+find:
+  description: Shell script that prints what a host has.
+  returned: always
+  type: str
+  sample: "for path in /usr/bin/python3 ..."
+interpreter:
+  description: The Python to use, V(null) where one is to be installed first.
+  returned: when O(printed) is given
+  type: str
+  sample: /usr/libexec/platform-python
+install:
+  description: Shell script that installs one, V(null) where there is one.
+  returned: when O(printed) is given
+  type: str
+  sample: "yum -y install python3"
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import bootstrap
+
+ARGUMENT_SPEC = {
+    "printed": {"type": "str"},
+    "core": {"type": "str", "required": True},
+    "tried": {"type": "str"},
+    "gpu_ready_vault": {"type": "bool", "default": False},
+    "gpu_ready_mirror": {"type": "str", "default": ""},
+    "gpu_ready_mirror_keys": {"type": "dict", "default": {}, "no_log": False},
+}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    given = module.params
+    if given["printed"] is None:
+        module.exit_json(changed=False, find=bootstrap.FIND)
+    found = bootstrap.read(given["printed"])
+    try:
+        way = bootstrap.way(found, given["core"], given, given["tried"], module.check_mode)
+    except bootstrap.BootstrapError as error:
+        module.fail_json(msg=str(error), find=bootstrap.FIND)
+    module.exit_json(changed=False, find=bootstrap.FIND, **way._asdict())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""A host that Ansible's modules cannot run on: which Python it has, whether that one will do, or how to install one.
+
+Decided on the control node from what a shell on the host printed, since without Python nothing else works there.
+"""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from . import catalog, platform
+from .plan import repository
+
+NEEDS = {(2, 16): (3, 6), (2, 17): (3, 7), (2, 18): (3, 8), (2, 19): (3, 8)}
+"""The oldest Python on a host by ansible-core, its _PY_MIN in module_utils/basic.py; newer ones need 3.9."""
+NEWER_NEED = (3, 9)
+MANAGERS = ("apt-get", "dnf", "yum")
+FIND = r"""
+for path in /usr/bin/python3 /usr/libexec/platform-python /usr/local/bin/python3 /usr/bin/python3.[0-9]*[0-9]; do
+    [ -x "$path" ] || continue
+    "$path" -c 'import sys; print("python %%d.%%d %%s" %% (sys.version_info[:2] + (sys.argv[1],)))' "$path"
+done
+for program in %s; do
+    if command -v "$program" >/dev/null; then echo "manager $program"; fi
+done
+echo "system"
+cat /etc/os-release
+""" % " ".join(MANAGERS)
+"""What a shell on the host is asked."""
+APT = "apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install python3\n"
+RPM = "{manager} -y install python3\n"
+# The key counts by its fingerprint, wherever it was fetched from; gpg is part of every system that has yum.
+VAULT = r"""
+set -eu
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+printf '[main]\nreposdir=/dev/null\ngpgcheck=1\ncachedir=%s/cache\n' "$folder" >"$folder/yum.conf"
+add() {{
+    curl -fsSL --max-time 60 -o "$folder/$1.key" "$3"
+    gpg --homedir "$folder" --batch --with-fingerprint --with-colons "$folder/$1.key" 2>/dev/null |
+        grep -q "^fpr:*$4:" ||
+        {{ echo "the key $3 has not the fingerprint $4" >&2; return 1; }}
+    printf '[%s]\nname=%s\nbaseurl=%s\ngpgkey=file://%s\n' "$1" "$1" "$2" "$folder/$1.key" >>"$folder/yum.conf"
+}}
+{adds}
+{manager} -y -c "$folder/yum.conf" install python3
+"""
+
+
+class BootstrapError(Exception):
+    """Ansible cannot run on the host; one sentence with cause and remedy."""
+
+
+class Found(NamedTuple):
+    """What a shell on the host printed: each Python with its version, package managers, and the system."""
+
+    pythons: List[Tuple[Tuple[int, int], str]]
+    managers: List[str]
+    release: platform.OsRelease
+
+
+class Way(NamedTuple):
+    """How modules will run: with the Python at ``interpreter``, or after the shell script ``install`` was run."""
+
+    interpreter: Optional[str]
+    install: Optional[str]
+
+
+def read(text: str) -> Found:
+    """Read what FIND printed, however the terminal ended its lines."""
+    head, _, system = text.replace("\r", "").partition("system\n")
+    pythons = [
+        ((int(major), int(minor)), path)
+        for major, minor, path in re.findall(r"^python (\d+)\.(\d+) (\S+)$", head, re.MULTILINE)
+    ]
+    managers = re.findall(r"^manager (\S+)$", head, re.MULTILINE)
+    return Found(pythons, managers, platform.read_os_release(system))
+
+
+def needed(core: str) -> Tuple[int, int]:
+    """Return the oldest Python that an ansible-core ("2.19.14") takes on a host."""
+    match = re.match(r"(\d+)\.(\d+)", core)
+    return NEEDS.get((int(match.group(1)), int(match.group(2))), NEWER_NEED) if match else NEWER_NEED
+
+
+def way(found: Found, core: str, wanted: Dict[str, Any], tried: Optional[str] = None, check: bool = False) -> Way:
+    """Return how modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
+    least = needed(core)
+    for version, path in found.pythons:
+        if version >= least:
+            return Way(path, None)
+    name = found.release.pretty or found.release.id or "this system"
+    if found.pythons:
+        version, path = max(found.pythons)
+        raise BootstrapError(too_old("Python %d.%d of %s (%s)" % (version + (name, path)), least, core))
+    if tried is not None:
+        raise BootstrapError(not_installed(name, found, tried, wanted))
+    if enterprise_7(found) and least > (3, 6):
+        raise BootstrapError(too_old("Python 3.6, the newest that %s has," % name, least, core))
+    manager = next((one for one in MANAGERS if one in found.managers), None)
+    if manager is None:
+        raise BootstrapError(
+            "%s has no Python 3, which Ansible's modules need, and no package manager that gpu-ready knows (%s): "
+            "install python3 there, or name its path in ansible_python_interpreter" % (name, ", ".join(MANAGERS))
+        )
+    if check:
+        raise BootstrapError(
+            "%s has no Python 3, which Ansible's modules need, and a check installs none: run without --check, which "
+            "installs the package python3 first" % name
+        )
+    return Way(None, script(found, manager, wanted))
+
+
+def script(found: Found, manager: str, wanted: Dict[str, Any]) -> str:
+    """Return the shell script that installs python3: from the system's archives where the operator asked for them."""
+    if manager == "apt-get":
+        return APT
+    key = platform.resolve(found.release)
+    vaults = list(catalog.distro(key).get("vault") or []) if key and wanted.get("gpu_ready_vault") else []
+    adds = []
+    for identity in vaults:
+        one = repository.params(identity, wanted)
+        adds.append("add %s '%s' '%s' '%s'" % (identity, one["url"], one["key_url"], one["fingerprint"]))
+    return VAULT.format(manager=manager, adds="\n".join(adds)) if adds else RPM.format(manager=manager)
+
+
+def enterprise_7(found: Found) -> bool:
+    """Return whether a system's own newest Python 3 is 3.6 for ever."""
+    return "yum" in found.managers and (found.release.version_id or "").split(".")[0] == "7"
+
+
+def too_old(what: str, least: Tuple[int, int], core: str) -> str:
+    """Return the sentence for a Python that this ansible-core does not take."""
+    fitting = [known for known, oldest in sorted(NEEDS.items()) if oldest < least]
+    remedy = "install a newer one beside it and name it in ansible_python_interpreter"
+    if fitting:
+        remedy += ", or run this with ansible-core %d.%d" % fitting[0]
+    return "%s is too old for ansible-core %s, which needs %d.%d on hosts: %s" % ((what, core) + least + (remedy,))
+
+
+def not_installed(name: str, found: Found, tried: str, wanted: Dict[str, Any]) -> str:
+    """Return the sentence for an installation that brought no Python."""
+    lines = [line.strip() for line in tried.replace("\r", "").splitlines() if line.strip()]
+    remedy = "see to its package sources, then run again"
+    if enterprise_7(found) and not wanted.get("gpu_ready_vault"):
+        remedy = "its mirrors have ended, so set gpu_ready_vault to true for the archive, or see to its package sources"
+    cause = "; ".join(lines[-3:])[-400:] or "nothing was printed"
+    return "%s has no Python 3, and its package manager could not install it (%s): %s" % (name, cause, remedy)

@@ -1,0 +1,90 @@
+"""A host without a usable Python: which one is taken, how one is installed, and the sentence where neither can be."""
+
+import subprocess
+from typing import Any
+
+import pytest
+from gpu_ready import bootstrap, catalog
+
+CENTOS = 'system\nNAME="CentOS Linux"\nVERSION_ID="7"\nID="centos"\nID_LIKE="rhel fedora"\nPRETTY_NAME="CentOS Linux 7 (Core)"\n'
+ROCKY = 'system\nID="rocky"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\nPRETTY_NAME="Rocky Linux 8.10"\n'
+DEBIAN = 'system\nID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
+
+
+def way(text: str, core: str, tried: str | None = None, check: bool = False, **wanted: Any) -> bootstrap.Way:
+    return bootstrap.way(bootstrap.read(text), core, wanted, tried, check)
+
+
+@pytest.mark.parametrize(
+    ("text", "core", "interpreter"),
+    [
+        ("python 3.11 /usr/bin/python3\n" + DEBIAN, "2.19.14", "/usr/bin/python3"),
+        ("python 3.6 /usr/libexec/platform-python\n" + ROCKY, "2.16.19", "/usr/libexec/platform-python"),
+        ("python 3.6 /usr/bin/python3\r\npython 3.12 /usr/bin/python3.12\r\n" + ROCKY, "2.21.5", "/usr/bin/python3.12"),
+    ],
+)
+def test_the_first_python_that_ansible_takes_is_used(text: str, core: str, interpreter: str) -> None:
+    assert way(text, core) == bootstrap.Way(interpreter, None)
+
+
+def test_centos_7_gets_its_python3_by_yum() -> None:
+    assert way("manager yum\n" + CENTOS, "2.16.19").install == "yum -y install python3\n"
+
+
+def test_the_archive_is_used_only_when_asked_and_its_key_must_have_the_fingerprint_of_the_catalog() -> None:
+    script = way(
+        "manager yum\n" + CENTOS, "2.16.19", gpu_ready_vault=True, gpu_ready_mirror="http://mirror.site"
+    ).install
+    assert script is not None
+    vault = catalog.repository("vault-centos7-os")
+    assert "add vault-centos7-os 'http://mirror.site/vault.centos.org/7.9.2009/os/x86_64' 'http" in script
+    assert f"'{vault['fingerprint']}'" in script
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("vault", [False, True])
+@pytest.mark.parametrize("system", [CENTOS, ROCKY, DEBIAN])
+def test_the_scripts_are_what_a_posix_shell_can_read(system: str, vault: bool) -> None:
+    manager = "apt-get" if system == DEBIAN else "yum"
+    script = way(f"manager {manager}\n" + system, "2.16.19", gpu_ready_vault=vault).install
+    for text in (script, bootstrap.FIND):
+        subprocess.run(["/bin/sh", "-n"], input=text, text=True, check=True, timeout=10)
+
+
+@pytest.mark.host_io
+def test_the_question_finds_the_python_of_this_machine() -> None:
+    printed = subprocess.run(["/bin/sh", "-c", bootstrap.FIND], capture_output=True, text=True, check=True, timeout=20)
+    assert bootstrap.read(printed.stdout).pythons
+
+
+@pytest.mark.parametrize(
+    ("text", "core", "options", "words"),
+    [
+        (
+            "python 3.6 /usr/bin/python3\nmanager dnf\n" + ROCKY,
+            "2.19.14",
+            {},
+            ["3.6", "Rocky Linux 8.10", "3.8", "2.16"],
+        ),
+        ("manager yum\n" + CENTOS, "2.19.14", {}, ["CentOS Linux 7", "3.6", "2.19.14", "2.16"]),
+        (DEBIAN, "2.19.14", {}, ["Debian GNU/Linux 12", "no package manager", "ansible_python_interpreter"]),
+        ("manager yum\n" + CENTOS, "2.16.19", {"check": True}, ["without --check"]),
+        (
+            "manager yum\n" + CENTOS,
+            "2.16.19",
+            {"tried": "x\nNo package python3\n"},
+            ["No package python3", "gpu_ready_vault"],
+        ),
+        ("manager apt-get\n" + DEBIAN, "2.16.19", {"tried": "E: no route"}, ["E: no route", "package sources"]),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(text: str, core: str, options: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(bootstrap.BootstrapError) as error:
+        way(text, core, **options)
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "system", "python x y\n", "manager\n"])
+def test_garbled_answers_are_read_without_a_crash(text: str) -> None:
+    assert bootstrap.read(text).pythons == []

@@ -54,6 +54,7 @@ SOURCE_KEYS = {
     "data_centre_url",
     "detect",
     "fabricmanager",
+    "persistenced",
     "ids",
     "kernel_modules",
     "module_name",

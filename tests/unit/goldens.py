@@ -38,11 +38,16 @@ def host(names: str, distro: str, **base: Any) -> dict[str, Any]:
 
 def decide(observed: dict[str, Any], **given: Any) -> plan.Plan:
     """Return the plan for the operator's words; keys that the catalog lacks are given."""
-    keyless = [name for name in repositories() if not catalog.repository(name)["fingerprint"]]
-    given.setdefault("gpu_ready_mirror_keys", dict.fromkeys(keyless, KEY))
+    given.setdefault("gpu_ready_mirror_keys", dict.fromkeys(filter(keyless, repositories()), KEY))
     reading = wishes.read(given)
     assert not reading.wrong, reading.wrong
     return plan.plan(observed, reading.wanted)
+
+
+def keyless(name: str) -> bool:
+    """Return whether the catalog pins no key of a repository."""
+    data = catalog.repository(name)
+    return not data["fingerprint"] and not data.get("key_sha256")
 
 
 def repositories() -> list[str]:
@@ -171,7 +176,7 @@ def special(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     shown = decide(host("T4", distro, nouveau=bound))
     steps = [one for one in shown.steps if one.action in ("blacklist_nouveau", "activate")]
     yield "T4 driven by nouveau", shown._replace(steps=steps), DRIVER
-    if any(not repository["fingerprint"] for repository in map(catalog.repository, named(data))):
+    if any(map(keyless, named(data))):
         yield "T4, keys unknown", decide(host("T4", distro), gpu_ready_mirror_keys={}), DRIVER
 
 

@@ -126,7 +126,7 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
 
 def package_version(observed: dict[str, Any], name: str, version: str) -> str:
     """Return the version of a driver package as the package manager writes it."""
-    kernel = observed["base"]["kernel"]["running"]
+    kernel = str(observed["base"]["kernel"]["running"])
     if kernel in name:
         return kernel.rpartition("-")[0] + ".88+1"  # modules for one kernel carry the kernel's version
     return f"3:{version}-1.dist" if rpm(observed["base"]["distro"] or "debian12") else f"{version}-1"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gpu_ready import catalog, plan, wishes
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.unit import goldens
 from tests.unit.hosts import A100, B200, H100, P40, T4, V100, bare, carried_out, with_driver
@@ -81,7 +81,6 @@ def test_a_plan_carried_out_leaves_nothing_to_do(host: dict[str, Any]) -> None:
     assert plan.row(after, decide(after))["verified"]
 
 
-@settings(deadline=None)
 @given(DEVICES, WISHES)
 def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], wish: dict[str, Any]) -> None:
     host = bare(*devices)

@@ -17,6 +17,8 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     wish = candidates.read_wish(wanted)
     cards = served(observed)
     warnings = driver_refusals.unknown_warnings(cards)
+    if observed["base"]["arch"] != catalog.MACHINE:
+        return Decision({}, [], [driver_refusals.machine_unsupported(observed)], warnings)
     if wish.source == "none":
         return Decision(as_found(observed), [], driver_refusals.driver_missing(observed), warnings)
     if observed["base"]["distro"] is None:

@@ -12,6 +12,16 @@ ROOM = 3 * 1024**3
 """Bytes under /usr and /var that a driver with its module build and its packages needs."""
 
 
+def machine_unsupported(observed: Dict[str, Any]) -> Refusal:
+    """Refuse a machine for which the catalog names no packages."""
+    return Refusal(
+        "machine_unsupported",
+        "this is a machine of kind %s, and gpu-ready knows the packages for %s only"
+        % (observed["base"]["arch"], catalog.MACHINE),
+        "take the host out of the inventory of gpu-ready",
+    )
+
+
 def unknown_distribution(observed: Dict[str, Any]) -> Refusal:
     """Refuse a system that the catalog does not know."""
     system = observed["base"]["os"]

@@ -18,6 +18,7 @@ from .packages import (
     WRONG_SIGNATURE,
     Change,
     Installed,
+    Killed,
     Manager,
     PackageError,
     Simulation,
@@ -422,7 +423,8 @@ class Dnf(Manager):
         """Return the versions that the package sources offer, by name, newest first."""
         if not names:
             return {}
-        answer = self.call("-q", ["list", "--showduplicates"] + names, ASK_LIMIT)
+        # "Yes": where the metadata is to be fetched anew, the key of its signature is asked for, from the file of ours.
+        answer = self.call("-y", ["-q", "list", "--showduplicates"] + names, ASK_LIMIT)
         text = answer.out + answer.err
         if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
             raise PackageError(explain("asking the package sources for " + ", ".join(names[:5]), answer))
@@ -453,7 +455,8 @@ class Dnf(Manager):
         """Make one call that changes the host; PackageError when it fails, and when DKMS did, which fails no RPM."""
         answer = self.call("-y", argv, RUN_LIMIT)
         if answer.rc != 0:
-            raise PackageError(explain(what, answer) + self.make_log(answer))
+            kind = Killed if answer.rc == TIMED_OUT else PackageError
+            raise kind(explain(what, answer) + self.make_log(answer))
         dkms = dkms_failed(what, answer.out + answer.err)
         if dkms:
             raise PackageError(dkms + self.make_log(answer))
@@ -550,9 +553,12 @@ class Dnf(Manager):
         try:
             for argv in calls:
                 self.get(what, argv)
-        finally:
-            # A time limit kills the program in the middle; every other end is the program's own.
+        except Killed:
+            raise
+        except PackageError:
             end(self.pending)
+            raise
+        end(self.pending)
 
     def removal(self, names: List[str]) -> List[str]:
         """Return the call that takes packages away."""
@@ -564,7 +570,12 @@ class Dnf(Manager):
 
     def unhold(self, names: List[str]) -> None:
         """Release packages (changes the host)."""
-        self.get("releasing " + ", ".join(names), ["versionlock", "delete"] + names)
+        found = names
+        if self.form == "yum":
+            # yum compares with whole lines of its file.
+            lines = (self.host.read(rpm.YUM_LOCKS) or "").splitlines()
+            found = [line.strip() for line in lines if set(rpm.read_locks(line)) & set(names)]
+        self.get("releasing " + ", ".join(names), ["versionlock", "delete"] + found)
 
     def enable_streams(self, wanted: Dict[str, str]) -> None:
         """Have module streams enabled; another stream of the same module is left first (changes the host)."""

@@ -39,6 +39,10 @@ class PackageError(Exception):
     """A package operation cannot work or did not; the text is one sentence with cause and remedy."""
 
 
+class Killed(PackageError):
+    """A package operation was stopped at its time limit, in the middle."""
+
+
 class Wish(NamedTuple):
     """A package by name, with an exact version, a prefix that ends in ``*``, or any version."""
 

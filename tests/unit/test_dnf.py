@@ -245,7 +245,7 @@ def test_versions_become_exact_and_removals_are_part_of_the_installation() -> No
     )
     host = Scripted(
         {
-            "-q list": Result(0, "driver.x86_64 3:580.95.05-1 r\ndriver.x86_64 3:575.1-1 r\n", ""),
+            "-y -q list": Result(0, "driver.x86_64 3:580.95.05-1 r\ndriver.x86_64 3:575.1-1 r\n", ""),
             "--assumeno install": Result(1, table + "Operation aborted.\n", ""),
         }
     )
@@ -318,6 +318,22 @@ def test_a_killed_installation_is_made_again(tmp_path: Path) -> None:
     host.read = lambda path: mark.read_text() if path == str(mark) and mark.exists() else None  # type: ignore[method-assign]
     assert manager.repair() == ["docker-ce"]
     assert host.made[-1] == "-y reinstall docker-ce" and not mark.exists()
+
+
+@pytest.mark.parametrize(("answer", "stays"), [(Result(1, "", "Error: no"), False), (Result(124, "", ""), True)])
+def test_the_mark_outlives_only_what_was_stopped_in_the_middle(tmp_path: Path, answer: Result, stays: bool) -> None:
+    mark = tmp_path / "pending.json"
+    manager = dnf.Dnf(Scripted({"-y install": answer}), wait=0.0, pending=str(mark))
+    with pytest.raises(packages.PackageError):
+        manager.carry_out("x", [["install", "a"]], packages.Simulation({"a": (None, "1")}, []))
+    assert mark.exists() is stays
+
+
+def test_yum_releases_whole_lines() -> None:
+    locks = {rpm.YUM_LOCKS: "0:docker-ce-28.3.2-1.el7.*\n0:docker-ce-cli-28.3.2-1.el7.*\n"}
+    host = Scripted({}, program="/usr/bin/yum", files=locks)
+    dnf.Dnf(host, wait=0.0).unhold(["docker-ce"])
+    assert host.made == ["-y versionlock delete 0:docker-ce-28.3.2-1.el7.*"]
 
 
 def test_only_the_older_of_two_versions_goes() -> None:

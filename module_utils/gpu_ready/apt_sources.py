@@ -1,4 +1,4 @@
-"""Debian's own package sources, one-line and deb822: add components, take them back, keep every other byte.
+"""The distribution's own package sources, one-line and deb822: add components, take them back, keep every other byte.
 
 Also writes our own sources.
 """
@@ -6,11 +6,13 @@ Also writes our own sources.
 import re
 from typing import Any, Callable, Dict, List, NamedTuple
 
-DEBIAN_KEYRING = "debian-archive"
+KEYRINGS = ("debian-archive", "ubuntu-archive")
+# Personal archives have the same path and suites as Ubuntu's own, and `main` alone.
+PERSONAL = re.compile(r"//[^/]*(?:ppa\.launchpad|private-ppa\.|esm\.ubuntu\.com)")
 
 
 class Change(NamedTuple):
-    """A sources file before and after; ``entries`` is the number of Debian's entries in it."""
+    """A sources file before and after; ``entries`` is the number of the distribution's entries in it."""
 
     before: str
     after: str
@@ -18,7 +20,7 @@ class Change(NamedTuple):
 
 
 def of_debian(uri: str, suites: List[str], components: List[str], signed_by: str, codename: str) -> bool:
-    """Return whether an entry is Debian's own archive, whichever mirror serves it.
+    """Return whether an entry is Debian's own archive, or Ubuntu's, whichever mirror serves it.
 
     Third parties also offer `bookworm main`; what tells them apart is the path of the archive and the key.
     """
@@ -27,8 +29,10 @@ def of_debian(uri: str, suites: List[str], components: List[str], signed_by: str
     if not any(re.split("[-/]", suite)[0] in (codename, "stable", "oldstable") for suite in suites):
         return False
     if signed_by and not signed_by.startswith("-----"):
-        return DEBIAN_KEYRING in signed_by
-    return uri.rstrip("/").rsplit("/", 1)[-1].startswith("debian")
+        return any(name in signed_by for name in KEYRINGS)
+    if PERSONAL.search(uri):
+        return False
+    return re.match("debian|ubuntu(-ports)?$", uri.rstrip("/").rsplit("/", 1)[-1]) is not None
 
 
 def missing(present: List[str], names: List[str]) -> List[str]:
@@ -137,7 +141,7 @@ def nothing(_: Entry) -> List[str]:
 
 
 def enable(path: str, text: str, names: List[str], codename: str) -> Change:
-    """Add components to Debian's entries of a sources file."""
+    """Add components to the distribution's own entries of a sources file."""
     ours = []  # type: List[Entry]
 
     def add(entry: Entry) -> List[str]:

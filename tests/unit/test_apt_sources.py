@@ -121,3 +121,24 @@ def test_a_repository_without_components_is_flat() -> None:
 def test_pins_are_stanzas() -> None:
     text = apt_sources.pins([{"package": ["a", "b"], "pin": "origin x", "priority": 600}, {"package": "c", "pin": "version 1*", "priority": 1}])  # fmt: skip
     assert "Package: a b\nPin: origin x\nPin-Priority: 600\n\nPackage: c\n" in text
+
+
+UBUNTU = """deb http://archive.ubuntu.com/ubuntu/ jammy main universe
+deb http://security.ubuntu.com/ubuntu jammy-security main universe
+deb http://ppa.launchpad.net/graphics-drivers/ppa/ubuntu jammy main
+deb https://download.docker.com/linux/ubuntu jammy stable
+deb http://mirror.example/ubuntu noble main
+"""
+
+
+def test_entries_of_ubuntu_get_the_components_and_personal_archives_do_not() -> None:
+    change = apt_sources.enable("/etc/apt/sources.list", UBUNTU, ["restricted"], "jammy")
+    assert change.entries == 2
+    assert change.after == UBUNTU.replace("main universe", "main universe restricted")
+
+
+def test_a_stanza_of_ubuntu_is_known_by_its_keyring() -> None:
+    text = "Types: deb\nURIs: http://m.example/u\nSuites: noble noble-updates\nComponents: main\nSigned-By: %s\n"
+    ours = text % "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+    assert apt_sources.enable("/x/ubuntu.sources", ours, ["restricted"], "noble").entries == 1
+    assert apt_sources.enable("/x/ubuntu.sources", text % "/x/vendor.gpg", ["restricted"], "noble").entries == 0

@@ -12,7 +12,7 @@ description:
     reads the lists of what changed alone. When that fails, the files are what they were.
 options:
   components:
-    description: Components of Debian's own archive.
+    description: Components of the distribution's own archive.
     type: list
     elements: str
   enable:
@@ -151,11 +151,11 @@ def sources_files(host):
 
 
 def component_changes(host, names):
-    """Return {path: text} for the sources of Debian that lack a component, and the code name of the release."""
+    """Return {path: text} for the distribution's sources that lack a component, and the code name of the release."""
     match = re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", host.read("/etc/os-release") or "")
     if not match:
         raise packages.PackageError(
-            "/etc/os-release names no VERSION_CODENAME: gpu-ready cannot tell which suites are Debian's"
+            "/etc/os-release names no VERSION_CODENAME: gpu-ready cannot tell which suites are the distribution's"
         )
     found, entries = {}, 0
     for path in sources_files(host):
@@ -165,7 +165,7 @@ def component_changes(host, names):
             found[path] = change.after.encode("utf-8")
     if not entries:
         raise packages.PackageError(
-            "no package source of Debian's own archive for %s is enabled in /etc/apt: enable one, then run again"
+            "no package source of the distribution's own archive for %s is enabled in /etc/apt: enable one, then run again"
             % match.group(1)
         )
     return found, match.group(1)

@@ -150,6 +150,15 @@ def test_modules_that_the_distribution_signed_come_first_and_need_no_key(boot: d
     assert not [step for step in decided.steps if step.role == "kernel_headers"]
 
 
+def test_the_kernel_that_boots_next_gets_its_modules_too() -> None:
+    """A fresh image waits for a reboot into a newer kernel: without its modules the GPUs are gone after it."""
+    host = bare(T4, distro=UBUNTU)
+    newer = host["base"]["kernel"]["next_boot"] = "6.8.0-99-generic"
+    asked = names(steps(decide(host))["install"])
+    assert {modules(580), f"linux-modules-nvidia-580-server-open-{newer}"} <= set(asked)
+    assert modules(580) in names(steps(decide(bare(T4, distro=UBUNTU)))["install"])
+
+
 def test_a_point_release_of_the_archive_is_built_here_because_signed_modules_follow_the_kernel() -> None:
     """The modules' packages have the kernel's version: no driver version can be asked of them."""
     decided = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", nvidia_driver_version="580.95.05")
@@ -175,6 +184,11 @@ def test_the_archives_other_flavour_and_kind_make_way() -> None:
     host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
     install = steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]
     assert modules(580) in install["remove"] and modules(580, "") in names(install)
+    host["base"]["kernel"]["installed"].append("6.8.0-99-generic")
+    later = "linux-modules-nvidia-580-server-open-6.8.0-99-generic"
+    host["driver"]["packages"][later] = host["packages"]["installed"][later] = "6.8.0-99.99"
+    assert later in steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]["remove"]
+    del host["driver"]["packages"][later]
     install = steps(decide(host, nvidia_driver_kernel_modules="dkms"))["install"]
     assert install["remove"] == [modules(580)] and "nvidia-dkms-580-server-open" in names(install)
 

@@ -136,7 +136,10 @@ def package_steps(
     pin = [pinning.format(branch=driver["version"] or driver["branch"])] if pinning else []
     other_pins = [name for name in pins(observed, data) if name not in pin]
     params = {
-        "packages": [{"name": name, "version": exact(name, driver, data)} for name in driver["packages"]],
+        "packages": [
+            {"name": name, "version": exact(name, driver, data)}
+            for name in driver["packages"] + for_next_boot(observed, driver, data)
+        ],
         "pin_packages": pin,
         "pin_remove": other_pins if pin else [],
         "streams": {"nvidia-driver": stream} if stream else {},
@@ -150,6 +153,15 @@ def package_steps(
     disruption = DRIVER_RELOAD if state["loaded"] else NONE
     install = Step("nvidia_driver.install", install_reason(observed, driver), disruption, params)
     return detect_steps(driver, data, entry) + [install]
+
+
+def for_next_boot(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
+    """Return the packages of the kernel that boots next, where each kernel has modules of its own."""
+    names = sources.packages(
+        data, driver["source"], driver["branch"], driver["profile"], driver["flavour"], driver["kind"],
+        observed["base"]["kernel"]["next_boot"],
+    )  # fmt: skip
+    return [name for name in names if name not in driver["packages"]]
 
 
 def pins(observed: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
@@ -210,10 +222,11 @@ def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, A
     present = observed["driver"]["packages"]
     if foreign(observed, driver):
         return sorted(present)
-    kernel = observed["base"]["kernel"]["running"]
+    kernels = observed["base"]["kernel"]["installed"]
     names = {
         name
         for kind in sources.kinds(data, driver["source"])
+        for kernel in kernels
         for profile in PROFILES
         for flavour in sources.FLAVOURS
         if (kind, flavour) != (driver["kind"], driver["flavour"])
@@ -221,6 +234,7 @@ def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, A
     }
     own = {
         name
+        for kernel in kernels
         for profile in PROFILES
         for name in sources.packages(
             data, driver["source"], driver["branch"], profile, driver["flavour"], driver["kind"], kernel

@@ -165,7 +165,7 @@ def component_changes(host, names):
             found[path] = change.after.encode("utf-8")
     if not entries:
         raise packages.PackageError(
-            "no package source of the distribution's own archive for %s is enabled in /etc/apt: enable one, then run again"
+            "no package source of the distribution's own archive for %s is enabled in /etc/apt: enable one, run again"
             % match.group(1)
         )
     return found, match.group(1)

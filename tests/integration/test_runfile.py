@@ -16,6 +16,7 @@ A, B = "run-a", "run-b"
 OLD, NEW, LEGACY = "580.95.05", "580.178.04", "470.256.02"
 MIRROR = "http://10.199.0.1:8080"
 MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
+HOLD = "nvidia-persistenced >/dev/null 2>&1 </dev/null"
 PREPARE = """
 sed -i -E 's/^((deb|Components:)( .*)?) main$/\\1 main contrib non-free non-free-firmware/' /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null
 apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install dkms gcc make linux-headers-$(uname -r)
@@ -135,7 +136,7 @@ def test_install_and_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 
 def test_another_version_replaces_the_one_in_use(fleet: Fleet) -> None:
-    fleet.ssh(A, "nvidia-persistenced")  # it holds the GPUs
+    fleet.ssh(A, HOLD)  # a user of the GPUs
     answer = module(fleet, A, wanted(NEW))
     assert answer["changed"] and answer["version"] == NEW
     left = traces(fleet, A)
@@ -225,7 +226,7 @@ def test_nouveau_on_the_gpu_stops_an_old_installer_and_not_a_new_one(fleet: Flee
 
 
 def test_an_old_installer_replaces_no_driver_in_use(fleet: Fleet) -> None:
-    fleet.ssh(B, "nvidia-persistenced")
+    fleet.ssh(B, HOLD)
     words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
     assert "nvidia-persistenced" in words and "uses the loaded NVIDIA driver" in words
     fleet.ssh(B, "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1; rmmod nvidia_uvm nvidia")

@@ -241,6 +241,7 @@ def test_elrepos_names_say_the_branch_and_its_detector_is_asked_first(device: st
     assert list(names(todo["install"])) == packages
     assert todo["detect"]["packages"] == ["nvidia-detect"]
     assert packages[0] in todo["detect"]["expect"]
+    assert [card[:9] for card in todo["detect"]["gpus"]] == ["10de:" + device]
     order = list(todo)
     assert order.index("repository") < order.index("detect") < order.index("install")
 

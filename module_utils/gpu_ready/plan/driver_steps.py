@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional
 
 from .. import versions
 from . import repository, sources
+from .candidates import served
 from .sources import DKMS, PROFILES, RUNFILE
 from .steps import DRIVER_RELOAD, NONE, Step
 
@@ -152,7 +153,7 @@ def package_steps(
     }
     disruption = DRIVER_RELOAD if state["loaded"] else NONE
     install = Step("nvidia_driver.install", install_reason(observed, driver), disruption, params)
-    return detect_steps(driver, data, entry) + [install]
+    return detect_steps(observed, driver, entry) + [install]
 
 
 def for_next_boot(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
@@ -182,12 +183,13 @@ def exact(name: str, driver: Dict[str, Any], data: Dict[str, Any]) -> Optional[s
     return None if one or str(driver["branch"]) in name else "%d.*" % driver["branch"]
 
 
-def detect_steps(driver: Dict[str, Any], data: Dict[str, Any], entry: Dict[str, Any]) -> List[Step]:
+def detect_steps(observed: Dict[str, Any], driver: Dict[str, Any], entry: Dict[str, Any]) -> List[Step]:
     """Return the step that asks the source's own detector for its verdict, where it has one."""
     tool = entry.get("detect")
     if not tool:
         return []
-    params = {"packages": [tool], "expect": driver["detected"]}
+    cards = ["10de:%s %s" % (card["device"], card["name"]) for card in served(observed)]
+    params = {"packages": [tool], "expect": driver["detected"], "gpus": cards}
     return [Step("nvidia_driver.detect", "%s must agree with the catalog" % tool, params=params)]
 
 

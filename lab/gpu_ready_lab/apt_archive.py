@@ -4,6 +4,7 @@ A package's component is the first part of its section (`restricted/libs`), `mai
 The packages are in the first suite; the others are there and empty.
 """
 
+import base64
 import gzip
 import hashlib
 import lzma
@@ -19,6 +20,12 @@ def component(package: Package, known: Sequence[str]) -> str:
     """Return the component of a package; the first of an archive without sections such as `restricted/libs`."""
     first, slash, _ = dict(package.fields).get("Section", "").partition("/")
     return first if slash and first in known else known[0]
+
+
+def keyring(key: Key) -> bytes:
+    """Return the public key in the binary form that a distribution's keyring file has."""
+    body = key.public.read_text().split("\n\n", 1)[1].split("\n=", 1)[0].split("\n-----", 1)[0]
+    return base64.b64decode(body)
 
 
 def write(

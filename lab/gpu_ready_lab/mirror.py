@@ -176,7 +176,10 @@ def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> 
             (root / name).symlink_to(os.path.relpath(root / said["path"], (root / name).parent))
         for name in said["keys"]:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(key.public, root / name)
+            if name.endswith(".gpg"):
+                (root / name).write_bytes(apt_archive.keyring(key))
+            else:
+                shutil.copy(key.public, root / name)
     downloads.write(root, DECLARATIONS / "downloads.yml", fetch)
 
 

@@ -12,6 +12,8 @@ from .plan import repository
 NEEDS = {(2, 16): (3, 6), (2, 17): (3, 7), (2, 18): (3, 8), (2, 19): (3, 8)}
 """The oldest Python on a host by ansible-core, its _PY_MIN in module_utils/basic.py; newer ones need 3.9."""
 NEWER_NEED = (3, 9)
+BLANK = re.compile(r"\s*$|Shared connection to \S+ closed")
+"""Lines that tell nothing; the second kind is ssh's own."""
 MANAGERS = ("apt-get", "dnf", "yum")
 FIND = r"""
 for path in /usr/bin/python3 /usr/libexec/platform-python /usr/local/bin/python3 /usr/bin/python3.[0-9]*[0-9]; do
@@ -138,7 +140,7 @@ def too_old(what: str, least: Tuple[int, int], core: str) -> str:
 
 def not_installed(name: str, found: Found, tried: str, wanted: Dict[str, Any]) -> str:
     """Return the sentence for an installation that brought no Python."""
-    lines = [line.strip() for line in tried.replace("\r", "").splitlines() if line.strip()]
+    lines = [line.strip() for line in tried.replace("\r", "").splitlines() if not BLANK.match(line)]
     remedy = "see to its package sources, then run again"
     if enterprise_7(found) and not wanted.get("gpu_ready_vault"):
         remedy = "its mirrors have ended, so set gpu_ready_vault to true for the archive, or see to its package sources"

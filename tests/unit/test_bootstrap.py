@@ -75,7 +75,12 @@ def test_the_question_finds_the_python_of_this_machine() -> None:
             {"tried": "x\nNo package python3\n"},
             ["No package python3", "gpu_ready_vault"],
         ),
-        ("manager apt-get\n" + DEBIAN, "2.16.19", {"tried": "E: no route"}, ["E: no route", "package sources"]),
+        (
+            "manager apt-get\n" + DEBIAN,
+            "2.16.19",
+            {"tried": "E: no route\r\nShared connection to h closed.\r\n"},
+            ["(E: no route)", "package sources"],
+        ),
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(text: str, core: str, options: dict[str, Any], words: list[str]) -> None:

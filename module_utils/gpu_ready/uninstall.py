@@ -20,6 +20,7 @@ from . import (
     package_manager,
     packages,
     rpm,
+    runfile,
     yum_repos,
 )
 from . import rebuild as rebuilds
@@ -86,6 +87,7 @@ class Uninstall:
             self.images()
             + self.docker()
             + self.modules()
+            + self.runfile()
             + self.cudnn()
             + self.holds()
             + self.packages()
@@ -190,6 +192,20 @@ class Uninstall:
             for name in names:
                 self.run(["rmmod", name])
         manifest.drop("modules", list(self.noted["modules"]), self.path)
+
+    def runfile(self) -> List[Action]:
+        """Have the driver of a .run installer that we ran take itself away."""
+        if "driver" not in self.noted.get("runfile", {}):
+            return []
+        version = runfile.installed(self.host)
+        return [Action("remove the driver %s of NVIDIA's installer" % (version or ""), self.remove_runfile)]
+
+    def remove_runfile(self) -> None:
+        """Run the driver's own uninstaller."""
+        try:
+            runfile.remove(self.host, self.folder)
+        except runfile.RunfileError as error:
+            raise UninstallError(str(error)) from None
 
     def cudnn(self) -> List[Action]:
         """Remove the cuDNN files that we placed."""

@@ -278,3 +278,13 @@ def test_sections_that_we_switched_on_go_off_and_an_edit_stays(tmp_path: Path, n
     for action in uninstall.Uninstall(RecordedHost(files=DNF | {str(path): now}), folder).files():
         action.act()
     assert path.read_text() == (now if after is None else after)
+
+
+def test_the_driver_of_our_installer_takes_itself_away_that_of_another_stays(tmp_path: Path) -> None:
+    argv = ("/usr/bin/nvidia-uninstall", "--silent")
+    host = RecordedHost(files={"/usr/bin/nvidia-uninstall": "#!/bin/sh\n"}, programs={argv: Result(1, "", "no")})
+    assert uninstall.Uninstall(host, note(tmp_path, {"packages": {}})).runfile() == []
+    (action,) = uninstall.Uninstall(host, note(tmp_path, {"runfile": {"driver": {"before": None}}})).runfile()
+    assert "installer" in action.words
+    with pytest.raises(uninstall.UninstallError, match="did not take the driver"):
+        action.act()

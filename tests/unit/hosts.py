@@ -163,6 +163,9 @@ def installed(
     names = sources.packages(data, source, branch, "compute", flavour, kind, host["base"]["kernel"]["running"])
     assert names, (distro, source, branch, flavour, kind)
     after = with_driver(host, version, flavour, source, names, loaded)
+    pinning = sources.table(data, source, kind).get("pinning")
+    if pinning:
+        after["packages"]["installed"][pinning.format(branch=branch)] = "1.0-1"
     stream = sources.stream(data, source, branch, flavour, kind)
     after["yum"]["streams"] = {"nvidia-driver": stream} if stream else {}
     return after
@@ -217,6 +220,9 @@ def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
     names = [package["name"] for package in params["packages"]]
     for name in set(params["remove"]) | set(params["allow_remove"]) - set(names):
         after["packages"]["installed"].pop(name, None)
+    for name in params["pin_remove"]:
+        after["packages"]["installed"].pop(name, None)
+    after["packages"]["installed"].update(dict.fromkeys(params["pin_packages"], "1.0-1"))
     after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
     after.update(with_driver(after, version, chosen["flavour"], chosen["source"], names, loaded=False))
     after["yum"]["streams"].update(params["streams"])

@@ -177,7 +177,7 @@ def test_the_archives_branch_is_in_the_names(have: str, want: int) -> None:
     assert names(install) == dict.fromkeys(
         [modules(want), f"nvidia-headless-no-dkms-{want}-server-open", f"nvidia-utils-{want}-server"]
     )
-    assert modules(int(have[:3])) in install["allow_remove"]
+    assert install["remove"] == sorted(host["driver"]["packages"])
 
 
 def test_the_archives_other_flavour_and_kind_make_way() -> None:
@@ -207,13 +207,25 @@ def test_nvidias_names_for_ubuntu_before_and_after_590(branch: str, packages: se
     assert install["pin_packages"] == [f"nvidia-driver-pinning-{branch}"]
 
 
-def test_over_the_change_of_names_the_old_packages_may_go() -> None:
-    host = installed(UBUNTU, T4, "cuda_repo", NEW, "open")
-    up = steps(decide(host, nvidia_driver_source="cuda_repo", nvidia_driver_branch="595"))["install"]
-    assert up["allow_remove"] == sorted(host["driver"]["packages"])
-    down = installed(UBUNTU, T4, "cuda_repo", "595.91.07", "open")
-    back = steps(decide(down, nvidia_driver_source="cuda_repo", nvidia_driver_branch="580"))["install"]
-    assert back["allow_remove"] == sorted(down["driver"]["packages"])
+@pytest.mark.parametrize(("have", "want"), [(NEW, "595"), ("595.91.07", "580")])
+def test_over_the_change_of_names_nothing_of_the_old_driver_stays(have: str, want: str) -> None:
+    host = installed(UBUNTU, T4, "cuda_repo", have, "open")
+    install = steps(decide(host, nvidia_driver_branch=want))["install"]
+    assert install["remove"] == sorted(host["driver"]["packages"])
+    assert (install["pin_packages"], install["pin_remove"]) == (
+        [f"nvidia-driver-pinning-{want}"], [f"nvidia-driver-pinning-{have[:3]}"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("distro", "source"),
+    [("el9", "cuda_repo"), ("el10", "cuda_repo"), (UBUNTU, "cuda_repo"), ("debian12", "cuda_repo")],
+)
+def test_a_wish_for_the_other_flavour_keeps_the_branch(distro: str, source: str) -> None:
+    """Who asks for another module did not ask for an older driver."""
+    host = installed(distro, T4, source, "595.91.07", "open")
+    chosen = decide(host, nvidia_driver_flavour="proprietary").choice["driver"]
+    assert (chosen["branch"], chosen["flavour"]) == (595, "proprietary")
 
 
 def test_an_exact_version_of_nvidias_apt_repository_is_a_pin() -> None:

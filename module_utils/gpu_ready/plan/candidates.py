@@ -227,13 +227,16 @@ def trusted(observed: Dict[str, Any], data: Dict[str, Any], candidate: Candidate
 
 
 def prefer(pairs: Set[Pair], observed: Dict[str, Any], source: str, cards: List[Dict[str, Any]]) -> Pair:
-    """Return the best pair: what is installed already, else the branch with the longest support, open where it can.
+    """Return the best pair: what is installed or its branch, else the branch with the longest support; open if it can.
 
     A source may have the open module of its newest branch only (ELRepo): cards that want it get that branch.
     """
     installed = installed_pair(observed)
     if observed["driver"]["origin"] == source and installed in pairs:
         return installed
+    if observed["driver"]["origin"] == source and installed:
+        # Who asks for the other flavour did not ask for another branch.
+        pairs = {pair for pair in pairs if pair[0] == installed[0]} or pairs
     opens = {branch for branch, flavour in pairs if flavour == OPEN and open_is_ready(branch, cards)}
     numbers = sorted(opens or {branch for branch, _ in pairs})
     below = [number for number in numbers if number <= catalog.DEFAULT_BRANCH]

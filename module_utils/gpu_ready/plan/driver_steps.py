@@ -220,29 +220,26 @@ def rebuild(observed: Dict[str, Any], driver: Dict[str, Any]) -> Optional[Dict[s
 
 
 def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
-    """Return the installed packages that make way: all of a foreign driver, or those of another flavour or kind."""
+    """Return the packages that make way: all of a foreign driver, else those of another branch, flavour or kind.
+
+    Not all of them exclude each other, and two modules for one kernel, or two branches of libraries, serve nobody.
+    """
     present = observed["driver"]["packages"]
     if foreign(observed, driver):
         return sorted(present)
-    kernels = observed["base"]["kernel"]["installed"]
-    names = {
-        name
-        for kind in sources.kinds(data, driver["source"])
-        for kernel in kernels
-        for profile in PROFILES
-        for flavour in sources.FLAVOURS
-        if (kind, flavour) != (driver["kind"], driver["flavour"])
-        for name in sources.packages(data, driver["source"], driver["branch"], profile, flavour, kind, kernel)
-    }
-    own = {
-        name
-        for kernel in kernels
-        for profile in PROFILES
-        for name in sources.packages(
-            data, driver["source"], driver["branch"], profile, driver["flavour"], driver["kind"], kernel
-        )
-    }
-    return sorted((names - own - set(driver["packages"])) & set(present))
+    source, kernels = driver["source"], observed["base"]["kernel"]["installed"]
+    ours = (driver["kind"], driver["branch"], driver["flavour"])
+    own, others = set(driver["packages"]), set()
+    for kind in sources.kinds(data, source):
+        for branch in sources.branches(data, source, kind):
+            for flavour in sources.FLAVOURS:
+                for names in (
+                    sources.packages(data, source, branch, profile, flavour, kind, kernel)
+                    for profile in PROFILES
+                    for kernel in kernels
+                ):
+                    (own if (kind, branch, flavour) == ours else others).update(names)
+    return sorted((others - own) & set(present))
 
 
 def foreign(observed: Dict[str, Any], driver: Dict[str, Any]) -> bool:

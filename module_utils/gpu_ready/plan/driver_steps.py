@@ -1,7 +1,7 @@
 """The steps to a chosen driver: headers, repositories, nouveau, the driver itself, its hold."""
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from .. import versions
 from . import repository, sources
@@ -229,7 +229,7 @@ def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, A
         return sorted(present)
     source, kernels = driver["source"], observed["base"]["kernel"]["installed"]
     ours = (driver["kind"], driver["branch"], driver["flavour"])
-    own, others = set(driver["packages"]), set()
+    own, others = set(driver["packages"]), set()  # type: Set[str], Set[str]
     for kind in sources.kinds(data, source):
         for branch in sources.branches(data, source, kind):
             for flavour in sources.FLAVOURS:

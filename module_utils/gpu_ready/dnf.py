@@ -225,13 +225,13 @@ def causes(text: str) -> str:
 
 
 def metadata(text: str) -> Optional[str]:
-    """Read that the metadata of a repository could not be had."""
-    match = re.search(
+    """Read that the metadata of a repository could not be had; one that dnf may go on without is none."""
+    ignored = {name for names in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in names.split(", ")}
+    failed = re.findall(
         r"Failed to download metadata (?:\([^)]*\) )?for repo(?:sitory)? ['\"](\S+?)['\"]: ?([^\n]*)", text
-    )
-    if not match:
-        match = re.search(r"failure: repodata/\S+ from ([^\s:]+): ([^\n]*)", text)
-    if not match:
+    ) + re.findall(r"failure: repodata/\S+ from ([^\s:]+): ([^\n]*)", text)
+    failed = [one for one in failed if one[0] not in ignored]
+    if not failed:
         missing = re.search(
             r"(?:Unknown repo|No matching repositories for|Error getting repository data for)[: ]+'?([^\s',]+)", text
         )
@@ -240,7 +240,10 @@ def metadata(text: str) -> Optional[str]:
         if re.search(r"There are no enabled repo", text):
             return "no package repository of this host is enabled: enable the distribution's own, then run again"
         return None
-    name, cause = match.groups()
+    name, cause = failed[-1]
+    # dnf 4 lists the errors of each repository under its name; dnf5 as they come.
+    block = re.search(r"for repository '%s':\n((?:  - [^\n]*\n)+)" % re.escape(name), text)
+    text = block.group(1) if block else text
     if re.search(r"signature|GPG", cause) and "not available" not in cause:
         return "the signature of the repository %s is not valid (%s): %s" % (name, cause.strip()[:200], WRONG_SIGNATURE)
     if "not available" in cause and "GPG" in cause:
@@ -269,6 +272,12 @@ def signature(text: str) -> Optional[str]:
         r"[^\n]*(?:BAD|NOKEY|digest: BAD)[^\n]*|Couldn't open file RPM-GPG-KEY\S*|The GPG keys listed for [^\n]*)",
         text,
     )
+    keyless = re.search(r"(?s)do not have any GPG public keys installed.*?Problem repository: \[?([^\]\s]+)", text)
+    if keyless:
+        return (
+            "the repository %s wants signed packages, but its file names no key (gpgkey) and the RPM database has none: "
+            "name its key there, then run again" % keyless.group(1)
+        )
     if not match and not re.search(r"GPG check FAILED|Signature verification failed", text):
         return None
     said = " ".join(match.group(1).split())[:300] if match else "GPG check FAILED"

@@ -229,7 +229,8 @@ def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, A
         return sorted(present)
     source, kernels = driver["source"], observed["base"]["kernel"]["installed"]
     ours = (driver["kind"], driver["branch"], driver["flavour"])
-    own, others = set(driver["packages"]), set()  # type: Set[str], Set[str]
+    own: Set[str] = set(driver["packages"])
+    others: Set[str] = set()
     for kind in sources.kinds(data, source):
         for branch in sources.branches(data, source, kind):
             for flavour in sources.FLAVOURS:

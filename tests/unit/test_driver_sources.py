@@ -4,10 +4,24 @@ from typing import Any
 
 import pytest
 from gpu_ready import catalog, plan
+from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
 
 from tests.unit.goldens import decide
-from tests.unit.hosts import B200, ENROLLED, K80, P40, SECURE, T4, V100, bare, carried_out, installed, rpm
+from tests.unit.hosts import (
+    B200,
+    ENROLLED,
+    K80,
+    P40,
+    SECURE,
+    T4,
+    V100,
+    bare,
+    carried_out,
+    installed,
+    package_version,
+    rpm,
+)
 
 NEW, OLD = "580.178.04", "570.211.01"
 
@@ -343,6 +357,22 @@ def test_none_touches_no_driver_and_needs_one(distro: str) -> None:
 # --- every source of every distribution ----------------------------------------------------------------------------
 
 EVERY = [(key, name) for key in catalog.distros() for name in sources.names(catalog.distro(key))]
+
+
+@pytest.mark.parametrize(("distro", "source"), EVERY)
+def test_what_a_source_installs_is_seen_as_from_it(distro: str, source: str) -> None:
+    """Every branch, flavour, kind and profile; else the next run would refuse our own driver as somebody's."""
+    data = catalog.distro(distro)
+    host = bare(T4, distro=distro)
+    kernel = host["base"]["kernel"]["running"]
+    for kind in sources.kinds(data, source) if source != "runfile" else []:
+        for profile in sources.PROFILES:
+            for branch, flavour in sources.pairs(data, source, kind, profile):
+                listed = sources.packages(data, source, branch, profile, flavour, kind, kernel)
+                there = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
+                ours = look_at_driver.driver_packages(there)
+                assert ours, (branch, flavour, kind, profile)
+                assert look_at_driver.source_of_packages(ours, distro, kernel, there) == source, (kind, branch, listed)
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)

@@ -9,6 +9,7 @@ import fcntl
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,10 +133,29 @@ def unpacked(deb: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def member(deb: Path, path: str) -> bytes:
-    """Return the content of one file of a package."""
-    with unpacked(deb) as folder:
-        file = folder / path
+class Members:
+    """Files out of packages: each package is asked for and unpacked once, until the end of the with statement."""
+
+    def __init__(self, cache: Path, proxy: str | None = None) -> None:
+        self._cache = cache
+        self._proxy = proxy
+        self._lock = threading.Lock()
+        self._stack = contextlib.ExitStack()
+        self._folders: dict[tuple[str, str], Path] = {}
+
+    def __enter__(self) -> "Members":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def __call__(self, suite: str, package: str, path: str) -> bytes:
+        """Return the content of one file of a suite's package."""
+        with self._lock:
+            if (suite, package) not in self._folders:
+                deb = Archive(suite, self._cache, self._proxy).download(package)
+                self._folders[suite, package] = self._stack.enter_context(unpacked(deb))
+        file = self._folders[suite, package] / path
         if not file.is_file():
-            raise LabError(f"{deb.name} has no file {path}: Debian's package has changed")
+            raise LabError(f"{package} of Debian's suite {suite} has no file {path}: Debian's package has changed")
         return file.read_bytes()

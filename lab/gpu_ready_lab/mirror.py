@@ -131,21 +131,26 @@ def _build(cache: Path, proxy_url: str | None) -> Path:
         shutil.rmtree(new, ignore_errors=True)  # gone when it was renamed
     for old in sorted(tree.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_TREES:]:
         shutil.rmtree(old)
+    _forget(cache / "mirror")
     say(f"made the vendor mirror in {time.monotonic() - started:.0f} s")
     return tree
 
 
+def _forget(cache: Path) -> None:
+    """Remove packages and metadata that no tree has any more (trees hold links to them) once they are a day old."""
+    for folder in ("debs", "rpms", "metadata"):
+        for path in (cache / folder).iterdir():
+            file = path / "repomd.xml" if path.is_dir() else path
+            if file.stat().st_nlink == 1 and time.time() - file.stat().st_mtime > 24 * 3600:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> None:
-    lock = threading.Lock()
-    taken: dict[tuple[str, str, str], bytes] = {}
+    with debian_archive.Members(cache / "debian", proxy_url) as fetch, key.home():
+        _write(root, cache, key, fetch)
 
-    def fetch(suite: str, package: str, path: str) -> bytes:
-        with lock:
-            if (suite, package, path) not in taken:
-                deb = debian_archive.Archive(suite, cache / "debian", proxy_url).download(package)
-                taken[suite, package, path] = debian_archive.member(deb, path)
-            return taken[suite, package, path]
 
+def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch) -> None:
     wanted, wanted_rpms = declared(), declared_rpms()
     asked = [package.repositories for package in wanted] + [rpm.repositories for rpm in wanted_rpms]
     unknown = {name for names in asked for name in names} - set(repositories())
@@ -162,7 +167,7 @@ def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> 
                 if identity in rule["repositories"]
                 for document in rpms.module_documents(module, rule, list(chosen))
             ]
-            rpms.write_repository(root / said["path"], chosen.items(), key, documents)
+            rpms.write_repository(root / said["path"], chosen.items(), key, cache / "mirror" / "metadata", documents)
         else:
             content = [(package, deb) for package, deb in debs.items() if identity in package.repositories]
             if "suites" in said:

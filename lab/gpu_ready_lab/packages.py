@@ -284,6 +284,9 @@ def lay(root: Path, file: File, fetch: Fetch) -> None:
     path.chmod(file.mode)
 
 
+LAYING: tuple[Callable[..., Any], ...] = (compile_library, kernel_modules, signature, lay)
+
+
 def _control(package: Package, size: int) -> str:
     rows = [("Package", package.name), ("Version", package.version), ("Architecture", package.architecture)]
     rows += [("Installed-Size", str(max(1, size // 1024))), *package.fields]
@@ -327,10 +330,15 @@ def build(package: Package, output: Path, fetch: Fetch) -> None:
 def digest(package: Package) -> str:
     """Return what tells the content of a package; sources of libraries count, Debian's files by name."""
     total = hashlib.sha256(json.dumps([package._replace(repositories=())]).encode())
-    builders = (compile_library, kernel_modules, signature, lay, _control, build)
-    total.update("".join(inspect.getsource(function) for function in builders).encode())
+    total.update(recipe(*LAYING, _control, build))
     total.update(sources_of(package.files))
     return total.hexdigest()[:16]
+
+
+@functools.cache
+def recipe(*functions: Callable[..., Any]) -> bytes:
+    """Return what tells how packages are made: the text of the functions that do it."""
+    return "".join(inspect.getsource(function) for function in functions).encode()
 
 
 def sources_of(files: Iterable[File]) -> bytes:
@@ -399,6 +407,7 @@ class Key:
         self.secret = folder / "secret.asc"
         self.public = folder / "public.asc"
         self._fingerprint = folder / "fingerprint"
+        self._home: Path | None = None
         if not (self.secret.exists() and self.public.exists() and self._fingerprint.exists()):
             self._make(folder)
 
@@ -422,10 +431,17 @@ class Key:
 
     @contextlib.contextmanager
     def home(self) -> Iterator[Path]:
-        """Give a GnuPG home with this key in it, for a while."""
+        """Give a GnuPG home with this key in it, for a while; inside of another such while it is the same one."""
+        if self._home is not None:
+            yield self._home
+            return
         with _gpg_home() as home:
             gpg(home, "--import", str(self.secret))
-            yield home
+            self._home = home
+            try:
+                yield home
+            finally:
+                self._home = None
 
     def sign(self, folder: Path) -> None:
         """Sign Release of a repository, inline (InRelease) and detached (Release.gpg)."""

@@ -155,8 +155,7 @@ def _is_for(package: dict[str, Any], values: dict[str, Any]) -> bool:
 def digest(rpm: Rpm) -> str:
     """Return what tells the content of a package; sources count, Debian's files by name."""
     total = hashlib.sha256(json.dumps([rpm._replace(repositories=(), module=None)]).encode())
-    for module in (__file__, packages.__file__):
-        total.update(Path(module).read_bytes())
+    total.update(packages.recipe(*packages.LAYING, _spec, _literal, _build))
     total.update(sources_of(rpm.files))
     return total.hexdigest()[:16]
 
@@ -280,12 +279,33 @@ def _literal(text: str) -> str:
 
 
 def write_repository(
-    folder: Path, content: Iterable[tuple[Rpm, Path]], key: Key, streams: list[dict[str, Any]] | None = None
+    folder: Path,
+    content: Iterable[tuple[Rpm, Path]],
+    key: Key,
+    cache: Path,
+    streams: list[dict[str, Any]] | None = None,
 ) -> None:
-    """Write a repository: the packages, their metadata with the streams of modules, signed."""
+    """Write a repository: the packages, their metadata with the streams of modules, signed.
+
+    The metadata is made when the cache has none of this content.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for rpm, path in content:
+    total = hashlib.sha256(packages.recipe(_metadata) + json.dumps([key.fingerprint, streams]).encode())
+    for rpm, path in sorted(content, key=lambda pair: pair[0].file_name):
         os.link(path, folder / rpm.file_name)
+        total.update(f"{path.name}\n".encode())  # which tells its content
+    made = cache / total.hexdigest()[:24]
+    if made.exists():
+        shutil.copytree(made, folder / "repodata", copy_function=os.link)
+        return
+    _metadata(folder, key, streams)
+    cache.mkdir(parents=True, exist_ok=True)
+    new = made.with_name(f"{made.name}.{os.getpid()}.new")
+    shutil.copytree(folder / "repodata", new, copy_function=os.link)
+    new.rename(made)
+
+
+def _metadata(folder: Path, key: Key, streams: list[dict[str, Any]] | None) -> None:
     run(
         [
             "/usr/bin/createrepo_c", "--quiet", "--no-database", "--workers", "1", "--revision", str(MADE),

@@ -213,7 +213,7 @@ packages:
         "profiles": {"default": ["some"]},
     }
     documents = rpms.module_documents("mod", streams, wanted)
-    rpms.write_repository(tmp_path / "repo", built.items(), key, documents)
+    rpms.write_repository(tmp_path / "repo", built.items(), key, tmp_path / "metadata", documents)
     repo = tmp_path / "repo"
 
     def ask(*words):

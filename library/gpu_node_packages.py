@@ -177,6 +177,9 @@ def bring(manager, wanted, names, gone, check, result):
             manager.update()
     result["installed"].update({name: after for name, (_, after) in simulation.install.items()})
     result["removed"] += simulation.remove
+    if gone and not check and lacks(manager.installed(), todo):
+        # A manager that cannot replace packages in one go has removed them by now.
+        bring(manager, wanted, names, [], check, result)
 
 
 def switch_streams(manager, wanted, check, result):

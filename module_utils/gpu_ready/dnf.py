@@ -275,7 +275,7 @@ def signature(text: str) -> Optional[str]:
     keyless = re.search(r"(?s)do not have any GPG public keys installed.*?Problem repository: \[?([^\]\s]+)", text)
     if keyless:
         return (
-            "the repository %s wants signed packages, but its file names no key (gpgkey) and the RPM database has none: "
+            "the repository %s wants signed packages, but names no key (gpgkey), and the RPM database has none: "
             "name its key there, then run again" % keyless.group(1)
         )
     if not match and not re.search(r"GPG check FAILED|Signature verification failed", text):
@@ -529,9 +529,14 @@ class Dnf(Manager):
         simulation = Simulation({}, [])
         if change.install:
             calls = self.installations(self.resolve(change.install), bool(change.remove or change.allowed))
-            for argv in calls:
-                part = self.simulate(what, argv)
-                simulation = joined(simulation, part)
+            try:
+                for argv in calls:
+                    simulation = joined(simulation, self.simulate(what, argv))
+            except PackageError:
+                if self.form != "yum" or not change.remove:
+                    raise
+                # yum 3 erases nothing to make room: what is in the way goes in a round of its own.
+                calls = []
         rest = [name for name in change.remove if name not in simulation.remove]
         if rest:
             argv = ["remove"] + rest

@@ -332,6 +332,18 @@ def test_the_mark_outlives_only_what_was_stopped_in_the_middle(tmp_path: Path, a
     assert mark.exists() is stays
 
 
+def test_yum_makes_room_in_a_round_of_its_own() -> None:
+    answers = {
+        "--assumeno install": Result(1, "Error: new conflicts with old-1-1.x86_64\n", ""),
+        "--assumeno remove": Result(1, "Removing:\n old x86_64 1-1 @r 1 k\n", "Exiting on user command"),
+    }
+    wanted = change(packages.Wish("new"), remove=["old"])
+    calls, simulation = dnf.Dnf(Scripted(answers, program="/usr/bin/yum"), wait=0.0).prepare("x", wanted)
+    assert calls == [["remove", "old"]] and simulation.remove == ["old"]
+    with pytest.raises(packages.PackageError, match="new conflicts with old"):
+        dnf.Dnf(Scripted(answers), wait=0.0).prepare("x", wanted)
+
+
 def test_yum_releases_whole_lines() -> None:
     locks = {rpm.YUM_LOCKS: "0:docker-ce-28.3.2-1.el7.*\n0:docker-ce-cli-28.3.2-1.el7.*\n"}
     host = Scripted({}, program="/usr/bin/yum", files=locks)

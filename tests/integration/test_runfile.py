@@ -17,6 +17,10 @@ OLD, NEW, LEGACY = "580.95.05", "580.178.04", "470.256.02"
 MIRROR = "http://10.199.0.1:8080"
 MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
 HOLD = "nvidia-persistenced >/dev/null 2>&1 </dev/null"
+RELEASE = (
+    "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1; /usr/lib/gpu-ready-lab/kernel refresh; "
+)
+UNLOAD = "for m in nvidia_modeset nvidia_uvm nvidia; do [ ! -e /sys/module/$m ] || rmmod $m; done; "
 PREPARE = """
 sed -i -E 's/^((deb|Components:)( .*)?) main$/\\1 main contrib non-free non-free-firmware/' /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null
 apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install dkms gcc make linux-headers-$(uname -r)
@@ -83,7 +87,7 @@ def traces(fleet: Fleet, host: str) -> str:
 
 def driver(fleet: Fleet, host: str) -> str:
     """Load the installed module anew; return version, flavour and GPUs as the host says them."""
-    fleet.ssh(host, "rmmod nvidia_modeset nvidia_uvm nvidia 2>/dev/null; modprobe nvidia && modprobe nvidia-uvm && nvidia-modprobe -u -c=0")  # fmt: skip
+    fleet.ssh(host, UNLOAD + "modprobe nvidia && modprobe nvidia-uvm && nvidia-modprobe -u -c=0")
     return fleet.ssh(
         host, "cat /proc/driver/nvidia/version; nvidia-smi --query-gpu=driver_version --format=csv,noheader"
     )
@@ -142,7 +146,7 @@ def test_another_version_replaces_the_one_in_use(fleet: Fleet) -> None:
     left = traces(fleet, A)
     assert OLD not in left and f"nvidia-{NEW}" in left
     assert OLD in fleet.ssh(A, "cat /sys/module/nvidia/version")
-    fleet.ssh(A, "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1")
+    fleet.ssh(A, RELEASE)
     assert NEW in driver(fleet, A)
     assert not module(fleet, A, wanted(NEW))["changed"]
 
@@ -207,7 +211,7 @@ def test_a_module_that_does_not_compile_is_told_with_its_reason_and_the_old_driv
 
 
 def test_removal_leaves_nothing(fleet: Fleet) -> None:
-    fleet.ssh(A, "rmmod nvidia_modeset nvidia_uvm nvidia", check=False)
+    fleet.ssh(A, UNLOAD)
     assert module(fleet, A, {"state": "absent"}, "--check")["changed"]
     answer = module(fleet, A, {"state": "absent"})
     assert answer["changed"] and answer["version"] is None and answer["removed"]
@@ -229,7 +233,7 @@ def test_an_old_installer_replaces_no_driver_in_use(fleet: Fleet) -> None:
     fleet.ssh(B, HOLD)
     words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
     assert "nvidia-persistenced" in words and "uses the loaded NVIDIA driver" in words
-    fleet.ssh(B, "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1; rmmod nvidia_uvm nvidia")
+    fleet.ssh(B, RELEASE + UNLOAD)
     assert "no open kernel modules" in module(fleet, B, wanted(LEGACY))["msg"]
     assert module(fleet, B, wanted(LEGACY, "proprietary"))["version"] == LEGACY
     assert LEGACY in driver(fleet, B)
@@ -244,7 +248,7 @@ def test_the_driver_of_somebody_elses_installer_is_replaced_only_when_allowed(fl
 
 
 def test_never_over_packages(fleet: Fleet) -> None:
-    fleet.ssh(B, "rmmod nvidia_modeset nvidia_uvm nvidia", check=False)
+    fleet.ssh(B, UNLOAD)
     module(fleet, B, {"state": "absent"})
     fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install nvidia-smi", limit=600)
     before = traces(fleet, B)

@@ -157,6 +157,9 @@ def explain(what: str, answer: Result) -> str:
         remedy = (
             "the mirror does not have it"
             if "404" in cause
+            else "the mirror serves another file than its own lists name: it is being updated, or a proxy keeps an old "
+            "file; run again later"
+            if re.search(r"Hash Sum mismatch|unexpected size", cause)
             else "the mirror does not answer: check network, proxy and gpu_ready_mirror"
         )
         return "%s: %s could not be fetched (%s): %s" % (what, match.group(1), cause[:200], remedy)

@@ -7,7 +7,7 @@ from typing import Any
 
 import ansible.module_utils
 import pytest
-from gpu_ready import catalog, nvidia_detect, openpgp, packages, pci, plan, platform, rpm, verify, versions
+from gpu_ready import apt, catalog, dnf, nvidia_detect, openpgp, packages, pci, plan, platform, rpm, verify, versions
 from gpu_ready.host import TIMED_OUT, Result
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
@@ -380,6 +380,38 @@ def test_another_key_is_not_trusted_although_it_is_a_good_one() -> None:
     """NVIDIA changed its key in 2022; whoever took what the address served would have taken any key."""
     with pytest.raises(openpgp.OpenPgpError, match="expected is"):
         openpgp.pick(KEY, "AB" * 20)
+
+
+EXPIRED = """\
+Err:1 http://mirror.site/debian12  InRelease
+  The following signatures were invalid: EXPKEYSIG A4B469963BF863CC cudatools <cudatools@nvidia.com>
+E: Failed to fetch http://mirror.site/debian12/InRelease  The following signatures were invalid: EXPKEYSIG A4B469963BF863CC
+"""
+TAMPERED = "E: Failed to fetch http://mirror.site/libcuda1.deb  Hash Sum mismatch\n"
+CUT = "E: Failed to fetch http://mirror.site/libcuda1.deb  File has unexpected size (100 != 200). Mirror sync in progress?\n"
+DNF_TAMPERED = """\
+[MIRROR] kmod-nvidia-open-dkms.rpm: Downloading successful, but checksum doesn't match. Calculated: 12(sha256)
+Error: Error downloading packages:
+  Cannot download kmod-nvidia-open-dkms.rpm: All mirrors were tried
+"""
+DNF_UNSIGNED = "Package kmod-nvidia-open-dkms-580.x86_64.rpm is not signed\nError: GPG check FAILED\n"
+
+
+@pytest.mark.parametrize(
+    ("explain", "text"),
+    [
+        (apt.explain, EXPIRED),
+        (apt.explain, TAMPERED),
+        (apt.explain, CUT),
+        (dnf.explain, DNF_TAMPERED),
+        (dnf.explain, DNF_UNSIGNED),
+    ],
+)
+def test_what_is_not_what_its_owner_signed_is_not_called_a_network_problem(explain: Any, text: str) -> None:
+    """ "Check your network" for a bad signature or a wrong checksum teaches people to switch the checks off."""
+    sentence = explain("installing the driver", Result(100, text, ""))
+    assert "does not answer" not in sentence and "check network" not in sentence
+    assert packages.WRONG_SIGNATURE in sentence or "its own lists" in sentence
 
 
 def test_no_plan_uses_a_repository_without_a_pinned_key() -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 import yaml
 
-from . import paths
+from . import dress, paths
 from .say import LabError
 
 ARCHITECTURES = (
     "fermi", "kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "grace_hopper", "blackwell",
 )  # fmt: skip
-DISTRIBUTIONS = ("debian12", "debian13")
 RESULTS = ("ready", "no_gpu", "refused")
 NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
 MAX_GPUS = 16
@@ -147,7 +146,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
     data = where.mapping(
         value, ("distribution", "gpus", "nvswitches", "nouveau", "holder", "preinstalled", "vars", "expect")
     )  # fmt: skip
-    distribution = (where / "distribution").text(data.get("distribution"), DISTRIBUTIONS)
+    distribution = (where / "distribution").text(data.get("distribution"), dress.names())
     gpus = _gpus(where / "gpus", data.get("gpus") or [])
     count = (where / "nvswitches").number(data.get("nvswitches", 0), 0, 6)
     switch = next((NVSWITCHES[gpu.architecture] for gpu in gpus if gpu.architecture in NVSWITCHES), None)

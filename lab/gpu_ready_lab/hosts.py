@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import engine, hardware, images, paths, pci_tree
+from . import dress, engine, hardware, images, paths, pci_tree
 from .fleet import Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
@@ -159,7 +159,7 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
     own["etc/gpu-ready-lab/host.json"] = (hardware.kernel_description(fleet, host), 0o644)
     own["etc/gpu-ready-lab/nvml.conf"] = (hardware.nvml_conf(fleet, host), 0o644)
     own["root/.ssh/authorized_keys"] = (key, 0o600)
-    if proxy:
+    if proxy and dress.read(host.distribution).manager == "apt":
         own["etc/apt/apt.conf.d/99gpu-ready-lab-proxy"] = (f'Acquire::http::Proxy "{proxy}";\n', 0o644)
         own["etc/apt/apt.conf.d/99gpu-ready-lab-mirror"] = (f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n', 0o644)
     wanted = {f"etc/gpu-ready-lab/pci/{path}": target for path, target in links.items()}

@@ -1,21 +1,30 @@
-"""Images of lab hosts: a Debian root file system, and over it the simulated kernel and the mock NVML."""
+"""Images of lab hosts: a Debian root file system, dressed, and over it the simulated kernel and the mock NVML."""
 
+import contextlib
+import fcntl
 import hashlib
 import io
 import tarfile
 import tempfile
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
-from . import engine, paths
+from . import dress, engine, paths
+from .dress import Dress
 from .say import LabError, run, say, succeeds
-
-SUITES = {"debian12": "bookworm", "debian13": "trixie"}
 
 # What a bare cloud host has, and ccache for the lab's compiler cache.
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "openssh-server", "python3", "sudo", "ca-certificates", "pciutils", "kmod",
     "iproute2", "procps", "ccache",
+)  # fmt: skip
+# What a host with RPM packages has beside: the manager, and what the mirror's empty packages of those names stand for.
+RPM_PACKAGES = (
+    "dnf", "python3-dnf", "dnf-plugins-core", "python3-rpm", "rpm", "gnupg", "gcc", "libc6-dev", "make", "patch",
+    "xz-utils", "curl", "iptables", "libseccomp2",
 )  # fmt: skip
 
 # A kernel moves on in the archive, and its headers leave it: an older image is made anew.
@@ -61,30 +70,51 @@ def tag(distribution: str) -> str:
     """Return the name of the host image of a distribution, which tells its recipe by content."""
     own = Path(__file__).read_bytes()
     files = b"".join(path.relative_to(paths.DATA).as_posix().encode() + path.read_bytes() for path in _sources())
-    return f"gpu-ready-lab/{distribution}:{_digest(own, files)}"
+    return f"gpu-ready-lab/{distribution}:{_digest(own, files, repr(dress.read(distribution)).encode())}"
 
 
 def ensure(distribution: str, proxy: str | None = None) -> str:
     """Return the image of a distribution's lab hosts, made when it is not there or too old."""
-    if distribution not in SUITES:
-        raise LabError(f"no lab image for {distribution!r}; there are {', '.join(sorted(SUITES))}")
-    base = _ensure_base(distribution, proxy)
-    name = tag(distribution)
+    with _locked():
+        return _ensure(dress.read(distribution), proxy)
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """Let one process of this machine make images at a time: they have names in common."""
+    paths.STATE.mkdir(parents=True, exist_ok=True)
+    with (paths.STATE / "images.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _ensure(wanted: Dress, proxy: str | None) -> str:
+    base = _ensure_base(wanted, proxy)
+    fetched = {path: _fetch(path) for path in (*wanted.fetch.values(), *wanted.rpms)}
+    name = tag(wanted.name)
     made_from = f"{base} {engine.docker('image', 'inspect', '-f', '{{.Id}}', base).strip()}"
+    if fetched:
+        made_from += f" {_digest(*fetched.values())}"
     if _label(name, "gpu-ready-lab.base") == made_from:
         return name
     say(f"making the host image {name}")
-    release = engine.docker(
+    release = wanted.kernel or engine.docker(
         "run", "--rm", "--network", "none", base, "cat", "/etc/gpu-ready-lab/kernel-release",
         what="read the kernel release",
     ).strip()  # fmt: skip
-    work = f"gpu-ready-lab-image-{distribution}"
+    work = f"gpu-ready-lab-image-{wanted.name}"
     if work in engine.docker("ps", "-a", "--format", "{{.Names}}").split():
         engine.docker("rm", "-f", work)
     engine.docker("create", "--name", work, "--network", "none", base, "/usr/lib/gpu-ready-lab/prepare")
     try:
-        engine.docker("cp", "-", f"{work}:/", stdin=_overlay(release), what="copy the simulated kernel into the image")
-        engine.docker("start", "-a", work, limit=120, what=f"prepare the host image of {distribution}")
+        engine.docker(
+            "cp",
+            "-",
+            f"{work}:/",
+            stdin=_overlay(release, wanted, fetched),
+            what="copy the simulated kernel into the image",
+        )
+        engine.docker("start", "-a", work, limit=300, what=f"prepare the host image of {wanted.name}")
         engine.docker(
             "commit", "-c", 'CMD ["/usr/lib/gpu-ready-lab/kernel", "boot"]',
             "-c", f'LABEL gpu-ready-lab.base="{made_from}"', "-c", f"LABEL gpu-ready-lab.kernel={release}", work, name,
@@ -113,13 +143,27 @@ def _label(image: str, label: str) -> str | None:
     return engine.docker("image", "inspect", "-f", f'{{{{index .Config.Labels "{label}"}}}}', image).strip()
 
 
-def _ensure_base(distribution: str, proxy: str | None) -> str:
-    recipe = _digest(" ".join(PACKAGES).encode(), ASK_APT.encode())
-    name = f"gpu-ready-lab/base-{distribution}:{recipe}"
+def _fetch(path: str) -> bytes:
+    """Return a file of the lab's mirror."""
+    url = f"{paths.MIRROR_URL}/{path}"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=60) as answer:
+            found: bytes = answer.read()
+    except (urllib.error.URLError, OSError) as error:
+        raise LabError(f"{url}: {error}; data/dress names it: it must be declared in lab/mirror/") from None
+    return found
+
+
+def _ensure_base(wanted: Dress, proxy: str | None) -> str:
+    include = (*PACKAGES, *(RPM_PACKAGES if wanted.manager == "dnf" else ()), *wanted.packages)
+    recipe = _digest(" ".join(include).encode(), ASK_APT.encode())
+    kind = wanted.name if wanted.packages else f"{wanted.root}-{wanted.manager}"
+    name = f"gpu-ready-lab/base-{kind}:{recipe}"
     made = _label(name, "gpu-ready-lab.made")
     if made is not None and time.time() - float(made) < FRESH_FOR:
         return name
-    suite = SUITES[distribution]
+    suite = wanted.root
     say(f"making a {suite} root file system with mmdebstrap (about half a minute)")
     (paths.cache() / "tmp").mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=paths.cache() / "tmp") as folder:
@@ -129,7 +173,7 @@ def _ensure_base(distribution: str, proxy: str | None) -> str:
         options = [f'--aptopt=Acquire::http::Proxy "{proxy}"'] if proxy else []
         run(
             [
-                "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}", *options,
+                "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(include)}", *options,
                 f"--customize-hook={hook}", '--customize-hook=rm -f "$1"/etc/apt/apt.conf.d/99mmdebstrap', suite,
                 str(tarball),
             ],
@@ -175,8 +219,8 @@ def build_libraries(folder: Path) -> None:
     )  # fmt: skip
 
 
-def _overlay(release: str) -> bytes:
-    """Return a tar of what is laid over a plain Debian root."""
+def _overlay(release: str, wanted: Dress, fetched: dict[str, bytes]) -> bytes:
+    """Return a tar of what is laid over a plain Debian root: the dress, the simulated kernel and the mock NVML."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         build_libraries(folder)
@@ -198,13 +242,32 @@ def _overlay(release: str) -> bytes:
             f"usr/lib/modules/{release}/kernel/drivers/net/dummy.ko": (folder / "dummy.ko", 0o644),
             f"{lab}/kernel": (host / "kernel.py", 0o755),
             f"{lab}/prepare": (host / "prepare", 0o755),
+            f"{lab}/prepare-dnf": (host / "prepare-dnf", 0o755),
+            f"{lab}/dracut": (host / "dracut", 0o755),
             f"{lab}/after-dpkg": (host / "after-dpkg", 0o755),
             f"{lab}/compiler": (host / "compiler", 0o755),
             f"{lab}/hold": (host / "hold", 0o755),
             "etc/systemd/system/gpu-ready-lab-coldplug.service": (host / "coldplug.service", 0o644),
             "etc/systemd/system/gpu-ready-lab-hold.service": (host / "hold.service", 0o644),
         }
-        return pack({path: (source.read_bytes(), mode) for path, (source, mode) in files.items()})
+        content: dict[str, tuple[bytes | str, int]] = _dress_files(wanted, fetched)
+        content |= {path: (source.read_bytes(), mode) for path, (source, mode) in files.items()}
+        return pack(content, {path.lstrip("/"): target for path, target in wanted.links.items()})
+
+
+def _dress_files(wanted: Dress, fetched: dict[str, bytes]) -> dict[str, tuple[bytes | str, int]]:
+    """Return what a dress lays over the root, and what `prepare` is told of it."""
+    lab = "usr/lib/gpu-ready-lab/dress"
+    content: dict[str, tuple[bytes | str, int]] = {f"{lab}/manager": (f"{wanted.manager}\n", 0o644)}
+    content |= {path.lstrip("/"): (text, 0o644) for path, text in wanted.files.items()}
+    content |= {path.lstrip("/"): (fetched[source], 0o644) for path, source in wanted.fetch.items()}
+    content |= {f"{lab}/rpms/{path.rsplit('/', 1)[1]}": (fetched[path], 0o644) for path in wanted.rpms}
+    if wanted.os_release is not None:
+        content[f"{lab}/os-release"] = (wanted.os_release, 0o644)
+        content[f"{lab}/remove"] = ("".join(f"{path}\n" for path in wanted.remove), 0o644)
+        content["etc/gpu-ready-lab/kernel-release"] = (f"{wanted.kernel}\n", 0o644)
+        content["etc/gpu-ready-lab/gcc-version"] = (f"{wanted.gcc}\n", 0o644)
+    return content
 
 
 def pack(files: dict[str, tuple[bytes | str, int]], links: dict[str, str] | None = None) -> bytes:

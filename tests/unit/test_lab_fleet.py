@@ -33,7 +33,7 @@ def test_nvswitches_are_of_the_generation_of_the_gpus():
     [
         ("{name: x}", ["hosts", "no host"]),
         ("{name: X Y, hosts: {a: {distribution: debian12}}}", ["name", "small letters"]),
-        ("{name: x, hosts: {a: {distribution: rocky9}}}", ["hosts.a.distribution", "rocky9", "debian12"]),
+        ("{name: x, hosts: {a: {distribution: rocky7}}}", ["hosts.a.distribution", "rocky7", "debian12"]),
         ("{name: x, hosts: {A_b: {distribution: debian12}}}", ["hosts.A_b"]),
         ("{name: x, hosts: {a: {distribution: debian12, gpu: []}}}", ["hosts.a", "'gpu'", "gpus"]),
         (

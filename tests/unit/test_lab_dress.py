@@ -1,0 +1,77 @@
+"""What lab hosts are dressed as: every dress can be read, and agrees with what the lab's mirror has."""
+
+import pytest
+import yaml
+from gpu_ready_lab import dress, mirror, rpms
+from gpu_ready_lab.say import LabError
+
+DECLARATIONS = dress.paths.REPO / "lab/mirror"
+RPM_NAMES = [name for name in dress.names() if dress.read(name).manager == "dnf"]
+
+
+@pytest.mark.parametrize("name", dress.names())
+def test_a_dress_can_be_read(name):
+    read = dress.read(name)
+    assert (read.os_release is None) == (read.kernel is None)
+    texts = [*read.files.values(), *read.fetch.values(), *read.rpms]
+    assert not [text for text in texts if "@" in text]
+
+
+@pytest.mark.parametrize("name", ["debian12", "debian13"])
+def test_debian_is_not_dressed(name):
+    read = dress.read(name)
+    assert read == dress.Dress(name, read.root, "apt")
+
+
+@pytest.mark.parametrize("name", RPM_NAMES)
+def test_rpms_of_the_beginning_are_declared_for_the_mirror(name):
+    read = dress.read(name)
+    repositories = mirror.repositories()
+    declared = {
+        f"{repositories[repository]['path']}/{rpm.file_name}"
+        for rpm in rpms.read(DECLARATIONS / "rpm-base.yml")
+        for repository in rpm.repositories
+    }
+    assert set(read.rpms) <= declared
+    assert any(f"kernel-{read.kernel}.rpm" in path for path in read.rpms)
+
+
+@pytest.mark.parametrize("name", RPM_NAMES)
+def test_base_repositories_are_on_the_mirror(name):
+    read = dress.read(name)
+    offered = {path for said in mirror.repositories().values() for path in (said["path"], *said.get("also", []))}
+    asked = [
+        line.removeprefix(f"baseurl={dress.paths.MIRROR_URL}/").rstrip("/")
+        for path, text in read.files.items()
+        if path.endswith(".repo")
+        for line in text.splitlines()
+        if line.startswith("baseurl=")
+    ]
+    assert asked
+    assert set(asked) <= offered
+
+
+@pytest.mark.parametrize("name", RPM_NAMES)
+def test_os_release_has_what_real_ones_have(name):
+    lines = (dress.read(name).os_release or "").splitlines()
+    values = {key: yaml.safe_load(value) for key, _, value in (line.partition("=") for line in lines)}
+    assert {"NAME", "ID", "VERSION_ID", "PRETTY_NAME"} <= set(values)
+    assert name == "centos7" or values["PLATFORM_ID"].startswith("platform:")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{root: buster, manager: apt}", ["root", "buster", "bookworm"]),
+        ("{root: bookworm, manager: zypper}", ["manager", "zypper", "dnf"]),
+        ("{root: bookworm, manager: apt, kernel: 6.1.0}", ["os_release", "kernel"]),
+        ("{root: bookworm, manager: apt, colour: red}", ["colour", "known"]),
+        ("{root: bookworm, manager: dnf, rpms: ['@where@/a.rpm']}", ["@where@", "mirror"]),
+        ("{root: [", ["YAML"]),
+    ],
+)
+def test_a_mistake_is_named(text, words):
+    with pytest.raises(LabError) as error:
+        dress.parse("x", text)
+    for word in ["dress/x.yml", *words]:
+        assert word in str(error.value)

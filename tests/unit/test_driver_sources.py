@@ -88,6 +88,15 @@ def test_a_module_package_of_the_other_flavour_that_stayed_makes_way() -> None:
     for there in (host["packages"]["installed"], host["driver"]["packages"]):
         there[OTHER_KMOD] = "3:580.178.04-1.el9"
     assert steps(decide(host))["install"]["remove"] == [OTHER_KMOD]
+    (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]
+    assert why.endswith(f"is not whole: {OTHER_KMOD} of another is there")
+
+
+def test_a_package_that_somebody_removed_is_named() -> None:
+    host = installed("el9", T4, "cuda_repo", NEW, "open")
+    del host["packages"]["installed"]["nvidia-driver-cuda"]
+    (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]
+    assert why.endswith("is not whole: nvidia-driver-cuda is missing")
 
 
 def test_dkms_comes_from_epel_and_the_developers_section() -> None:

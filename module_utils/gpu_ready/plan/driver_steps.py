@@ -152,7 +152,8 @@ def package_steps(
         "expect": {"branch": driver["branch"], "version": driver["version"], "flavour": driver["flavour"]},
     }
     disruption = DRIVER_RELOAD if state["loaded"] else NONE
-    install = Step("nvidia_driver.install", install_reason(observed, driver), disruption, params)
+    reason = install_reason(observed, driver, removals(observed, driver, data))
+    install = Step("nvidia_driver.install", reason, disruption, params)
     return detect_steps(observed, driver, entry) + [install]
 
 
@@ -207,7 +208,7 @@ def runfile_steps(
     kernels = [kernel["running"]] + [name for name in (kernel["next_boot"],) if name != kernel["running"]]
     params = dict(driver["runfile"], flavour=driver["flavour"], kernels=kernels, uninstall=state["runfile"])
     disruption = DRIVER_RELOAD if state["loaded"] else NONE
-    return found + [Step("nvidia_driver.runfile", install_reason(observed, driver), disruption, params)]
+    return found + [Step("nvidia_driver.runfile", install_reason(observed, driver, []), disruption, params)]
 
 
 def rebuild(observed: Dict[str, Any], driver: Dict[str, Any]) -> Optional[Dict[str, Any]]:
@@ -255,8 +256,8 @@ def fits(version: str, driver: Dict[str, Any]) -> bool:
     return bool(versions.branch(version) == driver["branch"])
 
 
-def install_reason(observed: Dict[str, Any], driver: Dict[str, Any]) -> str:
-    """Return why the driver step is there."""
+def install_reason(observed: Dict[str, Any], driver: Dict[str, Any], others: List[str]) -> str:
+    """Return why the driver step is there; ``others`` are packages of another driver."""
     state = observed["driver"]
     disk = state["on_disk"]
     target = "driver %s (%s)" % (driver["version"] or "branch %d" % driver["branch"], driver["flavour"])
@@ -266,6 +267,10 @@ def install_reason(observed: Dict[str, Any], driver: Dict[str, Any]) -> str:
     if foreign(observed, driver):
         return "the driver came from %s; wanted is %s from %s" % (state["origin"], target, driver["source"])
     if fits(disk["version"], driver) and disk["flavour"] == driver["flavour"]:
+        missing = [name for name in driver["packages"] if name not in observed["packages"]["installed"]]
+        if state["userspace"] == [disk["version"]]:
+            lack = "%s is missing" % ", ".join(missing) if missing else "%s of another is there" % ", ".join(others)
+            return "%s is not whole: %s" % (target, lack)
         return "%s is not whole: userspace %s" % (target, ", ".join(state["userspace"]) or "is missing")
     return "driver %s (%s) is installed; wanted is %s" % (disk["version"], disk["flavour"], target)
 

@@ -588,7 +588,7 @@ class Dnf(Manager):
         if self.form == "yum":
             # yum compares with whole lines of its file.
             lines = (self.host.read(rpm.YUM_LOCKS) or "").splitlines()
-            found = [line.strip() for line in lines if set(rpm.read_locks(line)) & set(names)]
+            found = [line.strip() for line in lines if set(rpm.read_locks(line)) & set(names)] or names
         self.get("releasing " + ", ".join(names), ["versionlock", "delete"] + found)
 
     def enable_streams(self, wanted: Dict[str, str]) -> None:

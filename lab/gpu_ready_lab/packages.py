@@ -320,7 +320,7 @@ def build(package: Package, output: Path, fetch: Fetch) -> None:
             os.utime(path, (MADE, MADE), follow_symlinks=False)
         temporary = output.with_name(f"{output.name}.{os.getpid()}.new")
         run(
-            ["/usr/bin/dpkg-deb", "-Zgzip", "--root-owner-group", "--build", str(root), str(temporary)],
+            ["/usr/bin/dpkg-deb", "-Zgzip", "-z1", "--root-owner-group", "--build", str(root), str(temporary)],
             limit=120, what=f"make the package {package.file_name}",
             env={"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": str(MADE), "LC_ALL": "C.UTF-8"},
         )  # fmt: skip

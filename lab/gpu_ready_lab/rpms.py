@@ -211,7 +211,7 @@ def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
             "_dbpath": str(folder / "db"),
             "_rpmdir": str(folder / "out"),
             "_rpmfilename": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
-            "_binary_payload": "w3.gzdio",
+            "_binary_payload": "w1.gzdio",
             "_buildhost": "gpu-ready-lab",
             "debug_package": "%{nil}",
             "__os_install_post": "%{nil}",

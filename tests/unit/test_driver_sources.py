@@ -1,16 +1,18 @@
 """Every driver source through a driver's life: install, pin, upgrade, downgrade, hold, removal, conflict, flavour."""
 
+import copy
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, plan
+from gpu_ready import catalog, catalog_data, plan
 from gpu_ready.observe import driver as look_at_driver
-from gpu_ready.plan import sources
+from gpu_ready.plan import repository, sources
 
 from tests.unit.goldens import decide
 from tests.unit.hosts import (
     B200,
     ENROLLED,
+    H100,
     K80,
     P40,
     SECURE,
@@ -361,6 +363,96 @@ def test_none_touches_no_driver_and_needs_one(distro: str) -> None:
     there = installed(distro, P40, "runfile", NEW, "proprietary")
     assert steps(decide(there, nvidia_driver_source="none")) == {}
     assert "driver_missing" in codes(decide(bare(P40, distro=distro), nvidia_driver_source="none"))
+
+
+# --- what a plan needs beside the driver ---------------------------------------------------------------------------
+
+
+def ids(decided: plan.Plan) -> list[str]:
+    return [step.id for step in decided.steps]
+
+
+def brought(decided: plan.Plan) -> list[str]:
+    """Return the repositories of headers and build tools."""
+    todo = plan.todo(decided).get("kernel_headers.repository") or {"repositories": []}
+    return [one["id"] for one in todo["repositories"]]
+
+
+def test_a_vault_is_added_when_asked_for_and_needed_only() -> None:
+    host = bare(T4, distro="el8")
+    assert "vault-centos8" not in brought(decide(host))
+    assert "vault-centos8" in brought(decide(host, gpu_ready_vault=True))
+    host["base"]["kernel"]["headers"] = dict.fromkeys(host["base"]["kernel"]["installed"], True)
+    assert "vault-centos8" not in brought(decide(host, gpu_ready_vault=True))
+
+
+def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome() -> None:
+    kernel = {"running": "5.14.0-1", "next_boot": "5.14.0-3", "installed": ["5.14.0-1", "5.14.0-2", "5.14.0-3"]}
+    todo = plan.todo(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
+    assert todo["packages"][:2] == ["kernel-devel-5.14.0-1", "kernel-devel-5.14.0-3"]
+    assert todo["optional"] == ["kernel-devel-5.14.0-2"]
+
+
+def test_oracles_kernel_has_headers_of_its_own_name() -> None:
+    kernel = {"running": "5.15.0-300.el9uek.x86_64", "next_boot": "5.15.0-300.el9uek.x86_64", "headers": {}}
+    host = bare(T4, distro="el9", kernel=kernel | {"installed": [kernel["running"]]})
+    todo = plan.todo(decide(host))["kernel_headers.install"]
+    assert todo["packages"][0] == "kernel-uek-devel-5.15.0-300.el9uek.x86_64"
+
+
+def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
+    """RHEL and Oracle Linux name the developers' repository otherwise; a mirror may have put it into another."""
+    listed = catalog.distro("el9")["build_enable"]
+    for text, expected in (
+        ("[crb]\nenabled=0\n", ["crb"]),
+        ("[crb]\nenabled = 1\n", []),
+        ("[crb]\nname=without a word it is on\n", []),
+        ("[ol9_codeready_builder]\nenabled=0\n", ["ol9_codeready_builder"]),
+        ("[site]\nenabled=1\n", []),
+    ):
+        assert repository.to_enable({"yum": {"sources": {"/etc/yum.repos.d/a.repo": text}}}, listed) == expected, text
+
+
+@pytest.mark.parametrize("name", ["epel-9", "cuda-rhel9", "docker-ce-el9"])
+def test_every_repository_of_a_plan_has_a_pinned_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(catalog_data.REPOSITORIES[name], "fingerprint", None)
+    (refusal,) = decide(bare(T4, distro="el9"), gpu_ready_mirror_keys={}).refusals
+    assert refusal.code == "repository_key_unknown" and name in refusal.message
+    given = decide(bare(T4, distro="el9"), gpu_ready_mirror_keys={name: "AB" * 20})
+    found = [one for step in given.steps for one in step.params.get("repositories") or [] if one["id"] == name]
+    assert [one["fingerprint"] for one in found] == ["AB" * 20]
+
+
+def test_a_toolkits_repository_needs_a_pinned_key_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(catalog_data.REPOSITORIES["cuda-rhel9"], "fingerprint", None)
+    decided = decide(bare(T4, distro="el9"), nvidia_driver_source="runfile", gpu_ready_mirror_keys={})
+    assert codes(decided) == ["repository_key_unknown"]
+
+
+def test_a_kernels_ceiling_holds_whatever_a_source_carries() -> None:
+    data = dict(catalog.distro("el9"), max_branch=550)
+    assert max(branch for branch, _ in sources.pairs(data, "cuda_repo", "dkms", "compute")) == 550
+
+
+def test_libraries_of_another_version_are_exchanged() -> None:
+    host = installed("el9", T4, "cuda_repo", NEW, "open")
+    host["driver"]["userspace"] = ["580.95.05"]
+    (why,) = [step.why for step in decide(host).steps if step.id == "nvidia_driver.install"]
+    assert "580.95.05" in why
+
+
+def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again() -> None:
+    host = bare(H100, distro="el9", nvswitches=4)
+    done = carried_out(host, decide(host))
+    assert ids(decide(done)) == []
+    lost = copy.deepcopy(done)
+    lost["packages"]["held"].remove("nvidia-fabricmanager")
+    assert ids(decide(lost)) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
+    other = copy.deepcopy(done)
+    other["packages"]["installed"]["nvidia-fabricmanager"] = "3:580.95.05-1.el9"
+    assert ids(decide(other)) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
+    todo = plan.todo(decide(other))["nvidia_driver.fabricmanager"]
+    assert todo["packages"] == [{"name": "nvidia-fabricmanager", "version": f"{NEW}-*"}]
 
 
 # --- every source of every distribution ----------------------------------------------------------------------------

@@ -18,6 +18,8 @@ ARCHITECTURES = (
 RESULTS = ("ready", "no_gpu", "refused")
 NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
 MAX_GPUS = 16
+PLATFORM_PYTHON = "/usr/libexec/platform-python"
+"""Where Enterprise Linux 8 has the Python of its own programs."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Host:
     """(PCI address, device id) of each."""
     nouveau: bool = False
     holder: bool = False
+    secure_boot: bool = False
+    image: str | None = None
+    """A docker image of the user's that takes the place of the lab's own."""
+    python: str | None = None
+    """The version of the Python that modules run with there, copied from this machine, such as 3.6."""
     preinstalled: tuple[str, ...] = ()
     vars: Mapping[str, Any] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
@@ -144,7 +151,11 @@ def _host(where: _Where, name: str, value: object) -> Host:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name):
         raise where.error("a host name has small letters, digits and hyphens")
     data = where.mapping(
-        value, ("distribution", "gpus", "nvswitches", "nouveau", "holder", "preinstalled", "vars", "expect")
+        value,
+        (
+            "distribution", "image", "python", "gpus", "nvswitches", "nouveau", "holder", "secure_boot", "preinstalled",
+            "vars", "expect",
+        ),
     )  # fmt: skip
     distribution = (where / "distribution").text(data.get("distribution"), dress.names())
     gpus = _gpus(where / "gpus", data.get("gpus") or [])
@@ -155,6 +166,15 @@ def _host(where: _Where, name: str, value: object) -> Host:
     packages = data.get("preinstalled") or []
     if not isinstance(packages, list):
         raise (where / "preinstalled").error(f"expected a list of packages, found {packages!r}")
+    image = None if data.get("image") is None else (where / "image").text(data["image"])
+    python = None if data.get("python") is None else (where / "python").text(data["python"])
+    variables = (where / "vars").mapping(data.get("vars"))
+    if python is not None:
+        if not re.fullmatch(r"3\.\d+", python):
+            raise (where / "python").error(f'expected a version such as "3.6", found {python!r}')
+        if image is not None:
+            raise (where / "python").error("an image of your own has its own Python: leave one of the two out")
+        variables = {"ansible_python_interpreter": PLATFORM_PYTHON, **variables}
     expect = (where / "expect").mapping(data.get("expect"))
     if expect:
         (where / "expect" / "result").text(expect.get("result"), RESULTS)
@@ -165,8 +185,11 @@ def _host(where: _Where, name: str, value: object) -> Host:
         nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)),
         nouveau=(where / "nouveau").flag(data.get("nouveau", False)),
         holder=(where / "holder").flag(data.get("holder", False)),
+        secure_boot=(where / "secure_boot").flag(data.get("secure_boot", False)),
+        image=image,
+        python=python,
         preinstalled=tuple((where / "preinstalled" / i).text(p) for i, p in enumerate(packages)),
-        vars=(where / "vars").mapping(data.get("vars")),
+        vars=variables,
         expect=expect,
     )
 

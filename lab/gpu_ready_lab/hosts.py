@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import dress, engine, hardware, images, paths, pci_tree
+from . import dress, engine, hardware, images, paths, pci_tree, python
 from .fleet import Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
@@ -23,6 +23,7 @@ CAPABILITIES = (
     "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF",
     "CHECKPOINT_RESTORE",
 )  # fmt: skip
+SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 FIRST_ADDRESS, LAST_ADDRESS = 10, 250
 
 
@@ -85,7 +86,8 @@ def parallel(task: Callable[[Host], None], hosts: Iterable[Host]) -> None:
 
 def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
     """Start every host of a fleet that does not run, and return them all; an image is made when needed."""
-    tags = {d: images.ensure(d, proxy) for d in sorted({host.distribution for host in fleet.hosts})}
+    wanted = sorted({(host.distribution, host.image or "") for host in fleet.hosts})
+    tags = {(d, own): images.ensure_own(own, d, proxy) if own else images.ensure(d, proxy) for d, own in wanted}
     there = {r.host: r for r in existing() if r.fleet == fleet.name}
     used = {r.address for r in existing()}
     free = (a for a in (f"{paths.PREFIX}.{n}" for n in range(FIRST_ADDRESS, LAST_ADDRESS)) if a not in used)
@@ -97,7 +99,7 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
 
     def start(host: Host) -> None:
         if host.name not in there:
-            _create(fleet.name, host, tags[host.distribution], address[host.name], key, proxy)
+            _create(fleet.name, host, tags[host.distribution, host.image or ""], address[host.name], key, proxy)
         if host.name not in there or there[host.name].state != "running":
             engine.docker("start", container(fleet.name, host.name), limit=120, what=f"start the host {host.name}")
         wait_booted(container(fleet.name, host.name), host.name)
@@ -149,7 +151,7 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
         "--security-opt", "systempaths=unconfined",
         "--device-cgroup-rule", "a *:* rwm", "--cgroupns", "private", "--tmpfs", "/run:rw,nosuid,nodev,mode=755",
         "-v", f"{name}-docker:/var/lib/docker", "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
-        image, "/usr/lib/gpu-ready-lab/kernel", "boot",
+        "--entrypoint", "", image, "/usr/lib/gpu-ready-lab/kernel", "boot",
         what=f"create the host {host.name}",
     )  # fmt: skip
     files, links = pci_tree.tree(host)
@@ -162,6 +164,12 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
     if proxy and dress.read(host.distribution).manager == "apt":
         own["etc/apt/apt.conf.d/99gpu-ready-lab-proxy"] = (f'Acquire::http::Proxy "{proxy}";\n', 0o644)
         own["etc/apt/apt.conf.d/99gpu-ready-lab-mirror"] = (f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n', 0o644)
+    if host.secure_boot:  # the variable of the firmware: four bytes of attributes, then the value
+        own[f"etc/gpu-ready-lab/efivars/{SECURE_BOOT}"] = (b"\x06\0\0\0\x01", 0o644)
+    if host.python:
+        engine.docker(
+            "cp", "-", f"{name}:/", stdin=python.archive(host.python), what=f"copy Python {host.python} to {host.name}"
+        )
     wanted = {f"etc/gpu-ready-lab/pci/{path}": target for path, target in links.items()}
     units = "etc/systemd/system"
     if host.holder:
@@ -192,14 +200,20 @@ def host_key(running: Running) -> str:
     return engine.docker("exec", running.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").strip()
 
 
-def _preinstall(name: str, host: Host) -> None:
-    say(f"{host.name}: installing {' '.join(host.preinstalled)} beforehand")
-    script = (
+PREINSTALL = {
+    "apt": (
         "set -e; export DEBIAN_FRONTEND=noninteractive; "
         "for f in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do [ ! -e $f ] || "
         r"sed -i -E 's/^((deb|Components:)( .*)?) main$/\1 main contrib non-free non-free-firmware/' $f; done; "
-        "apt-get -qq update; apt-get -qq -y --no-install-recommends install " + shlex.join(host.preinstalled)
-    )
+        "apt-get -qq update; apt-get -qq -y --no-install-recommends install "
+    ),
+    "dnf": "$(command -v dnf || command -v yum) -q -y --setopt=install_weak_deps=False install ",
+}
+
+
+def _preinstall(name: str, host: Host) -> None:
+    say(f"{host.name}: installing {' '.join(host.preinstalled)} beforehand")
+    script = PREINSTALL[dress.read(host.distribution).manager] + shlex.join(host.preinstalled)
     engine.docker(
         "exec", name, "sh", "-c", script, limit=1800, what=f"install {' '.join(host.preinstalled)} on {host.name}"
     )

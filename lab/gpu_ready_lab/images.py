@@ -98,23 +98,25 @@ def _ensure(wanted: Dress, proxy: str | None) -> str:
     if _label(name, "gpu-ready-lab.base") == made_from:
         return name
     say(f"making the host image {name}")
-    release = wanted.kernel or engine.docker(
-        "run", "--rm", "--network", "none", base, "cat", "/etc/gpu-ready-lab/kernel-release",
-        what="read the kernel release",
-    ).strip()  # fmt: skip
-    work = f"gpu-ready-lab-image-{wanted.name}"
+    release = wanted.kernel or _release_of(base)
+    _make(name, base, made_from, release, _overlay(release, wanted, fetched))
+    _forget_older(name)
+    _forget_older(base)
+    return name
+
+
+def _make(name: str, base: str, made_from: str, release: str, overlay: bytes) -> None:
+    """Make a host image: lay files over a base, and let them prepare it."""
+    work = f"gpu-ready-lab-image-{name.split(':')[0].rsplit('/', 1)[1]}"
     if work in engine.docker("ps", "-a", "--format", "{{.Names}}").split():
         engine.docker("rm", "-f", work)
-    engine.docker("create", "--name", work, "--network", "none", base, "/usr/lib/gpu-ready-lab/prepare")
+    engine.docker(
+        "create", "--name", work, "--network", "none", "--user", "0:0", "--entrypoint", "", base,
+        "/usr/lib/gpu-ready-lab/prepare",
+    )  # fmt: skip
     try:
-        engine.docker(
-            "cp",
-            "-",
-            f"{work}:/",
-            stdin=_overlay(release, wanted, fetched),
-            what="copy the simulated kernel into the image",
-        )
-        engine.docker("start", "-a", work, limit=300, what=f"prepare the host image of {wanted.name}")
+        engine.docker("cp", "-", f"{work}:/", stdin=overlay, what="copy the simulated kernel into the image")
+        engine.docker("start", "-a", work, limit=300, what=f"prepare the host image {name}")
         engine.docker(
             "commit", "-c", 'CMD ["/usr/lib/gpu-ready-lab/kernel", "boot"]',
             "-c", f'LABEL gpu-ready-lab.base="{made_from}"', "-c", f"LABEL gpu-ready-lab.kernel={release}", work, name,
@@ -122,9 +124,72 @@ def _ensure(wanted: Dress, proxy: str | None) -> str:
         )  # fmt: skip
     finally:
         engine.docker("rm", "-f", work)
-    _forget_older(name)
-    _forget_older(base)
-    return name
+
+
+def ensure_own(image: str, distribution: str, proxy: str | None = None) -> str:
+    """Return a host image made of a docker image that the user has: the simulated kernel is laid over it, no dress is.
+
+    The distribution says which kernel is pretended, and which package manager the image has.
+    """
+    with _locked():
+        _take(image)
+        identity = engine.docker("image", "inspect", "-f", "{{.Id}}", image).strip()
+        wanted = dress.read(distribution)
+        name = f"gpu-ready-lab/own-{_digest(image.encode())}:{tag(distribution).split(':')[1]}"
+        if _label(name, "gpu-ready-lab.base") == identity:
+            return name
+        _check_own(image)
+        say(f"making the host image {name} of {image}")
+        release = wanted.kernel or _release_of(_ensure_base(wanted, proxy))
+        undressed = Dress(wanted.name, wanted.root, "own", kernel=release, gcc=wanted.gcc or "gcc version 12.2.0")
+        _make(name, image, identity, release, _overlay(release, undressed, {}))
+        return name
+
+
+def _take(image: str) -> None:
+    """Have an image in the lab's engine: it is there, or this machine's engine gives it."""
+    if engine.docker("images", "-q", image).strip():
+        return
+    (paths.cache() / "tmp").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=paths.cache() / "tmp") as folder:
+        saved = Path(folder, "image.tar")
+        try:
+            run([engine.DOCKER, "save", "-o", str(saved), image], limit=900, what=f"take the image {image}")
+        except LabError as error:
+            raise LabError(
+                f"{error}; the lab's engine does not have {image} either: pull or build it on this machine, or give"
+                f" it to the lab with: docker -H unix://{engine.SOCKET} load -i FILE"
+            ) from None
+        engine.docker("load", "-i", str(saved), limit=900, what=f"load the image {image}")
+
+
+# What a host needs of an image that the lab did not make.
+NEEDED = r"""
+for program in systemctl sshd ssh-keygen modprobe depmod mount ip python3; do
+  PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v $program >/dev/null || echo "$program"
+done
+test -x /lib/systemd/systemd || echo systemd
+python3 -c 'import sys; assert sys.version_info >= (3, 9)' 2>/dev/null || echo "python3 of version 3.9 or newer"
+"""
+
+
+def _check_own(image: str) -> None:
+    missing = engine.docker(
+        "run", "--rm", "--network", "none", "--entrypoint", "/bin/sh", image, "-c", NEEDED,
+        what=f"look into the image {image}",
+    ).split("\n")  # fmt: skip
+    if any(missing):
+        raise LabError(
+            f"the image {image} cannot be a lab host: it lacks {', '.join(filter(None, missing))};"
+            " install that in it (a bare container image has no init system and no sshd)"
+        )
+
+
+def _release_of(base: str) -> str:
+    return engine.docker(
+        "run", "--rm", "--network", "none", base, "cat", "/etc/gpu-ready-lab/kernel-release",
+        what="read the kernel release",
+    ).strip()  # fmt: skip
 
 
 def _forget_older(image: str) -> None:
@@ -265,6 +330,7 @@ def _dress_files(wanted: Dress, fetched: dict[str, bytes]) -> dict[str, tuple[by
     if wanted.os_release is not None:
         content[f"{lab}/os-release"] = (wanted.os_release, 0o644)
         content[f"{lab}/remove"] = ("".join(f"{path}\n" for path in wanted.remove), 0o644)
+    if wanted.kernel is not None:
         content["etc/gpu-ready-lab/kernel-release"] = (f"{wanted.kernel}\n", 0o644)
         content["etc/gpu-ready-lab/gcc-version"] = (f"{wanted.gcc}\n", 0o644)
     return content

@@ -48,6 +48,10 @@ def test_nvswitches_are_of_the_generation_of_the_gpus():
         ('{name: x, hosts: {a: {distribution: debian12, gpus: [{device: "1b38"}], nvswitches: 2}}}', ["nvswitches"]),
         ("{name: x, hosts: {a: {distribution: debian12, nouveau: yes please}}}", ["nouveau", "true or false"]),
         ("{name: x, hosts: {a: {distribution: debian12, expect: {result: good}}}}", ["expect.result", "ready"]),
+        ("{name: x, hosts: {a: {distribution: rocky8, python: 3.6}}}", ["hosts.a.python", "in quotes"]),
+        ('{name: x, hosts: {a: {distribution: rocky8, python: "3"}}}', ["hosts.a.python", "such as"]),
+        ('{name: x, hosts: {a: {distribution: rocky8, image: a, python: "3.6"}}}', ["hosts.a.python", "its own"]),
+        ("{name: x, hosts: {a: {distribution: rocky8, secure_boot: maybe}}}", ["hosts.a.secure_boot", "true or"]),
         ("{name: [", ["not YAML"]),
     ],
 )
@@ -61,3 +65,16 @@ def test_a_mistake_is_named_with_its_place(text, words):
 def test_a_missing_file_is_a_sentence(tmp_path):
     with pytest.raises(LabError, match="No such file"):
         fleet.read(tmp_path / "none.yml")
+
+
+def test_a_host_may_have_the_python_of_its_distribution():
+    read = fleet.parse('{name: x, hosts: {a: {distribution: rocky8, python: "3.6", vars: {b: 1}}}}')
+    (host,) = read.hosts
+    assert host.python == "3.6"
+    assert host.vars == {"ansible_python_interpreter": "/usr/libexec/platform-python", "b": 1}
+
+
+def test_a_host_may_be_an_image_of_the_users_with_secure_boot():
+    read = fleet.parse('{name: x, hosts: {a: {distribution: rocky9, image: "own/rocky:9", secure_boot: true}}}')
+    (host,) = read.hosts
+    assert (host.image, host.secure_boot, host.python) == ("own/rocky:9", True, None)

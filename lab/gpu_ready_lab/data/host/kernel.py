@@ -48,6 +48,8 @@ BRANCHES: dict[str, tuple[int | None, int | None]] = {
     "blackwell": (570, None),
 }
 WITHOUT_GSP = ("fermi", "kepler", "maxwell", "pascal", "volta")  # the open modules need a GSP
+SIGNED = b"~Module signature appended~\n"
+TRUSTED = ("Canonical", "Debian", "Red Hat", "Rocky", "CentOS", "Fedora", "Amazon")  # whose keys their kernels have
 OPEN_ONLY = ("grace_hopper", "blackwell")
 
 
@@ -115,6 +117,17 @@ def modinfo(path: str) -> dict[str, list[str]]:
         return found
 
 
+def signer(path: str) -> str | None:
+    """Return whose signature is appended to a module file (include/linux/module_signature.h), None for none."""
+    data = Path(path).read_bytes()
+    if not data.endswith(SIGNED):
+        return None
+    end = len(data) - len(SIGNED) - 12
+    name, key, length = struct.unpack_from(">3xBB3xI", data, end)
+    start = end - length - key - name
+    return data[start : start + name].decode(errors="replace")
+
+
 def built_in() -> set[str]:
     """Return the names of what the pretended kernel has built in."""
     lines = Path(f"/lib/modules/{release()}/modules.builtin").read_text().splitlines()
@@ -138,6 +151,11 @@ def load(path: str, parameters: str) -> None:
             f"{name}: version magic '{info.get('vermagic', [''])[0]}' should be"
             f" '{release()} SMP preempt mod_unload modversions '",
         )
+    if (ETC / "efivars").exists() and "Y" not in info.get("intree", []):
+        signed_by = signer(path)
+        if signed_by is None or not signed_by.startswith(TRUSTED):
+            what = "unsigned module" if signed_by is None else "module with unavailable key"
+            raise Refused(errno.EKEYREJECTED, f"Loading of {what} is rejected")
     depends = [d.replace("-", "_") for d in info.get("depends", [""])[0].split(",") if d]
     missing = [d for d in depends if d not in loaded and d not in built_in()]
     if missing:
@@ -460,6 +478,10 @@ def boot() -> None:
         mount("--bind", str(source), path)
     for folder, path in ((PCI, "/sys/bus/pci"), (MODULE, "/sys/module"), (DRIVER, "/proc/driver")):
         mount("--bind", str(folder), path)
+    if (ETC / "efivars").exists():
+        firmware = RUN / "firmware"
+        shutil.copytree(ETC / "efivars", firmware / "efi/efivars")
+        mount("--bind", str(firmware), "/sys/firmware")
     if host().get("nouveau"):
         provide_nouveau()
     kmsg(f"Linux version {release()} (lab@gpu-ready) ({gcc}) #1 SMP PREEMPT_DYNAMIC Debian")

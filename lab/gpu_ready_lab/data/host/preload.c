@@ -23,6 +23,8 @@
 #define O_RDWR 02
 #define O_TRUNC 01000
 #define O_CLOEXEC 02000000
+/* glibc 2.34 gave dlsym a new version: hosts made of images of older distributions have the first one alone */
+__asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
 #ifndef RTLD_NEXT
 #define RTLD_NEXT ((void *)-1L)
 #endif

@@ -278,10 +278,15 @@ def install_reason(observed: Dict[str, Any], driver: Dict[str, Any], others: Lis
 def hold_steps(
     observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
 ) -> List[Step]:
-    """Return the step that keeps unattended upgrades off the driver; a change of it takes the hold off before."""
+    """Return the step that keeps unattended upgrades off the driver; a change of it takes the hold off before.
+
+    Modules of one kernel are not held: they need exactly the driver that is held, and must go with their kernel.
+    """
     held = set() if not driver["satisfied"] else set(observed["packages"]["held"])
-    if not wanted.get("nvidia_driver_hold") or set(driver["packages"]) <= held:
+    kernel = observed["base"]["kernel"]["running"]
+    names = [name for name in driver["packages"] if kernel not in name]
+    if not wanted.get("nvidia_driver_hold") or set(names) <= held:
         return []
     reason = "an unattended upgrade would part the driver's userspace from the loaded module"
     tools = [name for name in data.get("hold_tools") or [] if name not in observed["packages"]["installed"]]
-    return [Step("nvidia_driver.hold", reason, params={"packages": driver["packages"], "tools": tools})]
+    return [Step("nvidia_driver.hold", reason, params={"packages": names, "tools": tools})]

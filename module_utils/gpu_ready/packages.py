@@ -21,10 +21,10 @@ KERNEL = re.compile(
 HEADERS = re.compile(r"linux-headers-|kernel[\w.-]*-devel-\d")
 GROUPS = {
     "docker": ("docker.io", "docker-ce", "moby-engine", "docker"),
-    "nvidia-persistenced": ("nvidia-persistenced",),
+    "nvidia-persistenced": ("nvidia-persistenced", "nvidia-persistenced-latest-dkms"),
 }
 """Groups that stay when their package goes, by the packages whose installation made them."""
-USERS = {"nvidia-persistenced": ("nvidia-persistenced",)}
+USERS = {"nvidia-persistenced": GROUPS["nvidia-persistenced"]}
 """Users that stay when their package goes, by the packages whose installation made them."""
 LEFTOVERS = {
     "/etc/docker/key.json": ("docker.io", "docker-ce", "moby-engine", "docker"),

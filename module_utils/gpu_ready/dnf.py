@@ -186,6 +186,8 @@ def explain(what: str, answer: Result) -> str:
             return "%s: %s" % (what, found)
     if answer.rc == TIMED_OUT:
         return "%s: no end within %d minutes; the next run repairs what is half done" % (what, RUN_LIMIT // 60)
+    if answer.rc < 0:
+        return "%s: signal %d ended it in the middle; the next run repairs what is half done" % (what, -answer.rc)
     lines = [line for line in answer.err.splitlines() + answer.out.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"(?:Error|Failed|Fatal|Transaction failed)", line)]
     return "%s: exit status %d: %s" % (what, answer.rc, words_of(errors or lines[-4:])[:400] or "it said nothing")
@@ -464,7 +466,7 @@ class Dnf(Manager):
         """Make one call that changes the host; PackageError when it fails, and when DKMS did, which fails no RPM."""
         answer = self.call("-y", argv, RUN_LIMIT)
         if answer.rc != 0:
-            kind = Killed if answer.rc == TIMED_OUT else PackageError
+            kind = Killed if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
             raise kind(explain(what, answer) + self.make_log(answer))
         dkms = dkms_failed(what, answer.out + answer.err)
         if dkms:

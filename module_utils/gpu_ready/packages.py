@@ -40,7 +40,7 @@ class PackageError(Exception):
 
 
 class Killed(PackageError):
-    """A package operation was stopped at its time limit, in the middle."""
+    """A package operation was ended in the middle, at its time limit or by a signal."""
 
 
 class Wish(NamedTuple):

@@ -323,7 +323,10 @@ def test_a_killed_installation_is_made_again(tmp_path: Path) -> None:
     assert host.made[-1] == "-y reinstall docker-ce" and not mark.exists()
 
 
-@pytest.mark.parametrize(("answer", "stays"), [(Result(1, "", "Error: no"), False), (Result(124, "", ""), True)])
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [(Result(1, "", "Error: no"), False), (Result(124, "", ""), True), (Result(-9, "", ""), True)],
+)
 def test_the_mark_outlives_only_what_was_stopped_in_the_middle(tmp_path: Path, answer: Result, stays: bool) -> None:
     mark = tmp_path / "pending.json"
     manager = dnf.Dnf(Scripted({"-y install": answer}), wait=0.0, pending=str(mark))

@@ -180,7 +180,7 @@ def explain(what: str, answer: Result) -> str:
     dkms = dkms_failed(what, text)
     if dkms:
         return dkms
-    for reason in (locked, database, metadata, signature, download, unknown, unsolvable, transaction):
+    for reason in (locked, disk, database, metadata, signature, download, unknown, unsolvable, transaction):
         found = reason(text)
         if found:
             return "%s: %s" % (what, found)
@@ -292,9 +292,6 @@ def download(text: str) -> Optional[str]:
         r"Error downloading packages|Failed to download packages|\[MIRROR\]|Error Downloading Packages", text
     ):
         return None
-    full = disk(text)
-    if full:
-        return full
     wrong = re.search(r"([^\n]*(?:Inconsistent server data|checksum doesn't match|Checksum)[^\n]*)", text)
     if wrong:
         said = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
@@ -376,9 +373,6 @@ def disk(text: str) -> Optional[str]:
 
 def transaction(text: str) -> Optional[str]:
     """Read that rpm refused or broke off."""
-    full = disk(text)
-    if full:
-        return full
     conflicts = re.findall(r"(?m)^\s*file \S+ (?:from install of|conflicts between) [^\n]*", text)
     if conflicts:
         return (

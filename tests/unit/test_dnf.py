@@ -161,6 +161,7 @@ EXPLANATIONS = [
     ("However, you do not have any GPG public keys installed. You need\n\nProblem repository: [r]\nbandwidth: 0\n", ["the repository r wants signed packages"]),
     ("Error Summary\n-------------\nDisk Requirements:\n   At least 300MB more space needed on the /usr filesystem.", ["300MB", "/usr"]),
     ("error: unpacking of archive failed: cpio: write failed - No space left on device", ["disk is full"]),
+    ("Error: Failed to download metadata for repo 'r': Cannot write /var/cache/dnf/r/x: No space left on device", ["disk is full", "/var/cache/dnf"]),
     ("metadata already locked by 4711\n  The application with PID 4711 is: dnf", ["process 4711"]),
     ("Existing lock /var/run/yum.pid: another copy is running as pid 4711.", ["process 4711"]),
     ("error: rpmdb: damaged header #12\nError: rpmdb open failed", ["RPM database", "--rebuilddb"]),

@@ -624,6 +624,7 @@ class Dnf(Manager):
         state = rpm.look(self.host, self.pending)
         if not state.broken:
             return []
+        concerned = state.broken
         self.await_locks()
         if state.unreadable:
             self.rebuild()
@@ -635,8 +636,10 @@ class Dnf(Manager):
             argv = ["remove"] + older
             names = rpm.doubles(state.packages)
             simulation = self.simulate("removing the older of two versions", argv)
-            refuse(simulation, names)
+            # What of ours needs the older one goes with it: the plan brings it back in the version that it wants.
+            refuse(simulation, names + (ours or []))
             self.get("removing the older of two versions of " + ", ".join(names[:5]), argv)
+            state = rpm.look(self.host, self.pending)
         if state.pending:
             self.again(state.pending, ours or [])
         end(self.pending)
@@ -646,7 +649,7 @@ class Dnf(Manager):
                 "%s stayed half installed after the repair: see `rpm -qa` and `%s check` on the host"
                 % (", ".join(left[:5]), self.program)
             )
-        return state.broken
+        return concerned
 
     def again(self, names: List[str], ours: List[str]) -> None:
         """Install packages again (changes the host)."""

@@ -355,6 +355,18 @@ def test_yum_releases_whole_lines() -> None:
     assert host.made == ["-y versionlock delete 0:docker-ce-28.3.2-1.el7.*"]
 
 
+def test_a_killed_upgrade_of_ours_takes_along_what_needs_the_older_version() -> None:
+    rows = "module\t3\t580.1\t1\tx86_64\nmodule\t3\t595.1\t1\tx86_64\ndriver\t3\t580.1\t1\tx86_64\n"
+    goes = "Removing:\n module x86_64 3:580.1-1 @r 1 k\nRemoving dependent packages:\n driver x86_64 3:580.1-1 @r 1 k\n"
+    goes += "Operation aborted.\n"
+    host = Scripted({"--assumeno remove": Result(1, goes, "")}, rows)
+    with pytest.raises(packages.PackageError, match="would remove driver"):
+        dnf.Dnf(host, wait=0.0).repair([])
+    with pytest.raises(packages.PackageError, match="stayed half installed"):  # the script's database does not change
+        dnf.Dnf(host, wait=0.0).repair(["driver", "module"])
+    assert host.made == ["-y remove module-3:580.1-1.x86_64"]
+
+
 def test_only_the_older_of_two_versions_goes() -> None:
     rows = "tool\t(none)\t1\t1\tx86_64\ntool\t(none)\t2\t1\tx86_64\ntool\t(none)\t2\t1\ti686\nkernel\t(none)\t1\t1\tx86_64\nkernel\t(none)\t2\t1\tx86_64\n"
     found = rpm.read_packages(rows)

@@ -50,6 +50,7 @@ RELATIONS = (
     "enhances",
 )
 ENTRY = {"text", "source", "link", "library", "debian", "mode", "copies", "module", "signed_by"}
+MODULE_VALUES = ("kernel", "license", "version")  # what data/vendor/kernel and kbuild ask for
 MADE = 1775640862  # the time that everything made here bears, so that equal input gives equal bytes
 
 MODULE_SIGNED = b"~Module signature appended~\n"
@@ -120,14 +121,12 @@ def read_file(path: str, said: Any, values: dict[str, str], where: str) -> File:
         return File(path, 0o777, link=fill(said["link"], values))
     if "library" in said:
         code = said.get("source", "library.c")
-        source(code, where)
-        return File(
-            path, mode, library=fill(said["library"], values), source=code, values=tuple(sorted(values.items()))
-        )
+        text = source(code, where).read_text()
+        used = tuple(sorted((name, value) for name, value in values.items() if name.upper() in text))
+        return File(path, mode, library=fill(said["library"], values), source=code, values=used)
     if "module" in said:
-        return File(
-            path, mode, module=said["module"], signed_by=said.get("signed_by"), values=tuple(sorted(values.items()))
-        )
+        used = tuple(sorted((name, value) for name, value in values.items() if name in MODULE_VALUES))
+        return File(path, mode, module=said["module"], signed_by=said.get("signed_by"), values=used)
     if "debian" in said:
         taken = said["debian"]
         return File(path, mode, debian=(taken["suite"], taken["package"], taken["path"]))
@@ -242,6 +241,14 @@ def compile_library(soname: str, source: str, values: dict[str, str], output: Pa
 
 
 @functools.cache
+def library(soname: str, source: str, values: tuple[tuple[str, str], ...]) -> bytes:
+    """Return a small shared library; many packages have the same."""
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+        compile_library(soname, source, dict(values), Path(folder, "library"))
+        return Path(folder, "library").read_bytes()
+
+
+@functools.cache
 def kernel_modules(values: tuple[tuple[str, str], ...]) -> dict[str, bytes]:
     """Return the kernel modules of data/vendor/kernel by name, built as kernel-devel's stand-in builds them."""
     with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
@@ -274,7 +281,7 @@ def lay(root: Path, file: File, fetch: Fetch) -> None:
         path.symlink_to(file.link)
         return
     if file.library is not None:
-        compile_library(file.library, str(file.source), dict(file.values), path)
+        path.write_bytes(library(file.library, str(file.source), file.values))
     elif file.module is not None:
         path.write_bytes(kernel_modules(file.values)[file.module] + signature(file.signed_by))
     elif file.debian is not None:
@@ -284,7 +291,7 @@ def lay(root: Path, file: File, fetch: Fetch) -> None:
     path.chmod(file.mode)
 
 
-LAYING: tuple[Callable[..., Any], ...] = (compile_library, kernel_modules, signature, lay)
+LAYING: tuple[Callable[..., Any], ...] = (compile_library, library, kernel_modules, signature, lay)
 
 
 def _control(package: Package, size: int) -> str:

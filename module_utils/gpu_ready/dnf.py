@@ -42,6 +42,9 @@ PID_FILES = (
 )
 LOCKS = ("/usr/lib/sysimage/rpm/.rpm.lock", "/var/lib/rpm/.rpm.lock", "/run/dnf/rpmtransaction.lock")
 CACHE = "/var/cache"
+WRITTEN = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum", CACHE, "/var/lib", "/usr", "/tmp")
+FULL = 2 * 1024 * 1024
+"""Bytes: with less, a failure is told as a full disk, which dnf itself often does not name."""
 COMING = (
     "Installing",
     "Installing dependencies",
@@ -405,11 +408,15 @@ class Dnf(Manager):
 
     # what is there
 
+    def held(self) -> List[str]:
+        """Return the names that a version lock holds, also those of packages that are gone: a lock outlives its package."""
+        return rpm.held(self.host)
+
     def installed(self) -> Dict[str, Installed]:
         """Return the RPM database: each name with its newest version, and each version under its full name."""
         answer = self.host.run(rpm.QUERY, timeout=120.0)
         if answer.rc != 0 or not answer.out:
-            raise PackageError(explain("reading the package database", answer))
+            raise PackageError(self.told("reading the package database", answer))
         packages = rpm.read_packages(answer.out)
         held = rpm.held(self.host)
         found = {}  # type: Dict[str, Installed]
@@ -429,10 +436,10 @@ class Dnf(Manager):
         if not names:
             return {}
         # "Yes": where the metadata is to be fetched anew, the key of its signature is asked for, from the file of ours.
-        answer = self.call("-y", ["-q", "list", "--showduplicates"] + names, ASK_LIMIT)
+        answer = self.call("-y", ["list", "--showduplicates"] + names, ASK_LIMIT)
         text = answer.out + answer.err
         if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
-            raise PackageError(explain("asking the package sources for " + ", ".join(names[:5]), answer))
+            raise PackageError(self.told("asking the package sources for " + ", ".join(names[:5]), answer))
         return read_offers(read_list(answer.out))
 
     def streams(self) -> Dict[str, str]:
@@ -456,12 +463,20 @@ class Dnf(Manager):
                 return found
             time.sleep(2.0)
 
+    def told(self, what: str, answer: Result) -> str:
+        """Return the sentence for a call that failed."""
+        for path in WRITTEN:
+            free = self.host.free(path)
+            if free is not None and free < FULL:
+                return "%s: the disk is full, no free space left in %s: make room there, then run again" % (what, path)
+        return explain(what, answer)
+
     def get(self, what: str, argv: List[str]) -> Result:
         """Make one call that changes the host; PackageError when it fails, and when DKMS did, which fails no RPM."""
         answer = self.call("-y", argv, RUN_LIMIT)
         if answer.rc != 0:
             kind = Killed if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
-            raise kind(explain(what, answer) + self.make_log(answer))
+            raise kind(self.told(what, answer) + self.make_log(answer))
         dkms = dkms_failed(what, answer.out + answer.err)
         if dkms:
             raise PackageError(dkms + self.make_log(answer))
@@ -473,7 +488,7 @@ class Dnf(Manager):
         text = answer.out + answer.err
         missing = re.search(r"No package \S+ available", text)
         if missing or (answer.rc != 0 and not ABORTED.search(text)):
-            raise PackageError(explain(what, answer))
+            raise PackageError(self.told(what, answer))
         return read_simulation(answer.out, self.installed())
 
     def busy(self) -> List[Tuple[str, int]]:
@@ -686,7 +701,7 @@ class Dnf(Manager):
             )
         answer = self.host.run([program, "-y"], timeout=RUN_LIMIT)
         if answer.rc != 0:
-            raise PackageError(explain("finishing the interrupted transaction of yum", answer))
+            raise PackageError(self.told("finishing the interrupted transaction of yum", answer))
 
 
 def joined(first: Simulation, second: Simulation) -> Simulation:

@@ -201,7 +201,8 @@ def run(manager, wanted, check):
     result["repaired"] = manager.half_done() if check else manager.repair(ours)
     before = manager.installed()
 
-    result["unheld"] = [name for name in wanted["unhold"] if name in before and before[name].hold]
+    locked = manager.held() if wanted["unhold"] else []
+    result["unheld"] = [name for name in wanted["unhold"] if name in locked]
     if result["unheld"] and not check:
         manager.unhold(result["unheld"])
 
@@ -224,7 +225,9 @@ def run(manager, wanted, check):
         if result["unheld"] and not check:
             # What stays must not be upgraded unattended until somebody repairs this.
             there = manager.installed()
-            manager.hold([name for name in result["unheld"] if name in there])
+            stay = [name for name in result["unheld"] if name in there]
+            if stay:
+                manager.hold(stay)
         raise
 
     after = before if check else manager.installed()

@@ -199,6 +199,10 @@ class Manager:
         """Return what is installed, by name."""
         raise NotImplementedError
 
+    def held(self) -> List[str]:
+        """Return the names that are held."""
+        return sorted(name for name, package in self.installed().items() if package.hold)
+
     def half_done(self) -> List[str]:
         """Return what a killed run left in the middle."""
         raise NotImplementedError

@@ -396,3 +396,8 @@ def test_the_mark_holds_names(tmp_path: Path) -> None:
     dnf.end(str(path))
     dnf.end(str(path))
     assert not path.exists()
+
+
+def test_the_lock_of_a_package_that_is_gone_is_told() -> None:
+    locks = {rpm.DNF_LOCKS: "driver-3:580.1-1.el9.*\n"}
+    assert dnf.Dnf(Scripted({}, "tool\t(none)\t1\t1\tx86_64\n", files=locks), wait=0.0).held() == ["driver"]

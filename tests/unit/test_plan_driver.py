@@ -252,3 +252,10 @@ def test_packages_that_are_there_are_asked_to_change_their_version(wish: Any, ve
     decision = decide(with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names), **wish)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
     assert install["packages"] == [{"name": name, "version": version} for name in names]
+
+
+def test_the_hold_of_a_package_that_a_killed_run_took_away_is_released() -> None:
+    host = bare(T4, distro="el9")
+    host["packages"]["held"] = ["nvidia-driver-cuda", "tree"]
+    (install,) = [step for step in decide(host).steps if step.id == "nvidia_driver.install"]
+    assert install.params["unhold"] == ["nvidia-driver-cuda"]

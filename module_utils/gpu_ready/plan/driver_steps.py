@@ -146,7 +146,8 @@ def package_steps(
         "streams": {"nvidia-driver": stream} if stream else {},
         "remove": removals(observed, driver, data) + ([] if pin else other_pins),
         "allow_remove": sorted(set(state["packages"]) - own),
-        "unhold": sorted(set(state["held"])),
+        # The lock of a package that a killed run took away would keep its successor out.
+        "unhold": sorted(set(state["held"]) | (own & set(observed["packages"]["held"]))),
         "runfile": state["runfile"] if foreign(observed, driver) else None,
         "rebuild": rebuild(observed, driver),
         "expect": {"branch": driver["branch"], "version": driver["version"], "flavour": driver["flavour"]},

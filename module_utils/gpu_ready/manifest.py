@@ -21,6 +21,7 @@ alternatives   name of a link group                        {"before": path or nu
 daemon_json    path of docker's configuration              {"before": base64 text or null, "keys": {...}}
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
+runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
 =============  ==========================================  =====================================================
 """
 

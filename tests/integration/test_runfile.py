@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ RELEASE = (
 UNLOAD = "for m in nvidia_modeset nvidia_uvm nvidia; do [ ! -e /sys/module/$m ] || rmmod $m; done; "
 PREPARE = """
 sed -i -E 's/^((deb|Components:)( .*)?) main$/\\1 main contrib non-free non-free-firmware/' /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null
-apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install dkms gcc make linux-headers-$(uname -r)
+apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install dkms gcc make linux-headers-$(uname -r)
 """  # fmt: skip
 TRACES = """
 ls -d /usr/bin/nvidia* /usr/lib/x86_64-linux-gnu/lib*nvidia* /usr/lib/x86_64-linux-gnu/libcuda* /usr/src/nvidia* /var/lib/nvidia \
@@ -257,3 +258,50 @@ def test_never_over_packages(fleet: Fleet) -> None:
         assert "belongs to packages" in words and "nvidia-smi" in words
     assert traces(fleet, B) == before
     fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge nvidia-smi && apt-get -qq -y autoremove --purge")
+
+
+# ---- through site.yml -----------------------------------------------------------------------------------------------
+
+SMALL = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
+
+
+def test_a_node_with_an_installer_from_the_server_then_from_the_control_node(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.ssh(A, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
+    first = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
+    assert first.rc == 0, first.failures(A)
+    assert "nvidia_driver.runfile" in first.steps(A) and first.changed_steps(A) == first.steps(A)
+    assert OLD in fleet.ssh(A, "nvidia-smi --query-gpu=driver_version --format=csv,noheader")
+    again = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
+    assert again.rc == 0 and again.changed(A) == [] and again.steps(A) == []
+
+    file = tmp_path / f"NVIDIA-Linux-x86_64-{NEW}.run"
+    file.write_bytes(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url(NEW), timeout=60).read())
+    wish = SMALL | {"nvidia_driver_runfile": str(file)}
+    upgrade = fleet.play("--limit", A, extra=wish)
+    assert upgrade.rc == 0, upgrade.failures(A)
+    assert upgrade.changed_steps(A) == upgrade.steps(A)
+    assert NEW in fleet.ssh(A, "cat /sys/module/nvidia/version")
+    assert "installer.run" not in fleet.ssh(A, "ls /var/lib/gpu-ready")
+    assert fleet.play("--limit", A, extra=wish).changed(A) == []
+
+    back = fleet.play("--limit", A, playbook="playbooks/uninstall.yml")
+    assert back.rc == 0, back.failures(A)
+    assert traces(fleet, A).strip() == ""
+
+
+def test_from_an_installer_to_packages_and_back_only_when_allowed(fleet: Fleet) -> None:
+    fleet.ssh(B, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
+    wish = SMALL | {"gpu_ready_reboot_ok": True}
+    assert fleet.play("--limit", B, extra=wish).rc == 0
+    packages = wish | {"nvidia_driver_source": "cuda_repo"}
+    refused = fleet.play("--limit", B, extra=packages)
+    assert refused.rc != 0 and "nvidia_driver_replace_foreign" in refused.failures(B) and refused.changed(B) == []
+    moved = fleet.play("--limit", B, extra=packages | {"nvidia_driver_replace_foreign": True})
+    assert moved.rc == 0, moved.failures(B)
+    assert "nvidia-uninstall" not in traces(fleet, B) and "runfile" not in fleet.ssh(
+        B, "cat /var/lib/gpu-ready/manifest.json"
+    )
+    back = fleet.play("--limit", B, extra=wish | {"nvidia_driver_replace_foreign": True})
+    assert back.rc == 0, back.failures(B)
+    assert "nvidia-driver" not in fleet.ssh(B, "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | grep ^installed")
+    assert fleet.play("--limit", B, extra=wish).changed(B) == []

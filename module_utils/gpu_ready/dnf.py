@@ -409,7 +409,7 @@ class Dnf(Manager):
     # what is there
 
     def held(self) -> List[str]:
-        """Return the names that a version lock holds, also those of packages that are gone: a lock outlives its package."""
+        """Return the names that a version lock holds, of packages that are gone too: a lock outlives its package."""
         return rpm.held(self.host)
 
     def installed(self) -> Dict[str, Installed]:

@@ -324,10 +324,13 @@ class Packages(packages.Manager):
 
     def __init__(self, there: dict[str, str], held: list[str], fails: bool) -> None:
         super().__init__(RecordedHost())
-        self.there, self.held, self.fails = dict(there), list(held), fails
+        self.there, self.locks, self.fails = dict(there), list(held), fails
+
+    def held(self) -> list[str]:
+        return self.locks
 
     def installed(self) -> dict[str, packages.Installed]:
-        return {name: packages.Installed(v, "installed", name in self.held) for name, v in self.there.items()}
+        return {name: packages.Installed(v, "installed", name in self.locks) for name, v in self.there.items()}
 
     def half_done(self) -> list[str]:
         return []
@@ -339,7 +342,7 @@ class Packages(packages.Manager):
         return {name: ["2"] for name in names}
 
     def prepare(self, what: str, change: packages.Change) -> tuple[list[list[str]], packages.Simulation]:
-        locked = [wish.name for wish in change.install if wish.name in self.held]
+        locked = [wish.name for wish in change.install if wish.name in self.locks]
         assert not locked, f"{locked} are held while they are to change"
         return [], packages.Simulation({wish.name: (self.there.get(wish.name), "2") for wish in change.install}, [])
 
@@ -349,10 +352,10 @@ class Packages(packages.Manager):
         self.there.update({name: after for name, (_, after) in simulation.install.items()})
 
     def hold(self, names: list[str]) -> None:
-        self.held = sorted({*self.held, *names})
+        self.locks = sorted({*self.locks, *names})
 
     def unhold(self, names: list[str]) -> None:
-        self.held = [name for name in self.held if name not in names]
+        self.locks = [name for name in self.locks if name not in names]
 
 
 @pytest.fixture
@@ -381,11 +384,11 @@ def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_f
     if fails:
         with pytest.raises(packages.PackageError):
             module.run(manager, change, False)
-        assert (manager.there, manager.held) == ({"driver": "1"}, ["driver"])
+        assert (manager.there, manager.locks) == ({"driver": "1"}, ["driver"])
         return
     module.run(manager, change, False)
     module.run(manager, wanted(hold=["driver"]), False)
-    assert (manager.there, manager.held) == ({"driver": "2"}, ["driver"])
+    assert (manager.there, manager.locks) == ({"driver": "2"}, ["driver"])
 
 
 @pytest.mark.parametrize("distro", ["el9", "el10", "debian12", "ubuntu2404"])

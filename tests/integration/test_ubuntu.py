@@ -1,0 +1,84 @@
+"""Ubuntu hosts: signed modules of the archive, Secure Boot, NVIDIA's names before and after 590, exchange and removal."""
+
+import pytest
+from fleet import Fleet
+
+pytestmark = pytest.mark.lab
+
+HOSTS = ("noble", "sealed", "jammy", "resolute")
+SIGNER = "Canonical Ltd. Kernel Module Signing"
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("ubuntu")
+    fleet.up()
+    run = fleet.play()
+    assert run.rc == 0, run.screen[-4000:]
+    return fleet
+
+
+def installed(fleet: Fleet, host: str) -> set[str]:
+    """Return the names of the driver's packages on a host."""
+    names = fleet.ssh(host, "dpkg-query -W -f '${db:Status-Status} ${Package}\\n'").splitlines()
+    return {name[10:] for name in names if name.startswith("installed ") and ("nvidia" in name or "cuda" in name)}
+
+
+def held(fleet: Fleet, host: str) -> set[str]:
+    return set(fleet.ssh(host, "apt-mark showhold").split())
+
+
+def module(fleet: Fleet, host: str, field: str) -> str:
+    return fleet.ssh(host, f"modinfo -F '{field}' nvidia").strip()
+
+
+def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
+    run = fleet.play()
+    assert run.rc == 0
+    for host in HOSTS:
+        assert run.recap(host)["changed"] == 0
+        assert run.steps(host) == []
+
+
+@pytest.mark.parametrize("host", ["noble", "sealed"])
+def test_the_archive_gives_modules_that_the_distribution_has_signed(fleet: Fleet, host: str) -> None:
+    assert module(fleet, host, "signer") == SIGNER
+    assert "restricted" in fleet.ssh(host, "cat /etc/apt/sources.list.d/ubuntu.sources")
+    assert "linux-modules-nvidia-580-server-open-6.8.0-100-generic" in held(fleet, host)
+    assert not fleet.ssh(host, "ls /var/lib/dkms 2>/dev/null || :").split()
+    assert "/kernel/nvidia-580srv-open/" in module(fleet, host, "filename")
+
+
+def test_before_590_nvidias_names_have_the_branch_in_them(fleet: Fleet) -> None:
+    assert {"nvidia-driver-pinning-580", "libnvidia-compute-580", "nvidia-dkms-580"} <= installed(fleet, "jammy")
+    assert module(fleet, "jammy", "license") == "NVIDIA"
+
+
+def test_from_590_on_they_have_not(fleet: Fleet) -> None:
+    assert {"nvidia-driver-pinning-595", "libnvidia-compute", "nvidia-dkms-open"} <= installed(fleet, "resolute")
+    assert module(fleet, "resolute", "license") == "Dual MIT/GPL"
+
+
+def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
+    wanted = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary", "gpu_ready_reboot_ok": True}
+    run = fleet.play("--limit", "noble,resolute", extra=wanted)
+    assert run.rc == 0, run.screen[-4000:]
+    for host in ("noble", "resolute"):
+        assert fleet.ssh(host, "cat /sys/module/nvidia/version").startswith("595.")
+        assert module(fleet, host, "license") == "NVIDIA"
+    assert module(fleet, "noble", "signer") == SIGNER
+    assert not {name for name in installed(fleet, "noble") if "580" in name and name.startswith("linux-modules")}
+    again = fleet.play("--limit", "noble,resolute", extra=wanted)
+    assert again.rc == 0
+    assert not again.changed("noble") and not again.changed("resolute")
+
+
+def test_uninstall_takes_everything_back(fleet: Fleet) -> None:
+    run = fleet.play(playbook="playbooks/uninstall.yml", extra={"gpu_ready_reboot_ok": True})
+    assert run.rc == 0, run.screen[-4000:]
+    for host in HOSTS:
+        assert not {name for name in installed(fleet, host) if not name.startswith("nvidia-container")}
+        assert not held(fleet, host)
+        assert fleet.ssh(host, "ls /etc/apt/sources.list.d /etc/apt/preferences.d").count("gpu-ready-") == 0
+    for host in ("noble", "sealed"):
+        assert "restricted" not in fleet.ssh(host, "cat /etc/apt/sources.list.d/ubuntu.sources")

@@ -120,6 +120,22 @@ def unload(host, names):
             raise ModuleError("rmmod %s: %s" % (name, answer.err.strip()[-300:]))
 
 
+def restore(host):
+    """Have DKMS install modules again that it installed and that another package took along."""
+    answer = host.run(["dkms", "status"])
+    if answer.rc != 0:  # no DKMS: the modules came ready made
+        return
+    kernel = os.uname()[2]
+    there = [name for tree in kernel_module.DKMS_TREES for name in host.listdir("/lib/modules/%s/%s" % (kernel, tree))]
+    for module in kernel_module.lost(answer.out, kernel, there):
+        again = host.run(["dkms", "install", "--force", module, "-k", kernel], LIMIT)
+        if again.rc != 0:
+            raise ModuleError(
+                "dkms install --force %s -k %s ended with %d (%s): see `dkms status` on the host"
+                % (module, kernel, again.rc, (again.err or again.out).strip()[-300:])
+            )
+
+
 def load(host, names):
     """Load modules; returns those that were not there."""
     fresh = []
@@ -163,6 +179,8 @@ def run(host, params, check):
     if check:
         return result
 
+    if params["state"] != "unloaded" and (out or lacking):
+        restore(host)
     stopped = []
     if out:
         stopped = active(host, list(kernel_module.SERVICES) + params["services"])

@@ -18,6 +18,10 @@ SERVICES = (
 """Services that hold the device for the system, not for somebody's work: stopped in this order, started in reverse."""
 
 
+DKMS_TREES = ("extra", "updates/dkms", "updates")
+"""Folders below /lib/modules/KERNEL that DKMS installs to, by distribution."""
+
+
 class Holder(NamedTuple):
     """A process that has a GPU open."""
 
@@ -28,6 +32,22 @@ class Holder(NamedTuple):
 def loaded(host: Host) -> List[str]:
     """Return the modules of NVIDIA that are loaded, in the order in which they can be unloaded."""
     return [name for name in UNLOAD_ORDER if host.isdir("/sys/module/" + name)]
+
+
+def lost(status: str, kernel: str, there: List[str]) -> List[str]:
+    """Return those of DKMS's modules for a kernel ("nvidia/580.95.05") whose files are gone though DKMS installed them.
+
+    ``status`` is what `dkms status` printed, ``there`` the files in DKMS_TREES. The open and the proprietary module
+    have the same file names, so that the RPM package of one, removed after the other was installed, takes that along.
+    """
+    if any(name.partition(".ko")[0] == "nvidia" for name in there):
+        return []
+    found = []
+    for line in status.splitlines():
+        match = re.match(r"(nvidia[\w-]*)(?:/|, )([^,/ ]+), ([^,]+), [^:]+: installed\b.*[Dd]iff", line)
+        if match and match.group(3) == kernel:
+            found.append("%s/%s" % match.group(1, 2))
+    return found
 
 
 def version(host: Host) -> str:

@@ -67,3 +67,24 @@ def test_device_nodes() -> None:
         "/dev/nvidia-uvm": (511, 0),
         "/dev/nvidia-uvm-tools": (511, 1),
     }
+
+
+K = "5.14.0-570.el9.x86_64"
+
+
+@pytest.mark.parametrize(
+    ("status", "there", "expected"),
+    [
+        (f"nvidia/580.95.05, {K}, x86_64: installed (Differences between built and installed modules)", [], ["nvidia/580.95.05"]),
+        (f"nvidia-open, 580.95.05, {K}, x86_64: installed (WARNING! Diff between built and installed module!)", ["x.ko"], ["nvidia-open/580.95.05"]),
+        # Signed or packed on the way: there, and not for us to touch.
+        (f"nvidia/580.95.05, {K}, x86_64: installed (Differences between built and installed modules)", ["nvidia.ko.xz"], []),
+        (f"nvidia/580.95.05, {K}, x86_64: installed", [], []),
+        (f"nvidia/580.95.05, {K}, x86_64: built", [], []),
+        ("nvidia/580.95.05, 6.1.0-1, x86_64: installed (Differences between built and installed modules)", [], []),
+        (f"zfs/2.1, {K}, x86_64: installed (Differences between built and installed modules)", [], []),
+        ("", [], []),
+    ],
+)  # fmt: skip
+def test_modules_that_dkms_installed_and_that_are_gone(status: str, there: list[str], expected: list[str]) -> None:
+    assert kernel_module.lost(status + "\n", K, there) == expected

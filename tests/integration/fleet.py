@@ -66,6 +66,8 @@ class Fleet:
     """A lab fleet that is up."""
 
     name: str
+    ansible: Path = VENV
+    """Folder of the ansible-playbook that is run on it."""
     folder: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,7 +93,7 @@ class Fleet:
 
     def command(self, *arguments: str, playbook: str = "site.yml") -> list[str]:
         """Return the argv of a playbook run on this fleet."""
-        return [str(VENV / "ansible-playbook"), playbook, "-i", str(self.inventory), *arguments]
+        return [str(self.ansible / "ansible-playbook"), playbook, "-i", str(self.inventory), *arguments]
 
     def play(self, *arguments: str, playbook: str = "site.yml", extra: dict[str, Any] | None = None) -> Run:
         """Run a playbook on the fleet, record results and remote calls."""
@@ -156,3 +158,11 @@ def lab(*arguments: str, limit: int = 1800) -> str:
     if done.returncode != 0:
         raise RuntimeError(f"gpu_ready_lab {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout[-4000:]}")
     return done.stdout
+
+
+def requests() -> str:
+    """Return what mirror and proxy were asked so far: the only ways out of a lab host."""
+    folder = Path("/run/gpu-ready-lab")
+    logs = sorted(folder.glob("*access*.log"))
+    assert logs, f"no access log in {folder}"
+    return "".join(log.read_text() for log in logs)

@@ -5,13 +5,12 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pynvml
 import pytest
 import yaml
-from fleet import ROOT, Fleet, Run, lab
+from fleet import ROOT, Fleet, Run, lab, requests
 
 pytestmark = pytest.mark.lab
 
@@ -90,14 +89,6 @@ def second(demo: Fleet, first: Run) -> tuple[Run, dict[str, str], dict[str, str]
         {host: written_since(demo, host, "/run/before-second") for host in READY},
         requests()[len(asked) :],
     )
-
-
-def requests() -> str:
-    """Return what mirror and proxy were asked so far: the only ways out of a lab host."""
-    folder = Path("/run/gpu-ready-lab")
-    logs = sorted(folder.glob("*access*.log"))
-    assert logs, f"no access log in {folder}"
-    return "".join(log.read_text() for log in logs)
 
 
 def test_check_on_bare_hosts_does_not_fail_for_hosts_that_can_be_made_ready(checked: Any) -> None:

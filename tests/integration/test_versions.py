@@ -1,0 +1,148 @@
+"""One code base for old and new: ansible-core 2.16 with Python 3.6 on the hosts, and the newest ansible-core.
+
+Each ansible-core gets a virtual environment of its own under build/, made once. What this machine has no Python for is skipped,
+visibly; that everything shipped to hosts keeps to Python 3.6 is also checked without any host (vermin, in `make lint`).
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from fleet import ROOT, Fleet, Run, environment, lab
+from gpu_ready_lab import python
+from gpu_ready_lab.say import LabError
+
+pytestmark = pytest.mark.lab
+
+MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
+NEW_CONTROLLERS = ("3.14", "3.13", "3.12")
+CRASHES = ("MODULE FAILURE", "Traceback", "deserialization", "SyntaxError")
+
+
+class Version(NamedTuple):
+    """An ansible-core with the fleet that it is tried on."""
+
+    core: str
+    fleet: str
+    host_python: str | None
+    requirement: tuple[str, ...]
+
+
+OLD = Version("2.16", "versions_old", "3.6", ("ansible-core~=2.16.0", "jinja2<4"))
+NEW = Version("newest", "versions_new", None, ("-r", str(ROOT / "requirements/runtime.txt")))
+
+
+def controller(version: Version) -> str:
+    """Return the program of the control node's Python for an ansible-core; skips where there is none."""
+    if version == OLD:
+        return sys.executable
+    for one in NEW_CONTROLLERS:
+        try:
+            return str(python.find(one) / f"bin/python{one}")
+        except LabError:
+            continue
+    pytest.skip(f"the newest ansible-core needs one of Python {', '.join(NEW_CONTROLLERS)} on this machine")
+
+
+def made(version: Version) -> Path:
+    """Return the folder with ansible-playbook of a version, installed when it is not there yet."""
+    program = controller(version)
+    folder = ROOT / f"build/ansible-{version.core}"
+    done = folder / "installed"
+    if not done.exists():
+        subprocess.run([program, "-m", "venv", "--clear", str(folder)], check=True, timeout=120)
+        pip = [str(folder / "bin/pip"), "install", "-q", "--disable-pip-version-check", *version.requirement]
+        subprocess.run(pip, check=True, timeout=600)
+        done.touch()
+    return folder / "bin"
+
+
+class Runs(NamedTuple):
+    """What an ansible-core did on its fleet."""
+
+    fleet: Fleet
+    version: Version
+    hosts: list[str]
+    told: str
+    check: Run
+    first: Run
+    second: Run
+    again: Run
+
+
+@pytest.fixture(scope="module", params=[OLD, NEW], ids=lambda version: version.core)
+def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
+    version: Version = request.param
+    if version.host_python:
+        try:
+            python.find(version.host_python)
+        except LabError as error:
+            pytest.skip(str(error))
+    fleet = Fleet(version.fleet, made(version))
+    lab("down", version.fleet)
+    fleet.up()
+    hosts = list(yaml.safe_load((ROOT / f"lab/fleets/{version.fleet}.yml").read_text())["hosts"])
+    told = subprocess.run(
+        [str(fleet.ansible / "ansible-playbook"), "--version"],
+        capture_output=True, text=True, check=True, timeout=60, env=environment(), cwd=ROOT,
+    ).stdout  # fmt: skip
+    yield Runs(fleet, version, hosts, told, fleet.play("--check"), fleet.play(), fleet.play(), fleet.play("--check"))
+    if not request.config.getoption("--keep-lab"):
+        lab("down", version.fleet)
+
+
+def test_it_is_that_ansible_core(runs: Runs) -> None:
+    wanted = "core 2.16." if runs.version == OLD else "core 2.21."
+    assert wanted in runs.told
+
+
+def test_modules_run_with_the_python_that_is_meant(runs: Runs) -> None:
+    if runs.version.host_python is None:
+        pytest.skip("any Python of the host will do")
+    tasks = [{"ansible.builtin.setup": {"gather_subset": ["!all", "!min", "python"]}}]
+    tasks.append({"ansible.builtin.debug": {"msg": "python={{ ansible_facts['python']['version']['minor'] }}"}})
+    run = played(runs, tasks)
+    for host in runs.hosts:
+        said = [event["message"] for event in run.events if event["host"] == host and "python=" in event["message"]]
+        assert said == ["python=6"]
+
+
+def test_check_on_bare_hosts_then_converge(runs: Runs) -> None:
+    for host in runs.hosts:
+        for run in (runs.check, runs.first):
+            assert run.recap(host)["failed"] == 0, run.failures(host)
+        assert runs.check.changed(host) == []
+        assert runs.check.steps(host) == [step for step in runs.first.changed_steps(host) if step != "gpu_plan.look"]
+    assert (runs.check.rc, runs.first.rc) == (0, 0)
+
+
+def test_a_second_run_and_a_check_after_it_have_nothing_to_do(runs: Runs) -> None:
+    for host in runs.hosts:
+        for run in (runs.second, runs.again):
+            assert run.recap(host)["changed"] == 0
+            assert run.steps(host) == []
+        assert runs.second.calls[host] == 1
+
+
+def test_every_module_answers_instead_of_crashing(runs: Runs) -> None:
+    """Without arguments each either works or says what is missing."""
+    run = played(runs, [{name: {}, "ignore_errors": True} for name in MODULES], "--check")
+    for host in runs.hosts:
+        answers = [event for event in run.events if event["host"] == host]
+        assert len(answers) == len(MODULES)
+        for event in answers:
+            assert not [word for word in CRASHES if word in event["message"]], event
+            assert event["status"] == "ok" or event["message"], event
+
+
+def played(runs: Runs, tasks: list[dict[str, Any]], *arguments: str) -> Run:
+    """Run tasks on the hosts from a playbook beside the others, where modules are found."""
+    path = ROOT / "playbooks" / f"test-{runs.version.core}.yml"
+    path.write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "become": True, "tasks": tasks}]))
+    try:
+        return runs.fleet.play(*arguments, playbook=str(path))
+    finally:
+        path.unlink()

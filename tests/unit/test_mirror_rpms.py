@@ -3,8 +3,8 @@ import subprocess
 
 import pytest
 import yaml
-from gpu_ready import catalog
-from gpu_ready_lab import mirror, packages, rpms
+from gpu_ready import catalog, catalog_data
+from gpu_ready_lab import dress, mirror, packages, rpms
 
 DISTRIBUTIONS = [
     name
@@ -46,6 +46,19 @@ def provided(packages_):
         found |= {rpm.name, f"{rpm.name}(x86-64)", *(file.path for file in rpm.files)}
         found |= {value.split(" ")[0] for tag, value in rpm.tags if tag == "Provides"}
     return found
+
+
+def test_only_the_distributions_own_repositories_are_not_in_the_catalog():
+    for name, said in mirror.repositories().items():
+        if said.get("kind") == "rpm":
+            assert said.get("own", False) != (name in catalog_data.REPOSITORIES), name
+
+
+@pytest.mark.parametrize("name", [name for name in dress.names() if dress.read(name).manager == "dnf"])
+def test_the_kernel_of_every_host_has_headers(name):
+    kernel = dress.read(name).kernel
+    offered = {f"{rpm.version}-{rpm.release}.x86_64" for rpm in mirror.declared_rpms() if rpm.name == "kernel-devel"}
+    assert kernel in offered
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)

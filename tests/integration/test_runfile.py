@@ -303,5 +303,7 @@ def test_from_an_installer_to_packages_and_back_only_when_allowed(fleet: Fleet) 
     )
     back = fleet.play("--limit", B, extra=wish | {"nvidia_driver_replace_foreign": True})
     assert back.rc == 0, back.failures(B)
-    assert "nvidia-driver" not in fleet.ssh(B, "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | grep ^installed")
+    assert "nvidia-driver-cuda" not in fleet.ssh(
+        B, "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | grep ^installed"
+    )
     assert fleet.play("--limit", B, extra=wish).changed(B) == []

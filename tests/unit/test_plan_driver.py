@@ -259,3 +259,13 @@ def test_the_hold_of_a_package_that_a_killed_run_took_away_is_released() -> None
     host["packages"]["held"] = ["nvidia-driver-cuda", "tree"]
     (install,) = [step for step in decide(host).steps if step.id == "nvidia_driver.install"]
     assert install.params["unhold"] == ["nvidia-driver-cuda"]
+
+
+def test_an_installer_that_was_cut_off_is_run_again_although_its_files_are_there() -> None:
+    host = with_driver(bare(T4), "580.178.04", "open", "runfile", [])
+    host["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+    wish = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
+    assert "nvidia_driver.runfile" not in [step.id for step in decide(host, **wish).steps]
+    host["driver"]["interrupted"] = True
+    (step,) = [step for step in decide(host, **wish).steps if step.id == "nvidia_driver.runfile"]
+    assert "cut off" in step.why

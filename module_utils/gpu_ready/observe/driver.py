@@ -4,6 +4,7 @@ import re
 from typing import Any, Dict, List, Optional, Tuple
 
 from .. import catalog, driver, versions
+from .. import runfile as runfiles
 from ..host import Host
 from ..plan import sources
 
@@ -66,6 +67,7 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
         "clients": clients(host) if held and lagging else [],
         "dkms": dkms(host),
         "persistenced": persistenced(host),
+        "interrupted": runfiles.pending(host),
     }
 
 

@@ -144,6 +144,7 @@ def satisfied(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, 
         and state["origin"] == driver["source"]
         and all(name in there for name in driver["packages"])
         and not driver_steps.removals(observed, driver, data)
+        and not (driver["source"] == RUNFILE and state.get("interrupted"))
     )
 
 

@@ -267,6 +267,8 @@ def install_reason(observed: Dict[str, Any], driver: Dict[str, Any], others: Lis
         return "there is %s; wanted is %s" % (lack, target)
     if foreign(observed, driver):
         return "the driver came from %s; wanted is %s from %s" % (state["origin"], target, driver["source"])
+    if state.get("interrupted"):
+        return "an installation was cut off; wanted is %s" % target
     if fits(disk["version"], driver) and disk["flavour"] == driver["flavour"]:
         missing = [name for name in driver["packages"] if name not in observed["packages"]["installed"]]
         if state["userspace"] == [disk["version"]]:

@@ -34,7 +34,7 @@ VAULT = r"""
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-printf '[main]\nreposdir=/dev/null\ngpgcheck=1\ncachedir=%s/cache\n' "$folder" >"$folder/yum.conf"
+printf '[main]\nreposdir=/dev/null\ngpgcheck=1\nplugins=0\ncachedir=%s/cache\n' "$folder" >"$folder/yum.conf"
 add() {{
     curl -fsSL --max-time 60 -o "$folder/$1.key" "$3"
     gpg --homedir "$folder" --batch --with-fingerprint --with-colons "$folder/$1.key" 2>/dev/null |

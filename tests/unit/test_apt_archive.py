@@ -1,0 +1,61 @@
+"""The mirror's archives with suites and components, and what Ubuntu's has of the catalog's packages."""
+
+import re
+
+import pytest
+from gpu_ready import catalog
+from gpu_ready_lab import apt_archive, mirror, packages
+
+RELEASES = ("ubuntu2004", "ubuntu2204", "ubuntu2404", "ubuntu2604")
+
+
+class Unsigned:
+    """Stands where the key signs: gpg is tested elsewhere."""
+
+    def sign(self, folder):
+        (folder / "InRelease").write_text("")
+
+
+@pytest.fixture(scope="module")
+def declared():
+    found = {}
+    for package in mirror.declared():
+        for repository in package.repositories:
+            found.setdefault(repository, {})[package.name] = package
+    return found
+
+
+def package(name, section):
+    fields = (("Section", section), ("Description", "x"))
+    return packages.Package(name, "1", "amd64", fields, (), (), ("here",))
+
+
+def test_packages_go_to_the_component_of_their_section_and_to_the_first_suite(tmp_path):
+    deb = tmp_path / "x.deb"
+    deb.write_bytes(b"x")
+    content = [(package("open", "libs"), deb), (package("closed", "restricted/libs"), deb)]
+    root = tmp_path / "archive"
+    apt_archive.write(root, ["one", "one-updates"], ["main", "restricted"], content, {"Origin": "X"}, Unsigned())
+    index = (root / "dists/one/restricted/binary-amd64/Packages").read_text()
+    assert re.findall(r"(?m)^(?:Package|Filename): (.*)$", index) == ["closed", "pool/restricted/c/closed_1_amd64.deb"]
+    assert "Package: open" in (root / "dists/one/main/binary-amd64/Packages").read_text()
+    assert not (root / "dists/one-updates/main/binary-amd64/Packages").read_text()
+    assert "Components: main restricted" in (root / "dists/one/Release").read_text()
+    assert (root / "pool/main/o/open_1_amd64.deb").exists()
+
+
+@pytest.mark.parametrize("distribution", RELEASES)
+def test_ubuntus_archive_has_what_the_catalog_installs_from_the_components_it_enables(declared, distribution):
+    said = catalog.distro(distribution)["driver_sources"]["distro"]
+    offered = declared[distribution]
+    kernel = next(name[14:] for name in offered if re.match(r"linux-headers-.*-\d+-generic$", name))
+    for branch in said["branches"]:
+        for kind in (said, said["precompiled"]):
+            for flavours in kind["packages"].values():
+                for flavour, names in flavours.items():
+                    if flavour == "open" and branch < 515:
+                        continue
+                    for name in names:
+                        found = offered[name.format(branch=branch, kernel=kernel)]
+                        component = dict(found.fields)["Section"].partition("/")[0]
+                        assert component in ("main", *said["components"])

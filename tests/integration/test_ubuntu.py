@@ -44,7 +44,9 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 def test_the_archive_gives_modules_that_the_distribution_has_signed(fleet: Fleet, host: str) -> None:
     assert module(fleet, host, "signer") == SIGNER
     assert "restricted" in fleet.ssh(host, "cat /etc/apt/sources.list.d/ubuntu.sources")
-    assert "linux-modules-nvidia-580-server-open-6.8.0-100-generic" in held(fleet, host)
+    # The modules of one kernel get no other version of the driver: userspace is what is held.
+    assert "nvidia-headless-no-dkms-580-server-open" in held(fleet, host)
+    assert "linux-modules-nvidia-580-server-open-6.8.0-100-generic" in installed(fleet, host)
     assert not fleet.ssh(host, "ls /var/lib/dkms 2>/dev/null || :").split()
     assert "/kernel/nvidia-580srv-open/" in module(fleet, host, "filename")
 

@@ -160,9 +160,11 @@ def lab(*arguments: str, limit: int = 1800) -> str:
     return done.stdout
 
 
-def requests() -> str:
-    """Return what mirror and proxy were asked so far: the only ways out of a lab host."""
+def requests(fleet: Fleet | None = None) -> str:
+    """Return what mirror and proxy were asked so far (by the hosts of a fleet): the only ways out of a lab host."""
     folder = Path("/run/gpu-ready-lab")
     logs = sorted(folder.glob("*access*.log"))
     assert logs, f"no access log in {folder}"
-    return "".join(log.read_text() for log in logs)
+    lines = [line for log in logs for line in log.read_text().splitlines(keepends=True)]
+    addresses = fleet.addresses() if fleet else {}
+    return "".join(line for line in lines if fleet is None or line.split()[1] in addresses)

@@ -25,6 +25,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -414,7 +415,10 @@ class Key:
         self.secret = folder / "secret.asc"
         self.public = folder / "public.asc"
         self._fingerprint = folder / "fingerprint"
-        self._home: Path | None = None
+        self._home = Path()
+        self._users = 0
+        self._lock = threading.Lock()
+        self._stack = contextlib.ExitStack()
         if not (self.secret.exists() and self.public.exists() and self._fingerprint.exists()):
             self._make(folder)
 
@@ -438,17 +442,23 @@ class Key:
 
     @contextlib.contextmanager
     def home(self) -> Iterator[Path]:
-        """Give a GnuPG home with this key in it, for a while; inside of another such while it is the same one."""
-        if self._home is not None:
+        """Give a GnuPG home with this key in it, for a while; who asks meanwhile, in any thread, gets the same one.
+
+        The last to leave takes it away: with the home goes the agent that signs.
+        """
+        with self._lock:
+            if self._users == 0:
+                self._stack = contextlib.ExitStack()
+                self._home = self._stack.enter_context(_gpg_home())
+                gpg(self._home, "--import", str(self.secret))
+            self._users += 1
+        try:
             yield self._home
-            return
-        with _gpg_home() as home:
-            gpg(home, "--import", str(self.secret))
-            self._home = home
-            try:
-                yield home
-            finally:
-                self._home = None
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._stack.close()
 
     def sign(self, folder: Path) -> None:
         """Sign Release of a repository, inline (InRelease) and detached (Release.gpg)."""

@@ -1,3 +1,4 @@
+import contextlib
 import re
 import subprocess
 
@@ -251,3 +252,13 @@ packages:
     assert found[1]["data"]["artifacts"]["rpms"] == ["some-3:2.0-1.el9.x86_64"]
     with key.home() as home:
         packages.gpg(home, "--verify", str(repo / "repodata/repomd.xml.asc"), str(repo / "repodata/repomd.xml"))
+
+
+def test_the_home_of_the_key_stays_until_the_last_thread_has_signed(tmp_path):
+    """A home that goes with its first user takes the agent from under the others: "signing failed: End of file"."""
+    key = packages.Key(tmp_path / "key")
+    with contextlib.ExitStack() as last:
+        with key.home() as first:
+            assert last.enter_context(key.home()) == first
+        packages.gpg(first, "--list-secret-keys", key.fingerprint)
+    assert not first.exists()

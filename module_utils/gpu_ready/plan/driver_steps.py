@@ -18,9 +18,12 @@ def steps(observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, An
     if driver["satisfied"]:
         return nouveau_steps(observed, driver, data) + hold_steps(observed, wanted, driver, data)
     install = runfile_steps if driver["source"] == RUNFILE else package_steps
+    headers = headers_steps(observed, wanted, driver, data)
+    # What the build is made with may come from the repository of the driver itself (DKMS on Amazon Linux).
+    there = [one["id"] for step in headers for one in step.params.get("repositories") or []]
     return (
-        headers_steps(observed, wanted, driver, data)
-        + repository_steps(observed, wanted, driver, data)
+        headers
+        + repository_steps(observed, wanted, driver, data, there)
         + nouveau_steps(observed, driver, data)
         + install(observed, wanted, driver, data)
         + hold_steps(observed, wanted, driver, data)
@@ -88,13 +91,14 @@ def build_repositories(
 
 
 def repository_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
+    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any], there: List[str]
 ) -> List[Step]:
-    """Return the step that opens the source of the driver packages."""
+    """Return the step that opens the source of the driver packages; ``there``: repositories that earlier steps add."""
     entry = sources.table(data, driver["source"], driver["kind"])
     components = entry.get("components")
     wanting = components if repository.components_missing(observed, components) else None
     third = repository.lacking(observed, repositories(wanted, driver, data))
+    third = [one for one in third if one["id"] not in there]
     if wanting is None and not third:
         return []
     reason = (

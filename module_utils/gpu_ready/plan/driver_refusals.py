@@ -217,7 +217,17 @@ def source_refusals(observed: Dict[str, Any], wish: Wish, data: Dict[str, Any], 
     needed = ", ".join(sorted({"%d %s" % pair for pair in asked}))
     code = "source_impossible" if wish.source else "branch_not_carried"
     message = "no source of %s has a driver that fits (%s): %s" % (pretty, needed, carried)
-    return [Refusal(code, message, "choose another nvidia_driver_branch or nvidia_driver_source, or auto for both")]
+    remedy = "choose another nvidia_driver_branch or nvidia_driver_source, or auto for both"
+    unasked = [
+        source
+        for source in known
+        if not wish.source and source not in sources.automatic(data)
+        for kind in sources.kinds(data, source)
+        if asked & sources.pairs(data, source, kind, wish.profile)
+    ]
+    if unasked:
+        remedy = "set nvidia_driver_source to %s, which is taken only when asked for" % " or ".join(unasked)
+    return [Refusal(code, message, remedy)]
 
 
 def unknown_warnings(cards: List[Dict[str, Any]]) -> List[Notice]:

@@ -33,6 +33,7 @@ lint: dev
 	@$(VENV)/yamllint --strict .
 	@$(VENV)/ansible-lint --offline
 	@$(VENV)/python tools/document_variables.py --check
+	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, ansible-lint (production), vermin (Python 3.6 on hosts): clean"
 
@@ -48,8 +49,9 @@ integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
 catalog: dev  ## compile catalog/*.yml and the roles' defaults for the hosts
 	@$(VENV)/python tools/compile_catalog.py
 
-docs: dev  ## write docs/variables.md from the roles
+docs: dev  ## write docs/variables.md from the roles, docs/distributions.md from the planner and the tests' record
 	@$(VENV)/python tools/document_variables.py
+	@$(VENV)/python tools/distribution_table.py
 
 lab-up: setup  ## start a lab fleet: make lab-up FLEET=demo
 	@$(LAB) up lab/fleets/$(FLEET).yml

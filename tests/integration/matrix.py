@@ -1,0 +1,87 @@
+"""What test_distributions.py takes lab hosts through: the cells of docs/distributions.md that are run, from the fleet's file.
+
+Data only, without the lab: tools/distribution_table.py and a unit test read it too.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+FLEET_FILE = ROOT / "lab/fleets/matrix.yml"
+RECORD = ROOT / "tests/integration/matrix.json"
+"""What was run, with its date: written by the test, kept in the repository."""
+
+CATALOG_KEYS = {"rocky8": "el8", "rocky9": "el9", "rocky10": "el10"}
+"""Distributions of the catalog by those of the lab, where the names differ."""
+
+PLAN, INSTALL, SECOND, UPGRADE, DOWNGRADE = "plan", "install", "second run unchanged", "upgrade", "downgrade"
+FLAVOUR, REMOVE, CONFLICT = "flavour change", "remove", "conflict refused"
+COLUMNS = (PLAN, INSTALL, SECOND, UPGRADE, DOWNGRADE, FLAVOUR, REMOVE, CONFLICT)
+
+WHOLE = (PLAN, INSTALL, SECOND, UPGRADE, DOWNGRADE, FLAVOUR, CONFLICT, REMOVE)
+"""What the first source of a host goes through."""
+SHORT = (PLAN, INSTALL, SECOND, CONFLICT, REMOVE)
+"""What the other source goes through, after the first was taken away."""
+
+
+class Cell(NamedTuple):
+    """One cell of the table."""
+
+    distribution: str
+    source: str
+    column: str
+
+
+class Case(NamedTuple):
+    """A lab host with the two sources that it is taken through, and the versions of the first."""
+
+    host: str
+    distribution: str
+    source: str
+    older: str
+    newer: str
+    other: str | None
+    flavours: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the first source is taken through; its own refusal needs the driver of another one."""
+        out = {CONFLICT} if not self.other else set()
+        out |= {FLAVOUR} if len(self.flavours) == 1 else set()
+        return tuple(column for column in WHOLE if column not in out and column not in self.left_out)
+
+
+def cases() -> list[Case]:
+    """Return the hosts of the fleet as cases."""
+    data: dict[str, Any] = yaml.safe_load(FLEET_FILE.read_text(encoding="utf-8"))
+    found = []
+    for name, host in data["hosts"].items():
+        told = {**data["vars"], **(host.get("vars") or {})}
+        lab = host["distribution"]
+        found.append(
+            Case(
+                name,
+                CATALOG_KEYS.get(lab, lab),
+                told["nvidia_driver_source"],
+                told["nvidia_driver_version"],
+                told["matrix_newer"],
+                told["matrix_other"] or None,
+                tuple(told["matrix_flavours"]),
+                tuple(told.get("matrix_left_out") or ()),
+            )
+        )
+    return found
+
+
+def claimed() -> dict[Cell, str]:
+    """Return the cells that test_distributions.py runs, each with its host."""
+    found = {}
+    for case in cases():
+        for column in case.columns:
+            found[Cell(case.distribution, case.source, column)] = case.host
+        for column in SHORT if case.other else ():
+            found[Cell(case.distribution, str(case.other), column)] = case.host
+    return found

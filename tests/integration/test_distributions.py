@@ -1,0 +1,274 @@
+"""The life of a driver on a host of every distribution that the lab can dress, through the real playbooks.
+
+All hosts go through each phase together. What passed is written to build/matrix.json; the page docs/distributions.md is made of
+the copy of it that the repository keeps, and the last test compares the two, so that the page claims what was run and no more.
+"""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import matrix
+import pytest
+from fleet import ROOT, Fleet, Run, lab, requests
+from matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Case, Cell
+
+pytestmark = pytest.mark.lab
+
+CASES = matrix.cases()
+OTHERS = [case for case in CASES if case.other]
+PASSED: dict[Cell, str] = {}
+WRITTEN = ROOT / "build/matrix.json"
+OTHER_SOURCE = {"nvidia_driver_source": "{{ matrix_other }}", "nvidia_driver_version": "{{ matrix_other_version }}"}
+
+
+def each(cases: list[Case]) -> Any:
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.host)
+
+
+def passed(case: Case, column: str, what: str, source: str | None = None) -> None:
+    """Note a cell as run."""
+    PASSED[Cell(case.distribution, source or case.source, column)] = f"{case.host}: {what}"
+
+
+def driver(fleet: Fleet, host: str) -> str:
+    """Return version and licence of the module that is loaded, and the versions of libcuda's files, as the host tells them."""
+    loaded = fleet.ssh(
+        host,
+        "cat /sys/module/nvidia/version /proc/driver/nvidia/version 2>/dev/null; find / -xdev -name 'libcuda.so.*.*' | sort",
+    )
+    lines = loaded.splitlines() or ["no module is loaded"]
+    flavour = "open" if "Open Kernel Module" in loaded else "proprietary"
+    libraries = {line.rpartition("libcuda.so.")[2] for line in lines if "libcuda.so." in line}
+    assert libraries == {lines[0]}, f"module {lines[0]}, libraries {libraries}"
+    return f"{lines[0]} {flavour}"
+
+
+def clean(run: Run, host: str) -> None:
+    """Check that a run did not fail on a host."""
+    recap = run.recap(host)
+    assert (recap["failed"], recap["unreachable"]) == (0, 0), run.failures(host) or run.screen[-2000:]
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    lab("down", "matrix")
+    found = Fleet("matrix")
+    found.up()
+    return found
+
+
+@pytest.fixture(scope="module")
+def checked(fleet: Fleet) -> Run:
+    return fleet.play("--check")
+
+
+@pytest.fixture(scope="module")
+def first(fleet: Fleet, checked: Run) -> tuple[Run, dict[str, str]]:
+    return with_state(fleet, fleet.play())
+
+
+def asked(fleet: Fleet) -> int:
+    """Return how often the hosts asked mirror or proxy, the only ways out of a lab host."""
+    return len(requests(fleet).splitlines())
+
+
+def with_state(fleet: Fleet, run: Run, cases: list[Case] = CASES) -> tuple[Run, dict[str, str]]:
+    """Return a run with the driver of each host after it; the words of the error where a host tells none."""
+    found = {}
+    for case in cases:
+        try:
+            found[case.host] = driver(fleet, case.host)
+        except AssertionError as error:
+            found[case.host] = str(error)
+    return run, found
+
+
+@pytest.fixture(scope="module")
+def second(fleet: Fleet, first: Any) -> tuple[Run, int]:
+    before = asked(fleet)
+    run = fleet.play()
+    return run, asked(fleet) - before
+
+
+@pytest.fixture(scope="module")
+def upgraded(fleet: Fleet, second: Any) -> tuple[Run, dict[str, str]]:
+    return with_state(fleet, fleet.play(extra={"nvidia_driver_version": "{{ matrix_newer }}"}))
+
+
+@pytest.fixture(scope="module")
+def downgraded(fleet: Fleet, upgraded: Any) -> tuple[Run, dict[str, str]]:
+    return with_state(fleet, fleet.play())
+
+
+@pytest.fixture(scope="module")
+def changed(fleet: Fleet, downgraded: Any) -> tuple[Run, dict[str, str]]:
+    return with_state(fleet, fleet.play(extra={"nvidia_driver_flavour": "{{ matrix_flavours[-1] }}"}))
+
+
+@pytest.fixture(scope="module")
+def conflict(fleet: Fleet, changed: Any) -> Run:
+    """The other source asked for while the first one's driver is there."""
+    return fleet.play(*limit(OTHERS), extra=OTHER_SOURCE)
+
+
+@pytest.fixture(scope="module")
+def removed(fleet: Fleet, conflict: Any) -> Run:
+    return fleet.play(playbook="playbooks/uninstall.yml")
+
+
+@pytest.fixture(scope="module")
+def other_checked(fleet: Fleet, removed: Any) -> Run:
+    return fleet.play("--check", *limit(OTHERS), extra=OTHER_SOURCE)
+
+
+@pytest.fixture(scope="module")
+def other_first(fleet: Fleet, other_checked: Any) -> tuple[Run, dict[str, str]]:
+    return with_state(fleet, fleet.play(*limit(OTHERS), extra=OTHER_SOURCE), OTHERS)
+
+
+@pytest.fixture(scope="module")
+def other_second(fleet: Fleet, other_first: Any) -> tuple[Run, int]:
+    before = asked(fleet)
+    run = fleet.play(*limit(OTHERS), extra=OTHER_SOURCE)
+    return run, asked(fleet) - before
+
+
+@pytest.fixture(scope="module")
+def other_conflict(fleet: Fleet, other_second: Any) -> Run:
+    """The first source asked for while the other one's driver is there."""
+    return fleet.play(*limit(OTHERS))
+
+
+@pytest.fixture(scope="module")
+def other_removed(fleet: Fleet, other_conflict: Any) -> Run:
+    return fleet.play(*limit(OTHERS), playbook="playbooks/uninstall.yml")
+
+
+def limit(cases: list[Case]) -> tuple[str, str]:
+    return "--limit", ",".join(case.host for case in cases)
+
+
+@each(CASES)
+def test_install(checked: Run, first: Any, case: Case) -> None:
+    run, state = first
+    clean(checked, case.host)
+    clean(run, case.host)
+    assert state[case.host] == f"{case.older} {case.flavours[0]}"
+    assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.look"] == checked.steps(case.host)
+    passed(case, PLAN, "--check lists the steps that the run then does")
+    passed(case, INSTALL, state[case.host])
+
+
+@each(CASES)
+def test_second_run_changes_nothing_and_uses_no_network(second: Any, case: Case) -> None:
+    run, fetched = second
+    clean(run, case.host)
+    assert run.steps(case.host) == []
+    assert run.recap(case.host)["changed"] == 0
+    assert run.calls[case.host] == 1
+    assert fetched == 0
+    passed(case, SECOND, "one remote call, no step, no network")
+
+
+@each([case for case in CASES if UPGRADE in case.columns])
+def test_upgrade(upgraded: Any, case: Case) -> None:
+    run, state = upgraded
+    clean(run, case.host)
+    assert "nvidia_driver.install" in run.changed_steps(case.host)
+    assert state[case.host] == f"{case.newer} {case.flavours[0]}"
+    passed(case, UPGRADE, f"{case.older} to {case.newer}")
+
+
+@each([case for case in CASES if DOWNGRADE in case.columns])
+def test_downgrade(downgraded: Any, case: Case) -> None:
+    run, state = downgraded
+    clean(run, case.host)
+    assert "nvidia_driver.install" in run.changed_steps(case.host)
+    assert state[case.host] == f"{case.older} {case.flavours[0]}"
+    passed(case, DOWNGRADE, f"{case.newer} to {case.older}")
+
+
+@each([case for case in CASES if FLAVOUR in case.columns])
+def test_flavour_change(changed: Any, case: Case) -> None:
+    run, state = changed
+    clean(run, case.host)
+    assert "nvidia_driver.install" in run.changed_steps(case.host)
+    assert state[case.host] == f"{case.older} {case.flavours[-1]}"
+    passed(case, FLAVOUR, f"{case.flavours[0]} to {case.flavours[-1]}")
+
+
+@each(OTHERS)
+def test_another_source_over_the_first_is_refused(conflict: Run, case: Case) -> None:
+    refused(conflict, case, case.source, str(case.other))
+
+
+def refused(run: Run, case: Case, there: str, asked: str) -> None:
+    """Check that a host was refused for the driver of another source, and left as it was."""
+    message = run.failures(case.host)
+    assert "two drivers of different origin" in message and asked in message, run.screen[-2000:]
+    assert run.changed(case.host) == []
+    passed(case, CONFLICT, f"a driver of {there} was there", asked)
+
+
+@each(CASES)
+def test_remove(removed: Run, fleet: Fleet, case: Case) -> None:
+    clean(removed, case.host)
+    gone(fleet, case)
+    passed(case, REMOVE, "uninstall.yml left no module, library or file of ours")
+
+
+def gone(fleet: Fleet, case: Case) -> None:
+    """Check that no part of a driver and nothing of ours is left on a host."""
+    left = fleet.ssh(
+        case.host,
+        "find /lib/modules /usr/lib /usr/lib64 /usr/bin /usr/src /var/lib/dkms /etc -xdev"
+        r" \( -name 'nvidia*.ko*' -o -name 'libcuda.so*' -o -name 'libnvidia-ml.so*' -o -name 'nvidia-uninstall' -o -name 'gpu-ready-*'"
+        r" -o -path '/usr/src/nvidia-*' \) -not -type d -not -path '*/gpu-ready-lab*' | sort; ls -d /var/lib/gpu-ready 2>/dev/null || true",
+    ).splitlines()
+    assert [path for path in left if "gpu-ready-lab" not in path] == []
+
+
+@each(OTHERS)
+def test_install_from_the_other_source(other_checked: Run, other_first: Any, case: Case) -> None:
+    run, state = other_first
+    clean(other_checked, case.host)
+    clean(run, case.host)
+    assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.look"] == other_checked.steps(case.host)
+    assert state[case.host].split()[0].count(".") >= 1
+    passed(case, PLAN, "--check lists the steps that the run then does", case.other)
+    passed(case, INSTALL, state[case.host], case.other)
+
+
+@each(OTHERS)
+def test_second_run_with_the_other_source(other_second: Any, case: Case) -> None:
+    run, fetched = other_second
+    clean(run, case.host)
+    assert run.steps(case.host) == []
+    assert run.recap(case.host)["changed"] == 0
+    assert fetched == 0
+    passed(case, SECOND, "one remote call, no step, no network", case.other)
+
+
+@each(OTHERS)
+def test_the_first_source_over_the_other_is_refused(other_conflict: Run, case: Case) -> None:
+    refused(other_conflict, case, str(case.other), case.source)
+
+
+@each(OTHERS)
+def test_remove_the_other_source(other_removed: Run, fleet: Fleet, case: Case) -> None:
+    clean(other_removed, case.host)
+    gone(fleet, case)
+    passed(case, REMOVE, "uninstall.yml left no module, library or file of ours", case.other)
+
+
+def test_the_page_claims_what_was_run_and_no_more(other_removed: Run) -> None:
+    """The record in the repository equals what just passed; `make docs` makes the page of it."""
+    cells = [{**cell._asdict(), "run": PASSED[cell]} for cell in sorted(PASSED)]
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    WRITTEN.parent.mkdir(exist_ok=True)
+    WRITTEN.write_text(json.dumps({"date": today, "cells": cells}, indent=1) + "\n", encoding="utf-8")
+    assert set(PASSED) == set(matrix.claimed()), "not every phase passed"
+    kept = json.loads(Path(matrix.RECORD).read_text(encoding="utf-8"))["cells"]
+    assert kept == cells, f"copy {WRITTEN} to {matrix.RECORD} and run `make docs`"

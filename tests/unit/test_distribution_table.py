@@ -1,0 +1,36 @@
+"""The acceptance table: every distribution and source in it, and no cell claimed that the integration test does not run."""
+
+import json
+
+import pytest
+from gpu_ready import catalog
+
+from tests.integration import matrix
+from tools import distribution_table
+
+
+def test_the_record_holds_exactly_the_cells_that_the_integration_test_runs() -> None:
+    cells = json.loads(matrix.RECORD.read_text(encoding="utf-8"))["cells"]
+    kept = {matrix.Cell(cell["distribution"], cell["source"], cell["column"]) for cell in cells}
+    assert kept == set(matrix.claimed())
+
+
+def test_every_host_of_the_fleet_is_of_a_distribution_of_the_catalog() -> None:
+    assert {case.distribution for case in matrix.cases()} <= set(catalog.distros())
+
+
+def test_the_page_has_every_distribution_and_source_with_every_column() -> None:
+    text = distribution_table.page()
+    for name in catalog.distros():
+        section = text.partition(f"(`{name}`)")[2].partition("\n## ")[0]
+        for source in distribution_table.SOURCES:
+            (line,) = [line for line in section.splitlines() if line.startswith(f"| `{source}` |")]
+            cells = line.strip("|").split("|")[1:]
+            assert len(cells) == len(matrix.COLUMNS)
+            assert all(cell.strip().startswith((distribution_table.RUN, "planned only", "refused")) for cell in cells)
+
+
+def test_a_cell_that_the_planner_refuses_cannot_be_claimed() -> None:
+    rows = [distribution_table.row("debian12", "elrepo")]
+    with pytest.raises(ValueError, match="claimed as run, but the planner says"):
+        distribution_table.section("debian12", rows, {matrix.Cell("debian12", "elrepo", matrix.INSTALL): "host: x"})

@@ -67,6 +67,7 @@ SOURCE_KEYS = {
     "signed_by",
     "streams",
     "toolkits",
+    "with_repositories",
     "url",
 }
 KERNELS = {"rhel": "5.14.0-570.12.1.el9_6.x86_64", "debian": "6.8.0-45-generic"}

@@ -111,9 +111,11 @@ def repository_steps(
 
 
 def repositories(wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Return the repositories that the chosen driver comes from."""
-    identity = sources.table(data, driver["source"], driver["kind"]).get("repository")
-    return [repository.params(identity, wanted, {"driver": driver})] if identity else []
+    """Return the repositories that the chosen driver comes from, and those with what it depends on."""
+    entry = sources.table(data, driver["source"], driver["kind"])
+    names = [entry["repository"]] if entry.get("repository") else []
+    names += list(entry.get("with_repositories") or [])
+    return [repository.params(name, wanted, {"driver": driver}) for name in names]
 
 
 def nouveau_steps(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:

@@ -276,10 +276,10 @@ def test_an_exact_version_of_nvidias_apt_repository_is_a_pin() -> None:
 @pytest.mark.parametrize(
     ("device", "packages"),
     [
-        (T4, ["kmod-nvidia-open", "nvidia-x11-drv"]),
-        (B200, ["kmod-nvidia-open", "nvidia-x11-drv"]),
-        (P40, ["kmod-nvidia-580xx", "nvidia-x11-drv-580xx"]),
-        (K80, ["kmod-nvidia-470xx", "nvidia-x11-drv-470xx"]),
+        (T4, ["kmod-nvidia-open", "nvidia-x11-drv", "nvidia-x11-drv-libs"]),
+        (B200, ["kmod-nvidia-open", "nvidia-x11-drv", "nvidia-x11-drv-libs"]),
+        (P40, ["kmod-nvidia-580xx", "nvidia-x11-drv-580xx", "nvidia-x11-drv-580xx-libs"]),
+        (K80, ["kmod-nvidia-470xx", "nvidia-x11-drv-470xx", "nvidia-x11-drv-470xx-libs"]),
     ],
 )
 def test_elrepos_names_say_the_branch_and_its_detector_is_asked_first(device: str, packages: list[str]) -> None:
@@ -309,7 +309,7 @@ def test_elrepo_and_nvidias_repository_do_not_mix() -> None:
     host = installed("el9", P40, "elrepo", NEW, "proprietary", "precompiled")
     assert codes(decide(host, nvidia_driver_source="cuda_repo")) == ["foreign_driver"]
     todo = steps(decide(host, nvidia_driver_source="cuda_repo", nvidia_driver_replace_foreign=True))
-    assert todo["install"]["remove"] == ["kmod-nvidia-580xx", "nvidia-x11-drv-580xx"]
+    assert todo["install"]["remove"] == ["kmod-nvidia-580xx", "nvidia-x11-drv-580xx", "nvidia-x11-drv-580xx-libs"]
     after = steps(decide(installed("el9", P40, "cuda_repo", NEW, "proprietary"), nvidia_driver_source="cuda_repo"))
     assert "install" not in after
 

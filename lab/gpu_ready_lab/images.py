@@ -34,6 +34,8 @@ FRESH_FOR = 7 * 24 * 3600
 ASK_APT = r"""
 set -eu
 mkdir -p "$1/etc/gpu-ready-lab"
+# What a dressed host takes from the suite below it: packages that its own archive in the lab has not.
+grep -v "^ *#" "$1/etc/apt/sources.list" >"$1/etc/gpu-ready-lab/base.list"
 in_root() { chroot "$1" "$2" "$3" "$4"; }
 in_root "$1" apt-cache depends linux-headers-cloud-amd64 \
   | sed -n 's/^ *Depends: linux-headers-\(.*-cloud-amd64\)$/\1/p' | head -n 1 >"$1/etc/gpu-ready-lab/kernel-release"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import explain_host
+from gpu_ready import explain_host, host
 
 P40 = "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1)\n"
 H100 = "1b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n"
@@ -68,3 +68,16 @@ def test_a_host_without_gpu(release: str, capsys: Any, tmp_path: Path) -> None:
     path.write_text(AUDIO)
     status, answer = ask(capsys, "--lspci", str(path), "--os-release", release)
     assert (status, answer["plan"]["gpu_host"]) == (0, False)
+
+
+def test_nothing_is_run_where_the_question_is_asked(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system with RPM packages is asked for them by a program, and this machine's are not that host's."""
+    monkeypatch.setattr(host.Host, "run", lambda *_, **__: pytest.fail("a program was run"))
+    path = tmp_path / "os-release"
+    path.write_text('ID="rocky"\nVERSION_ID="9.6"\nID_LIKE="rhel centos fedora"\n')
+    status, answer = ask(capsys, "--pci-id", "1eb8", "--os-release", str(path))
+    steps = [step["id"] for step in answer["plan"]["steps"]]
+    assert status == 0
+    assert steps[:2] == ["kernel_headers.repository", "kernel_headers.install"]

@@ -226,3 +226,16 @@ def test_nvlink_5_switches_are_seen_behind_their_bridges() -> None:
         network + "/vpd": b"\x82\x10\x00ConnectX",
     }
     assert [row["address"] for row in base.nvlink5(RecordedHost(files=files))] == ["mlx5_4"]
+
+
+@pytest.mark.parametrize(
+    ("distro", "version", "source"),
+    [
+        ("debian13", "580.178.04-1", "cuda_repo"),
+        ("debian12", "535.261.03-1", "distro"),
+        ("ubuntu2404", "580.95.05", "unknown"),
+    ],
+)
+def test_parts_that_a_killed_run_left_are_told_by_their_branch(distro: str, version: str, source: str) -> None:
+    parts = {"libnvidia-cfg1": version}
+    assert driver.origin(parts, None, distro, KERNEL, parts) == source

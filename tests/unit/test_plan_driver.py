@@ -274,3 +274,13 @@ def test_an_installer_that_was_cut_off_is_run_again_although_its_files_are_there
 def test_a_source_that_auto_does_not_take_is_named_as_the_way_out() -> None:
     (refusal,) = decide(bare(K80, distro="debian12")).refusals
     assert "nvidia_driver_source to runfile" in refusal.remedy
+
+
+def test_parts_without_a_module_are_no_driver_of_another_origin() -> None:
+    host = bare(T4, distro="ubuntu2404")
+    host["driver"].update(origin="unknown", packages={"libnvidia-cfg1": "580.95.05"}, userspace=["580.95.05"])
+    decision = decide(host, nvidia_driver_source="cuda_repo")
+    assert decision.refusals == []
+    assert "nvidia_driver.install" in [step.id for step in decision.steps]
+    host["driver"]["loaded"] = {"version": "580.95.05", "flavour": "open"}
+    assert [refusal.code for refusal in decide(host, nvidia_driver_source="cuda_repo").refusals] == ["foreign_driver"]

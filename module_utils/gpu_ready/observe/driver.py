@@ -166,6 +166,11 @@ def source_of_packages(installed: Dict[str, str], distro: Optional[str], kernel:
         score = (whole and listed, listed or whole, hits)
         if hits and score > best[0]:
             best = (score, source)
+    if best[1] == "unknown" and branches:
+        # A run that was killed early leaves parts that no source names: the branch tells, where one source has it.
+        able = [name for name in sources.names(data) if branches <= set(sources.all_branches(data, name))]
+        able = [name for name in able if name != sources.RUNFILE]
+        return able[0] if len(able) == 1 else "unknown"
     return best[1]
 
 

@@ -252,8 +252,11 @@ def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, A
 
 
 def foreign(observed: Dict[str, Any], driver: Dict[str, Any]) -> bool:
-    """Return whether a driver of another origin is in the way."""
-    return observed["driver"]["origin"] not in (None, driver["source"])
+    """Return whether a driver of another origin is in the way; parts without any module are what a killed run left."""
+    state = observed["driver"]
+    if state["origin"] == "unknown" and not state["on_disk"] and not state["loaded"]:
+        return False
+    return state["origin"] not in (None, driver["source"])
 
 
 def fits(version: str, driver: Dict[str, Any]) -> bool:

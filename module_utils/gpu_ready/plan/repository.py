@@ -1,9 +1,8 @@
 """What a role needs to add a third-party package repository, and whether a host has it already."""
 
-import re
 from typing import Any, Dict, List, Optional, Union
 
-from .. import catalog
+from .. import catalog, yum_repos
 from .steps import Refusal
 
 KEYRINGS = "/etc/apt/keyrings"
@@ -111,18 +110,10 @@ def to_enable(observed: Dict[str, Any], wanted: Optional[List[Any]]) -> List[str
 
 
 def sections(observed: Dict[str, Any]) -> Dict[str, bool]:
-    """Return the repository sections of a host's .repo files and whether they are switched on (dnf.conf(5))."""
+    """Return the repository sections of a host's .repo files and whether they are switched on."""
     found: Dict[str, bool] = {}
     for text in ((observed.get("yum") or {}).get("sources") or {}).values():
-        name = ""
-        for line in text.splitlines():
-            head = re.match(r"^\[([^]]+)\]", line)
-            value = re.match(r"^enabled\s*=\s*(\S+)", line)
-            if head:
-                name = head.group(1)
-                found[name] = True
-            elif value and name:
-                found[name] = value.group(1).lower() in ("1", "true", "yes", "on")
+        found.update(yum_repos.sections(text))
     return found
 
 

@@ -14,24 +14,56 @@ options:
   cuda_toolkit_default:
     description: "The toolkit that /usr/local/cuda points to; empty for the newest of them."
     type: str
+  cuda_toolkit_profile:
+    description: "What PATH and LD_LIBRARY_PATH of login shells lead to: V(default), a version, or V(none)."
+    type: str
+  cuda_toolkit_remove:
+    description: "Toolkits to take away; the others stay as they are."
+    type: list
+    elements: str
+  cuda_toolkit_runfiles:
+    description: "Installers by version, URL or path on the control machine, or a mapping of file and sha256."
+    type: dict
   cuda_toolkit_source:
     description: "Where CUDA toolkits come from; V(none) installs none."
     type: str
-    choices: [repo, none]
+    choices: [repo, runfile, none]
   cuda_toolkit_versions:
     description: "CUDA toolkits to have side by side; empty for the newest that driver and GPUs allow."
     type: list
     elements: str
+  cudnn_archive:
+    description: "URL of an archive, or its path on the control machine; empty for NVIDIA's own server."
+    type: str
+  cudnn_archive_sha256:
+    description: "Checksum of that archive."
+    type: str
   cudnn_source:
     description: "Where cuDNN comes from; V(none) installs none."
     type: str
-    choices: [archive, none]
+    choices: [archive, package, none]
+  cudnn_toolkits:
+    description: "Toolkits that get cuDNN; empty for all of them."
+    type: list
+    elements: str
   cudnn_version:
     description: "cuDNN version; empty for the newest that fits each toolkit."
+    type: str
+  docker_engine_cgroup_driver:
+    description: "Cgroup driver, V(systemd) or V(cgroupfs); empty leaves it alone."
     type: str
   docker_engine_daemon_options:
     description: "Keys to merge into daemon.json."
     type: dict
+  docker_engine_log_driver:
+    description: "Log driver of containers; empty leaves it alone."
+    type: str
+  docker_engine_log_options:
+    description: "Options of the log driver, merged."
+    type: dict
+  docker_engine_replace_conflicting:
+    description: "Whether packages that conflict with the wanted ones may be removed."
+    type: bool
   docker_engine_restart_ok:
     description: "Whether docker may be restarted while containers that use a GPU run."
     type: bool
@@ -39,6 +71,9 @@ options:
     description: "Where the docker engine comes from; V(none) expects it to be there."
     type: str
     choices: [auto, distro, docker_ce, none]
+  docker_engine_version:
+    description: "Version of the engine, whole or its beginning; empty for the newest, and for whichever is there."
+    type: str
   gpu_ready_activation:
     description: "How a new driver comes into use."
     type: str
@@ -58,14 +93,31 @@ options:
   gpu_ready_vault:
     description: "Whether archives of ended releases may be used for kernel headers."
     type: bool
+  gpu_verify_compute:
+    description: "Whether every GPU has to run a small kernel, on the host and in the container."
+    type: bool
   gpu_verify_devices:
     description: "GPUs that the proof uses, V(all) or a list of indices or UUIDs."
     type: raw
+  gpu_verify_framework:
+    description: "Framework that has to see the GPUs in a container of its own."
+    type: str
+    choices: [none, tensorflow, pytorch]
+  gpu_verify_framework_image:
+    description: "Image of that framework; empty for its own project's image."
+    type: str
   gpu_verify_image:
     description: "Image, or path of an image archive, for the proof in a container."
     type: str
   nvidia_container_runtime_default:
     description: "Make nvidia docker's default runtime."
+    type: bool
+  nvidia_container_runtime_engines:
+    description: "Engines that are given the GPUs - V(docker), V(podman), V(containerd)."
+    type: list
+    elements: str
+  nvidia_container_runtime_migrate:
+    description: "Whether nvidia-docker2 or nvidia-docker 1.0 may be replaced."
     type: bool
   nvidia_container_runtime_mode:
     description: "How containers get at the GPUs."

@@ -1,0 +1,63 @@
+"""The command lines of the engines: docker's as they always were, and names as podman and ctr take them."""
+
+import pytest
+from gpu_ready import container_engine as engine
+
+
+@pytest.mark.parametrize(
+    ("image", "full"),
+    [
+        ("ubuntu", "docker.io/library/ubuntu:latest"),
+        ("ubuntu:24.04", "docker.io/library/ubuntu:24.04"),
+        ("nvidia/cuda:13.0.0-base", "docker.io/nvidia/cuda:13.0.0-base"),
+        ("nvcr.io/nvidia/cuda", "nvcr.io/nvidia/cuda:latest"),
+        ("registry:5000/site/image", "registry:5000/site/image:latest"),
+        ("localhost/mine:1", "localhost/mine:1"),
+        ("site/image@sha256:" + 64 * "0", "docker.io/site/image@sha256:" + 64 * "0"),
+    ],
+)
+def test_full_names(image: str, full: str) -> None:
+    assert engine.full_name(image) == full
+    assert engine.name("docker", image) == image
+
+
+@pytest.mark.parametrize(
+    ("which", "out", "name"),
+    [
+        ("docker", "Loaded image: site/image:1\n", "site/image:1"),
+        ("docker", "Loaded image ID: sha256:abc\n", "sha256:abc"),
+        ("podman", "Getting image source signatures\nLoaded image: docker.io/site/image:1\n", "docker.io/site/image:1"),
+        ("podman", "Loaded image(s): localhost/image:1,localhost/image:2\n", "localhost/image:1"),
+        ("containerd", "unpacking docker.io/site/image:1 (sha256:0f)...done\n", "docker.io/site/image:1"),
+        ("containerd", "", None),
+    ],
+)
+def test_the_name_of_a_loaded_image(which: str, out: str, name: str | None) -> None:
+    assert engine.loaded(which, out) == name
+
+
+def test_ctr_says_by_its_output_that_an_image_is_there() -> None:
+    assert [engine.is_there("containerd", 0, out) for out in ("", "docker.io/site/image:1\n")] == [False, True]
+    assert [engine.is_there("podman", rc, "") for rc in (0, 125)] == [True, False]
+
+
+def test_docker_runs_as_it_always_did() -> None:
+    argv = engine.run("docker", "n", ["A=1"], ["--gpus", "all"], "ubuntu:24.04", ["nvidia-smi"])
+    assert " ".join(argv) == "docker run --rm --name n --network none --env A=1 --gpus all ubuntu:24.04 nvidia-smi"
+    assert engine.remove("docker", "n") == [["docker", "rm", "--force", "n"]]
+
+
+@pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
+def test_podman_takes_devices_by_their_cdi_names_in_every_mode(mode: str) -> None:
+    args = engine.gpu_args("podman", mode)
+    argv = engine.run("podman", "n", [], args, "ubuntu:24.04", ["true"])
+    assert argv[-5:] == ["label=disable", "--device", "nvidia.com/gpu=all", "docker.io/library/ubuntu:24.04", "true"]
+
+
+def test_ctr_runs_in_a_namespace_of_ours() -> None:
+    args = engine.gpu_args("containerd", "toolkit")
+    argv = engine.run("containerd", "n", [], args, "ubuntu:24.04", ["true"])
+    assert argv[:5] == ["ctr", "--namespace", "gpu-ready", "run", "--rm"]
+    assert argv[-3:] == ["docker.io/library/ubuntu:24.04", "n", "true"]
+    assert [call[3:5] for call in engine.remove("containerd", "n")] == [["tasks", "delete"], ["containers", "delete"]]
+    assert engine.pull("containerd", "ubuntu") is not None and engine.pull("podman", "ubuntu") is None

@@ -9,6 +9,7 @@ from gpu_ready.plan import runtime
 from tests.unit.test_plan_docker import engine, host
 
 NVIDIA = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'
+OURS = ("mode", "default", "engines", "migrate")
 KNOWN = {"runtimes": {"runc": {}, "nvidia": {}}}
 
 
@@ -25,7 +26,7 @@ def spec(path: str = "/etc/cdi/gpu-ready.json", stale: "str | None" = None) -> d
 
 
 def decide(docker_part: dict[str, Any], runtime_part: dict[str, Any], driver_satisfied: bool = True, **w: Any) -> Any:
-    wanted = {"nvidia_container_runtime_" + name if name in ("mode", "default") else name: w[name] for name in w}
+    wanted = {"nvidia_container_runtime_" + name if name in OURS else name: w[name] for name in w}
     return runtime.decide(host(docker_part, runtime_part), wanted, {"driver": {"satisfied": driver_satisfied}})
 
 
@@ -45,6 +46,10 @@ def test_a_converged_host_gets_nothing() -> None:
     decision = decide(engine(text=NVIDIA, info=KNOWN), toolkit())
     assert decision == (decision.choice, [], [], [])
     assert decision.choice["args"] == ["--gpus", "all"]
+
+
+def test_without_docker_among_the_engines_nothing_of_docker_is_touched() -> None:
+    assert decide(engine(None), toolkit(False), engines=["podman"]) == ({}, [], [], [])
 
 
 @pytest.mark.parametrize(

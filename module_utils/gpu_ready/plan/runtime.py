@@ -10,6 +10,7 @@ from .steps import Decision, Notice, Refusal, Step
 TOOLKIT = "toolkit"
 CDI = "cdi"
 NATIVE = "native"
+DOCKER = "docker"
 REPOSITORY = "container-toolkit"
 Reason = Tuple[str, str]
 """Why the engine has to do something although daemon.json may be right already: the sentence, and reload or restart."""
@@ -24,7 +25,9 @@ ARGUMENTS = {
 
 
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
-    """Return the runtime's steps, or why this mode cannot work with this engine."""
+    """Return the runtime's steps for docker, or why this mode cannot work with this engine."""
+    if DOCKER not in (wanted.get("nvidia_container_runtime_engines") or [DOCKER]):
+        return Decision()
     mode = wanted.get("nvidia_container_runtime_mode") or TOOLKIT
     default = bool(wanted.get("nvidia_container_runtime_default"))
     chosen = {"mode": mode, "default": default, "args": ARGUMENTS[mode]}

@@ -152,7 +152,10 @@ def sources_files(host):
 
 def component_changes(host, names):
     """Return {path: text} for the distribution's sources that lack a component, and the code name of the release."""
-    match = re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", host.read("/etc/os-release") or "")
+    text = host.read("/etc/os-release") or ""
+    # A derivative that uses the archive of its base (Linux Mint) names that one's suites besides its own name.
+    match = re.search(r"(?m)^(?:UBUNTU|DEBIAN)_CODENAME=\"?(\w+)", text)
+    match = match or re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", text)
     if not match:
         raise packages.PackageError(
             "/etc/os-release names no VERSION_CODENAME: gpu-ready cannot tell which suites are the distribution's"

@@ -6,9 +6,7 @@ Also writes our own sources.
 import re
 from typing import Any, Callable, Dict, List, NamedTuple
 
-KEYRINGS = ("debian-archive", "ubuntu-archive")
-# Personal archives have the same path and suites as Ubuntu's own, and `main` alone.
-PERSONAL = re.compile(r"//[^/]*(?:ppa\.launchpad|private-ppa\.|esm\.ubuntu\.com)")
+from . import catalog
 
 
 class Change(NamedTuple):
@@ -19,20 +17,19 @@ class Change(NamedTuple):
     entries: int
 
 
-def of_debian(uri: str, suites: List[str], components: List[str], signed_by: str, codename: str) -> bool:
-    """Return whether an entry is Debian's own archive, or Ubuntu's, whichever mirror serves it.
+def of_distribution(entry: "Entry", codename: str) -> bool:
+    """Return whether an entry that apt reads is the distribution's own archive, whichever mirror serves it.
 
     Third parties also offer `bookworm main`; what tells them apart is the path of the archive and the key.
     """
-    if "main" not in components:
+    known = catalog.families()["archive"]
+    if not entry.enabled or "main" not in entry.components:
         return False
-    if not any(re.split("[-/]", suite)[0] in (codename, "stable", "oldstable") for suite in suites):
+    if not any(re.split("[-/]", suite)[0] in [codename] + known["suites"] for suite in entry.suites):
         return False
-    if signed_by and not signed_by.startswith("-----"):
-        return any(name in signed_by for name in KEYRINGS)
-    if PERSONAL.search(uri):
-        return False
-    return re.match("debian|ubuntu(-ports)?$", uri.rstrip("/").rsplit("/", 1)[-1]) is not None
+    if entry.signed_by and not entry.signed_by.startswith("-----"):
+        return any(name in entry.signed_by for name in known["keyrings"])
+    return any(re.search(known["path"], uri) and not re.search(known["not"], uri) for uri in entry.uris)
 
 
 def missing(present: List[str], names: List[str]) -> List[str]:
@@ -145,9 +142,7 @@ def enable(path: str, text: str, names: List[str], codename: str) -> Change:
     ours = []  # type: List[Entry]
 
     def add(entry: Entry) -> List[str]:
-        if not entry.enabled or not any(
-            of_debian(uri, entry.suites, entry.components, entry.signed_by, codename) for uri in entry.uris
-        ):
+        if not of_distribution(entry, codename):
             return []
         ours.append(entry)
         return missing(entry.components, names)

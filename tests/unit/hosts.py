@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from gpu_ready import catalog, cdi, daemon_json
+from gpu_ready import apt_sources, catalog, cdi, daemon_json
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
 
@@ -77,7 +77,7 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
     """Return a freshly installed host with these GPUs."""
     data = catalog.distro(distro)
     kernel = KERNELS.get(distro, "6.14.0-1-generic")
-    apt = {"/etc/apt/sources.list": "deb http://deb.example/debian bookworm main\n"}
+    apt = {"/etc/apt/sources.list": f"deb http://mirror.example/{data['ids'][0]} {data.get('codename')} main\n"}
     yum = {"/etc/yum.repos.d/base.repo": own_repositories(data)}
     return {
         "base": {
@@ -186,7 +186,9 @@ def _headers(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 
 def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     if params.get("components"):
-        after["apt"]["sources"]["/etc/apt/sources.list"] += "deb x y " + " ".join(params["components"]) + "\n"
+        codename = catalog.distro(after["base"]["distro"])["codename"]
+        for path, text in after["apt"]["sources"].items():
+            after["apt"]["sources"][path] = apt_sources.enable(path, text, params["components"], codename).after
     for section in params.get("enable") or []:
         for path, text in after["yum"]["sources"].items():
             after["yum"]["sources"][path] = text.replace(f"[{section}]\nenabled=0", f"[{section}]\nenabled=1")

@@ -38,6 +38,7 @@ NEEDED = {
     "container_toolkit": str,
 }
 OPTIONAL = {
+    "codename",
     "key",
     "relatives",
     "headers_by_kernel",
@@ -108,6 +109,9 @@ def test_a_distribution_has_every_key_and_no_other(key: str) -> None:
     assert all(isinstance(version, str) for version in data["versions"])
     assert data["initramfs"][0] == ("update-initramfs" if data["family"] == "debian" else "dracut")
     assert {"dkms", "gcc", "make"} <= set(data["build_tools"])
+    # Suites of an archive are called by the code name.
+    assert ("codename" in data) == (data["family"] == "debian")
+    assert data["pretty"].endswith(f"({data.get('codename')})") or data["family"] != "debian"
     # A hold of RPM packages needs versionlock, which dnf 5 (Fedora) has in itself.
     assert bool(data.get("hold_tools")) == (data["family"] in ("rhel", "amazon"))
 

@@ -423,6 +423,45 @@ def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
         assert repository.to_enable({"yum": {"sources": {"/etc/yum.repos.d/a.repo": text}}}, listed) == expected, text
 
 
+@pytest.mark.parametrize(
+    ("lines", "missing"),
+    [
+        pytest.param("deb http://a.example/debian bookworm main contrib non-free", False, id="own"),
+        pytest.param("deb http://a.example/debian bookworm main", True, id="own without it"),
+        pytest.param(
+            "deb http://a.example/debian bookworm main\n"
+            "deb [signed-by=/etc/apt/keyrings/vendor.gpg] http://vendor.example/debian bookworm main contrib non-free",
+            True,
+            id="only a third party's, with a key of its own",
+        ),
+        pytest.param(
+            "deb http://a.example/debian bookworm main\ndeb http://tools.example/apt stable contrib non-free",
+            True,
+            id="only a third party's, under another path",
+        ),
+        pytest.param("deb http://a.example/apt-proxy bookworm main contrib non-free", False, id="a mirror's own path"),
+        pytest.param("deb http://a.example/apt-proxy bookworm main", True, id="a mirror's own path, without it"),
+        pytest.param("#deb http://a.example/debian bookworm main contrib non-free", True, id="commented out"),
+        pytest.param(
+            "deb [arch=amd64] http://a.example/debian bookworm main\n"
+            "deb http://a.example/debian bookworm-backports main contrib non-free",
+            False,
+            id="another suite of it",
+        ),
+    ],
+)
+def test_a_component_is_there_when_the_distributions_own_archive_names_it(lines: str, missing: bool) -> None:
+    observed = {"apt": {"sources": {"/etc/apt/sources.list": lines + "\n"}}}
+    assert repository.components_missing(observed, ["contrib", "non-free"], "bookworm") == missing
+
+
+def test_a_components_source_that_is_switched_off_does_not_count() -> None:
+    stanza = "Types: deb\nURIs: http://a.example/ubuntu\nSuites: noble\nComponents: main restricted\n"
+    for text, missing in ((stanza, False), ("Enabled: no\n" + stanza, True)):
+        observed = {"apt": {"sources": {"/etc/apt/sources.list.d/ubuntu.sources": text}}}
+        assert repository.components_missing(observed, ["restricted"], "noble") == missing
+
+
 @pytest.mark.parametrize("name", ["epel-9", "cuda-rhel9", "docker-ce-el9"])
 def test_every_repository_of_a_plan_has_a_pinned_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(catalog_data.REPOSITORIES[name], "fingerprint", None)

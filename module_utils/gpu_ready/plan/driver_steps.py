@@ -96,7 +96,8 @@ def repository_steps(
     """Return the step that opens the source of the driver packages; ``there``: repositories that earlier steps add."""
     entry = sources.table(data, driver["source"], driver["kind"])
     components = entry.get("components")
-    wanting = components if repository.components_missing(observed, components) else None
+    lacking = components and repository.components_missing(observed, components, data["codename"])
+    wanting = components if lacking else None
     third = repository.lacking(observed, repositories(wanted, driver, data))
     third = [one for one in third if one["id"] not in there]
     if wanting is None and not third:

@@ -1,8 +1,8 @@
 """What a role needs to add a third-party package repository, and whether a host has it already."""
 
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional
 
-from .. import catalog, yum_repos
+from .. import apt_sources, catalog, yum_repos
 from .steps import Refusal
 
 KEYRINGS = "/etc/apt/keyrings"
@@ -124,14 +124,14 @@ def pinned(apt: Dict[str, Any], pin: Dict[str, Any]) -> bool:
     return name in apt.get("preferences", []) and (text is None or "Pin-Priority: %s\n" % pin["priority"] in text)
 
 
-def components_missing(observed: Dict[str, Any], components: Optional[Union[List[str], "tuple[str, ...]"]]) -> bool:
-    """Return whether a component of the distribution's own archive is named in no source list."""
-    texts = (observed.get("apt") or {}).get("sources", {}).values()
-    words = {
-        word
-        for text in texts
-        for line in text.splitlines()
-        if line.startswith(("deb ", "deb\t", "Components:"))
-        for word in line.split()
-    }
-    return bool(set(components or ()) - words)
+def components_missing(observed: Dict[str, Any], components: Optional[List[str]], codename: str) -> bool:
+    """Return whether no source of the distribution's own archive names one of these components.
+
+    What third parties offer under such a name is something else. Where no source is known as the distribution's own,
+    all of them count: a mirror may serve it under any path, and then nothing can be added to it either.
+    """
+    texts = ((observed.get("apt") or {}).get("sources") or {}).items()
+    enabled = [entry for path, text in texts for entry in apt_sources.entries(path, text) if entry.enabled]
+    own = [entry for entry in enabled if apt_sources.of_distribution(entry, codename)]
+    offered = {name for entry in own or enabled for name in entry.components}
+    return bool(set(components or ()) - offered)

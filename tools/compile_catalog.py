@@ -58,12 +58,14 @@ def literal(name: str, value: Any) -> str:
 def compiled() -> str:
     """Return the text of the compiled module."""
     gpu_data, branches, cudnn = load(CATALOG / "gpus.yml"), load(CATALOG / "branches.yml"), load(CATALOG / "cudnn.yml")
+    cuda = load(CATALOG / "cuda.yml")
     parts = {
         "DATE": branches["date"],
         "DEFAULT_BRANCH": branches["default"],
         "NEWEST_BRANCH": branches["newest"],
         "BRANCHES": branches["branches"],
-        "TOOLKITS": load(CATALOG / "cuda.yml")["toolkits"],
+        "TOOLKITS": cuda["toolkits"],
+        "CUDA_INSTALLERS": cuda["installers"],
         "CUDNN_PATH": cudnn["path"],
         "CUDNNS": cudnn["releases"],
         "DISTROS": {path.stem: load(path) for path in sorted((CATALOG / "distros").glob("*.yml"))},

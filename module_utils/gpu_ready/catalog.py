@@ -48,6 +48,15 @@ class Toolkit(NamedTuple):
     architectures: Tuple[str, ...]
 
 
+class CudaInstaller(NamedTuple):
+    """NVIDIA's .run installer of one release of a toolkit; ``sha256`` is "" where only the list at ``md5_url`` proves it."""
+
+    release: str
+    url: str
+    sha256: str
+    md5_url: str
+
+
 class Cudnn(NamedTuple):
     """A cuDNN release; ``archives`` by (machine, CUDA major): path below the redist folder, sha256 where known."""
 
@@ -115,6 +124,23 @@ def toolkits() -> List[Toolkit]:
         Toolkit(version, data["min_driver"], data["native_driver"], tuple(data["architectures"]))
         for version, data in sorted(catalog_data.TOOLKITS.items(), key=lambda item: versions.key(item[0]))
     ]
+
+
+def cuda_installers() -> List[CudaInstaller]:
+    """Return the .run installers of CUDA toolkits, ascending."""
+    data = catalog_data.CUDA_INSTALLERS
+    found = []
+    for release, entry in sorted(data["releases"].items(), key=lambda item: versions.key(item[0])):
+        words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
+        form = data["file" if entry.get("driver") else "file_without_driver"]
+        sha256 = entry.get("sha256") or ""
+        found.append(CudaInstaller(release, form.format(**words), sha256, data["md5"].format(**words)))
+    return found
+
+
+def cuda_installer_needs() -> List[str]:
+    """Return the packages that the program inside such an installer needs on the host."""
+    return list(catalog_data.CUDA_INSTALLERS["needs"])
 
 
 def cudnns() -> List[Cudnn]:

@@ -49,7 +49,7 @@ class Toolkit(NamedTuple):
 
 
 class CudaInstaller(NamedTuple):
-    """NVIDIA's .run installer of one release of a toolkit; ``sha256`` is "" where only the list at ``md5_url`` proves it."""
+    """NVIDIA's .run installer of a toolkit; ``sha256`` is "" where only the list at ``md5_url`` proves it."""
 
     release: str
     url: str
@@ -128,9 +128,9 @@ def toolkits() -> List[Toolkit]:
 
 def cuda_installers() -> List[CudaInstaller]:
     """Return the .run installers of CUDA toolkits, ascending."""
-    data = catalog_data.CUDA_INSTALLERS
+    data = catalog_data.CUDA_INSTALLER
     found = []
-    for release, entry in sorted(data["releases"].items(), key=lambda item: versions.key(item[0])):
+    for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
         words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
         form = data["file" if entry.get("driver") else "file_without_driver"]
         sha256 = entry.get("sha256") or ""
@@ -140,7 +140,7 @@ def cuda_installers() -> List[CudaInstaller]:
 
 def cuda_installer_needs() -> List[str]:
     """Return the packages that the program inside such an installer needs on the host."""
-    return list(catalog_data.CUDA_INSTALLERS["needs"])
+    return list(catalog_data.CUDA_INSTALLER["needs"])
 
 
 def cudnns() -> List[Cudnn]:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
 FLOORS = {
     0: "versions catalog catalog_data host files manifest",
     1: "pci lspci platform driver nvidia_detect nvml xid messages cuda cudnn daemon_json docker cdi apt_sources openpgp profile_d runfile_text rpm "
-    "container_engine "
+    "container_engine toml "
     "yum_repos",
     2: "packages apt dnf package_manager kernel_module cuda_default cudnn_install daemon_json_file rebuild runfile",
     3: "wishes plan",

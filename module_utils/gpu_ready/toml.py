@@ -78,9 +78,8 @@ def read(text: Union[str, bytes, None]) -> Document:
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
-            before = text[: error.start]
-            column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
-            raise TomlError("a byte that is not UTF-8", before.count(b"\n") + 1, column) from None
+            readable = error.object[: error.start].decode("utf-8")
+            raise _at(readable, len(readable), "a byte that is not UTF-8") from None
     return _Reader(text or "").document()
 
 
@@ -105,8 +104,7 @@ class _Reader:
         self.headers = []  # type: List[Header]
 
     def fail(self, problem: str, at: Optional[int] = None) -> TomlError:
-        before = self.text[: self.at if at is None else at]
-        return TomlError(problem, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+        return _at(self.text, self.at if at is None else at, problem)
 
     def take(self, pattern: "re.Pattern[str]") -> "Optional[re.Match[str]]":
         match = pattern.match(self.text, self.at)
@@ -161,7 +159,7 @@ class _Reader:
         for name in names[:-1]:
             table = self.parent(table, name, start)
         last = names[-1]
-        there = table.get(last)
+        there = table.get(last)  # type: Any
         kind = self.kinds.get(id(there)) if last in table else None
         if array:
             if last in table and kind != _ARRAY:

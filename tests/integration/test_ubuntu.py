@@ -75,12 +75,27 @@ def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
     assert not again.changed("noble") and not again.changed("resolute")
 
 
+def test_a_node_of_an_imex_domain_gets_imex_of_its_drivers_version(fleet: Fleet) -> None:
+    wanted = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary"}
+    assert "nvidia-imex" not in installed(fleet, "resolute")
+    fleet.ssh("resolute", "mkdir -p /etc/nvidia-imex && echo 10.199.0.99 >/etc/nvidia-imex/nodes_config.cfg")
+    run = fleet.play("--limit", "resolute", extra=wanted)
+    assert run.rc == 0, run.screen[-4000:]
+    assert run.steps("resolute") == ["nvidia_driver.imex", "gpu_verify.verify"]
+    driver = fleet.ssh("resolute", "cat /sys/module/nvidia/version").strip()
+    assert fleet.ssh("resolute", "dpkg-query -W -f '${Version}' nvidia-imex") == f"{driver}-1"
+    assert fleet.ssh("resolute", "systemctl is-active nvidia-imex; systemctl is-enabled nvidia-imex").split() == ["active", "enabled"]  # fmt: skip
+    assert "nvidia-imex" in held(fleet, "resolute")
+    assert fleet.play("--limit", "resolute", extra=wanted).steps("resolute") == []
+
+
 def test_uninstall_takes_everything_back(fleet: Fleet) -> None:
     run = fleet.play(playbook="playbooks/uninstall.yml", extra={"gpu_ready_reboot_ok": True})
     assert run.rc == 0, run.screen[-4000:]
     for host in HOSTS:
         assert not {name for name in installed(fleet, host) if not name.startswith("nvidia-container")}
         assert not held(fleet, host)
+        assert fleet.ssh(host, "ls /etc/systemd/system/*.wants | grep nvidia || :").split() == []
         assert fleet.ssh(host, "ls /etc/apt/sources.list.d /etc/apt/preferences.d").count("gpu-ready-") == 0
     for host in ("noble", "sealed"):
         assert "restricted" not in fleet.ssh(host, "cat /etc/apt/sources.list.d/ubuntu.sources")

@@ -115,6 +115,7 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
             "busy": False,
             "clients": [],
             "dkms": [],
+            "imex": {"member": False, "running": False},
         },
         "docker": copy.deepcopy(NO_DOCKER),
         "runtime": copy.deepcopy(NO_RUNTIME),
@@ -257,6 +258,13 @@ def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) 
     after["driver"]["fabricmanager"] = True
 
 
+def _imex(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for package in params["packages"]:
+        after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
+    after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
+    after["driver"]["imex"]["running"] = params["start"]
+
+
 def _persistenced(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     for package in params["packages"]:
         after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
@@ -343,6 +351,7 @@ STEPS = {
     "nvidia_driver.hold": _hold,
     "nvidia_driver.activate": _activate,
     "nvidia_driver.fabricmanager": _fabricmanager,
+    "nvidia_driver.imex": _imex,
     "nvidia_driver.persistenced": _persistenced,
     "cuda_toolkit.repository": _repository,
     "cuda_toolkit.install": _cuda,

@@ -55,6 +55,7 @@ SOURCE_KEYS = {
     "data_centre_url",
     "detect",
     "fabricmanager",
+    "imex",
     "persistenced",
     "ids",
     "kernel_modules",
@@ -151,6 +152,8 @@ def test_the_sources_are_whole(key: str) -> None:
         for branch in sources.branches(data, name):
             package = sources.fabricmanager(data, name, branch)
             assert package is None or NAME.match(package)
+            imex = sources.companion(data, name, "imex", branch)
+            assert imex in (None, "nvidia-imex", f"nvidia-imex-{branch}")
     assert "cuda_repo" in data["driver_sources"]
 
 

@@ -504,6 +504,52 @@ def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again
     assert todo["packages"] == [{"name": "nvidia-fabricmanager", "version": f"{NEW}-*"}]
 
 
+@pytest.mark.parametrize(
+    ("distro", "wanted", "there", "member", "package", "start"),
+    [
+        pytest.param("el9", {}, None, False, None, False, id="nobody asked for it"),
+        pytest.param("el9", {}, None, True, "nvidia-imex", True, id="a node of a domain"),
+        pytest.param("ubuntu2404", {}, None, True, "nvidia-imex", True, id="a node of a domain, deb"),
+        pytest.param("ubuntu2004", {}, None, True, "nvidia-imex-575", True, id="branch in the name"),
+        pytest.param(
+            "el9", {}, "3:570.1-1", False, "nvidia-imex", False, id="installed, no domain: follows the driver"
+        ),
+        pytest.param("el9", {"nvidia_driver_branch": "535"}, None, True, None, False, id="a branch without it"),
+        pytest.param("el9", {"nvidia_driver_source": "elrepo"}, None, True, None, False, id="a source without it"),
+    ],
+)
+def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
+    distro: str, wanted: dict[str, Any], there: str | None, member: bool, package: str | None, start: bool
+) -> None:
+    wanted = {"nvidia_driver_source": "cuda_repo", **wanted}
+    host = bare(T4, distro=distro)
+    host["driver"]["imex"]["member"] = member
+    if there:
+        host["packages"]["installed"]["nvidia-imex"] = there
+    decided = decide(host, **wanted)
+    params = plan.todo(decided).get("nvidia_driver.imex")
+    assert (params["packages"][0]["name"] if params else None) == package
+    assert params is None or (params["start"], params["service"]) == (start, "nvidia-imex")
+    assert [warning.code for warning in decided.warnings if "imex" in warning.code] == (
+        ["no_imex"] if member and not package else []
+    )
+    done = carried_out(host, decided)
+    assert ids(decide(done, **wanted)) == []
+    if not package:
+        return
+    order = ids(decided)
+    assert order.index("nvidia_driver.activate") < order.index("nvidia_driver.imex")
+    for change, reason in (
+        (lambda host: host["packages"]["installed"].update({package: "3:470.1-1"}), "exactly its own version"),
+        (lambda host: host["packages"]["held"].remove(package), "an unattended upgrade"),
+        (lambda host: host["driver"]["imex"].update(running=False), "does not run"),
+    ):
+        other = copy.deepcopy(done)
+        change(other)
+        whys = [step.why for step in decide(other, **wanted).steps if step.id == "nvidia_driver.imex"]
+        assert [reason in why for why in whys] == ([True] if start or reason != "does not run" else [])
+
+
 # --- every source of every distribution ----------------------------------------------------------------------------
 
 EVERY = [(key, name) for key in catalog.distros() for name in sources.names(catalog.distro(key))]

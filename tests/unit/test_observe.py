@@ -181,6 +181,15 @@ def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:
     assert observe.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is False
 
 
+@pytest.mark.parametrize(
+    ("text", "member"),
+    [(None, False), ("", False), ("# one address a line\n\n", False), ("# the rack\n10.0.0.1\n", True)],
+)
+def test_a_node_of_an_imex_domain_is_told_by_the_addresses_in_its_file(text: str | None, member: bool) -> None:
+    host = RecordedHost(files={} if text is None else {driver.IMEX_NODES: text})
+    assert driver.imex(host)["member"] == member
+
+
 def test_the_processes_on_the_device_are_named() -> None:
     host = p40(
         files={"/proc/42/comm": "python3\n", "/proc/43/comm": "cat\n"},

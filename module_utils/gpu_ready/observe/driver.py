@@ -39,6 +39,8 @@ NOT_DRIVER = re.compile(
 )
 RUNFILE_MARKS = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer")
 FABRICMANAGER = "nvidia-fabricmanager"
+IMEX = "nvidia-imex"
+IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
 
@@ -67,6 +69,7 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
         "clients": clients(host) if held and lagging else [],
         "dkms": dkms(host),
         "persistenced": persistenced(host),
+        "imex": imex(host),
         "interrupted": runfiles.pending(host),
     }
 
@@ -74,6 +77,17 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
 def fabricmanager(host: Host) -> bool:
     """Return whether the fabric manager runs; asked on NVSwitch hosts only, where CUDA does not start without it."""
     return host.run(["systemctl", "is-active", "--quiet", FABRICMANAGER], timeout=20.0).rc == 0
+
+
+def imex(host: Host) -> Dict[str, Any]:
+    """Return whether this node belongs to an IMEX domain, and whether its service runs (asked there only).
+
+    The file names the domain's nodes, one address a line; one of comments alone is a template.
+    """
+    lines = (host.read(IMEX_NODES) or "").splitlines()
+    member = any(line.strip() and not line.strip().startswith("#") for line in lines)
+    running = member and host.run(["systemctl", "is-active", "--quiet", IMEX], timeout=20.0).rc == 0
+    return {"member": member, "running": running}
 
 
 def persistenced(host: Host) -> bool:

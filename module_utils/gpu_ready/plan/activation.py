@@ -5,7 +5,9 @@ from typing import Any, Dict, List, Optional, Tuple
 from .driver_steps import fits
 from .steps import DRIVER_RELOAD, NONE, REBOOT, Decision, Notice, Step
 
-SERVICES = ("nvidia-persistenced", "nv-fabricmanager", "nv-hostengine", "dcgm-exporter", "nvidia-gridd", "nvlsm")
+SERVICES = (
+    "nvidia-persistenced", "nv-fabricmanager", "nvidia-imex", "nv-hostengine", "dcgm-exporter", "nvidia-gridd", "nvlsm",
+)  # fmt: skip
 """Programs of services that nvidia_kernel_module stops before a live swap and starts after it."""
 COMM = 15
 """The kernel cuts the name of a process to this length."""

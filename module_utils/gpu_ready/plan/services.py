@@ -1,19 +1,23 @@
-"""The driver's services: the fabric manager of hosts with NVSwitches, and the persistence daemon.
+"""The driver's services: fabric manager of hosts with NVSwitches, IMEX of nodes in a domain, persistence daemon.
 
-Both run only beside a loaded driver, so their steps come after its activation. CUDA does not start on an NVSwitch host
+They run only beside a loaded driver, so their steps come after its activation. CUDA does not start on an NVSwitch host
 without a fabric manager of exactly the driver's version; without the persistence daemon the driver initializes each
-GPU anew for every program.
+GPU anew for every program. IMEX shares memory between nodes whose NVLinks go to common switches: which nodes these are
+only the site can say, so its service starts where their file is.
 """
 
+import re
 from typing import Any, Dict, List, Optional
 
 from .. import catalog, versions
 from . import sources
-from .steps import Decision, Step
+from .steps import Decision, Notice, Step
 
 FABRICMANAGER = "nvidia-fabricmanager"
 SUBNET_MANAGER = "nvlsm"
 """What NVLink 5 switches need besides; its version is not tied to the driver's."""
+IMEX = "nvidia-imex"
+IMEX_PACKAGE = re.compile(IMEX + r"(-\d+)?$")
 PERSISTENCED = "nvidia-persistenced"
 
 
@@ -24,8 +28,11 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
         return Decision()
     data = catalog.distro(observed["base"]["distro"])
     hold = bool(wanted.get("nvidia_driver_hold"))
-    steps = fabricmanager(observed, driver, data, hold) + persistenced(observed, driver, data, hold)
-    return Decision({step.id.partition(".")[2]: step.params["packages"][0]["name"] for step in steps}, steps)
+    steps = fabricmanager(observed, driver, data, hold)
+    steps += imex(observed, driver, data, hold)
+    steps += persistenced(observed, driver, data, hold)
+    choice = {step.id.partition(".")[2]: step.params["packages"][0]["name"] for step in steps}
+    return Decision(choice, steps, warnings=without_imex(observed, driver, data))
 
 
 def fabricmanager(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any], hold: bool) -> List[Step]:
@@ -47,6 +54,41 @@ def fabricmanager(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[s
     if any(switch.get("kind") == "nvlink5" for switch in switches):
         needs["packages"].append({"name": SUBNET_MANAGER, "version": None})
     return [Step("nvidia_driver.fabricmanager", reason, params=needs)]
+
+
+def imex(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any], hold: bool) -> List[Step]:
+    """Return the step that keeps IMEX at the driver's version where it is, and brings it to a node of a domain."""
+    state = observed["driver"].get("imex") or {}
+    there = [name for name in observed["packages"]["installed"] if IMEX_PACKAGE.match(name)]
+    name = sources.companion(data, driver["source"], "imex", driver["branch"])
+    if name is None or not (there or state.get("member")):
+        return []
+    if not fits_driver(observed, driver, name):
+        reason = "IMEX works with a driver of exactly its own version only"
+        reason += "" if there else ", and this node belongs to a domain"
+    elif state.get("member") and not state.get("running"):
+        reason = "this node belongs to an IMEX domain, and IMEX does not run"
+    elif lost(observed, name, hold):
+        reason = "an unattended upgrade would part IMEX from its driver"
+    else:
+        return []
+    needs = params(observed, driver, name, IMEX, hold)
+    return [Step("nvidia_driver.imex", reason, params=dict(needs, start=bool(state.get("member"))))]
+
+
+def without_imex(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Notice]:
+    """Say that a node of an IMEX domain has a driver whose source has no IMEX."""
+    member = (observed["driver"].get("imex") or {}).get("member")
+    if not member or sources.companion(data, driver["source"], "imex", driver["branch"]):
+        return []
+    return [
+        Notice(
+            "no_imex",
+            "this node belongs to an IMEX domain, and %s has no IMEX for branch %d"
+            % (driver["source"], driver["branch"]),
+            "choose cuda_repo as nvidia_driver_source, or install nvidia-imex of the driver's version yourself",
+        )
+    ]
 
 
 def persistenced(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any], hold: bool) -> List[Step]:

@@ -73,7 +73,12 @@ def stream(data: Dict[str, Any], source: str, branch: int, flavour: str, kind: s
 
 def fabricmanager(data: Dict[str, Any], source: str, branch: int) -> Optional[str]:
     """Return the package of the fabric manager, None where a source has none for a branch."""
-    name = data["driver_sources"][source].get("fabricmanager")
+    return companion(data, source, "fabricmanager", branch)
+
+
+def companion(data: Dict[str, Any], source: str, what: str, branch: int) -> Optional[str]:
+    """Return the package of a service beside the driver ("imex"), None where a source has none for a branch."""
+    name = data["driver_sources"][source].get(what)
     if isinstance(name, dict):
         name = next((value for limits, value in name.items() if within(branch, limits)), None)
     return name.format(branch=branch) if name else None

@@ -15,9 +15,11 @@ from .say import LabError
 ARCHITECTURES = (
     "fermi", "kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "grace_hopper", "blackwell",
 )  # fmt: skip
+KINDS = ("container", "vm")
 RESULTS = ("ready", "no_gpu", "refused")
 NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
 MAX_GPUS = 16
+MAX_GUEST_GPUS = 8
 PLATFORM_PYTHON = "/usr/libexec/platform-python"
 """Where Enterprise Linux 8 has the Python of its own programs."""
 
@@ -44,6 +46,10 @@ class Host:
 
     name: str
     distribution: str
+    kind: str = "container"
+    """container, or vm: a QEMU guest with a kernel of its own."""
+    prebuilt: tuple[str, ...] = ()
+    """Packages of kernel modules that are built before the guest needs them, such as nvidia-kernel-dkms."""
     gpus: tuple[Gpu, ...] = ()
     nvswitches: tuple[tuple[str, str], ...] = ()
     """(PCI address, device id) of each."""
@@ -153,19 +159,20 @@ def _host(where: _Where, name: str, value: object) -> Host:
     data = where.mapping(
         value,
         (
-            "distribution", "image", "python", "gpus", "nvswitches", "nouveau", "holder", "secure_boot", "preinstalled",
-            "vars", "expect",
+            "distribution", "kind", "prebuilt", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
+            "secure_boot", "preinstalled", "vars", "expect",
         ),
     )  # fmt: skip
     distribution = (where / "distribution").text(data.get("distribution"), dress.names())
-    gpus = _gpus(where / "gpus", data.get("gpus") or [])
+    kind = (where / "kind").text(data.get("kind", "container"), KINDS)
+    gpus = _gpus(where / "gpus", data.get("gpus") or [], kind)
+    prebuilt = _texts(where / "prebuilt", data.get("prebuilt") or [])
+    if kind == "vm":
+        _check_guest(where, data)
     count = (where / "nvswitches").number(data.get("nvswitches", 0), 0, 6)
     switch = next((NVSWITCHES[gpu.architecture] for gpu in gpus if gpu.architecture in NVSWITCHES), None)
     if count and switch is None:
         raise (where / "nvswitches").error("only hosts with GPUs of the architectures ampere and hopper have them here")
-    packages = data.get("preinstalled") or []
-    if not isinstance(packages, list):
-        raise (where / "preinstalled").error(f"expected a list of packages, found {packages!r}")
     image = None if data.get("image") is None else (where / "image").text(data["image"])
     python = None if data.get("python") is None else (where / "python").text(data["python"])
     variables = (where / "vars").mapping(data.get("vars"))
@@ -181,6 +188,8 @@ def _host(where: _Where, name: str, value: object) -> Host:
     return Host(
         name=name,
         distribution=distribution,
+        kind=kind,
+        prebuilt=prebuilt,
         gpus=gpus,
         nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)),
         nouveau=(where / "nouveau").flag(data.get("nouveau", False)),
@@ -188,13 +197,27 @@ def _host(where: _Where, name: str, value: object) -> Host:
         secure_boot=(where / "secure_boot").flag(data.get("secure_boot", False)),
         image=image,
         python=python,
-        preinstalled=tuple((where / "preinstalled" / i).text(p) for i, p in enumerate(packages)),
+        preinstalled=_texts(where / "preinstalled", data.get("preinstalled") or []),
         vars=variables,
         expect=expect,
     )
 
 
-def _gpus(where: _Where, value: object) -> tuple[Gpu, ...]:
+def _texts(where: _Where, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise where.error(f"expected a list of packages, found {value!r}")
+    return tuple((where / index).text(entry) for index, entry in enumerate(value))
+
+
+def _check_guest(where: _Where, data: Mapping[str, Any]) -> None:
+    for key in ("image", "python", "nvswitches", "secure_boot", "holder", "preinstalled"):
+        if data.get(key):
+            raise (where / key).error("virtual machines have none in this lab")
+    if sum(int(item.get("count", 1)) for item in data.get("gpus") or []) > MAX_GUEST_GPUS:
+        raise (where / "gpus").error(f"a virtual machine has at most {MAX_GUEST_GPUS}")
+
+
+def _gpus(where: _Where, value: object, kind: str) -> tuple[Gpu, ...]:
     if not isinstance(value, list):
         raise where.error(f"expected a list, found {value!r}")
     found: list[Gpu] = []
@@ -224,7 +247,7 @@ def _gpus(where: _Where, value: object) -> tuple[Gpu, ...]:
                         data.get("memory_mib", known.get("memory_mib", 16384)), 1, 2**20
                     ),
                     compute=str(known.get("compute", "9.0")),
-                    address=_address(len(found)),
+                    address=_address(len(found)) if kind == "container" else f"0001:00:{len(found):02x}.0",
                     driver=None if driver is None else (here / "driver").text(driver),
                 )
             )

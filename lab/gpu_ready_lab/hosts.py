@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import dress, engine, hardware, images, paths, pci_tree, python
+from . import dress, engine, hardware, images, paths, pci_tree, python, vms
 from .fleet import Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
@@ -35,6 +35,7 @@ class Running:
     host: str
     address: str
     state: str
+    kind: str = "container"
 
     @property
     def container(self) -> str:
@@ -48,14 +49,12 @@ def container(fleet: str, host: str) -> str:
 
 
 def existing() -> list[Running]:
-    """Return every lab host that the engine has."""
-    if not engine.answers():
-        return []
-    ids = engine.docker("ps", "-aq", "--filter", f"label={LABEL}").split()
-    if not ids:
-        return []
-    found = []
-    for item in json.loads(engine.docker("inspect", *ids)):
+    """Return every lab host: the containers that the engine has, and the virtual machines."""
+    found = [
+        Running(m["fleet"], m["host"], m["address"], vms.state(m["fleet"], m["host"]), "vm") for m in vms.existing()
+    ]
+    ids = engine.docker("ps", "-aq", "--filter", f"label={LABEL}").split() if engine.answers() else []
+    for item in json.loads(engine.docker("inspect", *ids)) if ids else []:
         labels = item["Config"]["Labels"]
         found.append(
             Running(
@@ -86,7 +85,8 @@ def parallel(task: Callable[[Host], None], hosts: Iterable[Host]) -> None:
 
 def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
     """Start every host of a fleet that does not run, and return them all; an image is made when needed."""
-    wanted = sorted({(host.distribution, host.image or "") for host in fleet.hosts})
+    containers = [host for host in fleet.hosts if host.kind == "container"]
+    wanted = sorted({(host.distribution, host.image or "") for host in containers})
     tags = {(d, own): images.ensure_own(own, d, proxy) if own else images.ensure(d, proxy) for d, own in wanted}
     there = {r.host: r for r in existing() if r.fleet == fleet.name}
     used = {r.address for r in existing()}
@@ -111,7 +111,10 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
         f"{fleet.name}: {len(fleet.hosts)} hosts, {len(missing)} to be made"
         + (f": {', '.join(missing)}" if missing else "")
     )
-    parallel(start, fleet.hosts)
+    parallel(start, containers)
+    guests = [(host, address[host.name]) for host in fleet.hosts if host.kind == "vm"]
+    if guests:
+        vms.up(fleet.name, guests, key, proxy)
     return {r.host: r for r in existing() if r.fleet == fleet.name}
 
 
@@ -197,6 +200,8 @@ def wait_booted(name: str, host: str) -> None:
 
 def host_key(running: Running) -> str:
     """Return a host's SSH key, asked from inside the host and not over the network."""
+    if running.kind == "vm":
+        return vms.host_key(running.fleet, running.host)
     return engine.docker("exec", running.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").strip()
 
 
@@ -221,21 +226,34 @@ def _preinstall(name: str, host: Host) -> None:
 
 def kill(running: Running) -> None:
     """Cut a host's power."""
+    if running.kind == "vm":
+        vms.kill(running.fleet, running.host)
+        return
     engine.docker("kill", running.container, what=f"cut the power of {running.host}")
 
 
 def power_on(running: Running) -> None:
     """Start a host that is off, and wait until it is up."""
+    if running.kind == "vm":
+        vms.start(running.fleet, running.host)
+        vms.wait_booted(running.fleet, running.host)
+        return
     engine.docker("start", running.container, limit=120, what=f"start {running.host}")
     wait_booted(running.container, running.host)
 
 
 def remove(which: Iterable[Running]) -> None:
     """Remove hosts with all that is theirs."""
-    gone = list(which)
+    everything = list(which)
+    if not everything:
+        return
+    say(f"removing {', '.join(r.host for r in everything)}")
+    for guest in everything:
+        if guest.kind == "vm":
+            vms.remove(guest.fleet, guest.host)
+    gone = [r for r in everything if r.kind == "container"]
     if not gone:
         return
-    say(f"removing {', '.join(r.host for r in gone)}")
     engine.docker("rm", "-f", "-v", *(r.container for r in gone), limit=300, what="remove the lab's hosts")
     volumes = set(engine.docker("volume", "ls", "-q").split()) & {f"{r.container}-docker" for r in gone}
     if volumes:

@@ -1,0 +1,158 @@
+"""Disks of virtual machines: a Debian root file system with a real kernel, and kernel modules built for it.
+
+Everything is cached by content. Modules are built on this machine, by the real DKMS and the real compiler in a root
+file system of their own, since a compilation under emulation takes half an hour.
+"""
+
+import hashlib
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from . import images, paths
+from .say import LabError, run, say
+
+PACKAGES = (
+    "systemd", "systemd-sysv", "udev", "dbus", "openssh-server", "python3", "sudo", "ca-certificates", "pciutils",
+    "kmod", "iproute2", "procps", "initramfs-tools", "e2fsprogs", "zstd",
+)  # fmt: skip
+SIZE = "12G"
+"""Of the disk; what is not written takes no room."""
+BUILD_LIMIT = 1800
+ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+NON_FREE = "main,contrib,non-free,non-free-firmware"
+DRIVERS = {"nvidia-kernel-dkms": "nvidia-current", "nvidia-open-kernel-dkms": "nvidia-current-open",
+           "nvidia-tesla-470-kernel-dkms": "nvidia-tesla-470"}  # fmt: skip
+"""Debian's packages of module sources, and what DKMS calls them."""
+
+
+def folder() -> Path:
+    """Return where disks and modules are kept between labs."""
+    return paths.cache() / "vm"
+
+
+def ensure(suite: str, flavour: str, proxy: str | None) -> Path:
+    """Return the disk that guests of a suite start from, with the newest kernel of a flavour (amd64, cloud-amd64)."""
+    target = folder() / f"{suite}-{flavour}-{_recipe(suite, flavour)}.img"
+    if target.exists() and time.time() - target.stat().st_mtime < images.FRESH_FOR:
+        return target
+    say(f"making the disk of {suite} guests with the kernel {flavour} (a minute)")
+    folder().mkdir(parents=True, exist_ok=True)
+    for old in folder().glob(f"{suite}-{flavour}-*.img"):
+        old.unlink()
+    with tempfile.TemporaryDirectory(dir=folder()) as name:
+        root, overlay, new = Path(name, "root"), Path(name, "overlay.tar"), Path(name, "disk.img")
+        overlay.write_bytes(_overlay(Path(name)))
+        packages = (*PACKAGES, f"linux-image-{flavour}")
+        _bootstrap(
+            suite, root, packages, proxy, "main",
+            [f"tar-in {overlay} /", f"{paths.DATA / 'vm/prepare'} \"$1\""],
+            f"make the root file system of {suite} guests",
+        )  # fmt: skip
+        run(["/usr/bin/truncate", "-s", SIZE, str(new)], limit=20, what="make an empty disk")
+        run(["/usr/sbin/mkfs.ext4", "-q", "-F", "-d", str(root), str(new)], limit=300, what="fill the disk")
+        new.replace(target)
+    return target
+
+
+def _recipe(suite: str, flavour: str) -> str:
+    total = hashlib.sha256(f"{suite} {flavour} {PACKAGES} {SIZE}".encode())
+    for path in sorted(
+        [*(paths.DATA / "vm").glob("*"), *(paths.DATA / "nvml").iterdir(), paths.DATA / "host/after-dpkg"]
+    ):
+        if path.is_file():
+            total.update(path.read_bytes())
+    return total.hexdigest()[:12]
+
+
+def _overlay(work: Path) -> bytes:
+    """Return a tar of the lab's own files in a guest."""
+    images.build_libraries(work)
+    lab, vm = "usr/lib/gpu-ready-lab", paths.DATA / "vm"
+    files = {
+        f"{lab}/libnvidia-ml.so": (work / "libnvidia-ml.so", 0o644),
+        f"{lab}/after-dpkg": (paths.DATA / "host/after-dpkg", 0o755),
+        f"{lab}/after-dpkg-vm": (vm / "after-dpkg", 0o755),
+        f"{lab}/identity": (vm / "identity", 0o755),
+        f"{lab}/pci": (vm / "load-pci", 0o755),
+        f"{lab}/make": (vm / "make", 0o755),
+        "etc/systemd/system/gpu-ready-lab-identity.service": (vm / "identity.service", 0o644),
+        "etc/systemd/system/gpu-ready-lab-pci.service": (vm / "pci.service", 0o644),
+    }
+    return images.pack({path: (source.read_bytes(), mode) for path, (source, mode) in files.items()})
+
+
+def _bootstrap(
+    suite: str, root: Path, packages: tuple[str, ...], proxy: str | None, components: str, hooks: list[str], what: str
+) -> None:
+    """Make a root file system with packages in it."""
+    options = [f'--aptopt=Acquire::http::Proxy "{proxy}"'] if proxy else []
+    run(
+        [
+            "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--components={components}",
+            f"--include={','.join(packages)}", *options, *(f"--customize-hook={hook}" for hook in hooks),
+            suite, str(root),
+        ],
+        limit=BUILD_LIMIT,
+        what=what,
+        env={**ENV, "TMPDIR": str(root.parent)},
+    )  # fmt: skip
+
+
+def modules() -> Path:
+    """Return the folder that guests see as their cache of built modules."""
+    return folder() / "modules"
+
+
+def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
+    """Have the pretended PCI bus compiled for a kernel."""
+    source = paths.DATA / "vm/pci"
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(source.iterdir()))).hexdigest()
+    target, mark = modules() / "pci" / release / "gpu_ready_pci.ko", modules() / "pci" / release / "made-of"
+    if target.exists() and mark.exists() and mark.read_text() == digest:
+        return
+    say(f"compiling the lab's PCI bus for the kernel {release}")
+    with tempfile.TemporaryDirectory(dir=_ready()) as name:
+        root, out = Path(name, "root"), Path(name, "out")
+        out.mkdir()
+        hooks = [
+            f"copy-in {source} /root", f"chroot \"$1\" make -C /lib/modules/{release}/build M=/root/pci modules",
+            f"copy-out /root/pci/gpu_ready_pci.ko {out}",
+        ]  # fmt: skip
+        packages = (f"linux-headers-{release}", "gcc", "make")
+        _bootstrap(suite, root, packages, proxy, "main", hooks, f"compile the lab's PCI bus for the kernel {release}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(str(out / target.name), target)
+    mark.write_text(digest)
+
+
+def ensure_driver(suite: str, release: str, package: str, proxy: str | None) -> None:
+    """Have the modules of one of Debian's driver packages built by DKMS for a kernel."""
+    name = DRIVERS.get(package)
+    if name is None:
+        raise LabError(f"{package} is no package of NVIDIA's module sources: there are {', '.join(sorted(DRIVERS))}")
+    done = modules() / "dkms" / name / f"{suite}-{release}"
+    if done.exists():
+        return
+    say(f"building {package} of {suite} for the kernel {release} with DKMS (minutes)")
+    with tempfile.TemporaryDirectory(dir=_ready()) as work:
+        root = Path(work, "root")
+        packages = (f"linux-headers-{release}", package)
+        _bootstrap(suite, root, packages, proxy, NON_FREE, [], f"build {package} for the kernel {release}")
+        built = sorted((root / f"lib/modules/{release}/updates/dkms").glob("*.ko"))
+        tree = root / "var/lib/dkms" / name
+        versions = [path.name for path in tree.iterdir() if path.is_dir() and path.name[0].isdigit()]
+        if not built or len(versions) != 1:
+            raise LabError(f"DKMS built nothing of {package} for the kernel {release}; its log is in {tree}")
+        target = modules() / "dkms" / name / versions[0] / release
+        target.mkdir(parents=True, exist_ok=True)
+        own = tree / versions[0] / release / "x86_64/module"
+        for path in sorted(own.glob("*.ko")):
+            shutil.copy(path, target / path.name)
+    done.write_text(versions[0] + "\n")
+
+
+def _ready() -> Path:
+    modules().mkdir(parents=True, exist_ok=True)
+    return folder()

@@ -452,20 +452,20 @@ def put(text: Optional[str], path: Path, value: Any) -> str:
 
 
 def drop(text: str, path: Path) -> str:
-    """Return the text without a key, and without the header of its table when nothing else is in that."""
-    document = read(text)
-    there = [key for key in document.keys if key.path == path]
+    """Return the text without a key, and without the headers of tables above it that hold nothing any more."""
+    there = [key for key in read(text).keys if key.path == path]
     if not there:
         return text
-    key = there[0]
-    after = text[: key.start] + text[key.end :]
-    document = read(after)
-    alone = [header for header in document.headers if header.path == key.table and not header.array]
-    if not alone or get(document.value, key.table):
-        return after
-    header = alone[0]
-    before, rest = after[: header.start], after[header.end :]
-    return (before if rest else re.sub(r"(\A|\n)\r?\n\Z", r"\1", before)) + rest
+    text = text[: there[0].start] + text[there[0].end :]
+    for length in range(len(path) - 1, 0, -1):
+        document = read(text)
+        alone = [header for header in document.headers if header.path == path[:length] and not header.array]
+        if get(document.value, path[:length]):
+            break
+        if alone:
+            before, rest = text[: alone[0].start], text[alone[0].end :]
+            text = (before if rest else re.sub(r"(\A|\n)\r?\n\Z", r"\1", before)) + rest
+    return text
 
 
 def _indentation(text: str, at: int) -> str:

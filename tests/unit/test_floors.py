@@ -9,10 +9,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
 FLOORS = {
     0: "versions catalog catalog_data host files manifest",
-    1: "pci lspci platform driver nvidia_detect nvml xid messages cuda cudnn daemon_json docker cdi apt_sources openpgp profile_d runfile_text rpm "
-    "container_engine toml "
+    1: "pci lspci platform driver nvidia_detect nvml xid messages cuda cudnn daemon_json docker cdi driver_volume apt_sources openpgp profile_d runfile_text rpm "
+    "container_engine toml containerd_config "
     "yum_repos",
-    2: "packages apt dnf package_manager kernel_module cuda_default cudnn_install daemon_json_file rebuild runfile",
+    2: "packages apt dnf package_manager kernel_module cuda_default cudnn_install daemon_json_file driver_volume_files rebuild runfile",
     3: "wishes plan",
     4: "observe verify report decide uninstall bootstrap",
     5: "explain explain_host",

@@ -1,0 +1,237 @@
+"""containerd's files: where our keys go by version, what they look like, what stops them, and how they go again."""
+
+import tomllib
+from typing import Any
+
+import pytest
+from gpu_ready import containerd_config as config
+from gpu_ready import toml
+
+from tests.unit.test_toml import DEBIAN
+
+OLD, CDI, NEW = (1, 6, 20), (1, 7, 24), (2, 1, 9)
+CRI = 'plugins."io.containerd.grpc.v1.cri"'
+V3 = 'plugins."io.containerd.cri.v1.runtime"'
+KUBEADM = f"""version = 2
+[{CRI}.containerd]
+  default_runtime_name = "runc"
+[{CRI}.containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  [{CRI}.containerd.runtimes.runc.options]
+    SystemdCgroup = true
+"""
+
+
+def files(main: "str | None", **imports: str) -> list[config.File]:
+    return [config.File(config.MAIN, main)] + [
+        config.File(f"{config.FOLDER}/{name}.toml", text) for name, text in sorted(imports.items())
+    ]
+
+
+def change(engine: Any, main: "str | None", mode: str = "toolkit", default: bool = False, noted: Any = (), **imports: str) -> Any:  # fmt: skip
+    return config.change(engine, files(main, **imports), mode, default, list(noted))
+
+
+def cri(text: str, name: str = "io.containerd.grpc.v1.cri") -> Any:
+    return tomllib.loads(text)["plugins"][name]
+
+
+@pytest.mark.parametrize("engine", [OLD, CDI])
+def test_up_to_1_7_the_runtime_comes_into_config_toml_itself_with_runc_beside_it(engine: Any) -> None:
+    (edit,) = change(engine, DEBIAN).edits
+    assert edit.path == config.MAIN and edit.after.startswith(DEBIAN)
+    runtimes = cri(edit.after)["containerd"]["runtimes"]
+    assert runtimes == {
+        "nvidia": {
+            "runtime_type": "io.containerd.runc.v2",
+            "options": {"BinaryName": "/usr/bin/nvidia-container-runtime"},
+        },
+        "runc": {"runtime_type": "io.containerd.runc.v2"},
+    }
+
+
+@pytest.mark.parametrize(("main", "name"), [(DEBIAN, CRI), (DEBIAN.replace("version = 2", "version = 3"), V3)])
+def test_from_2_0_on_the_runtime_comes_into_a_file_of_the_format_of_config_toml(main: str, name: str) -> None:
+    drop_in, imports = change(NEW, main).edits
+    assert drop_in.path == config.DROP_IN and drop_in.before is None
+    assert f"[{name}.containerd.runtimes.nvidia]\n" in drop_in.after and "runtimes.runc" not in drop_in.after
+    assert tomllib.loads(drop_in.after)["version"] == tomllib.loads(main)["version"]
+    first, rest = main.split("\n", 1)
+    assert imports.after == f'{first}\nimports = ["/etc/containerd/conf.d/*.toml"]\n{rest}'
+
+
+@pytest.mark.parametrize(
+    "imports", ['["/etc/containerd/conf.d/*.toml"]', '["conf.d/*"]', '["./conf.d/99-gpu-ready.toml"]']
+)
+def test_imports_that_take_the_file_in_stay_as_they_are(imports: str) -> None:
+    (edit,) = change(NEW, f"imports = {imports}\n" + DEBIAN).edits
+    assert edit.path == config.DROP_IN
+
+
+def test_other_imports_stay() -> None:
+    _, edit = change(NEW, 'version = 2 # two\nimports = [ "/x.toml" ] # mine\n').edits
+    assert edit.after == 'version = 2 # two\nimports = ["/x.toml", "/etc/containerd/conf.d/*.toml"] # mine\n'
+
+
+@pytest.mark.parametrize(("engine", "version"), [(OLD, 2), (NEW, 3)])
+def test_a_missing_config_toml_gets_the_format_of_the_engine(engine: Any, version: int) -> None:
+    edits = {edit.path: edit for edit in change(engine, None).edits}
+    assert edits[config.MAIN].before is None
+    assert tomllib.loads(edits[config.MAIN].after)["version"] == version
+    assert change(NEW, None, "cdi").edits == []
+
+
+def test_the_runtime_has_the_cgroup_driver_of_runc() -> None:
+    (edit,) = change(CDI, KUBEADM).edits
+    runtimes = cri(edit.after)["containerd"]["runtimes"]
+    assert runtimes["nvidia"]["options"] == {"BinaryName": "/usr/bin/nvidia-container-runtime", "SystemdCgroup": True}
+    assert runtimes["runc"] == cri(KUBEADM)["containerd"]["runtimes"]["runc"]
+    drop_in, _ = change(NEW, KUBEADM).edits
+    assert cri(drop_in.after)["containerd"]["runtimes"]["nvidia"]["options"]["SystemdCgroup"] is True
+
+
+@pytest.mark.parametrize("engine", [CDI, NEW])
+def test_nvidia_as_the_default_runtime(engine: Any) -> None:
+    edits = change(engine, KUBEADM, default=True).edits
+    assert cri(edits[0].after)["containerd"]["default_runtime_name"] == "nvidia"
+    if engine is CDI:
+        assert KUBEADM.replace('"runc"', '"nvidia"', 1) in edits[0].after
+
+
+@pytest.mark.parametrize(
+    ("engine", "main", "after"),
+    [
+        (CDI, DEBIAN, DEBIAN.replace('v1.cri"]\n', 'v1.cri"]\n    enable_cdi = true\n', 1)),
+        (CDI, f"version = 2\n[{CRI}]\nenable_cdi = false\n", f"version = 2\n[{CRI}]\nenable_cdi = true\n"),
+        (NEW, DEBIAN, None),
+        (CDI, f"version = 2\n[{CRI}]\nenable_cdi = true\ncdi_spec_dirs = ['/opt']\n",
+         f'version = 2\n[{CRI}]\nenable_cdi = true\ncdi_spec_dirs = ["/opt", "/etc/cdi"]\n'),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("mode", ["cdi", "native"])
+def test_cdi(engine: Any, main: str, after: "str | None", mode: str) -> None:
+    assert [edit.after for edit in change(engine, main, mode).edits] == ([after] if after else [])
+
+
+def test_cdi_that_was_turned_off_is_turned_on_by_our_file() -> None:
+    drop_in, _ = change(NEW, f"version = 3\n[{V3}]\nenable_cdi = false\n", "cdi").edits
+    assert drop_in.after.endswith(f"[{V3}]\nenable_cdi = true\n")
+
+
+def carried_out(engine: Any, main: "str | None", mode: str, default: bool = False, noted: Any = ()) -> Any:
+    """Return the files after a change, and the whole record."""
+    found = change(engine, main, mode, default, noted)
+    after = {edit.path: edit.after for edit in found.edits}
+    all_files = [config.File(config.MAIN, after.get(config.MAIN, main))]
+    if after.get(config.DROP_IN):
+        all_files.append(config.File(config.DROP_IN, after[config.DROP_IN]))
+    known = [path for path, _ in noted]
+    return all_files, [*noted, *[one for one in found.record if one[0] not in known]]
+
+
+@pytest.mark.parametrize("engine", [CDI, NEW])
+@pytest.mark.parametrize("main", [DEBIAN, KUBEADM, None, "version = 2", "# nothing\n"])
+@pytest.mark.parametrize("default", [False, True])
+@pytest.mark.parametrize("mode", ["toolkit", "cdi"])
+def test_twice_is_once_and_it_can_be_taken_back(engine: Any, main: "str | None", default: bool, mode: str) -> None:
+    if main == "# nothing\n":
+        with pytest.raises(config.ConfigError):
+            change(engine, main)
+        return
+    after, record = carried_out(engine, main, mode, default)
+    assert config.change(engine, after, mode, default, record).edits == []
+    text = after[0].text
+    assert text is None or config.taken_back(text, main, text, record) == main
+    if text is not None and text != main:
+        edited = text + '\n[plugins."mine"]\nx = 1\n'
+        back = config.taken_back(edited, main, text, record)
+        expected = tomllib.loads(main or f"version = {tomllib.loads(text)['version']}")
+        assert back and pruned(tomllib.loads(back)) == pruned(config.merged(expected, {"plugins": {"mine": {"x": 1}}}))
+
+
+def pruned(value: Any) -> Any:
+    """Return a mapping without empty tables."""
+    if not isinstance(value, dict):
+        return value
+    return {key: pruned(one) for key, one in value.items() if not isinstance(one, dict) or pruned(one)}
+
+
+def test_another_mode_takes_the_keys_of_the_first_away() -> None:
+    after, record = carried_out(CDI, KUBEADM, "toolkit", True)
+    (edit,) = config.change(CDI, after, "cdi", False, record).edits
+    assert tomllib.loads(edit.after)["plugins"]["io.containerd.grpc.v1.cri"] == {**cri(KUBEADM), "enable_cdi": True}
+    drop_in, imports = change(NEW, KUBEADM).edits
+    (gone,) = change(NEW, imports.after, "cdi", **{"99-gpu-ready": drop_in.after}).edits
+    assert gone.path == config.DROP_IN and gone.after is None
+
+
+def test_a_runtime_that_somebody_else_set_up_is_left_alone() -> None:
+    mine = f'{KUBEADM}[{CRI}.containerd.runtimes.nvidia]\nruntime_type = "io.containerd.runc.v2"\n' + (
+        f'[{CRI}.containerd.runtimes.nvidia.options]\nBinaryName = "/opt/nvidia-container-runtime"\nSystemdCgroup = true\n'
+    )
+    assert change(CDI, mine).edits == [] == change(NEW, mine).edits
+    assert change(NEW, 'version = 2\nimports = ["conf.d/*"]\n', **{"99-nvidia": mine}).edits == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "main", "mode", "imports", "code"),
+    [
+        (OLD, DEBIAN, "cdi", {}, "engine_without_cdi"),
+        (CDI, DEBIAN + "x = \n", "toolkit", {}, "containerd_config_invalid"),
+        (CDI, 'version = 2\nimports=["conf.d/*"]\n', "toolkit", {"x": "["}, "containerd_config_invalid"),
+        (CDI, 'disabled_plugins = ["cri"]\n', "toolkit", {}, "containerd_cri_disabled"),
+        (NEW, 'version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n', "cdi", {}, "containerd_cri_disabled"),
+        (CDI, "[plugins.cri]\nx = 1\n", "toolkit", {}, "containerd_config_old"),
+        (NEW, "root = '/x'\n", "toolkit", {}, "containerd_config_old"),
+        (CDI, 'version = 2\nimports=["conf.d/*"]\n', "toolkit", {"x": KUBEADM}, "containerd_import_shadows"),
+        (NEW, "version = 2\n", "toolkit",
+         {"99-other": KUBEADM.replace("runc]", "nvidia]").replace("v2\"", "v1\"")}, "containerd_import_shadows"),
+        (CDI, f"version = 2\n{CRI}.containerd = {{}}\n", "toolkit", {}, "containerd_config_inline"),
+        (NEW, "version = 2\nimports = {}\n", "toolkit", {}, None),
+    ],
+)  # fmt: skip
+def test_what_is_refused(engine: Any, main: str, mode: str, imports: dict[str, str], code: "str | None") -> None:
+    if code is None:
+        assert change(engine, main, mode, **imports).edits
+        return
+    with pytest.raises(config.ConfigError) as caught:
+        change(engine, main, mode, **imports)
+    assert caught.value.code == code
+    assert caught.value.problem and caught.value.remedy.endswith(".")
+
+
+def test_an_invalid_file_is_named_with_line_and_column() -> None:
+    with pytest.raises(config.ConfigError, match=r"/etc/containerd/config.toml is no valid TOML \(line 10, column 5: "):
+        change(CDI, DEBIAN + "x = \n")
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("1.6.20~ds1-1+deb12u3", (1, 6, 20)),
+        ("containerd github.com/containerd/containerd/v2 v2.1.9 abc", (2, 1, 9)),
+        ("containerd containerd.io 1.7.27 05044ec", (1, 7, 27)),
+        ("0:1.6.33-3.1.el7", (1, 6, 33)),
+        ("2.1", (2, 1, 0)),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_versions(text: str, version: Any) -> None:
+    assert config.version(text) == version
+
+
+def test_what_the_unit_says() -> None:
+    unit = "[Service]\nExecStart=/usr/bin/containerd\nKillMode=process\n"
+    assert config.config_path([unit]) == config.MAIN and config.keeps_containers([unit])
+    drop_in = (
+        "[Service]\nExecStart=\nExecStart=/opt/containerd -c /opt/c.toml --log-level info\nKillMode=control-group\n"
+    )
+    assert config.config_path([unit, drop_in]) == "/opt/c.toml" and not config.keeps_containers([unit, drop_in])
+    assert not config.keeps_containers([])
+
+
+def test_what_the_engine_did_not_take() -> None:
+    wanted = change(NEW, None).wanted
+    dump = f"version = 3\n[{V3}.containerd.runtimes.nvidia]\nruntime_type = 'io.containerd.runc.v2'\n"
+    assert config.lacks(dump, wanted) == ["containerd.runtimes.nvidia.options.BinaryName"]
+    assert config.lacks(toml.put(dump, ("plugins", config.PLUGINS[3], *wanted[1][0]), config.RUNTIME), wanted) == []

@@ -139,6 +139,9 @@ def start(fleet: str, host: str) -> None:
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment,
         )  # fmt: skip
     (where / "supervisor.pid").write_text(f"{process.pid}\n")
+    # While a process is being started its command line is empty for a moment.
+    begun = f"the start of {host} (its log: {where / 'supervisor.log'})"
+    wait_for(lambda: state(fleet, host) == "running", limit=10, what=begun)
 
 
 def wait_booted(fleet: str, host: str) -> None:
@@ -200,8 +203,10 @@ def up(fleet: str, wanted: list[tuple[Host, str]], key: str, proxy: str | None) 
     for host, address in wanted:
         if host.name not in there:
             create(fleet, host, images_of[host.name], address, key, proxy)
-        if state(fleet, host.name) != "running":
-            began = time.monotonic()
+        began = time.monotonic()
+        switched_on = state(fleet, host.name) != "running"
+        if switched_on:
             start(fleet, host.name)
-            wait_booted(fleet, host.name)
+        wait_booted(fleet, host.name)
+        if switched_on:
             say(f"{host.name}: booted in {time.monotonic() - began:.0f} s")

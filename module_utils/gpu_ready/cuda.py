@@ -2,17 +2,29 @@
 
 import json
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
+from . import manifest
 from .host import Host
 
 PREFIX = "/usr/local"
 LINK = PREFIX + "/cuda"
+UNINSTALLER = "bin/cuda-uninstaller"
+"""What NVIDIA's .run installer leaves in a toolkit's folder to take that toolkit away."""
+RECORDS = manifest.FOLDER + "/cuda"
+"""Where it is recorded which toolkits a .run installer of ours brought."""
+PACKAGE, RUNFILE, FOREIGN, PARTIAL = "package", "runfile", "foreign", "partial"
+"""Where a toolkit comes from: packages; a .run installer; neither (copied by hand); or it is no whole toolkit."""
 GROUP = "cuda"
 """Name of the update-alternatives group that NVIDIA's packages register for :data:`LINK`."""
 ALTERNATIVES = ("/var/lib/dpkg/alternatives/cuda", "/var/lib/alternatives/cuda")
 
+CUDNN_FILE = re.compile(r"^(?:libcudnn[\w.-]*\.(?:so(?:\.\d+)*|a)|cudnn\w*\.h)$")
+"""Names of cuDNN's files, which people copy into toolkits."""
+
+_FILE = re.compile(r"^cuda_(\d+\.\d+\.\d+)_(?:[\d.]+_)?linux(?:_\w+)?\.run$")
 _FOLDER = re.compile(r"^cuda-(\d+\.\d+)$")
+_PART = r"^(?:cuda|gds|nsight|lib(?:cu|nv|npp)[a-z0-9]*)(?:-[a-z0-9]+)*-%s(?:-config-common)?$"
 _PACKAGE = re.compile(r"^cuda-toolkit-(\d+)-(\d+)$")
 _RELEASE = re.compile(r"(\d+(?:\.\d+)+)")
 
@@ -23,6 +35,13 @@ class Group(NamedTuple):
     mode: str
     link: str
     candidates: Tuple[str, ...]
+
+
+class Record(NamedTuple):
+    """A toolkit that a .run installer of ours brought; not ``complete``: the installer did not end, or not well."""
+
+    release: str
+    complete: bool
 
 
 class Default(NamedTuple):
@@ -56,6 +75,55 @@ def folder(version: str) -> str:
 def package(version: str) -> str:
     """Return the package that brings a whole toolkit and nothing of a driver (``cuda`` and ``cuda-12-9`` would)."""
     return "cuda-toolkit-" + version.replace(".", "-")
+
+
+def series(version: str) -> str:
+    """Return the two numbers that name a toolkit's folder: "12.9" of "12.9.1" and of "12.9"."""
+    return ".".join(version.split(".")[:2])
+
+
+def is_release(found: Optional[str], wanted: str) -> bool:
+    """Return whether the release that was found is the wanted one; "12.9" is fulfilled by each of its releases."""
+    return found is not None and (found == wanted or found.startswith(wanted + "."))
+
+
+def is_dated(release: str) -> bool:
+    """Return whether a toolkit states a date in place of its third number, as some of CUDA 11 do (11.4.20210728)."""
+    return re.match(r"\d+\.\d+\.\d{6,}", release) is not None
+
+
+def release_of_file(name: str) -> Optional[str]:
+    """Return the release that an installer's name tells, with a driver in it (up to 13.3) or without."""
+    found = _FILE.match(name.rpartition("/")[2])
+    return found.group(1) if found else None
+
+
+def parts(version: str, packages: Iterable[str]) -> List[str]:
+    """Return which of these packages belong to one toolkit: its parts and its metapackages, sorted.
+
+    Packages that several toolkits share (``cuda-toolkit-config-common``, ``nsight-compute-2025.2``) are none of it.
+    """
+    form = re.compile(_PART % re.escape(version.replace(".", "-")))
+    return sorted(name for name in packages if form.match(name))
+
+
+def record_path(version: str, folder: str = RECORDS) -> str:
+    """Return where the record of a toolkit lies."""
+    return "%s/%s.json" % (folder, version)
+
+
+def read_record(text: str) -> Optional[Record]:
+    """Read a record; None for any other text."""
+    try:
+        value = json.loads(text)
+        return Record(str(value["release"]), value["complete"] is True)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def write_record(record: Record) -> str:
+    """Return the text of a record."""
+    return json.dumps(dict(record._asdict()), indent=1, sort_keys=True) + "\n"
 
 
 def read_version_json(text: str) -> Optional[str]:

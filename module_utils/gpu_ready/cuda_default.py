@@ -60,7 +60,7 @@ def act(host: Host, change: Change, version: str, where: Where) -> None:
     entry = {"before": change.before.target, "mode": mode, "link": where.link}
     manifest.note("alternatives", {cuda.GROUP: entry}, where.manifest)
     if change.group is None:
-        _link(change.path, where.link)
+        point(change.path, where.link)
     else:
         if change.path not in change.group.candidates:
             # The priority that NVIDIA's own packages give: 129 for 12.9.
@@ -82,7 +82,8 @@ def text(default: cuda.Default, where: Where) -> str:
     return "%s -> %s (%s)\n" % (where.link, default.target, default.mode or default.kind)
 
 
-def _link(path: str, link: str) -> None:
+def point(path: str, link: str) -> None:
+    """Exchange a plain link in one step."""
     temporary = link + ".gpu-ready"
     if os.path.lexists(temporary):
         os.unlink(temporary)
@@ -98,6 +99,11 @@ def _alternatives(host: Host, where: Where, arguments: List[str]) -> None:
             "update-alternatives %s failed (%s): repair the group with `update-alternatives --config %s`, "
             "then run again" % (" ".join(arguments), words, cuda.GROUP)
         )
+
+
+def forget(host: Host, path: str, where: Where) -> None:
+    """Take a toolkit that is gone out of the group."""
+    _alternatives(host, where, ["--remove", cuda.GROUP, path])
 
 
 def restore(host: Host, entry: Dict[str, Any], where: Where) -> bool:
@@ -117,7 +123,7 @@ def restore(host: Host, entry: Dict[str, Any], where: Where) -> bool:
     elif group is not None and mode == "absent":
         _alternatives(host, where, ["--remove-all", cuda.GROUP])
     elif mode == "link" and before is not None and host.isdir(str(before)):
-        _link(str(before), where.link)
+        point(str(before), where.link)
     elif now.kind == "link":
         os.unlink(where.link)
     return cuda.read_default(host, where.link, where.states) != now

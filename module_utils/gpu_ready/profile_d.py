@@ -4,10 +4,11 @@ Sourced twice they change nothing the second time; an unset or empty variable ge
 the current folder); they set no helper variables or functions, and work under ``set -eu``.
 """
 
-from typing import Dict
+from typing import Dict, Optional
 
 SH = "/etc/profile.d/cuda.sh"
 CSH = "/etc/profile.d/cuda.csh"
+PATHS = (SH, CSH)
 
 _HEAD = "# Written by gpu-ready (role cuda_toolkit); a change made here is taken back by the next run.\n"
 
@@ -53,3 +54,8 @@ def csh(prefix: str) -> str:
 def files(prefix: str) -> Dict[str, str]:
     """Return path and text of both files."""
     return {SH: sh(prefix), CSH: csh(prefix)}
+
+
+def is_ours(text: Optional[str]) -> bool:
+    """Return whether a file is one that we wrote."""
+    return text is not None and text.startswith(_HEAD)

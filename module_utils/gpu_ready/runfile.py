@@ -20,7 +20,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from . import driver, files, kernel_module, manifest, runfile_text
 from .host import Host
@@ -40,6 +40,7 @@ TOOLS = ("cc", "make", "ld")
 UNPACKED = 4
 """How many times its own size an installer needs beside itself: unpacked files and built modules."""
 CHUNK = 1 << 20
+DIGITS = {"sha256": 64, "md5": 32}
 HEAD = 1 << 16
 CHECKSUM_LIMIT = 1 << 20
 DKMS_LIMIT = 1800.0
@@ -51,11 +52,23 @@ class RunfileError(Exception):
 
 
 class Source(NamedTuple):
-    """Where an installer comes from: a URL or a path on this host, and what proves it ("" where nothing does)."""
+    """Where an installer comes from: a URL or a path on this host, and what proves it ("" where nothing does).
+
+    The URLs name lists of checksums; an md5 is what NVIDIA states of toolkits, and it proves what a broken transfer or
+    a mirror did to a file, not what an attacker did.
+    """
 
     location: str
     sha256: str = ""
     sha256_url: str = ""
+    md5_url: str = ""
+
+
+class Proof(NamedTuple):
+    """A checksum: the algorithm's name and the digits, "" where nothing proves a file."""
+
+    algorithm: str
+    digits: str
 
 
 class Limits(NamedTuple):
@@ -272,53 +285,74 @@ def place(needed: int) -> str:
 
 def obtain(source: Source, wish: Wish, machine: str, folder: str, limits: Limits) -> str:
     """Return the path of the installer on this host, fetched where it is a URL, proved and of the right version."""
+    path = fetch(source, folder, limits)
+    judge(path, source.location, wish, machine)
+    return path
+
+
+def fetch(source: Source, folder: str, limits: Limits, unpacked: int = UNPACKED) -> str:
+    """Return the path of a file on this host, proved by its checksum; one of a URL is brought into ``folder``.
+
+    ``unpacked`` is how many times its own size the file will need there beside itself.
+    """
     name = urllib.parse.unquote(source.location.rpartition("/")[2])
-    wanted = source.sha256.lower() or expected(source, name, folder, limits)
-    path, sha256 = source.location, ""
+    wanted = expected(source, name, folder, limits)
+    path = source.location
     if "://" in source.location:
-        if not wanted and not source.location.startswith("https://"):
+        if not wanted.digits and not source.location.startswith("https://"):
             raise RunfileError(
                 "nothing proves %s: it comes without encryption and without a checksum or the address of one; give its "
                 "sha256, or use https" % source.location
             )
         path = os.path.join(folder, "installer.run")
-        sha256 = download(source.location, path, limits)
+        found = download(source.location, path, limits, 0, wanted.algorithm, unpacked)
     elif not os.path.isfile(path):
         raise RunfileError("there is no installer %s on this host: check the path, or give a URL" % path)
     else:
-        sha256 = digest(path)
-    if wanted and sha256 != wanted:
+        found = digest(path, wanted.algorithm)
+    if wanted.digits and found != wanted.digits:
         raise RunfileError(
-            "%s has sha256 %s, expected %s: it is damaged or not the file that is meant; nothing was changed; correct "
-            "the checksum, or repair the mirror" % (source.location, sha256, wanted)
+            "%s has %s %s, expected %s: it is damaged or not the file that is meant; nothing was changed; correct "
+            "the checksum, or repair the mirror" % (source.location, wanted.algorithm, found, wanted.digits)
         )
-    judge(path, source.location, wish, machine)
     return path
 
 
-def expected(source: Source, name: str, folder: str, limits: Limits) -> str:
-    """Return the checksum that stands beside the file on its server, "" where no address of one is given."""
-    if not source.sha256_url:
-        return ""
-    listing = os.path.join(folder, "sha256sum")
-    download(source.sha256_url, listing, limits, CHECKSUM_LIMIT)
+def expected(source: Source, name: str, folder: str, limits: Limits) -> Proof:
+    """Return the checksum that is given, or that a list on the server names; without digits where there is neither."""
+    url = source.sha256_url or source.md5_url
+    if source.sha256 or not url:
+        return Proof("sha256", source.sha256.lower())
+    algorithm = "sha256" if source.sha256_url else "md5"
+    listing = os.path.join(folder, algorithm + "sum")
+    download(url, listing, limits, CHECKSUM_LIMIT)
     with open(listing, encoding="utf-8", errors="replace") as handle:
-        found = runfile_text.read_checksum(handle.read(), name)
+        found = runfile_text.read_checksum(handle.read(), name, DIGITS[algorithm])
     if found is None:
         raise RunfileError(
-            "%s names no sha256 of %s: nothing was changed; give the sha256 itself, or repair the mirror"
-            % (source.sha256_url, name)
+            "%s names no %s of %s: nothing was changed; give the sha256 itself, or repair the mirror"
+            % (url, algorithm, name)
         )
-    return found
+    return Proof(algorithm, found)
 
 
-def digest(path: str) -> str:
-    """Return the sha256 of a file."""
-    total = hashlib.sha256()
+def hasher(algorithm: str) -> Any:
+    """Return a new sum; RunfileError where this host's Python refuses the algorithm, as one in FIPS mode does md5."""
+    try:
+        return hashlib.new(algorithm)
+    except ValueError as error:
+        raise RunfileError(
+            "this host calculates no %s (%s), so the file cannot be proved: give its sha256" % (algorithm, error)
+        ) from error
+
+
+def digest(path: str, algorithm: str = "sha256") -> str:
+    """Return the checksum of a file."""
+    total = hasher(algorithm)
     with open(path, "rb") as handle:
         for block in iter(lambda: handle.read(CHUNK), b""):
             total.update(block)
-    return total.hexdigest()
+    return str(total.hexdigest())
 
 
 def judge(path: str, said: str, wish: Wish, machine: str) -> None:
@@ -334,15 +368,17 @@ def judge(path: str, said: str, wish: Wish, machine: str) -> None:
         )
 
 
-def download(url: str, path: str, limits: Limits, most: int = 0) -> str:
-    """Write the body of ``url`` to ``path`` and return its sha256; ``most`` bytes are read (0: any number)."""
+def download(
+    url: str, path: str, limits: Limits, most: int = 0, algorithm: str = "sha256", unpacked: int = UNPACKED
+) -> str:
+    """Write the body of ``url`` to ``path`` and return its checksum; ``most`` bytes are read (0: any number)."""
     deadline = time.monotonic() + limits.download
-    total, size = hashlib.sha256(), 0
+    total, size = hasher(algorithm), 0
     try:
         with urllib.request.urlopen(url, timeout=limits.silence) as answer, open(path, "wb") as handle:
             length = answer.headers.get("Content-Length") or ""
             if length.isdigit() and not most:
-                room(os.path.dirname(path), int(length), url)
+                room(os.path.dirname(path), int(length) * (1 + unpacked), url)
             for block in iter(lambda: answer.read(CHUNK), b""):
                 handle.write(block)
                 total.update(block)
@@ -364,16 +400,16 @@ def download(url: str, path: str, limits: Limits, most: int = 0) -> str:
         raise _unfetched(url, "%s after %d bytes" % (str(error) or type(error).__name__, size)) from error
     if length.isdigit() and int(length) != size:
         raise _unfetched(url, "the connection ended after %d of %s bytes" % (size, length))
-    return total.hexdigest()
+    return str(total.hexdigest())
 
 
-def room(folder: str, size: int, said: str) -> None:
-    """Raise RunfileError where an installer of ``size`` bytes cannot be unpacked and built."""
+def room(folder: str, needed: int, said: str) -> None:
+    """Raise RunfileError where an installer cannot be unpacked and do its work; ``needed`` in bytes."""
     free = shutil.disk_usage(folder).free
-    if free < size * (1 + UNPACKED):
+    if free < needed:
         raise RunfileError(
-            "%s needs %d MiB under %s (the file, unpacked, and built modules), but %d MiB are free: make room there, "
-            "then run again" % (said, size * (1 + UNPACKED) >> 20, os.path.dirname(folder), free >> 20)
+            "%s needs %d MiB under %s (the file, and what is unpacked and built from it), but %d MiB are free: make "
+            "room there, then run again" % (said, needed >> 20, os.path.dirname(folder), free >> 20)
         )
 
 

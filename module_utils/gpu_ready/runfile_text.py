@@ -74,9 +74,10 @@ def read_head(text: str) -> Optional[Tuple[str, str]]:
     return (match.group(1), match.group(2)) if match else None
 
 
-def read_checksum(text: str, name: str) -> Optional[str]:
-    """Return the sha256 of a file from a .sha256sum: "HEX  NAME" in lines, or the number alone."""
-    rows = [re.match(r"^([0-9a-fA-F]{64})(?:\s+[*]?(\S+))?\s*$", line.strip()) for line in text.splitlines()]
+def read_checksum(text: str, name: str, digits: int = 64) -> Optional[str]:
+    """Return the checksum of a file from a list of them: "HEX  NAME" in lines, or the number alone."""
+    form = r"^([0-9a-fA-F]{%d})(?:\s+[*]?(\S+))?\s*$" % digits
+    rows = [re.match(form, line.strip()) for line in text.splitlines()]
     named = [row.group(1).lower() for row in rows if row and (row.group(2) or name).rpartition("/")[2] == name]
     return named[0] if len(set(named)) == 1 else None
 
@@ -189,7 +190,7 @@ CAUSES: List[Tuple[str, str, str, str]] = [
 ]
 """(code, pattern, cause, remedy) of a failed run, causes before consequences."""
 
-MATTERS = re.compile(r"^ERROR: |Kernel module load error|\berror:|Error \d+|\*\*\* |No space left|Error! ")
+MATTERS = re.compile(r"^ERROR: |^\[ERROR\]|Kernel module load error|\berror:|Error \d+|\*\*\* |No space left|Error! ")
 CONSEQUENCE = re.compile(r"Installation has failed|Please see the log entries|recipe for target|Leaving directory")
 MOST = 220
 
@@ -199,14 +200,14 @@ def lines_that_matter(text: str, most: int = 4) -> List[str]:
     found = []
     for line in text.splitlines():
         if MATTERS.search(line) and not CONSEQUENCE.search(line):
-            short = re.sub(r"^(?:ERROR: |-> )+", "", messages.joined(line)).strip()
+            short = re.sub(r"^(?:\[?ERROR\]?: |-> )+", "", messages.joined(line)).strip()
             short = short if len(short) <= MOST else short[: MOST - 3] + "..."
             if short and short not in found:
                 found.append(short)
     return found[:most]
 
 
-def explain(log: str, printed: str) -> messages.Explanation:
+def explain(log: str, printed: str, causes: List[Tuple[str, str, str, str]] = CAUSES) -> messages.Explanation:
     """Return why a run failed, from its log and what it printed; ``detail`` holds the lines that matter.
 
     Warnings and answered questions of a log are no failures, so its errors are asked first, the whole only then.
@@ -214,7 +215,7 @@ def explain(log: str, printed: str) -> messages.Explanation:
     lines = lines_that_matter(log) or lines_that_matter(printed)
     quoted = " / ".join(lines)
     for text in (quoted, messages.joined(log + "\n" + printed)):
-        for code, pattern, cause, remedy in CAUSES:
+        for code, pattern, cause, remedy in causes:
             if re.search(pattern, text):
                 return messages.Explanation(code, cause, remedy, quoted or None)
     last = [line.strip() for line in (log + "\n" + printed).splitlines() if line.strip()][-3:]

@@ -91,6 +91,78 @@ def test_package_and_folder_of_a_version() -> None:
     assert cuda.version_of_folder(cuda.folder("12.9").rpartition("/")[2]) == "12.9"
 
 
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [
+        ("cuda_12.9.1_575.57.08_linux.run", "12.9.1"),
+        ("/srv/cuda_11.1.0_455.23.05_linux.run", "11.1.0"),
+        ("https://site.example/nvidia/cuda_13.4.2_linux.run", "13.4.2"),
+        ("cuda_13.4.2_linux_sbsa.run", "13.4.2"),
+        ("cuda.run", None),
+        ("cuda-repo-debian12-12-9-local_12.9.1_amd64.deb", None),
+        ("NVIDIA-Linux-x86_64-580.178.04.run", None),
+    ],
+)
+def test_the_release_that_an_installers_name_tells(name: str, release: str | None) -> None:
+    assert cuda.release_of_file(name) == release
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "same"),
+    [
+        ("12.9.1", "12.9.1", True),
+        ("12.9.0", "12.9.1", False),
+        ("12.9.10", "12.9.1", False),
+        ("12.9.1", "12.9", True),
+        ("12.90.1", "12.9", False),
+        ("11.4.20210728", "11.4.1", False),
+        (None, "12.9", False),
+    ],
+)
+def test_a_release_and_a_version(found: str | None, wanted: str, same: bool) -> None:
+    assert cuda.is_release(found, wanted) is same
+    assert cuda.series("12.9.1") == cuda.series("12.9") == "12.9"
+    assert [cuda.is_dated(one) for one in ("11.4.20210728", "12.9.1", "10.2.89")] == [True, False, False]
+
+
+def test_the_packages_of_one_toolkit_and_of_no_other() -> None:
+    """Names as NVIDIA's repositories for Debian 12 and EL 9 have them."""
+    ours = [
+        "cuda-12-4",
+        "cuda-nvcc-12-4",
+        "cuda-runtime-12-4",
+        "cuda-toolkit-12-4",
+        "cuda-toolkit-12-4-config-common",
+        "gds-tools-12-4",
+        "libcublas-dev-12-4",
+        "libcublas-devel-12-4",
+        "libnpp-12-4",
+        "libnvjitlink-12-4",
+    ]
+    others = [
+        "cuda",
+        "cuda-drivers",
+        "cuda-keyring",
+        "cuda-nvcc-12-5",
+        "cuda-nvcc-2-4",
+        "cuda-toolkit-12",
+        "cuda-toolkit-12-40",
+        "cuda-toolkit-config-common",
+        "libcudnn9-cuda-12",
+        "libfoo-12-4",
+        "linux-headers-6.12-4",
+        "nsight-compute-2024.1.1",
+        "nvidia-driver-12-4",
+    ]
+    assert cuda.parts("12.4", [*others, *ours]) == ours
+
+
+def test_a_record_reads_as_it_was_written() -> None:
+    record = cuda.Record("12.9.1", False)
+    assert cuda.read_record(cuda.write_record(record)) == record
+    assert [cuda.read_record(text) for text in ("", "[]", "{}", "null", '{"release": 1}')] == [None] * 5
+
+
 def test_a_bare_host_has_nothing() -> None:
     observed = observe_cuda.look(RecordedHost(), {})
     assert observed == {
@@ -111,6 +183,17 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
             "#define CUDNN_PATCHLEVEL 2\n",
             "/usr/local/cuda-10.2/version.txt": "CUDA Version 10.2.89\n",
             "/usr/local/cuda-10.2/bin/nvcc": "",
+            "/usr/local/cuda-10.2/bin/cuda-uninstaller": "",
+            "/usr/local/cuda-11.4/version.json": '{"cuda": {"version": "11.4.20210728"}}',
+            "/usr/local/cuda-11.4/bin/nvcc": "",
+            "/usr/local/cuda-11.4/bin/cuda-uninstaller": "",
+            "/var/lib/gpu-ready/cuda/11.4.json": '{"release": "11.4.1", "complete": true}',
+            "/usr/local/cuda-12.4/version.json": '{"cuda": {"version": "12.4.1"}}',
+            "/usr/local/cuda-12.4/bin/nvcc": "",
+            "/usr/local/cuda-12.8/version.json": '{"cuda": {"version": "12.8.1"}}',
+            "/usr/local/cuda-12.8/bin/nvcc": "",
+            "/usr/local/cuda-12.8/bin/cuda-uninstaller": "",
+            "/var/lib/gpu-ready/cuda/12.8.json": '{"release": "12.8.1", "complete": false}',
             "/usr/local/cuda-11.8/targets/x86_64-linux/lib/libcudart.so.11.0": "",
             "/usr/local/cuda-notes/readme": "",
             "/var/lib/dpkg/alternatives/cuda": AUTO,
@@ -121,7 +204,10 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
     observed = observe_cuda.look(host, {"cuda-toolkit-12-9": "12.9.1-1", "bash": "5.2"})
     assert [(t["version"], t["origin"], t["release"]) for t in observed["cuda"]["toolkits"]] == [
         ("10.2", "runfile", "10.2.89"),
+        ("11.4", "runfile", "11.4.1"),
         ("11.8", "partial", None),
+        ("12.4", "foreign", "12.4.1"),
+        ("12.8", "partial", "12.8.1"),
         ("12.9", "package", "12.9.1"),
     ]
     assert observed["cuda"]["default"] == {"target": "/usr/local/cuda-12.9", "kind": "alternatives", "mode": "auto"}

@@ -1,15 +1,13 @@
-"""What is there of CUDA and cuDNN: read from files alone, so a converged host starts no program for it."""
+"""What is there of CUDA: read from files alone, so a converged host starts no program for it."""
 
 from typing import Any, Dict, List, Optional
 
-from .. import cuda, cudnn, profile_d
+from .. import cuda, profile_d, versions
 from ..host import Host
-
-_HEADERS = ("include/cudnn_version.h", "include/cudnn.h")
 
 
 def look(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
-    """Return the parts "cuda" and "cudnn"; ``packages`` are the installed ones by name."""
+    """Return the part "cuda"; ``packages`` are the installed ones by name."""
     toolkits = _toolkits(host, packages)
     return {
         "cuda": {
@@ -17,7 +15,6 @@ def look(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
             "default": dict(cuda.read_default(host)._asdict()),
             "profile": {path: host.read(path) for path in (profile_d.SH, profile_d.CSH)},
         },
-        "cudnn": {toolkit["version"]: _cudnn(host, toolkit["version"], toolkit["path"]) for toolkit in toolkits},
     }
 
 
@@ -27,14 +24,21 @@ def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
     toolkits = []
     for version in sorted(set(packaged + folders), key=lambda text: [int(part) for part in text.split(".")]):
         path = cuda.folder(version)
-        release = _release(host, path)
+        text = host.read(cuda.record_path(version))
+        record = None if text is None else cuda.read_record(text)
+        stated = _release(host, path)
+        release = stated
         if version in packaged:
-            origin = "package"
-        elif release and host.exists(path + "/bin/nvcc"):
-            origin = "runfile"
+            origin = cuda.PACKAGE
+            release = versions.upstream(packages[cuda.package(version)]) or stated
+        elif not stated or not host.exists(path + "/bin/nvcc") or (record is not None and not record.complete):
+            # A folder that single packages made, what a removed toolkit left behind, or an installer that was cut off.
+            origin = cuda.PARTIAL
+        elif host.exists(path + "/" + cuda.UNINSTALLER):
+            origin = cuda.RUNFILE
+            release = record.release if record is not None and cuda.is_dated(stated) else stated
         else:
-            # A folder that single packages made, or what a removed toolkit left behind.
-            origin = "partial"
+            origin = cuda.FOREIGN
         toolkits.append({"version": version, "path": path, "release": release, "origin": origin})
     return toolkits
 
@@ -45,23 +49,3 @@ def _release(host: Host, path: str) -> Optional[str]:
         return cuda.read_version_json(text)
     text = host.read(path + "/version.txt")
     return None if text is None else cuda.read_version_txt(text)
-
-
-def _cudnn(host: Host, version: str, path: str) -> Dict[str, Any]:
-    header = None
-    for name in _HEADERS:
-        text = host.read(path + "/" + name)
-        header = header or (None if text is None else cudnn.read_header(text))
-    text = host.read(cudnn.record_path(version))
-    record = None if text is None else cudnn.read_record(text)
-    missing = (
-        []
-        if record is None
-        else [name for name in sorted(record.files) if host.readlink(name) is None and not host.exists(name)]
-    )
-    return {
-        "version": header,
-        "recorded": None if record is None else record.version,
-        "complete": record is not None and record.complete and not missing,
-        "missing": missing[:3],
-    }

@@ -1,49 +1,93 @@
 """Which CUDA toolkits a host gets: what its driver and its oldest GPU allow, side by side, one of them the default."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from .. import catalog, profile_d, versions
+from .. import catalog, versions
 from .. import cuda as toolkit_names
-from . import repository
+from . import cuda_steps, cuda_wishes, repository
+from .cuda_wishes import NONE, RUNFILE, Wish
 from .steps import Decision, Notice, Refusal, Step
 
 REPOSITORY_SOURCE = "cuda_repo"
 
 
+class Ground(NamedTuple):
+    """What a decision about toolkits stands on; ``whole`` are the toolkits that are there and stay, by version."""
+
+    observed: Dict[str, Any]
+    wanted: Dict[str, Any]
+    driver: Optional[str]
+    source: str
+    going: List[str]
+    whole: Dict[str, Dict[str, Any]]
+
+
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
     """Return the toolkits and the steps to them; which are there already is looked at version by version."""
-    whole = {toolkit["version"]: toolkit["path"] for toolkit in present(observed)}
-    if wanted.get("cuda_toolkit_source") == "none":
-        return Decision({"source": "none", "toolkits": _rows(sorted(whole, key=versions.key), whole), "default": None})
-    asked = _asked(wanted)
+    going = cuda_wishes.leaving(wanted)
+    whole = {toolkit["version"]: toolkit for toolkit in present(observed) if toolkit["version"] not in going}
     driver = driver_version(observed, choice)
-    carried = _carried(observed)
-    if asked:
-        refusals = [refusal for version in asked for refusal in _refusals(observed, version, driver)]
-        missing = [version for version in asked if version not in whole]
-        if not refusals and missing:
-            refusals = _source_refusals(observed, missing, carried)
-        chosen = asked
-    else:
-        fitting = _available(observed, driver)
-        chosen, refusals = fitting[-1:], []
+    ground = Ground(observed, wanted, driver, cuda_wishes.source(wanted), going, whole)
+    refusals = cuda_wishes.contradictions(wanted) + _removal_refusals(ground)
     if refusals:
         return Decision({}, [], refusals)
-    if not chosen:
-        return Decision({"source": "repo", "toolkits": [], "default": None}, [], [], [_nothing_fits(observed, driver)])
-    default = str(wanted.get("cuda_toolkit_default") or "auto")
-    default = max(chosen, key=versions.key) if default == "auto" else default
-    refusals = _default_refusals(observed, default, chosen, whole)
-    picked = {"source": "repo", "toolkits": _rows(chosen, whole), "default": default}
+    if ground.source == NONE:
+        return _left_alone(ground)
+    wishes = cuda_wishes.asked(wanted)
+    warnings: List[Notice] = []
+    if wishes:
+        refusals = [refusal for wish in wishes for refusal in _refusals(ground, wish)]
+        warnings = [notice for wish in wishes for notice in _unknown(ground, wish)]
+    else:
+        wishes = [Wish(version) for version in _available(ground)[-1:]]
+    todo = [wish for wish in wishes if cuda_steps.lack(wish, whole.get(wish.version))]
+    refusals = refusals or [refusal for wish in todo for refusal in _origin_refusals(ground, wish)]
+    refusals = refusals or _source_refusals(ground, todo)
+    if refusals:
+        return Decision({}, [], refusals)
+    if not wishes:
+        nothing: Dict[str, Any] = {"source": ground.source, "toolkits": [], "default": None}
+        return Decision(nothing, cuda_steps.of_removal(observed, going), [], [_nothing_fits(ground)])
+    return _arranged(ground, choice, wishes, todo, warnings)
+
+
+def _arranged(
+    ground: Ground, choice: Dict[str, Any], wishes: List[Wish], todo: List[Wish], warnings: List[Notice]
+) -> Decision:
+    """Return the steps to toolkits that can be had: bring them, make one the default, then take others away."""
+    observed, wanted = ground.observed, ground.wanted
+    chosen = [wish.version for wish in wishes]
+    default = cuda_wishes.default(wanted) or max(chosen, key=versions.key)
+    picked = {"source": ground.source, "toolkits": _rows(chosen, ground.whole), "default": default}
+    refusals = _default_refusals(ground, default, chosen)
     if refusals:
         return Decision(picked, [], refusals)
-    missing = [version for version in chosen if version not in whole]
-    steps = _repository_steps(observed, wanted, choice, missing)
-    refusals = [refusal for step in steps for refusal in repository.keyless(step.params["repositories"])]
-    if refusals:
-        return Decision(picked, [], refusals)
-    steps += _install_steps(missing) + _default_steps(observed, default) + _profile_steps(observed)
-    return Decision(picked, steps)
+    steps: List[Step] = []
+    reasons = [cuda_steps.lack(wish, ground.whole.get(wish.version)) for wish in todo]
+    if todo and ground.source == RUNFILE:
+        steps = [cuda_steps.of_installers(observed, wanted, todo, reasons)]
+    elif todo:
+        steps = cuda_steps.of_repository(observed, wanted, choice, _entry(observed) or {}, todo)
+        refusals = [refusal for step in steps for refusal in repository.keyless(step.params["repositories"])]
+        if refusals:
+            return Decision(picked, [], refusals)
+        steps.append(cuda_steps.of_packages(todo, reasons))
+    profile = cuda_wishes.profile(wanted)
+    prefix = {NONE: None, cuda_wishes.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.folder(profile))
+    steps += cuda_steps.of_default(observed, default) + cuda_steps.of_profile(observed, prefix)
+    return Decision(picked, steps + cuda_steps.of_removal(observed, ground.going), [], warnings)
+
+
+def _left_alone(ground: Ground) -> Decision:
+    """Return what source none means: toolkits stay as they are, but for those that are to go by name."""
+    observed, stay = ground.observed, sorted(ground.whole, key=versions.key)
+    picked = {"source": NONE, "toolkits": _rows(stay, ground.whole), "default": None}
+    removal = cuda_steps.of_removal(observed, ground.going)
+    steps: List[Step] = []
+    if removal and observed["cuda"]["default"]["target"] in [toolkit_names.folder(one) for one in ground.going]:
+        # The link must lead somewhere, or go together with the profile that follows it.
+        steps = cuda_steps.of_default(observed, stay[-1]) if stay else cuda_steps.of_profile(observed, None)
+    return Decision(picked, steps + removal)
 
 
 # --- what later rooms ask too ------------------------------------------------------------------------------------
@@ -97,19 +141,9 @@ def fits(observed: Dict[str, Any], driver: Optional[str]) -> List[str]:
 # --- the decision ------------------------------------------------------------------------------------------------
 
 
-def _asked(wanted: Dict[str, Any]) -> List[str]:
-    """Return the versions asked for, each once, in their order; [] where the choice is ours."""
-    value = wanted.get("cuda_toolkit_versions") or []
-    value = value.replace(",", " ").split() if isinstance(value, str) else value
-    versions_asked: List[str] = []
-    for entry in value:
-        if str(entry) not in versions_asked + ["auto", ""]:
-            versions_asked.append(str(entry))
-    return versions_asked
-
-
-def _rows(chosen: List[str], whole: Dict[str, str]) -> List[Dict[str, str]]:
-    return [{"version": version, "path": whole.get(version, toolkit_names.folder(version))} for version in chosen]
+def _rows(chosen: List[str], whole: Dict[str, Dict[str, Any]]) -> List[Dict[str, str]]:
+    paths = {version: str(toolkit["path"]) for version, toolkit in whole.items()}
+    return [{"version": version, "path": paths.get(version, toolkit_names.folder(version))} for version in chosen]
 
 
 def _above(toolkit: catalog.Toolkit, driver: Optional[str]) -> bool:
@@ -117,35 +151,57 @@ def _above(toolkit: catalog.Toolkit, driver: Optional[str]) -> bool:
     return driver is not None and versions.compare(driver, toolkit.min_driver) < 0
 
 
-def _refusals(observed: Dict[str, Any], version: str, driver: Optional[str]) -> List[Refusal]:
-    toolkit = next((known for known in catalog.toolkits() if known.version == version), None)
+def _known(version: str) -> Optional[catalog.Toolkit]:
+    return next((known for known in catalog.toolkits() if known.version == version), None)
+
+
+def _brought_along(ground: Ground, wish: Wish) -> bool:
+    """Return whether a toolkit needs no catalog: it is there, or the operator has its installer."""
+    own = cuda_wishes.given(ground.wanted)[0]
+    return wish.version in ground.whole or (
+        ground.source == RUNFILE and wish.version in [toolkit_names.series(one) for one in own]
+    )
+
+
+def _refusals(ground: Ground, wish: Wish) -> List[Refusal]:
+    """Return why a toolkit cannot work on a host, with the newest that can."""
+    toolkit = _known(wish.version)
     if toolkit is None:
         known_versions = ", ".join(known.version for known in catalog.toolkits())
-        return [
-            Refusal(
-                "cuda_unknown",
-                "cuda_toolkit_versions asks for CUDA %s, which the catalog of %s does not know"
-                % (version, catalog.DATE),
-                "use versions with two numbers out of: %s" % known_versions,
-            )
-        ]
-    fitting = _available(observed, driver)
+        message = "cuda_toolkit_versions asks for CUDA %s, which the catalog of %s does not know"
+        refusal = Refusal(
+            "cuda_unknown",
+            message % (wish.version, catalog.DATE),
+            "use versions with two numbers out of: %s" % known_versions,
+        )
+        return [] if _brought_along(ground, wish) else [refusal]
+    fitting = _available(ground)
     most = (
         "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1]
         if fitting
         else "set cuda_toolkit_source to none: no toolkit fits here"
     )
     refusals = []
-    card = drops(gpu_architectures(observed), toolkit.architectures)
+    card = drops(gpu_architectures(ground.observed), toolkit.architectures)
     if card is not None:
-        message = "CUDA %s does not serve %s" % (version, card)
+        message = "CUDA %s does not serve %s" % (wish.version, card)
         refusals.append(Refusal("cuda_drops_gpu", message, most))
-    if _above(toolkit, driver):
-        message = "CUDA %s needs driver %s or newer, and this host gets %s" % (version, toolkit.min_driver, driver)
+    if _above(toolkit, ground.driver):
+        numbers = (wish.version, toolkit.min_driver, ground.driver)
+        message = "CUDA %s needs driver %s or newer, and this host gets %s" % numbers
         branch = versions.branch(toolkit.min_driver)
         remedy = most if card is not None else "%s, or nvidia_driver_branch to %d or newer" % (most, branch)
         refusals.append(Refusal("cuda_above_driver", message, remedy))
     return refusals
+
+
+def _unknown(ground: Ground, wish: Wish) -> List[Notice]:
+    """Tell of a toolkit that nothing but the operator's word lets through."""
+    if _known(wish.version) is not None:
+        return []
+    message = "the catalog of %s does not know CUDA %s: whether driver and GPUs carry it is not checked"
+    remedy = "see NVIDIA's release notes of that toolkit"
+    return [Notice("cuda_unknown", message % (catalog.DATE, wish.version), remedy)]
 
 
 def _entry(observed: Dict[str, Any]) -> Optional[Dict[str, Any]]:
@@ -154,117 +210,126 @@ def _entry(observed: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     return None if key is None else catalog.distro(key)["driver_sources"].get(REPOSITORY_SOURCE)
 
 
-def _carried(observed: Dict[str, Any]) -> Optional[List[str]]:
-    """Return the toolkits that the repository carries; None where the catalog names no limit."""
-    entry = _entry(observed)
+def _carried(ground: Ground) -> Optional[List[str]]:
+    """Return the toolkits that the source carries; None where the catalog names no limit."""
+    if ground.source == RUNFILE:
+        found = list(cuda_wishes.given(ground.wanted)[0]) + [one.release for one in catalog.cuda_installers()]
+        return sorted({toolkit_names.series(release) for release in found}, key=versions.key)
+    entry = _entry(ground.observed)
     if entry is None:
         return []
     listed = entry.get("toolkits")
     return None if listed is None else [str(version) for version in listed]
 
 
-def _available(observed: Dict[str, Any], driver: Optional[str]) -> List[str]:
-    """Return the toolkits that fit and are there or in the repository, ascending."""
-    carried = _carried(observed)
-    whole = [toolkit["version"] for toolkit in present(observed)]
-    return [version for version in fits(observed, driver) if carried is None or version in carried or version in whole]
+def _available(ground: Ground) -> List[str]:
+    """Return the toolkits that fit and are there or can be had, ascending; none of those that are to go."""
+    carried = _carried(ground)
+    return [
+        version
+        for version in fits(ground.observed, ground.driver)
+        if (carried is None or version in carried or version in ground.whole) and version not in ground.going
+    ]
 
 
-def _source_refusals(observed: Dict[str, Any], missing: List[str], carried: Optional[List[str]]) -> List[Refusal]:
-    lacking = [version for version in missing if carried is not None and version not in carried]
-    if not lacking:
+def _origin_refusals(ground: Ground, wish: Wish) -> List[Refusal]:
+    """Refuse to lay one kind of installation over another in the same folder."""
+    observed, version = ground.observed, wish.version
+    there = ground.whole.get(version)
+    again = 'take it away first (cuda_toolkit_remove: ["%s"])' % version
+    if there is not None:
+        kinds = {toolkit_names.PACKAGE: "packages", toolkit_names.RUNFILE: "NVIDIA's installer"}
+        own = toolkit_names.RUNFILE if ground.source == RUNFILE else toolkit_names.PACKAGE
+        if there["origin"] == own:
+            return []
+        kind = kinds.get(there["origin"])
+        if kind is None:
+            by_hand = (there["path"], wish.text)
+            message = "%s was placed by hand, so it cannot be brought to CUDA %s" % by_hand
+            remedy = "move it away, or ask for %s without its third number to keep it as it is" % version
+            return [Refusal("cuda_foreign", message, remedy)]
+        message = "%s, and %s brought it, not %s" % (cuda_steps.lack(wish, there), kind, kinds[own])
+        other = cuda_wishes.RUNFILE if there["origin"] == toolkit_names.RUNFILE else cuda_wishes.REPO
+        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to %s, or %s" % (other, again))]
+    parts = toolkit_names.parts(version, observed["packages"]["installed"])
+    if parts and ground.source == RUNFILE:
+        message = "packages of CUDA %s are on this host (%s), and the installer would write over their files" % (
+            version,
+            ", ".join(parts[:3]),
+        )
+        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to repo, or %s" % again)]
+    return []
+
+
+def _source_refusals(ground: Ground, todo: List[Wish]) -> List[Refusal]:
+    """Refuse what the source does not carry, and say what it does."""
+    if ground.source == RUNFILE:
+        lacking = [wish for wish in todo if cuda_wishes.installer(wish, ground.wanted) is None]
+        return [_no_installer(wish) for wish in lacking]
+    carried = _carried(ground)
+    absent = [wish.version for wish in todo if carried is not None and wish.version not in carried]
+    if not absent:
         return []
     return [
         Refusal(
             "source_impossible",
-            "NVIDIA's repository for %s carries no CUDA %s" % (observed["base"]["distro"], ", ".join(lacking)),
-            "choose from: %s; or install it yourself and set cuda_toolkit_source to none"
+            "NVIDIA's repository for %s carries no CUDA %s" % (ground.observed["base"]["distro"], ", ".join(absent)),
+            "choose from: %s; or set cuda_toolkit_source to runfile; or install it yourself and set it to none"
             % (", ".join(carried or []) or "none"),
         )
     ]
 
 
-def _nothing_fits(observed: Dict[str, Any], driver: Optional[str]) -> Notice:
-    cards = " and ".join(sorted(gpu_architectures(observed).values())) or "this host"
+def _no_installer(wish: Wish) -> Refusal:
+    releases = [one.release for one in catalog.cuda_installers() if toolkit_names.series(one.release) == wish.version]
+    return Refusal(
+        "source_impossible",
+        "the catalog of %s knows no installer of CUDA %s" % (catalog.DATE, wish.text),
+        '%sor give yours as cuda_toolkit_runfiles: {"%s": URL or path}'
+        % ("ask for one of %s, " % ", ".join(releases) if releases else "ask for another version, ", wish.text),
+    )
+
+
+def _removal_refusals(ground: Ground) -> List[Refusal]:
+    """Refuse to take away what neither packages nor an installer brought: nobody knows what else lies there."""
+    return [
+        Refusal(
+            "cuda_foreign",
+            "%s belongs to no package and has no uninstaller, so somebody placed it by hand" % toolkit["path"],
+            "delete or move that folder yourself, or take %s out of cuda_toolkit_remove" % toolkit["version"],
+        )
+        for toolkit in ground.observed["cuda"]["toolkits"]
+        if toolkit["version"] in ground.going and toolkit["origin"] == toolkit_names.FOREIGN
+    ]
+
+
+def _nothing_fits(ground: Ground) -> Notice:
+    cards = " and ".join(sorted(gpu_architectures(ground.observed).values())) or "this host"
     return Notice(
         "cuda_none_fits",
         "no CUDA toolkit of the catalog fits %s%s on %s"
-        % (cards, " with driver %s" % driver if driver else "", observed["base"]["distro"]),
+        % (cards, " with driver %s" % ground.driver if ground.driver else "", ground.observed["base"]["distro"]),
         "none is installed; set cuda_toolkit_source to none to say that this is meant",
     )
 
 
-def _default_refusals(
-    observed: Dict[str, Any], default: str, chosen: List[str], whole: Dict[str, str]
-) -> List[Refusal]:
-    if default not in chosen and default not in whole:
-        return [
-            Refusal(
-                "cuda_default_missing",
-                "cuda_toolkit_default is %s, which is neither there nor in cuda_toolkit_versions (%s)"
-                % (default, ", ".join(chosen)),
-                "add it to cuda_toolkit_versions, or choose one of them",
-            )
-        ]
-    if observed["cuda"]["default"]["kind"] == "folder":
-        return [
-            Refusal(
-                "cuda_link_is_folder",
-                "%s is a folder of its own, so it cannot point to CUDA %s" % (toolkit_names.LINK, default),
-                "move it away (mv %s %s-old), or set cuda_toolkit_source to none"
-                % (toolkit_names.LINK, toolkit_names.LINK),
-            )
-        ]
-    return []
-
-
-# --- the steps ---------------------------------------------------------------------------------------------------
-
-
-def _repository_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any], missing: List[str]
-) -> List[Step]:
-    entry = _entry(observed)
-    if not missing or entry is None:
-        return []
-    driver = choice.get("driver") or {}
-    if driver.get("source") == REPOSITORY_SOURCE and not driver.get("satisfied"):
-        return []  # the driver's own step brings it
-    third = repository.lacking(observed, [repository.params(entry["repository"], wanted, choice)])
-    if not third:
-        return []
-    reason = "CUDA %s comes from %s" % (" and ".join(missing), third[0]["url"])
-    return [Step("cuda_toolkit.repository", reason, params={"repositories": third})]
-
-
-def _install_steps(missing: List[str]) -> List[Step]:
-    if not missing:
-        return []
-    reason = "CUDA %s is not there" % " and ".join(missing)
-    packages = [{"name": toolkit_names.package(version), "version": None} for version in missing]
-    return [Step("cuda_toolkit.install", reason, params={"packages": packages, "versions": list(missing)})]
-
-
-def _default_steps(observed: Dict[str, Any], default: str) -> List[Step]:
-    path = toolkit_names.folder(default)
-    found = observed["cuda"]["default"]
-    if found["target"] == path and (found["kind"] == "link" or found["mode"] == "manual"):
-        return []
-    if found["target"] == path:
-        reason = "%s would leave CUDA %s when another toolkit is installed" % (toolkit_names.LINK, default)
-    else:
-        now = "points to %s" % found["target"] if found["target"] else "is not there"
-        reason = "%s %s; wanted is CUDA %s" % (toolkit_names.LINK, now, default)
-    return [Step("cuda_toolkit.default", reason, params={"version": default, "path": path})]
-
-
-def _profile_steps(observed: Dict[str, Any]) -> List[Step]:
-    texts = profile_d.files(toolkit_names.LINK)
-    found = observed["cuda"]["profile"]
-    stale = [path for path in sorted(texts) if found.get(path) != texts[path]]
-    if not stale:
-        return []
-    diffs = [{"path": path, "before": found.get(path) or "", "after": texts[path]} for path in stale]
-    params = {"files": [{"path": path, "content": texts[path]} for path in stale]}
-    reason = "login shells do not find the default toolkit through %s" % " and ".join(stale)
-    return [Step("cuda_toolkit.profile", reason, params=params)._replace(diff=diffs)]  # type: ignore[arg-type]
+def _default_refusals(ground: Ground, default: str, chosen: List[str]) -> List[Refusal]:
+    """Refuse a default or a profile that would lead nowhere."""
+    refusals = []
+    there = chosen + sorted(ground.whole)
+    profile = cuda_wishes.profile(ground.wanted)
+    asked = [("cuda_toolkit_default", default)]
+    if profile not in (NONE, cuda_wishes.DEFAULT):
+        asked.append(("cuda_toolkit_profile", profile))
+    for variable, version in asked:
+        if version not in there:
+            message = "%s is %s, which is neither there nor in cuda_toolkit_versions (%s)"
+            remedy = "add it to cuda_toolkit_versions, or choose one of them"
+            text = message % (variable, version, ", ".join(chosen))
+            refusals.append(Refusal("cuda_default_missing", text, remedy))
+    if ground.observed["cuda"]["default"]["kind"] == "folder":
+        message = "%s is a folder of its own, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
+        paths = (toolkit_names.LINK, toolkit_names.LINK)
+        remedy = "move it away (mv %s %s-old), or set cuda_toolkit_source to none" % paths
+        refusals.append(Refusal("cuda_link_is_folder", message, remedy))
+    return refusals

@@ -1,0 +1,92 @@
+#!/usr/bin/python
+"""Take CUDA toolkits away that an installer brought, and what packages left of theirs."""
+
+DOCUMENTATION = r"""
+---
+module: cuda_toolkit_absent
+short_description: Take away what is left of CUDA toolkits when their packages are gone
+description:
+  - Runs the uninstaller of a toolkit that NVIDIA's .run installer brought.
+  - Takes cuDNN's files in the toolkit away with it, and the folder; files of somebody else are named, not deleted.
+  - Takes the toolkit out of update-alternatives, and a link to it that leads nowhere by then.
+options:
+  toolkits:
+    description: The toolkits.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      version: {description: "For example V(12.4).", type: str, required: true}
+      path: {description: Folder of the toolkit., type: path, required: true}
+attributes:
+  check_mode: {support: full, description: Says what would change; changes nothing.}
+  diff_mode: {support: full, description: Lists the folders.}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Take CUDA 12.4 away
+  cuda_toolkit_absent:
+    toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
+
+- name: Take away what the plan names
+  cuda_toolkit_absent:
+    toolkits: "{{ gpu_plan_result.todo['cuda_toolkit.remove'].toolkits }}"
+
+- name: Show what would go
+  cuda_toolkit_absent:
+    toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
+  check_mode: true
+"""
+
+RETURN = r"""
+removed:
+  description: What went, in words.
+  returned: always
+  type: list
+  elements: str
+  sample: [CUDA 12.4, /usr/local/cuda-12.4]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import cuda_default, cuda_runfile, manifest, runfile
+from ansible.module_utils.gpu_ready.cudnn import CudnnError
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {
+    "toolkits": {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": {"version": {"type": "str", "required": True}, "path": {"type": "path", "required": True}},
+    }
+}
+
+
+def run(host, toolkits, check):
+    where = cuda_runfile.Where()
+    there = [entry for entry in toolkits if cuda_runfile.rests(host, entry["version"], entry["path"], where)]
+    removed = []
+    for entry in there:
+        if check:
+            removed.append(entry["path"])
+        else:
+            removed += cuda_runfile.remove(host, entry["version"], entry["path"], where)
+    before = "".join("%s\n" % entry["path"] for entry in there)
+    return {"changed": bool(there), "removed": removed, "diff": {"before": before, "after": ""}}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    try:
+        result = run(Host(), module.params["toolkits"], module.check_mode)
+    except (runfile.RunfileError, cuda_default.DefaultError, CudnnError, manifest.ManifestError) as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        where = error.filename or "the host"
+        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -93,6 +93,14 @@ class Host:
         except OSError:
             return None
 
+    def stamp(self, path: str) -> Optional[Tuple[int, int]]:
+        """Return size in bytes and time of the last change of the content in seconds, None where a path is absent."""
+        try:
+            answer = os.stat(path)
+        except OSError:
+            return None
+        return answer.st_size, int(answer.st_mtime)
+
     def which(self, program: str) -> Optional[str]:
         """Return the path of a program on root's usual PATH, None where it is absent."""
         for folder in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):

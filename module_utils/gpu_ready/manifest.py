@@ -21,6 +21,7 @@ alternatives   name of a link group                        {"before": path or nu
 daemon_json    path of docker's configuration              {"before": base64 text or null, "keys": {...}}
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
+folders        path of a folder that is ours as a whole    {}
 runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
 =============  ==========================================  =====================================================
 """
@@ -43,9 +44,15 @@ def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
     """Return the manifest, {} where there is none. Raises ManifestError on a damaged one."""
     try:
         with open(path, encoding="utf-8") as handle:
-            value = json.load(handle)
+            return parse(handle.read(), path)
     except FileNotFoundError:
         return {}
+
+
+def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
+    """Return the manifest that a text holds. Raises ManifestError on a damaged one."""
+    try:
+        value = json.loads(text)
     except ValueError as error:
         raise ManifestError(
             "%s is not valid JSON (%s): move it away, then uninstall.yml can no longer take back what it listed"
@@ -90,15 +97,37 @@ def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> No
 def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], path: str = PATH) -> None:
     """Add keys of docker's configuration to its note; text and keys that are noted already keep their first value.
 
-    A key that we set again keeps the value from before us and takes over the newest one of ours.
+    A key that we set again keeps the value from before us and takes over the newest one of ours. One that we bring back
+    to what it was before us gets no note: :func:`forget_keys` drops the old one once the file is written.
     """
     value = read(path)
     entry = value.setdefault("daemon_json", {}).setdefault(path_of_file, {"before": before, "keys": {}})
     for name, state in keys.items():
+        if brought_back(entry["keys"], name, state):
+            continue
         known = entry["keys"].setdefault(name, state)
         if "after" in state:
             known["after"] = state["after"]
     _write(value, path)
+
+
+def brought_back(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
+    """Return the noted keys that a change of ``name`` brings back to what they were before us."""
+    if "after" in state:
+        return [name] if name in known and known[name].get("before") == state["after"] else []
+    mine = [one for one in known if one == name or name in known[one].get("made", ())]
+    return mine if all("after" in known[one] and "before" not in known[one] for one in mine) else []
+
+
+def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> None:
+    """Forget the keys of docker's configuration that were brought back to what they were before us."""
+    value = read(path)
+    known = value.get("daemon_json", {}).get(path_of_file, {"keys": {}})["keys"]
+    gone = [one for name, state in keys.items() for one in brought_back(known, name, state)]
+    for one in gone:
+        known.pop(one, None)
+    if gone:
+        _write(value, path)
 
 
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:

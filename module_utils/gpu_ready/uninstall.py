@@ -96,6 +96,7 @@ class Uninstall:
             + self.groups()
             + self.leftovers()
             + self.alternatives()
+            + self.folders()
             + self.files()
             + self.services()
         )
@@ -343,6 +344,14 @@ class Uninstall:
         if rebuild:
             found.append(Action("rebuild the initial RAM disk", lambda: self.run(rebuild)))
         return found
+
+    def folders(self) -> List[Action]:
+        """Delete the folders that are ours as a whole."""
+        return [
+            Action("delete " + path, functools.partial(shutil.rmtree, path))
+            for path in sorted(self.noted.get("folders", {}))
+            if self.host.isdir(path)
+        ]
 
     def restore(self, path: str, after: Optional[bytes], mode: Optional[int], rebuild: List[str]) -> None:
         """Bring one file back to what it was; the mark of the rebuild that it needs comes first."""

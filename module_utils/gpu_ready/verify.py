@@ -193,6 +193,13 @@ def check_docker(world: Dict[str, Any]) -> List[Check]:
         cause = "nvidia-container-runtime or its hook is not installed"
         remedy = "install nvidia-container-toolkit, or use nvidia_container_runtime_mode native"
         checks.append(judge("container_runtime", there, "nvidia-container-toolkit", found, cause, remedy))
+    elif (world["expect"].get("runtime") or {}).get("helper"):
+        volume = (world["observed"].get("runtime") or {}).get("volume") or {}
+        found = volume.get("stale") or (volume.get("version") and "driver %s" % volume["version"]) or "none"
+        cause = "the driver volume is not made of the installed driver"
+        good = bool(volume.get("exists") and not volume.get("stale"))
+        remedy = "run the playbook again: it makes the volume"
+        checks.append(judge("container_runtime", good, "a driver volume", found, cause, remedy))
     elif mode_of(world["expect"]) in ("cdi", "native"):
         specs = (world["observed"].get("runtime") or {}).get("specs") or []
         fit = [spec["path"] for spec in specs if not spec.get("stale")]
@@ -320,6 +327,18 @@ def run_args(expect: Dict[str, Any], chosen: str = "all") -> List[str]:
     return narrowed
 
 
+def given_args(host: Host, expect: Dict[str, Any], chosen: str) -> List[str]:
+    """Return docker's arguments for the chosen devices: of the plan, or what the driver volume's helper prints."""
+    helper = (expect.get("runtime") or {}).get("helper")
+    if not helper:
+        return run_args(expect, chosen)
+    answer = host.run([str(helper)] + device_words(chosen), timeout=60.0)
+    if answer.rc != 0:
+        said = last_words(answer.err) or "it said nothing"
+        raise VerifyError("%s names no arguments for docker: %s." % (helper, said))
+    return answer.out.split()
+
+
 def default_args(mode: Optional[str]) -> List[str]:
     """Return the arguments of a mode for a plan that names none."""
     return ["--device", "nvidia.com/gpu=all"] if mode in ("cdi", "native") else ["--gpus", "all"]
@@ -429,7 +448,7 @@ def prove(
     container = None
     if containers and (observed.get("docker") or {}).get("active"):
         name = "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
-        args = run_args(expect, chosen)
+        args = given_args(host, expect, chosen)
         container = nvml.as_dict(look_container(host, image, args, timeout, name))
     found = look_xids(host)
     before = observed.get("verified")

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from gpu_ready import apt_sources, catalog, cdi, daemon_json
+from gpu_ready import apt_sources, catalog, cdi, daemon_json, driver_volume
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
 
@@ -53,6 +53,10 @@ NO_RUNTIME: dict[str, Any] = {
     "specs": [],
     "driver_files": None,
     "boot_nodes": None,
+    "volume": {"exists": False, "version": None, "stale": None},
+    "helper": None,
+    "noted": {"files": [], "folders": [], "packages": [], "keys": {}},
+    "legacy": {"plugin": None, "volumes": [], "containers": []},
 }
 
 
@@ -283,11 +287,13 @@ def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
 
 def _daemon_json(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     found = after["docker"]["daemon_json"]
-    found["text"] = daemon_json.merge(found["text"], params["daemon_json"]["set"]).after
+    found["text"] = daemon_json.merge(found["text"], params["daemon_json"]["set"], params["daemon_json"]["unset"]).after
     found["exists"] = True
     after["docker"]["restart_pending"] = False
-    after["docker"]["info"]["runtimes"].append("nvidia")
-    after["docker"]["info"]["cdi_dirs"] = ["/etc/cdi"]
+    value = daemon_json.read(found["text"]).value
+    after["docker"]["info"]["runtimes"] = ["runc", *value.get("runtimes", {})]
+    after["docker"]["info"]["default_runtime"] = value.get("default-runtime", "runc")
+    after["docker"]["info"]["cdi_dirs"] = ["/etc/cdi"] if value.get("features", {}).get("cdi") else []
     after["runtime"]["hook_known"] = True
 
 
@@ -298,8 +304,19 @@ def _toolkit(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 def _specification(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     ours = params["path"] == cdi.NATIVE
     after["runtime"]["specs"] = [{"path": params["path"], "ours": ours, "devices": ["0", "all"], "stale": None}]
+    _runtime_files(after, params)
+
+
+def _runtime_files(after: dict[str, Any], params: dict[str, Any]) -> None:
     for file in params["files"]:
-        after["runtime"]["boot_nodes"] = file["content"]
+        after["runtime"]["boot_nodes" if file["path"] == cdi.BOOT_NODES else "helper"] = file["content"]
+
+
+def _volume(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    version = after["driver"]["on_disk"]["version"]
+    after["runtime"]["volume"] = {"exists": True, "version": version, "stale": None}
+    after["runtime"]["noted"]["folders"].append(driver_volume.ROOT)
+    _runtime_files(after, params)
 
 
 def _cuda(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -365,5 +382,6 @@ STEPS = {
     "nvidia_container_runtime.install": _toolkit,
     "nvidia_container_runtime.configure": _daemon_json,
     "nvidia_container_runtime.cdi_spec": _specification,
+    "nvidia_container_runtime.volume": _volume,
     "gpu_verify.verify": _verify,
 }

@@ -82,6 +82,10 @@ class RecordedHost(Host):
     def changed_at(self, path: str) -> float | None:
         return self.times.get(path, 0.0) if self.exists(path) else None
 
+    def stamp(self, path: str) -> tuple[int, int] | None:
+        content = self.read_bytes(path)
+        return None if content is None else (len(content), int(self.times.get(path, 0.0)))
+
     def which(self, program: str) -> str | None:
         known = any(argv[0] in (program, "/usr/bin/" + program) for argv in self.programs)
         for folder in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):

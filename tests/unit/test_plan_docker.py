@@ -27,6 +27,7 @@ def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = No
     return {
         "base": {"distro": "debian12", "os": {"id": "debian"}, "gpus": [{"driver": None}]},
         "apt": {"sources": {}, "keyrings": [], "preferences": []},
+        "packages": {"installed": {}},
         "docker": docker_part,
         "runtime": runtime_part or {},
     }

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready import cdi
+from gpu_ready import cdi, driver_volume
 from gpu_ready.plan import runtime
 
 from tests.unit.test_plan_docker import engine, host
@@ -17,8 +17,15 @@ def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: An
     return {
         "toolkit": installed, "hook_known": hook_known if installed else None, "refresh": False, "specs": [],
         "programs": {"nvidia-ctk": "/usr/bin/nvidia-ctk" if installed else None}, "driver_files": "580.95.05",
-        "boot_nodes": cdi.boot_nodes(1), **more,
+        "boot_nodes": cdi.boot_nodes(1), "helper": driver_volume.HELPER_TEXT,
+        "volume": {"exists": False, "version": None, "stale": None}, "noted": noted(),
+        "legacy": {"plugin": None, "volumes": [], "containers": []}, **more,
     }  # fmt: skip
+
+
+def noted(**more: Any) -> dict[str, Any]:
+    """What the manifest lists as ours."""
+    return {"files": [], "folders": [], "packages": [], "keys": {}, **more}
 
 
 def spec(path: str = "/etc/cdi/gpu-ready.json", stale: "str | None" = None) -> dict[str, Any]:
@@ -74,21 +81,28 @@ def test_the_default_runtime_is_set_only_when_asked_for() -> None:
     assert '"default-runtime": "nvidia"' in step.diff["after"]
 
 
-@pytest.mark.parametrize("mode", ["cdi", "native"])
+CDI_ARGS = ["--device", "nvidia.com/gpu=all"]
+
+
 @pytest.mark.parametrize(
-    ("version", "codes", "steps"),
+    ("mode", "version", "codes", "steps", "args"),
     [
-        ("20.10.24+dfsg1", ["engine_without_cdi"], []),
-        ("24.0.9", ["engine_without_cdi"], []),
-        ("26.1.5", [], ["cdi_spec", "configure"]),
-        ("28.2.0", [], ["cdi_spec"]),
+        ("cdi", "20.10.24+dfsg1", ["engine_without_cdi"], [], CDI_ARGS),
+        ("cdi", "24.0.9", ["engine_without_cdi"], [], CDI_ARGS),
+        ("cdi", "26.1.5", [], ["cdi_spec", "configure"], CDI_ARGS),
+        ("cdi", "28.2.0", [], ["cdi_spec"], CDI_ARGS),
+        ("native", "20.10.24+dfsg1", [], ["volume"], []),
+        ("native", "24.0.9", [], ["volume"], []),
+        ("native", "26.1.5", [], ["cdi_spec", "configure"], CDI_ARGS),
+        ("native", "28.2.0", [], ["cdi_spec"], CDI_ARGS),
     ],
 )
-def test_cdi_by_engine(mode: str, version: str, codes: list[str], steps: list[str]) -> None:
+def test_each_way_by_engine(mode: str, version: str, codes: list[str], steps: list[str], args: list[str]) -> None:
     decision = decide(engine(version), toolkit(False), mode=mode)
     assert [refusal.code for refusal in decision.refusals] == codes
     assert ids(decision) == steps
-    assert decision.choice["args"] == ["--device", "nvidia.com/gpu=all"]
+    assert decision.choice["args"] == args
+    assert decision.choice.get("helper") == (None if args else "/usr/local/bin/gpu-docker-args")
 
 
 def test_cdi_keeps_other_features_and_restarts() -> None:
@@ -122,7 +136,8 @@ def test_the_specification(mode: str, installed: bool, specs: Any, satisfied: bo
 def test_the_device_nodes_of_our_specification_come_before_docker(mode: str, text: "str | None") -> None:
     (step,) = decide(engine("29.0.1"), toolkit(False, specs=[spec()], boot_nodes=text), mode=mode).steps
     assert "after a reboot" in step.why
-    (file,) = step.params["files"]
+    file, *helper = step.params["files"]
+    assert [one["mode"] for one in helper] == (["0755"] if mode == "native" else [])
     assert file["path"] == "/etc/systemd/system/docker.service.d/gpu-ready-nodes.conf"
     assert "nvidia-modprobe -c=255 -c=0\n" in file["content"] and "nvidia-modprobe -u -c=0\n" in file["content"]
 
@@ -162,7 +177,7 @@ def test_a_flag_that_names_our_runtime_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("distro", "codes", "steps"),
-    [("debian12", ["engine_without_cdi"], []), ("debian13", [], ["cdi_spec", "configure"])],
+    [("debian12", [], ["volume"]), ("debian13", [], ["cdi_spec", "configure"])],
 )
 def test_an_engine_that_is_still_to_come_is_judged_by_what_the_release_carries(
     distro: str, codes: list[str], steps: list[str]

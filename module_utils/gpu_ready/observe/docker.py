@@ -8,13 +8,15 @@ import posixpath
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import cdi, daemon_json, daemon_json_file, docker, manifest
+from .. import cdi, daemon_json, daemon_json_file, docker, driver_volume, manifest
 from ..host import Host
 
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
 PENDING = manifest.FOLDER + "/" + daemon_json_file.RESTART_MARK
-REFRESH_UNITS = ("/usr/lib/systemd/system/nvidia-cdi-refresh.path", "/lib/systemd/system/nvidia-cdi-refresh.path")
+REFRESH_UNITS = tuple(folder + "/systemd/system/nvidia-cdi-refresh.path" for folder in ("/etc", "/usr/lib", "/lib"))
+PLUGIN = "nvidia-docker-plugin"
+"""The program of nvidia-docker 1.0 that serves its volumes; nvidia-docker2 has none."""
 WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
 CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
 MOST_CONTAINERS = 64
@@ -133,7 +135,10 @@ def restart_pending(host: Host, pidfile: str, pid: Optional[int]) -> bool:
 
 
 def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the toolkit's programs, whether dockerd knows the hook, and the CDI specifications with their fitness."""
+    """Return what brings GPUs into containers: toolkit, CDI specifications and driver volume with their fitness.
+
+    ``noted``: what of it the manifest calls ours. ``legacy``: what is there of nvidia-docker 1.0.
+    """
     programs = {name: host.which(name) for name in (RUNTIME, HOOK, "nvidia-ctk", "nvidia-container-cli")}
     driver = driver_files(host)
     gpus = gpu_list(host)
@@ -145,7 +150,60 @@ def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
         "specs": specifications(host, driver, [gpu.node for gpu in gpus]),
         "driver_files": driver.version,
         "boot_nodes": host.read(cdi.BOOT_NODES),
+        "volume": volume(host, driver),
+        "helper": host.read(driver_volume.HELPER),
+        "noted": noted(host, engine["daemon_json"]["path"]),
+        "legacy": legacy(host, engine["socket"]),
     }
+
+
+def volume(host: Host, driver: cdi.DriverFiles) -> Dict[str, Any]:
+    """Return the driver volume: whether it is there, the driver it holds, and why it is not that of the host."""
+    layout = driver_volume.layout(driver)
+    there = host.isdir(driver_volume.ROOT)
+    return {
+        "exists": there,
+        "version": host.readlink(driver_volume.CURRENT),
+        "stale": volume_stale(host, layout, driver_volume.ROOT) if there else None,
+    }
+
+
+def volume_stale(host: Host, layout: Optional[driver_volume.Layout], root: str) -> Optional[str]:
+    """Return why a driver volume is not that of the installed driver, None where it is."""
+    current = host.readlink(posixpath.join(root, driver_volume.LINK))
+    return driver_volume.stale(layout, current, host.listdir, host.readlink, host.stamp, root)
+
+
+def noted(host: Host, config: str) -> Dict[str, Any]:
+    """Return what the manifest lists: files, folders, packages, and keys of docker's configuration.
+
+    A damaged one lists nothing here: whatever is changed then notes first, and says that it cannot.
+    """
+    try:
+        known = manifest.parse(host.read(manifest.PATH) or "{}")
+    except manifest.ManifestError:
+        known = {}
+    return {
+        "files": sorted(known.get("files", {})),
+        "folders": sorted(known.get("folders", {})),
+        "packages": sorted(known.get("packages", {})),
+        "keys": (known.get("daemon_json", {}).get(config) or {}).get("keys", {}),
+    }
+
+
+def legacy(host: Host, socket: Optional[str]) -> Dict[str, Any]:
+    """Return nvidia-docker 1.0: its plugin, its volumes, and the containers (also stopped ones) that name them."""
+    plugin = host.which(PLUGIN)
+    found: Dict[str, Any] = {"plugin": plugin, "volumes": [], "containers": []}
+    if plugin is None or socket is None:
+        return found
+    rows = answer(host, socket, "/volumes?filters=%7B%22driver%22%3A%5B%22nvidia-docker%22%5D%7D") or {}
+    found["volumes"] = sorted(str(row.get("Name")) for row in rows.get("Volumes") or [])
+    for row in (answer(host, socket, "/containers/json?all=1") or []) if found["volumes"] else []:
+        used = [mount.get("Name") for mount in row.get("Mounts") or []]
+        if set(used) & set(found["volumes"]):
+            found["containers"].append(str((row.get("Names") or [row.get("Id")])[0]).lstrip("/"))
+    return found
 
 
 def hook_known(host: Host, hook: Optional[str], engine: Dict[str, Any]) -> Optional[bool]:

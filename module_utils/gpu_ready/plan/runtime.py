@@ -1,15 +1,20 @@
-"""How containers get the GPUs: NVIDIA's toolkit, docker's own CDI, or a CDI specification of our own."""
+"""How docker's containers get the GPUs: NVIDIA's toolkit, docker's own CDI, or what we make of the installed driver.
+
+Mode ``native`` is a CDI specification of our own, and on engines without CDI a driver volume with a program that prints
+docker's arguments.
+"""
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import catalog, cdi, daemon_json
+from .. import catalog, cdi, daemon_json, driver_volume
 from .. import docker as engines
-from . import candidates, docker, repository
+from . import candidates, docker, repository, runtime_switch
 from .steps import Decision, Notice, Refusal, Step
 
 TOOLKIT = "toolkit"
 CDI = "cdi"
 NATIVE = "native"
+VOLUME = "volume"
 DOCKER = "docker"
 REPOSITORY = "container-toolkit"
 Reason = Tuple[str, str]
@@ -19,9 +24,9 @@ RUNTIME = {"path": "nvidia-container-runtime"}
 ARGUMENTS = {
     TOOLKIT: ["--gpus", "all"],
     CDI: ["--device", "nvidia.com/gpu=all"],
-    NATIVE: ["--device", "nvidia.com/gpu=all"],
+    VOLUME: [],
 }
-"""What makes ``docker run`` give a container all GPUs."""
+"""What makes ``docker run`` give a container all GPUs; with a volume it is what the helper prints."""
 
 
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
@@ -30,31 +35,56 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
         return Decision()
     mode = wanted.get("nvidia_container_runtime_mode") or TOOLKIT
     default = bool(wanted.get("nvidia_container_runtime_default"))
-    chosen = {"mode": mode, "default": default, "args": ARGUMENTS[mode]}
-    refusals = impossible(observed, wanted, mode, default)
+    way = way_of(mode, docker.version(observed, wanted))
+    chosen: Dict[str, Any] = {"mode": mode, "default": default, "args": ARGUMENTS[way]}
+    if way == VOLUME:
+        chosen["helper"] = driver_volume.HELPER
+    migration = runtime_switch.migrate(observed, wanted)
+    refusals = impossible(observed, wanted, mode, default) + migration.refusals
     if refusals:
         return Decision(chosen, [], refusals)
-    if mode == TOOLKIT:
+    leaving = runtime_switch.leave(observed, wanted, way == TOOLKIT, used(mode, way))
+    observed = leaving.observed
+    reasons: List[Reason] = []
+    if way == TOOLKIT:
         steps, reasons = toolkit_steps(observed, wanted)
+    elif way == VOLUME:
+        steps, refusals = volume_steps(observed, choice)
     else:
         steps, refusals = specification_steps(observed, mode, choice)
-        reasons = []
-    step, more, warnings = configure(observed, wanted, mode, default, reasons)
-    refusals += more
-    return Decision(chosen, steps + ([step] if step else []), refusals, [] if refusals else warnings)
+    step, more, warnings = configure(observed, wanted, way, default, reasons, bool(migration.steps))
+    refusals += leaving.refusals + more
+    steps = migration.steps + leaving.steps + steps + ([step] if step else [])
+    return Decision(chosen, steps, refusals, [] if refusals else migration.warnings + warnings)
+
+
+def way_of(mode: str, version: Optional[str]) -> str:
+    """Return the way of a mode on an engine of this version: toolkit, CDI specification, or driver volume."""
+    if mode == NATIVE:
+        return VOLUME if engines.capabilities(version).cdi == "none" else CDI
+    return mode
+
+
+def used(mode: str, way: str) -> List[str]:
+    """Return the files and folders of ours that a mode lives by."""
+    if way == TOOLKIT:
+        return []
+    mine = [driver_volume.ROOT] if way == VOLUME else [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED]
+    return mine + [cdi.BOOT_NODES] + ([driver_volume.HELPER] if mode == NATIVE else [])
 
 
 def impossible(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool) -> List[Refusal]:
     """Return why a mode cannot work here at all."""
     found = []
     version = docker.version(observed, wanted)
-    if mode != TOOLKIT and version and engines.capabilities(version).cdi == "none":
+    if mode == CDI and version and engines.capabilities(version).cdi == "none":
         found.append(
             Refusal(
                 "engine_without_cdi",
                 "docker %s has no CDI, which nvidia_container_runtime_mode: %s needs (25.0 is the first that has it)"
                 % (version, mode),
-                "Set nvidia_container_runtime_mode: toolkit (works with every docker), or install docker 25 or newer.",
+                "Set nvidia_container_runtime_mode: toolkit or native (they work with every docker), or install docker "
+                "25 or newer.",
             )
         )
     if mode != TOOLKIT and default:
@@ -116,31 +146,85 @@ def specification_steps(
     ours = [spec for spec in runtime["specs"] if spec["ours"]]
     others = [spec for spec in runtime["specs"] if not spec["ours"]]
     changing = driver_changes(choice)
-    nodes = {"path": cdi.BOOT_NODES, "content": cdi.boot_nodes(len(candidates.served(observed)))}
-    nodes_come = program is not None or runtime["boot_nodes"] == nodes["content"]
-    fitting = [spec for spec in runtime["specs"] if spec["stale"] is None and (nodes_come or not spec["ours"])]
-    if mode == CDI and fitting and not changing:
+    files = own_files(observed, mode)
+    files_there = program is not None or not lacking_files(observed, files)
+    fitting = [spec for spec in runtime["specs"] if spec["stale"] is None and (files_there or not spec["ours"])]
+    if mode == CDI and len(runtime["specs"]) == 1 and fitting and not changing:
         return [], []
-    if others and program is None:
+    if others and program is None or len(others) > 1:
         return [], [conflict(others[0], mode)]
     mine = others if program else ours
-    if mine and mine[0] in fitting and not changing:
+    if mine and mine[0] in fitting and not changing and not (program and ours):
         return [], []
     why = "containers need a CDI specification of the GPUs"
     if mine and mine[0]["stale"]:
         why = "%s is out of date: %s" % (mine[0]["path"], mine[0]["stale"])
-    elif mine and not changing:
-        why = "after a reboot docker may start before the device nodes exist that %s names" % mine[0]["path"]
-    elif mine:
+    elif mine and changing:
         why = "%s names files of the driver that is replaced" % mine[0]["path"]
+    elif mine and ours and others:
+        why = "%s and %s describe the same devices, and docker refuses both" % (ours[0]["path"], others[0]["path"])
+    elif mine:
+        why = because_of_files(observed, files, mine[0]["path"])
     path = cdi.NATIVE
     if program:
         path = mine[0]["path"] if mine else cdi.REFRESHED if runtime["refresh"] else cdi.GENERATED
     params: Dict[str, Any] = {"path": path, "generator": "nvidia-ctk" if program else "native", "remove": []}
-    params["files"] = [] if program else [nodes]
+    params["files"] = [] if program else files
     if program and ours:
         params["remove"] = [cdi.NATIVE]
     return [Step("nvidia_container_runtime.cdi_spec", why, params=params)], []
+
+
+def own_files(observed: Dict[str, Any], mode: str) -> List[Dict[str, str]]:
+    """Return the small files that our own specification or volume needs beside it."""
+    content = cdi.boot_nodes(len(candidates.served(observed)))
+    files = [{"path": cdi.BOOT_NODES, "content": content, "mode": "0644"}]
+    if mode == NATIVE:
+        files.append({"path": driver_volume.HELPER, "content": driver_volume.HELPER_TEXT, "mode": "0755"})
+    return files
+
+
+def lacking_files(observed: Dict[str, Any], files: List[Dict[str, str]]) -> List[str]:
+    """Return which of those files are not there as they should be."""
+    there = {
+        cdi.BOOT_NODES: observed["runtime"]["boot_nodes"],
+        driver_volume.HELPER: observed["runtime"]["helper"],
+    }
+    return [file["path"] for file in files if there[file["path"]] != file["content"]]
+
+
+def because_of_files(observed: Dict[str, Any], files: List[Dict[str, str]], named: str) -> str:
+    """Return the sentence for small files that are not there as they should be."""
+    if cdi.BOOT_NODES in lacking_files(observed, files):
+        return "after a reboot docker may start before the device nodes exist that %s names" % named
+    return "%s, which prints docker's arguments, is not there as it should be" % driver_volume.HELPER
+
+
+def volume_steps(observed: Dict[str, Any], choice: Dict[str, Any]) -> Tuple[List[Step], List[Refusal]]:
+    """Return the step that makes the driver volume, where none fits the driver that will be there."""
+    volume = observed["runtime"]["volume"]
+    files = own_files(observed, NATIVE)
+    if volume["exists"] and driver_volume.ROOT not in observed["runtime"]["noted"]["folders"]:
+        return [], [foreign_volume()]
+    why = "containers of an engine without CDI need the driver's files under a stable path"
+    if volume["stale"]:
+        why = "%s is out of date: %s" % (driver_volume.ROOT, volume["stale"])
+    elif volume["exists"] and driver_changes(choice):
+        why = "%s holds the files of the driver that is replaced" % driver_volume.ROOT
+    elif volume["exists"] and lacking_files(observed, files):
+        why = because_of_files(observed, files, driver_volume.HELPER)
+    elif volume["exists"]:
+        return [], []
+    return [Step("nvidia_container_runtime.volume", why, params={"files": files})], []
+
+
+def foreign_volume() -> Refusal:
+    """Return the refusal to write into a folder that somebody else made."""
+    return Refusal(
+        "driver_volume_conflict",
+        "%s is there already, and gpu-ready did not make it" % driver_volume.ROOT,
+        "Move it away, or set nvidia_container_runtime_mode: toolkit.",
+    )
 
 
 def driver_changes(choice: Dict[str, Any]) -> bool:
@@ -166,40 +250,55 @@ def conflict(spec: Dict[str, Any], mode: str) -> Refusal:
 
 
 def configure(
-    observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool, reasons: List[Reason]
+    observed: Dict[str, Any],
+    wanted: Dict[str, Any],
+    way: str,
+    default: bool,
+    reasons: List[Reason],
+    migrating: bool = False,
 ) -> Tuple[Optional[Step], List[Refusal], List[Notice]]:
     """Return the step for daemon.json: after that of docker_engine, whose options it takes as written."""
     options = wanted.get("docker_engine_daemon_options") or {}
+    version = docker.version(observed, wanted)
     try:
         before = daemon_json.merge(docker.text(observed), options).after if options else docker.text(observed)
-        ours = keys(before, docker.version(observed, wanted), mode, default)
+        ours = keys(before, version, way, default)
         contradicted = [key for key in daemon_json.merge(before, ours).keys if said(options, key.split("."))]
-        change = daemon_json.merge(before, ours)
+        noted = observed["runtime"]["noted"]["keys"]
+        back = runtime_switch.withdraw(before, noted, ours, options, migrating and way != TOOLKIT)
+        ours = runtime_switch.together(back.set, ours)
+        change = daemon_json.merge(before, ours, back.unset)
     except daemon_json.DaemonJsonError as error:
-        if (
-            options
-            or observed["docker"]["restart_pending"]
-            or not keys(None, docker.version(observed, wanted), mode, default)
-        ):
+        if options or observed["docker"]["restart_pending"] or not keys(None, version, way, default):
             return None, [], []  # the engine's own room has refused it, or nothing of ours has to be in the file
         return None, [docker.invalid(observed, error)], []
     if contradicted:
         return None, [contradiction(contradicted[0])], []
-    reasons = reasons + ([] if change.changed or not ours else not_taken_over(observed, mode, default))
+    if back.unset:
+        # On SIGHUP dockerd keeps the runtimes and the default of keys that are gone from the file.
+        reasons = reasons + [("docker forgets a runtime only when it starts", docker.RESTART)]
+    elif not change.changed:
+        reasons = reasons + not_taken_over(observed, way, default, before)
     needs = [change.activation] + [need for _, need in reasons]
     need = max(needs, key=("none", docker.RELOAD, docker.RESTART).index)
     if need == "none":
         return None, [], []
-    written = ["daemon.json gets %s" % ", ".join(change.keys)] if change.keys else []
+    lost = [key for key in change.keys if key in back.unset]
+    gained = [key for key in change.keys if key not in lost]
+    written = ["daemon.json gets %s" % ", ".join(gained)] if gained else []
+    written += ["%s, which gpu-ready added, leaves daemon.json" % ", ".join(lost)] if lost else []
     why = "; ".join(written + [text for text, _ in reasons])
     refusals = docker.stops(observed, wanted, change.after, need, why)
     step = docker.configure("nvidia_container_runtime.configure", why, observed, change, ours, need)
+    step.params["daemon_json"]["unset"] = back.unset
     return step, refusals, docker.notices(observed, need)
 
 
-def keys(text: Optional[str], version: Optional[str], mode: str, default: bool) -> Dict[str, Any]:
-    """Return the keys of daemon.json that a mode needs on an engine of this version."""
-    if mode == TOOLKIT:
+def keys(text: Optional[str], version: Optional[str], way: str, default: bool) -> Dict[str, Any]:
+    """Return the keys of daemon.json that a way needs on an engine of this version."""
+    if way == VOLUME:
+        return {}
+    if way == TOOLKIT:
         found: Dict[str, Any] = {"runtimes": {"nvidia": dict(RUNTIME)}}
         if default:
             found["default-runtime"] = "nvidia"
@@ -229,17 +328,24 @@ def contradiction(key: str) -> Refusal:
     )
 
 
-def not_taken_over(observed: Dict[str, Any], mode: str, default: bool) -> List[Reason]:
-    """Return what daemon.json says already and the running engine does not know (a run was killed in between)."""
+def not_taken_over(observed: Dict[str, Any], way: str, default: bool, text: Optional[str]) -> List[Reason]:
+    """Return what daemon.json says and the running engine does not know yet (a run was killed in between)."""
     info = observed["docker"]["info"]
     if info is None:
         return []
-    if mode != TOOLKIT:
-        return (
-            [] if info["cdi_dirs"] else [("docker does not use CDI yet, although daemon.json says so", docker.RESTART)]
-        )
-    if "nvidia" not in info["runtimes"]:
-        return [("docker does not know the runtime nvidia of daemon.json yet", docker.RELOAD)]
-    if default and info["default_runtime"] != "nvidia":
-        return [("docker does not use the default runtime of daemon.json yet", docker.RELOAD)]
+    flags = {flag["key"] for flag in observed["docker"]["flags"]}
+    value = daemon_json.read(text).value
+    if way == TOOLKIT:
+        if "nvidia" not in info["runtimes"]:
+            return [("docker does not know the runtime nvidia of daemon.json yet", docker.RELOAD)]
+        if default and info["default_runtime"] != "nvidia":
+            return [("docker does not use the default runtime of daemon.json yet", docker.RELOAD)]
+    elif not info["cdi_dirs"] and keys(text, observed["docker"]["version"], way, default):
+        return [("docker does not use CDI yet, although daemon.json says so", docker.RESTART)]
+    left = info["default_runtime"] == "nvidia" and value.get("default-runtime") != "nvidia"
+    if left and "default-runtime" not in flags:
+        return [("docker still uses the default runtime nvidia, which daemon.json no longer names", docker.RESTART)]
+    known = "nvidia" in info["runtimes"] and "nvidia" not in (value.get("runtimes") or {})
+    if known and way != TOOLKIT and "runtimes" not in flags:
+        return [("docker still knows the runtime nvidia, which daemon.json no longer names", docker.RESTART)]
     return []

@@ -1,0 +1,127 @@
+#!/usr/bin/python
+"""Take back single files and folders that gpu-ready brought, as uninstall.yml would."""
+
+DOCUMENTATION = r"""
+module: gpu_node_withdraw
+short_description: Take back files and folders that gpu-ready brought to a node
+description:
+  - What the manifest on the node lists goes back to what it was before gpu-ready, and the manifest forgets it. What it
+    does not list is the work of others and is left.
+options:
+  paths:
+    description: Files and folders to take back.
+    type: list
+    elements: path
+    required: true
+  remains:
+    description: Files that are deleted whoever wrote them, such as those of a service whose package is gone.
+    type: list
+    elements: path
+    default: []
+attributes:
+  check_mode: {support: full, description: Says what would change; changes nothing.}
+  diff_mode: {support: full, description: Shows the files before and after; folders by name.}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Take our CDI specification and the driver volume back
+  gpu_node_withdraw:
+    paths: [/etc/cdi/gpu-ready.json, /usr/local/nvidia-driver]
+
+- name: See what would go
+  gpu_node_withdraw:
+    paths: [/usr/local/nvidia-driver]
+  check_mode: true
+
+- name: Delete what a removed service wrote, too
+  gpu_node_withdraw:
+    paths: [/etc/cdi/nvidia.yaml]
+    remains: [/var/run/cdi/nvidia.yaml]
+"""
+
+RETURN = r"""
+paths:
+  description: What was taken back or deleted.
+  returned: always
+  type: list
+  elements: str
+  sample: [/etc/cdi/gpu-ready.json]
+"""
+
+import base64
+import os
+import shutil
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import cdi, files, manifest
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {
+    "paths": {"type": "list", "elements": "path", "required": True},
+    "remains": {"type": "list", "elements": "path", "default": []},
+}
+
+
+FOLDERS = (*cdi.FOLDERS, os.path.dirname(cdi.BOOT_NODES))
+"""Folders that may have come with a file of ours, and go with it when they are empty."""
+
+
+def text(data):
+    """Return bytes as a diff shows them."""
+    return "" if data is None else data.decode("utf-8", "replace")
+
+
+def take_back(path, before, mode):
+    """Bring one file back to what it was; a folder that came with it goes when it is empty."""
+    if before is not None:
+        files.write_atomic(path, before, mode)
+    elif os.path.lexists(path):
+        os.unlink(path)
+        folder = os.path.dirname(path)
+        if folder in FOLDERS and not os.listdir(folder):
+            os.rmdir(folder)
+
+
+def run(host, wanted, check):
+    """Take everything back; returns the module's answer."""
+    noted = manifest.read()
+    diff = []
+    for path in wanted["paths"] + wanted["remains"]:
+        entry = noted.get("files", {}).get(path)
+        folder = path in noted.get("folders", {})
+        if folder and host.isdir(path):
+            diff.append({"before_header": path, "after_header": path, "before": "a folder of ours\n", "after": ""})
+            if not check:
+                shutil.rmtree(path)
+        elif entry or path in wanted["remains"]:
+            before = base64.b64decode(entry["before"]) if entry and entry["before"] is not None else None
+            now = host.read_bytes(path)
+            if now == before:
+                continue
+            diff.append({"before_header": path, "after_header": path, "before": text(now), "after": text(before)})
+            if not check:
+                take_back(path, before, (entry or {}).get("mode"))
+    if not check:
+        manifest.drop("files", wanted["paths"])
+        manifest.drop("folders", wanted["paths"])
+    return {"changed": bool(diff), "paths": [entry["before_header"] for entry in diff], "diff": diff}
+
+
+def main():
+    """Read the manifest, take back, answer."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    try:
+        result = run(Host(), module.params, module.check_mode)
+    except manifest.ManifestError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(
+            msg="%s cannot be taken back: %s; see that its file system is writable"
+            % (error.filename or "a file", error.strerror)
+        )
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""The driver volume: the installed driver's libraries and programs under one stable path, for engines without CDI.
+
+``/usr/local/nvidia-driver/current`` leads to the version in use. The folder has the layout that nvidia-docker 1.0 gave
+its volumes and that NVIDIA's images still search (``PATH`` and ``LD_LIBRARY_PATH`` name ``/usr/local/nvidia``):
+``lib64`` and ``bin``. The files are hard links to the driver's own where the file system allows, so they cost no room.
+"""
+
+import posixpath
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from . import cdi
+
+ROOT = "/usr/local/nvidia-driver"
+LINK = "current"
+CURRENT = ROOT + "/" + LINK
+HELPER = "/usr/local/bin/gpu-docker-args"
+Stamp = Optional[Tuple[int, int]]
+"""Size in bytes and time of the last change in seconds, by which a copy is known to be one; None: absent."""
+
+
+class Layout(NamedTuple):
+    """What belongs into the folder of a version, by path in it: files with their origin, links with their target."""
+
+    version: str
+    files: Dict[str, str]
+    links: Dict[str, str]
+
+
+def layout(driver: cdi.DriverFiles) -> Optional[Layout]:
+    """Return what the volume of an installed driver holds, None where there is no driver."""
+    if driver.version is None:
+        return None
+    files = {"bin/" + name: path for name, path in driver.programs.items()}
+    links = {}
+    for library in driver.libraries:
+        real = posixpath.basename(library.path)
+        files["lib64/" + real] = library.path
+        links.update({"lib64/" + name: real for name in library.names if name != real})
+    return Layout(driver.version, files, links)
+
+
+def stale(
+    wanted: Optional[Layout],
+    current: Optional[str],
+    listdir: Callable[[str], List[str]],
+    readlink: Callable[[str], Optional[str]],
+    stamp: Callable[[str], Stamp],
+    root: str = ROOT,
+) -> Optional[str]:
+    """Return why the volume is not that of the installed driver, None where it is; ``current``: what the link says.
+
+    The functions answer for paths on the host.
+    """
+    if wanted is None:
+        return None  # nothing to compare with: the driver is on its way
+    if current != wanted.version:
+        return "it holds %s, the host has driver %s" % ("driver %s" % current if current else "nothing", wanted.version)
+    others = [name for name in listdir(root) if name not in (LINK, wanted.version)]
+    if others:
+        return "%s of another driver is left in it" % others[0]
+    for name, target in sorted(wanted.links.items()):
+        if readlink(posixpath.join(root, current, name)) != target:
+            return "%s is not in it" % name
+    for name, origin in sorted(wanted.files.items()):
+        copy = stamp(posixpath.join(root, current, name))
+        if copy is None or copy != stamp(origin):
+            return "%s in it is not that of the host" % name if copy else "%s is not in it" % name
+    there = [
+        folder + "/" + name for folder in ("bin", "lib64") for name in listdir(posixpath.join(root, current, folder))
+    ]
+    extra = sorted(set(there) - set(wanted.files) - set(wanted.links))
+    return "%s in it is not of this driver" % extra[0] if extra else None
+
+
+HELPER_TEXT = r"""#!/bin/sh
+# Written by gpu-ready; playbooks/uninstall.yml takes it away.
+set -eu
+export LC_ALL=C
+volume=/usr/local/nvidia-driver/current
+specification=/etc/cdi/gpu-ready.json
+me=gpu-docker-args
+
+usage() {
+    cat <<END
+Usage: docker run \$($me GPU...) IMAGE COMMAND
+
+Prints the arguments of docker run (or create) that give a container these GPUs and the driver of this host.
+GPU: a number as nvidia-smi prints it, a UUID, several with commas, or all (also without any).
+
+    docker run --rm \$($me 0,1) IMAGE nvidia-smi
+    args=\$($me GPU-417ed9b9-d104-5079-afd8-84eadf0b7691) && docker run --rm \$args IMAGE nvidia-smi
+END
+}
+
+fail() {
+    echo "$me: $1" >&2
+    exit 1
+}
+
+# The kernel makes the device nodes for nobody; the driver's own program does, for any user.
+nodes() {
+    if [ ! -c "$1" ] && command -v nvidia-modprobe >/dev/null; then
+        shift
+        nvidia-modprobe "$@" || fail "nvidia-modprobe $* failed: load the driver (modprobe nvidia)"
+    fi
+}
+
+# Lines of number, device node and UUID. NVML counts in the order of the PCI addresses.
+gpus() {
+    number=0
+    for folder in /proc/driver/nvidia/gpus/*; do
+        [ -e "$folder/information" ] || continue
+        minor=$(sed -n 's/^Device Minor:[[:space:]]*//p' "$folder/information")
+        uuid=$(sed -n 's/^GPU UUID:[[:space:]]*//p' "$folder/information")
+        nodes "/dev/nvidia$minor" -c "$minor"
+        # The table shows question marks until a program has opened the GPU.
+        case $uuid in *\?*) uuid=$(nvidia-smi -L | sed -n "s/^GPU $number: .*(UUID: \(GPU-[0-9a-f-]*\)).*/\1/p") ;; esac
+        echo "$number /dev/nvidia$minor $uuid"
+        number=$((number + 1))
+    done
+}
+
+case "${1-}" in -h | --help) usage; exit 0 ;; -*) usage >&2; exit 2 ;; esac
+wanted=$(echo "$*" | tr ',' ' ')
+nodes /dev/nvidia-uvm -c 0 -u
+table=$(gpus)
+[ -n "$table" ] || fail "no GPU is driven by the driver nvidia: load it (modprobe nvidia)"
+case " ${wanted:-all} " in *" all "*) wanted=$(echo "$table" | cut -d ' ' -f 1) ;; esac
+
+chosen=
+for word in $wanted; do
+    row=$(echo "$table" | awk -v word="$word" '$1 == word || $3 == word')
+    [ -n "$row" ] || fail "this host has no GPU $word; it has
+$(echo "$table" | cut -d ' ' -f 1,3)"
+    row=${row% *}
+    case " $chosen " in *" ${row#* } "*) ;; *) chosen="$chosen ${row#* }"; numbers="${numbers-} ${row% *}" ;; esac
+done
+
+if [ -e "$specification" ]; then
+    for number in $numbers; do echo "--device=nvidia.com/gpu=$number"; done
+    exit 0
+fi
+[ -e "$volume/lib64/libnvidia-ml.so.1" ] ||
+    fail "$volume holds no driver: run site.yml with nvidia_container_runtime_mode: native"
+# Another runtime (toolkit of an earlier mode) must not add GPUs of its own.
+echo "--env=NVIDIA_VISIBLE_DEVICES=void"
+for node in /dev/nvidiactl /dev/nvidia-uvm /dev/nvidia-uvm-tools $chosen; do
+    if [ -c "$node" ]; then echo "--device=$node"; fi
+done
+# As a whole for images whose search paths name /usr/local/nvidia, and file by file for all others: in the folders
+# that the C libraries of the Debian and of the RPM family search by themselves. --mount, since --volume would
+# make folders in place of files that are gone after a change of the driver.
+echo "--mount=type=bind,source=$volume,target=/usr/local/nvidia,readonly"
+for file in "$volume"/lib64/*; do
+    for folder in "/usr/lib/$(uname -m)-linux-gnu" /usr/lib64; do
+        echo "--mount=type=bind,source=$file,target=$folder/${file##*/},readonly"
+    done
+done
+for file in "$volume"/bin/*; do
+    echo "--mount=type=bind,source=$file,target=/usr/bin/${file##*/},readonly"
+done
+"""
+"""The program that prints docker's arguments: what nvidia-docker 1.0 answered to ``/docker/cli``."""

@@ -17,6 +17,12 @@ GENERATED = "/etc/cdi/nvidia.yaml"
 REFRESHED = "/var/run/cdi/nvidia.yaml"
 BOOT_NODES = "/etc/systemd/system/docker.service.d/gpu-ready-nodes.conf"
 """Makes the device nodes of our specification before docker starts; systemd reads it at the next boot."""
+NODES = ("/etc/systemd/system/gpu-ready-nodes.service", "/etc/systemd/system/multi-user.target.d/gpu-ready-nodes.conf")
+"""The same for engines that are no service of their own (podman) or not docker: a unit, and what starts it at boot.
+
+A drop-in of the target, not a link in its folder: it needs no reload of systemd, which would take the GPUs from
+containers of the legacy hook.
+"""
 _OPTIONS = ["ro", "nosuid", "nodev", "bind"]
 _CONTAINER_FOLDERS = ("/usr/lib64",)
 
@@ -179,13 +185,28 @@ def boot_nodes(gpus: int) -> str:
     The kernel makes these nodes for nobody: at boot they come with the first NVIDIA program, which may be one in a
     container that docker starts, and that needs them. 255 is nvidiactl; with -u the numbers count from nvidia-uvm.
     """
-    minors = " ".join("-c=%d" % minor for minor in [255] + list(range(gpus)))
-    return (
-        "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n"
-        "[Service]\n"
-        "ExecStartPre=-/usr/bin/nvidia-modprobe %s\n"
-        "ExecStartPre=-/usr/bin/nvidia-modprobe -u -c=0\n" % minors
+    return "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n[Service]\n" + _commands(
+        "ExecStartPre", gpus
     )
+
+
+def nodes_unit(gpus: int) -> Dict[str, str]:
+    """Return path and text of the files that make the nodes at boot where docker is not the engine."""
+    head = "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n"
+    unit = (
+        "[Unit]\nDescription=Device nodes of NVIDIA GPUs\n"
+        "Before=containerd.service kubelet.service podman.service podman-restart.service\n"
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+    )
+    return {
+        NODES[0]: head + unit + _commands("ExecStart", gpus),
+        NODES[1]: head + "[Unit]\nWants=%s\n" % posixpath.basename(NODES[0]),
+    }
+
+
+def _commands(key: str, gpus: int) -> str:
+    minors = " ".join("-c=%d" % minor for minor in [255] + list(range(gpus)))
+    return "%s=-/usr/bin/nvidia-modprobe %s\n%s=-/usr/bin/nvidia-modprobe -u -c=0\n" % (key, minors, key)
 
 
 def build(driver: DriverFiles, gpus: Iterable[Gpu], folder: str = "/usr/lib/x86_64-linux-gnu") -> str:

@@ -113,7 +113,13 @@ def patterns(main: File) -> List[str]:
 
 def covers(main: File, path: str) -> bool:
     """Return whether ``imports`` of a file take in a path."""
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns(main))
+    return any(matches(path, pattern) for pattern in patterns(main))
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Return whether a pattern of ``imports`` names a file: a star does not reach over folders."""
+    same = posixpath.dirname(path) == posixpath.dirname(pattern)
+    return same and fnmatch.fnmatchcase(posixpath.basename(path), posixpath.basename(pattern))
 
 
 def read(file: File) -> Dict[str, Any]:

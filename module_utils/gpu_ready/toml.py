@@ -12,6 +12,8 @@ Path = Tuple[str, ...]
 DEEPEST = 100
 """How deep arrays and inline tables may lie in one another."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What ``decode("utf-8", "surrogateescape")`` leaves where a byte is no text."""
 _SPACE = re.compile(r"[ \t]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _COMMENT = re.compile(r"#[^\x00-\x08\x0a-\x1f\x7f]*")
@@ -75,11 +77,10 @@ class Document(NamedTuple):
 def read(text: Union[str, bytes, None]) -> Document:
     """Read a file (None: there is none, the same as an empty one). Raises TomlError."""
     if isinstance(text, bytes):
-        try:
-            text = text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            readable = error.object[: error.start].decode("utf-8")
-            raise _at(readable, len(readable), "a byte that is not UTF-8") from None
+        text = text.decode("utf-8", "surrogateescape")
+    broken = _SURROGATE.search(text or "")
+    if broken:
+        raise _at(broken.string, broken.start(), "a byte that is not UTF-8")
     return _Reader(text or "").document()
 
 

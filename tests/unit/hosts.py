@@ -45,6 +45,21 @@ NO_DOCKER: dict[str, Any] = {
     "gpu_containers": [],
     "restart_pending": False,
 }
+NO_ENGINES: dict[str, Any] = {
+    "podman": {"installed": False, "version": None},
+    "containerd": {
+        "installed": False,
+        "version": None,
+        "rancher": None,
+        "files": [],
+        "record": [],
+        "pending": False,
+        "active": False,
+        "keeps_containers": True,
+        "gpu_containers": [],
+    },
+    "nodes": {},
+}
 NO_RUNTIME: dict[str, Any] = {
     "toolkit": False,
     "programs": {"nvidia-ctk": None},
@@ -123,6 +138,7 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
         },
         "docker": copy.deepcopy(NO_DOCKER),
         "runtime": copy.deepcopy(NO_RUNTIME),
+        "engines": copy.deepcopy(NO_ENGINES),
         "cuda": {"toolkits": [], "default": {"target": None, "kind": "absent", "mode": None}, "profile": {}},
         "cudnn": {},
         "verified": None,

@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional
 
 from .. import rpm as rpms
 from ..host import Host
-from . import base, cuda, docker, driver, rpm, verified
+from . import base, cuda, docker, driver, engines, rpm, verified
 
 
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
@@ -24,6 +24,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
         observed["driver"]["fabricmanager"] = driver.fabricmanager(host)
     observed.update(cuda.look(host, packages["installed"]))
     observed.update(docker.look(host))
+    observed.update(engines.look(host, packages["installed"]))
     observed.update(verified.look(host))
     return observed
 
@@ -38,4 +39,6 @@ def public(observed: Dict[str, Any]) -> Dict[str, Any]:
         # May hold proxies with passwords, registries, labels: the plan needs the text, nobody else does.
         engine["daemon_json"] = {name: value for name, value in engine["daemon_json"].items() if name != "text"}
         shown["docker"] = engine
+    if "engines" in observed:
+        shown["engines"] = engines.public(observed["engines"])
     return shown

@@ -22,6 +22,7 @@ daemon_json    path of docker's configuration              {"before": base64 tex
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
 folders        path of a folder that is ours as a whole    {}
+cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its folder before us, or null}
 runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
 =============  ==========================================  =====================================================
 """

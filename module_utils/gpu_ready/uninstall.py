@@ -10,7 +10,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from . import (
     apt_sources,
     cdi,
+    cuda,
     cuda_default,
+    cuda_runfile,
     cudnn_install,
     daemon_json,
     daemon_json_file,
@@ -89,6 +91,7 @@ class Uninstall:
             + self.modules()
             + self.runfile()
             + self.cudnn()
+            + self.toolkits()
             + self.holds()
             + self.packages()
             + self.streams()
@@ -212,9 +215,30 @@ class Uninstall:
         """Remove the cuDNN files that we placed."""
         paths = cudnn_install.Paths()
         return [
-            Action("remove cuDNN from CUDA " + cuda, functools.partial(cudnn_install.remove, cuda, paths))
+            Action(
+                "remove cuDNN from CUDA " + cuda, functools.partial(cudnn_install.remove, cuda, paths, self.ldconfig)
+            )
             for cuda in sorted(self.noted.get("cudnn", {}))
         ]
+
+    def ldconfig(self) -> None:
+        """Have the dynamic linker forget libraries that went."""
+        self.run(["ldconfig"])
+
+    def toolkits(self) -> List[Action]:
+        """Have the CUDA toolkits of NVIDIA's installer that we ran take themselves away."""
+        return [
+            Action("remove CUDA %s of NVIDIA's installer" % version, functools.partial(self.remove_toolkit, version))
+            for version in sorted(self.noted.get(cuda_runfile.SECTION, {}))
+        ]
+
+    def remove_toolkit(self, version: str) -> None:
+        """Run a toolkit's own uninstaller; what else lies in its folder is named, not deleted."""
+        where = cuda_runfile.Where(self.folder + "/cuda", self.path, cuda_default.Where(manifest=self.path))
+        try:
+            cuda_runfile.remove(self.host, version, cuda.folder(version), where)
+        except (runfile.RunfileError, cuda_default.DefaultError) as error:
+            raise UninstallError(str(error)) from None
 
     def holds(self) -> List[Action]:
         """Release the packages that we hold."""

@@ -171,7 +171,6 @@ def test_a_bare_host_has_nothing() -> None:
             "default": {"target": None, "kind": "absent", "mode": None},
             "profile": {"/etc/profile.d/cuda.sh": None, "/etc/profile.d/cuda.csh": None},
         },
-        "cudnn": {},
     }
 
 
@@ -179,8 +178,6 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
     host = RecordedHost(
         files={
             "/usr/local/cuda-12.9/version.json": '{"cuda": {"version": "12.9.1"}}',
-            "/usr/local/cuda-12.9/include/cudnn_version.h": "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 10\n"
-            "#define CUDNN_PATCHLEVEL 2\n",
             "/usr/local/cuda-10.2/version.txt": "CUDA Version 10.2.89\n",
             "/usr/local/cuda-10.2/bin/nvcc": "",
             "/usr/local/cuda-10.2/bin/cuda-uninstaller": "",
@@ -212,7 +209,6 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
     ]
     assert observed["cuda"]["default"] == {"target": "/usr/local/cuda-12.9", "kind": "alternatives", "mode": "auto"}
     assert observed["cuda"]["profile"] == {"/etc/profile.d/cuda.sh": "x", "/etc/profile.d/cuda.csh": None}
-    assert observed["cudnn"]["12.9"] == {"version": "9.10.2", "recorded": None, "complete": False, "missing": []}
     assert host.asked == []
 
 

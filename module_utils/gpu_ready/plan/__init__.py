@@ -9,7 +9,7 @@ import json
 from typing import Any, Dict, List, NamedTuple
 
 from .. import catalog
-from . import activation, candidates, cuda, cudnn, docker, driver, proof, runtime, services
+from . import activation, candidates, cuda, cudnn, docker, driver, engines, proof, runtime, services
 from .steps import Notice, Refusal, Step
 
 POLICY = (
@@ -56,6 +56,7 @@ def plan(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Plan:
         ("cudnn", cudnn.decide),
         ("docker", docker.decide),
         ("runtime", runtime.decide),
+        ("engines", engines.decide),
     ):
         decision = room(observed, wanted, dict(choice))
         choice[name] = decision.choice
@@ -113,6 +114,7 @@ def verify_steps(
         "gpus": [gpu["address"] for gpu in candidates.served(observed)],
         "nvswitches": len(observed["base"]["nvswitches"]),
         "runtime": choice.get("runtime") or {},
+        "engines": choice.get("engines") or {},
     }
     return [Step("gpu_verify.verify", reason, params={"expect": expect, "digest": stamp})]
 
@@ -153,7 +155,7 @@ def row(observed: Dict[str, Any], decided: Plan) -> Dict[str, Any]:
         "driver_userspace": ", ".join(state.get("userspace") or []) or None,
         "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
         "cudnn": ", ".join(sorted({entry["version"] for entry in libraries.values() if entry.get("version")})) or None,
-        "docker_runtime": (decided.choice.get("runtime") or {}).get("mode"),
+        "docker_runtime": (decided.choice.get("runtime") or decided.choice.get("engines") or {}).get("mode"),
         "verified": record.get("time") if record and proof.lacking(observed, decided.digest) is None else None,
         "why": decided.summary,
     }

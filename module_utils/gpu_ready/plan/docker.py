@@ -14,6 +14,8 @@ SERVICE = "docker"
 
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
     """Return the engine's steps, or why it cannot be made ready."""
+    if SERVICE not in (wanted.get("nvidia_container_runtime_engines") or [SERVICE]):
+        return Decision()
     engine = observed["docker"]
     steps: List[Step] = []
     if not engine["installed"]:

@@ -43,7 +43,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     refusals = impossible(observed, wanted, mode, default) + migration.refusals
     if refusals:
         return Decision(chosen, [], refusals)
-    leaving = runtime_switch.leave(observed, wanted, way == TOOLKIT, used(mode, way))
+    leaving = runtime_switch.leave(observed, wanted, way == TOOLKIT, used(mode, way) + shared(wanted, mode))
     observed = leaving.observed
     reasons: List[Reason] = []
     if way == TOOLKIT:
@@ -71,6 +71,13 @@ def used(mode: str, way: str) -> List[str]:
         return []
     mine = [driver_volume.ROOT] if way == VOLUME else [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED]
     return mine + [cdi.BOOT_NODES] + ([driver_volume.HELPER] if mode == NATIVE else [])
+
+
+def shared(wanted: Dict[str, Any], mode: str) -> List[str]:
+    """Return the files of ours that other engines live by, whatever docker does."""
+    names = wanted.get("nvidia_container_runtime_engines") or []
+    needed = "podman" in names or ("containerd" in names and mode != TOOLKIT)
+    return [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED] if needed else []
 
 
 def impossible(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool) -> List[Refusal]:
@@ -138,15 +145,18 @@ def origin(observed: Dict[str, Any]) -> str:
 
 
 def specification_steps(
-    observed: Dict[str, Any], mode: str, choice: Dict[str, Any]
+    observed: Dict[str, Any], mode: str, choice: Dict[str, Any], files: Optional[List[Dict[str, str]]] = None
 ) -> Tuple[List[Step], List[Refusal]]:
-    """Return the step that writes a specification, where none fits the driver that will be there."""
+    """Return the step that writes a specification, where none fits the driver that will be there.
+
+    ``files``: the small files that it needs beside it, docker's where none are given.
+    """
     runtime = observed["runtime"]
     program = runtime["programs"]["nvidia-ctk"] if mode == CDI else None
     ours = [spec for spec in runtime["specs"] if spec["ours"]]
     others = [spec for spec in runtime["specs"] if not spec["ours"]]
     changing = driver_changes(choice)
-    files = own_files(observed, mode)
+    files = own_files(observed, mode) if files is None else files
     files_there = program is not None or not lacking_files(observed, files)
     fitting = [spec for spec in runtime["specs"] if spec["stale"] is None and (files_there or not spec["ours"])]
     if mode == CDI and len(runtime["specs"]) == 1 and fitting and not changing:
@@ -190,13 +200,14 @@ def lacking_files(observed: Dict[str, Any], files: List[Dict[str, str]]) -> List
         cdi.BOOT_NODES: observed["runtime"]["boot_nodes"],
         driver_volume.HELPER: observed["runtime"]["helper"],
     }
-    return [file["path"] for file in files if there[file["path"]] != file["content"]]
+    there.update(observed["engines"]["nodes"])
+    return [file["path"] for file in files if there.get(file["path"]) != file["content"]]
 
 
 def because_of_files(observed: Dict[str, Any], files: List[Dict[str, str]], named: str) -> str:
     """Return the sentence for small files that are not there as they should be."""
-    if cdi.BOOT_NODES in lacking_files(observed, files):
-        return "after a reboot docker may start before the device nodes exist that %s names" % named
+    if [path for path in lacking_files(observed, files) if path != driver_volume.HELPER]:
+        return "after a reboot containers may start before the device nodes exist that %s names" % named
     return "%s, which prints docker's arguments, is not there as it should be" % driver_volume.HELPER
 
 

@@ -3,11 +3,12 @@
 from typing import Any, Dict, List, NamedTuple, Optional
 
 NONE = "none"
+CONTAINERD_RESTART = "containerd_restart"
 DOCKER_RELOAD = "docker_reload"
 DOCKER_RESTART = "docker_restart"
 DRIVER_RELOAD = "driver_reload"
 REBOOT = "reboot"
-DISRUPTIONS = (NONE, DOCKER_RELOAD, DOCKER_RESTART, DRIVER_RELOAD, REBOOT)
+DISRUPTIONS = (NONE, CONTAINERD_RESTART, DOCKER_RELOAD, DOCKER_RESTART, DRIVER_RELOAD, REBOOT)
 """What a step does to work that runs on the host, least first."""
 
 

@@ -6,11 +6,12 @@ DOCUMENTATION = r"""
 module: cudnn_archive
 short_description: Place cuDNN archives into CUDA toolkits
 description:
-  - Fetches the cuDNN archive that NVIDIA's redist manifest names, checks size and sha256, unpacks it beside the toolkit
-    and renames each file to its place. Nothing is changed before all of that went well.
+  - Fetches the cuDNN archive that NVIDIA's redist manifest names, or takes one of the operator's, checks size and
+    sha256, unpacks it beside the toolkit and renames each file to its place. Nothing is changed before all of that went well.
   - Keeps a record of every file on the host (C(/var/lib/gpu-ready/cudnn/<toolkit>.json)), so another version replaces
     exactly these files, a run that was killed is repaired by the next one, and removal leaves nothing behind.
-  - Runs C(ldconfig) only after a change.
+  - Runs C(ldconfig) only after a change. Where nothing shows the dynamic linker the libraries of the default toolkit,
+    C(/etc/ld.so.conf.d/gpu-ready-cudnn.conf) does from then on.
 options:
   installs:
     description: What is wanted, one entry for each CUDA toolkit.
@@ -31,21 +32,33 @@ options:
         type: path
         default: ""
       manifest_url:
-        description: URL of the redist manifest.
+        description: URL of the redist manifest. Empty for an archive of the operator's.
         type: str
         default: ""
       archive_url:
-        description: URL of the archive. Empty means the path in the manifest, relative to the manifest.
+        description:
+          - URL of the archive. Empty means the path in the manifest, relative to the manifest.
+          - Without a manifest, an URL (which needs O(installs[].sha256)) or the path of a file on the host.
         type: str
         default: ""
       sha256:
-        description: The checksum that the manifest must name. Empty means whatever it names.
+        description:
+          - The checksum that the manifest must name. Empty means whatever it names.
+          - Without a manifest, the checksum that the archive must have.
+        type: str
+        default: ""
+      origin:
+        description: What tells the operator's archive from another one; kept with the record.
         type: str
         default: ""
       key:
         description: Variant in the manifest, for example V(cuda12).
         type: str
         default: ""
+  file:
+    description: Archive on the host for those O(installs) that have neither manifest nor URL.
+    type: path
+    default: ""
   state:
     description: V(absent) takes away what this module placed in these toolkits.
     type: str
@@ -84,6 +97,13 @@ EXAMPLES = r"""
   cudnn_archive:
     installs: "{{ gpu_plan_result.todo['cudnn.install'].installs }}"
 
+- name: Place an archive of one's own
+  cudnn_archive:
+    file: /root/cudnn-8.0-linux-x64-v6.0.tgz
+    installs:
+      - cuda: "8.0"
+        cuda_path: /usr/local/cuda-8.0
+
 - name: Take cuDNN away from CUDA 12.9
   cudnn_archive:
     installs:
@@ -106,7 +126,7 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cudnn, cudnn_install, manifest
+from ansible.module_utils.gpu_ready import cudnn, cudnn_fetch, cudnn_install, manifest
 
 ARGUMENT_SPEC = {
     "installs": {
@@ -121,8 +141,10 @@ ARGUMENT_SPEC = {
             "archive_url": {"type": "str", "default": ""},
             "sha256": {"type": "str", "default": ""},
             "key": {"type": "str", "default": ""},
+            "origin": {"type": "str", "default": ""},
         },
     },
+    "file": {"type": "path", "default": ""},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "timeout": {"type": "int", "default": 60},
     "download_timeout": {"type": "int", "default": 3600},
@@ -131,31 +153,44 @@ ARGUMENT_SPEC = {
 
 def converge(params, check_mode, paths, refresh):
     """Return the result of the module; ``paths`` says where the records lie, ``refresh`` tells the dynamic linker."""
-    limits = cudnn_install.Limits(params["timeout"], params["download_timeout"])
-    before, after, removed = {}, {}, []
+    before, after, removed, todo = {}, {}, [], []
     for entry in params["installs"]:
-        install = cudnn_install.Install(**entry)
+        install = wanted(entry, params["file"])
         record = cudnn_install.recorded(install.cuda, paths)
-        before[install.cuda] = record.version if record is not None and record.complete else None
+        # An unfinished version counts as there when it has to go, and as absent when it has to come.
+        there = record is not None and (record.complete or params["state"] == "absent")
+        before[install.cuda] = after[install.cuda] = record.version if there else None
         if params["state"] == "absent":
             after[install.cuda] = None
             if record is not None and not check_mode:
-                removed += cudnn_install.remove(install.cuda, paths)
-                refresh()
-            # An unfinished version has to go too.
-            before[install.cuda] = record.version if record is not None else None
-        elif cudnn_install.is_placed(install, paths):
-            after[install.cuda] = before[install.cuda]
-        else:
-            # Whatever is recorded is not whole, so it does not count as being there.
-            if cudnn.is_version(before[install.cuda], install.version):
+                removed += cudnn_install.remove(install.cuda, paths, refresh)
+        elif not cudnn_install.is_placed(install, paths):
+            # What is recorded is another version or archive, or not whole.
+            todo.append(install)
+            after[install.cuda] = install.version or install.origin or None
+            if before[install.cuda] == after[install.cuda]:
                 before[install.cuda] = None
-            after[install.cuda] = _place(install, check_mode, paths, limits, refresh)
-    return {"changed": before != after, "before": before, "after": after, "removed": removed}
+    if todo and not check_mode:
+        limits = cudnn_fetch.Limits(params["timeout"], params["download_timeout"])
+        with cudnn_install.shelf(paths) as folder:
+            for install in todo:
+                after[install.cuda] = cudnn_install.place(install, paths, limits, refresh, folder)
+    changed = bool(todo) or before != after
+    return {"changed": changed, "before": before, "after": after, "removed": removed}
 
 
-def _place(install, check_mode, paths, limits, refresh):
-    return install.version if check_mode else cudnn_install.place(install, paths, limits, refresh)
+def wanted(entry, file):
+    """Return what is wanted in one toolkit; ``file`` is the archive where nothing else is named."""
+    install = cudnn_fetch.Install(**entry)
+    own = not install.manifest_url and not install.archive_url
+    return install._replace(archive_url=file) if own else install
+
+
+def lacks(entry, file):
+    """Return the names that an entry lacks."""
+    own = not entry["manifest_url"] and (entry["archive_url"] or file)
+    names = ("cuda_path",) if own else ("version", "cuda_path", "manifest_url", "key")
+    return [name for name in names if not entry[name]]
 
 
 def main():
@@ -164,7 +199,7 @@ def main():
         supports_check_mode=True,
     )
     for entry in module.params["installs"]:
-        lacking = [name for name in ("version", "cuda_path", "manifest_url", "key") if not entry[name]]
+        lacking = lacks(entry, module.params["file"])
         if module.params["state"] == "present" and lacking:
             module.fail_json(msg="installs: the entry for CUDA %s lacks %s" % (entry["cuda"], ", ".join(lacking)))
     ldconfig = module.get_bin_path("ldconfig", required=True, opt_dirs=["/sbin", "/usr/sbin"])

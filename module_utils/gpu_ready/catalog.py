@@ -162,6 +162,17 @@ def cudnns() -> List[Cudnn]:
     ]
 
 
+def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
+    """Return the packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
+
+    ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
+    possible), and ``side_by_side`` says whether those of two CUDAs go together.
+    """
+    line = catalog_data.CUDNN_PACKAGES.get(int(major)) or {}
+    entry = line.get(kind)
+    return entry and {"side_by_side": line["side_by_side"], "any": None, **entry}
+
+
 def distro(key: str) -> Dict[str, Any]:
     """Return the data of a distribution by its key ("debian12"); KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.DISTROS[key]

@@ -1,12 +1,19 @@
-"""cuDNN: the header that states its version, NVIDIA's redist manifests, and our record of an installed archive."""
+"""cuDNN: the header that states its version, names of archives and packages, NVIDIA's manifests, our own record."""
 
 import json
 import re
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+
+from . import versions
 
 REDIST = "https://developer.download.nvidia.com/compute/cudnn/redist/"
 RECORDS = "/var/lib/gpu-ready/cudnn"
 
+_ARCHIVE = re.compile(r"^cudnn-linux-(\w+)-(\d+(?:\.\d+){2,3})_cuda(\d+(?:\.\d+)?)-archive\.tar\.(?:xz|gz)$")
+_OLD_ARCHIVE = re.compile(r"^cudnn-(\d+\.\d+)-linux-(\w+)-v(\d+(?:\.\d+)*)\.(?:tgz|tar\.gz)$")
+_MACHINES = {"x64": "x86_64"}
+_PACKAGE = re.compile(r"^(?:lib)?cudnn(\d+)(?:-(?:dev|devel|headers|static))?(?:-cuda-(\d+)(?:-\d+)?)?$")
+_PACKAGE_CUDA = re.compile(r"[+.]cuda(\d+)")
 _DEFINE = re.compile(r"^\s*#\s*define\s+CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)\s*$", re.MULTILINE)
 
 
@@ -23,16 +30,35 @@ class Archive(NamedTuple):
     version: str
 
 
+class Named(NamedTuple):
+    """What an archive's file name says: version (one to four numbers), CUDA as written ("12", "11.5"), machine."""
+
+    version: str
+    cuda: str
+    machine: str
+
+
+class Packaged(NamedTuple):
+    """An installed package of cuDNN: its major version (``line``), CUDA major ("" where it is of none), version."""
+
+    name: str
+    line: str
+    cuda: str
+    version: str
+
+
 class Record(NamedTuple):
     """Our note about one toolkit's cuDNN. ``files`` maps a path to its sha256, or to "link:<target>" for a link.
 
-    ``complete`` is False from before the first file is placed until the last one is.
+    ``complete`` is False from before the first file is placed until the last one is. ``origin`` is "" for an archive of
+    NVIDIA's server, else what tells an archive of the operator's from another one (:func:`origin`).
     """
 
     cuda: str
     version: str
     complete: bool
     files: Dict[str, str]
+    origin: str = ""
 
 
 def read_header(text: str) -> Optional[str]:
@@ -46,6 +72,56 @@ def read_header(text: str) -> Optional[str]:
 def release(version: str) -> str:
     """Return the three numbers that the header states of a full version ("9.10.2.21" -> "9.10.2")."""
     return ".".join(version.split(".")[:3])
+
+
+def read_archive_name(name: str) -> Optional[Named]:
+    """Return what the file name of an archive says, None for a name that NVIDIA does not give.
+
+    Up to 8.2 ``cudnn-8.0-linux-x64-v6.0.tgz``, then ``cudnn-linux-x86_64-8.9.7.29_cuda12-archive.tar.xz``.
+    """
+    found = _ARCHIVE.match(name)
+    if found:
+        return Named(found.group(2), found.group(3), _MACHINES.get(found.group(1), found.group(1)))
+    found = _OLD_ARCHIVE.match(name)
+    if found:
+        return Named(found.group(3), found.group(1), _MACHINES.get(found.group(2), found.group(2)))
+    return None
+
+
+def serves(cuda: str, toolkit: str) -> bool:
+    """Return whether an archive made for ``cuda`` works with a toolkit: within one major from 11 on, else exactly."""
+    major = cuda.split(".")[0]
+    return major == toolkit.split(".")[0] and (int(major) >= 11 or cuda in (major, toolkit))
+
+
+def origin(archive: str, sha256: str) -> str:
+    """Return what tells the operator's archive from another one: its checksum, or its name where none is given."""
+    return "sha256:" + sha256.lower() if sha256 else "file:" + archive.rpartition("/")[2]
+
+
+def packaged(installed: Dict[str, str]) -> List[Packaged]:
+    """Return the packages of cuDNN among those installed (name: version as the package manager writes it)."""
+    found = []
+    for name, version in sorted(installed.items()):
+        parts = _PACKAGE.match(name)
+        if parts:
+            built = _PACKAGE_CUDA.search(version)
+            cuda = parts.group(2) or (built.group(1) if built else "")
+            found.append(Packaged(name, parts.group(1), cuda, version.rpartition(":")[2].partition("-")[0]))
+    return found
+
+
+def of_packages(installed: Iterable[Packaged], toolkit: str) -> Optional[str]:
+    """Return the newest version that packages bring for a toolkit's CUDA major, None where none does."""
+    major = toolkit.split(".")[0]
+    found = [one.version for one in installed if one.cuda == major and re.match(r"libcudnn\d+(-cuda-\d+)?$", one.name)]
+    return max(found, key=versions.key) if found else None
+
+
+def shown(toolkits: Dict[str, Dict[str, Any]]) -> Optional[str]:
+    """Return the versions of a look as a person reads them: in the toolkit's folder, or else of packages."""
+    found = {entry.get("version") or entry.get("package") for entry in toolkits.values()}
+    return ", ".join(sorted(version for version in found if version)) or None
 
 
 def manifest_path(version: str) -> str:
@@ -116,7 +192,7 @@ def read_record(text: str) -> Optional[Record]:
     if not isinstance(cuda, str) or not isinstance(version, str):
         return None
     listed = {str(path): str(content) for path, content in value["files"].items()}
-    return Record(cuda, version, value.get("complete") is True, listed)
+    return Record(cuda, version, value.get("complete") is True, listed, str(value.get("origin") or ""))
 
 
 def write_record(record: Record) -> str:

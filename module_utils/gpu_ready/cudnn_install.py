@@ -1,61 +1,42 @@
 """Place a cuDNN archive into a CUDA toolkit, repair it, replace it by another, take it away: file by file.
 
-The order makes a run that is killed anywhere repairable: everything is fetched, checked and unpacked beside the
-toolkit; then our record lists every file that is about to be placed (``complete`` false) besides those of the version
-before; then each file is renamed to its place, the header that states the version last; then files of the version
-before go; then the record says complete.
+The order makes a run that is killed anywhere repairable: the archive is fetched and checked, once for all toolkits that
+get it, and unpacked beside the toolkit; then our record lists every file that is about to be placed (``complete``
+false) besides those of the version before; then each file is renamed to its place, the header that states the version
+last; then files of the version before go; then the record says complete.
 """
 
 import contextlib
 import errno
 import fcntl
+import glob
 import hashlib
-import http.client
 import os
+import posixpath
+import re
 import shutil
-import socket
 import tarfile
 import tempfile
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
-from . import cudnn, files, manifest
+from . import cuda, cudnn, files, manifest
 from .cudnn import CudnnError
+from .cudnn_fetch import CHUNK, Archive, Install, Limits, fetch, sha256_of
 
 STAGING = ".gpu-ready-cudnn-"
-CHUNK = 1 << 20
-MANIFEST_LIMIT = 8 << 20
-UNPACKED = 3
-"""How many times its own size an archive is taken to need when unpacked (9.x: about two and a half times)."""
-
-
-class Install(NamedTuple):
-    """One cuDNN that is wanted in one toolkit; ``archive_url`` and ``sha256`` are "" where only the manifest knows."""
-
-    cuda: str
-    version: str
-    cuda_path: str
-    manifest_url: str
-    key: str
-    archive_url: str = ""
-    sha256: str = ""
+SHELF = ".archives-"
+LINKER = "/etc/ld.so.conf"
+LINKER_FILE = "gpu-ready-cudnn.conf"
+HEADERS = re.compile(r"cudnn(_version(_v\d+)?)?\.h$")
 
 
 class Paths(NamedTuple):
-    """Where the records are kept."""
+    """Where the records are kept, the link of the default toolkit, and what the dynamic linker reads."""
 
     records: str = cudnn.RECORDS
     manifest: str = manifest.PATH
-
-
-class Limits(NamedTuple):
-    """Seconds without a byte, and seconds for one whole download."""
-
-    silence: float = 60.0
-    total: float = 3600.0
+    default: str = cuda.LINK
+    linker: str = LINKER
 
 
 class _Staged(NamedTuple):
@@ -64,10 +45,10 @@ class _Staged(NamedTuple):
     content: str
 
 
-def recorded(cuda: str, paths: Paths) -> Optional[cudnn.Record]:
+def recorded(toolkit: str, paths: Paths) -> Optional[cudnn.Record]:
     """Return our record of a toolkit's cuDNN, None where there is none that can be read."""
     try:
-        with open(cudnn.record_path(cuda, paths.records), encoding="utf-8") as handle:
+        with open(cudnn.record_path(toolkit, paths.records), encoding="utf-8") as handle:
             return cudnn.read_record(handle.read())
     except FileNotFoundError:
         return None
@@ -76,7 +57,9 @@ def recorded(cuda: str, paths: Paths) -> Optional[cudnn.Record]:
 def is_placed(install: Install, paths: Paths) -> bool:
     """Return whether the wanted version is there as a finished run left it."""
     record = recorded(install.cuda, paths)
-    if record is None or not record.complete or not cudnn.is_version(record.version, install.version):
+    if record is None or not record.complete or record.origin != install.origin:
+        return False
+    if install.version and not cudnn.is_version(record.version, install.version):
         return False
     return all(_is_there(path, content) for path, content in record.files.items())
 
@@ -87,63 +70,140 @@ def _is_there(path: str, content: str) -> bool:
     return os.path.isfile(path) and not os.path.islink(path)
 
 
-def place(install: Install, paths: Paths, limits: Limits, refresh: Callable[[], object]) -> str:
+def _is_ours(path: str, content: str) -> bool:
+    """Return whether a file is as it was placed, to the byte."""
+    return _is_there(path, content) and (content.startswith("link:") or sha256_of(path) == content)
+
+
+@contextlib.contextmanager
+def shelf(paths: Paths) -> Iterator[str]:
+    """Keep other runs away, and give a folder for archives that is gone afterwards (also that of a killed run)."""
+    with _lock(paths):
+        for name in os.listdir(paths.records):
+            if name.startswith(SHELF):
+                shutil.rmtree(os.path.join(paths.records, name))
+        folder = tempfile.mkdtemp(prefix=SHELF, dir=paths.records)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+
+
+def place(install: Install, paths: Paths, limits: Limits, refresh: Callable[[], object], folder: str) -> str:
     """Bring one cuDNN to its place and return its full version. Raises CudnnError, nearly always with nothing placed.
 
     ``refresh`` tells the dynamic linker; it is called before the record says complete, so a failure is repaired later.
+    ``folder`` is that of :func:`shelf`: an archive that lies there already is not fetched again.
     """
     libraries = os.path.realpath(os.path.join(install.cuda_path, "lib64"))
     headers = os.path.realpath(os.path.join(install.cuda_path, "include"))
-    for folder in (libraries, headers):
-        if not os.path.isdir(folder):
+    for needed in (libraries, headers):
+        if not os.path.isdir(needed):
             raise CudnnError(
                 "%s is no whole CUDA toolkit (%s is missing), so cuDNN %s has no place there; "
                 "reinstall CUDA %s or set cudnn_source to none"
-                % (install.cuda_path, folder, install.version, install.cuda)
+                % (install.cuda_path, needed, install.version, install.cuda)
             )
-    with _lock(paths), _staging(install.cuda_path) as staging:
-        archive = _fetch(install, staging, limits)
-        staged = _unpack(archive[0], archive[1], staging, libraries, headers, install.cuda_path)
-        version = archive[2]
+    with _explained(paths.records):
+        archive = fetch(install, folder, limits)
+    with _explained(install.cuda_path), _staging(install.cuda_path) as staging:
+        staged = _unpack(archive, staging, libraries, headers, install.cuda_path)
+        version = _version(archive, staged)
         before = recorded(install.cuda, paths)
         _refuse_foreign(staged, before)
+        linker = _linker_file(paths, libraries)
         wanted = {item.target: item.content for item in staged}
+        wanted.update({path: hashlib.sha256(text).hexdigest() for path, text in linker.items()})
         old = {} if before is None else before.files
+        stale = [path for path in old if path not in wanted and os.path.lexists(path)]
+        if before is not None and before.complete:
+            # What somebody changed since is not ours any more.
+            stale = [path for path in stale if _is_ours(path, old[path])]
         # Both versions' files are ours from here on, whatever happens.
-        _write(cudnn.Record(install.cuda, version, False, dict(old, **wanted)), paths)
+        _write(cudnn.Record(install.cuda, version, False, dict(old, **wanted), install.origin), paths)
         for item in staged:
-            folder = os.path.dirname(item.target)
-            os.makedirs(folder, exist_ok=True)
+            os.makedirs(os.path.dirname(item.target), exist_ok=True)
             os.rename(item.path, item.target)
-        for path in old:
-            if path not in wanted and os.path.lexists(path):
-                os.unlink(path)
+        for path, text in linker.items():
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            files.write_atomic(path, text, 0o644)
+        for path in stale:
+            os.unlink(path)
         refresh()
         os.sync()
-        _write(cudnn.Record(install.cuda, version, True, wanted), paths)
+        _write(cudnn.Record(install.cuda, version, True, wanted, install.origin), paths)
     return version
 
 
-def remove(cuda: str, paths: Paths = Paths()) -> List[str]:  # noqa: B008 - an immutable value
+def remove(toolkit: str, paths: Paths, refresh: Callable[[], object]) -> List[str]:
     """Take away what :func:`place` put into a toolkit, and its record; return the paths that went.
 
-    A file that is gone already is passed over, and so is a link that points elsewhere by now: it is not ours any more.
+    A file that is gone already is passed over, and so is one that somebody changed since: it is not ours any more.
     """
-    record = recorded(cuda, paths)
+    record = recorded(toolkit, paths)
     gone = []
     if record is not None:
+        ours = _is_ours if record.complete else _is_there
         for path, content in sorted(record.files.items()):
-            if _is_there(path, content):
+            if ours(path, content):
                 os.unlink(path)
                 gone.append(path)
-        for folder in {os.path.dirname(path) for path in gone if path.endswith("/doc/cudnn/LICENSE")}:
-            _remove_empty(folder)
-            _remove_empty(os.path.dirname(folder))
-    path = cudnn.record_path(cuda, paths.records)
+        _prune(record.files)
+        if gone:
+            refresh()
+    path = cudnn.record_path(toolkit, paths.records)
     if os.path.exists(path):
         os.unlink(path)
-    manifest.drop("cudnn", [cuda], paths.manifest)
+    manifest.drop("cudnn", [toolkit], paths.manifest)
     return gone
+
+
+def _prune(placed: Iterable[str]) -> None:
+    """Remove empty folders: those of the licence, and all of a toolkit that went before its cuDNN."""
+    for path in sorted(placed):
+        folders = [os.path.dirname(path)]
+        while folders[-1] != "/" and not cuda.version_of_folder(os.path.basename(folders[-1])):
+            folders.append(os.path.dirname(folders[-1]))
+        root = folders[-1]
+        if root != "/" and (path.endswith("/doc/cudnn/LICENSE") or not _is_toolkit(root)):
+            for folder in folders[:-1] if _is_toolkit(root) else folders:
+                _remove_empty(folder)
+
+
+def _is_toolkit(root: str) -> bool:
+    return any(os.path.exists(os.path.join(root, name)) for name in ("version.json", "version.txt", "bin/nvcc"))
+
+
+def _linker_file(paths: Paths, libraries: str) -> Dict[str, bytes]:
+    """Return the file that shows the dynamic linker the default toolkit's libraries, {} where that is not needed.
+
+    NVIDIA's packages and installers write one of their own. Only the default: two toolkits have libraries of one name.
+    """
+    own = os.path.join(paths.linker + ".d", LINKER_FILE)
+    if os.path.realpath(os.path.join(paths.default, "lib64")) != libraries:
+        return {}
+    known = [os.path.realpath(folder) for folder in linker_folders(paths.linker, own)]
+    return {} if libraries in known else {own: (paths.default + "/lib64\n").encode("utf-8")}
+
+
+def linker_folders(path: str, without: str = "") -> List[str]:
+    """Return the folders that ldconfig(8) reads from its file and from those that it includes, but for one of them."""
+    found: List[str] = []
+    todo, seen = [path], {without}
+    while todo:
+        name = todo.pop(0)
+        if name in seen or not os.path.isfile(name):
+            continue
+        seen.add(name)
+        with open(name, encoding="utf-8", errors="replace") as handle:
+            lines = [line.partition("#")[0].strip() for line in handle]
+        for line in lines:
+            if line.startswith("include "):
+                pattern = os.path.join(os.path.dirname(path), line[len("include ") :].strip())
+                todo += sorted(glob.glob(pattern))
+            elif line.startswith("/"):
+                found.append(line.partition("=")[0].rstrip())
+    return found
 
 
 def _remove_empty(folder: str) -> None:
@@ -190,117 +250,35 @@ def _staging(cuda_path: str) -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix=STAGING, dir=root)
     try:
         yield folder
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise CudnnError(
-                "the disk under %s is full: cuDNN was not placed; make room there, then run again" % cuda_path
-            ) from error
-        raise CudnnError(
-            "cuDNN could not be placed in %s: %s: %s; repair the cause, then run again"
-            % (cuda_path, error.filename or cuda_path, error.strerror or error)
-        ) from error
     finally:
         shutil.rmtree(folder)
 
 
-def _fetch(install: Install, staging: str, limits: Limits) -> "tuple[str, str, str]":
-    """Fetch and check the archive; return its path, its URL and the full version."""
-    listing = os.path.join(staging, "manifest.json")
-    _download(install.manifest_url, listing, limits, MANIFEST_LIMIT)
-    with open(listing, encoding="utf-8", errors="replace") as handle:
-        entry = cudnn.read_redist(handle.read(), install.key, install.manifest_url)
-    if install.sha256 and entry.sha256 != install.sha256.lower():
-        raise CudnnError(
-            "%s gives sha256 %s for cuDNN %s, but the catalog knows %s: nothing was fetched; ask who changed the "
-            "manifest (a mirror?) before you trust it"
-            % (install.manifest_url, entry.sha256, install.version, install.sha256)
-        )
-    url = install.archive_url or urllib.parse.urljoin(install.manifest_url, entry.path)
-    needed = entry.size * (1 + UNPACKED)
-    free = shutil.disk_usage(staging).free
-    if free < needed:
-        raise CudnnError(
-            "cuDNN %s needs %d MiB under %s (archive and unpacked files), but %d MiB are free; make room there, "
-            "then run again" % (install.version, needed >> 20, install.cuda_path, free >> 20)
-        )
-    archive = os.path.join(staging, "archive")
-    size, sha256 = _download(url, archive, limits, entry.size)
-    if entry.size and size != entry.size:
-        raise CudnnError(
-            "%s is %d bytes long, expected %d: the download was cut short or the file on the server is damaged; "
-            "nothing was changed; run again, or repair the mirror" % (url, size, entry.size)
-        )
-    if sha256 != entry.sha256:
-        raise CudnnError(
-            "%s has sha256 %s, expected %s: the file on the server is not the one that its manifest names; nothing was "
-            "changed; repair the mirror, or find out what is between it and this host" % (url, sha256, entry.sha256)
-        )
-    return archive, url, entry.version or install.version
-
-
-def _download(url: str, path: str, limits: Limits, most: int) -> "tuple[int, str]":
-    """Write the body of ``url`` to ``path``; return its size and sha256. ``most`` bytes are read (0: any number)."""
-    deadline = time.monotonic() + limits.total
-    digest = hashlib.sha256()
-    size = 0
+@contextlib.contextmanager
+def _explained(where: str) -> Iterator[None]:
+    """Turn what the system says into a sentence."""
     try:
-        with urllib.request.urlopen(url, timeout=limits.silence) as answer, open(path, "wb") as handle:
-            stated = answer.headers.get("Content-Length")
-            while True:
-                block = answer.read(CHUNK)
-                if not block:
-                    break
-                handle.write(block)
-                digest.update(block)
-                size += len(block)
-                if most and size > most:
-                    raise CudnnError(
-                        "%s is longer than the %d bytes expected: it is not the file that is meant; nothing was "
-                        "changed; repair the mirror, or find out what is between it and this host" % (url, most)
-                    )
-                if time.monotonic() > deadline:
-                    raise CudnnError(
-                        "%s: only %d bytes came in %g s; nothing was changed; use a nearer mirror (gpu_ready_mirror)"
-                        % (url, size, limits.total)
-                    )
-    except urllib.error.HTTPError as error:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CudnnError(
+                "the disk under %s is full: cuDNN was not placed; make room there, then run again" % where
+            ) from error
         raise CudnnError(
-            "%s: the server answered %d (%s); check cudnn_version and gpu_ready_mirror, and that the mirror "
-            "holds this file" % (url, error.code, error.reason)
+            "cuDNN could not be placed in %s: %s: %s; repair the cause, then run again"
+            % (where, error.filename or where, error.strerror or error)
         ) from error
-    except socket.timeout as error:
-        raise _unreachable(url, "no answer in %g s" % limits.silence) from error
-    except urllib.error.URLError as error:
-        raise _unreachable(url, str(error.reason)) from error
-    except (http.client.HTTPException, ConnectionError) as error:
-        raise _unreachable(url, "%s after %d bytes" % (str(error) or type(error).__name__, size)) from error
-    except ValueError as error:
-        raise _unreachable(url, str(error)) from error
-    if stated is not None and stated.isdigit() and int(stated) != size:
-        raise CudnnError(
-            "%s: the connection ended after %d of %s bytes; nothing was changed; run again, or look at the server"
-            % (url, size, stated)
-        )
-    return size, digest.hexdigest()
 
 
-def _unreachable(url: str, cause: str) -> CudnnError:
-    return CudnnError(
-        "%s could not be fetched: %s; nothing was changed; check that this host reaches it (proxy, DNS, firewall), "
-        "or set gpu_ready_mirror" % (url, cause)
-    )
-
-
-def _unpack(path: str, url: str, staging: str, libraries: str, headers: str, cuda_path: str) -> List[_Staged]:
+def _unpack(archive: Archive, staging: str, libraries: str, headers: str, cuda_path: str) -> List[_Staged]:
     """Unpack what is cuDNN's own; return it in the order of placing. Raises CudnnError on anything odd inside."""
+    url = archive.source
     folders: Dict[str, str] = {"include": headers, "lib": libraries, "lib64": libraries}
     found: Dict[str, _Staged] = {}
     try:
-        with tarfile.open(path, "r|*") as archive:
-            for member in archive:
-                parts = [part for part in member.name.split("/") if part not in ("", ".")]
-                if member.name.startswith("/") or ".." in parts:
-                    raise CudnnError("%s holds the path %r, which leads out of it: not used" % (url, member.name))
+        with tarfile.open(archive.path, "r|*") as members:
+            for number, member in enumerate(members):
+                parts = _inside(member, url)
                 if member.isdir():
                     continue
                 if len(parts) == 2 and parts[1] == "LICENSE":
@@ -309,16 +287,15 @@ def _unpack(path: str, url: str, staging: str, libraries: str, headers: str, cud
                     target = os.path.join(folders[parts[1]], parts[2])
                 else:
                     continue
-                staged = os.path.join(staging, "%d" % len(found))
-                found[target] = _Staged(staged, target, _unpack_one(archive, member, staged, url))
+                staged = os.path.join(staging, "%d" % number)
+                found[target] = _Staged(staged, target, _unpack_one(members, member, staged, url))
     except (tarfile.TarError, EOFError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise CudnnError(
-            "%s has the right checksum but cannot be unpacked (%s); its manifest names a damaged file: choose another "
+            "%s cannot be unpacked (%s): it is damaged or no tar archive; get it again, or choose another "
             "cudnn_version" % (url, error)
         ) from error
-    os.unlink(path)
     if not any(item.target.startswith(headers + "/") for item in found.values()) or not any(
         item.target.startswith(libraries + "/") for item in found.values()
     ):
@@ -328,6 +305,40 @@ def _unpack(path: str, url: str, staging: str, libraries: str, headers: str, cud
         found.values(),
         key=lambda item: (item.target.startswith(headers + "/"), item.content.startswith("link:"), item.target),
     )
+
+
+def _inside(member: tarfile.TarInfo, url: str) -> List[str]:
+    """Return the parts of a member's path; refuse a path, and a link's target, outside of the archive's folder."""
+    parts = [part for part in member.name.split("/") if part not in ("", ".")]
+    if member.name.startswith("/") or ".." in parts:
+        raise CudnnError("%s holds the path %r, which leads out of it: not used" % (url, member.name))
+    if member.issym() or member.islnk():
+        start = posixpath.dirname("/".join(parts)) if member.issym() else ""
+        target = posixpath.normpath(posixpath.join(start, member.linkname))
+        if target.split("/")[0] != parts[0]:
+            raise CudnnError(
+                "%s holds the link %s -> %s, which leads out of its folder: not used"
+                % (url, member.name, member.linkname)
+            )
+    return parts
+
+
+def _version(archive: Archive, staged: List[_Staged]) -> str:
+    """Return the full version; the header of the archive must agree with the version that is expected."""
+    header = None
+    for item in staged:
+        if HEADERS.match(os.path.basename(item.target)) and not item.content.startswith("link:"):
+            with open(item.path, encoding="utf-8", errors="replace") as handle:
+                header = header or cudnn.read_header(handle.read())
+    if header is None and not archive.version:
+        raise CudnnError("%s states no version in its headers: it is no cuDNN archive; not used" % archive.source)
+    stated = archive.version or str(header)
+    if header is not None and not cudnn.is_version(stated, header) and not cudnn.is_version(header, stated):
+        raise CudnnError(
+            "%s holds cuDNN %s, and %s is expected: nothing was changed; give the archive that is meant, or its version"
+            % (archive.source, header, stated)
+        )
+    return max(stated, header or "", key=lambda version: version.count("."))
 
 
 def _unpack_one(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str, url: str) -> str:
@@ -356,10 +367,16 @@ def _unpack_one(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str, ur
 
 def _refuse_foreign(staged: List[_Staged], before: Optional[cudnn.Record]) -> None:
     ours = {} if before is None else before.files
-    foreign = sorted(item.target for item in staged if item.target not in ours and os.path.lexists(item.target))
+    sure = before is not None and before.complete
+    foreign = sorted(
+        item.target
+        for item in staged
+        if os.path.lexists(item.target)
+        and (item.target not in ours or (sure and not _is_ours(item.target, ours[item.target])))
+    )
     if foreign:
         raise CudnnError(
-            "%s%s there already and not placed by gpu-ready: nothing was changed; remove the old cuDNN by hand, or set "
-            "cudnn_source to none"
+            "%s%s there already and not as gpu-ready placed it: nothing was changed; remove the old cuDNN by hand, or "
+            "set cudnn_source to none"
             % (foreign[0], " is" if len(foreign) == 1 else " and %d more are" % (len(foreign) - 1))
         )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from gpu_ready import cudnn
-from gpu_ready.observe import cuda as observe_cuda
+from gpu_ready.observe import cudnn as look_at_cudnn
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +80,7 @@ def test_a_look_says_whether_our_cudnn_is_whole(complete: bool, present: bool, e
     files = {"/usr/local/cuda-12.9/version.json": "{}", cudnn.record_path("12.9"): cudnn.write_record(record)}
     if present:
         files[library] = ""
-    seen = observe_cuda.look(RecordedHost(files=files), {})["cudnn"]["12.9"]
+    toolkits = [{"version": "12.9", "path": "/usr/local/cuda-12.9"}]
+    seen = look_at_cudnn.look(RecordedHost(files=files), {}, toolkits)["cudnn"]["12.9"]
     assert (seen["recorded"], seen["complete"]) == ("9.26.0.51", expect)
     assert seen["missing"] == ([] if present else [library])

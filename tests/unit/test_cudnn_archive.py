@@ -7,12 +7,12 @@ import io
 import json
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import cudnn, cudnn_install
+from gpu_ready import cudnn, cudnn_fetch, cudnn_install
 from gpu_ready.cudnn import CudnnError
 
 pytestmark = pytest.mark.host_io
@@ -109,19 +109,32 @@ class Node:
         (self.path / "lib64").symlink_to("targets/x86_64-linux/lib")
         (self.real / "lib/libcudart.so.12").write_bytes(b"cudart")
         (self.path / "version.json").write_text("{}")
-        self.paths = cudnn_install.Paths(str(folder / "state/cudnn"), str(folder / "state/manifest.json"))
+        (folder / "ld.so.conf.d").mkdir()
+        (folder / "ld.so.conf").write_text("include ld.so.conf.d/*.conf\n")
+        self.paths = cudnn_install.Paths(
+            str(folder / "state/cudnn"),
+            str(folder / "state/manifest.json"),
+            str(folder / "cuda"),
+            str(folder / "ld.so.conf"),
+        )
         self.refreshed = 0
 
     def refresh(self) -> None:
         self.refreshed += 1
 
-    def install(self, site: Site, version: str = "9.10.2.21", **more: str) -> cudnn_install.Install:
+    def install(self, site: Site, version: str = "9.10.2.21", **more: str) -> cudnn_fetch.Install:
         url = site.url + cudnn.manifest_path(version)
-        return cudnn_install.Install("12.9", version, str(self.path), url, "cuda12", **more)
+        return cudnn_fetch.Install("12.9", version, str(self.path), url, "cuda12", **more)
 
     def place(self, site: Site, version: str = "9.10.2.21", **more: str) -> str:
-        install = self.install(site, version, **more)
-        return cudnn_install.place(install, self.paths, cudnn_install.Limits(5, 20), self.refresh)
+        return self.put(self.install(site, version, **more))
+
+    def put(self, install: cudnn_fetch.Install, refresh: Callable[[], None] | None = None) -> str:
+        with cudnn_install.shelf(self.paths) as shelf:
+            return cudnn_install.place(install, self.paths, cudnn_fetch.Limits(5, 20), refresh or self.refresh, shelf)
+
+    def remove(self) -> list[str]:
+        return cudnn_install.remove("12.9", self.paths, self.refresh)
 
     def tree(self) -> dict[str, str]:
         found = {}
@@ -169,12 +182,12 @@ def test_removal_leaves_the_toolkit_as_it_was(site: Site, node: Node) -> None:
     before = node.tree()
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     node.place(site)
-    gone = cudnn_install.remove("12.9", node.paths)
+    gone = node.remove()
     assert len(gone) == 7
     assert node.tree() == before
     assert not (node.path / "doc").exists()
     assert node.noted() == {}
-    assert cudnn_install.remove("12.9", node.paths) == []
+    assert node.remove() == []
 
 
 def test_another_version_replaces_exactly_the_files_of_the_one_before(site: Site, node: Node) -> None:
@@ -203,7 +216,7 @@ def test_a_run_killed_while_placing_is_repaired_and_forgets_nothing(site: Site, 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cudnn_install.place(node.install(site, "9.17.0.29"), node.paths, cudnn_install.Limits(5, 20), refresh=killed)
+        node.put(node.install(site, "9.17.0.29"), killed)
     assert not cudnn_install.is_placed(node.install(site, "9.17.0.29"), node.paths)
     stale = node.path / (cudnn_install.STAGING + "stale")
     stale.mkdir()
@@ -211,7 +224,7 @@ def test_a_run_killed_while_placing_is_repaired_and_forgets_nothing(site: Site, 
     node.place(site, "9.17.0.29")
     assert cudnn_install.is_placed(node.install(site, "9.17.0.29"), node.paths)
     assert not stale.exists()
-    cudnn_install.remove("12.9", node.paths)
+    node.remove()
     assert node.tree() == before
 
 
@@ -310,7 +323,7 @@ def test_a_failed_upgrade_leaves_the_version_before_whole(site: Site, node: Node
 def test_a_server_that_is_not_there_is_told(node: Node, site: Site) -> None:
     install = node.install(site)._replace(manifest_url="http://127.0.0.1:9/redistrib_9.10.2.json")
     with pytest.raises(CudnnError, match="127.0.0.1:9.*could not be fetched.*gpu_ready_mirror"):
-        cudnn_install.place(install, node.paths, cudnn_install.Limits(5, 20), node.refresh)
+        node.put(install)
 
 
 def test_somebody_elses_files_are_not_overwritten(site: Site, node: Node) -> None:
@@ -345,6 +358,7 @@ def test_the_module_asks_the_network_only_for_what_is_missing(site: Site, node: 
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     params = {
         "installs": [dict(node.install(site)._asdict())],
+        "file": "",
         "state": "present",
         "timeout": 5,
         "download_timeout": 20,

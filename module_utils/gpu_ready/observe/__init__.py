@@ -1,14 +1,15 @@
 """One look at a whole host: every reader is asked here, and nowhere else.
 
 ``look`` answers plain values (what JSON can hold), one key a part: ``base``, ``packages``, ``apt``, ``yum``,
-``driver``, ``docker``, ``runtime``, ``cuda``, ``cudnn``, ``verified``. It reads files and starts next to no program.
+``driver``, ``docker``, ``runtime``, ``cuda``, ``cudnn``, ``cudnn_packages``, ``verified``. It reads files and starts
+next to no program.
 """
 
 from typing import Any, Dict, Optional
 
 from .. import rpm as rpms
 from ..host import Host
-from . import base, cuda, docker, driver, engines, rpm, verified
+from . import base, cuda, cudnn, docker, driver, engines, rpm, verified
 
 
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
@@ -23,6 +24,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     if observed["base"]["nvswitches"]:
         observed["driver"]["fabricmanager"] = driver.fabricmanager(host)
     observed.update(cuda.look(host, packages["installed"]))
+    observed.update(cudnn.look(host, packages["installed"], observed["cuda"]["toolkits"]))
     observed.update(docker.look(host))
     observed.update(engines.look(host, packages["installed"]))
     observed.update(verified.look(host))

@@ -69,6 +69,7 @@ def compiled() -> str:
         "CUDA_INSTALLERS": cuda["installers"]["releases"],
         "CUDNN_PATH": cudnn["path"],
         "CUDNNS": cudnn["releases"],
+        "CUDNN_PACKAGES": cudnn["packages"],
         "DISTROS": {path.stem: load(path) for path in sorted((CATALOG / "distros").glob("*.yml"))},
         "FAMILIES": load(CATALOG / "families.yml"),
         "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],

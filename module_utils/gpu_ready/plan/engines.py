@@ -1,0 +1,49 @@
+"""Engines beside docker: podman lives by a CDI specification, containerd by the toolkit's runtime or CDI."""
+
+from typing import Any, Dict, List, Tuple
+
+from .. import cdi
+from .. import container_engine as engines
+from . import candidates, containerd, docker, podman, runtime
+from .steps import Decision, Refusal, Step
+
+
+def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
+    """Return the steps for the engines beside docker, without those that docker's room has taken already."""
+    names = wanted.get("nvidia_container_runtime_engines") or [engines.DOCKER]
+    if not [name for name in names if name != engines.DOCKER]:
+        return Decision()
+    mode = wanted.get("nvidia_container_runtime_mode") or runtime.TOOLKIT
+    chosen = {"mode": mode, "names": [name for name in engines.ENGINES if name in names]}
+    refusals = podman.refusals(observed) if engines.PODMAN in names else []
+    steps: List[Step] = []
+    if mode == runtime.TOOLKIT and engines.DOCKER not in names:
+        steps, _ = runtime.toolkit_steps(observed, wanted)
+    if engines.PODMAN in names or mode != runtime.TOOLKIT:
+        more, found = specification(observed, wanted, mode, choice)
+        steps += more
+        refusals += found
+    if engines.CONTAINERD in names:
+        asked = containerd.decide(observed, wanted, mode)
+        steps += [asked.step] if asked.step else []
+        refusals += asked.refusals
+    return Decision(chosen, [] if refusals else steps, refusals)
+
+
+def specification(
+    observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, choice: Dict[str, Any]
+) -> Tuple[List[Step], List[Refusal]]:
+    """Return the step for the specification, none where docker uses the same one and its room has seen to it."""
+    names = wanted.get("nvidia_container_runtime_engines") or []
+    if engines.DOCKER in names and runtime.way_of(mode, docker.version(observed, wanted)) == runtime.CDI:
+        return [], []
+    if mode == runtime.TOOLKIT and not observed["runtime"]["toolkit"]:
+        # It comes with this plan, and with it nvidia-ctk and the service that keeps the specification fresh.
+        programs = dict(observed["runtime"]["programs"], **{"nvidia-ctk": "/usr/bin/nvidia-ctk"})
+        observed = dict(observed, runtime=dict(observed["runtime"], programs=programs, refresh=True))
+    files = [
+        {"path": path, "content": content, "mode": "0644"}
+        for path, content in sorted(cdi.nodes_unit(len(candidates.served(observed))).items())
+    ]
+    way = runtime.NATIVE if mode == runtime.NATIVE else runtime.CDI
+    return runtime.specification_steps(observed, way, choice, files)

@@ -30,6 +30,7 @@ def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = No
         "packages": {"installed": {}},
         "docker": docker_part,
         "runtime": runtime_part or {},
+        "engines": {"nodes": {}},
     }
 
 

@@ -28,6 +28,8 @@ def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
         data = runfile(release["version"], str(release["cuda"]), smi)
         for folder, checksum in runfiles["folders"].items():
             write_runfile(root / folder / release["version"], release["version"], data, checksum=checksum)
+    for release in said["cuda_runfiles"]["releases"]:
+        write_cuda_runfile(root / said["cuda_runfiles"]["root"], release)
 
 
 def tarball(files: dict[str, bytes], links: dict[str, str], executable: tuple[str, ...] = ()) -> bytes:
@@ -174,3 +176,50 @@ def write_runfile(folder: Path, version: str, data: bytes, *, checksum: bool) ->
     (folder / name).chmod(0o755)
     if checksum:
         (folder / f"{name}.sha256sum").write_text(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+
+
+# ---- CUDA toolkits as .run ------------------------------------------------------------------------
+
+
+def cuda_runfile(release: dict[str, Any]) -> bytes:
+    """Return a self-extracting installer of a toolkit, with the folders and links of a real one."""
+    values = {name: str(value) for name, value in release.items()} | {"driver": str(release.get("driver") or "")}
+    targets = "./toolkit/targets/x86_64-linux"
+    texts = {
+        "./cuda-installer": (SOURCES / "cuda/cuda-installer").read_text(),
+        "./toolkit/bin/nvcc": (SOURCES / "cuda/nvcc").read_text(),
+        "./toolkit/version.json": (SOURCES / "cuda/version.json").read_text(),
+        f"{targets}/include/cuda_runtime_api.h": "/* Stand-in of the gpu-ready lab for CUDA @version@. */\n",
+        "./toolkit/EULA.txt": "Stand-in of the gpu-ready lab for CUDA @version@; it holds nothing of NVIDIA's.\n",
+    }
+    files = {name: packages.fill(text, values).encode() for name, text in texts.items()}
+    major, cudart = str(release["version"]).split(".")[0], str(release["cudart"])
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+        for name, place in (("libcudart", f"{targets}/lib"), ("libcupti", "./toolkit/extras/CUPTI/lib64")):
+            built = Path(folder, name)
+            packages.compile_library(f"{name}.so.{major}", "library.c", {"version": cudart}, built)
+            files[f"{place}/{name}.so.{cudart}"] = built.read_bytes()
+    links = {
+        "./toolkit/include": "targets/x86_64-linux/include",
+        "./toolkit/lib64": "targets/x86_64-linux/lib",
+        f"{targets}/lib/libcudart.so.{major}": f"libcudart.so.{cudart}",
+        f"{targets}/lib/libcudart.so": f"libcudart.so.{major}",
+        f"./toolkit/extras/CUPTI/lib64/libcupti.so.{major}": f"libcupti.so.{cudart}",
+    }
+    payload = gzip.compress(tarball(files, links, ("./cuda-installer", "./toolkit/bin/nvcc")), mtime=packages.MADE)
+    words = {"version": values["version"], "sha256": hashlib.sha256(payload).hexdigest()}
+    return packages.fill((SOURCES / "cuda/installer.sh").read_text(), words).encode() + payload
+
+
+def write_cuda_runfile(root: Path, release: dict[str, Any]) -> None:
+    """Write an installer and the list with its md5, as the vendor's server has them."""
+    version, driver = str(release["version"]), release.get("driver")
+    name = f"cuda_{version}_{driver}_linux.run" if driver else f"cuda_{version}_linux.run"
+    data = cuda_runfile(release)
+    lists = root / version / "docs/sidebar"
+    for folder in (root / version / "local_installers", lists):
+        folder.mkdir(parents=True, exist_ok=True)
+    (root / version / "local_installers" / name).write_bytes(data)
+    other = hashlib.md5(name.encode()).hexdigest()
+    rows = [f"{hashlib.md5(data).hexdigest()}  {name}", f"{other}  cuda_{version}_windows.exe"]
+    (lists / "md5sum.txt").write_text("\n".join(rows) + "\n")

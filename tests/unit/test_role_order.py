@@ -1,0 +1,58 @@
+"""The roles do the steps in the order in which the plan gives them: their files have an order of their own."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from gpu_ready import catalog, plan
+
+from tests.unit import goldens
+from tests.unit.hosts import H100, bare
+
+ROOT = Path(__file__).resolve().parents[2]
+STEP = re.compile(r"'(\w+\.\w+)' in gpu_plan_result\.todo")
+
+
+def roles() -> list[str]:
+    """Return the roles of the playbook in its order."""
+    (play, *_) = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text(encoding="utf-8"))
+    (everything,) = play["tasks"]
+    imported = [
+        task["ansible.builtin.import_role"] for task in everything["block"] if "ansible.builtin.import_role" in task
+    ]
+    return [role["name"] for role in imported if "tasks_from" not in role]
+
+
+def order() -> list[str]:
+    """Return the steps in the order in which the playbook does them."""
+    found = ["gpu_plan.repair_packages"]
+    for role in roles():
+        for step in STEP.findall((ROOT / "roles" / role / "tasks/main.yml").read_text(encoding="utf-8")):
+            found += [step] if step not in found else []  # a role may ask for the same step again
+    return found
+
+
+def decided(distro: str) -> list[tuple[str, plan.Plan]]:
+    """Return plans of a distribution with their titles: the golden ones, and one that needs every service."""
+    found = [(title, one) for title, one, _ in goldens.plans(distro, catalog.distro(distro))]
+    host = bare(H100, distro=distro, nvswitches=4)
+    host["driver"]["imex"]["member"] = True
+    host["packages"]["broken"] = ["half-done"]
+    found.append(("every service", goldens.decide(host)))
+    return found
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+def test_the_roles_do_the_steps_in_the_order_of_the_plan(distro: str) -> None:
+    known = order()
+    for title, one in decided(distro):
+        steps = [step.id for step in one.steps]
+        assert steps == sorted(steps, key=known.index), title
+
+
+def test_the_order_is_that_of_steps_that_are_really_planned() -> None:
+    """Of the driver's steps every one is in some plan above, so that none stands at its place by chance."""
+    planned = {step.id for distro in catalog.distros() for _, one in decided(distro) for step in one.steps}
+    mine = {step for step in order() if step.startswith(("kernel_headers.", "nvidia_driver."))}
+    assert mine <= planned, sorted(mine - planned)

@@ -11,7 +11,7 @@ import re
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import files, messages, nvml, observe, xid
+from . import cudnn, files, messages, nvml, observe, xid
 from .host import MISSING, Host, Result
 from .observe import verified
 from .plan import candidates as plan_candidates
@@ -583,7 +583,7 @@ def row(proof: Proof) -> Dict[str, Any]:
         "driver_loaded": (state.get("loaded") or {}).get("version"),
         "driver_userspace": ", ".join(state.get("userspace") or []) or None,
         "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
-        "cudnn": ", ".join(sorted({entry["version"] for entry in libraries.values() if entry.get("version")})) or None,
+        "cudnn": cudnn.shown(libraries),
         "docker_runtime": proof.record["runtime"],
         "verified": proof.record["time"] if proof.verdict.ok else None,
         "why": "verified" if proof.verdict.ok else "; ".join(proof.record["reasons"]),

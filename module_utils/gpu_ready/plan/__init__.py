@@ -9,6 +9,7 @@ import json
 from typing import Any, Dict, List, NamedTuple
 
 from .. import catalog
+from .. import cudnn as cudnn_names
 from . import activation, candidates, cuda, cudnn, docker, driver, engines, proof, runtime, services
 from .steps import Notice, Refusal, Step
 
@@ -154,7 +155,7 @@ def row(observed: Dict[str, Any], decided: Plan) -> Dict[str, Any]:
         "driver_loaded": loaded.get("version"),
         "driver_userspace": ", ".join(state.get("userspace") or []) or None,
         "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
-        "cudnn": ", ".join(sorted({entry["version"] for entry in libraries.values() if entry.get("version")})) or None,
+        "cudnn": cudnn_names.shown(libraries),
         "docker_runtime": (decided.choice.get("runtime") or decided.choice.get("engines") or {}).get("mode"),
         "verified": record.get("time") if record and proof.lacking(observed, decided.digest) is None else None,
         "why": decided.summary,

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
 FLOORS = {
     0: "versions catalog catalog_data host files manifest",
-    1: "pci lspci platform driver nvidia_detect nvml xid messages cuda cudnn daemon_json docker cdi driver_volume apt_sources openpgp profile_d runfile_text rpm "
+    1: "pci lspci platform driver nvidia_detect nvml xid messages cuda cudnn daemon_json daemon_json_edit daemon_json_text docker cdi driver_volume apt_sources openpgp profile_d runfile_text rpm "
     "container_engine toml containerd_config "
     "yum_repos",
     2: "packages apt dnf package_manager kernel_module cuda_default cuda_runfile cudnn_fetch cudnn_install daemon_json_file driver_volume_files rebuild runfile",

@@ -129,7 +129,7 @@ def read_file(path: str, said: Any, values: dict[str, str], where: str) -> File:
         used = tuple(sorted((name, value) for name, value in values.items() if name in MODULE_VALUES))
         return File(path, mode, module=said["module"], signed_by=said.get("signed_by"), values=used)
     if "debian" in said:
-        taken = said["debian"]
+        taken = {key: fill(value, values) for key, value in said["debian"].items()}
         return File(path, mode, debian=(taken["suite"], taken["package"], taken["path"]))
     if "copies" in said:
         return File(path, mode, text=said.get("text", ".") * int(said["copies"]))

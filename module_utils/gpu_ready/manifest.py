@@ -19,6 +19,8 @@ holds          name of a package that we hold              {}
 services       name of a unit whose state we changed       {"enabled": bool, "active": bool} before us
 alternatives   name of a link group                        {"before": path or null}
 daemon_json    path of docker's configuration              {"before": base64 text or null, "keys": {...}}
+containerd     path of containerd's main file              {"before": base64 text or null, "after": the same,
+                                                           "record": [[path of a key, value before or null]]}
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
 folders        path of a folder that is ours as a whole    {}
@@ -129,6 +131,18 @@ def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> No
         known.pop(one, None)
     if gone:
         _write(value, path)
+
+
+def note_containerd(
+    path_of_file: str, before: "str | None", after: "str | None", record: "list[Any]", path: str = PATH
+) -> None:
+    """Note containerd's main file: text and keys that are noted already keep their first value, ``after`` the last."""
+    value = read(path)
+    entry = value.setdefault("containerd", {}).setdefault(path_of_file, {"before": before, "record": []})
+    known = [list(name) for name, _ in entry["record"]]
+    entry["record"] += [[list(name), old] for name, old in record if list(name) not in known]
+    entry["after"] = after
+    _write(value, path)
 
 
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:

@@ -4,11 +4,10 @@ import json
 import posixpath
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import cdi, containerd_config, docker, manifest, toml
+from .. import cdi, containerd_config, containerd_files, docker, manifest, toml
 from ..host import Host
 
-PENDING = manifest.FOLDER + "/containerd-restart.json"
-"""Written before a change that needs a restart; the look compares its age with that of containerd's socket."""
+PENDING = manifest.FOLDER + "/" + containerd_files.RESTART_MARK
 RANCHER = ("/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent")
 """Where k3s and rke2 keep a containerd of their own, whose configuration they write at each start."""
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"

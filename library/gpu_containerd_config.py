@@ -1,0 +1,125 @@
+#!/usr/bin/python
+"""Make containerd's CRI plugin know the GPUs."""
+
+DOCUMENTATION = r"""
+---
+module: gpu_containerd_config
+short_description: Make containerd's CRI plugin know the GPUs
+description:
+  - In O(mode=toolkit) the runtime C(nvidia) is registered, with the cgroup driver of C(runc); in the other modes CDI is
+    turned on where this containerd has it turned off.
+  - containerd 2.0 and newer gets C(/etc/containerd/conf.d/99-gpu-ready.toml), and C(imports) in its main file where they
+    do not take that in. Older ones replace a plugin's whole table by that of the last file, so the keys go into the main
+    file itself.
+  - Everything else in the files stays as it is, byte for byte, with owner and mode. A file that is no valid TOML is
+    refused with line and column. What was there is noted in the manifest, and a copy kept below
+    C(/var/lib/gpu-ready/backup).
+  - The new files are shown to C(containerd config dump); where it does not take them over, the old ones come back.
+  - Does not touch the service.
+options:
+  mode:
+    description: How containers get the GPUs.
+    type: str
+    choices: [toolkit, cdi, native]
+    default: toolkit
+  default:
+    description: Whether C(nvidia) becomes the default runtime.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    description: Says whether a file would change; writes nothing.
+    support: full
+  diff_mode:
+    description: Shows each file before and after.
+    support: full
+author: The gpu-ready maintainers
+"""
+
+EXAMPLES = r"""
+- name: Register the runtime nvidia
+  gpu_containerd_config:
+
+- name: Let pods name GPUs as CDI devices
+  gpu_containerd_config:
+    mode: cdi
+
+- name: See what would change to make nvidia the default
+  gpu_containerd_config:
+    default: true
+  check_mode: true
+  diff: true
+"""
+
+RETURN = r"""
+files:
+  description: Files that change.
+  returned: always
+  type: list
+  elements: str
+  sample: [/etc/containerd/conf.d/99-gpu-ready.toml]
+keys:
+  description: Keys that they get, below the table of the CRI plugin.
+  returned: always
+  type: list
+  elements: str
+  sample: [containerd.runtimes.nvidia.runtime_type, containerd.runtimes.nvidia.options.BinaryName]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import containerd_config, containerd_files, manifest
+from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.observe import engines
+from ansible.module_utils.gpu_ready.plan import containerd
+
+ARGUMENT_SPEC = {
+    "mode": {"type": "str", "choices": ["toolkit", "cdi", "native"], "default": "toolkit"},
+    "default": {"type": "bool", "default": False},
+}
+
+
+def main():
+    """Look, decide, write."""
+    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
+    host = Host()
+    engine = engines.look_containerd(host, {})
+    if not engine["installed"]:
+        module.fail_json(msg="containerd is not on this host: install the package containerd or containerd.io.")
+    found = containerd.files(engine)
+    wish = (module.params["mode"], module.params["default"], containerd.record(engine))
+    try:
+        change = containerd_config.change(containerd.version(engine), found, *wish)
+        if change.edits and not module.check_mode:
+            containerd_files.write(host, change, found[0].path)
+    except containerd_config.ConfigError as error:
+        module.fail_json(msg=str(error))
+    except containerd_files.Refused as error:
+        module.fail_json(
+            msg="containerd's files are left as they are: with %s in them, containerd says: %s"
+            % (", ".join(change.keys), error)
+        )
+    except manifest.ManifestError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(
+            msg="containerd's files cannot be written (%s): free room or make the file system writable, and run again."
+            % error
+        )
+    module.exit_json(
+        changed=bool(change.edits),
+        files=[edit.path for edit in change.edits],
+        keys=change.keys if change.edits else [],
+        diff=[
+            {
+                "before_header": edit.path,
+                "after_header": edit.path,
+                "before": edit.before or "",
+                "after": edit.after or "",
+            }
+            for edit in change.edits
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

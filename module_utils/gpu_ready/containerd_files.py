@@ -1,0 +1,83 @@
+"""Write containerd's files: noted first, asked of the engine afterwards, and put back where it does not take them."""
+
+import base64
+import os
+import shutil
+import time
+from typing import List, Optional
+
+from . import containerd_config as config
+from . import files, manifest
+from .host import Host
+
+RESTART_MARK = "containerd-restart.json"
+"""Written before the files; the next look compares its age with that of containerd's socket."""
+
+
+class Refused(Exception):
+    """The engine does not take the new files; the message says what it said."""
+
+
+def write(host: Host, change: config.Change, main: str, folder: str = manifest.FOLDER) -> None:
+    """Write all edits of a change, or none: raises Refused with the old files in place, or OSError."""
+    noted = os.path.join(folder, "manifest.json")
+    for edit in change.edits:
+        if edit.path == main:
+            manifest.note_containerd(main, encoded(edit.before), encoded(edit.after), change.record, noted)
+            keep(main, folder)
+        else:
+            manifest.note("files", {edit.path: {"before": encoded(edit.before), "mode": host.mode(edit.path)}}, noted)
+    files.write_atomic(os.path.join(folder, RESTART_MARK), b"{}\n", 0o600)
+    done = []  # type: List[config.Edit]
+    try:
+        for edit in change.edits:
+            done.append(edit)
+            put(edit.path, edit.after)
+        said = complaint(host, change, main)
+        if said:
+            raise Refused(said)
+    except (OSError, Refused):
+        for edit in reversed(done):
+            put(edit.path, edit.before)
+        raise
+
+
+def complaint(host: Host, change: config.Change, main: str) -> Optional[str]:
+    """Return what containerd itself finds wrong with the files as they are now."""
+    program = host.which("containerd")
+    answer = host.run([program or "containerd", "--config", main, "config", "dump"], timeout=30.0)
+    if answer.rc != 0:
+        return (answer.err or answer.out).strip()[-500:] or "exit status %d" % answer.rc
+    try:
+        lost = config.lacks(answer.out, change.wanted)
+    except config.ConfigError as error:
+        return str(error)
+    return "it does not take over %s" % ", ".join(lost) if lost else None
+
+
+def put(path: str, text: Optional[str]) -> None:
+    """Write or delete one file; owner and mode of one that is there stay."""
+    if text is not None:
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        files.write_atomic(path, text.encode("utf-8"))
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def keep(path: str, folder: str) -> None:
+    """Keep a copy of a file as it is."""
+    if os.path.exists(path):
+        backups = os.path.join(folder, "backup")
+        os.makedirs(backups, mode=0o700, exist_ok=True)
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        shutil.copy2(path, os.path.join(backups, "containerd-%s.%s" % (os.path.basename(path), stamp)))
+
+
+def encoded(text: Optional[str]) -> Optional[str]:
+    """Return a text as the manifest keeps it."""
+    return None if text is None else base64.b64encode(text.encode("utf-8")).decode("ascii")
+
+
+def decoded(text: Optional[str]) -> Optional[str]:
+    """Return a text that the manifest keeps."""
+    return None if text is None else base64.b64decode(text).decode("utf-8")

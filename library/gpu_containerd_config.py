@@ -6,11 +6,11 @@ DOCUMENTATION = r"""
 module: gpu_containerd_config
 short_description: Make containerd's CRI plugin know the GPUs
 description:
-  - In O(mode=toolkit) the runtime C(nvidia) is registered, with the cgroup driver of C(runc); in the other modes CDI is
-    turned on where this containerd has it turned off.
-  - containerd 2.0 and newer gets C(/etc/containerd/conf.d/99-gpu-ready.toml), and C(imports) in its main file where they
-    do not take that in. Older ones replace a plugin's whole table by that of the last file, so the keys go into the main
-    file itself.
+  - In O(mode=toolkit) the runtime C(nvidia) is registered, with the cgroup driver of C(runc); in the other modes CDI
+    is turned on where this containerd has it turned off.
+  - containerd 2.0 and newer gets C(/etc/containerd/conf.d/99-gpu-ready.toml), and C(imports) in its main file where
+    they do not take that in. Older ones replace a plugin's whole table by that of the last file, so the keys go into
+    the main file itself.
   - Everything else in the files stays as it is, byte for byte, with owner and mode. A file that is no valid TOML is
     refused with line and column. What was there is noted in the manifest, and a copy kept below
     C(/var/lib/gpu-ready/backup).

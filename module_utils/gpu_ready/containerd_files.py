@@ -28,7 +28,7 @@ def write(host: Host, change: config.Change, main: str, folder: str = manifest.F
         else:
             manifest.note("files", {edit.path: {"before": encoded(edit.before), "mode": host.mode(edit.path)}}, noted)
     files.write_atomic(os.path.join(folder, RESTART_MARK), b"{}\n", 0o600)
-    done = []  # type: List[config.Edit]
+    done: List[config.Edit] = []
     try:
         for edit in change.edits:
             done.append(edit)

@@ -1,4 +1,4 @@
-"""Compile catalog/*.yml and the defaults of the roles into one small Python module for the hosts (`make catalog`).
+"""Compile catalog/*.yml and the defaults of the roles into small Python modules for the hosts (`make catalog`).
 
 A host gets no YAML parser and no file besides Python modules, so the data travels as literals. GPUs are one text, read
 when the first one is asked for.
@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "catalog"
-TARGET = ROOT / "module_utils/gpu_ready/catalog_data.py"
+PACKAGE = ROOT / "module_utils/gpu_ready"
 HEAD = '''"""Data of catalog/*.yml and of the roles' defaults, compiled by `make catalog`; do not edit."""
 
 from typing import Any, Dict
@@ -81,19 +81,37 @@ def compiled() -> str:
     return text + f"GPUS = {lines}\n"
 
 
+def compiled_messages() -> str:
+    """Return the text of the module with messages and Xids, which only travels with what explains failures."""
+    xids = load(CATALOG / "xids.yml")
+    parts = {
+        "MESSAGES": load(CATALOG / "messages.yml"),
+        "XID_GROUPS": xids["groups"],
+        "XID_SERIOUS": xids["serious"],
+        "XIDS": xids["xids"],
+    }
+    head = HEAD.replace("catalog/*.yml and of the roles' defaults", "catalog/messages.yml and catalog/xids.yml")
+    return head + "".join(literal(name, value) for name, value in parts.items())
+
+
+TARGETS = {"catalog_data.py": compiled, "messages_data.py": compiled_messages}
+
+
 def main() -> int:
-    """Write the module, or with --check say whether it is current."""
+    """Write the modules, or with --check say whether they are current."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when the module is not current")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a module is not current")
     check = parser.parse_args().check
-    text = compiled()
-    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
-        return 0
-    if check:
-        print(f"{TARGET.relative_to(ROOT)} is not what catalog/ and the roles say: run `make catalog`", file=sys.stderr)
-        return 1
-    TARGET.write_text(text, encoding="utf-8")
-    print(f"wrote {TARGET.relative_to(ROOT)}")
+    for name, text in TARGETS.items():
+        target = PACKAGE / name
+        if target.exists() and target.read_text(encoding="utf-8") == text():
+            continue
+        shown = target.relative_to(ROOT)
+        if check:
+            print(f"{shown} is not what catalog/ and the roles say: run `make catalog`", file=sys.stderr)
+            return 1
+        target.write_text(text(), encoding="utf-8")
+        print(f"wrote {shown}")
     return 0
 
 

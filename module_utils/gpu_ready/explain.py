@@ -8,7 +8,7 @@ import sys
 import tarfile
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from . import catalog, driver, lspci, nvidia_detect, pci, platform
+from . import catalog, driver, explain_messages, lspci, nvidia_detect, pci, platform
 from .host import Host
 
 
@@ -263,8 +263,34 @@ KINDS: Dict[str, Kind] = {
     "proc-driver-version": Kind(read_proc_version, tell_proc_version, "/proc/driver/nvidia/version, or modinfo nvidia"),
     "nvidia-detect": Kind(read_detect, tell_detect, "nvidia-detect of ELRepo or Debian"),
     "daemon-json": Kind(read_daemon_json, tell_daemon_json, "/etc/docker/daemon.json"),
+    "nvidia-smi": Kind(
+        lambda data: explain_messages.read_smi(text_of(data)),
+        explain_messages.tell_smi,
+        "any output of nvidia-smi, its errors included",
+    ),
+    "container-error": Kind(
+        lambda data: explain_messages.read_container(text_of(data)),
+        explain_messages.tell_container,
+        "why docker, containerd or podman did not start a container, or it sees no GPU",
+    ),
+    "installer-log": Kind(
+        lambda data: explain_messages.read_installer(text_of(data)),
+        explain_messages.tell_installer,
+        "a log of nvidia-installer, DKMS or a package manager",
+    ),
+    "dmesg": Kind(
+        lambda data: explain_messages.read_dmesg(text_of(data)),
+        explain_messages.tell_dmesg,
+        "the kernel's log, by dmesg, journalctl -k or syslog",
+    ),
 }
 """Every kind of output that `gpu-explain read` understands; a new one is one entry."""
+
+
+def kind_of(word: str) -> str:
+    """Return the kind that a word means: container_errors is container-error."""
+    word = word.replace("_", "-")
+    return word[:-1] if word.endswith("s") and word[:-1] in KINDS else word
 
 
 def parser() -> argparse.ArgumentParser:
@@ -273,19 +299,27 @@ def parser() -> argparse.ArgumentParser:
     commands = found.add_subparsers(dest="command", metavar="read|host")
     reading = commands.add_parser("read", help="read one output that somebody pasted")
     kinds = "; ".join("%s: %s" % (name, kind.help) for name, kind in sorted(KINDS.items()))
-    reading.add_argument("kind", choices=sorted(KINDS), metavar="KIND", help=kinds)
+    reading.add_argument("kind", type=kind_of, choices=sorted(KINDS), metavar="KIND", help=kinds)
     reading.add_argument("file", metavar="FILE", help="the output in a file; - is standard input")
     reading.add_argument("--json", action="store_true", help="the reading as JSON, and nothing else")
     commands.add_parser("host", help="which driver a host would get, and why", add_help=False)
     return found
 
 
+LARGEST = 64 << 20
+"""Bytes that are read at most: no output of these kinds is longer."""
+
+
 def read_file(path: str) -> bytes:
-    """Return a file's bytes, standard input for "-"."""
+    """Return a file's bytes, standard input for "-"; ValueError for one that is no output that somebody pasted."""
     if path == "-":
-        return sys.stdin.buffer.read()
-    with open(path, "rb") as handle:
-        return handle.read()
+        data = sys.stdin.buffer.read(LARGEST + 1)
+    else:
+        with open(path, "rb") as handle:
+            data = handle.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError("it is larger than %d MiB; give the part that matters" % (LARGEST >> 20))
+    return data
 
 
 def main(argv: Optional[List[str]] = None) -> int:

@@ -89,107 +89,6 @@ def read_backup_log(text: str) -> Optional[str]:
     return match.group(1) if match else None
 
 
-CAUSES: List[Tuple[str, str, str, str]] = [
-    (
-        "secure_boot_key_rejected",
-        r"not signed by a key that is trusted|Key was rejected by service|Required key not available",
-        "Secure Boot accepts only modules that are signed with an enrolled key",
-        "enrol the key that DKMS signs with (mokutil --import, then confirm it at the console)",
-    ),
-    (
-        "nouveau_in_use",
-        r"while Nouveau is loaded|Nouveau kernel driver is currently in use",
-        "nouveau drives a GPU",
-        "reboot the host so that its blacklist takes effect, then run again",
-    ),
-    (
-        "module_in_use",
-        r"NVIDIA kernel module '[^']+' appears to (?:be already|already be) loaded"
-        r"|Kernel module load error: File exists",
-        "the loaded NVIDIA driver is in use",
-        "stop what uses the GPUs (persistence daemon, containers, X) or reboot the host",
-    ),
-    (
-        "other_install_present",
-        r"installed previously using a different installer|presence of an alternate driver installation",
-        "packages of a driver are installed",
-        "remove them, or set nvidia_driver_source to a package source",
-    ),
-    (
-        "x_server_running",
-        r"appear to be running an X server",
-        "an X server is running",
-        "stop the display manager (systemctl isolate multi-user.target), then run again",
-    ),
-    (
-        "build_tool_missing",
-        r"Unable to find the development tool|do not appear to have libc header files",
-        "a tool for building kernel modules is missing",
-        "install gcc, make and the C library's headers",
-    ),
-    (
-        "kernel_headers_missing",
-        r"Unable to find the kernel source tree|kernel header file '[^']*' does not exist"
-        r"|kernel output path '[^']*' does not exist|kernel headers for kernel \S+ cannot be found",
-        "the headers of the kernel are missing",
-        "install the headers of exactly this kernel",
-    ),
-    (
-        "compiler_mismatch",
-        r"[Cc]ompiler version check failed|CC version check|was not found in the /proc/version string"
-        r"|unrecognized command[- ]line option",
-        "the compiler is another one than the kernel was built with",
-        "install the kernel's compiler as gcc",
-    ),
-    ("no_space", r"No space left on device", "a disk is full", "make room under /usr, /lib/modules and /var/lib/dkms"),
-    (
-        "no_place_for_programs",
-        r"Permission denied|Unable to execute programs in the temporary directory",
-        "the temporary folder cannot hold programs (mounted noexec)",
-        "give the host a /var/tmp without noexec",
-    ),
-    (
-        "no_such_device",
-        r"Kernel module load error: No such device",
-        "the driver finds no GPU that it can drive",
-        "choose the branch and flavour of this host's GPUs, and see whether vfio-pci or nouveau has them",
-    ),
-    (
-        "invalid_module_format",
-        r"version magic|Exec format error|Invalid module format",
-        "the module was built for another kernel",
-        "install the headers of exactly the running kernel",
-    ),
-    (
-        "dkms_build_failed",
-        r"implicit declaration of function|has no member named|too (?:few|many) arguments to function"
-        r"|incompatible pointer",
-        "this driver does not know this kernel's interfaces",
-        "choose a newer driver branch, or boot an older kernel",
-    ),
-    (
-        "dkms_build_failed",
-        r"through DKMS|Failed to run `\S*dkms|Bad return status for module build",
-        "DKMS could not build or register the modules",
-        "read /var/lib/dkms/nvidia/*/build/make.log on the host",
-    ),
-    (
-        "option_unknown",
-        r"Invalid commandline|unrecognized option",
-        "the installer does not know an option",
-        "choose a release between 470 and the newest of the catalog",
-    ),
-    (
-        "flavour_not_packaged",
-        r"is not present in this installer package|not a valid kernel module type",
-        "it has no modules of this flavour",
-        "choose the other nvidia_driver_flavour",
-    ),
-    ("archive_corrupt", r"[Ee]rror in check ?sums|Error in MD5", "the archive is damaged", "fetch it again"),
-    ("not_root", r"must be run as root", "it did not run as root", "let Ansible become root"),
-]
-"""(code, pattern, cause, remedy) of a failed run, causes before consequences."""
-
 MATTERS = re.compile(r"^ERROR: |^\[ERROR\]|Kernel module load error|\berror:|Error \d+|\*\*\* |No space left|Error! ")
 CONSEQUENCE = re.compile(r"Installation has failed|Please see the log entries|recipe for target|Leaving directory")
 MOST = 220
@@ -207,17 +106,22 @@ def lines_that_matter(text: str, most: int = 4) -> List[str]:
     return found[:most]
 
 
-def explain(log: str, printed: str, causes: List[Tuple[str, str, str, str]] = CAUSES) -> messages.Explanation:
+def explain(log: str, printed: str, causes: Optional[List[Tuple[str, str, str, str]]] = None) -> messages.Explanation:
     """Return why a run failed, from its log and what it printed; ``detail`` holds the lines that matter.
 
-    Warnings and answered questions of a log are no failures, so its errors are asked first, the whole only then.
+    The log is asked first: what was printed only repeats it, or takes its place where there is none. ``causes`` are
+    those of another installer: (code, pattern, cause, remedy), causes before consequences.
     """
     lines = lines_that_matter(log) or lines_that_matter(printed)
     quoted = " / ".join(lines)
     for text in (quoted, messages.joined(log + "\n" + printed)):
-        for code, pattern, cause, remedy in causes:
+        for code, pattern, cause, remedy in causes or []:
             if re.search(pattern, text):
                 return messages.Explanation(code, cause, remedy, quoted or None)
+    for text in (log, printed) if causes is None else ():
+        found = messages.explain("installer-log", text)
+        if found:
+            return found[0]._replace(detail=quoted or None)
     last = [line.strip() for line in (log + "\n" + printed).splitlines() if line.strip()][-3:]
     said = quoted or " / ".join(last)[-600:] or "it said nothing"
     return messages.Explanation("unknown", "its reason is not known to gpu-ready", "read its log", said)

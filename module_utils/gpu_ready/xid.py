@@ -3,24 +3,14 @@
 import re
 from typing import Dict, List, NamedTuple, Optional
 
+from . import messages_data
+
 XID = re.compile(
     r"NVRM: Xid \((?:PCI:)?([0-9A-Fa-f]+:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})(?:\.[0-9A-Fa-f])?\): (\d+)(?:,\s*(.*))?"
 )
 LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
 
-SERIOUS: Dict[int, str] = {
-    48: "double-bit memory error",
-    63: "memory page or row remapping",
-    64: "memory page or row remapping failed",
-    74: "NVLink error",
-    79: "the GPU has fallen off the bus",
-    92: "high rate of single-bit memory errors",
-    94: "contained memory error",
-    95: "uncontained memory error",
-    119: "the GPU's firmware does not answer",
-    120: "the GPU's firmware stopped",
-    140: "unrecovered memory error",
-}
+SERIOUS: Dict[int, str] = messages_data.XID_SERIOUS
 """Xids that a GPU is not handed out with; the others are mostly a program's own fault."""
 
 
@@ -44,6 +34,21 @@ def read(text: str) -> List[Xid]:
             address = "%04x:%s" % (int(domain, 16), rest.lower())
             found.append(Xid(int(match.group(2)), address, (match.group(3) or "").strip()))
     return found
+
+
+class Meaning(NamedTuple):
+    """What a number means: its group (program, memory, nvlink, lost, ...), its name and what helps."""
+
+    group: str
+    name: str
+    remedy: str
+
+
+def meaning(number: int) -> Meaning:
+    """Return what an Xid means; a number that is newer than the catalog is said to be."""
+    group, name = messages_data.XIDS.get(number, ("unknown", "an Xid that the catalog does not know"))
+    remedy = messages_data.XID_GROUPS.get(group, "look the number up in NVIDIA's list of Xids")
+    return Meaning(group, name, remedy)
 
 
 def serious(found: List[Xid]) -> List[Xid]:

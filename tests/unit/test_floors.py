@@ -8,14 +8,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
 FLOORS = {
-    0: "versions catalog catalog_data host files manifest",
+    0: "versions catalog catalog_data messages_data host files manifest",
     1: "pci lspci platform driver nvidia_detect nvml xid messages cuda cudnn daemon_json daemon_json_edit daemon_json_text docker cdi driver_volume apt_sources openpgp profile_d runfile_text rpm "
     "container_engine toml containerd_config "
-    "yum_repos",
+    "yum_repos message_table smi_text container_errors installer_log kernel_log",
     2: "packages apt dnf package_manager kernel_module cuda_default cuda_runfile cudnn_fetch cudnn_install daemon_json_file driver_volume_files rebuild containerd_files runfile",
     3: "wishes plan",
     4: "observe verify report decide uninstall bootstrap",
-    5: "explain explain_host",
+    5: "explain explain_host explain_messages",
 }
 FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms.split()}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")

@@ -1,0 +1,112 @@
+"""The table of known messages (catalog/messages.yml) and how a text is searched for them.
+
+Programs, terminals, mailers and logs break lines anywhere, colour them and write newlines as ``#012``: a text is joined
+to one line before the patterns are tried.
+"""
+
+import re
+from typing import Dict, List, NamedTuple, Optional, Pattern, Tuple
+
+from . import messages_data
+
+
+class Explanation(NamedTuple):
+    """One explained failure: its code, what it means and what helps.
+
+    ``detail`` is what the text names (an address, a version), ``message`` the words of the text that say so.
+    """
+
+    code: str
+    cause: str
+    remedy: str
+    detail: Optional[str] = None
+    message: Optional[str] = None
+
+
+class Entry(NamedTuple):
+    """One row of the table. ``names``: the word for it in a reading; ``consequence``: told where nothing else is."""
+
+    code: str
+    cause: str
+    remedy: str
+    pattern: Optional[Pattern[str]]
+    names: str
+    consequence: bool
+    exits: Tuple[int, ...]
+
+
+class Found(NamedTuple):
+    """A row that a text matches, where it stands in the joined text and the words."""
+
+    entry: Entry
+    position: int
+    message: str
+
+
+NVIDIA_SMI, CONTAINER, INSTALLER, KERNEL = "nvidia_smi", "container_error", "installer_log", "dmesg"
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\^_])")
+UNSEEN = re.compile("[\x00\x07\x08\u200b\ufeff]")
+LONGEST = 200
+_tables: Dict[str, List[Entry]] = {}
+
+
+def table(kind: str) -> List[Entry]:
+    """Return the rows of a kind, causes before consequences."""
+    if kind not in _tables:
+        _tables[kind] = [
+            Entry(
+                row["code"],
+                row["cause"],
+                row["remedy"],
+                re.compile("|".join("(?:%s)" % pattern for pattern in row["patterns"]), re.IGNORECASE)
+                if row["patterns"]
+                else None,
+                row.get("names", row["code"]),
+                row.get("consequence", False),
+                tuple(row.get("exit", ())),
+            )
+            for row in messages_data.MESSAGES[kind]
+        ]
+    return _tables[kind]
+
+
+def plain(text: str) -> str:
+    """Return a text without colours and invisible characters, its line ends as newlines."""
+    text = UNSEEN.sub("", ESCAPES.sub("", text)).replace("\u00a0", " ")
+    return text.replace("#012", "\n").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def joined(text: str) -> str:
+    """Return a text on one line: newlines, ``#012`` of syslog and broken lines become single blanks."""
+    return " ".join(re.sub(r"\\+n", " ", plain(text)).split())
+
+
+def glued(text: str) -> str:
+    """Return a text whose lines were broken within words (a narrow terminal) on one line, nothing in between."""
+    return " ".join(re.sub(r"[ \t]*\n[ \t]*", "", plain(text)).split())
+
+
+def words(text: str, start: int, end: int) -> str:
+    """Return what stands at a place of a joined text, to the end of the sentence, shortened."""
+    stop = re.compile(r"[.!?] |$").search(text, end)
+    last = stop.start() + 1 if stop else len(text)
+    found = text[start:last].strip()
+    return found if len(found) <= LONGEST else found[: LONGEST - 3] + "..."
+
+
+def find(kind: str, flat: str) -> List[Found]:
+    """Return the rows that a joined text matches, in the order of the table; consequences where they stand alone."""
+    found: List[Found] = []
+    seen = set()
+    for entry in table(kind):
+        match = entry.pattern.search(flat) if entry.pattern and entry.code not in seen else None
+        if match:
+            seen.add(entry.code)
+            found.append(Found(entry, match.start(), words(flat, match.start(), match.end())))
+    causes = [row for row in found if not row.entry.consequence]
+    return causes or found
+
+
+def explanation(row: Found, detail: Optional[str] = None) -> Explanation:
+    """Return a match as an explanation."""
+    return Explanation(row.entry.code, row.entry.cause, row.entry.remedy, detail, row.message)

@@ -210,6 +210,8 @@ def run(manager, wanted, check):
     try:
         names = packages.wishes(wanted["names"])
         optional = lacks(before, packages.wishes(wanted["optional"]))
+        if optional and wanted["update_cache"] and not check and manager.stale():
+            manager.update()  # lists that were never read offer nothing
         offers = manager.offers([wish.name for wish in optional])
         names += [wish for wish in optional if offers.get(wish.name)]
         if check and streams:

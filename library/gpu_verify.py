@@ -24,7 +24,7 @@ options:
     type: str
     default: ""
   archive:
-    description: Image tarball on this host, loaded into docker as O(image) where that is missing.
+    description: Image tarball on this host, loaded into each engine as O(image) where that is missing.
     type: path
     default: ""
   remove_archive:
@@ -130,7 +130,8 @@ def main():
     try:
         image = verify.image_name(wish["image"], wish["archive"])
         if wish["archive"]:
-            verify.load_image(host, wish["archive"], image)
+            for engine in verify.engine_names(wish["expect"]):
+                verify.load_image(host, wish["archive"], image, engine=engine)
             if wish["remove_archive"] and os.path.exists(wish["archive"]):
                 os.unlink(wish["archive"])
         proof = verify.prove(host, wish["expect"], wish["digest"], image, wish["devices"], wish["timeout"])

@@ -15,6 +15,7 @@ from . import cudnn, files, messages, nvml, observe, xid
 from .host import MISSING, Host, Result
 from .observe import verified
 from .plan import candidates as plan_candidates
+from . import container_engine as engines
 
 CONTAINER_TIMEOUT = 300.0
 """Seconds for one container; pulling its image from a registry may be part of it."""
@@ -60,13 +61,15 @@ def verdict(world: Dict[str, Any]) -> Verdict:
     """Judge the world as it was seen.
 
     ``world`` holds ``observed`` (of observe.look), ``expect`` (the plan's parameters), ``smi`` (path or None), ``nvml``
-    and ``container`` (nvml.Answer as plain values), ``chosen`` (gpu_verify_devices), ``fabricmanager`` (of
-    :func:`look_fabricmanager`), ``xids`` (new serious ones, None where the kernel's log could not be read).
+    and ``container`` (nvml.Answer as plain values), ``others`` (the same by engine: what containers of podman and
+    containerd saw), ``chosen`` (gpu_verify_devices), ``fabricmanager`` (of :func:`look_fabricmanager`), ``xids`` (new
+    serious ones, None where the kernel's log could not be read).
     """
     checks = check_driver(world)
     checks += check_gpus(world)
-    checks += check_docker(world)
-    checks += check_container(world)
+    for engine in engine_names(world["expect"]):
+        checks += check_docker(world) if engine == engines.DOCKER else check_engine(world, engine)
+        checks += check_container(world, engine)
     checks += check_fabricmanager(world)
     checks += check_xids(world)
     checks.append(Check("compute", None, "a program computes on every GPU", NOT_RUN))
@@ -211,6 +214,33 @@ def check_docker(world: Dict[str, Any]) -> List[Check]:
     return checks
 
 
+def engine_names(expect: Dict[str, Any]) -> List[str]:
+    """Return the engines that have to run GPU containers."""
+    return [str(name) for name in (expect.get("engines") or {}).get("names") or [engines.DOCKER]]
+
+
+def check_engine(world: Dict[str, Any], name: str) -> List[Check]:
+    """Check that podman or containerd is there and has what the mode needs."""
+    observed = world["observed"]
+    engine = observed["engines"][name]
+    good = bool(engine["installed"] and engine.get("active", True))
+    found = "not installed" if not engine["installed"] else "there" if good else "not running"
+    remedy = "install it" if not engine["installed"] else "read 'journalctl -u %s' and start it" % name
+    checks = [judge(name, good, "%s is there" % name, found, "the engine does not answer", remedy)]
+    if name == engines.CONTAINERD and mode_of(world["expect"]) == "toolkit":
+        there = bool(observed["runtime"]["programs"].get("nvidia-container-runtime"))
+        cause, remedy = "nvidia-container-runtime is not installed", "install nvidia-container-toolkit"
+        checks.append(judge("runtime_for_" + name, there, "its runtime", "there" if there else "missing", cause, remedy))
+        return checks
+    fit = [spec["path"] for spec in observed["runtime"]["specs"] if not spec.get("stale")]
+    cause = "no CDI specification describes the GPUs as they are"
+    remedy = "run the playbook again: it writes the specification"
+    checks.append(
+        judge("cdi_for_" + name, bool(fit), "a CDI specification", ", ".join(fit) or "none", cause, remedy)
+    )
+    return checks
+
+
 def running(engine: Dict[str, Any]) -> str:
     """Return the state of an engine in words."""
     return "docker %s" % (engine.get("version") or "") if engine.get("active") else "not running"
@@ -218,19 +248,21 @@ def running(engine: Dict[str, Any]) -> str:
 
 def mode_of(expect: Dict[str, Any]) -> Optional[str]:
     """Return the container runtime's mode, None where the plan names none."""
-    mode = (expect.get("runtime") or {}).get("mode")
+    mode = (expect.get("runtime") or expect.get("engines") or {}).get("mode")
     return str(mode) if mode else None
 
 
-def check_container(world: Dict[str, Any]) -> List[Check]:
+def check_container(world: Dict[str, Any], engine: str = engines.DOCKER) -> List[Check]:
     """Check that a container sees the wanted GPUs, each with the UUID and name that the host sees."""
-    answer, host = world["container"], world["nvml"]
+    docker = engine == engines.DOCKER
+    answer, host = world["container"] if docker else (world.get("others") or {}).get(engine), world["nvml"]
+    place = "container" if docker else engine + "_container"
     if answer is None:
-        return [Check("gpus_in_container", None, "a container sees the GPUs", NOT_RUN)]
+        return [Check("gpus_in_" + place, None, "a container sees the GPUs", NOT_RUN)]
     wanted = pick(host["gpus"], world.get("chosen") or "all")
     if not answer["usable"]:
         found = answer.get("said") or answer["state"]
-        return [judge("gpus_in_container", False, count(wanted), found, answer["cause"], answer["remedy"])]
+        return [judge("gpus_in_" + place, False, count(wanted), found, answer["cause"], answer["remedy"])]
     seen = {gpu["uuid"]: gpu for gpu in answer["gpus"]}
     missing = [gpu["uuid"] for gpu in wanted if gpu["uuid"] not in seen]
     extra = sorted(set(seen) - {gpu["uuid"] for gpu in wanted})
@@ -238,18 +270,18 @@ def check_container(world: Dict[str, Any]) -> List[Check]:
     parts += ["only there: " + ", ".join(extra)] if extra else []
     remedy = "run the playbook again to renew the CDI specification, or look at NVIDIA_VISIBLE_DEVICES and the runtime"
     good = len(wanted) == len(answer["gpus"])
-    checks = [judge("gpus_in_container", good, count(wanted), count(answer["gpus"]), "; ".join(parts), remedy)]
+    checks = [judge("gpus_in_" + place, good, count(wanted), count(answer["gpus"]), "; ".join(parts), remedy)]
     if good:
         same = not missing and not extra
         expected = ", ".join(gpu["uuid"] for gpu in wanted)
-        checks.append(judge("uuids_in_container", same, expected, ", ".join(seen), "; ".join(parts), remedy))
+        checks.append(judge("uuids_in_" + place, same, expected, ", ".join(seen), "; ".join(parts), remedy))
     for gpu in wanted:
         twin = seen.get(gpu["uuid"])
         for part, label in (("name", "name"), ("bus_id", "address"), ("driver_version", "driver")):
             if twin is not None and twin[part] != gpu[part]:
                 cause = "%s of GPU %d (%s) differs between host and container" % (label, gpu["index"], gpu["uuid"])
                 remedy = "the container uses other driver libraries than the host: take an image without driver files"
-                checks.append(judge("gpu_in_container", False, gpu[part], twin[part], cause, remedy))
+                checks.append(judge("gpu_in_" + place, False, gpu[part], twin[part], cause, remedy))
     return checks
 
 
@@ -308,23 +340,27 @@ def run_args(expect: Dict[str, Any], chosen: str = "all") -> List[str]:
     """Return docker's arguments that give a container its GPUs: those of the plan, narrowed to the chosen devices."""
     runtime = expect.get("runtime") or {}
     given = runtime.get("args")
-    args = [str(word) for word in given] if given else default_args(mode_of(expect))
+    return narrowed([str(word) for word in given] if given else default_args(mode_of(expect)), chosen)
+
+
+def narrowed(args: List[str], chosen: str) -> List[str]:
+    """Return arguments for all GPUs as those for the chosen devices."""
     words = device_words(chosen)
     if words == ["all"]:
         return args
-    narrowed: List[str] = []
+    found: List[str] = []
     for word in args:
-        if word == "all" and narrowed and narrowed[-1] == "--gpus":
-            narrowed.append('"device=%s"' % ",".join(words))  # the quotes are docker's: its value is a CSV record
-        elif word == "nvidia.com/gpu=all" and narrowed and narrowed[-1] == "--device":
-            narrowed.pop()
+        if word == "all" and found and found[-1] == "--gpus":
+            found.append('"device=%s"' % ",".join(words))  # the quotes are docker's: its value is a CSV record
+        elif word == "nvidia.com/gpu=all" and found and found[-1] == "--device":
+            found.pop()
             for name in words:
-                narrowed += ["--device", "nvidia.com/gpu=" + name]
+                found += ["--device", "nvidia.com/gpu=" + name]
         elif word == "NVIDIA_VISIBLE_DEVICES=all":
-            narrowed.append("NVIDIA_VISIBLE_DEVICES=" + ",".join(words))
+            found.append("NVIDIA_VISIBLE_DEVICES=" + ",".join(words))
         else:
-            narrowed.append(word)
-    return narrowed
+            found.append(word)
+    return found
 
 
 def given_args(host: Host, expect: Dict[str, Any], chosen: str) -> List[str]:
@@ -344,23 +380,35 @@ def default_args(mode: Optional[str]) -> List[str]:
     return ["--device", "nvidia.com/gpu=all"] if mode in ("cdi", "native") else ["--gpus", "all"]
 
 
-def look_container(host: Host, image: str, args: List[str], timeout: float, name: str) -> nvml.Answer:
+def look_container(
+    host: Host, image: str, args: List[str], timeout: float, name: str, engine: str = engines.DOCKER
+) -> nvml.Answer:
     """Ask nvidia-smi in a container; a container that does not come back in time is removed by its name."""
-    argv = [
-        "docker",
-        "run",
-        "--rm",
-        "--name",
-        name,
-        "--network",
-        "none",
-        "--env",
-        "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-    ]
-    result = host.run(argv + args + [image] + nvml.QUERY, timeout=timeout)
+    pull = engines.pull(engine, image)
+    if pull:
+        asked = host.run(engines.ask(engine, image), timeout=60.0)
+        if asked.rc == 0 and not engines.is_there(engine, asked.rc, asked.out):
+            pulled = host.run(pull, timeout=timeout)
+            if pulled.rc != 0:
+                return read_container(pulled)
+    env = ["NVIDIA_DRIVER_CAPABILITIES=compute,utility"]
+    result = host.run(engines.run(engine, name, env, args, image, nvml.QUERY), timeout=timeout)
     if result.rc == 124:
-        host.run(["docker", "rm", "--force", name], timeout=30.0)
+        for argv in engines.remove(engine, name):
+            host.run(argv, timeout=30.0)
     return read_container(result)
+
+
+def look_others(host: Host, expect: Dict[str, Any], image: str, chosen: str, timeout: float) -> Dict[str, Any]:
+    """Ask nvidia-smi in a container of each engine beside docker that the plan names and the host has."""
+    found = {}
+    for engine in engine_names(expect):
+        if engine == engines.DOCKER or host.which("ctr" if engine == engines.CONTAINERD else engine) is None:
+            continue
+        args = narrowed(engines.gpu_args(engine, mode_of(expect) or ""), chosen)
+        name = "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
+        found[engine] = nvml.as_dict(look_container(host, image, args, timeout, name, engine))
+    return found
 
 
 def read_container(result: Result) -> nvml.Answer:
@@ -446,7 +494,9 @@ def prove(
     observed = observe.look(host)
     answer = nvml.as_dict(nvml.look(host))
     container = None
-    if containers and (observed.get("docker") or {}).get("active"):
+    docker = engines.DOCKER in engine_names(expect)
+    others = look_others(host, expect, image, chosen, timeout) if containers else {}
+    if containers and docker and (observed.get("docker") or {}).get("active"):
         name = "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
         args = given_args(host, expect, chosen)
         container = nvml.as_dict(look_container(host, image, args, timeout, name))
@@ -460,6 +510,7 @@ def prove(
         "smi": host.which("nvidia-smi"),
         "nvml": answer,
         "container": container,
+        "others": others,
         "chosen": chosen,
         "fabricmanager": look_fabricmanager(host, observed["packages"]["installed"])
         if observed["base"]["nvswitches"]
@@ -468,7 +519,8 @@ def prove(
     }
     judged = verdict(world)
     counted = xid.counts(found or []) if judged.ok else known
-    return Proof(observed, answer, container, judged, record(observed, answer, expect, digest, judged, counted))
+    shown = container if docker else next(iter(others.values()), None)
+    return Proof(observed, answer, shown, judged, record(observed, answer, expect, digest, judged, counted))
 
 
 def record(
@@ -510,7 +562,6 @@ class VerifyError(Exception):
 
 
 IMAGE = "ubuntu:24.04"
-LOADED = re.compile(r"Loaded image(?: ID)?: (\S+)")
 
 
 def image_name(image: str, archive: str) -> str:
@@ -529,33 +580,36 @@ def image_name(image: str, archive: str) -> str:
     return "gpu-ready/verify:" + total.hexdigest()[:12]
 
 
-def load_image(host: Host, archive: str, image: str, timeout: float = CONTAINER_TIMEOUT) -> None:
-    """Make docker know ``image``, from a tarball where it does not yet; the tarball's own name for it does not stay."""
-    asked = host.run(["docker", "image", "inspect", "--format", "{{.Id}}", image], timeout=60.0)
-    if asked.rc in (0, MISSING) or "Cannot connect to the Docker daemon" in asked.err:
+def load_image(
+    host: Host, archive: str, image: str, timeout: float = CONTAINER_TIMEOUT, engine: str = engines.DOCKER
+) -> None:
+    """Make the engine know ``image``, from a tarball where it does not yet; the tarball's own name does not stay."""
+    asked = host.run(engines.ask(engine, image), timeout=60.0)
+    if engines.is_there(engine, asked.rc, asked.out) or asked.rc == MISSING or "Cannot connect to the Docker daemon" in asked.err:
         return  # it is there; or no engine answers, and the verdict says so with everything else that is wrong
     if not host.exists(archive):
         raise VerifyError("The image tarball %s is not on this host: run the role gpu_verify again." % archive)
-    names = host.run(["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}"], timeout=60.0)
-    result = host.run(["docker", "load", "--input", archive], timeout=timeout)
-    match = LOADED.search(result.out) if result.rc == 0 else None
-    if match is None:
+    names = host.run(engines.images(engine), timeout=60.0)
+    result = host.run(engines.load(engine, archive), timeout=timeout)
+    name = engines.loaded(engine, result.out + result.err) if result.rc == 0 else None
+    if name is None:
         found = messages.explain_container(result.rc, result.err)
         said = last_words(result.err or result.out) or "it said nothing"
         remedy = found.remedy if found.code == "docker_not_running" else "make it with 'docker save IMAGE -o FILE.tar'"
-        raise VerifyError("docker cannot load the image tarball %s (%s): %s." % (archive, said, remedy))
-    tagged = host.run(["docker", "tag", match.group(1), image], timeout=60.0)
+        raise VerifyError("%s cannot load the image tarball %s (%s): %s." % (engine, archive, said, remedy))
+    tagged = host.run(engines.tag(engine, name, image), timeout=60.0)
     if tagged.rc != 0:
         raise VerifyError(
-            "docker cannot name the loaded image %s: %s." % (image, last_words(tagged.err) or "no reason given")
+            "%s cannot name the loaded image %s: %s."
+            % (engine, image, last_words(tagged.err) or "no reason given")
         )
-    name = match.group(1)
-    if names.rc == 0 and not name.startswith("sha256:") and name not in names.out.split() + [image]:
-        removed = host.run(["docker", "image", "rm", name], timeout=60.0)
+    known = names.out.split() + [engines.name(engine, image)]
+    if names.rc == 0 and not name.startswith("sha256:") and name not in known:
+        removed = host.run(engines.forget(engine, name), timeout=60.0)
         if removed.rc != 0:
             raise VerifyError(
-                "docker cannot forget the tarball's name %s of the image (%s): run 'docker image rm %s' by hand."
-                % (name, last_words(removed.err) or "no reason given", name)
+                "%s cannot forget the tarball's name %s of the image (%s): run '%s' by hand."
+                % (engine, name, last_words(removed.err) or "no reason given", " ".join(engines.forget(engine, name)))
             )
 
 

@@ -11,11 +11,11 @@ import re
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from . import container_engine as engines
 from . import cudnn, files, messages, nvml, observe, xid
 from .host import MISSING, Host, Result
 from .observe import verified
 from .plan import candidates as plan_candidates
-from . import container_engine as engines
 
 CONTAINER_TIMEOUT = 300.0
 """Seconds for one container; pulling its image from a registry may be part of it."""
@@ -230,14 +230,14 @@ def check_engine(world: Dict[str, Any], name: str) -> List[Check]:
     if name == engines.CONTAINERD and mode_of(world["expect"]) == "toolkit":
         there = bool(observed["runtime"]["programs"].get("nvidia-container-runtime"))
         cause, remedy = "nvidia-container-runtime is not installed", "install nvidia-container-toolkit"
-        checks.append(judge("runtime_for_" + name, there, "its runtime", "there" if there else "missing", cause, remedy))
+        checks.append(
+            judge("runtime_for_" + name, there, "its runtime", "there" if there else "missing", cause, remedy)
+        )
         return checks
     fit = [spec["path"] for spec in observed["runtime"]["specs"] if not spec.get("stale")]
     cause = "no CDI specification describes the GPUs as they are"
     remedy = "run the playbook again: it writes the specification"
-    checks.append(
-        judge("cdi_for_" + name, bool(fit), "a CDI specification", ", ".join(fit) or "none", cause, remedy)
-    )
+    checks.append(judge("cdi_for_" + name, bool(fit), "a CDI specification", ", ".join(fit) or "none", cause, remedy))
     return checks
 
 
@@ -585,7 +585,11 @@ def load_image(
 ) -> None:
     """Make the engine know ``image``, from a tarball where it does not yet; the tarball's own name does not stay."""
     asked = host.run(engines.ask(engine, image), timeout=60.0)
-    if engines.is_there(engine, asked.rc, asked.out) or asked.rc == MISSING or "Cannot connect to the Docker daemon" in asked.err:
+    if (
+        engines.is_there(engine, asked.rc, asked.out)
+        or asked.rc == MISSING
+        or "Cannot connect to the Docker daemon" in asked.err
+    ):
         return  # it is there; or no engine answers, and the verdict says so with everything else that is wrong
     if not host.exists(archive):
         raise VerifyError("The image tarball %s is not on this host: run the role gpu_verify again." % archive)
@@ -600,8 +604,7 @@ def load_image(
     tagged = host.run(engines.tag(engine, name, image), timeout=60.0)
     if tagged.rc != 0:
         raise VerifyError(
-            "%s cannot name the loaded image %s: %s."
-            % (engine, image, last_words(tagged.err) or "no reason given")
+            "%s cannot name the loaded image %s: %s." % (engine, image, last_words(tagged.err) or "no reason given")
         )
     known = names.out.split() + [engines.name(engine, image)]
     if names.rc == 0 and not name.startswith("sha256:") and name not in known:

@@ -46,7 +46,9 @@ def ask(engine: str, image: str) -> List[str]:
     """Return the question whether an image is there; :func:`is_there` reads the answer."""
     if engine == CONTAINERD:
         return ctr("images", "list", "--quiet", "name==" + full_name(image))
-    return [engine, "image", "inspect", "--format", "{{.Id}}", name(engine, image)]
+    if engine == PODMAN:
+        return [engine, "image", "exists", full_name(image)]
+    return [engine, "image", "inspect", "--format", "{{.Id}}", image]
 
 
 def is_there(engine: str, rc: int, out: str) -> bool:

@@ -13,6 +13,8 @@ from .say import LabError, run, say, succeeds, wait_for
 
 LABEL = "gpu-ready-lab.fleet"
 BOOT_LIMIT = 120
+ENGINES = ("docker", "containers", "containerd")
+"""Folders of /var/lib with layers of images: an overlay over the host's own overlay is refused by the kernel."""
 PARALLEL = 4
 # In the kernel's order: the number of each is its bit in the bounding set.
 CAPABILITIES = (
@@ -153,7 +155,7 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
         "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",
         "--security-opt", "systempaths=unconfined",
         "--device-cgroup-rule", "a *:* rwm", "--cgroupns", "private", "--tmpfs", "/run:rw,nosuid,nodev,mode=755",
-        "-v", f"{name}-docker:/var/lib/docker", "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
+        *[word for engine in ENGINES for word in ("-v", f"{name}-{engine}:/var/lib/{engine}")], "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
         "--entrypoint", "", image, "/usr/lib/gpu-ready-lab/kernel", "boot",
         what=f"create the host {host.name}",
     )  # fmt: skip
@@ -255,6 +257,6 @@ def remove(which: Iterable[Running]) -> None:
     if not gone:
         return
     engine.docker("rm", "-f", "-v", *(r.container for r in gone), limit=300, what="remove the lab's hosts")
-    volumes = set(engine.docker("volume", "ls", "-q").split()) & {f"{r.container}-docker" for r in gone}
+    volumes = set(engine.docker("volume", "ls", "-q").split()) & {f"{r.container}-{e}" for r in gone for e in ENGINES}
     if volumes:
         engine.docker("volume", "rm", "-f", *sorted(volumes), limit=300, what="remove the hosts' volumes")

@@ -1,0 +1,92 @@
+"""Virtual machines of the lab: their fleet files, their files, the command that runs them, the kernel they boot."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from gpu_ready_lab import disks, fleet, vm_run, vms
+from gpu_ready_lab.say import LabError
+
+FLEET = """
+name: guests
+hosts:
+  one:
+    kind: vm
+    distribution: debian12
+    gpus: [{device: "1b38", count: 2}, {device: "2330"}]
+"""
+
+
+def guest(text: str = FLEET) -> fleet.Host:
+    """Return the only host of a fleet file."""
+    return fleet.parse(text).hosts[0]
+
+
+def test_the_gpus_of_a_guest_are_on_the_pretended_bus() -> None:
+    assert [gpu.address for gpu in guest().gpus] == ["0001:00:00.0", "0001:00:01.0", "0001:00:02.0"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("nvswitches: 2", "have none in this lab"),
+        ("image: some/image", "have none in this lab"),
+        ("secure_boot: true", "have none in this lab"),
+        ("preinstalled: [hello]", "have none in this lab"),
+        ('kind: {a: b}', "expected a text"),
+        ("prebuilt: nvidia-kernel-dkms", "expected a list of packages"),
+    ],
+)  # fmt: skip
+def test_what_a_guest_cannot_have_is_refused(more: str, words: str) -> None:
+    text = FLEET.replace("    kind: vm\n", "") if more.startswith("kind") else FLEET
+    with pytest.raises(LabError, match=words):
+        fleet.parse(f"{text}    {more}\n")
+
+
+def test_a_guest_has_eight_gpus_at_most() -> None:
+    with pytest.raises(LabError, match="at most 8"):
+        fleet.parse(FLEET.replace("count: 2", "count: 8"))
+
+
+def test_the_bus_is_told_ids_chips_and_classes_in_one_order() -> None:
+    words = dict(word.split("=") for word in vms.bus_options(guest().gpus).split())
+    assert words["ids"] == "0x1b38,0x1b38,0x2330"
+    assert words["boot0"] == "0x132000a1,0x132000a1,0x180000a1"
+    assert words["classes"] == "0x030200,0x030200,0x030200"
+    assert int(words["base"], 16) == vm_run.RESERVED
+
+
+def test_every_architecture_of_fleet_files_has_a_chip() -> None:
+    assert set(vms.CHIPS) == set(fleet.ARCHITECTURES)
+
+
+def test_the_ram_of_the_bus_is_kept_from_the_kernel() -> None:
+    assert f"memmap=512M$0x{vm_run.RESERVED:x}" in vm_run.CMDLINE
+    assert fleet.MAX_GUEST_GPUS * 64 <= 512
+
+
+def test_a_guest_is_told_who_it_is() -> None:
+    files = vms.identity("guests", guest(), "10.199.0.249", "ssh-ed25519 AAAA lab", "http://10.199.0.1:3142")
+    assert files["etc/hostname"][0] == "one\n"
+    assert "Address=10.199.0.249/24" in str(files["etc/systemd/network/10-lab.network"][0])
+    assert files["root/.ssh/authorized_keys"] == ("ssh-ed25519 AAAA lab", 0o600)
+    assert "bus_id = 0001:00:02.0" in str(files["etc/gpu-ready-lab/nvml.conf"][0])
+
+
+def test_the_newest_kernel_with_an_initial_ram_disk_is_booted(tmp_path: Path) -> None:
+    boot = tmp_path / "root/boot"
+    boot.mkdir(parents=True)
+    for name in ("vmlinuz-6.1.0-9-amd64", "initrd.img-6.1.0-9-amd64", "vmlinuz-6.1.0-56-amd64", "initrd.img-6.1.0-56-amd64",
+                 "vmlinuz-6.1.0-57-amd64", "config-6.1.0-58-amd64"):  # fmt: skip
+        (boot / name).write_text(name)
+    disk = tmp_path / "disk.img"
+    try:
+        subprocess.run(["/usr/bin/truncate", "-s", "16M", str(disk)], check=True)
+        subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", "-d", str(tmp_path / "root"), str(disk)], check=True)
+    except FileNotFoundError as error:
+        pytest.skip(f"{error.filename} is not here: the lab installs it with e2fsprogs")
+    assert disks.kernels(disk) == ["6.1.0-9-amd64", "6.1.0-56-amd64"]
+    assert disks.kernel(disk, tmp_path) == "6.1.0-56-amd64"
+    assert (tmp_path / "initrd").read_text() == "initrd.img-6.1.0-56-amd64"
+    with pytest.raises(LabError, match="has no /boot/nothing"):
+        disks.take_out(disk, "/boot/nothing", tmp_path / "nothing")

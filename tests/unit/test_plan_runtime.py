@@ -1,5 +1,6 @@
 """What is decided about the container runtime: each mode with each engine, and every state a killed run leaves."""
 
+import json
 from typing import Any
 
 import pytest
@@ -187,3 +188,203 @@ def test_an_engine_that_is_still_to_come_is_judged_by_what_the_release_carries(
     decision = runtime.decide(observed, {"nvidia_container_runtime_mode": "native"}, {"driver": {"satisfied": False}})
     assert [refusal.code for refusal in decision.refusals] == codes
     assert ids(decision) == steps
+
+
+# --- switching: what of an earlier mode goes ---------------------------------------------------------------------
+
+TOOLKIT_KEY = {"/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}}
+DEFAULT_KEY = {"/default-runtime": {"after": "nvidia"}}
+CDI_KEY = {"/features/cdi": {"after": True, "made": ["/features"]}}
+PACKAGES = ["libnvidia-container1", "nvidia-container-toolkit", "nvidia-container-toolkit-base"]
+VOLUME = {"exists": True, "version": "580.95.05", "stale": None}
+
+
+def at(observed_engine: dict[str, Any], runtime_part: dict[str, Any], packages: "list[str] | None" = None) -> Any:
+    observed = host(observed_engine, runtime_part)
+    observed["packages"]["installed"] = dict.fromkeys(packages or [], "1.20.0-1")
+    return observed
+
+
+def switched(observed: Any, mode: str, **wanted: Any) -> Any:
+    wanted["nvidia_container_runtime_mode"] = mode
+    return runtime.decide(observed, wanted, {"driver": {"satisfied": True}})
+
+
+def by_toolkit(version: str = "26.1.5", ours: bool = True, text: str = NVIDIA, **more: Any) -> Any:
+    """A host in mode toolkit; ``ours``: gpu-ready brought it."""
+    mine = noted(packages=PACKAGES, keys={**TOOLKIT_KEY, **more.pop("keys", {})}) if ours else noted()
+    info = {"runtimes": {"runc": {}, "nvidia": {}}, **more.pop("info", {})}
+    return at(engine(version, text=text, info=info, **more), toolkit(noted=mine, boot_nodes=None, helper=None), PACKAGES)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "steps", "after"),
+    [
+        ("20.10.24", "native", ["cleanup", "volume", "configure"], "{}"),
+        ("26.1.5", "native", ["cleanup", "cdi_spec", "configure"], '{"features": {"cdi": true}}'),
+        ("26.1.5", "cdi", ["cleanup", "cdi_spec", "configure"], '{"features": {"cdi": true}}'),
+        ("29.0.1", "cdi", ["cleanup", "cdi_spec", "configure"], "{}"),
+    ],
+)
+def test_a_toolkit_of_ours_goes_with_its_keys(version: str, mode: str, steps: list[str], after: str) -> None:
+    decision = switched(by_toolkit(version), mode)
+    assert (ids(decision), decision.refusals) == (steps, [])
+    cleanup, configure = decision.steps[0], decision.steps[-1]
+    assert sorted(cleanup.params["packages"]) == PACKAGES
+    assert configure.params["daemon_json"]["unset"] == ["runtimes"]
+    assert configure.params["activation"] == "restart"  # on SIGHUP docker keeps what is gone from the file
+    assert json.loads(configure.diff["after"]) == json.loads(after)
+
+
+def test_a_toolkit_of_others_stays_with_its_keys() -> None:
+    decision = switched(by_toolkit("20.10.24", ours=False), "native")
+    assert ids(decision) == ["volume"]
+    (step,) = switched(by_toolkit("29.0.1", ours=False), "cdi").steps
+    assert step.params["generator"] == "nvidia-ctk"
+
+
+def test_what_others_changed_in_our_keys_or_asked_for_stays() -> None:
+    theirs = '{"runtimes": {"nvidia": {"path": "/opt/other-runtime"}}}'
+    assert ids(switched(by_toolkit("20.10.24", text=theirs), "native")) == ["cleanup", "volume"]
+    options = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}
+    decision = switched(by_toolkit("20.10.24"), "native", docker_engine_daemon_options=options)
+    assert ids(decision) == ["cleanup", "volume"]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [({"/default-runtime": {"after": "nvidia"}}, None), ({"/default-runtime": {"after": "nvidia", "before": "crun"}}, "crun")],
+)  # fmt: skip
+def test_the_default_runtime_goes_back_to_what_it_was(key: dict[str, Any], expected: "str | None") -> None:
+    text = NVIDIA[:-1] + ', "default-runtime": "nvidia"}'
+    observed = by_toolkit("26.1.5", text=text, keys=key, info={"default_runtime": "nvidia"})
+    (step,) = switched(observed, "toolkit").steps
+    assert json.loads(step.diff["after"]).get("default-runtime") == expected
+    assert step.params["activation"] == ("restart" if expected is None else "reload")
+
+
+@pytest.mark.parametrize(
+    ("info", "mode", "activation"),
+    [
+        ({"default_runtime": "nvidia"}, "toolkit", "restart"),  # killed between file and restart: default taken back
+        ({}, "toolkit", None),
+        ({}, "native", "restart"),  # the runtime taken back
+        ({"runtimes": {"runc": {}}}, "native", None),
+    ],
+)
+def test_what_docker_still_knows_after_a_kill_is_forgotten(info: Any, mode: str, activation: "str | None") -> None:
+    text = NVIDIA if mode == "toolkit" else "{}"
+    known = {"runtimes": {"runc": {}, "nvidia": {}}, **info}
+    volume = {"volume": VOLUME, "noted": noted(folders=["/usr/local/nvidia-driver"])}
+    part = toolkit() if mode == "toolkit" else toolkit(False, **volume)
+    decision = switched(at(engine("20.10.24", text=text, info=known), part), mode)
+    assert [step.params["activation"] for step in decision.steps] == ([activation] if activation else [])
+
+
+@pytest.mark.parametrize("survive", [False, True])
+def test_running_gpu_containers_keep_the_toolkit(survive: bool) -> None:
+    observed = by_toolkit("29.0.1", gpu_containers=["train"], info={"live_restore": survive})
+    codes = {refusal.code for refusal in switched(observed, "native").refusals}
+    assert codes == {"gpu_containers_running"}
+    decision = switched(observed, "native", docker_engine_restart_ok=True)
+    assert decision.refusals == []
+    assert decision.steps[0].params["containers"] == ["train"]
+    assert decision.steps[0].disruption == "docker_restart"
+
+
+NATIVE_FILES = ["/etc/cdi/gpu-ready.json", cdi.BOOT_NODES, driver_volume.HELPER]
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "gone", "steps"),
+    [
+        ("26.1.5", "toolkit", NATIVE_FILES, ["cleanup", "repository", "install", "configure"]),
+        ("26.1.5", "cdi", [driver_volume.HELPER], ["cleanup"]),
+        ("26.1.5", "native", [], []),
+        # docker was exchanged for an older one: the specification is of no use to it.
+        ("20.10.24", "native", ["/etc/cdi/gpu-ready.json"], ["cleanup", "volume"]),
+    ],
+)
+def test_files_of_a_native_host(version: str, mode: str, gone: list[str], steps: list[str]) -> None:
+    part = toolkit(False, specs=[spec()], noted=noted(files=[*NATIVE_FILES, "/etc/other"], keys=CDI_KEY))
+    text = '{"features": {"cdi": true}}'
+    decision = switched(at(engine(version, text=text, info={"cdi_dirs": ["/etc/cdi"]}), part), mode)
+    assert [name for name in ids(decision) if version != "20.10.24" or name != "configure"] == steps
+    assert [step.params["paths"] for step in decision.steps if step.action == "cleanup"] == ([sorted(gone)] if gone else [])  # fmt: skip
+    if mode == "toolkit":
+        assert json.loads(decision.steps[-1].diff["after"]) == {"runtimes": {"nvidia": runtime.RUNTIME}}
+
+
+def test_files_of_others_under_our_names_stay() -> None:
+    part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], noted=noted())
+    assert ids(switched(at(engine("29.0.1", text=NVIDIA, info=KNOWN), part), "toolkit")) == []
+
+
+# --- the driver volume -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("volume", "satisfied", "more", "why"),
+    [
+        ({"exists": False, "version": None, "stale": None}, True, {}, "stable path"),
+        (VOLUME, True, {}, None),
+        (dict(VOLUME, stale="lib64/libcuda.so.1 is not in it"), True, {}, "out of date: lib64/libcuda.so.1"),
+        (VOLUME, False, {}, "the driver that is replaced"),
+        (VOLUME, True, {"boot_nodes": None}, "after a reboot"),
+        (VOLUME, True, {"helper": "#!/bin/sh\n"}, "gpu-docker-args, which prints"),
+    ],
+)
+def test_the_volume(volume: dict[str, Any], satisfied: bool, more: dict[str, Any], why: "str | None") -> None:
+    part = toolkit(False, volume=volume, noted=noted(folders=["/usr/local/nvidia-driver"]), **more)
+    decision = decide(engine("20.10.24"), part, satisfied, mode="native")
+    assert ids(decision) == (["volume"] if why else [])
+    assert all(why in step.why for step in decision.steps if why)
+
+
+def test_a_folder_of_others_is_no_volume_of_ours() -> None:
+    (refusal,) = decide(engine("20.10.24"), toolkit(False, volume=VOLUME), mode="native").refusals
+    assert refusal.code == "driver_volume_conflict"
+
+
+# --- nvidia-docker2 and nvidia-docker 1.0 ------------------------------------------------------------------------
+
+PLUGIN = {"plugin": "/usr/bin/nvidia-docker-plugin", "volumes": ["nvidia_driver_384.111"], "containers": []}
+
+
+@pytest.mark.parametrize(
+    ("packages", "legacy", "wanted", "code"),
+    [
+        (["nvidia-docker2"], {}, {}, "legacy_nvidia_docker"),
+        (["nvidia-docker"], PLUGIN, {}, "legacy_nvidia_docker"),
+        ([], PLUGIN, {"nvidia_container_runtime_migrate": True}, "legacy_nvidia_docker"),
+        (["nvidia-docker"], {**PLUGIN, "containers": ["old"]}, {"nvidia_container_runtime_migrate": True}, "legacy_volume_in_use"),
+    ],
+)  # fmt: skip
+def test_an_abandoned_product_is_refused(packages: list[str], legacy: Any, wanted: Any, code: str) -> None:
+    part = toolkit(legacy={"plugin": None, "volumes": [], "containers": [], **legacy})
+    decision = switched(at(engine(text=NVIDIA, info=KNOWN), part, packages), "toolkit", **wanted)
+    assert [refusal.code for refusal in decision.refusals] == [code]
+    assert decision.steps == []
+
+
+def test_running_gpu_containers_keep_an_abandoned_product() -> None:
+    observed = at(engine(text=NVIDIA, info=KNOWN, gpu_containers=["train"]), toolkit(), ["nvidia-docker2"])
+    (refusal,) = switched(observed, "toolkit", nvidia_container_runtime_migrate=True).refusals
+    assert refusal.code == "gpu_containers_running" and "train" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("mode", "steps", "after"),
+    [("toolkit", ["migrate"], None), ("cdi", ["migrate", "cdi_spec", "configure"], {"mtu": 1})],
+)
+def test_nvidia_docker2_is_migrated(mode: str, steps: list[str], after: Any) -> None:
+    own = {"mtu": 1, "runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []}}}
+    engine_part = engine("29.0.1", text=json.dumps(own), info=KNOWN)
+    observed = at(engine_part, toolkit(), ["nvidia-docker2", "nvidia-container-toolkit"])
+    observed["apt"]["sources"] = {"/etc/apt/sources.list": ""}
+    decision = switched(observed, mode, nvidia_container_runtime_migrate=True)
+    assert (ids(decision), decision.refusals) == (steps, [])
+    assert decision.steps[0].params["packages"] == ["nvidia-docker2"]
+    assert decision.steps[0].params["keep"] == ["nvidia-container-toolkit"]
+    if after is not None:
+        assert json.loads(decision.steps[-1].diff["after"]) == {"mtu": 1}

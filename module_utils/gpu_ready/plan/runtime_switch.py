@@ -102,7 +102,7 @@ def withdraw(
     value = daemon_json.read(text).value
     entries = {name: entry for name, entry in noted.items() if name in POINTERS and "after" in entry}
     if legacy and "nvidia" in (value.get("runtimes") or {}):
-        entries.setdefault("/runtimes/nvidia", {"after": value["runtimes"]["nvidia"]})
+        entries.setdefault("/runtimes/nvidia", {"after": value["runtimes"]["nvidia"], "made": ["/runtimes"]})
         if value.get("default-runtime") == "nvidia":
             entries.setdefault("/default-runtime", {"after": "nvidia"})
     back = Back({}, [])

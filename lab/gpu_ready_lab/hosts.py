@@ -155,7 +155,8 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
         "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",
         "--security-opt", "systempaths=unconfined",
         "--device-cgroup-rule", "a *:* rwm", "--cgroupns", "private", "--tmpfs", "/run:rw,nosuid,nodev,mode=755",
-        *[word for engine in ENGINES for word in ("-v", f"{name}-{engine}:/var/lib/{engine}")], "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
+        *[word for engine in ENGINES for word in ("-v", f"{name}-{engine}:/var/lib/{engine}")],
+        "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
         "--entrypoint", "", image, "/usr/lib/gpu-ready-lab/kernel", "boot",
         what=f"create the host {host.name}",
     )  # fmt: skip

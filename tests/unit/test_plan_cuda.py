@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, cuda, versions
+from gpu_ready import catalog, cuda, profile_d, versions
 from gpu_ready.plan import cuda as room
 from gpu_ready.plan.steps import Decision
 from hypothesis import given
@@ -13,15 +13,21 @@ from hypothesis import strategies as st
 from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, bare
 
 WANTED: dict[str, Any] = {"cuda_toolkit_source": "repo", "cuda_toolkit_versions": [], "cuda_toolkit_default": ""}
+RELEASES = [f"{toolkit.version}.1" for toolkit in catalog.toolkits()]
 NEWEST = catalog.toolkits()[-1].version
 
 
 def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
-    """Return an observed host; ``toolkits`` maps versions to their origin."""
+    """Return an observed host; ``toolkits`` maps versions (or releases) to their origin."""
     observed = bare(*devices, **more)
     observed["cuda"] = {
         "toolkits": [
-            {"version": version, "path": cuda.folder(version), "release": None, "origin": origin}
+            {
+                "version": cuda.series(version),
+                "path": cuda.folder(cuda.series(version)),
+                "release": version if version.count(".") == 2 else None,
+                "origin": origin,
+            }
             for version, origin in (toolkits or {}).items()
         ],
         "default": {"target": None, "kind": "absent", "mode": None},
@@ -49,6 +55,11 @@ def chosen(decided: Decision) -> list[str]:
     return [toolkit["version"] for toolkit in decided.choice["toolkits"]]
 
 
+def replace(found: dict[str, Any], version: str, release: str, origin: str) -> None:
+    row = {"version": version, "path": cuda.folder(version), "release": release, "origin": origin}
+    found["toolkits"] = [one for one in found["toolkits"] if one["version"] != version] + [row]
+
+
 def carried_out(observed: dict[str, Any], decided: Decision) -> dict[str, Any]:
     after = copy.deepcopy(observed)
     found = after["cuda"]
@@ -60,14 +71,27 @@ def carried_out(observed: dict[str, Any], decided: Decision) -> dict[str, Any]:
             if third["pin"]:
                 after["apt"]["preferences"].append(third["pin"]["path"].rpartition("/")[2])
         elif step.id == "cuda_toolkit.install":
-            new = step.params["versions"]
-            found["toolkits"] = [one for one in found["toolkits"] if one["version"] not in new] + [
-                {"version": one, "path": cuda.folder(one), "release": None, "origin": "package"} for one in new
-            ]
+            for package in step.params["packages"]:
+                version = cuda.version_of_package(package["name"])
+                assert version is not None
+                release = (package["version"] or f"{version}.9-*").partition("-")[0]
+                replace(found, version, release, "package")
+                after["packages"]["installed"][package["name"]] = release + "-1"
+        elif step.id == "cuda_toolkit.runfile":
+            for one in step.params["installers"]:
+                replace(found, one["version"], one["release"] or one["version"] + ".9", "runfile")
+            after["packages"]["installed"].update(dict.fromkeys(step.params["packages"], "1-1"))
+        elif step.id == "cuda_toolkit.remove":
+            gone = [one["version"] for one in step.params["toolkits"]]
+            found["toolkits"] = [one for one in found["toolkits"] if one["version"] not in gone]
+            for name in step.params["packages"]:
+                del after["packages"]["installed"][name]
+            if found["default"]["target"] in [cuda.folder(version) for version in gone]:
+                found["default"] = {"target": None, "kind": "absent", "mode": None}
         elif step.id == "cuda_toolkit.default":
             found["default"] = {"target": step.params["path"], "kind": "alternatives", "mode": "manual"}
         elif step.id == "cuda_toolkit.profile":
-            found["profile"].update({file["path"]: file["content"] for file in step.params["files"]})
+            found["profile"].update({file["path"]: file.get("content") for file in step.params["files"]})
         else:
             raise AssertionError(step.id)
     return after
@@ -205,25 +229,316 @@ def test_a_repository_without_a_fitting_toolkit_is_said_and_nothing_is_offered()
     assert decide(host(P40, distro="debian13", toolkits={"12.9": "runfile"}), 580, "12.9").refusals == []
 
 
+# ---- very releases ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "packages"),
+    [
+        ({}, "12.9", [("cuda-toolkit-12-9", None)]),
+        ({}, "12.9.1", [("cuda-toolkit-12-9", "12.9.1-*")]),
+        ({"12.9.0": "package"}, "12.9.1", [("cuda-toolkit-12-9", "12.9.1-*")]),
+        ({"12.9.1": "package"}, "12.9.0", [("cuda-toolkit-12-9", "12.9.0-*")]),
+        ({"12.9.1": "package"}, "12.9.1", []),
+        ({"12.9.0": "package"}, "12.9", []),
+        ({"12.9.0": "runfile"}, "12.9", []),
+        ({"12.9.0": "foreign"}, "12.9", []),
+        ({"12.9.1": "runfile"}, "12.9.1", []),
+        ({"12.9": "partial"}, "12.9", [("cuda-toolkit-12-9", None)]),
+    ],
+)
+def test_a_plain_version_leaves_what_is_there_and_a_release_is_brought(
+    there: dict[str, str], asked: str, packages: list[tuple[str, str | None]]
+) -> None:
+    decided = decide(host(T4, toolkits=there), 580, asked)
+    assert decided.refusals == []
+    steps = [step for step in decided.steps if step.id == "cuda_toolkit.install"]
+    assert [(one["name"], one["version"]) for step in steps for one in step.params["packages"]] == packages
+    assert chosen(decided) == ["12.9"]
+
+
+@pytest.mark.parametrize(
+    ("there", "source", "asked", "code", "words"),
+    [
+        ({"12.9.0": "runfile"}, "repo", "12.9.1", "cuda_other_source", ["12.9.0", "installer", "cuda_toolkit_remove"]),
+        ({"12.9.0": "package"}, "runfile", "12.9.1", "cuda_other_source", ["12.9.0", "packages", "to repo"]),
+        ({"12.9.0": "foreign"}, "repo", "12.9.1", "cuda_foreign", ["/usr/local/cuda-12.9", "by hand", "12.9.1"]),
+        ({"12.9.0": "foreign"}, "runfile", "12.9.1", "cuda_foreign", ["by hand", "move it away"]),
+    ],
+)
+def test_one_kind_of_installation_is_not_laid_over_another(
+    there: dict[str, str], source: str, asked: str, code: str, words: list[str]
+) -> None:
+    decided = decide(host(T4, toolkits=there), 580, asked, cuda_toolkit_source=source)
+    assert [refusal.code for refusal in decided.refusals] == [code]
+    text = decided.refusals[0].message + "; " + decided.refusals[0].remedy
+    assert [word for word in words if word not in text] == []
+
+
+def test_an_installer_never_goes_over_single_packages_of_its_toolkit() -> None:
+    observed = host(T4, toolkits={"12.9": "partial"})
+    observed["packages"]["installed"]["cuda-nvcc-12-9"] = "12.9.86-1"
+    (refusal,) = decide(observed, 580, "12.9", cuda_toolkit_source="runfile").refusals
+    assert (refusal.code, "cuda-nvcc-12-9" in refusal.message) == ("cuda_other_source", True)
+    assert decide(observed, 580, "12.9").refusals == []
+
+
+# ---- installers -------------------------------------------------------------------------------------------------------
+
+NVIDIA = "https://developer.download.nvidia.com/compute/cuda"
+SHA = "0f6d806ddd87230d2adbe8a6006a9d20144fdbda9de2d6acc677daa5d036417a"
+
+
+def installers(decided: Decision) -> list[dict[str, str]]:
+    assert decided.refusals == []
+    return [one for step in decided.steps if step.id == "cuda_toolkit.runfile" for one in step.params["installers"]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "files", "release", "source", "proof"),
+    [
+        ("12.9", {}, "12.9.2", f"{NVIDIA}/12.9.2/local_installers/cuda_12.9.2_575.57.08_linux.run",
+         f"{NVIDIA}/12.9.2/docs/sidebar/md5sum.txt"),
+        ("12.9.1", {}, "12.9.1", f"{NVIDIA}/12.9.1/local_installers/cuda_12.9.1_575.57.08_linux.run", SHA),
+        ("13.4.1", {}, "13.4.1", f"{NVIDIA}/13.4.1/local_installers/cuda_13.4.1_linux.run",
+         f"{NVIDIA}/13.4.1/docs/sidebar/md5sum.txt"),
+        ("12.9", {"12.9": "/srv/cuda_12.9.0_575.51.03_linux.run"}, "12.9.0", "/srv/cuda_12.9.0_575.51.03_linux.run", ""),
+        ("12.9", {"12.9": {"file": "https://site.example/cuda.run", "sha256": SHA.upper()}}, "",
+         "https://site.example/cuda.run", SHA),
+        ("12.9", {"12.9.0": "/srv/a.run", "12.9.1": "/srv/b.run"}, "12.9.1", "/srv/b.run", ""),
+        ("12.9.0", {"12.9.0": "/srv/a.run", "12.9": "/srv/b.run"}, "12.9.0", "/srv/a.run", ""),
+        ("12.9.1", {"12.9": "/srv/cuda_12.9.0_575.51.03_linux.run"}, "12.9.1",
+         f"{NVIDIA}/12.9.1/local_installers/cuda_12.9.1_575.57.08_linux.run", SHA),
+        ("12.9.0", {"12.9": "/srv/cuda_12.9.0_575.51.03_linux.run"}, "12.9.0", "/srv/cuda_12.9.0_575.51.03_linux.run", ""),
+    ],
+)  # fmt: skip
+def test_which_installer_a_wish_gets_and_what_proves_it(
+    asked: str, files: dict[str, Any], release: str, source: str, proof: str
+) -> None:
+    decided = decide(host(T4), 580, asked, cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)
+    (one,) = installers(decided)
+    assert (one["release"], one["source"], one["sha256"] or one["md5_url"]) == (release, source, proof)
+    assert one["version"] == "12.9" if asked.startswith("12.9") else "13.4"
+    assert bool(one["file"]) is ("://" not in source)
+    assert ids(decided) == ["cuda_toolkit.runfile", "cuda_toolkit.default", "cuda_toolkit.profile"]
+    assert decided.choice["source"] == "runfile"
+
+
+def test_the_sites_mirror_serves_nvidias_installers_and_not_the_operators() -> None:
+    wanted = {"cuda_toolkit_source": "runfile", "gpu_ready_mirror": "http://mirror.site"}
+    (one,) = installers(decide(host(T4), 580, "12.9", **wanted))
+    assert one["source"].startswith("http://mirror.site/developer.download.nvidia.com/compute/cuda/12.9.2/")
+    assert one["md5_url"].startswith("http://mirror.site/")
+    given = {"12.9": "https://other.example/cuda.run"}
+    (one,) = installers(decide(host(T4), 580, "12.9", **wanted, cuda_toolkit_runfiles=given))
+    assert one["source"] == "https://other.example/cuda.run"
+
+
+def test_by_installer_the_newest_that_fits_comes_where_none_is_asked_for() -> None:
+    (one,) = installers(decide(host(P40), 580, cuda_toolkit_source="runfile"))
+    assert one["version"] == "12.9"
+    (one,) = installers(decide(host(P40, distro="debian13"), 580, cuda_toolkit_source="runfile"))
+    assert one["version"] == "12.9"  # which the distribution's repository does not carry
+    observed = host(T4)
+    observed["packages"]["installed"]["libxml2"] = "2.9"
+    (step,) = [step for step in decide(observed, 580, cuda_toolkit_source="runfile").steps if "runfile" in step.id]
+    assert step.params["packages"] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "files", "code", "words"),
+    [
+        ("12.9.7", {}, "source_impossible", ["12.9.7", "12.9.0, 12.9.1, 12.9.2", "cuda_toolkit_runfiles"]),
+        ("13.0", {}, "cuda_above_driver", ["13.0", "580", "set cuda_toolkit_versions to 12.9"]),
+        ("12.9", {"12.9": 5}, "cuda_runfiles_wrong", ["12.9: it must be a URL, a path, or a mapping"]),
+        ("12.9", {"12.9": {"file": "/a", "md5": "x"}}, "cuda_runfiles_wrong", ["mapping of file and sha256"]),
+        ("12.9", {"12.9": {"file": "/a", "sha256": "x"}}, "cuda_runfiles_wrong", ["64 hexadecimal digits"]),
+        ("12.9", {"newest": "/a"}, "cuda_runfiles_wrong", ["newest: its name must be a version"]),
+        ("12.9", {"12.8": "/srv/cuda_12.9.0_575.51.03_linux.run"}, "cuda_runfiles_wrong", ["installer of CUDA 12.9.0"]),
+        ("10.2", {}, "cuda_unknown", ["10.2"]),
+    ],
+)
+def test_an_installer_that_cannot_be_is_refused(asked: str, files: dict[str, Any], code: str, words: list[str]) -> None:
+    decided = decide(host(T4), 535, asked, cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)
+    assert [refusal.code for refusal in decided.refusals] == [code]
+    text = decided.refusals[0].message + "; " + decided.refusals[0].remedy
+    assert [word for word in words if word not in text] == []
+
+
+def test_a_toolkit_that_no_catalog_knows_comes_by_the_operators_installer_with_a_warning() -> None:
+    files = {"10.2": "/srv/cuda_10.2.89_440.33.01_linux.run"}
+    decided = decide(host(T4), 535, "10.2", cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)
+    assert [one["release"] for one in installers(decided)] == ["10.2.89"]
+    assert [warning.code for warning in decided.warnings] == ["cuda_unknown"]
+
+
+# ---- taking away ------------------------------------------------------------------------------------------------------
+
+
+def removal(decided: Decision) -> dict[str, Any]:
+    assert decided.refusals == []
+    (step,) = [step for step in decided.steps if step.id == "cuda_toolkit.remove"]
+    return step.params
+
+
+def linked(observed: dict[str, Any], version: str, mode: str | None = "manual") -> dict[str, Any]:
+    kind = "alternatives" if mode else "link"
+    observed["cuda"]["default"] = {"target": cuda.folder(version), "kind": kind, "mode": mode}
+    return observed
+
+
+def test_one_version_goes_and_no_package_of_another() -> None:
+    observed = linked(host(T4, toolkits={"12.4.1": "package", "12.9.1": "package"}), "12.4")
+    names = ["cuda-toolkit-12-4", "cuda-nvcc-12-4", "cuda-nvcc-12-9", "cuda-toolkit-12-9", "cuda-toolkit-config-common"]
+    observed["packages"]["installed"].update(dict.fromkeys(names, "1-1"))
+    decided = decide(observed, 580, "12.9", cuda_toolkit_remove=["12.4"])
+    assert removal(decided) == {
+        "packages": ["cuda-nvcc-12-4", "cuda-toolkit-12-4"],
+        "toolkits": [{"version": "12.4", "path": "/usr/local/cuda-12.4"}],
+    }
+    # The link leads to what stays before what it led to goes.
+    assert ids(decided) == ["cuda_toolkit.default", "cuda_toolkit.profile", "cuda_toolkit.remove"]
+    assert chosen(decided) == ["12.9"]
+
+
+@pytest.mark.parametrize(
+    ("toolkits", "going", "there"),
+    [
+        ({"12.4.1": "runfile"}, ["12.4"], ["12.4"]),
+        ({"12.4": "partial"}, ["12.4"], ["12.4"]),
+        ({"12.4.1": "runfile", "12.8.1": "package"}, ["12.8", "12.4"], ["12.4", "12.8"]),
+        ({}, ["12.4"], []),
+        ({"12.9.1": "package"}, ["12.4"], []),
+    ],
+)
+def test_what_goes_is_what_is_there(toolkits: dict[str, str], going: list[str], there: list[str]) -> None:
+    decided = decide(host(T4, toolkits=toolkits), 580, "12.9", cuda_toolkit_remove=going)
+    steps = [step for step in decided.steps if step.id == "cuda_toolkit.remove"]
+    assert [one["version"] for step in steps for one in step.params["toolkits"]] == there
+
+
+def test_the_choice_is_never_what_is_to_go() -> None:
+    assert chosen(decide(host(P40), 580, cuda_toolkit_remove=["12.9"])) == ["12.8"]
+    observed = host(T4, toolkits={"12.9.1": "package"})
+    (refusal,) = decide(observed, 580, "13.0", cuda_toolkit_default="12.9", cuda_toolkit_remove=["12.9"]).refusals
+    assert refusal.code == "cuda_contradiction"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"cuda_toolkit_versions": ["12.4", "12.9"]},
+        {"cuda_toolkit_versions": ["12.4.1"]},
+        {"cuda_toolkit_versions": ["12.9"], "cuda_toolkit_default": "12.4"},
+        {"cuda_toolkit_versions": ["12.9"], "cuda_toolkit_profile": "12.4"},
+    ],
+)
+def test_what_is_wanted_and_to_go_at_once_is_a_contradiction(wanted: dict[str, Any]) -> None:
+    values = {**WANTED, **wanted, "cuda_toolkit_remove": ["12.4"]}
+    (refusal,) = room.decide(host(T4, toolkits={"12.4.1": "package"}), values, driver(580)).refusals
+    assert refusal.code == "cuda_contradiction"
+    assert "12.4 is in cuda_toolkit_remove and in" in refusal.message
+
+
+def test_two_releases_of_one_folder_are_a_contradiction_and_a_version_beside_its_release_is_none() -> None:
+    (refusal,) = decide(host(T4), 580, "12.9.0", "12.9.1").refusals
+    assert (refusal.code, "/usr/local/cuda-12.9" in refusal.message) == ("cuda_contradiction", True)
+    decided = decide(host(T4), 580, "12.9", "12.9.1", "12.9.1")
+    assert (decided.refusals, chosen(decided)) == ([], ["12.9"])
+
+
+def test_a_toolkit_placed_by_hand_is_not_taken_away() -> None:
+    for source in ("repo", "runfile", "none"):
+        observed = host(T4, toolkits={"12.4.1": "foreign"})
+        wanted = {"cuda_toolkit_source": source, "cuda_toolkit_remove": ["12.4"]}
+        (refusal,) = decide(observed, 580, **wanted).refusals
+        assert (refusal.code, "/usr/local/cuda-12.4" in refusal.message) == ("cuda_foreign", True)
+
+
+def test_with_source_none_the_link_follows_to_what_stays_or_goes_with_its_profile() -> None:
+    wanted = {"cuda_toolkit_source": "none", "cuda_toolkit_remove": ["12.9"]}
+    two = linked(host(T4, toolkits={"12.4.1": "runfile", "12.9.1": "package"}), "12.9")
+    decided = decide(two, 580, **wanted)
+    assert ids(decided) == ["cuda_toolkit.default", "cuda_toolkit.remove"]
+    assert decided.steps[0].params["version"] == "12.4"
+    assert chosen(decided) == ["12.4"]
+    last = linked(host(T4, toolkits={"12.9.1": "package"}), "12.9")
+    last["cuda"]["profile"] = {**profile_d.files(cuda.LINK)}
+    decided = decide(last, 580, **wanted)
+    assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
+    assert {file["state"] for file in decided.steps[0].params["files"]} == {"absent"}
+    after = carried_out(last, decided)
+    assert decide(after, 580, **wanted).steps == []
+    other = linked(host(T4, toolkits={"12.4.1": "runfile", "12.9.1": "package"}), "12.4")
+    assert ids(decide(other, 580, **wanted)) == ["cuda_toolkit.remove"]
+
+
+# ---- login shells -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("there", "profile", "files"),
+    [
+        ({}, "default", profile_d.files("/usr/local/cuda")),
+        ({}, "12.9", profile_d.files("/usr/local/cuda-12.9")),
+        (profile_d.files("/usr/local/cuda"), "12.9", profile_d.files("/usr/local/cuda-12.9")),
+        (profile_d.files("/usr/local/cuda"), "default", {}),
+        (profile_d.files("/usr/local/cuda"), "none", dict.fromkeys(profile_d.PATHS)),
+        ({profile_d.SH: "export PATH=/opt/cuda/bin:$PATH\n"}, "none", {}),
+        ({}, "none", {}),
+    ],
+)
+def test_what_login_shells_are_led_to(there: dict[str, str], profile: str, files: dict[str, str | None]) -> None:
+    observed = host(T4, toolkits={"12.9.1": "package"})
+    observed["cuda"]["profile"] = {**dict.fromkeys(profile_d.PATHS), **there}
+    decided = decide(observed, 580, "12.9", cuda_toolkit_profile=profile)
+    steps = [step for step in decided.steps if step.id == "cuda_toolkit.profile"]
+    assert {file["path"]: file.get("content") for step in steps for file in step.params["files"]} == files
+
+
+def test_a_profile_of_a_toolkit_that_is_nowhere_is_refused() -> None:
+    (refusal,) = decide(host(T4), 580, "12.9", cuda_toolkit_profile="12.4").refusals
+    assert (refusal.code, "cuda_toolkit_profile is 12.4" in refusal.message) == ("cuda_default_missing", True)
+
+
+# ---- whatever is asked ------------------------------------------------------------------------------------------------
+
+
+def test_no_plan_names_a_package_that_brings_a_driver() -> None:
+    for toolkit in catalog.toolkits():
+        for release in (toolkit.version, toolkit.version + ".1"):
+            decided = decide(host(T4, distro="el9"), 620, release)
+            for step in decided.steps:
+                if step.id == "cuda_toolkit.install":
+                    assert [one["name"] for one in step.params["packages"]] == [cuda.package(toolkit.version)]
+
+
 ARCHITECTURES = [P40, V100, T4, A100, B200, UNKNOWN]
 
 
 @given(
     st.lists(st.sampled_from(ARCHITECTURES), min_size=1, max_size=4),
     st.sampled_from([branch.number for branch in catalog.branches()]),
-    st.lists(st.sampled_from([toolkit.version for toolkit in catalog.toolkits()]), max_size=3),
+    st.lists(st.sampled_from([*RELEASES, *(toolkit.version for toolkit in catalog.toolkits())]), max_size=3),
     st.dictionaries(
         st.sampled_from([toolkit.version for toolkit in catalog.toolkits()]),
-        st.sampled_from(["package", "runfile", "partial"]),
+        st.sampled_from(["package", "runfile", "partial", "foreign"]),
         max_size=3,
+    ),
+    st.fixed_dictionaries(
+        {
+            "cuda_toolkit_source": st.sampled_from(["repo", "runfile"]),
+            "cuda_toolkit_remove": st.lists(st.sampled_from(["12.4", "12.8", "12.9", "13.0"]), max_size=2),
+            "cuda_toolkit_profile": st.sampled_from(["default", "none", "12.9"]),
+        }
     ),
 )
 def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
-    devices: list[str], branch: int, asked: list[str], there: dict[str, str]
+    devices: list[str], branch: int, asked: list[str], there: dict[str, str], more: dict[str, Any]
 ) -> None:
     observed = host(*devices, toolkits=there)
-    decided = decide(observed, branch, *asked)
-    assert decided == decide(observed, branch, *asked)
+    decided = decide(observed, branch, *asked, **more)
+    assert decided == decide(observed, branch, *asked, **more)
     if decided.refusals:
         assert decided.steps == []
         assert all(refusal.message and refusal.remedy for refusal in decided.refusals)
@@ -231,6 +546,7 @@ def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
     fitting = room.fits(observed, room.driver_version(observed, driver(branch)))
     assert set(chosen(decided)) <= set(fitting)
     after = carried_out(observed, decided)
-    again = decide(after, branch, *asked)
+    assert not set(chosen(decided)) & set(more["cuda_toolkit_remove"])
+    again = decide(after, branch, *asked, **more)
     assert again.steps == []
     assert again.choice == decided.choice

@@ -96,12 +96,16 @@ def wishes(values: List[Any]) -> List[Wish]:
 
 
 def matches(wanted: Optional[str], version: str) -> bool:
-    """Return whether a version fulfils a wish; an epoch may be left out of the wish."""
+    """Return whether a version fulfils a wish; an epoch may be left out of the wish.
+
+    A number at the end of a beginning is a whole one: ``28.5*`` is 28.5.1 and no 28.50.
+    """
     if wanted is None:
         return True
     forms = (version, version.partition(":")[2]) if ":" in version else (version,)
     if wanted.endswith("*"):
-        return any(form.startswith(wanted[:-1]) for form in forms)
+        rests = [form[len(wanted) - 1 :] for form in forms if form.startswith(wanted[:-1])]
+        return any(not (wanted[-2:-1].isdigit() and rest[:1].isdigit()) for rest in rests)
     return wanted in forms
 
 

@@ -39,6 +39,13 @@ def test_simulation() -> None:
         ("580.*", "1:580.95.05-1", True),
         ("580.*", "5800.1", False),
         ("580", "580.95.05-1", False),
+        ("28.5*", "5:28.5.1-1~debian.12~bookworm", True),
+        ("28.5.1*", "5:28.5.1-1~debian.12~bookworm", True),
+        ("28.5.1-1~debian.12~bookworm*", "5:28.5.1-1~debian.12~bookworm", True),
+        ("28.5.1*", "3:28.5.1-1.el9", True),
+        ("20.10.24*", "20.10.24+dfsg1-1+deb12u1", True),
+        ("28.5*", "5:28.50.0-1", False),
+        ("28.5.1*", "5:28.5.10-1", False),
     ],
 )
 def test_version_matches(wanted: str | None, version: str, fits: bool) -> None:

@@ -83,6 +83,20 @@ _SWITCHES = frozenset(
 )
 """Flags that take no value as a word of its own."""
 
+LOG_DRIVER = "json-file"
+"""The log driver where nothing names one."""
+LOG_OPTIONS = {
+    "json-file": frozenset(("compress", "env", "env-regex", "labels", "labels-regex", "max-file", "max-size", "tag")),
+    "local": frozenset(("compress", "max-file", "max-size")),
+    "journald": frozenset(("env", "env-regex", "labels", "labels-regex", "tag")),
+}
+"""What the local log drivers know (docs.docker.com, "Configure logging drivers"); with anything else dockerd says
+"unknown log opt" and ends."""
+ALL_LOG_OPTIONS = frozenset(
+    ("cache-compress", "cache-disabled", "cache-max-file", "cache-max-size", "max-buffer-size", "mode")
+)
+"""Options of the engine's own that go with every log driver."""
+
 
 class Info(NamedTuple):
     """``GET /info`` of the engine, as far as it matters here."""

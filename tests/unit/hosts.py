@@ -295,6 +295,13 @@ def _persistenced(after: dict[str, Any], params: dict[str, Any], decided: Any) -
 def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     known = catalog.distro(after["base"]["distro"])["docker"]
     names = [package["name"] for package in params["packages"]]
+    state = after["packages"]
+    for package in params["packages"]:
+        number = "29.0.1-1" if package["version"] is None else package["version"].replace("*", "-1")
+        state["installed"][package["name"]] = number
+    for name in params["remove"]:
+        state["installed"].pop(name)
+    state["held"] = sorted({*state["held"], *params["hold"]} - ({*params["unhold"]} - {*params["hold"]}))
     entry = known.get("docker_ce" if "docker-ce" in names else "distro") or {}
     info = {"runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": [], "live_restore": False, "running": 0}
     version = entry.get("version") or "29.0.1"

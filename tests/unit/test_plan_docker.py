@@ -1,5 +1,6 @@
 """What is decided about docker, as a table: observed and wanted in, steps or refusals out."""
 
+import json
 from typing import Any
 
 import pytest
@@ -23,11 +24,11 @@ def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **
     }  # fmt: skip
 
 
-def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = None) -> dict[str, Any]:
+def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = None, **state: Any) -> dict[str, Any]:
     return {
-        "base": {"distro": "debian12", "os": {"id": "debian"}, "gpus": [{"driver": None}]},
+        "base": {"distro": state.pop("distro", "debian12"), "os": {"id": "debian"}, "gpus": [{"driver": None}]},
         "apt": {"sources": {}, "keyrings": [], "preferences": []},
-        "packages": {"installed": {}},
+        "packages": {"installed": {}, "held": []} | state,
         "docker": docker_part,
         "runtime": runtime_part or {},
         "engines": {"nodes": {}},
@@ -107,3 +108,247 @@ def test_a_restart_that_a_killed_run_owes_is_made_up_for() -> None:
     (step,) = decide(engine(text='{"mtu": 1}', restart_pending=True), docker_engine_daemon_options={"mtu": 1}).steps
     assert step.params["activation"] == "restart"
     assert "interrupted" in step.why
+
+
+# --- packages ----------------------------------------------------------------------------------------------------
+
+CE = {
+    "docker-ce": "5:28.5.1-1~debian.12~bookworm",
+    "docker-ce-cli": "5:28.5.1-1~debian.12~bookworm",
+    "containerd.io": "1.7.28-1~debian.12~bookworm",
+}
+IO = {"docker.io": "20.10.24+dfsg1-1+deb12u1", "containerd": "1.6.20~ds1-1", "runc": "1.1.5+ds1-1"}
+EL7 = {"docker-ce": "3:26.1.4-1.el7", "docker-ce-cli": "1:26.1.4-1.el7", "containerd.io": "1.6.33-3.1.el7"}
+PINNED = ["docker-ce", "docker-ce-cli"]
+
+
+def packaged(
+    installed: dict[str, str], held: "list[str] | None" = None, part: "dict[str, Any] | None" = None, **more: Any
+) -> Any:
+    """The decision about a host with these packages, whose engine runs where there is one among them."""
+    wanted = {f"docker_engine_{name}": more.pop(name) for name in ("source", "version", "replace_conflicting", "restart_ok") if name in more}  # fmt: skip
+    number = next((installed[name] for name in ("docker-ce", "docker.io") if name in installed), None)
+    return docker.decide(host(part or engine(number), installed=installed, held=held or [], **more), wanted, {})
+
+
+def brought(decision: Any) -> dict[str, "str | None"]:
+    """Version by name of the packages that a decision brings."""
+    (step,) = [step for step in decision.steps if step.id == "docker_engine.install"]
+    return {package["name"]: package["version"] for package in step.params["packages"]}
+
+
+@pytest.mark.parametrize(
+    ("source", "version", "distro", "expect"),
+    [
+        ("auto", "", "debian12", {"docker.io": None}),
+        ("docker_ce", "", "debian12", {"docker-ce": None, "docker-ce-cli": None, "containerd.io": None}),
+        ("docker_ce", "28.5", "debian12", {"docker-ce": "28.5*", "docker-ce-cli": "28.5*", "containerd.io": None}),
+        ("auto", "28.5.1", "debian12", {"docker-ce": "28.5.1*", "docker-ce-cli": "28.5.1*", "containerd.io": None}),
+        ("auto", "20.10", "debian12", {"docker.io": "20.10*"}),
+        ("distro", "26.1", "debian13", {"docker.io": "26.1*", "docker-cli": "26.1*"}),
+        ("docker_ce", "3:28.5.1-1.el9", "el9", {"docker-ce": "28.5.1-1.el9*", "docker-ce-cli": "28.5.1-1.el9*", "containerd.io": None, "python3-dnf-plugin-versionlock": None}),
+        ("auto", "", "centos7", {"docker-ce": "26.1.4-1.el7", "docker-ce-cli": "26.1.4-1.el7", "containerd.io": "1.6.33-3.1.el7"}),
+        ("auto", "20.10.24", "centos7", {"docker-ce": "20.10.24*", "docker-ce-cli": "20.10.24*", "containerd.io": "1.6.33-3.1.el7", "yum-plugin-versionlock": None}),
+        ("auto", "", "amzn2023", {"docker": None}),
+    ],
+)  # fmt: skip
+def test_a_missing_engine_comes_from_its_source_at_its_version(
+    source: str, version: str, distro: str, expect: dict[str, Any]
+) -> None:
+    decision = packaged({}, source=source, version=version, distro=distro)
+    assert brought(decision) == expect
+    params = decision.steps[-1].params
+    engines = [name for name in expect if name.startswith("docker")] if version else []
+    assert (params["hold"], params["state"], decision.steps[-1].disruption) == (engines, "started", "none")
+    assert bool([step for step in decision.steps if step.id == "docker_engine.repository"]) == ("docker-ce" in expect)
+
+
+@pytest.mark.parametrize(
+    ("installed", "held", "more"),
+    [
+        (IO, [], {}),
+        (CE, [], {}),
+        (IO, [], {"source": "none"}),
+        (IO, [], {"source": "distro"}),
+        (IO, [], {"source": "none", "version": "20.10"}),
+        (CE, PINNED, {"version": "28.5"}),
+        (CE, PINNED, {"version": "28.5.1"}),
+        (CE, PINNED, {"version": "5:28.5.1-1~debian.12~bookworm", "source": "docker_ce"}),
+        (IO, ["docker.io"], {"version": "20.10"}),
+        (EL7, PINNED, {"version": "26.1.4", "distro": "centos7"}),
+        (EL7, [], {"distro": "centos7"}),
+        (CE, PINNED, {}),  # somebody else holds them
+        ({**CE, "podman": "4.3.1"}, [], {"replace_conflicting": True}),
+        ({}, [], {"part": engine("28.5.1"), "version": "28.5"}),  # no package: somebody's own build
+    ],
+)
+def test_an_engine_that_is_as_asked_is_left(installed: dict[str, str], held: list[str], more: dict[str, Any]) -> None:
+    assert packaged(installed, held, **more)[1:] == ([], [], [])
+
+
+@pytest.mark.parametrize("version", ["29", "20.10.24"], ids=["upgrade", "downgrade"])
+def test_another_version_moves_engine_and_client_and_tells_the_restart(version: str) -> None:
+    decision = packaged(CE, PINNED, version=version)
+    (step,) = [step for step in decision.steps if step.id == "docker_engine.install"]
+    assert brought(decision) == {"docker-ce": f"{version}*", "docker-ce-cli": f"{version}*", "containerd.io": None}
+    assert step.disruption == "docker_restart"
+    assert (step.params["unhold"], step.params["hold"], step.params["state"]) == (PINNED, PINNED, "restarted")
+    assert step.why == f"docker-ce is {CE['docker-ce']}; wanted is docker-ce {version}"
+
+
+def test_a_client_of_another_version_is_brought_to_that_of_the_engine() -> None:
+    decision = packaged({**CE, "docker-ce-cli": "5:27.0.1-1~debian.12~bookworm"}, PINNED, version="28.5")
+    assert decision.steps[-1].why.startswith("docker-ce-cli is 5:27.0.1")
+
+
+@pytest.mark.parametrize(
+    ("more", "info", "codes"),
+    [
+        ({}, {}, ["gpu_containers_running"]),
+        ({"restart_ok": True}, {}, []),
+        ({}, {"live_restore": True}, []),
+        ({"source": "distro", "version": "20.10", "replace_conflicting": True}, {"live_restore": True}, ["gpu_containers_running"]),
+        ({"source": "distro", "version": "20.10", "replace_conflicting": True, "restart_ok": True}, {}, []),
+    ],
+)  # fmt: skip
+def test_an_exchange_that_ends_gpu_containers_needs_leave(more: Any, info: Any, codes: list[str]) -> None:
+    part = engine("28.5.1", gpu_containers=["train"], info=info)
+    decision = packaged(CE, PINNED, part=part, **{"version": "29.0", **more})
+    assert [refusal.code for refusal in decision.refusals] == codes
+    assert bool(decision.steps) is not bool(codes)
+
+
+def test_a_pin_that_is_not_held_is_held_and_one_that_is_no_longer_asked_for_is_released() -> None:
+    (step,) = packaged(CE, [], version="28.5").steps
+    assert (step.params["hold"], step.params["state"], step.disruption) == (PINNED, "started", "none")
+    ours = engine("28.5.1", held_by_us=PINNED)
+    (step,) = packaged(CE, PINNED, part=ours).steps
+    assert (step.params["unhold"], step.params["packages"], step.disruption) == (PINNED, [], "none")
+
+
+def test_a_daemon_that_runs_from_before_its_packages_changed_is_restarted() -> None:
+    (step,) = packaged(CE, PINNED, part=engine("20.10.24", outdated=True), version="28.5").steps
+    assert (step.params["state"], step.disruption) == ("restarted", "docker_restart")
+    assert packaged(CE, PINNED, part=engine("20.10.24", outdated=True)).steps == []
+
+
+@pytest.mark.parametrize(
+    ("installed", "more", "leaving"),
+    [
+        ({"containerd": "1.6", "runc": "1.1"}, {"source": "docker_ce"}, ["containerd", "runc"]),
+        ({"podman-docker": "4.3"}, {"source": "docker_ce"}, ["podman-docker"]),
+        (IO, {"source": "docker_ce", "version": "28.5"}, ["containerd", "docker.io", "runc"]),
+        (IO, {"version": "28.5"}, ["containerd", "docker.io", "runc"]),
+        (CE, {"source": "distro", "version": "20.10"}, ["containerd.io", "docker-ce", "docker-ce-cli"]),
+        ({"podman-docker": "4.9", "runc": "1.1"}, {"distro": "el9"}, ["podman-docker", "runc"]),
+    ],
+)
+def test_conflicting_packages_go_only_with_leave(
+    installed: dict[str, str], more: dict[str, Any], leaving: list[str]
+) -> None:
+    (refusal,) = packaged(installed, **more).refusals
+    assert refusal.code == "docker_conflicting_packages"
+    assert refusal.message.startswith(", ".join(leaving))
+    assert "docker_engine_replace_conflicting: true" in refusal.remedy
+    decision = packaged(installed, list(leaving[:1]), replace_conflicting=True, **more)
+    params = decision.steps[-1].params
+    assert (params["remove"], params["unhold"]) == (leaving, leaving[:1])
+    assert [warning.code for warning in decision.warnings] == ["docker_replaced"]
+
+
+def test_with_leave_the_named_source_replaces_the_engine_that_is_there_without_it_a_notice() -> None:
+    decision = packaged(IO, source="docker_ce")
+    assert (decision.steps, [one.code for one in decision.warnings]) == ([], ["docker_from_elsewhere"])
+    step = packaged(IO, source="docker_ce", replace_conflicting=True).steps[-1]
+    assert step.why == "docker.io 20.10.24+dfsg1-1+deb12u1 is there; wanted is docker-ce"
+    assert step.params["remove"] == ["containerd", "docker.io", "runc"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "more", "code", "words"),
+    [
+        (IO, {"source": "none", "version": "28.5"}, "docker_version_impossible", "docker_engine_source is none"),
+        ({}, {"part": engine("1.2.3"), "version": "28"}, "docker_version_impossible", "no package that the catalog knows"),
+        (EL7, {"source": "distro", "version": "20.10", "distro": "centos7"}, "source_impossible", "does not exist for centos7"),
+        ({}, {"source": "distro", "distro": "el9"}, "source_impossible", "does not exist for el9"),
+    ],
+)  # fmt: skip
+def test_a_version_that_cannot_be_had_is_refused(installed: Any, more: Any, code: str, words: str) -> None:
+    (refusal,) = packaged(installed, **more).refusals
+    assert (refusal.code, words in refusal.message) == (code, True), refusal
+
+
+@pytest.mark.parametrize(
+    ("installed", "more", "version"),
+    [({}, {"docker_engine_version": "28.5"}, "28.5"), (CE, {"docker_engine_version": "5:24.0.9-1"}, "24.0.9"),
+     (CE, {}, CE["docker-ce"]), ({}, {}, "20.10.24"), ({}, {"docker_engine_source": "docker_ce"}, None)],
+)  # fmt: skip
+def test_the_version_that_will_be_there_is_told_to_later_rooms(installed: Any, more: Any, version: Any) -> None:
+    part = engine(CE["docker-ce"] if installed else None)
+    assert docker.version(host(part, installed=installed), more) == version
+
+
+# --- options -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "written"),
+    [
+        (None, {"log_driver": "local"}, {"log-driver": "local"}),
+        ('{"log-opts": {"tag": "x", "max-size": "1m"}}', {"log_options": {"max-size": "5m", "max-file": 3}},
+         {"log-opts": {"tag": "x", "max-size": "5m", "max-file": "3"}}),
+        (None, {"log_options": {"compress": True}, "daemon_options": {"log-opts": {"max-file": "2"}}},
+         {"log-opts": {"max-file": "2", "compress": "true"}}),
+        (None, {"cgroup_driver": "systemd"}, {"exec-opts": ["native.cgroupdriver=systemd"]}),
+        ('{"exec-opts": ["native.cgroupdriver=cgroupfs", "isolation=process"]}', {"cgroup_driver": "systemd"},
+         {"exec-opts": ["isolation=process", "native.cgroupdriver=systemd"]}),
+        ('{"exec-opts": ["native.cgroupdriver=systemd", "isolation=process"]}', {"cgroup_driver": "systemd"}, None),
+        (None, {"daemon_options": {"exec-opts": ["a=b"]}, "cgroup_driver": "cgroupfs"},
+         {"exec-opts": ["a=b", "native.cgroupdriver=cgroupfs"]}),
+        ('{"log-driver": "local"}', {"log_driver": "local"}, None),
+        (None, {"log_driver": "fluentd", "log_options": {"fluentd-address": "h:1"}},
+         {"log-driver": "fluentd", "log-opts": {"fluentd-address": "h:1"}}),
+    ],
+)  # fmt: skip
+def test_log_and_cgroup_options_go_into_daemon_json(text: Any, wanted: dict[str, Any], written: Any) -> None:
+    decision = decide(engine(text=text), **{f"docker_engine_{name}": value for name, value in wanted.items()})
+    assert decision.refusals == []
+    after = [json.loads(step.diff["after"]) for step in decision.steps]
+    assert after == ([written] if written else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "code", "words"),
+    [
+        (None, {"log_driver": "local", "daemon_options": {"log-driver": "journald"}}, "daemon_options_contradict", "log-driver"),
+        (None, {"log_options": {"max-size": "1m"}, "daemon_options": {"log-opts": {"max-size": "2m"}}}, "daemon_options_contradict", "log-opts.max-size"),
+        (None, {"cgroup_driver": "systemd", "daemon_options": {"exec-opts": ["native.cgroupdriver=cgroupfs"]}}, "daemon_options_contradict", "exec-opts"),
+        ('{"log-opts": {"max-size": "1m"}}', {"log_driver": "journald"}, "log_options_unfit", "max-size"),
+        (None, {"log_options": {"fluentd-address": "x"}}, "log_options_unfit", "json-file"),
+    ],
+)  # fmt: skip
+def test_options_that_contradict_each_other_are_refused(text: Any, wanted: Any, code: str, words: str) -> None:
+    decision = decide(engine(text=text), **{f"docker_engine_{name}": value for name, value in wanted.items()})
+    assert [refusal.code for refusal in decision.refusals] == [code]
+    assert words in decision.refusals[0].message
+    assert decision.steps == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "key", "wanted"),
+    [
+        ("--log-opt", "log-opts", {"docker_engine_log_options": {"max-size": "1m"}}),
+        ("--exec-opt", "exec-opts", {"docker_engine_cgroup_driver": "systemd"}),
+        ("--log-driver", "log-driver", {"docker_engine_log_driver": "local"}),
+    ],
+)
+def test_a_flag_of_the_unit_that_says_the_same_is_refused(flag: str, key: str, wanted: dict[str, Any]) -> None:
+    given = {"key": key, "flag": flag, "value": "x", "file": "/etc/systemd/system/docker.service.d/x.conf"}
+    (refusal,) = decide(engine(flags=[given]), **wanted).refusals
+    assert (refusal.code, flag in refusal.message) == ("daemon_json_flag_conflict", True)
+
+
+def test_options_of_a_file_that_may_not_be_edited_are_refused_with_its_place() -> None:
+    broken = engine(error={"problem": "trailing comma before }", "line": 3, "column": 1})
+    (refusal,) = decide(broken, docker_engine_cgroup_driver="systemd").refusals
+    assert refusal.code == "daemon_json_invalid"

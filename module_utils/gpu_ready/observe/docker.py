@@ -53,6 +53,8 @@ def look_engine(host: Host) -> Dict[str, Any]:
         "daemon_json": configuration(host, service.config),
         "gpu_containers": gpu_containers(host, socket, info),
         "restart_pending": restart_pending(host, service.pidfile, pid),
+        "outdated": outdated(host, program, service.pidfile, pid),
+        "held_by_us": held_by_us(host),
     }
 
 
@@ -129,6 +131,20 @@ def restart_pending(host: Host, pidfile: str, pid: Optional[int]) -> bool:
     """Return whether dockerd runs since before a change of ours that needed a restart."""
     noted, started = host.changed_at(PENDING), host.changed_at(pidfile)
     return bool(pid and noted is not None and started is not None and noted > started)
+
+
+def outdated(host: Host, program: Optional[str], pidfile: str, pid: Optional[int]) -> bool:
+    """Return whether the running dockerd is older than its program: packages were exchanged under it."""
+    changed, started = host.changed_at(program) if program else None, host.changed_at(pidfile)
+    return bool(pid and changed is not None and started is not None and changed > started)
+
+
+def held_by_us(host: Host) -> List[str]:
+    """Return the packages whose hold is ours; none of a damaged manifest, which says so before the next change."""
+    try:
+        return sorted(manifest.parse(host.read(manifest.PATH) or "{}").get("holds", {}))
+    except manifest.ManifestError:
+        return []
 
 
 # ---------------------------------------------------------------------------------------------------------- runtime

@@ -14,6 +14,8 @@ from . import activation, candidates, cuda, cudnn, docker, driver, engines, proo
 from .steps import Notice, Refusal, Step
 
 POLICY = (
+    "docker_engine_replace_conflicting",
+    "docker_engine_restart_ok",
     "gpu_ready_mirror",
     "gpu_ready_mirror_keys",
     "gpu_ready_reboot_ok",

@@ -269,7 +269,7 @@ def configure(
     migrating: bool = False,
 ) -> Tuple[Optional[Step], List[Refusal], List[Notice]]:
     """Return the step for daemon.json: after that of docker_engine, whose options it takes as written."""
-    options = wanted.get("docker_engine_daemon_options") or {}
+    options = docker.options(observed, wanted)
     version = docker.version(observed, wanted)
     try:
         before = daemon_json.merge(docker.text(observed), options).after if options else docker.text(observed)

@@ -105,7 +105,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import verify
+from ansible.module_utils.gpu_ready import verify, verify_container, verify_devices
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -124,19 +124,19 @@ def main():
     wish = module.params
     host = Host()
     if module.check_mode:
-        source = wish["image"] or wish["archive"] or verify.IMAGE
+        source = wish["image"] or wish["archive"] or verify_container.IMAGE
         message = "would start a container of %s, compare its GPUs with the host's and keep the record" % source
         module.exit_json(changed=True, msg=message, verify={"ok": None, "checks": [], "not_run": ["all"]})
     try:
-        image = verify.image_name(wish["image"], wish["archive"])
+        image = verify_container.image_name(wish["image"], wish["archive"])
         if wish["archive"]:
-            for engine in verify.engine_names(wish["expect"]):
-                verify.load_image(host, wish["archive"], image, engine=engine)
+            for engine in verify_devices.engine_names(wish["expect"]):
+                verify_container.load_image(host, wish["archive"], image, engine=engine)
             if wish["remove_archive"] and os.path.exists(wish["archive"]):
                 os.unlink(wish["archive"])
         proof = verify.prove(host, wish["expect"], wish["digest"], image, wish["devices"], wish["timeout"])
         verify.keep(proof.record)
-    except verify.VerifyError as error:
+    except verify_container.VerifyError as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg="The verification cannot be kept: %s: make room or rights there and run again." % error)

@@ -7,7 +7,7 @@ from typing import Any
 
 import ansible.module_utils
 import pytest
-from gpu_ready import apt, catalog, dnf, nvidia_detect, openpgp, packages, pci, plan, platform, rpm, verify, versions
+from gpu_ready import apt, catalog, dnf, nvidia_detect, openpgp, packages, pci, plan, platform, rpm, verdict, versions
 from gpu_ready.host import TIMED_OUT, Result
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
@@ -485,14 +485,14 @@ def test_an_nvswitch_host_without_its_fabric_manager_is_red(state: str | None, v
     """nvidia-smi shows all GPUs there, and the first CUDA program fails with "system not yet initialized"."""
     world = verdicts.sound()
     verdicts.nvswitch(world, state, version)
-    verdict = verify.verdict(world)
-    assert not verdict.ok
-    assert any("fabric" in check.name and not check.ok for check in verdict.checks)
+    judged = verdict.verdict(world)
+    assert not judged.ok
+    assert any("fabric" in check.name and not check.ok for check in judged.checks)
 
 
 def test_a_host_without_nvswitches_needs_no_fabric_manager() -> None:
     """Where it is required everywhere, its service fails on every PCIe host and the node never gets ready."""
-    assert verify.verdict(verdicts.sound()).ok
+    assert verdict.verdict(verdicts.sound()).ok
     for distro in catalog.distros():
         for device in CARDS.values():
             for step in decide(bare(device, device, distro=distro)).steps:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import nvml, verify
+from gpu_ready import checks, nvml, verdict, verify, verify_container, verify_devices
 from gpu_ready.host import TIMED_OUT, Result
 from gpu_ready.observe import verified
 from gpu_ready.plan import proof
@@ -130,39 +130,39 @@ RED: list[tuple[str, Callable[[World], None], str]] = [
 
 
 def test_a_sound_host_is_green() -> None:
-    judged = verify.verdict(sound())
-    assert judged.ok, verify.reasons(judged.checks)
-    assert verify.reasons(judged.checks) == []
+    judged = verdict.verdict(sound())
+    assert judged.ok, checks.reasons(judged.checks)
+    assert checks.reasons(judged.checks) == []
 
 
 @pytest.mark.parametrize(("change", "name"), [case[1:] for case in RED], ids=[case[0] for case in RED])
 def test_each_defect_alone_makes_it_red_and_says_what_helps(change: Callable[[World], None], name: str) -> None:
     world = sound()
     change(world)
-    judged = verify.verdict(world)
+    judged = verdict.verdict(world)
     assert not judged.ok
     red = [check for check in judged.checks if check.ok is False]
     assert name in [check.name for check in red]
     for check in red:
         assert check.expected and check.found and check.cause and check.remedy
-        assert "\n" not in verify.sentence(check)
+        assert "\n" not in checks.sentence(check)
 
 
 @pytest.mark.parametrize("mode", ["cdi", "native"])
 def test_a_stale_specification_is_red(mode: str) -> None:
     world = sound()
     world["expect"]["runtime"]["mode"] = mode
-    assert verify.verdict(world).ok
+    assert verdict.verdict(world).ok
     world["observed"]["runtime"]["specs"][0]["stale"] = "names files of driver 570"
-    assert "container_runtime" in [check.name for check in verify.verdict(world).checks if check.ok is False]
+    assert "container_runtime" in [check.name for check in verdict.verdict(world).checks if check.ok is False]
 
 
 def test_fabric_manager_is_green_with_the_drivers_version_and_of_no_interest_elsewhere() -> None:
     world = sound()
     world["fabricmanager"] = {"active": "failed", "version": "1.2"}
-    assert verify.verdict(world).ok
+    assert verdict.verdict(world).ok
     nvswitch(world, "active", DRIVER)
-    assert verify.verdict(world).ok
+    assert verdict.verdict(world).ok
 
 
 def test_gpus_of_virtual_machines_do_not_count() -> None:
@@ -170,26 +170,26 @@ def test_gpus_of_virtual_machines_do_not_count() -> None:
     world["observed"]["base"]["gpus"].append(
         {"address": "0000:d8:00.0", "device": "1b38", "driver": "vfio-pci", "name": ""}
     )
-    assert verify.verdict(world).ok
+    assert verdict.verdict(world).ok
 
 
 def test_what_was_not_looked_at_is_said_and_not_called_good() -> None:
     world = sound()
     world["xids"] = None
-    checks = {check.name: check for check in verify.verdict(world).checks}
-    assert checks["xid"].ok is None
-    assert checks["compute"].ok is None and checks["compute"].found == "not run"
+    found = {check.name: check for check in verdict.verdict(world).checks}
+    assert found["xid"].ok is None
+    assert found["compute"].ok is None and found["compute"].found == "not run"
 
 
 @pytest.mark.parametrize(
     ("chosen", "picked"), [("all", [0, 1]), ("", [0, 1]), ("1", [1]), ("0,1", [0, 1]), (GPUS[1]["uuid"], [1])]
 )
 def test_chosen_devices(chosen: str, picked: list[int]) -> None:
-    assert [gpu["index"] for gpu in verify.pick(GPUS, chosen)] == picked
+    assert [gpu["index"] for gpu in verify_devices.pick(GPUS, chosen)] == picked
     world = sound()
     world["chosen"] = chosen
     world["container"]["gpus"] = [gpu for gpu in GPUS if gpu["index"] in picked]
-    assert verify.verdict(world).ok
+    assert verdict.verdict(world).ok
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_chosen_devices(chosen: str, picked: list[int]) -> None:
     ],
 )
 def test_arguments_of_the_container(runtime: dict[str, Any], chosen: str, args: list[str]) -> None:
-    assert verify.run_args({"runtime": runtime}, chosen) == args
+    assert verify_devices.run_args({"runtime": runtime}, chosen) == args
 
 
 class OneAnswer(RecordedHost):
@@ -225,7 +225,7 @@ class OneAnswer(RecordedHost):
 
 def test_a_container_that_hangs_is_removed_by_its_name() -> None:
     host = OneAnswer(Result(TIMED_OUT, "", "docker: no answer in 5 s"))
-    found = verify.look_container(host, "image", ["--gpus", "all"], 5, "gpu-ready-verify-1")
+    found = verify_container.look_container(host, "image", ["--gpus", "all"], 5, "gpu-ready-verify-1")
     assert found.state == "timeout"
     assert host.asked[-1] == ("docker", "rm", "--force", "gpu-ready-verify-1")
     assert host.asked[0][:5] == ("docker", "run", "--rm", "--name", "gpu-ready-verify-1")
@@ -233,7 +233,7 @@ def test_a_container_that_hangs_is_removed_by_its_name() -> None:
 
 def test_docker_errors_are_explained() -> None:
     said = "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].\n\nRun 'docker run --help' for more information\n"
-    found = verify.read_container(Result(125, "", said))
+    found = verify_container.read_container(Result(125, "", said))
     assert found.state == "toolkit_missing"
     assert found.said and found.said.startswith("docker: Error response")
 
@@ -245,7 +245,7 @@ def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
     there = RecordedHost(
         programs={("docker", "image", "inspect", "--format", "{{.Id}}", "n:1"): Result(0, "sha256:1\n", "")}
     )
-    verify.load_image(there, "/x.tar", "n:1")
+    verify_container.load_image(there, "/x.tar", "n:1")
     assert len(there.asked) == 1
     missing = RecordedHost(
         files={"/x.tar": "x"},
@@ -255,7 +255,7 @@ def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
             ("docker", "tag", "lab/verify:1", "n:1"): Result(0, "", ""),
         },
     )
-    verify.load_image(missing, "/x.tar", "n:1")
+    verify_container.load_image(missing, "/x.tar", "n:1")
     assert missing.asked[-1] == ("docker", "tag", "lab/verify:1", "n:1")
 
 
@@ -272,7 +272,7 @@ def test_the_name_that_a_tarball_brings_goes_unless_it_was_there(before: str, go
             remove: Result(0, "", ""),
         },
     )
-    verify.load_image(host, "/x.tar", "n:1")
+    verify_container.load_image(host, "/x.tar", "n:1")
     assert (remove in host.asked) == goes
 
 
@@ -284,19 +284,19 @@ def test_a_tarball_that_docker_refuses_is_an_error_with_a_remedy() -> None:
             ("docker", "load", "--input", "/x.tar"): Result(1, "", "invalid tar header\n"),
         },
     )
-    with pytest.raises(verify.VerifyError, match=r"x\.tar.*invalid tar header.*docker save"):
-        verify.load_image(host, "/x.tar", "n:1")
+    with pytest.raises(verify_container.VerifyError, match=r"x\.tar.*invalid tar header.*docker save"):
+        verify_container.load_image(host, "/x.tar", "n:1")
 
 
 def test_without_an_engine_the_verdict_speaks_not_the_tarball() -> None:
-    verify.load_image(RecordedHost(), "/x.tar", "n:1")
+    verify_container.load_image(RecordedHost(), "/x.tar", "n:1")
 
 
 def record(ok: bool = True) -> dict[str, Any]:
     world = sound()
     if not ok:
         world["smi"] = None
-    judged = verify.verdict(world)
+    judged = verdict.verdict(world)
     return verify.record(world["observed"], world["nvml"], world["expect"], "digest", judged, {})
 
 

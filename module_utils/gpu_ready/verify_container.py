@@ -1,0 +1,147 @@
+"""Containers that prove a host: the image they come from, what they are started with, what nvidia-smi says in them."""
+
+import hashlib
+import random
+import re
+from typing import Any, Dict, List, Optional
+
+from . import container_engine as engines
+from . import messages, nvml
+from .host import MISSING, Host, Result
+from .verify_devices import device_words, engine_names, mode_of, narrowed, run_args
+
+TIMEOUT = 300.0
+"""Seconds for one container; pulling its image from a registry may be part of it."""
+IMAGE = "ubuntu:24.04"
+
+
+class VerifyError(Exception):
+    """The verification could not be made; the text says thing, cause and remedy."""
+
+
+def given_args(host: Host, expect: Dict[str, Any], chosen: str) -> List[str]:
+    """Return docker's arguments for the chosen devices: of the plan, or what the driver volume's helper prints."""
+    helper = (expect.get("runtime") or {}).get("helper")
+    if not helper:
+        return run_args(expect, chosen)
+    answer = host.run([str(helper)] + device_words(chosen), timeout=60.0)
+    if answer.rc != 0:
+        said = last_words(answer.err) or "it said nothing"
+        raise VerifyError("%s names no arguments for docker: %s." % (helper, said))
+    return answer.out.split()
+
+
+def look_container(
+    host: Host, image: str, args: List[str], timeout: float, name: str, engine: str = engines.DOCKER
+) -> nvml.Answer:
+    """Ask nvidia-smi in a container; a container that does not come back in time is removed by its name."""
+    pull = engines.pull(engine, image)
+    if pull:
+        asked = host.run(engines.ask(engine, image), timeout=60.0)
+        if asked.rc == 0 and not engines.is_there(engine, asked.rc, asked.out):
+            pulled = host.run(pull, timeout=timeout)
+            if pulled.rc != 0:
+                return read_container(pulled)
+    env = ["NVIDIA_DRIVER_CAPABILITIES=compute,utility"]
+    result = host.run(engines.run(engine, name, env, args, image, nvml.QUERY), timeout=timeout)
+    if result.rc == 124:
+        for argv in engines.remove(engine, name):
+            host.run(argv, timeout=30.0)
+    return read_container(result)
+
+
+def look_docker(
+    host: Host, expect: Dict[str, Any], image: str, chosen: str, timeout: float, observed: Dict[str, Any]
+) -> Optional[Dict[str, Any]]:
+    """Ask nvidia-smi in a container of docker; None where the plan names other engines only, or docker is down."""
+    if engines.DOCKER not in engine_names(expect) or not (observed.get("docker") or {}).get("active"):
+        return None
+    return nvml.as_dict(look_container(host, image, given_args(host, expect, chosen), timeout, container_name()))
+
+
+def container_name() -> str:
+    """Return a name that no other container has."""
+    return "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
+
+
+def look_others(host: Host, expect: Dict[str, Any], image: str, chosen: str, timeout: float) -> Dict[str, Any]:
+    """Ask nvidia-smi in a container of each engine beside docker that the plan names and the host has."""
+    found = {}
+    for engine in engine_names(expect):
+        if engine == engines.DOCKER or host.which("ctr" if engine == engines.CONTAINERD else engine) is None:
+            continue
+        args = narrowed(engines.gpu_args(engine, mode_of(expect) or ""), chosen)
+        found[engine] = nvml.as_dict(look_container(host, image, args, timeout, container_name(), engine))
+    return found
+
+
+def read_container(result: Result) -> nvml.Answer:
+    """Return what nvidia-smi said in a container, its failures explained with docker's own in mind."""
+    if result.rc in (0, 14):
+        return nvml.from_smi(result)._replace(how="container")
+    text = "\n".join(part for part in (result.err, result.out) if part.strip())
+    found = messages.explain_container(result.rc, text)
+    return nvml.Answer(False, "container", [], found.code, last_words(text), found.cause, found.remedy)
+
+
+def last_words(text: str) -> Optional[str]:
+    """Return the line that holds the reason: docker names it last in its chain, before its hint about --help."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and "docker run --help" not in line]
+    lines = [line for line in lines if not line.startswith("See 'docker run")]
+    reason = [
+        line for line in lines if re.search(r"error|fail|could not|unresolvable|denied|Unable", line, re.IGNORECASE)
+    ]
+    if not lines:
+        return None
+    chosen = (reason or lines)[-1]
+    return chosen if len(chosen) <= 400 else chosen[:200] + " ... " + chosen[-190:]
+
+
+def image_name(image: str, archive: str) -> str:
+    """Return the name of the image: the given one, one made of a tarball's checksum, or the usual one."""
+    if image or not archive:
+        return image or IMAGE
+    total = hashlib.sha256()
+    try:
+        with open(archive, "rb") as stream:
+            for block in iter(lambda: stream.read(1 << 20), b""):
+                total.update(block)
+    except OSError as error:
+        raise VerifyError(
+            "The image tarball %s is neither on the control node nor on this host: correct gpu_verify_image." % archive
+        ) from error
+    return "gpu-ready/verify:" + total.hexdigest()[:12]
+
+
+def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, engine: str = engines.DOCKER) -> None:
+    """Make the engine know ``image``, from a tarball where it does not yet; the tarball's own name does not stay."""
+    asked = host.run(engines.ask(engine, image), timeout=60.0)
+    if (
+        engines.is_there(engine, asked.rc, asked.out)
+        or asked.rc == MISSING
+        or "Cannot connect to the Docker daemon" in asked.err
+    ):
+        return  # it is there; or no engine answers, and the verdict says so with everything else that is wrong
+    if not host.exists(archive):
+        raise VerifyError("The image tarball %s is not on this host: run the role gpu_verify again." % archive)
+    names = host.run(engines.images(engine), timeout=60.0)
+    result = host.run(engines.load(engine, archive), timeout=timeout)
+    name = engines.loaded(engine, result.out + result.err) if result.rc == 0 else None
+    if name is None:
+        found = messages.explain_container(result.rc, result.err)
+        said = last_words(result.err or result.out) or "it said nothing"
+        remedy = found.remedy if found.code == "docker_not_running" else "make it with 'docker save IMAGE -o FILE.tar'"
+        raise VerifyError("%s cannot load the image tarball %s (%s): %s." % (engine, archive, said, remedy))
+    tagged = host.run(engines.tag(engine, name, image), timeout=60.0)
+    if tagged.rc != 0:
+        raise VerifyError(
+            "%s cannot name the loaded image %s: %s." % (engine, image, last_words(tagged.err) or "no reason given")
+        )
+    known = names.out.split() + [engines.name(engine, image)]
+    if names.rc == 0 and not name.startswith("sha256:") and name not in known:
+        removed = host.run(engines.forget(engine, name), timeout=60.0)
+        if removed.rc != 0:
+            raise VerifyError(
+                "%s cannot forget the tarball's name %s of the image (%s): run '%s' by hand."
+                % (engine, name, last_words(removed.err) or "no reason given", " ".join(engines.forget(engine, name)))
+            )

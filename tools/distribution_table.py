@@ -21,6 +21,7 @@ from gpu_ready.plan import Plan, plan, sources
 from tests.integration import matrix
 from tests.integration.matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Cell
 from tests.unit import hosts
+from tools.written_page import settle
 
 PAGE = ROOT / "docs/distributions.md"
 RUN, PLANNED = "run on a lab host", "planned only"
@@ -210,15 +211,9 @@ def section(distribution: str, rows: list[Row], ran: dict[Cell, str]) -> list[st
                     )
                 text = RUN
             kind, _, why = text.partition(": ")
-            remarks = (
-                [*one.remarks, why]
-                if why and column == PLAN
-                else [why]
-                if why
-                else one.remarks
-                if column == PLAN
-                else []
-            )
+            remarks = [why] if why else []
+            if column == PLAN:
+                remarks = [*one.remarks, *remarks]
             for remark in [f"{one.source}: {remark}" for remark in remarks]:
                 if remark not in reasons:
                     reasons.append(remark)
@@ -228,17 +223,5 @@ def section(distribution: str, rows: list[Row], ran: dict[Cell, str]) -> list[st
     return [*lines, "", *(f"{number}. {reason}" for number, reason in enumerate(reasons, 1)), ""]
 
 
-def main() -> int:
-    """Write or check the page."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-            print("docs/distributions.md is not current: run 'make docs'")
-            return 1
-        return 0
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(settle(PAGE, page()))

@@ -2,6 +2,7 @@
 
 usage: tools/document_variables.py [--check]      --check: write nothing, exit 1 when the page is not current.
 """
+# ruff: noqa: E402  the tools are no installed package
 
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT)]
+
+from tools.written_page import settle
+
 PAGE = ROOT / "docs/variables.md"
 HEAD = """# Variables
 
@@ -65,17 +70,5 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    """Write or check the page."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-            print("docs/variables.md is not current: run 'make docs'")
-            return 1
-        return 0
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(settle(PAGE, page()))

@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from . import (
     apt_sources,
     cdi,
+    containerd_config,
+    containerd_files,
     cuda,
     cuda_default,
     cuda_runfile,
@@ -25,13 +27,21 @@ from . import (
     runfile,
     yum_repos,
 )
+from . import container_engine as engines
 from . import rebuild as rebuilds
+from . import toml
 from .host import Host
 from .observe import docker as observe_docker
+from .observe import engines as observe_engines
+from .plan import containerd as plan_containerd
 from .plan import docker as plan_docker
 
 LIMIT = 1200.0
-FOLDERS = cdi.FOLDERS + (os.path.dirname(cdi.BOOT_NODES),)
+FOLDERS = cdi.FOLDERS + (
+    os.path.dirname(cdi.BOOT_NODES),
+    os.path.dirname(cdi.NODES[1]),
+    os.path.dirname(containerd_config.DROP_IN),
+)
 """Folders that may have come with a file of ours, and go with it when they are empty."""
 INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])
 """What rebuilds the initial RAM disk, as the catalog's distributions name it."""
@@ -88,6 +98,7 @@ class Uninstall:
         found = (
             self.images()
             + self.docker()
+            + self.containerd()
             + self.modules()
             + self.runfile()
             + self.cudnn()
@@ -121,13 +132,55 @@ class Uninstall:
         return not set(packages.GROUPS["docker"]) & set(self.noted.get("packages", {}))
 
     def images(self) -> List[Action]:
-        """Remove the images of our verification from a docker that stays."""
-        if not self.noted or not self.docker_stays():
-            return []
+        """Remove the images of our verification from engines that stay."""
+        found = self.docker_images() if self.noted and self.docker_stays() else []
+        if self.noted and self.host.which("podman"):
+            argv = ["podman", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}"]
+            names = [name for name in self.host.run(argv).out.split() if "/gpu-ready/verify:" in name]
+            act = functools.partial(self.run, ["podman", "image", "rm"] + names)
+            found += [Action("remove podman's images " + ", ".join(names), act)] if names else []
+        if self.noted and self.host.which("ctr"):
+            names = self.host.run(engines.images(engines.CONTAINERD)).out.split()
+            act = functools.partial(self.namespace, names)
+            found += [Action("remove containerd's images " + ", ".join(names), act)] if names else []
+        return found
+
+    def namespace(self, names: List[str]) -> None:
+        """Empty our namespace of containerd, and remove it."""
+        self.run(engines.ctr("images", "remove", "--sync") + names)
+        self.run(["ctr", "namespaces", "remove", engines.NAMESPACE])
+
+    def docker_images(self) -> List[Action]:
+        """Remove the images of our verification from docker."""
         argv = ["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "gpu-ready/verify"]
         names = self.host.run(argv).out.split()
         argv = ["docker", "image", "rm"] + names
         return [Action("remove the images " + ", ".join(names), lambda: self.run(argv))] if names else []
+
+    def containerd(self) -> List[Action]:
+        """Take our keys out of containerd's files, and have a containerd that runs take that over."""
+        try:
+            edits = containerd_files.edits_back(self.host, self.noted)
+        except toml.TomlError as error:
+            raise UninstallError("containerd's main file is no valid TOML (%s): repair it, then run again" % error) from None
+        if not edits:
+            return []
+        engine = observe_engines.look_containerd(self.host, {})
+        wish = {"docker_engine_restart_ok": self.restart_ok}
+        for refusal in plan_containerd.ends_containers(engine, wish, "our keys leave its files") if engine["active"] else []:
+            raise UninstallError("%s; nothing was taken back. %s" % (refusal.message, refusal.remedy))
+        words = "take our keys out of " + ", ".join(edit.path for edit in edits)
+        words += " and restart containerd, which leaves containers running" if engine["active"] else ""
+        return [Action(words, functools.partial(self.tell_containerd, edits, bool(engine["active"])))]
+
+    def tell_containerd(self, edits: List[containerd_config.Edit], restart: bool) -> None:
+        """Write containerd's files without our keys, and restart it."""
+        files.write_atomic(self.folder + "/" + containerd_files.RESTART_MARK, b"{}\n", 0o600)
+        for edit in edits:
+            containerd_files.put(edit.path, edit.after)
+        if restart:
+            self.run(["systemctl", "restart", "containerd"])
+        manifest.drop("containerd", list(self.noted.get("containerd", {})), self.path)
 
     def docker(self) -> List[Action]:
         """Take our keys out of docker's configuration; refuse when the restart would end GPU containers."""

@@ -4,7 +4,7 @@ import base64
 import os
 import shutil
 import time
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
 
 from . import containerd_config as config
 from . import files, manifest
@@ -81,3 +81,16 @@ def encoded(text: Optional[str]) -> Optional[str]:
 def decoded(text: Optional[str]) -> Optional[str]:
     """Return a text that the manifest keeps."""
     return None if text is None else base64.b64decode(text).decode("utf-8")
+
+
+def edits_back(host: Host, noted: Dict[str, Dict[str, Any]]) -> List[config.Edit]:
+    """Return the edits that take our work out of containerd's files; raises TomlError for one that became no TOML."""
+    found = []
+    for main, entry in sorted(noted.get("containerd", {}).items()):
+        text = host.read(main)
+        record = [(tuple(path), value) for path, value in entry["record"]]
+        before, after = decoded(entry["before"]), decoded(entry.get("after"))
+        left = None if text is None else config.taken_back(text, before, after, record)
+        found += [config.Edit(main, text, left)] if left != text else []
+    mine = host.read(config.DROP_IN) if config.DROP_IN in noted.get("files", {}) else None
+    return found + ([config.Edit(config.DROP_IN, mine, None)] if mine is not None else [])

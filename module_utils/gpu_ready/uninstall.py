@@ -25,11 +25,11 @@ from . import (
     packages,
     rpm,
     runfile,
+    toml,
     yum_repos,
 )
 from . import container_engine as engines
 from . import rebuild as rebuilds
-from . import toml
 from .host import Host
 from .observe import docker as observe_docker
 from .observe import engines as observe_engines
@@ -162,12 +162,16 @@ class Uninstall:
         try:
             edits = containerd_files.edits_back(self.host, self.noted)
         except toml.TomlError as error:
-            raise UninstallError("containerd's main file is no valid TOML (%s): repair it, then run again" % error) from None
+            raise UninstallError(
+                "containerd's main file is no valid TOML (%s): repair it, then run again" % error
+            ) from None
         if not edits:
             return []
         engine = observe_engines.look_containerd(self.host, {})
         wish = {"docker_engine_restart_ok": self.restart_ok}
-        for refusal in plan_containerd.ends_containers(engine, wish, "our keys leave its files") if engine["active"] else []:
+        for refusal in (
+            plan_containerd.ends_containers(engine, wish, "our keys leave its files") if engine["active"] else []
+        ):
             raise UninstallError("%s; nothing was taken back. %s" % (refusal.message, refusal.remedy))
         words = "take our keys out of " + ", ".join(edit.path for edit in edits)
         words += " and restart containerd, which leaves containers running" if engine["active"] else ""

@@ -1,11 +1,13 @@
 """daemon.json: every byte that is not ours survives, and what docker would refuse is never edited."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_ready import daemon_json
+from gpu_ready.plan import docker_options
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +55,35 @@ def test_samples_keep_every_line_that_is_not_ours(entry: dict[str, Any]) -> None
     before = data.decode()
     record = {"before": before, "keys": change.record}
     assert daemon_json.take_back(change.after, record) == before
+
+
+VALID = [entry for entry in SAMPLES if entry["expected"]["valid_json"]]
+
+
+@pytest.mark.skipif(not VALID, reason="the corpus of samples is not on this machine")
+@pytest.mark.parametrize("entry", VALID, ids=lambda entry: Path(entry["file"]).stem)
+def test_samples_take_all_variables_of_the_engine_and_change_in_nothing_else(entry: dict[str, Any]) -> None:
+    data = (CORPUS / entry["file"]).read_bytes()
+    found = {"path": "x", "error": None, "text": data.decode()}
+    wanted = {
+        "docker_engine_log_driver": "json-file",
+        "docker_engine_log_options": {"max-size": "7m", "max-file": 2},
+        "docker_engine_cgroup_driver": "systemd",
+        "docker_engine_daemon_options": {"live-restore": True},
+    }
+    options = docker_options.options({"docker": {"daemon_json": found}}, wanted)
+    change = daemon_json.merge(data, options)
+    before, after = json.loads(data), json.loads(change.after)
+    assert after["log-opts"] == {**(before.get("log-opts") or {}), "max-size": "7m", "max-file": "2"}
+    assert (after["log-driver"], after["live-restore"]) == ("json-file", True)
+    kept = [one for one in before.get("exec-opts") or [] if "cgroupdriver" not in one]
+    assert [one for one in after["exec-opts"] if "cgroupdriver" not in one] == kept
+    assert "native.cgroupdriver=systemd" in after["exec-opts"]
+    ours = {"log-driver", "log-opts", "exec-opts", "live-restore"}
+    assert [(key, after[key]) for key in after if key not in ours] == [(k, before[k]) for k in before if k not in ours]
+    again = docker_options.options({"docker": {"daemon_json": {**found, "text": change.after}}}, wanted)
+    assert not daemon_json.merge(change.after, again).changed
+    assert daemon_json.take_back(change.after, {"before": data.decode(), "keys": change.record}) == data.decode()
 
 
 CASES = [
@@ -205,6 +236,49 @@ def test_our_keys_end_up_right_and_nothing_else_changes(
     assert back == text
     edited = daemon_json.merge(change.after, {"zz": 1}).after
     assert json.loads(str(daemon_json.take_back(edited, {"before": text, "keys": change.record}))) == {**have, "zz": 1}
+
+
+@st.composite
+def scrawled(draw: Any, value: Any) -> str:
+    """JSON text of a value as somebody's fingers left it: blanks anywhere, keys that stand twice, letters escaped."""
+    gap = st.sampled_from(["", " ", "  ", "\n", "\r\n", "\n\t", "\t "])
+    if isinstance(value, dict):
+        rows = list(value.items())
+        if rows and draw(st.booleans()):
+            rows.insert(0, (rows[-1][0], draw(SCALARS)))  # the last one counts
+        parts = [
+            draw(gap) + json.dumps(key, ensure_ascii=draw(st.booleans())) + draw(gap) + ":" + draw(gap)
+            + draw(scrawled(one)) + draw(gap)
+            for key, one in rows
+        ]  # fmt: skip
+        return "{" + (",".join(parts) or draw(gap)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(draw(gap) + draw(scrawled(one)) + draw(gap) for one in value) + "]"
+    return json.dumps(value, ensure_ascii=draw(st.booleans()))
+
+
+@UNHURRIED
+@given(
+    data=st.data(),
+    have=st.dictionaries(KEYS, VALUES, max_size=4),
+    wanted=st.dictionaries(st.sampled_from(["mtu", "features", "exec-opts", "läbel"]), SCALARS | st.lists(SCALARS, max_size=2), max_size=3),
+)  # fmt: skip
+def test_a_file_in_anybodys_hand_keeps_every_byte_that_is_not_ours(
+    data: st.DataObject, have: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    text = data.draw(scrawled(have))
+    change = daemon_json.merge(text, wanted)
+    assert json.loads(change.after) == {**have, **wanted}
+    assert not daemon_json.merge(change.after, wanted).changed
+    assert daemon_json.take_back(change.after, {"before": text, "keys": change.record}) == text
+    for key, value in wanted.items():
+        step = daemon_json.merge(text, {key: value})
+        if json.loads(text) and key not in json.loads(text):
+            # One key more is one piece of text more: what stood before and behind it is the whole old file.
+            front = os.path.commonprefix([text, step.after])
+            assert step.after.endswith(text[len(front) :])
+        text = step.after
+    assert text == change.after
 
 
 @UNHURRIED

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,126 @@ def test_a_run_that_is_killed_while_it_writes_leaves_the_old_file(
         daemon_json_file.write(str(path), b'{"mtu": 1400}', change, str(tmp_path / "state"))
     assert path.read_text() == '{"mtu": 1400}'
     assert [item.name for item in tmp_path.iterdir() if "daemon" in item.name] == ["daemon.json"]
+
+
+CALLS = (
+    "open",
+    "fdopen",
+    "rename",
+    "unlink",
+    "mkdir",
+    "fsync",
+    "fchmod",
+    "fchown",
+    "stat",
+    "utime",
+    "chmod",
+    "replace",
+    "close",
+)
+"""Everything by which the writer touches the disk; what is written goes through the files that open and fdopen give."""
+
+
+class Torn:
+    """A file of which a write is two: the machine may stop between them."""
+
+    def __init__(self, stream: Any, tick: Any) -> None:
+        self.stream, self.tick = stream, tick
+
+    def __enter__(self) -> "Torn":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stream.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, data: bytes) -> None:
+        for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+            self.tick()
+            self.stream.write(part)
+            self.stream.flush()
+
+
+def killed_at(number: int, act: Any) -> int:
+    """Run ``act`` in a process that SIGKILL ends before its call ``number`` to the system; return the wait status."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    try:
+        count = 0
+
+        def tick() -> None:
+            nonlocal count
+            count += 1
+            if count == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def counted(name: str) -> None:
+            real = getattr(os, name)
+
+            def call(*args: Any, **more: Any) -> Any:
+                tick()
+                found = real(*args, **more)
+                return Torn(found, tick) if name == "fdopen" else found
+
+            setattr(os, name, call)
+
+        for name in CALLS:
+            counted(name)
+        act()
+        os._exit(0)
+    finally:
+        os._exit(1)  # only an error of the test's own comes here
+
+
+@pytest.mark.parametrize("wanted", [NVIDIA, {"log-driver": "local"}], ids=["reload", "restart"])
+@pytest.mark.parametrize(
+    "before",
+    [None, b"", b'{\n\t"mtu": 1400,\n\t"labels": ["' + b"x" * 5000 + b'"]\n}\n'],
+    ids=["none", "empty", "long"],
+)
+def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
+    tmp_path: Path, before: "bytes | None", wanted: dict[str, Any]
+) -> None:
+    change = daemon_json.merge(before, wanted)
+    after = change.after.encode()
+    seen = set()
+    for number in range(1, 400):
+        path, folder = tmp_path / str(number) / "daemon.json", tmp_path / str(number) / "gpu-ready"
+        path.parent.mkdir()
+        if before is not None:
+            path.write_bytes(before)
+            path.chmod(0o640)
+
+        def act(path: Path = path, folder: Path = folder) -> None:
+            daemon_json_file.write(str(path), before, change, str(folder))
+
+        status = killed_at(number, act)
+        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+        now = path.read_bytes() if path.exists() else None
+        seen.add(now)
+        assert now in (before, after)
+        if now is not None and before is not None:
+            assert path.stat().st_mode & 0o777 == 0o640
+        if now == after and change.activation == "restart":
+            assert (folder / daemon_json_file.RESTART_MARK).exists()
+        # What the next run does, and what uninstall makes of it.
+        if now != after:
+            act()
+        assert path.read_bytes() == after
+        noted = json.loads((folder / "manifest.json").read_text())["daemon_json"][str(path)]
+        assert uninstall.restored(noted) == before
+        text = None if before is None else before.decode()
+        back = daemon_json.take_back(change.after, {"before": text, "keys": noted["keys"]})
+        assert (None if back is None else back.encode()) == before
+        if not os.WIFSIGNALED(status):
+            break
+    else:
+        pytest.fail("the writer never came to its end")
+    assert number > 20  # the calls were seen, and each was the last one once
+    assert seen == {before, after}
 
 
 @pytest.mark.parametrize("before", [None, b"", b'{\n\t"mtu": 1400,\r\n\t"features": {"x": true}}  \n'])

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready import dnf, packages, rpm
+from gpu_ready import dnf, dnf_errors, dnf_text, packages, rpm
 from gpu_ready.host import Result
 
 from tests.unit.recorded import RecordedHost
@@ -91,7 +91,7 @@ BEFORE = {
 
 
 def test_the_table_of_dnf_4() -> None:
-    found = dnf.read_simulation(DNF4, BEFORE)
+    found = dnf_text.read_simulation(DNF4, BEFORE)
     assert found.install == {
         "driver": (None, "3:580.95.05-1.el9"),
         "a-package-whose-name-is-longer-than-its-column": (None, "1-1"),
@@ -105,14 +105,14 @@ def test_the_table_of_dnf_4() -> None:
 
 
 def test_the_table_of_dnf5() -> None:
-    found = dnf.read_simulation(DNF5, BEFORE)
+    found = dnf_text.read_simulation(DNF5, BEFORE)
     assert found.install == {"driver": (None, "3:580.95.05-1.el9"), "tool": ("1-1", "2-1")}
     assert found.remove == ["fighter", "old-driver"]
     assert (found.fetch, found.unpacked) == (20 * 1024, 5 * 2**20)
 
 
 def test_the_table_of_yum() -> None:
-    found = dnf.read_simulation(YUM, BEFORE)
+    found = dnf_text.read_simulation(YUM, BEFORE)
     assert found.new == ["driver", "libs"] and found.install["tool"] == ("1-1", "2-1")
     assert found.remove == ["fighter"]
 
@@ -126,12 +126,12 @@ driver.x86_64                    3:580.95.05-1.el9                   vendor
 a-package-whose-name-is-longer-than-its-column.noarch
                                  0:1-1                               vendor
 """
-    found = dnf.read_list(text)
+    found = dnf_text.read_list(text)
     assert found == {
         "driver": ["3:580.105.08-1.el9", "3:580.95.05-1.el9"],
         "a-package-whose-name-is-longer-than-its-column": ["1-1"],
     }
-    assert dnf.read_offers(found)["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
+    assert dnf_text.read_offers(found)["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
 
 
 EXPLANATIONS = [
@@ -176,7 +176,7 @@ EXPLANATIONS = [
 
 @pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
 def test_errors_are_sentences(text: str, words: list[str]) -> None:
-    sentence = dnf.explain("installing it", Result(1, "", text))
+    sentence = dnf_errors.explain("installing it", Result(1, "", text))
     assert sentence.startswith("installing it: ") and "\n" not in sentence
     for word in words:
         assert word in sentence
@@ -186,9 +186,9 @@ def test_errors_are_sentences(text: str, words: list[str]) -> None:
     "text", ["", "\0\xff garbage", "Installing:\n x", "[[packages]]\nname", "replacing", " replacing x"]
 )
 def test_readers_survive_garbage(text: str) -> None:
-    dnf.read_simulation(text, {})
-    dnf.read_list(text)
-    dnf.explain("x", Result(1, text, text))
+    dnf_text.read_simulation(text, {})
+    dnf_text.read_list(text)
+    dnf_errors.explain("x", Result(1, text, text))
     rpm.read_packages(text)
     rpm.read_locks(text)
     rpm.read_locks_toml(text)

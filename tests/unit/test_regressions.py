@@ -7,7 +7,21 @@ from typing import Any
 
 import ansible.module_utils
 import pytest
-from gpu_ready import apt, catalog, dnf, nvidia_detect, openpgp, packages, pci, plan, platform, rpm, verdict, versions
+from gpu_ready import (
+    apt,
+    catalog,
+    dnf,
+    dnf_errors,
+    nvidia_detect,
+    openpgp,
+    packages,
+    pci,
+    plan,
+    platform,
+    rpm,
+    verdict,
+    versions,
+)
 from gpu_ready.host import TIMED_OUT, Result
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
@@ -455,8 +469,8 @@ DNF_UNSIGNED = "Package kmod-nvidia-open-dkms-580.x86_64.rpm is not signed\nErro
         (apt.explain, EXPIRED),
         (apt.explain, TAMPERED),
         (apt.explain, CUT),
-        (dnf.explain, DNF_TAMPERED),
-        (dnf.explain, DNF_UNSIGNED),
+        (dnf_errors.explain, DNF_TAMPERED),
+        (dnf_errors.explain, DNF_UNSIGNED),
     ],
 )
 def test_what_is_not_what_its_owner_signed_is_not_called_a_network_problem(explain: Any, text: str) -> None:

@@ -315,6 +315,27 @@ def test_files_of_a_native_host(version: str, mode: str, gone: list[str], steps:
         assert json.loads(decision.steps[-1].diff["after"]) == {"runtimes": {"nvidia": runtime.RUNTIME}}
 
 
+@pytest.mark.parametrize(("names", "gone"), [(["docker"], True), (["docker", "containerd"], True), (["docker", "podman"], False)])  # fmt: skip
+def test_a_specification_that_another_engine_needs_stays(names: list[str], gone: bool) -> None:
+    part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], noted=noted(files=["/etc/cdi/nvidia.yaml"]), helper=None)
+    observed = at(engine("29.0.1", text=NVIDIA, info=KNOWN), part)
+    assert ids(switched(observed, "toolkit", nvidia_container_runtime_engines=names)) == ["cleanup"] * gone
+
+
+def test_what_the_service_of_a_removed_toolkit_wrote_goes_with_it() -> None:
+    observed = by_toolkit("29.0.1")
+    observed["runtime"].update(refresh=True, specs=[spec("/var/run/cdi/nvidia.yaml")])
+    decision = switched(observed, "native")
+    assert (ids(decision), decision.refusals) == (["cleanup", "cdi_spec", "configure"], [])
+    assert decision.steps[0].params["remains"] == ["/var/run/cdi/nvidia.yaml"]
+
+
+def test_two_specifications_of_the_same_devices_are_refused() -> None:
+    two = [spec("/etc/cdi/nvidia.yaml"), spec("/var/run/cdi/nvidia.yaml")]
+    (refusal,) = decide(engine("29.0.1"), toolkit(specs=two), mode="cdi").refusals
+    assert refusal.code == "cdi_spec_conflict"
+
+
 def test_files_of_others_under_our_names_stay() -> None:
     part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], noted=noted())
     assert ids(switched(at(engine("29.0.1", text=NVIDIA, info=KNOWN), part), "toolkit")) == []

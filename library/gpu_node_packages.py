@@ -11,7 +11,10 @@ description:
     these and no others.
 options:
   names:
-    description: Packages to install, as names or as mappings of V(name) and V(version); a version may end in V(*).
+    description:
+      - Packages to install, as names or as mappings of V(name) and V(version); a version may end in V(*).
+      - A metapackage may have V(parts), a regular expression for names of what it depends on. These come in the
+        versions that this version of it names, not in newer ones.
     type: list
     elements: raw
     default: []
@@ -214,6 +217,11 @@ def run(manager, wanted, check):
             manager.update()  # lists that were never read offer nothing
         offers = manager.offers([wish.name for wish in optional])
         names += [wish for wish in optional if offers.get(wish.name)]
+        parts = {value["name"]: value["parts"] for value in wanted["names"] if packages.has_parts(value)}
+        if lacks(before, [wish for wish in names if wish.name in parts]):
+            if wanted["update_cache"] and not check and manager.stale():
+                manager.update()
+            names = manager.with_parts(names, parts)
         if check and streams:
             # Only an enabled stream shows its packages: the simulation would speak of another one's.
             result["installed"].update({wish.name: wish.version or "any" for wish in lacks(before, names)})

@@ -92,6 +92,14 @@ def read_madison(text: str) -> Dict[str, List[str]]:
     return found
 
 
+def read_floors(text: str) -> Dict[str, str]:
+    """Read `apt-cache show`: the lowest version that the stanzas' Depends ask for, by package."""
+    found = {}  # type: Dict[str, str]
+    for line in re.findall(r"(?m)^(?:Pre-)?Depends: (.*)$", text):
+        found.update(re.findall(r"([a-z0-9][a-z0-9.+-]*)(?::\w+)? \(>= ([^)\s]+)\)", line))
+    return found
+
+
 def read_sizes(text: str) -> Tuple[int, int]:
     """Read `apt-cache show`: bytes to fetch and bytes when installed, summed over the stanzas."""
     fetch = sum(int(size) for size in re.findall(r"(?m)^Size: (\d+)$", text))
@@ -263,6 +271,10 @@ class Apt(Manager):
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
         """Return the versions that the package sources offer, by name."""
         return read_madison(self.host.run(["apt-cache", "madison"] + names).out) if names else {}
+
+    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+        """Return the lowest version that packages of the sources ask of others, by name."""
+        return read_floors(self.host.run(["apt-cache", "show"] + ["%s=%s" % pair for pair in packages]).out)
 
     def resolve(self, wanted: List[Wish], offers: Dict[str, List[str]]) -> List[str]:
         """Return arguments for apt-get install; PackageError says what is offered instead of a missing version."""

@@ -181,7 +181,7 @@ def marked(host: Host, wanted: Installer, where: Where) -> Iterator[None]:
     files.write_atomic(path, cuda.write_record(record).encode("ascii"), 0o644)
     try:
         yield
-        done = cuda.Record(wanted.release or release(host, wanted), True)
+        done = cuda.Record(release(host, wanted), True)
     except RunfileError:
         if stated(host, wanted.path) == there and (there or not host.exists(wanted.path)):
             if before is None:

@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Tuple
 
 from . import files, rpm
 from .dnf_errors import explain, locked, words_of
-from .dnf_text import read_list, read_offers, read_simulation
+from .dnf_text import read_floors, read_list, read_offers, read_simulation
 from .host import TIMED_OUT, Host, Result
 from .packages import (
     LOCK_WAIT,
@@ -90,6 +90,14 @@ class Dnf(Manager):
         if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
             raise PackageError(self.told("asking the package sources for " + ", ".join(names[:5]), answer))
         return read_offers(read_list(answer.out))
+
+    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+        """Return the lowest version that packages of the sources ask of others, by name."""
+        verb = ["deplist"] if self.form == "yum" else ["repoquery", "--requires"]
+        answer = self.call("-y", verb + ["%s-%s" % pair for pair in packages], ASK_LIMIT)
+        if answer.rc != 0:
+            raise PackageError(self.told("asking what %s consists of" % packages[0][0], answer))
+        return read_floors(answer.out)
 
     def streams(self) -> Dict[str, str]:
         """Return the enabled module streams by module."""

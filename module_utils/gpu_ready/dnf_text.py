@@ -130,3 +130,9 @@ def read_offers(listed: Dict[str, List[str]]) -> Dict[str, List[str]]:
         for version in versions:
             found.setdefault("%s-%s" % (name, version.rpartition(":")[2]), [version])
     return found
+
+
+def read_floors(text: str) -> Dict[str, str]:
+    """Read `dnf repoquery --requires` or `yum deplist`: the lowest version that is asked for, by package."""
+    lines = [re.match(r"\s*(?:dependency: )?([\w.+-]+) >= (\S+)\s*$", line) for line in text.splitlines()]
+    return {line.group(1): re.sub(r"^0:", "", line.group(2)) for line in lines if line}

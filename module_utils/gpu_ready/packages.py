@@ -95,6 +95,11 @@ def wishes(values: List[Any]) -> List[Wish]:
     return found
 
 
+def has_parts(value: Any) -> bool:
+    """Return whether a wish is for a very version of a metapackage, whose parts are to fit it."""
+    return isinstance(value, dict) and bool(value.get("parts")) and bool(value.get("version"))
+
+
 def matches(wanted: Optional[str], version: str) -> bool:
     """Return whether a version fulfils a wish; an epoch may be left out of the wish.
 
@@ -226,6 +231,35 @@ class Manager:
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
         """Return the versions that the package sources offer, by name, newest first."""
         raise NotImplementedError
+
+    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+        """Return the lowest version that packages of the sources, (name, version) each, ask of others, by name."""
+        raise NotImplementedError
+
+    def with_parts(self, wanted: List[Wish], parts: Dict[str, str]) -> List[Wish]:
+        """Return wishes with those for the parts of metapackages, each in the version that its metapackage came with.
+
+        A metapackage asks for its parts in the version of its own release *or newer*, so an older release of it alone
+        would bring the newest parts. ``parts`` says by metapackage which names are parts: a regular expression.
+        """
+        found = {wish.name: wish for wish in wanted}
+        for name, pattern in sorted(parts.items()):
+            level = [found[name]]
+            while level:
+                offers = self.offers([wish.name for wish in level])
+                exact = [
+                    (wish.name, version)
+                    for wish in level
+                    for version in [one for one in offers.get(wish.name, []) if matches(wish.version, one)][:1]
+                ]
+                asked = self.floors(exact) if exact else {}
+                level = [
+                    Wish(part, low if "-" in low else low + "-*")
+                    for part, low in sorted(asked.items())
+                    if re.search(pattern, part) and part not in found
+                ]
+                found.update({wish.name: wish for wish in level})
+        return list(found.values())
 
     def prepare(self, what: str, change: Change) -> Tuple[List[List[str]], Simulation]:
         """Return the calls that bring a change and what they would do; raises PackageError on what is refused."""

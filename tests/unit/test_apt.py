@@ -9,6 +9,8 @@ import pytest
 from gpu_ready import apt, packages
 from gpu_ready.host import Host, Result
 
+from tests.unit.recorded import RecordedHost
+
 SIMULATION = """Reading package lists...
 Remv old-thing [1.0-1]
 Inst libc6 [2.36-9] (2.36-10 Debian:12.5/stable [amd64]) []
@@ -145,3 +147,49 @@ def test_a_compilers_log_is_cut_to_its_errors() -> None:
     )
     assert [line[:20] for line in packages.complaints(log)] == ["/b/nv-pci.c:237:9: e", "make: *** [a] Error "]
     assert packages.complaints("a\nb\n") == ["a", "b"]
+
+
+def test_what_a_metapackage_asks_for_at_least() -> None:
+    """From NVIDIA's repository for Debian 12 (the metapackages of CUDA 12.9.0)."""
+    text = (
+        "Package: cuda-toolkit-12-9\nVersion: 12.9.0-1\nDepends: cuda-compiler-12-9 (>= 12.9.0), "
+        "cuda-libraries-12-9 (>= 12.9.0), libc6\nDescription: x\n\n"
+        "Package: cuda-nvcc-12-9\nVersion: 12.9.41-1\nPre-Depends: a:any (>= 1:2-3)\nDepends: build-essential, "
+        "cuda-nvvm-12-9 (>= 12.9.41), b (= 1), c (<< 3)\n"
+    )
+    assert apt.read_floors(text) == {
+        "cuda-compiler-12-9": "12.9.0",
+        "cuda-libraries-12-9": "12.9.0",
+        "a": "1:2-3",
+        "cuda-nvvm-12-9": "12.9.41",
+    }
+    assert apt.read_floors("N: no such package\n") == {}
+
+
+class Source(packages.Manager):
+    """A manager whose sources hold two releases of a metapackage with a part that has a part."""
+
+    def __init__(self) -> None:
+        packages.Manager.__init__(self, RecordedHost())
+
+    def offers(self, names: list[str]) -> dict[str, list[str]]:
+        known = {"kit-1-0": ["1.0.1-1", "1.0.0-1"], "cc-1-0": ["1.0.7-1", "1.0.2-1"], "lib-1-0": ["9-1"], "all": ["3"]}
+        return {name: known[name] for name in names}
+
+    def floors(self, packages: list[tuple[str, str]]) -> dict[str, str]:
+        known = {
+            ("kit-1-0", "1.0.1-1"): {"cc-1-0": "1.0.7", "all": "3"},
+            ("kit-1-0", "1.0.0-1"): {"cc-1-0": "1.0.2", "all": "3"},
+            ("cc-1-0", "1.0.2-1"): {"lib-1-0": "9", "kit-1-0": "1.0.0"},
+        }
+        return {name: low for pair in packages for name, low in known.get(pair, {}).items()}
+
+
+def test_an_older_release_of_a_metapackage_brings_its_own_parts_not_the_newest() -> None:
+    wanted = [packages.Wish("kit-1-0", "1.0.0-*"), packages.Wish("other")]
+    assert Source().with_parts(wanted, {"kit-1-0": "-1-0(-|$)"}) == [
+        *wanted,
+        packages.Wish("cc-1-0", "1.0.2-*"),
+        packages.Wish("lib-1-0", "9-*"),
+    ]
+    assert Source().with_parts(wanted, {}) == wanted

@@ -401,3 +401,17 @@ def test_the_mark_holds_names(tmp_path: Path) -> None:
 def test_the_lock_of_a_package_that_is_gone_is_told() -> None:
     locks = {rpm.DNF_LOCKS: "driver-3:580.1-1.el9.*\n"}
     assert dnf.Dnf(Scripted({}, "tool\t(none)\t1\t1\tx86_64\n", files=locks), wait=0.0).held() == ["driver"]
+
+
+def test_what_a_metapackage_asks_for_at_least() -> None:
+    """`dnf repoquery --requires` (4.14, dnf5) and `yum deplist` (CentOS 7) of the same package."""
+    wanted = {"cuda-nvcc-12-9": "12.9.41", "cuda-cupti-12-9": "12.9.19-1"}
+    assert dnf_text.read_floors("/bin/sh\ncuda-cupti-12-9 >= 12.9.19-1\ncuda-nvcc-12-9 >= 0:12.9.41\nx = 1\n") == wanted
+    deplist = """package: cuda-toolkit-12-9.x86_64 12.9.0-1
+  dependency: cuda-nvcc-12-9 >= 12.9.41
+   provider: cuda-nvcc-12-9.x86_64 12.9.86-1
+  dependency: cuda-cupti-12-9 >= 12.9.19-1
+   provider: cuda-cupti-12-9.x86_64 12.9.79-1
+"""
+    assert dnf_text.read_floors(deplist) == wanted
+    assert dnf_text.read_floors("") == {}

@@ -36,9 +36,17 @@ def of_repository(
     return [Step("cuda_toolkit.repository", reason, params={"repositories": third})]
 
 
+def package(wish: Wish) -> Dict[str, Optional[str]]:
+    """Return the package of a toolkit; for a very release, its parts come in the versions of that release too."""
+    name = names.package(wish.version)
+    if wish.release is None:
+        return {"name": name, "version": None}
+    return {"name": name, "version": wish.release + "-*", "parts": name[len("cuda-toolkit") :] + "(-|$)"}
+
+
 def of_packages(todo: List[Wish], reasons: List[str]) -> Step:
     """Return the step that brings toolkits as packages."""
-    packages = [{"name": names.package(wish.version), "version": wish.release and wish.release + "-*"} for wish in todo]
+    packages = [package(wish) for wish in todo]
     params = {"packages": packages, "versions": [wish.version for wish in todo]}
     return Step("cuda_toolkit.install", "; ".join(reasons), params=params)
 

@@ -1,0 +1,277 @@
+"""Toolkits by NVIDIA's installer: a small shell script stands for it, folders of the test for /usr/local."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import cuda, cuda_default, cuda_runfile, manifest, runfile
+from gpu_ready.cuda_runfile import Installer, Where
+from gpu_ready.host import Host, Result
+from gpu_ready.runfile import RunfileError, Source
+
+from tests.unit.recorded import RecordedHost
+
+pytestmark = pytest.mark.host_io
+
+LIMITS = runfile.Limits(5.0, 10.0, 10.0)
+INSTALLER = """#!/bin/sh
+# What NVIDIA's does, as far as a toolkit's folder goes.
+for word; do case "$word" in --toolkitpath=*) to=${word#*=} ;; esac; done
+echo "$@" >"@folder@/arguments"
+@before@
+mkdir -p "$to/bin" "$to/targets/lib" "$to/targets/include"
+ln -sfn targets/lib "$to/lib64"; ln -sfn targets/include "$to/include"
+echo '{"cuda": {"version": "@release@"}}' >"$to/version.json"
+: >"$to/bin/nvcc"
+printf '#!/bin/sh\nrm -rf %s/bin %s/version.json %s/lib64 %s/include; rmdir %s/targets/* %s/targets %s 2>/dev/null; rm -f @folder@/cuda\n' \
+  "$to" "$to" "$to" "$to" "$to" "$to" "$to" >"$to/bin/cuda-uninstaller"
+chmod 755 "$to/bin/cuda-uninstaller"
+rm -f "@folder@/cuda"; ln -s "$to/" "@folder@/cuda"
+"""
+
+
+class Machine(Host):
+    """This machine without a dynamic linker and without update-alternatives of its own."""
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        if argv[0] == "ldconfig":
+            return Result(0, "", "")
+        return Host.run(self, argv, timeout, env)
+
+
+class Node:
+    """Folders of a test: /usr/local, records, manifest, a place for installers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        default = cuda_default.Where(str(folder / "cuda"), (str(folder / "group"),), (), str(folder / "manifest.json"))
+        self.where = Where(str(folder / "records"), str(folder / "manifest.json"), default)
+        self.host = Machine()
+
+    def path(self, version: str = "12.9") -> str:
+        return str(self.folder / f"cuda-{version}")
+
+    def installer(self, holds: str = "12.9.1", before: str = "", **change: Any) -> Installer:
+        """Return a wish with an installer that holds a release; ``before`` is what that does first."""
+        file = self.folder / f"cuda_{holds}_575.57.08_linux.run"
+        text = INSTALLER.replace("@folder@", str(self.folder)).replace("@release@", holds)
+        file.write_text(text.replace("@before@", before))
+        version = cuda.series(holds)
+        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+        return Installer(version, holds, self.path(version), Source(str(file), sha256))._replace(**change)
+
+    def install(self, wanted: Installer) -> str:
+        return cuda_runfile.install(self.host, wanted, LIMITS, self.where)
+
+    def lacking(self, wanted: Installer) -> str:
+        return cuda_runfile.lacking(self.host, wanted, self.where)
+
+    def remove(self, version: str = "12.9") -> list[str]:
+        return cuda_runfile.remove(self.host, version, self.path(version), self.where)
+
+    def noted(self) -> dict[str, Any]:
+        return manifest.read(self.where.manifest)
+
+    def record(self, version: str = "12.9") -> cuda.Record | None:
+        return cuda_runfile.recorded(self.host, version, self.where)
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    (tmp_path / "work").mkdir()
+    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path / "work"),))
+    monkeypatch.setattr(runfile, "LOCK", str(tmp_path / "lock"))
+    monkeypatch.setattr(cuda_runfile, "LOG", str(tmp_path / "installer.log"))
+    monkeypatch.setattr(cuda_runfile, "UNINSTALL_LOG", str(tmp_path / "uninstaller.log"))
+    monkeypatch.setattr(cuda_runfile.cudnn_install, "Paths", lambda **_: records(tmp_path))
+    yield Node(tmp_path)
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def records(folder: Path) -> cuda_runfile.cudnn_install.Paths:
+    return PATHS(records=str(folder / "cudnn"), manifest=str(folder / "manifest.json"))
+
+
+PATHS = cuda_runfile.cudnn_install.Paths
+
+
+def test_a_toolkit_comes_once_and_without_anything_else(node: Node) -> None:
+    wanted = node.installer()
+    assert node.lacking(wanted) == "CUDA 12.9.1"
+    assert node.install(wanted) == "12.9.1"
+    assert node.lacking(wanted) == ""
+    said = (node.folder / "arguments").read_text().split()
+    assert said[:2] == ["--silent", "--toolkit"] and f"--toolkitpath={node.path()}" in said
+    assert "--no-man-page" in said and not [word for word in said if "driver" in word or "samples" in word]
+    assert node.record() == cuda.Record("12.9.1", True)
+    assert node.noted() == {"cuda_runfile": {"12.9": {"before": None}}}
+    assert not os.path.lexists(node.where.default.link)  # the default is no matter of the installer
+
+
+@pytest.mark.parametrize("target", ["cuda-12.4", "/etc/alternatives/cuda"])
+def test_the_link_of_the_default_toolkit_stays_as_it_was(node: Node, target: str) -> None:
+    link = Path(node.where.default.link)
+    link.symlink_to(target)
+    node.install(node.installer())
+    assert str(link.readlink()) == target
+
+
+def test_another_release_replaces_the_one_in_the_folder(node: Node) -> None:
+    node.install(node.installer("12.9.0"))
+    wanted = node.installer("12.9.1")
+    assert node.lacking(wanted) == "CUDA 12.9.1 in place of 12.9.0"
+    assert node.lacking(wanted._replace(release="")) == ""
+    assert node.install(wanted) == "12.9.1"
+    assert node.record() == cuda.Record("12.9.1", True)
+
+
+def test_a_release_that_only_the_installer_knows(node: Node) -> None:
+    assert node.install(node.installer("12.9.1", release="")) == "12.9.1"
+    assert node.record() == cuda.Record("12.9.1", True)
+
+
+def test_a_toolkit_that_states_a_date_is_known_by_our_record(node: Node) -> None:
+    wanted = node.installer("11.4.20210728", release="11.4.1")
+    assert node.install(wanted) == "11.4.1"
+    assert node.lacking(wanted) == ""
+    assert node.lacking(wanted._replace(release="11.4.2")) == "CUDA 11.4.2 in place of 11.4.1"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"source": Source("/absent/cuda.run")}, "there is no installer /absent/cuda.run"),
+        ({"source": Source("http://mirror.example/cuda.run")}, "nothing proves http://mirror.example/cuda.run"),
+    ],
+)
+def test_a_file_that_cannot_be_proved_changes_nothing(node: Node, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(RunfileError, match=words):
+        node.install(node.installer(**change))
+    assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
+
+
+def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) -> None:
+    wanted = node.installer()
+    with pytest.raises(RunfileError, match=r"has sha256 [0-9a-f]{64}, expected 0000.*nothing was changed"):
+        node.install(wanted._replace(source=wanted.source._replace(sha256="0" * 64)))
+    page = node.folder / "page.run"
+    page.write_text("<html>")
+    with pytest.raises(RunfileError, match=r"page\.run is no \.run installer of a CUDA toolkit"):
+        node.install(wanted._replace(source=Source(str(page))))
+    assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
+
+
+@pytest.mark.parametrize(
+    ("fails", "words"),
+    [
+        ("echo 'sh: error while loading shared libraries: libxml2.so.2: cannot open' >&2; exit 127", "libxml2"),
+        ("echo '[ERROR]: Install failed: No space left on device' >@folder@/installer.log; exit 1", "a disk is full"),
+        ("echo 'Error in check sums 1 2' >&2; exit 1", "the archive is damaged"),
+        ("echo './cuda-installer: Permission denied' >&2; exit 126", "mounted noexec"),
+        ("echo 'Failed to verify gcc version.' >&2; exit 1", "does not know this host's compiler"),
+        ("echo 'so long' >&2; exit 3", r"ended with 3: its reason is not known to gpu-ready \(so long\); read its log"),
+    ],
+)
+def test_an_installer_that_fails_is_told_with_its_cause_and_leaves_no_record(
+    node: Node, fails: str, words: str
+) -> None:
+    wanted = node.installer(before=fails.replace("@folder@", str(node.folder)))
+    with pytest.raises(RunfileError, match=words) as told:
+        node.install(wanted)
+    assert "installer.log" in str(told.value)
+    assert (node.noted(), node.record()) == ({}, None)
+
+
+def test_an_installer_that_was_cut_off_is_repaired_by_the_next_run(node: Node) -> None:
+    wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
+    with pytest.raises(RunfileError, match="ended with 124"):
+        cuda_runfile.install(node.host, wanted, runfile.Limits(5.0, 10.0, 0.5), node.where)
+    assert node.record() == cuda.Record("12.9.1", False)
+    again = node.installer()
+    assert node.lacking(again) == "the rest of an installation of CUDA 12.9 that was cut off"
+    assert (node.install(again), node.lacking(again)) == ("12.9.1", "")
+
+
+def test_an_installer_of_another_version_is_told(node: Node) -> None:
+    wanted = node.installer("12.8.1", version="12.9", release="12.9.1", path=node.path("12.9"))
+    with pytest.raises(RunfileError, match=r"installed CUDA 12\.8\.1 into .*cuda-12\.9, wanted is 12\.9\.1"):
+        node.install(wanted)
+    assert node.record() == cuda.Record("12.9.1", False)
+
+
+def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
+    node.install(node.installer("12.9.1"))
+    node.install(node.installer("12.8.1"))
+    for name in ("lib64/libcudnn.so.9.1", "lib64/libcudnn_ops_static_v9.a", "include/cudnn_version.h"):
+        Path(node.path(), name).write_text("x")
+    Path(node.path(), "lib64/libcudnn.so.9").symlink_to("libcudnn.so.9.1")
+    Path(node.path(), "lib64/libcudnn.so").symlink_to("libcudnn.so.9")
+    assert node.remove() == ["CUDA 12.9", node.path()]
+    assert not os.path.lexists(node.path())
+    assert node.noted() == {"cuda_runfile": {"12.8": {"before": None}}}
+    assert not cuda_runfile.rests(node.host, "12.9", node.path(), node.where)
+    assert node.lacking(node.installer("12.8.1")) == ""
+
+
+def test_somebodys_files_in_a_toolkit_are_named_and_stay(node: Node) -> None:
+    node.install(node.installer())
+    Path(node.path(), "samples").mkdir()
+    Path(node.path(), "samples/mine.cu").write_text("x")
+    with pytest.raises(RunfileError, match=r"still holds .*samples/mine\.cu.*move it away"):
+        node.remove()
+    assert Path(node.path(), "samples/mine.cu").exists() and not Path(node.path(), "bin").exists()
+    shutil.rmtree(Path(node.path(), "samples"))
+    assert node.remove() == [node.path()]
+    assert node.noted() == {}
+
+
+def test_a_link_that_led_to_it_goes_and_is_noted(node: Node) -> None:
+    node.install(node.installer())
+    Path(node.where.default.link).symlink_to(node.path())
+    assert node.remove() == ["CUDA 12.9", node.where.default.link]
+    assert not os.path.lexists(node.where.default.link)
+    entry = {"before": node.path(), "mode": "link", "link": node.where.default.link}
+    assert node.noted() == {"alternatives": {"cuda": entry}}
+    assert node.remove() == []
+
+
+def test_a_link_to_another_toolkit_stays(node: Node) -> None:
+    node.install(node.installer("12.9.1"))
+    node.install(node.installer("12.8.1"))
+    Path(node.where.default.link).symlink_to(node.path("12.8"))
+    node.remove()
+    assert str(Path(node.where.default.link).readlink()) == node.path("12.8")
+
+
+def test_an_uninstaller_that_leaves_the_toolkit_is_told(node: Node) -> None:
+    node.install(node.installer())
+    Path(node.path(), "bin/cuda-uninstaller").write_text("#!/bin/sh\necho nothing done\n")
+    with pytest.raises(RunfileError, match=r"did not take CUDA 12\.9 away \(it ended with 0\).*nothing done"):
+        node.remove()
+
+
+def test_a_full_disk_is_told_before_anything_is_changed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil._ntuple_diskusage(10, 10, 1)  # type: ignore[attr-defined]
+    monkeypatch.setattr(runfile.shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(RunfileError, match=r"CUDA 12\.9\.1 needs \d+ MiB under .*0 MiB are free"):
+        node.install(node.installer())
+    assert (node.noted(), Path(node.path()).exists()) == ({}, False)
+
+
+def test_what_a_host_lacks_is_read_without_starting_anything() -> None:
+    host = RecordedHost(
+        files={
+            "/usr/local/cuda-12.9/version.json": json.dumps({"cuda": {"version": "12.9.0"}}),
+            "/usr/local/cuda-12.9/bin/nvcc": "",
+        }
+    )
+    wanted = Installer("12.9", "12.9.1", "/usr/local/cuda-12.9", Source("/x"))
+    assert cuda_runfile.lacking(host, wanted, Where()) == "CUDA 12.9.1 in place of 12.9.0"
+    assert cuda_runfile.lacking(host, wanted._replace(release=""), Where()) == ""
+    assert cuda_runfile.lacking(host, wanted._replace(version="12.8", path="/usr/local/cuda-12.8"), Where())
+    assert host.asked == []

@@ -43,6 +43,8 @@ FOLDERS = cdi.FOLDERS + (
     os.path.dirname(containerd_config.DROP_IN),
 )
 """Folders that may have come with a file of ours, and go with it when they are empty."""
+MODULE_SOURCES = ("/usr/src", "/var/lib/dkms")
+"""Where the sources of the driver's module lie in folders of their own, which not every package takes along."""
 INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])
 """What rebuilds the initial RAM disk, as the catalog's distributions name it."""
 
@@ -78,6 +80,13 @@ def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Option
         mine = [name for name in entry["sections"] if not yum_repos.sections(old).get(name, True)]
         return yum_repos.disable(text, mine).encode("utf-8")
     return apt_sources.disable(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
+
+
+def remove_empty(folder: str) -> None:
+    """Remove the empty folders below a folder, and it when none is left."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        if not os.listdir(path):
+            os.rmdir(path)
 
 
 class Uninstall:
@@ -394,7 +403,19 @@ class Uninstall:
         """Purge exactly the noted packages."""
         self.manager.repair(sorted(self.noted["packages"]))
         self.would_purge(argv, names)
+        folders = self.module_sources()
         self.manager.get("purging what gpu-ready brought", argv)
+        for folder in folders:
+            remove_empty(folder)
+
+    def module_sources(self) -> List[str]:
+        """Return the folders with sources of a driver's module."""
+        return [
+            "%s/%s" % (folder, name)
+            for folder in MODULE_SOURCES
+            for name in self.host.listdir(folder)
+            if name.startswith("nvidia") and self.host.isdir("%s/%s" % (folder, name))
+        ]
 
     def alternatives(self) -> List[Action]:
         """Lead the link of the default CUDA toolkit back; packages took their own candidates away by then."""

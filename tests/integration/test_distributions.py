@@ -225,7 +225,8 @@ def gone(fleet: Fleet, case: Case) -> None:
         case.host,
         "find /lib/modules /usr/lib /usr/lib64 /usr/bin /usr/src /var/lib/dkms /etc -xdev"
         r" \( -name 'nvidia*.ko*' -o -name 'libcuda.so*' -o -name 'libnvidia-ml.so*' -o -name 'nvidia-uninstall' -o -name 'gpu-ready-*'"
-        r" -o -path '/usr/src/nvidia-*' \) -not -type d -not -path '*/gpu-ready-lab*' | sort; ls -d /var/lib/gpu-ready 2>/dev/null || true",
+        r" -o -path '/usr/src/nvidia-*' -o -path '/var/lib/dkms/nvidia*' \) -not -path '*/gpu-ready-lab*' | sort;"
+        " ls -d /var/lib/gpu-ready 2>/dev/null || true",
     ).splitlines()
     assert [path for path in left if "gpu-ready-lab" not in path] == []
 

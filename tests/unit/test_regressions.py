@@ -10,7 +10,6 @@ import pytest
 from gpu_ready import (
     apt,
     catalog,
-    dnf,
     dnf_errors,
     nvidia_detect,
     openpgp,

@@ -288,3 +288,15 @@ def test_the_driver_of_our_installer_takes_itself_away_that_of_another_stays(tmp
     assert "installer" in action.words
     with pytest.raises(uninstall.UninstallError, match="did not take the driver"):
         action.act()
+
+
+def test_folders_of_module_sources_that_a_purge_leaves_empty_go(tmp_path: Path) -> None:
+    (tmp_path / "nvidia-580.95.05/lib").mkdir(parents=True)
+    (tmp_path / "nvidia-1.0/lib").mkdir(parents=True)
+    (tmp_path / "nvidia-1.0/notes").touch()
+    for name in ("nvidia-580.95.05", "nvidia-1.0"):
+        uninstall.remove_empty(str(tmp_path / name))
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == ["nvidia-1.0", "nvidia-1.0/notes"]  # fmt: skip
+    host = RecordedHost(files={"/usr/src/nvidia-1.0/a": "", "/usr/src/zfs-2/a": "", "/var/lib/dkms/nvidia/b": ""})
+    found = uninstall.Uninstall(host, str(tmp_path)).module_sources()
+    assert found == ["/usr/src/nvidia-1.0", "/var/lib/dkms/nvidia"]

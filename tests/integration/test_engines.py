@@ -1,0 +1,187 @@
+"""podman and containerd instead of docker: real engines of Debian, started through their own command lines."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from fleet import Fleet
+
+pytestmark = pytest.mark.lab
+
+OLD, NEW = "eng-12", "eng-13"  # podman 4.3 and containerd 1.6; podman 5.4 and containerd 1.7
+MAIN = "/etc/containerd/config.toml"
+DROP_IN = "/etc/containerd/conf.d/99-gpu-ready.toml"
+PREPARE = """
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install podman crun containerd runc
+mkdir -p /etc/containers
+printf '[storage]\\ndriver = "vfs"\\nrunroot = "/run/containers/storage"\\ngraphroot = "/var/lib/containers/storage"\\n' \
+  >/etc/containers/storage.conf  # the lab's kernel lets no container make overlays
+systemctl start containerd
+"""
+UPDATE = """
+set -e; cd /root
+echo 'deb [trusted=yes] http://deb.debian.org/debian sid main' >/etc/apt/sources.list.d/sid.list
+apt-get -qq update && apt-get -qq download containerd; rm /etc/apt/sources.list.d/sid.list
+DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i containerd_*.deb; containerd --version
+"""
+CTR = "ctr --namespace gpu-ready"
+SMI = "nvidia-smi --query-gpu=uuid --format=csv,noheader"
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("engines")
+    fleet.up()
+    for host in (OLD, NEW):
+        fleet.ssh(host, PREPARE, limit=900)
+    return fleet
+
+
+@pytest.fixture(scope="module")
+def ready(fleet: Fleet) -> Fleet:
+    """Both hosts provisioned, with the texts of config.toml as they were in ``before``."""
+    assert fleet.play(playbook="playbooks/uninstall.yml").rc == 0
+    before = {host: fleet.ssh(host, f"cat {MAIN}") for host in (OLD, NEW)}
+    told = fleet.play("--check")
+    assert {host: fleet.ssh(host, f"cat {MAIN}") for host in (OLD, NEW)} == before
+    run = fleet.play()
+    assert run.rc == 0, run.failures(OLD) + run.failures(NEW)
+    for host in (OLD, NEW):
+        assert told.steps(host) == run.steps(host)
+        assert run.changed_steps(host) == [
+            step for step in run.steps(host) if step != "nvidia_container_runtime.cdi_spec"
+        ]
+        after = fleet.ssh(host, f"cat {MAIN}")
+        assert after.startswith(before[host]) and "runtimes.nvidia" in after
+    return fleet
+
+
+def dump(fleet: Fleet, host: str) -> str:
+    return fleet.ssh(host, "containerd config dump")
+
+
+def uuids(fleet: Fleet, host: str, command: str = SMI) -> list[str]:
+    """Return the UUIDs that a command prints on a host."""
+    return re.findall(r"^GPU-[0-9a-f-]{36}\r?$", fleet.ssh(host, command), re.MULTILINE)
+
+
+def image(fleet: Fleet, host: str) -> str:
+    """Return the name of the image that the verification left in both engines."""
+    (name,) = fleet.ssh(host, f"{CTR} images list --quiet").split()
+    return name
+
+
+def containerd(fleet: Fleet, host: str, arguments: str) -> list[str]:
+    """Return the UUIDs that a container of containerd prints."""
+    return uuids(fleet, host, f"{CTR} run --rm {arguments} {image(fleet, host)} test-$RANDOM {SMI}")
+
+
+def podman(fleet: Fleet, host: str, arguments: str) -> list[str]:
+    """Return the UUIDs that a container of podman prints."""
+    return uuids(fleet, host, f"podman run --rm --network none {arguments} {image(fleet, host)} {SMI}")
+
+
+def record(fleet: Fleet, host: str) -> dict[str, Any]:
+    return dict(json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/verified.json")))
+
+
+@pytest.mark.parametrize("host", [OLD, NEW])
+def test_no_docker_comes_to_a_host_that_wants_none(ready: Fleet, host: str) -> None:
+    assert "absent" in ready.ssh(host, "which dockerd || echo absent; ls /etc/docker 2>/dev/null || true")
+    checks = record(ready, host)["checks"]
+    assert checks["gpus_in_podman_container"] == checks["gpus_in_containerd_container"] == "ok"
+    assert not [name for name in checks if "docker" in name or name == "gpus_in_container"]
+
+
+@pytest.mark.parametrize("host", [OLD, NEW])
+def test_podman_gives_gpus_by_name(ready: Fleet, host: str) -> None:
+    there = uuids(ready, host)
+    assert podman(ready, host, "--device nvidia.com/gpu=all") == there
+    assert podman(ready, host, "--device nvidia.com/gpu=0") == there[:1]
+    assert podman(ready, host, f"--device nvidia.com/gpu={there[1]}") == there[1:2]
+
+
+@pytest.mark.parametrize("host", [OLD, NEW])
+def test_containerd_knows_the_runtime_and_lost_nothing(ready: Fleet, host: str) -> None:
+    said = dump(ready, host)
+    assert 'BinaryName = "/usr/bin/nvidia-container-runtime"' in said and 'bin_dir = "/usr/lib/cni"' in said
+    assert ".runtimes.nvidia]" in said and ".runtimes.runc]" in said and 'default_runtime_name = "runc"' in said
+    there = uuids(ready, host)
+    runtime = "--runc-binary /usr/bin/nvidia-container-runtime --env NVIDIA_VISIBLE_DEVICES="
+    assert containerd(ready, host, runtime + "all") == there
+    assert containerd(ready, host, runtime + there[1]) == there[1:2]
+    assert "cri" in ready.ssh(host, "ctr plugins list | grep 'grpc.v1.*cri .*ok'")
+
+
+def test_a_second_run_changes_nothing_with_one_call(ready: Fleet) -> None:
+    again = ready.play()
+    assert again.rc == 0
+    for host in (OLD, NEW):
+        assert again.steps(host) == [] and again.changed(host) == [] and again.calls[host] == 1
+
+
+def test_a_config_that_is_no_toml_is_refused_with_its_place_and_stays(ready: Fleet) -> None:
+    ready.ssh(OLD, f"cp {MAIN} /root/kept && echo 'broken = [1, 2' >>{MAIN}")
+    broken = ready.ssh(OLD, f"cat {MAIN}")
+    refused = ready.play("--limit", OLD)
+    assert refused.rc != 0 and re.search(
+        r"config.toml is no valid TOML \(line \d+, column \d+: ", refused.failures(OLD)
+    )
+    assert ready.ssh(OLD, f"cat {MAIN}") == broken
+    ready.ssh(OLD, f"cat /root/kept >{MAIN}")
+
+
+def test_an_engine_without_cdi_is_refused_in_a_mode_that_needs_it(ready: Fleet) -> None:
+    refused = ready.play("--limit", OLD, extra={"nvidia_container_runtime_mode": "cdi"})
+    assert refused.rc != 0 and refused.changed(OLD) == []
+    assert "containerd 1.6.20 has no CDI" in refused.failures(OLD) and "toolkit" in refused.failures(OLD)
+
+
+def test_another_mode_on_a_host_with_a_running_container(ready: Fleet) -> None:
+    runtime = "--runc-binary /usr/bin/nvidia-container-runtime --env NVIDIA_VISIBLE_DEVICES=all"
+    ready.ssh(NEW, f"{CTR} run --detach {runtime} {image(ready, NEW)} stays sleep 600")
+    pid = ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'")
+    run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
+    assert run.rc == 0, run.failures(NEW)
+    assert run.steps(NEW) == ["nvidia_container_runtime.containerd", "gpu_verify.verify"] == run.changed_steps(NEW)
+    assert "leaves running containers alone" in json.dumps(run.plan(NEW))
+    assert ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'") == pid
+    ready.ssh(
+        NEW,
+        f"{CTR} tasks kill --signal SIGKILL stays; sleep 1; {CTR} tasks delete stays; {CTR} containers delete stays",
+    )
+    said = dump(ready, NEW)
+    assert "enable_cdi = true" in said and ".runtimes.nvidia]" not in said and 'bin_dir = "/usr/lib/cni"' in said
+    there = uuids(ready, NEW)
+    assert containerd(ready, NEW, "--device nvidia.com/gpu=0") == there[:1]
+    assert containerd(ready, NEW, f"--device nvidia.com/gpu={there[1]}") == there[1:2]
+
+
+def test_containerd_2_gets_a_file_of_its_own(ready: Fleet) -> None:
+    updated = ready.ssh(NEW, UPDATE, check=False, limit=600)
+    if not re.search(r"containerd.* v?2\.\d", updated):
+        pytest.skip("Debian offers no containerd 2 that runs here")
+    run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_default": True})
+    assert run.rc == 0, run.failures(NEW)
+    drop_in = ready.ssh(NEW, f"cat {DROP_IN}")
+    assert 'default_runtime_name = "nvidia"' in drop_in and "runtimes.nvidia.options]" in drop_in
+    assert 'imports = ["/etc/containerd/conf.d/*.toml"]' in ready.ssh(NEW, f"cat {MAIN}")
+    said = dump(ready, NEW)
+    assert "default_runtime_name = 'nvidia'" in said and "runtimes.runc]" in said and "/usr/lib/cni" in said
+    again = ready.play("--limit", NEW, extra={"nvidia_container_runtime_default": True})
+    assert again.rc == 0 and again.changed(NEW) == [] and again.calls[NEW] == 1
+
+
+def test_uninstall_takes_everything_back(ready: Fleet) -> None:
+    pristine = "dpkg-deb --fsys-tarfile $(ls -t /root/x/*.deb | head -1) | tar -xO ./etc/containerd/config.toml"
+    ready.ssh(OLD, "mkdir -p /root/x && cd /root/x && apt-get -qq download containerd")
+    back = ready.play(playbook="playbooks/uninstall.yml")
+    assert back.rc == 0, back.failures(OLD) + back.failures(NEW)
+    assert ready.ssh(OLD, f"cat {MAIN}") == ready.ssh(OLD, pristine)
+    for host in (OLD, NEW):
+        assert "nvidia" not in dump(ready, host) and "99-gpu-ready" not in ready.ssh(host, "find /etc")
+        assert ready.ssh(host, f"{CTR} images list --quiet").split() == []
+        assert "gpu-ready" not in ready.ssh(host, "podman image ls; ctr namespaces list; ls /etc/systemd/system")
+        assert ready.ssh(host, "systemctl is-active containerd").strip() == "active"

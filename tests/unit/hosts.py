@@ -359,9 +359,36 @@ def _profile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 
 def _cudnn(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     for install in params["installs"]:
-        version = install["version"]
+        version = install["version"] or "6.0.21"
         row = {"version": ".".join(version.split(".")[:3]), "recorded": version, "complete": True, "missing": []}
-        after["cudnn"][install["cuda"]] = row
+        after["cudnn"][install["cuda"]] = {**row, "origin": install.get("origin") or ""}
+
+
+def _cudnn_remove(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for install in params["installs"]:
+        after["cudnn"][install["cuda"]].update(version=None, recorded=None, complete=False, origin="")
+
+
+def _cudnn_packages(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    """Do what a package manager does; of a wish that ends in a star comes one version."""
+    gone = params["remove"]
+    state = after.setdefault("cudnn_packages", {"installed": {}, "ours": [], "held_by_us": []})
+    for package in params["packages"]:
+        for there in (state["installed"], after["packages"]["installed"]):
+            there[package["name"]] = package["version"].replace("*", "1")
+        state["ours"] = sorted({*state["ours"], package["name"]})
+    after["packages"]["installed"].update(dict.fromkeys(params.get("tools", []), "1.0-1"))
+    held = (set(after["packages"]["held"]) - set(params["unhold"])) | set(params.get("hold", []))
+    state["held_by_us"] = sorted({*state["held_by_us"], *params.get("hold", [])} - set(gone))
+    after["packages"]["held"] = sorted(held - set(gone))
+    for name in gone:
+        state["installed"].pop(name, None)
+        after["packages"]["installed"].pop(name, None)
+    state["ours"] = [name for name in state["ours"] if name not in gone]
+
+
+def _cudnn_packages_gone(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    _cudnn_packages(after, {"packages": [], "remove": params["packages"], "unhold": params["unhold"]}, decided)
 
 
 def _verify(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -398,6 +425,10 @@ STEPS = {
     "cuda_toolkit.default": _cuda_default,
     "cuda_toolkit.profile": _profile,
     "cudnn.install": _cudnn,
+    "cudnn.remove": _cudnn_remove,
+    "cudnn.repository": _repository,
+    "cudnn.packages": _cudnn_packages,
+    "cudnn.remove_packages": _cudnn_packages_gone,
     "docker_engine.repository": _repository,
     "docker_engine.install": _docker,
     "docker_engine.configure": _daemon_json,

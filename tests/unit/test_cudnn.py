@@ -84,3 +84,77 @@ def test_a_look_says_whether_our_cudnn_is_whole(complete: bool, present: bool, e
     seen = look_at_cudnn.look(RecordedHost(files=files), {}, toolkits)["cudnn"]["12.9"]
     assert (seen["recorded"], seen["complete"]) == ("9.26.0.51", expect)
     assert seen["missing"] == ([] if present else [library])
+
+
+@pytest.mark.parametrize(
+    ("name", "expect"),
+    [
+        ("cudnn-linux-x86_64-9.26.0.51_cuda13-archive.tar.xz", ("9.26.0.51", "13", "x86_64")),
+        ("cudnn-linux-x86_64-8.3.3.40_cuda11.5-archive.tar.xz", ("8.3.3.40", "11.5", "x86_64")),
+        ("cudnn-linux-sbsa-8.9.7.29_cuda12-archive.tar.xz", ("8.9.7.29", "12", "sbsa")),
+        ("cudnn-8.0-linux-x64-v6.0.tgz", ("6.0", "8.0", "x86_64")),
+        ("cudnn-10.0-linux-x64-v7.6.5.32.tgz", ("7.6.5.32", "10.0", "x86_64")),
+        ("cudnn-9.0-linux-x64-v7.tgz", ("7", "9.0", "x86_64")),
+        ("cudnn.tgz", None),
+        ("cudnn-linux-x86_64-9.26.0.51_cuda13-archive.zip", None),
+    ],
+)
+def test_what_the_name_of_an_archive_says(name: str, expect: tuple[str, ...] | None) -> None:
+    assert cudnn.read_archive_name(name) == (expect and cudnn.Named(*expect))
+
+
+@pytest.mark.parametrize(
+    ("cuda", "toolkit", "expect"),
+    [
+        ("12", "12.9", True),
+        ("12", "13.0", False),
+        ("11.5", "11.8", True),
+        ("8.0", "8.0", True),
+        ("10.0", "10.2", False),
+        ("10", "10.2", True),
+    ],
+)
+def test_the_cuda_of_an_archive_and_a_toolkit(cuda: str, toolkit: str, expect: bool) -> None:
+    assert cudnn.serves(cuda, toolkit) is expect
+
+
+def test_packages_of_cudnn_with_the_cuda_in_their_name_or_version() -> None:
+    found = cudnn.packaged(
+        {
+            "libcudnn9-cuda-12": "9.10.2.21-1",
+            "libcudnn9-dev-cuda-12": "9.10.2.21-1",
+            "cudnn9-cuda-12-9": "9.10.2.21-1",
+            "libcudnn8": "8.9.7.29-1+cuda12.2",
+            "libcudnn8-devel": "0:8.9.7.29-1.cuda11.8",
+            "cudnn9": "9.10.2-1",
+            "nvidia-cudnn": "9",
+            "libcudnn9-samples": "9.10.2.21-1",
+        }
+    )
+    assert found == [
+        cudnn.Packaged("cudnn9", "9", "", "9.10.2"),
+        cudnn.Packaged("cudnn9-cuda-12-9", "9", "12", "9.10.2.21"),
+        cudnn.Packaged("libcudnn8", "8", "12", "8.9.7.29"),
+        cudnn.Packaged("libcudnn8-devel", "8", "11", "8.9.7.29"),
+        cudnn.Packaged("libcudnn9-cuda-12", "9", "12", "9.10.2.21"),
+        cudnn.Packaged("libcudnn9-dev-cuda-12", "9", "12", "9.10.2.21"),
+    ]
+    assert cudnn.of_packages(found, "12.9") == "9.10.2.21"
+    assert cudnn.of_packages(found, "11.8") is None
+
+
+def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
+    packages = {"libcudnn9-cuda-12": "9.10.2.21-1", "libcudnn9-dev-cuda-12": "9.10.2.21-1", "bash": "5"}
+    noted = {"packages": {"libcudnn9-cuda-12": {}, "bash": {}}, "holds": {"libcudnn9-cuda-12": {}}}
+    toolkits = [{"version": "12.9", "path": "/usr/local/cuda-12.9"}]
+    files = {"/var/lib/gpu-ready/manifest.json": json.dumps(noted)}
+    seen = look_at_cudnn.look(RecordedHost(files=files), packages, toolkits)
+    assert seen["cudnn_packages"] == {
+        "installed": {name: version for name, version in packages.items() if name != "bash"},
+        "ours": ["libcudnn9-cuda-12"],
+        "held_by_us": ["libcudnn9-cuda-12"],
+    }
+    assert seen["cudnn"]["12.9"]["package"] == "9.10.2.21"
+    assert cudnn.shown(seen["cudnn"]) == "9.10.2.21"
+    damaged = look_at_cudnn.look(RecordedHost(files={"/var/lib/gpu-ready/manifest.json": "{"}), packages, toolkits)
+    assert damaged["cudnn_packages"]["ours"] == []

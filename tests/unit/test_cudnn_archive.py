@@ -384,3 +384,137 @@ def test_the_module_asks_the_network_only_for_what_is_missing(site: Site, node: 
     assert converge(state="absent")["changed"] is True
     assert converge(state="absent")["changed"] is False
     assert node.tree() == before
+
+
+OLD: dict[str, bytes | str] = {
+    "include/cudnn.h": header("6.0.21"),
+    "lib64/libcudnn.so.6.0.21": b"\x7fELF",
+    "lib64/libcudnn.so.6": "libcudnn.so.6.0.21",
+}
+
+
+def given(node: Node, content: dict[str, bytes | str], **more: str) -> cudnn_fetch.Install:
+    """Return an archive of the operator's, on the host under a name of no meaning."""
+    path = node.path.parent / "cudnn-archive"
+    path.write_bytes(pack(content, top="cuda", compression="gz"))
+    values = {
+        "cuda_path": str(node.path),
+        "archive_url": str(path),
+        "origin": "file:cudnn-8.0-linux-x64-v6.0.tgz",
+        **more,
+    }
+    return cudnn_fetch.Install("12.9", **values)
+
+
+@pytest.mark.parametrize(("stated", "full"), [("", "6.0.21"), ("6.0", "6.0.21"), ("6.0.21.7", "6.0.21.7")])
+def test_an_archive_of_the_operators_tells_its_version_itself(node: Node, stated: str, full: str) -> None:
+    install = given(node, OLD, version=stated)
+    assert node.put(install) == full
+    assert Path(install.archive_url).exists()
+    assert cudnn_install.is_placed(install, node.paths)
+    assert not cudnn_install.is_placed(install._replace(origin="sha256:0"), node.paths)
+    assert (node.real / "lib/libcudnn.so.6").readlink() == Path("libcudnn.so.6.0.21")
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "words"),
+    [
+        (OLD, {"version": "5.1"}, "holds cuDNN 6.0.21, and 5.1 is expected"),
+        (OLD, {"sha256": "0" * 64}, "expected " + "0" * 64),
+        (OLD, {"archive_url": "/absent/cudnn.tgz"}, "is no file of this host"),
+        (OLD, {"archive_url": "http://127.0.0.1:9/cudnn.tgz"}, "nothing proves"),
+        ({**OLD, "include/cudnn.h": b""}, {}, "states no version"),
+        ({**OLD, "extra": "../../etc"}, {}, "leads out of its folder"),
+        ({**OLD, "extra/deep": "../../../etc"}, {}, "leads out of its folder"),
+        ({**OLD, "extra": "/etc"}, {}, "leads out of its folder"),
+    ],
+)
+def test_what_is_wrong_with_an_operators_archive(
+    node: Node, content: dict[str, bytes | str], more: dict[str, str], words: str
+) -> None:
+    before = node.tree()
+    with pytest.raises(CudnnError, match=words):
+        node.put(given(node, content, **more))
+    assert node.tree() == before
+
+
+def test_a_hard_link_is_not_followed_out(node: Node) -> None:
+    stream = io.BytesIO(pack(OLD, top="cuda", compression="gz"))
+    with tarfile.open(fileobj=stream) as archive:
+        members = [(member, archive.extractfile(member).read() if member.isreg() else b"") for member in archive]  # type: ignore[union-attr]
+    evil = tarfile.TarInfo("cuda/lib64/libcudnn.so.7")
+    evil.type, evil.linkname = tarfile.LNKTYPE, "etc/shadow"
+    install = given(node, OLD)
+    with tarfile.open(install.archive_url, "w:gz") as archive:
+        for member, data in [*members, (evil, b"")]:
+            archive.addfile(member, io.BytesIO(data))
+    with pytest.raises(CudnnError, match="leads out of its folder"):
+        node.put(install)
+
+
+def test_one_download_serves_every_toolkit_of_a_run(site: Site, node: Node) -> None:
+    data = pack(members("9.10.2.21"))
+    site.archive("9.10.2.21", data)
+    second = Node(node.path.parent / "b")
+    first, other = node.install(site), second.install(site)
+    with cudnn_install.shelf(node.paths) as shelf:
+        for install, paths in ((first, node.paths), (other._replace(cuda="12.8"), node.paths)):
+            cudnn_install.place(install, paths, cudnn_fetch.Limits(5, 20), node.refresh, shelf)
+    assert len([path for path in site.asked if path.endswith(".tar.xz")]) == 1
+    assert not [name for name in Path(node.paths.records).iterdir() if name.name.startswith(cudnn_install.SHELF)]
+
+
+def test_a_second_run_at_once_is_told(site: Site, node: Node) -> None:
+    with (
+        cudnn_install.shelf(node.paths),
+        pytest.raises(CudnnError, match="another run is placing"),
+        cudnn_install.shelf(node.paths),
+    ):
+        pass
+
+
+def test_what_somebody_changed_is_not_ours_any_more(site: Site, node: Node) -> None:
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    site.archive("9.17.0.29", pack(members("9.17.0.29")))
+    node.place(site)
+    own = node.real / "lib/libcudnn_ops_10.a"
+    own.write_text("theirs")
+    node.place(site, "9.17.0.29")
+    assert own.read_text() == "theirs"
+    (node.real / "include/cudnn.h").write_text("theirs")
+    with pytest.raises(CudnnError, match=r"include/cudnn.h .*there already and not as gpu-ready placed it"):
+        node.place(site)
+    assert str(node.real / "include/cudnn.h") not in node.remove()
+    assert (node.real / "include/cudnn.h").read_text() == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("default", "known", "needed"),
+    [(True, False, True), (True, True, False), (False, False, False)],
+    ids=["the default, unknown", "the default, known", "not the default"],
+)
+def test_the_linkers_file_is_written_where_it_is_needed(
+    site: Site, node: Node, default: bool, known: bool, needed: bool
+) -> None:
+    folder = node.path.parent
+    if default:
+        (folder / "cuda").symlink_to("cuda-12.9")
+    if known:
+        (folder / "ld.so.conf.d/cuda.conf").write_text(f"# NVIDIA's\n{folder}/cuda/targets/x86_64-linux/lib  # x\n")
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    own = folder / "ld.so.conf.d/gpu-ready-cudnn.conf"
+    for _ in range(2):
+        node.place(site)
+        assert own.exists() is needed
+    assert not needed or own.read_text() == f"{folder}/cuda/lib64\n"
+    node.remove()
+    assert not own.exists()
+
+
+def test_a_toolkit_that_went_leaves_no_folder_behind(site: Site, node: Node) -> None:
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    node.place(site)
+    for name in ("include", "lib64", "version.json", "targets/x86_64-linux/lib/libcudart.so.12"):
+        (node.path / name).unlink()
+    node.remove()
+    assert not node.path.exists()

@@ -10,7 +10,7 @@ from gpu_ready.plan.steps import Decision
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100
+from tests.unit.hosts import A100, B200, P40, STEPS, T4, UNKNOWN, V100
 from tests.unit.test_plan_cuda import host
 
 MIRROR = "http://mirror.example:8080"
@@ -19,7 +19,7 @@ MIRROR = "http://mirror.example:8080"
 def decide(observed: dict[str, Any], *toolkits: str, **wanted: Any) -> Decision:
     rows = [{"version": version, "path": f"/usr/local/cuda-{version}"} for version in toolkits]
     values = {"cudnn_source": "archive", "cudnn_version": "", **wanted}
-    return room.decide(observed, values, {"cuda": {"toolkits": rows}})
+    return room.decide(observed, values, {"cuda": {"source": "repo", "toolkits": rows}})
 
 
 def installs(decided: Decision) -> list[dict[str, Any]]:
@@ -127,4 +127,246 @@ def test_once_done_there_is_nothing_to_do(devices: list[str], toolkits: list[str
         after["cudnn"][install["cuda"]] = seen(cudnn.release(install["version"]), install["version"], True)
     again = decide(after, *toolkits, cudnn_version=asked)
     assert again.steps == []
+    assert again.choice == decided.choice
+
+
+# --- an archive of the operator's --------------------------------------------------------------------------------
+
+TWELVE = "/srv/cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"
+
+
+def test_the_operators_archive_goes_to_the_toolkits_it_is_made_for() -> None:
+    decided = decide(host(T4), "12.9", cudnn_archive=TWELVE)
+    (install,) = installs(decided)
+    assert decided.steps[0].params["file"] == TWELVE
+    assert (install["version"], install["archive_url"], install["origin"]) == (
+        "9.10.2.21",
+        "",
+        "file:cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz",
+    )
+    url = "https://site.example/" + TWELVE.rpartition("/")[2]
+    decided = decide(host(T4), "12.9", cudnn_archive=url, cudnn_archive_sha256="A" * 64)
+    assert decided.steps[0].params["file"] == ""
+    assert installs(decided)[0]["origin"] == "sha256:" + "a" * 64
+
+
+@pytest.mark.parametrize(
+    ("devices", "wanted", "code", "words"),
+    [
+        ([T4], {"cudnn_archive": "https://s/" + TWELVE}, "cudnn_archive_unproved", ["cudnn_archive_sha256"]),
+        ([T4], {"cudnn_archive": TWELVE}, "cudnn_archive_cuda", ["13.0", 'set cudnn_toolkits to ["12.9"]']),
+        ([T4], {"cudnn_archive": "/a/cudnn-8.0-linux-x64-v6.0.tgz"}, "cudnn_archive_cuda", ["8.0", "archive for CUDA"]),
+        ([T4], {"cudnn_archive": TWELVE.replace("x86_64", "sbsa")}, "cudnn_archive_machine", ["sbsa", "x86_64"]),
+        ([T4], {"cudnn_archive": TWELVE, "cudnn_version": "9.17.0"}, "cudnn_contradiction", ["9.17.0", "9.10.2.21"]),
+        ([T4], {"cudnn_archive": TWELVE, "cudnn_source": "package"}, "cudnn_contradiction", ["package"]),
+        ([T4], {"cudnn_toolkits": ["12.4"]}, "cudnn_toolkit_missing", ["12.4", "12.9, 13.0"]),
+        (
+            [V100],
+            {"cudnn_archive": TWELVE.replace("9.10.2.21", "9.28.0.42"), "cudnn_toolkits": ["12.9"]},
+            "cudnn_drops_gpu",
+            ["V100", newest("12", "volta")],
+        ),
+    ],
+)
+def test_what_cannot_be_of_an_operators_archive(
+    devices: list[str], wanted: dict[str, Any], code: str, words: list[str]
+) -> None:
+    decided = decide(host(*devices), "12.9", "13.0", **wanted)
+    assert {refusal.code for refusal in decided.refusals} == {code}
+    text = " ".join(one.message + " " + one.remedy for one in decided.refusals)
+    assert [word for word in words if word not in text] == []
+
+
+def test_an_operators_archive_is_placed_until_that_very_one_is_there() -> None:
+    observed = host(T4)
+    wish = {"cudnn_archive": "/srv/mine.tgz", "cudnn_archive_sha256": "a" * 64}
+    first = decide(observed, "12.9", **wish)
+    assert [step.id for step in first.steps] == ["cudnn.install"]
+    assert [warning.code for warning in first.warnings] == ["cudnn_unknown"]
+    observed["cudnn"]["12.9"] = {**seen("6.0.21", "6.0.21", True), "origin": "sha256:" + "a" * 64}
+    again = decide(observed, "12.9", **wish)
+    assert (again.steps, again.warnings, again.choice) == ([], [], first.choice)
+    assert decide(observed, "12.9", **{**wish, "cudnn_archive_sha256": "b" * 64}).steps
+    assert decide(observed, "12.9", cudnn_version="6.0.21").steps
+
+
+# --- which toolkits ----------------------------------------------------------------------------------------------
+
+
+def test_toolkits_on_the_host_get_one_too_and_are_passed_over_where_none_fits() -> None:
+    observed = host(T4, toolkits={"11.8": "package", "12.4": "partial"})
+    decided = decide(observed, "12.9", cudnn_version="9.17.0")
+    assert [install["cuda"] for install in installs(decided)] == ["12.9"]
+    assert [(warning.code, "cudnn_toolkits" in warning.remedy) for warning in decided.warnings] == [
+        ("cudnn_without_cuda", True)
+    ]
+    assert [install["cuda"] for install in installs(decide(observed, "12.9"))] == ["11.8", "12.9"]
+    assert [install["cuda"] for install in installs(decide(observed, "12.9", cudnn_toolkits=["11.8"]))] == ["11.8"]
+
+
+def test_ours_go_from_toolkits_that_are_to_have_none() -> None:
+    observed = host(T4)
+    observed["cudnn"] = {name: seen("9.17.0", "9.17.0.29", True) for name in ("12.4", "12.9", "13.0")}
+    decided = decide(observed, "12.9", "13.0", cudnn_toolkits=["12.9"], cudnn_version="9.17.0")
+    assert [(step.id, step.params) for step in decided.steps] == [
+        ("cudnn.remove", {"installs": [{"cuda": "12.4"}, {"cuda": "13.0"}]})
+    ]
+    with_toolkit = decide(observed, "12.9", "13.0", cudnn_version="9.17.0", cuda_toolkit_remove=["12.4"])
+    assert with_toolkit.steps == []
+
+
+# --- packages ----------------------------------------------------------------------------------------------------
+
+DEB = ["libcudnn9-cuda-12", "libcudnn9-dev-cuda-12", "libcudnn9-headers-cuda-12"]
+RPM = ["libcudnn9-cuda-12", "libcudnn9-devel-cuda-12", "libcudnn9-headers-cuda-12"]
+
+
+def packaged(observed: dict[str, Any], held: bool = False, ours: bool = True, **versions: str) -> dict[str, Any]:
+    """Return the host with these packages (underscores for hyphens)."""
+    there = {name.replace("_", "-"): version for name, version in versions.items()}
+    observed["packages"]["installed"].update(there)
+    observed["packages"]["held"] = list(there) if held else []
+    mine = list(there) if ours else []
+    observed["cudnn_packages"] = {"installed": there, "ours": mine, "held_by_us": mine if held else []}
+    return observed
+
+
+def packages(observed: dict[str, Any], *toolkits: str, **wanted: Any) -> Decision:
+    return decide(observed, *toolkits, cudnn_source="package", **wanted)
+
+
+def by_id(decided: Decision, name: str = "cudnn.packages") -> dict[str, Any]:
+    return next(step.params for step in decided.steps if step.id == name)
+
+
+@pytest.mark.parametrize(
+    ("distro", "devices", "wanted", "names", "version", "held"),
+    [
+        ("debian12", [T4], {}, DEB, "9.*", False),
+        ("el9", [T4], {}, RPM, "9.*", False),
+        ("debian12", [P40], {}, DEB, "9.10.2.21-*", True),
+        ("debian12", [T4], {"cudnn_version": "9.17.0"}, DEB, "9.17.0.29-*", True),
+        ("el9", [T4], {"cudnn_version": "9.17.0.29"}, RPM, "9.17.0.29-*", True),
+        ("debian12", [T4], {"cudnn_version": "9.99.1"}, DEB, "9.99.1.*", True),
+        ("debian12", [T4], {"cudnn_version": "8.9.7"}, ["libcudnn8", "libcudnn8-dev"], "8.9.7.29-1+cuda12.*", True),
+        ("el9", [T4], {"cudnn_version": "8.9.7"}, ["libcudnn8", "libcudnn8-devel"], "8.9.7.29-1.cuda12.*", True),
+    ],
+    ids=["deb", "rpm", "the last one for a GPU", "asked", "asked in full", "newer than the catalog", "8 deb", "8 rpm"],
+)
+def test_names_versions_and_holds_of_packages(
+    distro: str, devices: list[str], wanted: dict[str, Any], names: list[str], version: str, held: bool
+) -> None:
+    decided = packages(host(*devices, distro=distro), "12.9", **wanted)
+    assert [step.id for step in decided.steps] == ["cudnn.packages"]  # the repository comes with the toolkit
+    params = by_id(decided)
+    assert params["packages"] == [{"name": name, "version": version} for name in names]
+    assert params["hold"] == (names if held else [])
+    assert bool(params["tools"]) is (held and distro == "el9")
+
+
+def test_the_repository_is_added_where_no_toolkit_brings_it() -> None:
+    observed = host(T4, toolkits={"12.9": "runfile"})
+    assert [step.id for step in packages(observed, "12.9").steps] == ["cudnn.repository", "cudnn.packages"]
+
+
+@pytest.mark.parametrize(
+    ("observed", "toolkits", "wanted", "code", "words"),
+    [
+        (host(T4), ["12.9", "13.0"], {}, "cudnn_one_cuda", ["12.9 and 13.0", "12 and 13", "cudnn_toolkits"]),
+        (host(T4), ["13.0"], {"cudnn_version": "8.9.7"}, "cudnn_without_cuda", ["8.9.7", newest("13")]),
+        (host(T4), ["12.9"], {"cudnn_version": "8.9.6"}, "cudnn_unknown", ["four"]),
+        (host(T4), ["12.9"], {"cudnn_version": "7.6.5"}, "cudnn_unknown", ["cuDNN 7"]),
+        (
+            packaged(host(T4), ours=False, libcudnn9_cuda_13="9.17.0.29-1"),
+            ["12.9"],
+            {},
+            "cudnn_foreign",
+            ["libcudnn9-cuda-13", "remove"],
+        ),
+    ],
+)
+def test_packages_that_cannot_be_are_refused(
+    observed: dict[str, Any], toolkits: list[str], wanted: dict[str, Any], code: str, words: list[str]
+) -> None:
+    decided = packages(observed, *toolkits, **wanted)
+    assert [refusal.code for refusal in decided.refusals] == [code]
+    text = decided.refusals[0].message + " " + decided.refusals[0].remedy
+    assert [word for word in words if word not in text] == [] and decided.steps == []
+
+
+THREE = {"libcudnn9_cuda_12": "9.17.0.29-1", "libcudnn9_dev_cuda_12": "9.17.0.29-1", "libcudnn9_headers_cuda_12": "9.17.0.29-1"}  # fmt: skip
+
+
+def test_packages_that_are_there_stay_and_a_metapackage_moves_along() -> None:
+    assert packages(packaged(host(T4), **THREE), "12.9").steps == []
+    assert packages(packaged(host(T4), ours=False, **THREE), "12.9").steps == []
+    assert packages(packaged(host(T4), held=True, **THREE), "12.9", cudnn_version="9.17.0").steps == []
+    hold = by_id(packages(packaged(host(T4), **THREE), "12.9", cudnn_version="9.17.0"))
+    assert (hold["hold"], hold["unhold"], hold["remove"]) == (DEB, [], [])
+    loose = by_id(packages(packaged(host(T4), held=True, **THREE), "12.9"))
+    assert (loose["hold"], loose["unhold"]) == ([], DEB)
+    # A hold that somebody else set stays.
+    theirs = packaged(host(T4), held=True, **THREE)
+    theirs["cudnn_packages"]["held_by_us"] = []
+    assert packages(theirs, "12.9").steps == []
+    upgrade = packaged(host(T4), held=True, cudnn9_cuda_12="9.17.0.29-1", **THREE)
+    moved = by_id(packages(upgrade, "12.9", cudnn_version="9.28.0"))
+    assert [one["name"] for one in moved["packages"]] == [*DEB, "cudnn9-cuda-12"]
+    assert moved["unhold"] == sorted([*DEB, "cudnn9-cuda-12"])
+
+
+def test_ours_of_another_cuda_or_major_version_make_way_and_those_of_others_of_that_stay() -> None:
+    other = packaged(host(T4), held=True, libcudnn9_cuda_13="9.28.0.42-1")
+    params = by_id(packages(other, "12.9"))
+    assert (params["remove"], params["unhold"]) == (["libcudnn9-cuda-13"], ["libcudnn9-cuda-13"])
+    eight = packaged(host(T4), libcudnn8="8.9.7.29-1+cuda12.2")
+    assert by_id(packages(eight, "12.9"))["remove"] == ["libcudnn8"]
+    theirs = packaged(host(T4), ours=False, libcudnn8="8.9.7.29-1+cuda12.2")
+    assert by_id(packages(theirs, "12.9"))["remove"] == []
+    assert packages(packaged(host(T4), **THREE)).steps == []  # no toolkit: nothing tells that they are unwanted
+
+
+def test_one_source_makes_way_for_the_other_and_none_leaves_both_alone() -> None:
+    observed = packaged(host(T4), held=True, **THREE)
+    observed["cudnn"] = {"12.9": seen("9.17.0", "9.17.0.29", True)}
+    to_packages = packages(observed, "12.9", cudnn_version="9.17.0")
+    assert [(step.id, step.params) for step in to_packages.steps] == [
+        ("cudnn.remove", {"installs": [{"cuda": "12.9"}]})
+    ]
+    to_archives = decide(observed, "12.9", cudnn_version="9.17.0")
+    assert [(step.id, step.params) for step in to_archives.steps] == [
+        ("cudnn.remove_packages", {"packages": DEB, "unhold": DEB})
+    ]
+    assert decide(observed, "12.9", cudnn_source="none").steps == []
+
+
+def test_somebody_elses_archive_before_packages_is_told() -> None:
+    observed = packaged(host(T4), **THREE)
+    observed["cudnn"] = {"12.9": seen("8.9.7")}
+    decided = packages(observed, "12.9")
+    assert (decided.steps, [warning.code for warning in decided.warnings]) == ([], ["cudnn_foreign"])
+
+
+@given(
+    st.sampled_from(["debian12", "el9"]),
+    st.sampled_from([P40, T4, A100]),
+    st.sampled_from(["11.8", "12.9", "13.0"]),
+    st.sampled_from(["", "8.9.7", "9.10.2", "9.28.0"]),
+    st.sampled_from(["", "libcudnn9-cuda-12", "libcudnn9-cuda-13", "libcudnn8"]),
+)
+def test_packages_once_done_are_nothing_to_do(distro: str, device: str, toolkit: str, asked: str, before: str) -> None:
+    observed = host(device, distro=distro, toolkits={toolkit: "package"})
+    if before:
+        packaged(
+            observed, held=True, **{before.replace("-", "_"): "8.9.7.29-1+cuda12.2" if "8" in before else "9.10.2.21-1"}
+        )
+    decided = packages(observed, toolkit, cudnn_version=asked)
+    if decided.refusals:
+        assert decided.steps == []
+        return
+    after = copy.deepcopy(observed)
+    for step in decided.steps:
+        STEPS[step.id](after, step.params, decided)
+    again = packages(after, toolkit, cudnn_version=asked)
+    assert [step.id for step in again.steps if step.id != "cudnn.repository"] == []
     assert again.choice == decided.choice

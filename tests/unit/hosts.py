@@ -360,7 +360,12 @@ def _profile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 def _cudnn(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     for install in params["installs"]:
         version = install["version"] or "6.0.21"
-        row = {"version": ".".join(version.split(".")[:3]), "recorded": version, "complete": True, "missing": []}
+        row: dict[str, Any] = {
+            "version": ".".join(version.split(".")[:3]),
+            "recorded": version,
+            "complete": True,
+            "missing": [],
+        }
         after["cudnn"][install["cuda"]] = {**row, "origin": install.get("origin") or ""}
 
 

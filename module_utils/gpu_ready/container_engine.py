@@ -4,6 +4,7 @@ docker and podman complete a short image name themselves, ``ctr`` takes full nam
 is meant, so both get the full one. ``ctr`` works in a namespace of ours: what it brings is not seen by Kubernetes.
 """
 
+import json
 import re
 from typing import List, Optional
 
@@ -13,6 +14,7 @@ CONTAINERD = "containerd"
 ENGINES = (DOCKER, PODMAN, CONTAINERD)
 NAMESPACE = "gpu-ready"
 RUNTIME = "/usr/bin/nvidia-container-runtime"
+FIRST_CTR_CDI = (2, 0)
 _LOADED = {
     DOCKER: re.compile(r"Loaded image(?: ID)?: (\S+)"),
     PODMAN: re.compile(r"Loaded image(?:\(s\)|s)?: ([^\s,]+)"),
@@ -119,3 +121,31 @@ def remove(engine: str, container: str) -> List[List[str]]:
     if engine == CONTAINERD:
         return [ctr("tasks", "delete", "--force", container), ctr("containers", "delete", container)]
     return [[engine, "rm", "--force", container]]
+
+
+def applied(specification: str, devices: List[str]) -> Optional[List[str]]:
+    """Return what a CDI specification in JSON says of devices as arguments of ``ctr run``: before 2.0 it knows no CDI.
+
+    None where it cannot be said so: for text that is no such specification, unknown devices, and hooks.
+    """
+    try:
+        value = json.loads(specification)
+        by_name = {str(device["name"]): device["containerEdits"] for device in value["devices"]}
+        edits = [value.get("containerEdits") or {}] + [by_name[name] for name in devices]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if [edit for edit in edits if edit.get("hooks")]:
+        return None
+    args: List[str] = []
+    for edit in edits:
+        for one in edit.get("env") or []:
+            args += ["--env", one]
+        for node in edit.get("deviceNodes") or []:
+            args += ["--device", node["path"]]
+        for mount in edit.get("mounts") or []:
+            options = ":".join(mount.get("options") or ["bind"])
+            args += [
+                "--mount",
+                "type=bind,src=%s,dst=%s,options=%s" % (mount["hostPath"], mount["containerPath"], options),
+            ]
+    return args

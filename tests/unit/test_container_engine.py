@@ -1,6 +1,7 @@
 """The command lines of the engines: docker's as they always were, and names as podman and ctr take them."""
 
 import pytest
+from gpu_ready import cdi
 from gpu_ready import container_engine as engine
 
 
@@ -61,3 +62,26 @@ def test_ctr_runs_in_a_namespace_of_ours() -> None:
     assert argv[-3:] == ["docker.io/library/ubuntu:24.04", "n", "true"]
     assert [call[3:5] for call in engine.remove("containerd", "n")] == [["tasks", "delete"], ["containers", "delete"]]
     assert engine.pull("containerd", "ubuntu") is not None and engine.pull("podman", "ubuntu") is None
+
+
+def test_our_specification_as_arguments_of_an_old_ctr() -> None:
+    driver = cdi.DriverFiles(
+        "580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
+    )
+    text = cdi.build(driver, [cdi.Gpu(0, "/dev/nvidia0", "GPU-a"), cdi.Gpu(1, "/dev/nvidia1", None)])
+    args = engine.applied(text, ["GPU-a"])
+    assert args is not None
+    assert args[:4] == ["--env", "NVIDIA_VISIBLE_DEVICES=void", "--device", "/dev/nvidiactl"]
+    assert args[-2:] == ["--device", "/dev/nvidia0"] and "/dev/nvidia1" not in args
+    assert "type=bind,src=/lib/libcuda.so.580.1,dst=/usr/lib64/libcuda.so.1,options=ro:nosuid:nodev:bind" in args
+    assert "/dev/nvidia1" in (engine.applied(text, ["all"]) or [])
+
+
+@pytest.mark.parametrize("text", ["", "kind: nvidia.com/gpu", "[]", '{"devices": 1}', '{"devices": [{"name": "0"}]}'])
+def test_what_is_no_specification_gives_no_arguments(text: str) -> None:
+    assert engine.applied(text, ["0"]) is None
+
+
+def test_hooks_cannot_be_given_to_ctr() -> None:
+    text = '{"devices": [{"name": "0", "containerEdits": {"hooks": [{"hookName": "createContainer"}]}}]}'
+    assert engine.applied(text, ["0"]) is None

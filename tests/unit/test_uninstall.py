@@ -300,3 +300,16 @@ def test_folders_of_module_sources_that_a_purge_leaves_empty_go(tmp_path: Path) 
     host = RecordedHost(files={"/usr/src/nvidia-1.0/a": "", "/usr/src/zfs-2/a": "", "/var/lib/dkms/nvidia/b": ""})
     found = uninstall.Uninstall(host, str(tmp_path)).module_sources()
     assert found == ["/usr/src/nvidia-1.0", "/var/lib/dkms/nvidia"]
+
+
+def test_toolkits_of_the_installer_go_before_packages_and_after_cudnn(tmp_path: Path) -> None:
+    value = {
+        "cuda_runfile": {"12.9": {"before": None}, "12.8": {"before": None}},
+        "cudnn": {"12.9": {"version": "9.10.2.21", "files": {}}},
+    }
+    words = [action.words for action in uninstall.Uninstall(RecordedHost(), note(tmp_path, value)).actions()]
+    assert words == [
+        "remove cuDNN from CUDA 12.9",
+        "remove CUDA 12.8 of NVIDIA's installer",
+        "remove CUDA 12.9 of NVIDIA's installer",
+    ]

@@ -1,0 +1,141 @@
+"""One host through all runtime modes in any order: each run does what it planned, the next finds nothing, and nothing stays behind."""
+
+import copy
+import itertools
+import json
+from typing import Any
+
+import pytest
+from gpu_ready import cdi, daemon_json, docker, driver_volume, manifest
+from gpu_ready.plan import runtime, runtime_switch
+
+from tests.unit.test_plan_docker import engine, host
+from tests.unit.test_plan_runtime import noted, toolkit
+
+MODES = ("toolkit", "default", "cdi", "native")
+OTHERS = {"log-driver": "journald", "features": {"buildkit": True}, "runtimes": {"crun": {"path": "crun"}}}
+
+
+def bare(version: str, text: "str | None") -> dict[str, Any]:
+    """A host with docker and the driver, as nothing of ours has touched it."""
+    part = toolkit(False, boot_nodes=None, helper=None, noted=noted())
+    observed = host(engine(version, text=text), part)
+    restart(observed)
+    return observed
+
+
+def wish(mode: str) -> dict[str, Any]:
+    return {
+        "nvidia_container_runtime_mode": "toolkit" if mode == "default" else mode,
+        "nvidia_container_runtime_default": mode == "default",
+    }
+
+
+def decide(observed: dict[str, Any], mode: str) -> Any:
+    return runtime.decide(copy.deepcopy(observed), wish(mode), {"driver": {"satisfied": True}})
+
+
+def restart(observed: dict[str, Any]) -> None:
+    """Let docker read its configuration anew, as after a start."""
+    value = daemon_json.read(observed["docker"]["daemon_json"]["text"]).value
+    by_default = docker.capabilities(observed["docker"]["version"]).cdi == "default"
+    observed["docker"]["info"].update(
+        runtimes={"runc": {}, **value.get("runtimes", {})},
+        default_runtime=value.get("default-runtime", "runc"),
+        cdi_dirs=["/etc/cdi"] if by_default or value.get("features", {}).get("cdi") else [],
+    )
+
+
+def install(after: dict[str, Any], params: dict[str, Any]) -> None:
+    names = runtime_switch.TOOLKIT_PACKAGES
+    after["packages"]["installed"].update(dict.fromkeys(names, "1.20.0-1"))
+    after["runtime"]["noted"]["packages"] = sorted({*after["runtime"]["noted"]["packages"], *names})
+    after["runtime"].update(toolkit=True, hook_known=True, refresh=True, programs={"nvidia-ctk": "/usr/bin/nvidia-ctk"})
+
+
+def write(after: dict[str, Any], files: list[dict[str, str]]) -> None:
+    for file in files:
+        after["runtime"]["boot_nodes" if file["path"] == cdi.BOOT_NODES else "helper"] = file["content"]
+        after["runtime"]["noted"]["files"].append(file["path"])
+
+
+def specification(after: dict[str, Any], params: dict[str, Any]) -> None:
+    spec = {"path": params["path"], "ours": params["path"] == cdi.NATIVE, "devices": ["0", "all"], "stale": None}
+    after["runtime"]["specs"] = [spec]
+    after["runtime"]["noted"]["files"].append(params["path"])
+    write(after, params["files"])
+
+
+def volume(after: dict[str, Any], params: dict[str, Any]) -> None:
+    after["runtime"]["volume"] = {"exists": True, "version": "580.95.05", "stale": None}
+    after["runtime"]["noted"]["folders"].append(driver_volume.ROOT)
+    write(after, params["files"])
+
+
+def cleanup(after: dict[str, Any], params: dict[str, Any]) -> None:
+    for name in params["packages"]:
+        del after["packages"]["installed"][name]
+    gone = {*params["paths"], *params["remains"]}
+    after["runtime"] = runtime_switch.without(after, gone, bool(params["packages"]))["runtime"]
+    for section in ("files", "folders"):
+        after["runtime"]["noted"][section] = [path for path in after["runtime"]["noted"][section] if path not in gone]
+
+
+def configure(after: dict[str, Any], params: dict[str, Any]) -> None:
+    found, given = after["docker"]["daemon_json"], params["daemon_json"]
+    change = daemon_json.merge(found["text"], given["set"], given["unset"])
+    found["text"] = change.after
+    known = after["runtime"]["noted"]["keys"]
+    for name, state in change.record.items():
+        back = manifest.brought_back(known, name, state)
+        for one in back:
+            del known[one]
+        if not back:
+            known.setdefault(name, state).update({key: state[key] for key in ("after",) if key in state})
+    restart(after)
+
+
+ACTIONS = {"install": install, "cdi_spec": specification, "volume": volume, "cleanup": cleanup, "configure": configure}
+
+
+def carry_out(observed: dict[str, Any], decision: Any, steps: "int | None" = None) -> dict[str, Any]:
+    after = copy.deepcopy(observed)
+    for step in decision.steps[:steps]:
+        if step.action != "repository":
+            ACTIONS[step.action](after, copy.deepcopy(step.params))
+    return after
+
+
+@pytest.mark.parametrize("text", [None, json.dumps(OTHERS)], ids=["no file", "keys of others"])
+@pytest.mark.parametrize("version", ["20.10.24", "26.1.5", "29.0.1"])
+def test_any_order_of_modes_ends_where_the_last_one_alone_would(version: str, text: "str | None") -> None:
+    modes = [mode for mode in MODES if mode != "cdi" or version != "20.10.24"]
+    ends = {mode: carry_out(bare(version, text), decide(bare(version, text), mode)) for mode in modes}
+    for order in itertools.permutations(modes):
+        observed = bare(version, text)
+        for mode in order:
+            decision = decide(observed, mode)
+            assert decision.refusals == []
+            observed = carry_out(observed, decision)
+            assert decide(observed, mode).steps == [], (order, mode)
+            meaning = [daemon_json.read(end["docker"]["daemon_json"]["text"]).value for end in (observed, ends[mode])]
+            assert meaning[0] == meaning[1], (order, mode)
+            assert traces(observed) == traces(ends[mode]), (order, mode)
+
+
+def traces(observed: dict[str, Any]) -> Any:
+    """What of ours is on the host."""
+    part = observed["runtime"]
+    return sorted(observed["packages"]["installed"]), part["specs"], part["volume"], part["helper"], part["boot_nodes"]
+
+
+@pytest.mark.parametrize("version", ["20.10.24", "26.1.5"])
+def test_a_switch_that_is_killed_anywhere_is_finished_by_the_next_run(version: str) -> None:
+    for first, second in itertools.permutations([mode for mode in MODES if mode != "cdi"], 2):
+        before = carry_out(bare(version, None), decide(bare(version, None), first))
+        whole = decide(before, second)
+        for steps in range(len(whole.steps)):
+            killed = carry_out(before, whole, steps)
+            end = carry_out(killed, decide(killed, second))
+            assert decide(end, second).steps == [], (first, second, steps)
+            assert traces(end) == traces(carry_out(before, whole)), (first, second, steps)

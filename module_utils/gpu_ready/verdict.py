@@ -198,7 +198,10 @@ def check_container(world: Dict[str, Any], engine: str = engines.DOCKER) -> List
     answer, host = world["container"] if docker else (world.get("others") or {}).get(engine), world["nvml"]
     place = "container" if docker else engine + "_container"
     if answer is None:
-        return [Check("gpus_in_" + place, None, "a container sees the GPUs", NOT_RUN)]
+        found = NOT_RUN
+        if engine == engines.CONTAINERD and mode_of(world["expect"]) != "toolkit":
+            found += ": ctr has no CDI before 2.0; Kubernetes (CRI) has it"
+        return [Check("gpus_in_" + place, None, "a container sees the GPUs", found)]
     wanted = pick(host["gpus"], world.get("chosen") or "all")
     if not answer["usable"]:
         found = answer.get("said") or answer["state"]

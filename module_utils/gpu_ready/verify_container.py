@@ -6,8 +6,9 @@ import re
 from typing import Any, Dict, List, Optional
 
 from . import container_engine as engines
-from . import messages, nvml
+from . import cdi, messages, nvml
 from .host import MISSING, Host, Result
+from .observe import engines as observe_engines
 from .verify_devices import device_words, engine_names, mode_of, narrowed, run_args
 
 TIMEOUT = 300.0
@@ -70,9 +71,21 @@ def look_others(host: Host, expect: Dict[str, Any], image: str, chosen: str, tim
     for engine in engine_names(expect):
         if engine == engines.DOCKER or host.which("ctr" if engine == engines.CONTAINERD else engine) is None:
             continue
-        args = narrowed(engines.gpu_args(engine, mode_of(expect) or ""), chosen)
+        args = other_args(host, expect, engine, chosen)
+        if args is None:
+            continue
         found[engine] = nvml.as_dict(look_container(host, image, args, timeout, container_name(), engine))
     return found
+
+
+def other_args(host: Host, expect: Dict[str, Any], engine: str, chosen: str) -> Optional[List[str]]:
+    """Return what gives a container of podman or containerd its GPUs, None where ``ctr`` has no word for it."""
+    mode = mode_of(expect) or ""
+    if engine == engines.CONTAINERD and mode != "toolkit":
+        version = observe_engines.program(host, engine, {})["version"]
+        if version and tuple(version) < engines.FIRST_CTR_CDI:
+            return engines.applied(host.read(cdi.NATIVE) or "", device_words(chosen))
+    return narrowed(engines.gpu_args(engine, mode), chosen)
 
 
 def read_container(result: Result) -> nvml.Answer:

@@ -5,8 +5,8 @@ import random
 import re
 from typing import Any, Dict, List, Optional
 
-from . import container_engine as engines
 from . import cdi, messages, nvml
+from . import container_engine as engines
 from .host import MISSING, Host, Result
 from .observe import engines as observe_engines
 from .verify_devices import device_words, engine_names, mode_of, narrowed, run_args

@@ -1,18 +1,24 @@
 #!/usr/bin/python
-"""Take back single files and folders that gpu-ready brought, as uninstall.yml would."""
+"""Take back single packages, files and folders that gpu-ready brought, as uninstall.yml would."""
 
 DOCUMENTATION = r"""
 module: gpu_node_withdraw
-short_description: Take back files and folders that gpu-ready brought to a node
+short_description: Take back packages, files and folders that gpu-ready brought to a node
 description:
   - What the manifest on the node lists goes back to what it was before gpu-ready, and the manifest forgets it. What it
     does not list is the work of others and is left.
+  - Packages are purged; where others need one of them, nothing is done and they are named.
 options:
+  packages:
+    description: Packages to purge, before the files.
+    type: list
+    elements: str
+    default: []
   paths:
     description: Files and folders to take back.
     type: list
     elements: path
-    required: true
+    default: []
   remains:
     description: Files that are deleted whoever wrote them, such as those of a service whose package is gone.
     type: list
@@ -34,13 +40,20 @@ EXAMPLES = r"""
     paths: [/usr/local/nvidia-driver]
   check_mode: true
 
-- name: Delete what a removed service wrote, too
+- name: Purge the container toolkit, and delete what its service wrote
   gpu_node_withdraw:
+    packages: [nvidia-container-toolkit, nvidia-container-toolkit-base]
     paths: [/etc/cdi/nvidia.yaml]
     remains: [/var/run/cdi/nvidia.yaml]
 """
 
 RETURN = r"""
+packages:
+  description: Packages that were purged.
+  returned: always
+  type: list
+  elements: str
+  sample: [nvidia-container-toolkit]
 paths:
   description: What was taken back or deleted.
   returned: always
@@ -49,22 +62,18 @@ paths:
   sample: [/etc/cdi/gpu-ready.json]
 """
 
-import base64
 import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cdi, files, manifest
+from ansible.module_utils.gpu_ready import files, manifest, package_manager, packages, uninstall
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
-    "paths": {"type": "list", "elements": "path", "required": True},
+    "packages": {"type": "list", "elements": "str", "default": []},
+    "paths": {"type": "list", "elements": "path", "default": []},
     "remains": {"type": "list", "elements": "path", "default": []},
 }
-
-
-FOLDERS = (*cdi.FOLDERS, os.path.dirname(cdi.BOOT_NODES))
-"""Folders that may have come with a file of ours, and go with it when they are empty."""
 
 
 def text(data):
@@ -79,14 +88,31 @@ def take_back(path, before, mode):
     elif os.path.lexists(path):
         os.unlink(path)
         folder = os.path.dirname(path)
-        if folder in FOLDERS and not os.listdir(folder):
+        if folder in uninstall.FOLDERS and not os.listdir(folder):
             os.rmdir(folder)
+
+
+def purge(host, names, noted, check):
+    """Purge those of the packages that are noted; returns them."""
+    installed = package_manager.choose(host).installed() if names else {}
+    there = [name for name in names if name in installed and installed[name].state != "not-installed"]
+    mine = [name for name in there if name in noted.get("packages", {})]
+    if mine and not check:
+        taker = uninstall.Uninstall(host)
+        taker.purge(taker.manager.removal(mine), mine)
+        manifest.drop("packages", mine)
+    return mine
 
 
 def run(host, wanted, check):
     """Take everything back; returns the module's answer."""
     noted = manifest.read()
+    gone = purge(host, wanted["packages"], noted, check)
     diff = []
+    if gone:
+        diff.append(
+            {"before_header": "packages", "after_header": "packages", "before": "\n".join(gone) + "\n", "after": ""}
+        )
     for path in wanted["paths"] + wanted["remains"]:
         entry = noted.get("files", {}).get(path)
         folder = path in noted.get("folders", {})
@@ -95,7 +121,7 @@ def run(host, wanted, check):
             if not check:
                 shutil.rmtree(path)
         elif entry or path in wanted["remains"]:
-            before = base64.b64decode(entry["before"]) if entry and entry["before"] is not None else None
+            before = uninstall.restored(entry) if entry else None
             now = host.read_bytes(path)
             if now == before:
                 continue
@@ -105,7 +131,8 @@ def run(host, wanted, check):
     if not check:
         manifest.drop("files", wanted["paths"])
         manifest.drop("folders", wanted["paths"])
-    return {"changed": bool(diff), "paths": [entry["before_header"] for entry in diff], "diff": diff}
+    paths = [entry["before_header"] for entry in diff if entry["before_header"] != "packages"]
+    return {"changed": bool(diff), "packages": gone, "paths": paths, "diff": diff}
 
 
 def main():
@@ -113,7 +140,7 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
         result = run(Host(), module.params, module.check_mode)
-    except manifest.ManifestError as error:
+    except (manifest.ManifestError, packages.PackageError, uninstall.UninstallError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(

@@ -37,6 +37,11 @@ WISHES = st.fixed_dictionaries(
         "gpu_ready_activation": st.sampled_from(["auto", "reload", "reboot"]),
         "nvidia_container_runtime_mode": st.sampled_from(["toolkit", "cdi", "native"]),
         "docker_engine_source": st.sampled_from(["auto", "distro", "docker_ce"]),
+        "docker_engine_version": st.sampled_from(["28.5", "26.1.4"]),
+        "docker_engine_replace_conflicting": st.booleans(),
+        "docker_engine_log_driver": st.sampled_from(["local", "journald"]),
+        "docker_engine_log_options": st.sampled_from([{}, {"max-size": "5m"}, {"tag": "x"}]),
+        "docker_engine_cgroup_driver": st.sampled_from(["systemd", "cgroupfs"]),
     },
 ).flatmap(
     lambda wish: st.one_of(

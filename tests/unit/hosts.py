@@ -342,11 +342,34 @@ def _volume(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
     _runtime_files(after, params)
 
 
+def _toolkit_there(after: dict[str, Any], version: str, release: str, origin: str) -> None:
+    row = {"version": version, "path": f"/usr/local/cuda-{version}", "release": release, "origin": origin}
+    after["cuda"]["toolkits"] = [one for one in after["cuda"]["toolkits"] if one["version"] != version] + [row]
+    after["cudnn"].setdefault(version, {"version": None, "recorded": None, "complete": False, "missing": []})
+
+
 def _cuda(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for version in params["versions"]:
-        row = {"version": version, "path": f"/usr/local/cuda-{version}", "release": version, "origin": "package"}
-        after["cuda"]["toolkits"].append(row)
-        after["cudnn"][version] = {"version": None, "recorded": None, "complete": False, "missing": []}
+    for version, package in zip(params["versions"], params["packages"], strict=True):
+        release = (package["version"] or f"{version}.9-*").partition("-")[0]
+        _toolkit_there(after, version, release, "package")
+        after["packages"]["installed"][package["name"]] = release + "-1"
+
+
+def _cuda_runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for one in params["installers"]:
+        _toolkit_there(after, one["version"], one["release"] or one["version"] + ".9", "runfile")
+    after["packages"]["installed"].update(dict.fromkeys(params["packages"], "1-1"))
+
+
+def _cuda_remove(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    gone = [one["version"] for one in params["toolkits"]]
+    after["cuda"]["toolkits"] = [one for one in after["cuda"]["toolkits"] if one["version"] not in gone]
+    for name in params["packages"]:
+        del after["packages"]["installed"][name]
+    for version in gone:
+        after["cudnn"].pop(version, None)
+    if after["cuda"]["default"]["target"] in [one["path"] for one in params["toolkits"]]:
+        after["cuda"]["default"] = {"target": None, "kind": "absent", "mode": None}
 
 
 def _cuda_default(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -354,7 +377,7 @@ def _cuda_default(after: dict[str, Any], params: dict[str, Any], decided: Any) -
 
 
 def _profile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    after["cuda"]["profile"].update({file["path"]: file["content"] for file in params["files"]})
+    after["cuda"]["profile"].update({file["path"]: file.get("content") for file in params["files"]})
 
 
 def _cudnn(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -427,6 +450,8 @@ STEPS = {
     "nvidia_driver.persistenced": _persistenced,
     "cuda_toolkit.repository": _repository,
     "cuda_toolkit.install": _cuda,
+    "cuda_toolkit.runfile": _cuda_runfile,
+    "cuda_toolkit.remove": _cuda_remove,
     "cuda_toolkit.default": _cuda_default,
     "cuda_toolkit.profile": _profile,
     "cudnn.install": _cudnn,

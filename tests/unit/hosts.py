@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from gpu_ready import apt_sources, catalog, cdi, daemon_json, driver_volume
+from gpu_ready import apt_sources, catalog, cdi, containerd_config, daemon_json, driver_volume, toml
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
 
@@ -330,8 +330,30 @@ def _specification(after: dict[str, Any], params: dict[str, Any], decided: Any) 
     _runtime_files(after, params)
 
 
+def _containerd(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    engine = after["engines"]["containerd"]
+    (step,) = [step for step in decided.steps if step.id == "nvidia_container_runtime.containerd"]
+    texts = dict(engine["files"])
+    for change in step.diff or []:
+        texts[change["path"]] = change["after"]
+        if change["path"] == containerd_config.MAIN:
+            engine["record"] = containerd_record(change["before"], change["after"], engine["record"])
+    engine["files"] = [[path, text] for path, text in texts.items() if text is not None]
+    engine.update(active=True, pending=False)
+
+
+def containerd_record(before: str, after: str, known: list[Any]) -> list[Any]:
+    """Return the keys of config.toml that a change brought, as the manifest has them."""
+    old = {key.path for key in toml.read(before).keys}
+    found = [[list(key.path), None] for key in toml.read(after).keys if key.path not in old]
+    return known + [one for one in found if one not in known]
+
+
 def _runtime_files(after: dict[str, Any], params: dict[str, Any]) -> None:
     for file in params["files"]:
+        if file["path"] in cdi.NODES:
+            after["engines"]["nodes"][file["path"]] = file["content"]
+            continue
         after["runtime"]["boot_nodes" if file["path"] == cdi.BOOT_NODES else "helper"] = file["content"]
 
 
@@ -466,6 +488,7 @@ STEPS = {
     "nvidia_container_runtime.install": _toolkit,
     "nvidia_container_runtime.configure": _daemon_json,
     "nvidia_container_runtime.cdi_spec": _specification,
+    "nvidia_container_runtime.containerd": _containerd,
     "nvidia_container_runtime.volume": _volume,
     "gpu_verify.verify": _verify,
 }

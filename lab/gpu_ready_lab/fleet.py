@@ -22,6 +22,8 @@ MAX_GPUS = 16
 MAX_GUEST_GPUS = 8
 PLATFORM_PYTHON = "/usr/libexec/platform-python"
 """Where Enterprise Linux 8 has the Python of its own programs."""
+NO_PYTHON = "none"
+"""Stands for the version where a host has no Python 3 until a package brings it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Host:
     image: str | None = None
     """A docker image of the user's that takes the place of the lab's own."""
     python: str | None = None
-    """The version of the Python that modules run with there, copied from this machine, such as 3.6."""
+    """The version of the Python of modules there, copied from this machine, such as 3.6; none: it has no Python."""
     preinstalled: tuple[str, ...] = ()
     vars: Mapping[str, Any] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
@@ -177,10 +179,11 @@ def _host(where: _Where, name: str, value: object) -> Host:
     python = None if data.get("python") is None else (where / "python").text(data["python"])
     variables = (where / "vars").mapping(data.get("vars"))
     if python is not None:
-        if not re.fullmatch(r"3\.\d+", python):
-            raise (where / "python").error(f'expected a version such as "3.6", found {python!r}')
+        if python != NO_PYTHON and not re.fullmatch(r"3\.\d+", python):
+            raise (where / "python").error(f'expected a version such as "3.6" or {NO_PYTHON!r}, found {python!r}')
         if image is not None:
             raise (where / "python").error("an image of your own has its own Python: leave one of the two out")
+    if python not in (None, NO_PYTHON):
         variables = {"ansible_python_interpreter": PLATFORM_PYTHON, **variables}
     expect = (where / "expect").mapping(data.get("expect"))
     if expect:

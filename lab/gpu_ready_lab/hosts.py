@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import dress, engine, hardware, images, paths, pci_tree, python, vms
-from .fleet import Fleet, Host
+from .fleet import NO_PYTHON, Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
 LABEL = "gpu-ready-lab.fleet"
@@ -26,6 +26,7 @@ CAPABILITIES = (
     "CHECKPOINT_RESTORE",
 )  # fmt: skip
 SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+BOOT_WITHOUT_PYTHON = "/usr/lib/gpu-ready-lab/boot-without-python"
 FIRST_ADDRESS, LAST_ADDRESS = 10, 250
 
 
@@ -144,6 +145,7 @@ def _missing_capabilities() -> list[str]:
 
 def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: str | None) -> None:
     name = container(fleet, host.name)
+    absent = host.python == NO_PYTHON
     compiler_cache = paths.cache() / "ccache" / host.distribution
     compiler_cache.mkdir(parents=True, exist_ok=True)
     engine.docker(
@@ -157,7 +159,7 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
         "--device-cgroup-rule", "a *:* rwm", "--cgroupns", "private", "--tmpfs", "/run:rw,nosuid,nodev,mode=755",
         *[word for engine in ENGINES for word in ("-v", f"{name}-{engine}:/var/lib/{engine}")],
         "-v", f"{compiler_cache}:/var/cache/gpu-ready-lab/ccache",
-        "--entrypoint", "", image, "/usr/lib/gpu-ready-lab/kernel", "boot",
+        "--entrypoint", "", image, *((BOOT_WITHOUT_PYTHON,) if absent else ("/usr/lib/gpu-ready-lab/kernel", "boot")),
         what=f"create the host {host.name}",
     )  # fmt: skip
     files, links = pci_tree.tree(host)
@@ -172,7 +174,9 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
         own["etc/apt/apt.conf.d/99gpu-ready-lab-mirror"] = (f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n', 0o644)
     if host.secure_boot:  # the variable of the firmware: four bytes of attributes, then the value
         own[f"etc/gpu-ready-lab/efivars/{SECURE_BOOT}"] = (b"\x06\0\0\0\x01", 0o644)
-    if host.python:
+    if absent:
+        own[BOOT_WITHOUT_PYTHON.lstrip("/")] = ((paths.DATA / "python/boot-without").read_bytes(), 0o755)
+    elif host.python:
         engine.docker(
             "cp", "-", f"{name}:/", stdin=python.archive(host.python), what=f"copy Python {host.python} to {host.name}"
         )

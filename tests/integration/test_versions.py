@@ -4,8 +4,10 @@ Each ansible-core gets a virtual environment of its own under build/, made once.
 visibly; that everything shipped to hosts keeps to Python 3.6 is also checked without any host (vermin, in `make lint`).
 """
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.lab
 
 MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
 NEW_CONTROLLERS = ("3.14", "3.13", "3.12")
+MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
 CRASHES = ("MODULE FAILURE", "Traceback", "deserialization", "SyntaxError")
 
 
@@ -146,3 +149,59 @@ def played(runs: Runs, tasks: list[dict[str, Any]], *arguments: str) -> Run:
         return runs.fleet.play(*arguments, playbook=str(path))
     finally:
         path.unlink()
+
+
+BARE = "v-bare7"
+
+
+@pytest.fixture(scope="module")
+def bare(lab_machine: None, request: pytest.FixtureRequest) -> Any:
+    """CentOS 7 without a Python 3, and the ansible-core that still serves it."""
+    fleet = Fleet("versions_bare", made(OLD))
+    lab("down", "versions_bare")
+    fleet.up()
+    yield fleet
+    if not request.config.getoption("--keep-lab"):
+        lab("down", "versions_bare")
+
+
+def pythons(fleet: Fleet) -> list[str]:
+    """Return what there is of Python 3: programs that anybody finds, and the package."""
+    return fleet.ssh(BARE, "ls /usr/bin/python3* /usr/libexec/platform-python 2>/dev/null; rpm -q python3 || :").split(
+        "\n"
+    )
+
+
+@pytest.fixture
+def ended_mirrors() -> Iterator[None]:
+    """The mirrors of CentOS 7 as they are since 2024: gone; there again afterwards."""
+    MIRROR_FAULTS.write_text(json.dumps({"*mirror.centos.org/*": {"status": 404}}))
+    yield
+    MIRROR_FAULTS.unlink(missing_ok=True)
+
+
+@pytest.mark.usefixtures("ended_mirrors")
+def test_a_host_without_python_is_refused_where_none_can_come(bare: Fleet) -> None:
+    """Each run says what is in the way: a check installs nothing, the mirrors have ended, ansible-core is too new."""
+    there = pythons(bare)
+    assert there[0] == "package python3 is not installed"
+    for core, arguments, sentence in (
+        (bare.ansible, ["--check"], "a check installs none: run without --check"),
+        (bare.ansible, [], "its mirrors have ended, so set gpu_ready_vault to true for the archive"),
+        (Fleet("versions_bare").ansible, [], "or run this with ansible-core 2.16"),
+    ):
+        run = Fleet("versions_bare", core).play(*arguments)
+        assert run.rc != 0
+        assert sentence in run.failures(BARE), run.screen[-3000:]
+        assert pythons(bare) == there
+
+
+def test_a_host_without_python_gets_it_from_the_archive_and_is_made_ready(bare: Fleet) -> None:
+    vault = {"gpu_ready_vault": True}
+    run = bare.play(extra=vault)
+    assert run.rc == 0, run.screen[-4000:]
+    assert any("Install python3" in name for name in run.changed(BARE))
+    assert [line for line in pythons(bare) if line.startswith("python3-3.6")]
+    assert bare.ssh(BARE, "cat /sys/module/nvidia/version").strip()
+    again = bare.play(extra=vault)
+    assert (again.recap(BARE)["changed"], again.steps(BARE), again.calls[BARE]) == (0, [], 1)

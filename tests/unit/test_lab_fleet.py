@@ -72,6 +72,8 @@ def test_a_host_may_have_the_python_of_its_distribution():
     (host,) = read.hosts
     assert host.python == "3.6"
     assert host.vars == {"ansible_python_interpreter": "/usr/libexec/platform-python", "b": 1}
+    (host,) = fleet.parse("{name: x, hosts: {a: {distribution: centos7, python: none}}}").hosts
+    assert (host.python, host.vars) == ("none", {})
 
 
 def test_a_host_may_be_an_image_of_the_users_with_secure_boot():

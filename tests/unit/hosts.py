@@ -330,6 +330,16 @@ def _specification(after: dict[str, Any], params: dict[str, Any], decided: Any) 
     _runtime_files(after, params)
 
 
+def _cleanup(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    gone = {*params["paths"], *params["remains"]}
+    after["runtime"]["specs"] = [spec for spec in after["runtime"]["specs"] if spec["path"] not in gone]
+    if params["packages"]:
+        programs = dict.fromkeys(after["runtime"]["programs"])
+        after["runtime"].update(toolkit=False, hook_known=None, refresh=False, programs=programs)
+        for name in params["packages"]:
+            after["packages"]["installed"].pop(name, None)
+
+
 def _containerd(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     engine = after["engines"]["containerd"]
     (step,) = [step for step in decided.steps if step.id == "nvidia_container_runtime.containerd"]
@@ -488,6 +498,7 @@ STEPS = {
     "nvidia_container_runtime.install": _toolkit,
     "nvidia_container_runtime.configure": _daemon_json,
     "nvidia_container_runtime.cdi_spec": _specification,
+    "nvidia_container_runtime.cleanup": _cleanup,
     "nvidia_container_runtime.containerd": _containerd,
     "nvidia_container_runtime.volume": _volume,
     "gpu_verify.verify": _verify,

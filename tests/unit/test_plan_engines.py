@@ -152,3 +152,29 @@ def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
     host = copy.deepcopy(observed())
     host["runtime"]["specs"][0]["stale"] = "it serves driver 550"
     assert ids(decide(host, ["podman"])) == ["cdi_spec"]
+
+
+@pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
+@pytest.mark.parametrize("engine", [(1, 7, 24), (2, 1, 9)])
+@pytest.mark.parametrize("before", ["toolkit", "native"])
+def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, before: str) -> None:
+    host = observed(toolkit=False, containerd=engine)
+    for wish in (before, mode):
+        wanted = wishes.read(
+            {"nvidia_container_runtime_engines": KUBERNETES, "nvidia_container_runtime_mode": wish}
+        ).wanted
+        decided = plan.plan(host, wanted)
+        assert decided.refusals == []
+        host = hosts.carried_out(host, decided)
+        if wish == "toolkit":
+            host["packages"]["installed"]["nvidia-container-toolkit"] = "1.20.0-1"
+            host["runtime"]["noted"].update(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])
+        assert [step.id for step in plan.plan(host, wanted).steps] == []
+
+
+def test_another_mode_takes_the_toolkit_away_that_we_brought() -> None:
+    host = observed()
+    host["packages"]["installed"]["nvidia-container-toolkit"] = "1.20.0-1"
+    host["runtime"]["noted"]["packages"] = ["nvidia-container-toolkit"]
+    assert ids(decide(host, KUBERNETES, "cdi")) == ["cleanup", "cdi_spec", "containerd"]
+    assert ids(decide(host, ["podman"], "toolkit")) == []

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Tuple
 
 from .. import cdi
 from .. import container_engine as engines
-from . import candidates, containerd, docker, podman, runtime
+from . import candidates, containerd, docker, podman, runtime, runtime_switch
 from .steps import Decision, Refusal, Step
 
 
@@ -17,11 +17,19 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     chosen = {"mode": mode, "names": [name for name in engines.ENGINES if name in names]}
     refusals = podman.refusals(observed) if engines.PODMAN in names else []
     steps: List[Step] = []
+    if engines.DOCKER not in names:
+        needed = (
+            [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED] if engines.PODMAN in names or mode != runtime.TOOLKIT else []
+        )
+        leaving = runtime_switch.leave(observed, wanted, mode == runtime.TOOLKIT, needed)
+        steps, observed = list(leaving.steps), leaving.observed
+        refusals += leaving.refusals
     if mode == runtime.TOOLKIT and engines.DOCKER not in names:
-        steps, _ = runtime.toolkit_steps(observed, wanted)
-    if engines.PODMAN in names or mode != runtime.TOOLKIT:
-        more, found = specification(observed, wanted, mode, choice)
+        more, _ = runtime.toolkit_steps(observed, wanted)
         steps += more
+    if engines.PODMAN in names or mode != runtime.TOOLKIT:
+        files, found = specification(observed, wanted, mode, choice)
+        steps += files
         refusals += found
     if engines.CONTAINERD in names:
         asked = containerd.decide(observed, wanted, mode)

@@ -145,6 +145,7 @@ def brought(decision: Any) -> dict[str, "str | None"]:
         ("docker_ce", "28.5", "debian12", {"docker-ce": "28.5*", "docker-ce-cli": "28.5*", "containerd.io": None}),
         ("auto", "28.5.1", "debian12", {"docker-ce": "28.5.1*", "docker-ce-cli": "28.5.1*", "containerd.io": None}),
         ("auto", "20.10", "debian12", {"docker.io": "20.10*"}),
+        ("auto", "20.10.24+dfsg1-1", "debian12", {"docker.io": "20.10.24+dfsg1-1*"}),
         ("distro", "26.1", "debian13", {"docker.io": "26.1*", "docker-cli": "26.1*"}),
         ("docker_ce", "3:28.5.1-1.el9", "el9", {"docker-ce": "28.5.1-1.el9*", "docker-ce-cli": "28.5.1-1.el9*", "containerd.io": None, "python3-dnf-plugin-versionlock": None}),
         ("auto", "", "centos7", {"docker-ce": "26.1.4-1.el7", "docker-ce-cli": "26.1.4-1.el7", "containerd.io": "1.6.33-3.1.el7"}),
@@ -352,3 +353,17 @@ def test_options_of_a_file_that_may_not_be_edited_are_refused_with_its_place() -
     broken = engine(error={"problem": "trailing comma before }", "line": 3, "column": 1})
     (refusal,) = decide(broken, docker_engine_cgroup_driver="systemd").refusals
     assert refusal.code == "daemon_json_invalid"
+
+
+def test_all_that_stands_in_the_way_is_told_at_once() -> None:
+    part = engine("28.5.1", gpu_containers=["train"], flags=[{"key": "log-driver", "flag": "--log-driver", "value": "x", "file": "/f"}])  # fmt: skip
+    wanted = {
+        "docker_engine_version": "29",
+        "docker_engine_log_driver": "local",
+        "docker_engine_daemon_options": {"log-driver": "journald"},
+    }
+    decision = docker.decide(host(part, installed=CE), wanted, {})
+    assert [refusal.code for refusal in decision.refusals] == [
+        "gpu_containers_running", "daemon_options_contradict", "daemon_json_flag_conflict",
+    ]  # fmt: skip
+    assert (decision.steps, decision.warnings) == ([], [])

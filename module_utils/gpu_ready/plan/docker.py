@@ -15,34 +15,38 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     """Return the engine's steps, or why it cannot be made ready; none where other engines are wanted instead."""
     if "docker" not in (wanted.get("nvidia_container_runtime_engines") or ["docker"]):
         return Decision()
-    engine = observed["docker"]
     outcome = docker_packages.decide(observed, wanted)
-    refusals = outcome.refusals
+    steps, refusals, warnings = list(outcome.steps), list(outcome.refusals), list(outcome.warnings)
     if outcome.restarts:
-        refusals = refusals + ends_containers(observed, wanted, RESTART, outcome.restarts, outcome.survivable)
-    if refusals:
-        return Decision({}, [], refusals)
-    steps, warnings = outcome.steps, outcome.warnings
-    if outcome.restarts:
-        warnings = warnings + notices(observed, RESTART, outcome.survivable)
+        refusals += ends_containers(observed, wanted, RESTART, outcome.restarts, outcome.survivable)
+        warnings += notices(observed, RESTART, outcome.survivable)
+    configured = configuration(observed, wanted)
+    steps += configured.steps
+    refusals += [one for one in configured.refusals if one.code not in [said.code for said in refusals]]
+    warnings += [one for one in configured.warnings if one not in warnings]
+    return Decision({}, [] if refusals else steps, refusals, [] if refusals else warnings)
+
+
+def configuration(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Decision:
+    """Return the step that brings the engine's options into daemon.json, or why they cannot be there."""
+    pending = observed["docker"]["restart_pending"]
     keys = docker_options.options(observed, wanted)
-    if not keys and not engine["restart_pending"]:
-        return Decision({}, steps, [], warnings)
+    if not keys and not pending:
+        return Decision()
     try:
         change = daemon_json.merge(text(observed), keys)
     except daemon_json.DaemonJsonError as error:
         return Decision({}, [], [invalid(observed, error)])
     refusals = docker_options.refusals(wanted, daemon_json.read(change.after).value)
-    need = RESTART if engine["restart_pending"] else change.activation
-    if refusals or need == "none":
-        return Decision({}, [] if refusals else steps, refusals, [] if refusals else warnings)
+    need = RESTART if pending else change.activation
+    if need == "none":
+        return Decision({}, [], refusals)
     why = "daemon.json gets %s" % ", ".join(change.keys)
     if not change.keys:
         why = "an interrupted run changed daemon.json and did not restart docker"
-    refusals = stops(observed, wanted, change.after, need, why)
-    steps = steps + [configure("docker_engine.configure", why, observed, change, keys, need)]
-    warnings = warnings + [one for one in notices(observed, need) if one not in warnings]
-    return Decision({}, steps, refusals, [] if refusals else warnings)
+    refusals = refusals + stops(observed, wanted, change.after, need, why)
+    step = configure("docker_engine.configure", why, observed, change, keys, need)
+    return Decision({}, [step], refusals, notices(observed, need))
 
 
 def configure(

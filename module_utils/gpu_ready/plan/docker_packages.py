@@ -111,9 +111,15 @@ def likely(known: Dict[str, Dict[str, Any]], version: Optional[str], there: Opti
         return next(iter(known), "")
     if there == "docker_ce":
         return there
-    if "distro" in known and matches(version, str(known["distro"].get("version") or "")):
+    if "distro" in known and matches(number(version) + "*", str(known["distro"].get("version") or "")):
         return "distro"
     return "docker_ce"
+
+
+def number(version: str) -> str:
+    """Return the engine's own number in the version of a package."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return found.group(0) if found else version
 
 
 def wish(wanted: Dict[str, Any]) -> Optional[str]:
@@ -165,8 +171,8 @@ def version(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[str]:
     target = aim(observed, wanted)
     if target is None or (engine["installed"] and not lacking(observed, target)):
         return str(engine["version"]) if engine["version"] else None
-    found = re.match(r"\d+(?:\.\d+)*", target.version or "") or target.entry.get("version")
-    return (found if isinstance(found, str) else found.group(0)) if found else None
+    found = number(target.version) if target.version else target.entry.get("version")
+    return str(found) if found else None
 
 
 # --- the steps ---------------------------------------------------------------------------------------------------

@@ -57,6 +57,8 @@ def write(
     if change.activation == "restart":
         files.write_atomic(os.path.join(folder, RESTART_MARK), b"{}\n", 0o600)
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    for leftover in files.leftovers(path):
+        os.unlink(leftover)
     files.write_atomic(path, change.after.encode("utf-8"))
     manifest.forget_keys(path, change.record, os.path.join(folder, "manifest.json"))
     return backup

@@ -2,7 +2,9 @@
 
 import os
 import tempfile
-from typing import Optional
+from typing import List, Optional
+
+SUFFIX = ".gpu-ready"
 
 
 def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
@@ -17,7 +19,7 @@ def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
         before = os.stat(target)
     except FileNotFoundError:
         before = None
-    handle, temporary = tempfile.mkstemp(prefix="." + os.path.basename(target) + ".", suffix=".gpu-ready", dir=folder)
+    handle, temporary = tempfile.mkstemp(prefix="." + os.path.basename(target) + ".", suffix=SUFFIX, dir=folder)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -36,3 +38,10 @@ def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def leftovers(path: str) -> List[str]:
+    """Return the unfinished files that killed writers of ``path`` left beside it."""
+    folder, name = os.path.split(os.path.realpath(path))
+    start = "." + name + "."
+    return [os.path.join(folder, one) for one in os.listdir(folder) if one.startswith(start) and one.endswith(SUFFIX)]

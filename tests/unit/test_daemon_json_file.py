@@ -169,6 +169,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
         if now != after:
             act()
         assert path.read_bytes() == after
+        assert {item.name for item in path.parent.iterdir()} == {"daemon.json", "gpu-ready"}
         noted = json.loads((folder / "manifest.json").read_text())["daemon_json"][str(path)]
         assert uninstall.restored(noted) == before
         text = None if before is None else before.decode()

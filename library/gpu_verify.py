@@ -35,6 +35,21 @@ options:
     description: V(all), or indices and UUIDs of the GPUs that the container is given, separated by commas.
     type: str
     default: all
+  compute:
+    description:
+      - Whether every GPU has to run a small kernel through libcuda, on the host and in the container.
+      - The container's image needs C(python3) for it; without, the check says that it was skipped.
+    type: bool
+    default: true
+  framework:
+    description: Framework that has to see the GPUs in a container of its own.
+    type: str
+    choices: [none, tensorflow, pytorch]
+    default: none
+  framework_image:
+    description: Image of that framework; empty for the one of its own project, which is gigabytes large.
+    type: str
+    default: ""
   timeout:
     description: Seconds after which the container is given up and removed; pulling the image may be part of it.
     type: int
@@ -60,6 +75,12 @@ EXAMPLES = r"""
   gpu_verify:
     image: registry.site/ubuntu:24.04
     timeout: 600
+
+- name: Prove that PyTorch sees the first two GPUs, without the compute check
+  gpu_verify:
+    devices: "0,1"
+    compute: false
+    framework: pytorch
 
 - name: Prove with a tarball that is on the host already
   gpu_verify:
@@ -93,7 +114,7 @@ verify:
   sample:
     ok: true
     checks: [{"name": "gpus_in_container", "ok": true, "expected": "2 GPUs", "found": "2 GPUs"}]
-    not_run: [compute]
+    not_run: [compute_in_container]
 row:
   description: Columns of the report that are known better now than when the plan was made.
   returned: when not in check mode
@@ -115,6 +136,9 @@ ARGUMENT_SPEC = {
     "archive": {"type": "path", "default": ""},
     "remove_archive": {"type": "bool", "default": False},
     "devices": {"type": "str", "default": "all"},
+    "compute": {"type": "bool", "default": True},
+    "framework": {"type": "str", "default": "none", "choices": ["none", "tensorflow", "pytorch"]},
+    "framework_image": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 300},
 }
 
@@ -134,7 +158,9 @@ def main():
                 verify_container.load_image(host, wish["archive"], image, engine=engine)
             if wish["remove_archive"] and os.path.exists(wish["archive"]):
                 os.unlink(wish["archive"])
-        proof = verify.prove(host, wish["expect"], wish["digest"], image, wish["devices"], wish["timeout"])
+        ways = ("devices", "timeout", "compute", "framework", "framework_image")
+        how = verify.Wish(image, **{name: wish[name] for name in ways})
+        proof = verify.prove(host, wish["expect"], wish["digest"], how)
         verify.keep(proof.record)
     except verify_container.VerifyError as error:
         module.fail_json(msg=str(error))

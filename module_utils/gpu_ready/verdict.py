@@ -2,11 +2,11 @@
 
 from typing import Any, Dict, List, NamedTuple
 
+from . import compute, frameworks, messages, requirement, xid
 from . import container_engine as engines
-from . import messages, xid
 from .checks import NOT_RUN, Check, count, judge
 from .plan import candidates as plan_candidates
-from .verify_devices import engine_names, mode_of, pick
+from .verify_devices import engine_names, mode_of, pick, unknown
 
 FABRIC_MANAGER = "nvidia-fabricmanager"
 
@@ -23,18 +23,43 @@ def verdict(world: Dict[str, Any]) -> Verdict:
 
     ``world`` holds ``observed`` (of observe.look), ``expect`` (the plan's parameters), ``smi`` (path or None), ``nvml``
     and ``container`` (nvml.Answer as plain values), ``others`` (the same by engine: what containers of podman and
-    containerd saw), ``chosen`` (gpu_verify_devices), ``fabricmanager`` (of :func:`look_fabricmanager`), ``xids`` (new
-    serious ones, None where the kernel's log could not be read).
+    containerd saw), ``compute`` and ``mig`` (of compute.py), ``computed`` and ``requirements`` (the same, and the
+    image's variables, by engine), ``framework`` (of frameworks.py), ``chosen`` (gpu_verify_devices),
+    ``fabricmanager`` (of verify.py), ``xids`` (new serious ones, None where the kernel's log could not be read).
     """
     checks = check_driver(world)
     checks += check_gpus(world)
+    checks += check_chosen(world)
+    wanted = pick(world["nvml"]["gpus"], world["chosen"])
+    mig = world.get("mig") or []
     for engine in engine_names(world["expect"]):
         checks += check_docker(world) if engine == engines.DOCKER else check_engine(world, engine)
+        checks += requirement.check(world, engine)
         checks += check_container(world, engine)
+        answer = (world.get("computed") or {}).get(engine)
+        checks += compute.check(answer, wanted, mig, "_in_" + place_of(engine))
+    checks += compute.check(world.get("compute"), world["nvml"]["gpus"], mig)
+    checks += frameworks.check(world.get("framework"), wanted)
     checks += check_fabricmanager(world)
     checks += check_xids(world)
-    checks.append(Check("compute", None, "a program computes on every GPU", NOT_RUN))
     return Verdict(all(check.ok is not False for check in checks), checks)
+
+
+def place_of(engine: str) -> str:
+    """Return how checks call a container of an engine."""
+    return "container" if engine == engines.DOCKER else engine + "_container"
+
+
+def check_chosen(world: Dict[str, Any]) -> List[Check]:
+    """Check that ``gpu_verify_devices`` names GPUs of this host."""
+    gpus = world["nvml"]["gpus"]
+    wrong = unknown(gpus, world["chosen"]) if world["nvml"]["usable"] else []
+    if not wrong:
+        return []
+    there = ", ".join("%d = %s" % (gpu["index"], gpu["uuid"]) for gpu in gpus)
+    cause = "no GPU of this host has that number or UUID; it has %s" % there
+    remedy = "correct gpu_verify_devices: all, or numbers and UUIDs as 'nvidia-smi -L' prints them"
+    return [judge("chosen_devices", False, "GPU " + ", ".join(wrong), "not there", cause, remedy)]
 
 
 def check_driver(world: Dict[str, Any]) -> List[Check]:
@@ -194,9 +219,8 @@ def running(engine: Dict[str, Any]) -> str:
 
 def check_container(world: Dict[str, Any], engine: str = engines.DOCKER) -> List[Check]:
     """Check that a container sees the wanted GPUs, each with the UUID and name that the host sees."""
-    docker = engine == engines.DOCKER
-    answer, host = world["container"] if docker else (world.get("others") or {}).get(engine), world["nvml"]
-    place = "container" if docker else engine + "_container"
+    answer = world["container"] if engine == engines.DOCKER else (world.get("others") or {}).get(engine)
+    host, place = world["nvml"], place_of(engine)
     if answer is None:
         found = NOT_RUN
         if engine == engines.CONTAINERD and mode_of(world["expect"]) != "toolkit":

@@ -6,13 +6,14 @@ import re
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import cudnn, files, nvml, observe, xid
+from . import compute, cudnn, files, frameworks, nvml, observe, requirement, xid
+from . import container_engine as engines
 from . import verify_container as containers
-from .checks import NOT_RUN, reasons
+from .checks import Check, reasons
 from .host import Host
 from .observe import verified
 from .verdict import FABRIC_MANAGER, Verdict, verdict
-from .verify_devices import mode_of
+from .verify_devices import mode_of, unknown
 
 
 def look_fabricmanager(host: Host, installed: Dict[str, str]) -> Dict[str, Any]:
@@ -53,6 +54,17 @@ def known_xids(record: Optional[Dict[str, Any]], boot_id: Optional[str]) -> Dict
     return dict(record.get("xids") or {})
 
 
+class Wish(NamedTuple):
+    """How to verify: the variables of the role, in its words."""
+
+    image: str
+    devices: str = "all"
+    timeout: float = containers.TIMEOUT
+    compute: bool = True
+    framework: str = frameworks.NONE
+    framework_image: str = ""
+
+
 class Proof(NamedTuple):
     """A finished verification: the world it saw, the verdict and the record to keep."""
 
@@ -63,40 +75,59 @@ class Proof(NamedTuple):
     record: Dict[str, Any]
 
 
-def prove(
-    host: Host,
-    expect: Dict[str, Any],
-    digest: str,
-    image: str,
-    chosen: str = "all",
-    timeout: float = containers.TIMEOUT,
-) -> Proof:
-    """Look at the host again, ask NVML and a container of each engine, and judge. Writes nothing."""
+def prove(host: Host, expect: Dict[str, Any], digest: str, wish: Wish) -> Proof:
+    """Look at the host again, ask NVML and a container of each engine, let the GPUs compute, and judge."""
     observed = observe.look(host)
     answer = nvml.as_dict(nvml.look(host))
-    others = containers.look_others(host, expect, image, chosen, timeout)
-    container = containers.look_docker(host, expect, image, chosen, timeout, observed)
     found = look_xids(host)
-    before = observed.get("verified")
-    known = known_xids(before, observed["base"]["boot_id"])
+    known = known_xids(observed.get("verified"), observed["base"]["boot_id"])
     fresh = None if found is None else [dict(item._asdict()) for item in xid.fresh(found, known)]
-    world = {
+    world: Dict[str, Any] = {
         "observed": observed,
         "expect": expect,
         "smi": host.which("nvidia-smi"),
         "nvml": answer,
-        "container": container,
-        "others": others,
-        "chosen": chosen,
+        "chosen": wish.devices,
         "fabricmanager": look_fabricmanager(host, observed["packages"]["installed"])
         if observed["base"]["nvswitches"]
         else None,
         "xids": fresh,
     }
+    if wish.compute and answer["usable"]:
+        world["compute"] = compute.look(host)
+        world["mig"] = compute.look_mig(host, world["compute"], answer["gpus"])
+    world.update(look_containers(host, world, wish))
     judged = verdict(world)
     counted = xid.counts(found or []) if judged.ok else known
-    shown = container or next(iter(others.values()), None)
+    shown = world["container"] or next(iter(world["others"].values()), None)
     return Proof(observed, answer, shown, judged, record(observed, answer, expect, digest, judged, counted))
+
+
+def look_containers(host: Host, world: Dict[str, Any], wish: Wish) -> Dict[str, Any]:
+    """Return what containers saw and computed, by engine; none is started for GPUs that are not there."""
+    gpus, expect = world["nvml"]["gpus"], world["expect"]
+    found: Dict[str, Any] = {"container": None, "others": {}, "computed": {}, "requirements": {}, "framework": None}
+    if world["nvml"]["usable"] and unknown(gpus, wish.devices):
+        return found
+    for engine in containers.usable(host, world["observed"], expect):
+        args = containers.args_for(host, engine, expect, wish.devices, gpus)
+        if args is None:
+            continue
+        seen = containers.look(host, engine, wish.image, args, wish.timeout)
+        found["requirements"][engine] = requirement.look(host, engine, wish.image)
+        if engine == engines.DOCKER:
+            found["container"] = seen
+        else:
+            found["others"][engine] = seen
+        if wish.compute and seen["usable"]:
+            done = containers.run_in(host, engine, wish.image, args, ["python3"] + compute.program(), compute.TIMEOUT)
+            found["computed"][engine] = compute.read(done)
+        if wish.framework != frameworks.NONE and found["framework"] is None:
+            image = wish.framework_image or frameworks.IMAGES[wish.framework]
+            command = ["python3", "-c", frameworks.PROGRAMS[wish.framework]]
+            done = containers.run_in(host, engine, image, args, command, wish.timeout)
+            found["framework"] = frameworks.read(wish.framework, image, done)
+    return found
 
 
 def record(
@@ -123,8 +154,16 @@ def record(
         "digest": digest,
         "runtime": mode_of(expect),
         "xids": xids,
-        "checks": {check.name: NOT_RUN if check.ok is None else "ok" if check.ok else "red" for check in judged.checks},
+        "checks": words(judged.checks),
     }
+
+
+def words(checks: List[Check]) -> Dict[str, str]:
+    """Return each check by its name: ok, red, or why it was not made; a red one hides others of its name."""
+    found: Dict[str, str] = {}
+    for check in sorted(checks, key=lambda one: one.ok is False):
+        found[check.name] = check.found if check.ok is None else "ok" if check.ok else "red"
+    return found
 
 
 def keep(value: Dict[str, Any], path: str = verified.PATH) -> None:

@@ -7,24 +7,25 @@ from typing import Any, Dict, List, Optional
 
 from . import cdi, messages, nvml
 from . import container_engine as engines
-from .host import MISSING, Host, Result
+from .host import MISSING, TIMED_OUT, Host, Result
 from .observe import engines as observe_engines
 from .verify_devices import device_words, engine_names, mode_of, narrowed, run_args
 
 TIMEOUT = 300.0
 """Seconds for one container; pulling its image from a registry may be part of it."""
 IMAGE = "ubuntu:24.04"
+ENVIRONMENT = ["NVIDIA_DRIVER_CAPABILITIES=compute,utility"]
 
 
 class VerifyError(Exception):
     """The verification could not be made; the text says thing, cause and remedy."""
 
 
-def given_args(host: Host, expect: Dict[str, Any], chosen: str) -> List[str]:
+def docker_args(host: Host, expect: Dict[str, Any], chosen: str, gpus: List[Dict[str, Any]]) -> List[str]:
     """Return docker's arguments for the chosen devices: of the plan, or what the driver volume's helper prints."""
     helper = (expect.get("runtime") or {}).get("helper")
     if not helper:
-        return run_args(expect, chosen)
+        return run_args(expect, chosen, gpus)
     answer = host.run([str(helper)] + device_words(chosen), timeout=60.0)
     if answer.rc != 0:
         said = last_words(answer.err) or "it said nothing"
@@ -32,60 +33,52 @@ def given_args(host: Host, expect: Dict[str, Any], chosen: str) -> List[str]:
     return answer.out.split()
 
 
-def look_container(
-    host: Host, image: str, args: List[str], timeout: float, name: str, engine: str = engines.DOCKER
-) -> nvml.Answer:
-    """Ask nvidia-smi in a container; a container that does not come back in time is removed by its name."""
+def args_for(
+    host: Host, engine: str, expect: Dict[str, Any], chosen: str, gpus: List[Dict[str, Any]]
+) -> Optional[List[str]]:
+    """Return what gives a container of an engine the chosen devices, None where ``ctr`` has no word for it."""
+    if engine == engines.DOCKER:
+        return docker_args(host, expect, chosen, gpus)
+    mode = mode_of(expect) or ""
+    if engine == engines.CONTAINERD and mode != "toolkit":
+        version = observe_engines.program(host, engine, {})["version"]
+        if version and tuple(version) < engines.FIRST_CTR_CDI:
+            return engines.applied(host.read(cdi.NATIVE) or "", device_words(chosen))
+    return narrowed(engines.gpu_args(engine, mode), chosen, gpus)
+
+
+def run_in(host: Host, engine: str, image: str, args: List[str], command: List[str], timeout: float) -> Result:
+    """Run a command in a new container; one that does not come back in time is removed by its name."""
     pull = engines.pull(engine, image)
     if pull:
         asked = host.run(engines.ask(engine, image), timeout=60.0)
         if asked.rc == 0 and not engines.is_there(engine, asked.rc, asked.out):
             pulled = host.run(pull, timeout=timeout)
             if pulled.rc != 0:
-                return read_container(pulled)
-    env = ["NVIDIA_DRIVER_CAPABILITIES=compute,utility"]
-    result = host.run(engines.run(engine, name, env, args, image, nvml.QUERY), timeout=timeout)
-    if result.rc == 124:
+                return pulled
+    name = "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
+    result = host.run(engines.run(engine, name, ENVIRONMENT, args, image, command), timeout=timeout)
+    if result.rc == TIMED_OUT:
         for argv in engines.remove(engine, name):
             host.run(argv, timeout=30.0)
-    return read_container(result)
+    return result
 
 
-def look_docker(
-    host: Host, expect: Dict[str, Any], image: str, chosen: str, timeout: float, observed: Dict[str, Any]
-) -> Optional[Dict[str, Any]]:
-    """Ask nvidia-smi in a container of docker; None where the plan names other engines only, or docker is down."""
-    if engines.DOCKER not in engine_names(expect) or not (observed.get("docker") or {}).get("active"):
-        return None
-    return nvml.as_dict(look_container(host, image, given_args(host, expect, chosen), timeout, container_name()))
-
-
-def container_name() -> str:
-    """Return a name that no other container has."""
-    return "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
-
-
-def look_others(host: Host, expect: Dict[str, Any], image: str, chosen: str, timeout: float) -> Dict[str, Any]:
-    """Ask nvidia-smi in a container of each engine beside docker that the plan names and the host has."""
-    found = {}
+def usable(host: Host, observed: Dict[str, Any], expect: Dict[str, Any]) -> List[str]:
+    """Return the engines of the plan that can be asked to start a container."""
+    found = []
     for engine in engine_names(expect):
-        if engine == engines.DOCKER or host.which("ctr" if engine == engines.CONTAINERD else engine) is None:
-            continue
-        args = other_args(host, expect, engine, chosen)
-        if args is None:
-            continue
-        found[engine] = nvml.as_dict(look_container(host, image, args, timeout, container_name(), engine))
+        if engine == engines.DOCKER:
+            there = bool((observed.get("docker") or {}).get("active"))
+        else:
+            there = host.which("ctr" if engine == engines.CONTAINERD else engine) is not None
+        found += [engine] if there else []
     return found
 
 
-def other_args(host: Host, expect: Dict[str, Any], engine: str, chosen: str) -> Optional[List[str]]:
-    """Return what gives a container of podman or containerd its GPUs, None where ``ctr`` has no word for it."""
-    mode = mode_of(expect) or ""
-    if engine == engines.CONTAINERD and mode != "toolkit":
-        version = observe_engines.program(host, engine, {})["version"]
-        if version and tuple(version) < engines.FIRST_CTR_CDI:
-            return engines.applied(host.read(cdi.NATIVE) or "", device_words(chosen))
-    return narrowed(engines.gpu_args(engine, mode), chosen)
+def look(host: Host, engine: str, image: str, args: List[str], timeout: float) -> Dict[str, Any]:
+    """Ask nvidia-smi in a container."""
+    return nvml.as_dict(read_container(run_in(host, engine, image, args, nvml.QUERY, timeout)))
 
 
 def read_container(result: Result) -> nvml.Answer:

@@ -20,35 +20,45 @@ def mode_of(expect: Dict[str, Any]) -> Optional[str]:
 def pick(gpus: List[Dict[str, Any]], chosen: str) -> List[Dict[str, Any]]:
     """Return the GPUs that ``gpu_verify_devices`` names: all, or a list of indices and UUIDs."""
     words = device_words(chosen)
-    if words == ["all"]:
+    if "all" in words:
         return list(gpus)
     return [gpu for gpu in gpus if str(gpu["index"]) in words or gpu["uuid"] in words]
 
 
+def unknown(gpus: List[Dict[str, Any]], chosen: str) -> List[str]:
+    """Return the words of ``gpu_verify_devices`` that no GPU answers to."""
+    names = [str(gpu["index"]) for gpu in gpus] + [gpu["uuid"] for gpu in gpus]
+    return [word for word in device_words(chosen) if word not in names and word != "all"]
+
+
 def device_words(chosen: str) -> List[str]:
     """Return the words of ``gpu_verify_devices``."""
-    return re.split(r"[,\s]+", chosen.strip()) if chosen.strip() else ["all"]
+    return [word for word in re.split(r"[,\s]+", chosen) if word] or ["all"]
 
 
-def run_args(expect: Dict[str, Any], chosen: str = "all") -> List[str]:
+def run_args(expect: Dict[str, Any], chosen: str = "all", gpus: Optional[List[Dict[str, Any]]] = None) -> List[str]:
     """Return docker's arguments that give a container its GPUs: those of the plan, narrowed to the chosen devices."""
     runtime = expect.get("runtime") or {}
     given = runtime.get("args")
-    return narrowed([str(word) for word in given] if given else default_args(mode_of(expect)), chosen)
+    return narrowed([str(word) for word in given] if given else default_args(mode_of(expect)), chosen, gpus)
 
 
-def narrowed(args: List[str], chosen: str) -> List[str]:
-    """Return arguments for all GPUs as those for the chosen devices."""
+def narrowed(args: List[str], chosen: str, gpus: Optional[List[Dict[str, Any]]] = None) -> List[str]:
+    """Return arguments for all GPUs as those for the chosen devices.
+
+    With ``gpus`` CDI devices are named by their numbers: not every specification names UUIDs too.
+    """
     words = device_words(chosen)
-    if words == ["all"]:
+    if "all" in words:
         return args
+    numbers = [str(gpu["index"]) for gpu in pick(gpus, chosen)] if gpus else words
     found: List[str] = []
     for word in args:
         if word == "all" and found and found[-1] == "--gpus":
             found.append('"device=%s"' % ",".join(words))  # the quotes are docker's: its value is a CSV record
         elif word == "nvidia.com/gpu=all" and found and found[-1] == "--device":
             found.pop()
-            for name in words:
+            for name in numbers:
                 found += ["--device", "nvidia.com/gpu=" + name]
         elif word == "NVIDIA_VISIBLE_DEVICES=all":
             found.append("NVIDIA_VISIBLE_DEVICES=" + ",".join(words))

@@ -285,7 +285,7 @@ def configure(
         return None, [docker.invalid(observed, error)], []
     if contradicted:
         return None, [contradiction(contradicted[0])], []
-    if back.unset:
+    if [key for key in back.unset if key.partition(".")[0] in ("runtimes", "default-runtime")]:
         # On SIGHUP dockerd keeps the runtimes and the default of keys that are gone from the file.
         reasons = reasons + [("docker forgets a runtime only when it starts", docker.RESTART)]
     elif not change.changed:

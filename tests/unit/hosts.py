@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from gpu_ready import apt_sources, catalog, cdi, containerd_config, daemon_json, driver_volume, toml
+from gpu_ready import apt_sources, catalog, cdi, containerd_config, daemon_json, driver_volume, toml, versions
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import sources
 
@@ -385,6 +385,10 @@ def _cuda(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
         release = (package["version"] or f"{version}.9-*").partition("-")[0]
         _toolkit_there(after, version, release, "package")
         after["packages"]["installed"][package["name"]] = release + "-1"
+    newest = max(params["versions"], key=versions.key)
+    if after["cuda"]["default"]["mode"] != "manual":  # the packages' scripts take the link over
+        target = f"/usr/local/cuda-{newest}"
+        after["cuda"]["default"] = {"target": target, "kind": "alternatives", "mode": "auto"}
 
 
 def _cuda_runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:

@@ -77,6 +77,8 @@ def carried_out(observed: dict[str, Any], decided: Decision) -> dict[str, Any]:
                 release = (package["version"] or f"{version}.9-*").partition("-")[0]
                 replace(found, version, release, "package")
                 after["packages"]["installed"][package["name"]] = release + "-1"
+                if found["default"]["mode"] != "manual":  # the packages' scripts take the link over
+                    found["default"] = {"target": cuda.folder(version), "kind": "alternatives", "mode": "auto"}
         elif step.id == "cuda_toolkit.runfile":
             for one in step.params["installers"]:
                 replace(found, one["version"], one["release"] or one["version"] + ".9", "runfile")
@@ -215,6 +217,14 @@ def test_when_the_default_link_is_set(default: dict[str, Any], there: bool) -> N
     observed = host(T4, toolkits={"12.9": "package"})
     observed["cuda"]["default"] = default
     assert ("cuda_toolkit.default" in ids(decide(observed, 580, "12.9"))) is not there
+
+
+def test_packages_that_take_a_plain_link_over_are_followed_by_the_default() -> None:
+    observed = host(T4, toolkits={"13.0.2": "runfile"})
+    observed["cuda"]["default"] = {"target": "/usr/local/cuda-13.0", "kind": "link", "mode": None}
+    assert "cuda_toolkit.default" in ids(decide(observed, 580, "12.9", "13.0"))
+    assert "cuda_toolkit.default" not in ids(decide(observed, 580, "12.9", "13.0", cuda_toolkit_source="runfile"))
+    assert "cuda_toolkit.default" not in ids(decide(observed, 580, "13.0"))
 
 
 def test_a_repository_without_a_fitting_toolkit_is_said_and_nothing_is_offered() -> None:
@@ -537,6 +547,8 @@ def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
     devices: list[str], branch: int, asked: list[str], there: dict[str, str], more: dict[str, Any]
 ) -> None:
     observed = host(*devices, toolkits=there)
+    if there:
+        observed["cuda"]["default"] = {"target": cuda.folder(max(there)), "kind": "link", "mode": None}
     decided = decide(observed, branch, *asked, **more)
     assert decided == decide(observed, branch, *asked, **more)
     if decided.refusals:

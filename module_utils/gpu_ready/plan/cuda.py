@@ -74,7 +74,8 @@ def _arranged(
         steps.append(cuda_steps.of_packages(todo, reasons))
     profile = cuda_wishes.profile(wanted)
     prefix = {NONE: None, cuda_wishes.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.folder(profile))
-    steps += cuda_steps.of_default(observed, default) + cuda_steps.of_profile(observed, prefix)
+    packages = bool(todo) and ground.source != RUNFILE
+    steps += cuda_steps.of_default(observed, default, packages) + cuda_steps.of_profile(observed, prefix)
     return Decision(picked, steps + cuda_steps.of_removal(observed, ground.going), [], warnings)
 
 

@@ -64,11 +64,12 @@ def of_installers(observed: Dict[str, Any], wanted: Dict[str, Any], todo: List[W
     return Step("cuda_toolkit.runfile", "; ".join(reasons), params=params)
 
 
-def of_default(observed: Dict[str, Any], default: str) -> List[Step]:
-    """Return the step that leads the link to the default toolkit."""
+def of_default(observed: Dict[str, Any], default: str, packages: bool = False) -> List[Step]:
+    """Return the step that leads the link to the default toolkit; ``packages`` that come take a plain link over."""
     path = names.folder(default)
     found = observed["cuda"]["default"]
-    if found["target"] == path and (found["kind"] == "link" or found["mode"] == "manual"):
+    plain = found["kind"] == "link" and not packages
+    if found["target"] == path and (plain or found["mode"] == "manual"):
         return []
     if found["target"] == path:
         reason = "%s would leave CUDA %s when another toolkit is installed" % (names.LINK, default)

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from fleet import Fleet
+from fleet import Fleet, lab
 
 pytestmark = pytest.mark.lab
 
@@ -145,7 +145,10 @@ def test_another_mode_on_a_host_with_a_running_container(ready: Fleet) -> None:
     pid = ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'")
     run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
     assert run.rc == 0, run.failures(NEW)
-    assert run.steps(NEW) == ["nvidia_container_runtime.containerd", "gpu_verify.verify"] == run.changed_steps(NEW)
+    steps = [f"nvidia_container_runtime.{name}" for name in ("cleanup", "cdi_spec", "containerd")] + [
+        "gpu_verify.verify"
+    ]
+    assert run.steps(NEW) == steps == run.changed_steps(NEW)
     assert "leaves running containers alone" in json.dumps(run.plan(NEW))
     assert ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'") == pid
     ready.ssh(
@@ -154,23 +157,41 @@ def test_another_mode_on_a_host_with_a_running_container(ready: Fleet) -> None:
     )
     said = dump(ready, NEW)
     assert "enable_cdi = true" in said and ".runtimes.nvidia]" not in said and 'bin_dir = "/usr/lib/cni"' in said
-    there = uuids(ready, NEW)
-    assert containerd(ready, NEW, "--device nvidia.com/gpu=0") == there[:1]
-    assert containerd(ready, NEW, f"--device nvidia.com/gpu={there[1]}") == there[1:2]
+    checks = record(ready, NEW)["checks"]
+    assert checks["gpus_in_podman_container"] == checks["gpus_in_containerd_container"] == "ok"
+    assert podman(ready, NEW, "--device nvidia.com/gpu=1") == uuids(ready, NEW)[1:2]
+    assert "/etc/cdi/gpu-ready.json" in ready.ssh(NEW, "ls /etc/cdi/* /var/run/cdi/*", check=False)
+    again = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
+    assert again.rc == 0 and again.changed(NEW) == [] and again.calls[NEW] == 1
+
+
+def test_device_nodes_are_there_after_a_reboot(ready: Fleet) -> None:
+    lab("power-cycle", NEW)
+    assert "SUCCESS" in ready.ssh(NEW, "systemctl show --property ExecMainStatus,Result gpu-ready-nodes | tr a-z A-Z")
+    assert podman(ready, NEW, "--device nvidia.com/gpu=all") == uuids(ready, NEW)
 
 
 def test_containerd_2_gets_a_file_of_its_own(ready: Fleet) -> None:
     updated = ready.ssh(NEW, UPDATE, check=False, limit=600)
     if not re.search(r"containerd.* v?2\.\d", updated):
         pytest.skip("Debian offers no containerd 2 that runs here")
-    run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_default": True})
+    same = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
+    assert same.rc == 0 and "nvidia_container_runtime.containerd" not in same.steps(NEW)  # 2.0 and newer have CDI on
+    there = uuids(ready, NEW)
+    assert containerd(ready, NEW, "--device nvidia.com/gpu=all") == there
+    assert containerd(ready, NEW, f"--device nvidia.com/gpu=0 --device nvidia.com/gpu={there[2]}") == [
+        there[0],
+        there[2],
+    ]
+    wish = {"nvidia_container_runtime_default": True}
+    run = ready.play("--limit", NEW, extra=wish)
     assert run.rc == 0, run.failures(NEW)
     drop_in = ready.ssh(NEW, f"cat {DROP_IN}")
     assert 'default_runtime_name = "nvidia"' in drop_in and "runtimes.nvidia.options]" in drop_in
     assert 'imports = ["/etc/containerd/conf.d/*.toml"]' in ready.ssh(NEW, f"cat {MAIN}")
     said = dump(ready, NEW)
     assert "default_runtime_name = 'nvidia'" in said and "runtimes.runc]" in said and "/usr/lib/cni" in said
-    again = ready.play("--limit", NEW, extra={"nvidia_container_runtime_default": True})
+    again = ready.play("--limit", NEW, extra=wish)
     assert again.rc == 0 and again.changed(NEW) == [] and again.calls[NEW] == 1
 
 

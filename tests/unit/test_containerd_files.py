@@ -1,0 +1,98 @@
+"""containerd's files are written all or none, noted first, and go back to what they were."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import containerd_config as config
+from gpu_ready import containerd_files, manifest
+from gpu_ready.host import Host, Result
+
+from tests.unit.test_toml import DEBIAN
+
+DUMPS = {
+    True: "version = 2\n" + '[plugins."io.containerd.grpc.v1.cri"]\nenable_cdi = true\n',
+    False: 'version = 2\n[plugins."io.containerd.grpc.v1.cri"]\nenable_cdi = false\n',
+}
+
+
+class Answering(Host):
+    """This machine's files, and a containerd that answers what a test says."""
+
+    def __init__(self, answer: Result) -> None:
+        self.answer = answer
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: Any = None) -> Result:
+        assert argv[1] == "--config" and argv[-2:] == ["config", "dump"]
+        return self.answer
+
+
+@pytest.fixture
+def main(tmp_path: Path) -> Path:
+    path = tmp_path / "etc/config.toml"
+    path.parent.mkdir()
+    path.write_text(DEBIAN)
+    path.chmod(0o640)
+    return path
+
+
+def change(main: Path) -> config.Change:
+    return config.change((1, 7, 24), [config.File(str(main), main.read_text())], "cdi", False, [])
+
+
+def write(main: Path, tmp_path: Path, answer: Result) -> None:
+    containerd_files.write(Answering(answer), change(main), str(main), str(tmp_path / "var"))
+
+
+def noted(tmp_path: Path) -> Any:
+    return manifest.read(str(tmp_path / "var/manifest.json"))
+
+
+def test_written_noted_kept_and_taken_back(main: Path, tmp_path: Path) -> None:
+    write(main, tmp_path, Result(0, DUMPS[True], ""))
+    assert "enable_cdi = true" in main.read_text() and main.stat().st_mode & 0o777 == 0o640
+    (entry,) = noted(tmp_path)["containerd"].values()
+    assert containerd_files.decoded(entry["before"]) == DEBIAN
+    assert entry["record"] == [[["plugins", "io.containerd.grpc.v1.cri", "enable_cdi"], None]]
+    assert (tmp_path / "var" / containerd_files.RESTART_MARK).exists()
+    (copy,) = (tmp_path / "var/backup").iterdir()
+    assert copy.read_text() == DEBIAN
+    (edit,) = containerd_files.edits_back(Host(), noted(tmp_path))
+    assert (edit.path, edit.after) == (str(main), DEBIAN)
+    main.write_text(main.read_text() + "\n[debug]\nlevel = 'info'\n")
+    (edit,) = containerd_files.edits_back(Host(), noted(tmp_path))
+    assert edit.after == DEBIAN + "\n[debug]\nlevel = 'info'\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Result(1, "", "containerd: invalid plugin key"), "invalid plugin key"),
+        (Result(0, DUMPS[False], ""), "it does not take over enable_cdi"),
+        (Result(0, "no toml", ""), "no valid TOML"),
+    ],
+)
+def test_what_containerd_does_not_take_is_put_back(main: Path, tmp_path: Path, answer: Result, words: str) -> None:
+    with pytest.raises(containerd_files.Refused, match=words):
+        write(main, tmp_path, answer)
+    assert main.read_text() == DEBIAN and main.stat().st_mode & 0o777 == 0o640
+    assert containerd_files.edits_back(Host(), noted(tmp_path)) == []
+
+
+def test_the_first_note_wins(main: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        write(main, tmp_path, Result(0, DUMPS[True], ""))
+        main.write_text(DEBIAN.replace("enable_cdi = true", "enable_cdi = false"))
+    (entry,) = noted(tmp_path)["containerd"].values()
+    assert containerd_files.decoded(entry["before"]) == DEBIAN and len(entry["record"]) == 1
+    assert json.loads((tmp_path / "var/manifest.json").read_text())["containerd"]
+
+
+def test_a_file_that_was_not_there_goes_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "conf.d/99.toml")
+    containerd_files.put(path, "a = 1\n")
+    assert Path(path).read_text() == "a = 1\n"
+    containerd_files.put(path, None)
+    containerd_files.put(path, None)
+    assert not Path(path).exists()

@@ -109,6 +109,8 @@ def read(result: Result) -> Answer:
     whole = next((row["failed"] for row in rows if "failed" in row and "gpu" not in row), None)
     if whole and whole["code"] == STUB:
         return Answer(skipped="libcuda is a stub library (CUDA_ERROR_STUB_LIBRARY), which computes nothing")
+    if whole and whole["code"] == compute_program.NO_SUCH_FUNCTION:
+        return Answer(skipped="libcuda is a stub library (%s), which computes nothing" % whole["text"])
     gpus: Dict[int, Dict[str, Any]] = {}
     for row in rows:
         if "gpu" in row:

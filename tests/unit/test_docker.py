@@ -159,3 +159,21 @@ def test_a_hook_that_came_after_dockerd_started_is_not_known_to_it(hook_time: fl
 @pytest.mark.parametrize(("marker", "pending"), [(None, False), (99.0, False), (101.0, True)])
 def test_a_restart_that_a_killed_run_owes_is_seen(marker: "float | None", pending: bool) -> None:
     assert look.look(engine(marker=marker))["docker"]["restart_pending"] is pending
+
+
+@pytest.mark.parametrize(("program_time", "outdated"), [(99.0, False), (101.0, True)])
+def test_a_daemon_whose_program_was_exchanged_under_it_is_seen(program_time: float, outdated: bool) -> None:
+    host = engine()
+    host.times["/usr/sbin/dockerd"] = program_time
+    assert look.look(host)["docker"]["outdated"] is outdated
+
+
+@pytest.mark.parametrize(
+    ("manifest", "held"),
+    [(None, []), ('{"holds": {"docker-ce": {}, "cuda": {}}}', ["cuda", "docker-ce"]), ("{damaged", [])],
+)
+def test_which_holds_are_ours_is_read_from_the_manifest(manifest: "str | None", held: list[str]) -> None:
+    host = engine()
+    if manifest is not None:
+        host.files["/var/lib/gpu-ready/manifest.json"] = manifest
+    assert look.look_engine(host)["held_by_us"] == held

@@ -56,9 +56,13 @@ echo "gcc version ${version%%-*} (Debian $version)" >"$1/etc/gpu-ready-lab/gcc-v
 """
 
 
+LIBCUDA = paths.DATA / "vendor/libcuda.c"
+
+
 def _sources() -> list[Path]:
     """Return the files that host images are made of."""
-    return sorted(path for name in ("host", "nvml") for path in (paths.DATA / name).iterdir())
+    folders = [path for name in ("host", "nvml") for path in (paths.DATA / name).iterdir()]
+    return sorted([*folders, LIBCUDA])
 
 
 def _digest(*texts: bytes) -> str:
@@ -278,12 +282,19 @@ def compile_library(sources: list[Path], output: Path, *flags: str) -> None:
 
 
 def build_libraries(folder: Path) -> None:
-    """Compile the simulated kernel's door and the mock NVML into a folder."""
+    """Compile the simulated kernel's door, the mock NVML and the stub of libcuda into a folder."""
     compile_library([paths.DATA / "host/preload.c"], folder / "preload.so", "-fvisibility=hidden")
     compile_library(
         [paths.DATA / "nvml/nvml_mock.c", paths.DATA / "nvml/stubs.c"], folder / "libnvidia-ml.so",
         "-fvisibility=hidden", "-Wno-override-init", "-Wl,-soname,libnvidia-ml.so.1",
     )  # fmt: skip
+    compile_library(  # the host puts a version of this length in
+        [LIBCUDA],
+        folder / "libcuda.so",
+        "-fvisibility=hidden",
+        '-DVERSION="@LIBCUDA_VERSION@"',
+        "-Wl,-soname,libcuda.so.1",
+    )
 
 
 def _overlay(release: str, wanted: Dress, fetched: dict[str, bytes]) -> bytes:
@@ -305,6 +316,7 @@ def _overlay(release: str, wanted: Dress, fetched: dict[str, bytes]) -> bytes:
         files = {
             f"{lab}/preload.so": (folder / "preload.so", 0o755),
             f"{lab}/libnvidia-ml.so": (folder / "libnvidia-ml.so", 0o644),
+            f"{lab}/libcuda.so": (folder / "libcuda.so", 0o644),
             f"{lab}/nouveau.ko": (folder / "nouveau.ko", 0o644),
             f"usr/lib/modules/{release}/kernel/drivers/net/dummy.ko": (folder / "dummy.ko", 0o644),
             f"{lab}/kernel": (host / "kernel.py", 0o755),

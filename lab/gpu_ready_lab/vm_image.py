@@ -59,7 +59,12 @@ def ensure(suite: str, flavour: str, proxy: str | None) -> Path:
 def _recipe(suite: str, flavour: str) -> str:
     total = hashlib.sha256(f"{suite} {flavour} {PACKAGES} {SIZE}".encode())
     for path in sorted(
-        [*(paths.DATA / "vm").glob("*"), *(paths.DATA / "nvml").iterdir(), paths.DATA / "host/after-dpkg"]
+        [
+            *(paths.DATA / "vm").glob("*"),
+            *(paths.DATA / "nvml").iterdir(),
+            images.LIBCUDA,
+            paths.DATA / "host/after-dpkg",
+        ]
     ):
         if path.is_file():
             total.update(path.read_bytes())
@@ -72,6 +77,7 @@ def _overlay(work: Path) -> bytes:
     lab, vm = "usr/lib/gpu-ready-lab", paths.DATA / "vm"
     files = {
         f"{lab}/libnvidia-ml.so": (work / "libnvidia-ml.so", 0o644),
+        f"{lab}/libcuda.so": (work / "libcuda.so", 0o644),
         f"{lab}/after-dpkg": (paths.DATA / "host/after-dpkg", 0o755),
         f"{lab}/after-dpkg-vm": (vm / "after-dpkg", 0o755),
         f"{lab}/identity": (vm / "identity", 0o755),

@@ -10,7 +10,6 @@ NEEDS_CUDA = re.compile(r"unsatisfied condition:\s*cuda\s*>=\s*(\d+\.\d+)", re.I
 UNRELATED = "not_gpu"
 TOOLKIT = re.compile(r"nvidia-container|nvidia-ctk|nvidia-cdi|nvml|\bCDI\b|libnvidia|libcuda", re.IGNORECASE)
 GPU = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|\bcdi\b", re.IGNORECASE)
-IMAGES = re.compile(r"\S*/\S*nvidia\S*|\S*nvidia/\S+|\S*/cuda\S*", re.IGNORECASE)
 ERROR = re.compile(r"error|fail|cannot|denied|not found|invalid|unknown|unable", re.IGNORECASE)
 
 
@@ -19,12 +18,19 @@ def problems(text: str) -> List[Explanation]:
     flat = message_table.joined(text)
     found = message_table.find(CONTAINER, flat) or message_table.find(CONTAINER, message_table.glued(text))
     # A word like "permission denied" in a message of the toolkit says nothing against GPUs.
-    if TOOLKIT.search(IMAGES.sub(" ", flat)) or any(row.entry.names != UNRELATED for row in found):
+    if TOOLKIT.search(without_images(flat)) or any(row.entry.names != UNRELATED for row in found):
         found = [row for row in found if row.entry.names != UNRELATED]
     if not found:
         return smi_text.problems(text)
     needs = needed_cuda(flat)
     return [message_table.explanation(row, needs if row.entry.code == "driver_too_old" else None) for row in found]
+
+
+def without_images(flat: str) -> str:
+    """Return a text without names of images such as nvidia/cuda:12.4, which say nothing about the failure."""
+    return " ".join(
+        word for word in flat.split() if "/" not in word.lstrip("/['\"`(") or word.strip("['\"`(")[:1] == "/"
+    )
 
 
 def needed_cuda(flat: str) -> Optional[str]:
@@ -40,7 +46,7 @@ def cause(text: str) -> Optional[str]:
         names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}
         return names.get(found[0].code, found[0].code)
     flat = message_table.joined(text)
-    return UNRELATED if ERROR.search(flat) and not GPU.search(IMAGES.sub(" ", flat)) else None
+    return UNRELATED if ERROR.search(flat) and not GPU.search(without_images(flat)) else None
 
 
 def read(text: str) -> Dict[str, Any]:

@@ -51,7 +51,7 @@ def tell_problems(answer: Dict[str, Any]) -> List[str]:
 def nothing(kind: str) -> List[str]:
     """Return the honest sentence for a text that holds nothing known."""
     name, what, remedy = LOOKED_FOR[kind]
-    count = len([entry for entry in message_table.table(name) if entry.pattern])
+    count = len([entry for entry in message_table.table(name) if entry.patterns])
     return [
         "Nothing known is in this text; it was searched for %d messages: %s." % (count, what),
         "Remedy: %s." % remedy,

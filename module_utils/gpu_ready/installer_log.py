@@ -5,7 +5,7 @@ and what it says last is a consequence. So a log is read entry by entry.
 """
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Pattern
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import message_table
 from .message_table import INSTALLER, Explanation, Found
@@ -21,57 +21,79 @@ CONTINUED = re.compile(
 DESPITE = re.compile(
     r"(?:Proceeding with|Continuing) installation despite the presence of (?:a )?(Nouveau|loaded)", re.I
 )
-COMPLETE = re.compile(r"\) is now complete|^DKMS: install completed|\binstallation finished\b", re.MULTILINE)
-FAILED = re.compile(
-    r"Installation has failed|^ERROR: |^Error! |bad exit status|subprocess returned error|The installation was canceled"
-    r"|# exit code: [1-9]|\*\*\* .{0,300}(?:Error \d|Stop\.)|version check failed|Failed CC version check"
-    r"|Aborting installation|\(Answer: Abort|could not insert|Error in check ?sums|No space left on device"
-    r"|must be run as root|Sub-process \S+ returned an error",
-    re.MULTILINE | re.IGNORECASE,
+COMPLETE = message_table.prepared([r"\) is now complete", r"^DKMS: install completed"], re.MULTILINE)
+FAILED = message_table.prepared(
+    [
+        r"Installation has failed",
+        r"^ERROR: ",
+        r"^Error! ",
+        r"bad exit status",
+        r"subprocess returned error",
+        r"The installation was canceled",
+        r"# exit code: [1-9]",
+        r"\*\*\* .{0,300}Error \d",
+        r"\*\*\* .{0,300}Stop\.",
+        r"version check failed",
+        r"Failed CC version check",
+        r"Aborting installation",
+        r"\(Answer: Abort",
+        r"could not insert",
+        r"Error in check ?sums",
+        r"No space left on device",
+        r"must be run as root",
+        r"Sub-process \S{1,80} returned an error",
+    ],
+    re.MULTILINE,
 )
 VERSION = r"(\d{2,3}\.\d+(?:\.\d+)?)(?![\w.]*-generic)\b"
-VERSIONS = [
-    re.compile(pattern % {"v": VERSION}, re.IGNORECASE)
-    for pattern in (
-        r"installer version: %(v)s",
-        r"Installing NVIDIA driver version %(v)s",
-        r"make\.log for nvidia[\w-]*?[-/]%(v)s for kernel",
-        r"/var/lib/dkms/nvidia[\w-]*/%(v)s/",
-        r"\bnvidia(?:-[a-z]+|-legacy-\d+xx|-tesla(?:-\d+)?)*[-/ ]%(v)s",
-        r"NVIDIA-Linux-\w+-%(v)s",
-        r"\(version: %(v)s\)",
-        r"by the (?:NVIDIA )?%(v)s (?:NVIDIA )?Linux graphics driver",
-        r"-m nvidia[\w-]* -v %(v)s",
-        r"nvidia[\w-]* \((?:\d+:)?%(v)s[-~+)]",
-    )
-]
+VERSIONS = message_table.prepared(
+    [
+        pattern % {"v": VERSION}
+        for pattern in (
+            r"installer version: %(v)s",
+            r"Installing NVIDIA driver version %(v)s",
+            r"make\.log for nvidia[\w-]{0,40}?[-/]%(v)s for kernel",
+            r"/var/lib/dkms/nvidia[\w-]{0,40}/%(v)s/",
+            r"\bnvidia(?:-[a-z]+|-legacy-\d+xx|-tesla(?:-\d+)?){0,4}[-/ ]%(v)s",
+            r"NVIDIA-Linux-\w+-%(v)s",
+            r"\(version: %(v)s\)",
+            r"by the (?:NVIDIA )?%(v)s (?:NVIDIA )?Linux graphics driver",
+            r"-m nvidia[\w-]{0,40} -v %(v)s",
+            r"nvidia[\w-]{0,40} \((?:\d+:)?%(v)s[-~+)]",
+        )
+    ]
+)
 RELEASE = r"([2-9]\.\d+[\w.+~-]*\w)"
-KERNELS = [
-    re.compile(pattern % {"k": RELEASE})
-    for pattern in (
-        r"module build on kernel:? %(k)s",
-        r"for kernel %(k)s",
-        r"headers for (?:the )?(?:target )?kernel %(k)s",
-        r"KERNEL_UNAME=%(k)s",
-        r"--kernel-name=%(k)s",
-        r"Building (?:initial )?module for %(k)s",
-        r"Building for %(k)s",
-        r"-k %(k)s",
-        r"/lib/modules/%(k)s/",
-        r"/usr/src/(?:linux-headers-|kernels/)%(k)s",
-        r"kernel '%(k)s'",
-    )
-]
-PACKAGES = [
-    re.compile(pattern)
-    for pattern in (
-        r"error processing package ([\w.+:-]+)",
-        r"scriptlet in rpm package ([\w.+-]+)",
-        r"%(?:post|pre|trigger)\w*\(([\w.+-]+?)-\d",
-        r"have the package '([\w.+-]+)' installed",
-        r"Please install the ([\w.+-]+) package",
-    )
-]
+KERNELS = message_table.prepared(
+    [
+        pattern % {"k": RELEASE}
+        for pattern in (
+            r"module build on kernel:? %(k)s",
+            r"for kernel %(k)s",
+            r"headers for (?:the )?(?:target )?kernel %(k)s",
+            r"KERNEL_UNAME=%(k)s",
+            r"--kernel-name=%(k)s",
+            r"Building (?:initial )?module for %(k)s",
+            r"Building for %(k)s",
+            r"-k %(k)s",
+            r"/lib/modules/%(k)s/",
+            r"/usr/src/(?:linux-headers-|kernels/)%(k)s",
+            r"kernel '%(k)s'",
+        )
+    ]
+)
+PACKAGES = message_table.prepared(
+    [
+        pattern
+        for pattern in (
+            r"error processing package ([\w.+:-]+) \(--",
+            r"scriptlet in rpm package ([\w.+-]+)",
+            r"%(?:post|pre|trigger)\w*\(([\w.+-]+?)-\d",
+            r"have the package '([\w.+-]+)' installed",
+            r"Please install the ([\w.+-]+) package",
+        )
+    ]
+)
 WARNS = "no_supported_gpu"
 """The one cause that a mere warning names."""
 
@@ -117,61 +139,74 @@ def matches(part: Part) -> List[Cause]:
     return [Cause(part.position, found) for found in sorted(causes, key=lambda row: row.position)]
 
 
-def failed(text: str) -> bool:
+def failed(entries: List[Part]) -> bool:
     """Return whether a log tells of a failure."""
-    lines = "\n".join(part.text for part in parts(text) if not part.continued)
-    complete = list(COMPLETE.finditer(lines))
-    for spelled in (lines, message_table.joined(lines), message_table.glued(lines)):
-        if FAILED.search(spelled):
-            return not complete or "Installation has failed" in lines[complete[-1].end() :]
+    lines = "\n".join(part.text for part in entries if not part.continued)
+    for spelled in (lines, message_table.glued(lines)):
+        if message_table.matches(FAILED, spelled, spelled.lower()):
+            return not complete(lines)
     return False
 
 
-def causes(text: str) -> List[Cause]:
-    """Return the real causes in the order of the log; consequences only where nothing else is named."""
+def complete(lines: str) -> bool:
+    """Return whether a log ends with a finished installation."""
+    ends = [match.end() for match in message_table.matches(COMPLETE, lines, lines.lower())]
+    return bool(ends) and "Installation has failed" not in lines[max(ends) :]
+
+
+def causes(text: str) -> Tuple[bool, List[Cause]]:
+    """Return whether the log tells of a failure, and its real causes in the order of the log.
+
+    Consequences count where nothing else is named, warnings where no error is.
+    """
     entries = parts(text)
     certain = [cause for part in entries if not part.warning and not part.continued for cause in matches(part)]
     warned = [cause for part in entries if part.warning for cause in matches(part)]
     hints = [cause for cause in warned if cause.found.entry.code == WARNS]
-    wrong = failed(text) or any(cause.found.entry.code != WARNS for cause in certain)
-    if not wrong or (not failed(text) and COMPLETE.search(text)):
-        certain = [cause for cause in certain if cause.found.entry.code == WARNS]
-    elif not any(not cause.found.entry.consequence for cause in certain):
+    marked = failed(entries)
+    wrong = marked or (any(not is_hint(cause) for cause in certain) and not complete(text))
+    if not wrong:
+        certain = [cause for cause in certain if is_hint(cause)]
+    elif all(cause.found.entry.consequence for cause in certain):
         despite = {word.lower() for word in DESPITE.findall(message_table.joined(text))}
-        past = {"nouveau_in_use"} if "nouveau" in despite else set()
-        past |= {"module_in_use"} if "loaded" in despite else set()
-        certain += [cause for cause in warned if cause not in hints and cause.found.entry.code not in past]
+        past = {"nouveau": "nouveau_in_use", "loaded": "module_in_use"}
+        done = {past[word] for word in despite}
+        certain += [cause for cause in warned if not is_hint(cause) and cause.found.entry.code not in done]
     found = sorted(certain + hints, key=lambda cause: cause.position)
-    roots = [cause for cause in found if not cause.found.entry.consequence]
+    if any(not cause.found.entry.consequence and not is_hint(cause) for cause in found):
+        found = [cause for cause in found if not cause.found.entry.consequence]
     kept: Dict[str, Cause] = {}
-    for cause in roots if any(cause.found.entry.code != WARNS for cause in roots) or not found else found:
+    for cause in found:
         kept.setdefault(cause.found.entry.code, cause)
-    return list(kept.values())
+    return wrong, list(kept.values())
+
+
+def is_hint(cause: Cause) -> bool:
+    """Return whether a cause is but a warning, with which an installation may well succeed."""
+    return cause.found.entry.code == WARNS
 
 
 def problems(text: str) -> List[Explanation]:
     """Return the explanations of a log's causes; what was but a warning comes last."""
-    found = sorted(causes(text), key=lambda cause: cause.found.entry.code == WARNS)
+    found = sorted(causes(text)[1], key=is_hint)
     return [message_table.explanation(cause.found) for cause in found]
 
 
-def named(patterns: List[Pattern[str]], text: str) -> Optional[str]:
+def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
     """Return what the first pattern that matches names, as the lines stand or with broken words."""
     for spelled in (message_table.joined(text), message_table.glued(text)):
-        for pattern in patterns:
-            match = pattern.search(spelled)
-            if match:
-                return match.group(1)
+        found = message_table.matches(patterns, spelled, spelled.lower())
+        if found:
+            return found[0].group(1)
     return None
 
 
 def read(text: str) -> Dict[str, Any]:
     """Read a log: did the installation fail, the causes, and the driver, kernel and package that it names."""
-    found = [cause.found.entry.names for cause in causes(text)]
-    wrong = failed(text) or any(code != WARNS for code in found)
+    wrong, found = causes(text)
     return {
         "installer_failed": wrong,
-        "causes": found,
+        "causes": [cause.found.entry.names for cause in found],
         "driver_version": named(VERSIONS, text),
         "kernel": named(KERNELS, text),
         "package": named(PACKAGES, text),

@@ -17,7 +17,9 @@ HEAD = re.compile(
     r"^[\s>|*+-]*(?:<\d+>)?(?:\w+\s*:\w+\s*:\s*)?"
     r"(?:.{0,120}?\bkernel:\s*)?(?:\[[^\]]{1,60}\]\s*)*"
 )
-STARTS = re.compile(r"\[\s*\d+\.\d+\]|\bkernel:|^\S*\s*\[\w{3} \w{3} [ \d]\d \d|^\s*<\d+>")
+STARTS = re.compile(
+    r"\[\s*\d+\.\d+\]|\bkernel:|^\S*\s*\[\w{3} \w{3} [ \d]\d \d|^\s*<\d+>|^[> ]*[\w-]+(?: [0-9a-f:.]+)?: "
+)
 REPEATED = re.compile(r"message repeated (\d+) times: \[")
 XID = re.compile(r"(?<![A-Za-z])Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\):\s*(\d+)")
 SXID = re.compile(r"(?:(nvidia-nvswitch\d+):?\s+)?SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\):\s*(\d+)")
@@ -198,6 +200,8 @@ def versions(nvidia: str, others: str) -> Dict[str, Any]:
     if mismatch:
         answer.update(client_version=mismatch.group(2), module_version=mismatch.group(3))
         answer["client_process"] = mismatch.group(1)
-    said = (legacy.group(3) if legacy else None) or first(UNSUPPORTED, nvidia) or first(FIRMWARE, others)
+    said = (
+        (legacy.group(3) if legacy else None) or first(UNSUPPORTED, nvidia) or first(FIRMWARE, nvidia + BREAK + others)
+    )
     answer["driver_version"] = said or answer["driver_version"]
     return answer

@@ -5,7 +5,7 @@ to one line before the patterns are tried.
 """
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Pattern, Tuple
+from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 
 from . import messages_data
 
@@ -23,13 +23,17 @@ class Explanation(NamedTuple):
     message: Optional[str] = None
 
 
+Patterns = Tuple[Tuple[str, Pattern[str]], ...]
+"""Patterns, each with a plain text that all its matches hold."""
+
+
 class Entry(NamedTuple):
     """One row of the table. ``names``: the word for it in a reading; ``consequence``: told where nothing else is."""
 
     code: str
     cause: str
     remedy: str
-    pattern: Optional[Pattern[str]]
+    patterns: "Patterns"
     names: str
     consequence: bool
     exits: Tuple[int, ...]
@@ -50,6 +54,52 @@ LONGEST = 200
 _tables: Dict[str, List[Entry]] = {}
 
 
+def literal(pattern: str) -> str:
+    """Return the longest plain text that every match of a pattern holds, in small letters; "" where there is none.
+
+    To look for it first is what makes long logs quick to read: most of them hold next to nothing of the table.
+    """
+    runs, depth, place = [""], 0, 0
+    while place < len(pattern):
+        letter = pattern[place]
+        if letter == "|" and depth == 0:
+            return ""
+        if letter == "\\":
+            place += 1
+            escaped = pattern[place]
+            if depth == 0 and not escaped.isalnum():
+                runs[-1] += escaped
+            else:
+                runs.append("")
+        elif letter == "[":
+            place = pattern.index("]", place + 2)
+            runs.append("")
+        elif letter in "()":
+            depth += 1 if letter == "(" else -1
+            runs.append("")
+        elif letter in "?*{":
+            runs[-1] = runs[-1][:-1]
+            runs.append("")
+            place = pattern.index("}", place) if letter == "{" else place
+        elif letter in ".+^$":
+            runs.append("")
+        elif depth == 0:
+            runs[-1] += letter
+        place += 1
+    return max(runs, key=len).lower()
+
+
+def prepared(patterns: List[str], flags: int = 0) -> Patterns:
+    """Return patterns ready for :func:`matches`; they disregard case."""
+    return tuple((literal(pattern), re.compile(pattern, re.IGNORECASE | flags)) for pattern in patterns)
+
+
+def matches(patterns: Patterns, text: str, small: str) -> List[Match[str]]:
+    """Return the first match of each pattern in a text, which ``small`` holds in small letters."""
+    found = [pattern.search(text) for plain_text, pattern in patterns if plain_text in small]
+    return [match for match in found if match]
+
+
 def table(kind: str) -> List[Entry]:
     """Return the rows of a kind, causes before consequences."""
     if kind not in _tables:
@@ -58,9 +108,7 @@ def table(kind: str) -> List[Entry]:
                 row["code"],
                 row["cause"],
                 row["remedy"],
-                re.compile("|".join("(?:%s)" % pattern for pattern in row["patterns"]), re.IGNORECASE)
-                if row["patterns"]
-                else None,
+                prepared(row["patterns"]),
                 row.get("names", row["code"]),
                 row.get("consequence", False),
                 tuple(row.get("exit", ())),
@@ -78,12 +126,12 @@ def plain(text: str) -> str:
 
 def joined(text: str) -> str:
     """Return a text on one line: newlines, ``#012`` of syslog and broken lines become single blanks."""
-    return " ".join(re.sub(r"\\+n", " ", plain(text)).split())
+    return " ".join(re.sub(r"\\{1,16}n", " ", plain(text)).split())
 
 
 def glued(text: str) -> str:
     """Return a text whose lines were broken within words (a narrow terminal) on one line, nothing in between."""
-    return " ".join(re.sub(r"[ \t]*\n[ \t]*", "", plain(text)).split())
+    return " ".join("".join(line.strip() for line in plain(text).split("\n")).split())
 
 
 def words(text: str, start: int, end: int) -> str:
@@ -98,10 +146,12 @@ def find(kind: str, flat: str) -> List[Found]:
     """Return the rows that a joined text matches, in the order of the table; consequences where they stand alone."""
     found: List[Found] = []
     seen = set()
+    small = flat.lower()
     for entry in table(kind):
-        match = entry.pattern.search(flat) if entry.pattern and entry.code not in seen else None
-        if match:
+        hits = matches(entry.patterns, flat, small) if entry.code not in seen else []
+        if hits:
             seen.add(entry.code)
+            match = min(hits, key=lambda hit: hit.start())
             found.append(Found(entry, match.start(), words(flat, match.start(), match.end())))
     causes = [row for row in found if not row.entry.consequence]
     return causes or found

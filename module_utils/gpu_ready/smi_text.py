@@ -17,7 +17,7 @@ MISSING = re.compile(
 NAMED = re.compile(r"(?:device handle for|corrupted at) gpu\s*\d*:?\s*(%s)" % BUS_ID, re.IGNORECASE)
 LIBRARY = re.compile(r"NVML library version:\s*(%s)" % VERSION)
 EXIT = re.compile(
-    r"(?:exit(?:ed)?(?: with)?(?: \w+)? (?:status|code)(?: of)?|exited with|return(?:ed)? code|\brc\W{1,4}|exit=)"
+    r"(?:exit(?:ed)?(?: with)?(?: \w+)? (?:status|code)(?: of)?|exited with|return(?:ed)? code|\brc\W{1,4}|exit=|\$\?)"
     r"[\s:=]*(\d{1,3})\b",
     re.IGNORECASE,
 )
@@ -71,6 +71,8 @@ def read_table(text: str) -> Optional[Reading]:
     gpus: List[Dict[str, Any]] = []
     migs, section = 0, "gpus"
     for line in text[head.end() :].splitlines():
+        if HEAD.search(line):
+            break  # nvidia-smi -l: one table is enough
         if "MIG devices" in line:
             section = "mig"
         elif "Processes" in line or "Process name" in line:
@@ -102,7 +104,7 @@ def table_line(line: str, gpus: List[Dict[str, Any]]) -> None:
         if name.endswith("..."):
             gpu["name_truncated"] = True
         if "ERR!" in line or "Unknown Error" in line:
-            gpu.update(error=True, name_raw=row.group("name").strip())
+            gpu.update(error=True, name_raw=name)
         if (
             row.group("ecc") == "On"
         ):  # instead of a number of errors: MIG is on, also where the row that says so is cut off
@@ -118,7 +120,7 @@ def table_line(line: str, gpus: List[Dict[str, Any]]) -> None:
 
 # --- nvidia-smi -L -----------------------------------------------------------------------------------------------
 
-LISTED = re.compile(r"(?m)^[^\n|]*?\bGPU (\d{1,3}): (.*?) ?\((?:UUID|S/N): ?([^)\n]*)\)")
+LISTED = re.compile(r"\bGPU (\d{1,3}): (.{1,100}?) ?\((?:UUID|S/N): ?([^)\n]{0,80})\)")
 MIG_LISTED = re.compile(r"(?m)\bMIG\s+\S+\s+Device\s+\d+: ?\((?:UUID: ?)?MIG-")
 
 
@@ -219,6 +221,7 @@ def read_xml(text: str) -> Optional[Reading]:
     if start < 0 and not ELEMENT.search(text):
         return None
     text = text[max(0, start) :]
+    text = text[: text.find("</nvidia_smi_log>") + 17] if "</nvidia_smi_log>" in text else text
     head, elements = split(ELEMENT, text)
     gpus: List[Dict[str, Any]] = []
     for bus_id, part in elements:

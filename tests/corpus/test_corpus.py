@@ -50,3 +50,16 @@ def test_the_reading_is_the_expected_one(entry: dict[str, Any]) -> None:
     assert differences(entry["expected"], answer) == []
     assert all(kind.tell(answer))
     json.dumps(answer)
+
+
+@pytest.mark.parametrize("entry", entries())
+def test_a_sample_that_is_cut_anywhere_breaks_no_reader(entry: dict[str, Any]) -> None:
+    kind = explain.KINDS[explain.kind_of(entry["kind"])]
+    data = (CORPUS / entry["file"]).read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        pytest.skip("an archive that is cut is refused with a sentence")
+    for part in range(1, 8):
+        answer = kind.read(data[: len(data) * part // 8])
+        assert kind.tell(answer)
+        assert kind.tell(kind.read(data[len(data) * part // 8 :]))
+        json.dumps(answer)

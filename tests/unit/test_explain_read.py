@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,30 @@ WORDS = st.sampled_from(
         "0x030000",
         "sys/bus/pci/devices/0000:01:00.0/class:",
     ]
+    + ["NVRM: ", "Xid (PCI:0000:01:00): ", "SXid (", "79, ", "The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:1b38) ", "#012"]
+    + [
+        "| NVIDIA-SMI 550.54.14  Driver Version: 550.54.14 |\n",
+        "|   0  Tesla P4  Off | 00000000:86:00.0 Off | On |\n",
+        "ERR!",
+    ]
+    + ["<nvidia_smi_log>", '<gpu id="0">', "</gpu>", "GPU 0: x (UUID: GPU-1)", "name, uuid\n", "NVSMI LOG", "N/A", ", "]
+    + [
+        "ERROR: ",
+        "WARNING: ",
+        "-> ",
+        "(Answer: Continue",
+        "is now complete",
+        "Error! ",
+        "unsatisfied condition: cuda>=",
+    ]
+    + [
+        "unresolvable CDI devices ",
+        "nvidia.com/gpu=",
+        "nvidia-container-cli: ",
+        "\x1b[31m",
+        "\x00",
+        "message repeated 9 times: [",
+    ]
 )
 
 
@@ -66,6 +91,69 @@ def test_every_reader_survives_empty_and_garbled_text(kind: str, data: bytes) ->
         return
     json.dumps(answer)
     assert explain.KINDS[kind].tell(answer)
+
+
+SAID = {"nvidia-smi", "container-error", "installer-log", "dmesg"}
+
+
+@pytest.mark.parametrize("kind", sorted(SAID))
+@given(text=st.text(max_size=400))
+def test_what_is_unknown_is_said_to_be(kind: str, text: str) -> None:
+    """Words at random hold no message of the table: nothing is made up."""
+    answer = explain.KINDS[kind].read(text.encode("utf-8", "replace"))
+    assert answer["problems"] == []
+
+
+@pytest.mark.parametrize("kind", sorted(SAID))
+def test_a_long_log_is_read_in_no_time(kind: str) -> None:
+    """Every pattern is bounded: twice the text takes about twice the time, also where a word never ends."""
+    for piece in (
+        "nvidia-",
+        "a",
+        " ",
+        "\\",
+        "/usr/lib/wsl/",
+        "BAR1 is ",
+        "GPU 0: ",
+        "NVRM: ",
+        "| ",
+        "<a>",
+        "ERROR",
+        "\n",
+    ):
+        started = time.process_time()
+        explain.KINDS[kind].tell(explain.KINDS[kind].read((piece * (60000 // len(piece))).encode()))
+        assert time.process_time() - started < 5, piece
+
+
+@pytest.mark.parametrize("word", ["container_errors", "container-errors", "container-error"])
+def test_a_kind_in_other_spellings(word: str) -> None:
+    assert explain.kind_of(word) == "container-error"
+
+
+def test_a_file_that_is_no_output_is_refused(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explain, "LARGEST", 10)
+    (tmp_path / "large").write_bytes(b"x" * 11)
+    assert explain.main(["read", "dmesg", str(tmp_path / "large")]) == 2
+    assert "larger than" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("dmesg", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "gpu_verify refuses the host"),
+        ("dmesg", "all quiet", "Nothing known is in this text"),
+        ("nvidia-smi", "No devices were found", "could not start any GPU (No devices were found)."),
+        ("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)", "nvidia-smi gave an answer"),
+        ("container-error", "unsatisfied condition: cuda>=13.0, please", "brings CUDA 13.0 or newer"),
+        ("container-error", "docker: something else failed", "does not speak of a GPU"),
+        ("installer-log", "ERROR: nvidia-installer must be run as root", "The installation failed."),
+        ("installer-log", "ERROR: an error nobody knows", "Nothing known"),
+    ],
+)
+def test_the_words(kind: str, text: str, said: str) -> None:
+    told = explain.KINDS[kind].tell(explain.KINDS[kind].read(text.encode()))
+    assert said in " ".join(told)
 
 
 @pytest.mark.parametrize("kind", sorted(explain.KINDS))

@@ -1,0 +1,220 @@
+"""Failures of containers as engines and their versions wrap them: the cause under all the frames."""
+
+import pytest
+from gpu_ready import container_errors, messages
+
+CASES = [
+    (
+        "driver_too_old",
+        "12.4",
+        "docker: Error response from daemon: failed to create task for container: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: error running hook #0: error running hook: exit status 1, stdout: , stderr: Auto-detected mode as 'legacy'\r\nnvidia-container-cli: requirement error: unsatisfied condition: cuda >= 12.4, please update",
+    ),
+    ("driver_too_old", None, "nvidia-container-cli.real: requirement error: unsatisfied condition: brand = tesla"),
+    ("cdi_spec_wrong", None, "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=GPU-1234"),
+    (
+        "no_cdi_spec_or_no_gpu",
+        None,
+        "Error: setting up CDI devices: unresolvable CDI devices [nvidia.com/gpu=all](http://nvidia.com/gpu=all)",
+    ),
+    (
+        "no_cdi_spec_or_no_gpu",
+        None,
+        "Emulate Docker CLI using podman. Create /etc/containers/nodocker to quiet msg.\nError: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
+    ),
+    (
+        "cdi_spec_wrong",
+        None,
+        "docker: Error response from daemon: CDI device injection failed: unresolvable CDI devices management.nvidia.com/gpu=all",
+    ),
+    ("cdi_spec_generation_failed", None, "unresolvable CDI devices runtime.nvidia.com/gpu=all: unknown"),
+    (
+        "cdi_not_nvidia",
+        None,
+        "docker: Error response from daemon: CDI device injection failed: unresolvable CDI devices amd.com/gpu=all",
+    ),
+    (
+        "cdi_spec_wrong",
+        None,
+        'could not inject: conflicting device "nvidia.com/gpu=0" (specs /etc/cdi/nvidia.yaml, /var/run/cdi/nvidia.yaml)',
+    ),
+    (
+        "toolkit_missing",
+        None,
+        'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\nERRO[0000] error waiting for container: context canceled',
+    ),
+    (
+        "toolkit_missing",
+        None,
+        "docker: Error response from daemon: could not select device driver with capabilities: [[gpu]].",
+    ),
+    (
+        "toolkit_missing",
+        None,
+        "nvidia-docker: Error response from daemon: could not select device driver 'nvidia' with capabilities: [[gpu nvidia compute]]",
+    ),
+    (
+        "cdi_not_enabled_in_docker",
+        None,
+        'Error response from daemon: could not select device driver \\"cdi\\" with capabilities: []',
+    ),
+    (
+        "cdi_not_enabled_in_docker",
+        None,
+        'docker: Error response from daemon: error gathering device information while adding custom device "nvidia.com/gpu=all": no such file or directory.',
+    ),
+    (
+        "runtime_not_configured",
+        None,
+        "docker: Error response from daemon: Unknown runtime specified nvidia.\nSee 'docker run --help'.",
+    ),
+    (
+        "runtime_not_configured",
+        None,
+        '  Warning  FailedCreatePodSandBox  3s (x5 over 60s)  kubelet  Failed to create pod sandbox: rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "nvidia" is configured',
+    ),
+    ("runtime_not_configured", None, 'Error: default OCI runtime "nvidia" not found: invalid argument'),
+    (
+        "runtime_binary_missing",
+        None,
+        'docker: Error response from daemon: OCI runtime create failed: unable to retrieve OCI runtime error (open /run/containerd/io.containerd.runtime.v1.linux/moby/abc/log.json: no such file or directory): exec: "nvidia-container-runtime": executable file not found in $PATH: : unknown.',
+    ),
+    (
+        "runtime_binary_missing",
+        None,
+        "docker: Error response from daemon: OCI runtime create failed: runc create failed: unable to start container process: error during container init: error running prestart hook #0: fork/exec /usr/bin/nvidia-container-runtime-hook: no such file or directory: unknown.",
+    ),
+    (
+        "runtime_binary_missing",
+        None,
+        "docker: Error response from daemon: failed to create task: OCI runtime create failed: runc create failed: error running createContainer hook #0: fork/exec /usr/bin/nvidia-cdi-hook: no such file or directory: unknown",
+    ),
+    (
+        "cgroup_v2_old_toolkit",
+        None,
+        "docker: Error response from daemon: OCI runtime create failed: container_linux.go:367: starting container process caused: process_linux.go:495: container init caused: process_linux.go:458: running prestart hook 0 caused: error running hook: exit status 1, stdout: , stderr: nvidia-container-cli: container error: cgroup subsystem devices not found: unknown.",
+    ),
+    (
+        "driver_userspace_missing",
+        None,
+        "stderr: nvidia-container-cli: initialization error: cannot open shared object file: no such file or directory: unknown.",
+    ),
+    (
+        "driver_not_loaded",
+        None,
+        'stderr: nvidia-container-cli: initialization error: nvml error: driver not loaded\\\\n\\"": unknown.',
+    ),
+    (
+        "driver_or_gpu_hung",
+        None,
+        "stderr: nvidia-container-cli: initialization error: driver rpc error: timed out: unknown.",
+    ),
+    (
+        "driver_or_gpu_hung",
+        None,
+        'stderr: nvidia-container-cli: initialization error: driver error: failed to process request\\\\\\\\n\\\\\\"\\"": unknown.',
+    ),
+    (
+        "ldconfig_failed",
+        None,
+        'stderr: nvidia-container-cli: ldcache error: process /sbin/ldconfig failed with error code: 1\\\\n\\"": unknown.',
+    ),
+    (
+        "wsl_driver_missing",
+        None,
+        "nvidia-container-cli: mount error: stat failed: /usr/lib/wsl/lib/libcuda.so.1: no such file or directory: unknown",
+    ),
+    (
+        "driver_libs_inside_image",
+        None,
+        "nvidia-container-cli: mount error: file creation failed: /var/lib/docker/overlay2/abc/merged/usr/bin/nvidia-smi: file exists: unknown",
+    ),
+    (
+        "rootless_cgroups",
+        None,
+        "nvidia-container-cli: mount error: failed to add device rules: unable to find any existing device filters attached to the cgroup: bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not permitted: unknown.",
+    ),
+    ("unknown_device", None, "nvidia-container-cli: device error: GPU-aaaa-bbbb: unknown device: unknown"),
+    ("selinux_denied", None, "Failed to initialize NVML: Insufficient Permissions"),
+    (
+        "gpus_flag_ignored",
+        None,
+        "Error: crun: executable file `nvidia-smi` not found in $PATH: No such file or directory: OCI runtime attempted to invoke a command that was not found",
+    ),
+    (
+        "gpus_flag_ignored",
+        None,
+        'docker: Error response from daemon: failed to create task for container: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "nvidia-smi": executable file not found in $PATH: unknown.',
+    ),
+    (
+        "daemon_config_invalid",
+        None,
+        "unable to configure the Docker daemon with file /etc/docker/daemon.json: the following directives don't match any configuration option: nvidia",
+    ),
+    (
+        "not_gpu",
+        None,
+        "docker: Error response from daemon: manifest for nvidia/cuda:11.0-base not found: manifest unknown: manifest unknown.",
+    ),
+    (
+        "not_gpu",
+        None,
+        "Unable to find image 'nvidia/cuda:latest' locally\ndocker: Error response from daemon: pull access denied for nvidia/cudaa, repository does not exist or may require 'docker login': denied",
+    ),
+    (
+        "not_gpu",
+        None,
+        "docker: Error response from daemon: driver failed programming external connectivity on endpoint web: Bind for 0.0.0.0:80 failed: port is already allocated.",
+    ),
+    (
+        "not_gpu",
+        None,
+        'docker: Error response from daemon: Conflict. The container name "/x" is already in use by container',
+    ),
+    (
+        "not_gpu",
+        None,
+        "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+    ),
+    ("not_gpu", None, "exec /usr/local/bin/entrypoint.sh: exec format error"),
+    (
+        "not_gpu",
+        None,
+        'docker: Error response from daemon: failed to create task for container: OCI runtime create failed: runc create failed: unable to start container process: exec: "python3": executable file not found in $PATH: unknown',
+    ),
+    (
+        "driver_library_mismatch",
+        None,
+        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.183",
+    ),
+    (
+        "cdi_spec_wrong",
+        None,
+        "Error: crun: cannot stat `/usr/lib64/libEGL_nvidia.so.535.129.03`: No such file or directory: OCI runtime attempted to invoke a command that was not found",
+    ),
+]
+
+
+@pytest.mark.parametrize(("cause", "needs", "text"), CASES)
+def test_the_cause_under_the_frames(cause: str, needs: str | None, text: str) -> None:
+    assert container_errors.read(text) == {"cause": cause, "needs_cuda": needs}
+
+
+@pytest.mark.parametrize("text", ["", "all is well", "something about nvidia that nobody has ever seen"])
+def test_an_unknown_text_has_no_cause(text: str) -> None:
+    assert container_errors.read(text) == {"cause": None, "needs_cuda": None}
+    assert messages.explain("container-error", text) == []
+
+
+def test_a_failure_without_a_word_of_gpus_has_none() -> None:
+    assert container_errors.cause("docker: Error response from daemon: something strange failed") == "not_gpu"
+
+
+def test_several_problems_the_cause_first() -> None:
+    text = (
+        "Failed to initialize NVML: Unknown Error\n"
+        "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown"
+    )
+    assert [found.code for found in messages.explain("container-error", text)] == [
+        "driver_not_loaded",
+        "gpu_access_lost",
+    ]

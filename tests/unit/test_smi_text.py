@@ -1,0 +1,328 @@
+"""Outputs of nvidia-smi from 304 to 615, of Windows, WSL and Jetson boards, in any wrapping; and its failures."""
+
+from typing import Any
+
+import pytest
+from gpu_ready import messages, smi_text
+
+OLD = """\
+Thu Jan  1 00:00:00 2015
++------------------------------------------------------+
+| NVIDIA-SMI 331.113    Driver Version: 331.113        |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |
+|===============================+======================+======================|
+|   0  Tesla K20m          Off  | 0000:03:00.0     Off |                    0 |
+| N/A   30C    P8    17W / 225W |     11MiB /  4799MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+|   1  GeForce GTX 690     Off  | 0000:04:00.0     N/A |                  N/A |
+| ERR!   30C    P8    N/A /  N/A |     11MiB /  4799MiB |     N/A      Default |
++-------------------------------+----------------------+----------------------+
++-----------------------------------------------------------------------------+
+| Compute processes:                                               GPU Memory |
+|  GPU       PID  Process name                                     Usage      |
+|=============================================================================|
+|    1            Not Supported                                               |
++-----------------------------------------------------------------------------+
+"""
+WINDOWS = """\
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 460.15       Driver Version: 460.15       CUDA Version: 11.1     |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name            TCC/WDDM | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+|===============================+======================+======================|
+|   0  GeForce RTX 207... WDDM  | 00000000:01:00.0 Off |                  N/A |
+| N/A   45C    P5    12W /  N/A |    176MiB /  8192MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+| Processes:                                                                  |
+|    0   N/A  N/A      1752    C+G   Insufficient Permissions        N/A      |
+"""
+WSL = """\
+| NVIDIA-SMI 555.52.01              Driver Version: 555.99         CUDA Version: 12.5     |
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+|   0  NVIDIA GeForce RTX 4070 ...    On  |   00000000:01:00.0  On |                  N/A |
+|  0%   43C    P8              3W /  220W |     576MiB /  12282MiB |      0%      Default |
+|                                         |                        |                  N/A |
+"""
+JETSON = """\
+| NVIDIA-SMI 540.3.0                Driver Version: N/A          CUDA Version: 12.2     |
+|-----------------------------------------+----------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |
+| N/A   N/A  N/A               N/A /  N/A | Not Supported        |     N/A          N/A |
+|                                         |                      |                  N/A |
+"""
+VIRTUAL_HOST = """\
+| NVIDIA-SMI 550.90.05              Driver Version: 550.90.05      CUDA Version: N/A      |
+|-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+|=========================================+========================+======================|
+|   0  NVIDIA A16                     On  |   00000000:3B:00.0 Off |                    0 |
+|  0%   40C    P8             15W /   62W |       0MiB /  15356MiB |      0%      Default |
+|                                         |                        |                  N/A |
+"""
+ERRORS = """\
+| NVIDIA-SMI 535.54.03              Driver Version: 535.54.03    CUDA Version: 12.2     |
+| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+|   0  NVIDIA GeForce RTX 3090        Off | 00000000:01:00.0 Off |                  N/A |
+| 30%   42C    P8              36W / 350W |      0MiB / 24576MiB |      0%      Default |
+|                                         |                      |                  N/A |
++-----------------------------------------+----------------------+----------------------+
+|   1  NVIDIA GeForce RTX 3090        Off | 00000000:02:00.0 Off |                 ERR! |
+|ERR!  ERR! ERR!             N/A /  ERR! |  GPU is lost         |    ERR!         ERR! |
+|                                         |                      |                 ERR! |
++-----------------------------------------+----------------------+----------------------+
+|   2  ERR!                           ERR!| 00000000:03:00.0 ERR!|                 ERR! |
+|ERR!  ERR! ERR!             N/A /  ERR! |  GPU is lost         |    ERR!         ERR! |
+|                                         |                      |                 ERR! |
+"""
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    (
+        OLD,
+        {
+            "usable": True,
+            "driver_version": "331.113",
+            "cuda_version": None,
+            "gpus": [
+                {"index": 0, "bus_id": "0000:03:00.0", "name": "Tesla K20m"},
+                {"index": 1, "bus_id": "0000:04:00.0", "name": "GeForce GTX 690", "error": True},
+            ],
+        },
+    ),
+    (
+        WINDOWS,
+        {
+            "usable": True,
+            "driver_version": "460.15",
+            "gpus": [{"index": 0, "bus_id": "00000000:01:00.0", "name": "GeForce RTX 207...", "name_truncated": True}],
+        },
+    ),
+    (
+        WSL,
+        {
+            "driver_version": "555.99",
+            "smi_version": "555.52.01",
+            "wsl": True,
+            "cuda_version": "12.5",
+            "gpus": [
+                {
+                    "index": 0,
+                    "bus_id": "00000000:01:00.0",
+                    "name": "NVIDIA GeForce RTX 4070 ...",
+                    "name_truncated": True,
+                    "mig": "N/A",
+                }
+            ],
+        },
+    ),
+    (VIRTUAL_HOST, {"vgpu_host": True, "cuda_version": None, "driver_version": "550.90.05"}),
+    (
+        'NVIDIA-SMI version  : 610.57.04\nNVML version        : 610.57\nDRIVER version      : Deprecated, see "KMD version" instead\nCUDA version        : Deprecated, see "CUDA UMD version" instead\nKMD version         : 610.57.04\nCUDA UMD version    : 13.3\n',
+        {"usable": True, "driver_version": "610.57.04", "cuda_version": "13.3", "gpus": []},
+    ),
+    (
+        "Failed to initialize NVML: Driver/library version mismatch\n",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "driver_library_mismatch"},
+    ),
+    (
+        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.54\nexit status 18",
+        {
+            "usable": False,
+            "gpus": [],
+            "driver_version": None,
+            "state": "driver_library_mismatch",
+            "nvml_library_version": "550.54",
+            "exit_code": 18,
+        },
+    ),
+    (
+        "Unable to determine the device handle for GPU 0000:02:00.0: Unknown Error\n",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "gpu_lost", "bus_id": "0000:02:00.0"},
+    ),
+    (
+        "Unable to determine the device handle for GPU0: 0000:01:00.0: GPU is lost.  Reboot the system to recover this GPU",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "gpu_lost", "bus_id": "0000:01:00.0"},
+    ),
+    (
+        "Unable to determine the device handle for GPU 0000:0B:00.0: Unable to communicate with GPU because it is insufficiently powered.\nThis may be because not all required external power cables are\nattached",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "gpu_power_cable", "bus_id": "0000:0B:00.0"},
+    ),
+    (
+        "Unable to determine the device handle for GPU0000:3B:00.0: GPU requires reset\n",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "gpu_reset_required", "bus_id": "0000:3B:00.0"},
+    ),
+    (
+        "bash: nvidia-smi: command not found",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "smi_missing"},
+    ),
+    ("sh: 1: nvidia-smi: not found", {"usable": False, "gpus": [], "driver_version": None, "state": "smi_missing"}),
+    (
+        "Command 'nvidia-smi' not found, but can be installed with:\nsudo apt install nvidia-utils-510",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "smi_missing"},
+    ),
+    (
+        "zsh: command not found: nvidia-smi",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "smi_missing"},
+    ),
+    (
+        "-bash: /usr/bin/nvidia-smi: No such file or directory",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "smi_missing"},
+    ),
+    ("No devices found.", {"usable": False, "gpus": [], "driver_version": None, "state": "no_devices"}),
+    (
+        "Failed to initialize NVML: GPU access blocked by the operating system\nFailed to properly shut down NVML: GPU access blocked by the operating system",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "gpu_access_blocked"},
+    ),
+    (
+        'Field "compute_cap" is not a valid field to query.\n',
+        {"usable": False, "gpus": [], "driver_version": None, "state": "bad_query"},
+    ),
+    (
+        "NVIDIA-SMI has failed because it couldn't\ncommunicate with the NVIDIA driver.\n\nFailed to properly shut down NVML: Driver Not Loaded",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "driver_not_loaded"},
+    ),
+    (
+        "Failed to initialize NVML: Insufficient Permissions",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "insufficient_permissions"},
+    ),
+    (
+        "modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.1.0\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "driver_not_loaded", "module_found": False},
+    ),
+    (
+        '{"rc": 9, "stdout": "NVIDIA-SMI has failed because it couldn\'t communicate with the NVIDIA driver."}',
+        {"usable": False, "gpus": [], "driver_version": None, "state": "driver_not_loaded", "exit_code": 9},
+    ),
+    (
+        "GPU 0000:3B:00.0: A GPU reset must occur before",
+        {"usable": False, "gpus": [], "driver_version": None, "state": "gpu_reset_required"},
+    ),
+    (
+        "Unable to determine the device handle for gpu 0000:05:00.0: GPU is lost.  Reboot\nGPU 1: NVIDIA A100 (UUID: GPU-07d3b36c-505b-dd8f-4ed3-d99ebbb3a32a)",
+        {"usable": True, "bus_id": "0000:05:00.0"},
+    ),
+    ("name\nNVIDIA L4\nNVIDIA L4\n", {"gpus": [{"name": "NVIDIA L4"}, {"name": "NVIDIA L4"}], "usable": True}),
+    ("NVIDIA L4\nNVIDIA L4\n", {"gpus": [{"name": "NVIDIA L4"}, {"name": "NVIDIA L4"}], "usable": True}),
+    ("550.54.14\n550.54.14\n", {"driver_version": "550.54.14", "usable": True}),
+    ("driver_version\n550.54.14\n", {"driver_version": "550.54.14", "usable": True}),
+    (
+        "index, uuid, name, pci.bus_id, memory.total [MiB], power.default_limit [W]\r\n0, GPU-1, NVIDIA A2, 00000000:17:00.0, 15356 MiB, [N/A]\r\n",
+        {
+            "usable": True,
+            "gpus": [
+                {
+                    "index": 0,
+                    "uuid": "GPU-1",
+                    "name": "NVIDIA A2",
+                    "bus_id": "00000000:17:00.0",
+                    "memory_total": "15356 MiB",
+                    "power_default_limit": None,
+                }
+            ],
+        },
+    ),
+    (
+        "0, NVIDIA H100 80GB HBM3, GPU-07d3b36c-505b-dd8f-4ed3-d99ebbb3a32a, 535.104.12, 81559, 8.0, Disabled",
+        {
+            "usable": True,
+            "driver_version": "535.104.12",
+            "gpus": [
+                {
+                    "index": 0,
+                    "name": "NVIDIA H100 80GB HBM3",
+                    "uuid": "GPU-07d3b36c-505b-dd8f-4ed3-d99ebbb3a32a",
+                    "compute_cap": "8.0",
+                    "memory_total": "81559",
+                }
+            ],
+        },
+    ),
+    (
+        "uuid, name, mig.mode.current\nGPU-1, NVIDIA A100, Enabled\n",
+        {"gpus": [{"uuid": "GPU-1", "name": "NVIDIA A100", "mig_mode_current": "Enabled"}]},
+    ),
+    (
+        "driver_version, name\n[Requested functionality has been deprecated], X\n",
+        {"driver_version": None, "gpus": [{"name": "X"}], "usable": True},
+    ),
+    (
+        "GPU 0: Tesla C2050 (S/N: 0320210012345)\n",
+        {"gpus": [{"index": 0, "name": "Tesla C2050", "uuid": "0320210012345"}]},
+    ),
+    (
+        "GPU 0: Orin (nvgpu) (UUID: 54ebd2a4-0000)",
+        {"tegra": True, "gpus": [{"index": 0, "name": "Orin (nvgpu)", "uuid": "54ebd2a4-0000"}]},
+    ),
+    (
+        "gpu01: GPU 0: NVIDIA L4 (UUID: GPU-fdf0a45f-57e4-85b6-7619-78dd1e2ed6cb)\ngpu01: GPU 1: NVIDIA L4 (UUID: GPU-fdf0a45f-57e4-85b6-7619-78dd1e2ed6cc)",
+        {"mig_devices": 0},
+    ),
+    (
+        "\n==============NVSMI LOG==============\nTimestamp                       : Tue Feb  5 2013\nDriver Version                  : 304.54\n\nAttached GPUs                   : 1\nGPU 0000:06:00.0\n    Product Name                : Tesla M2090\n    GPU UUID                    : GPU-aaaaaaaa-1\n",
+        {
+            "driver_version": "304.54",
+            "cuda_version": None,
+            "attached_gpus": 1,
+            "gpus": [{"bus_id": "0000:06:00.0", "name": "Tesla M2090", "uuid": "GPU-aaaaaaaa-1"}],
+        },
+    ),
+    (
+        '<?xml version="1.0" ?>\n<nvidia_smi_log>\n<timestamp>x</timestamp><driver_version>N/A</driver_version></nvidia_smi_log>',
+        {"driver_version": None},
+    ),
+    (
+        "<nvidia_smi_log><driver_version>Deprecated, see KMD</driver_version><kmd_version>610.57.04</kmd_version><cuda_version>Deprecated</cuda_version><cuda_umd_version>13.3</cuda_umd_version><attached_gpus>0</attached_gpus></nvidia_smi_log>",
+        {"driver_version": "610.57.04", "cuda_version": "13.3", "usable": True, "attached_gpus": 0},
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_the_reading(text: str, expected: dict[str, Any]) -> None:
+    answer = smi_text.read(text)
+    assert {key: answer.get(key) for key in expected} == expected
+
+
+VIRTUAL = {
+    "driver_version": "550.90.05",
+    "cuda_version": None,
+    "vgpu_host": True,
+    "gpus": [{"index": 0, "bus_id": "00000000:3B:00.0", "name": "NVIDIA A16", "mig": "N/A"}],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        VIRTUAL_HOST,
+        VIRTUAL_HOST.replace("CUDA Version: N/A      |", "CUDA Version: Not Found |"),
+        VIRTUAL_HOST.replace("\n", "\r\n"),
+        VIRTUAL_HOST * 3,
+        VIRTUAL_HOST + "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n",
+        *["\n".join(mark + line for line in VIRTUAL_HOST.splitlines()) for mark in ("node1: ", "> ", "\x1b[1m")],
+    ],
+    ids=range(8),
+)
+def test_a_table_in_any_wrapping(text: str) -> None:
+    answer = smi_text.read(text)
+    assert {key: answer.get(key) for key in VIRTUAL} == VIRTUAL
+
+
+def test_a_jetson_board_is_told() -> None:
+    answer = smi_text.read(JETSON)
+    assert answer["tegra"] and answer["gpus"][0]["bus_id"] is None
+    assert "vgpu_host" not in smi_text.read(JETSON.replace("CUDA Version: 12.2", "CUDA Version: N/A "))
+
+
+def test_a_gpu_that_does_not_answer_is_marked() -> None:
+    answer = smi_text.read(ERRORS)
+    assert answer["usable"]
+    assert [gpu.get("error", False) for gpu in answer["gpus"]] == [False, True, True]
+
+
+def test_a_state_by_the_status_where_no_text_is() -> None:
+    assert smi_text.state(9, "") == "driver_not_loaded"
+    assert smi_text.state(99, "") == "unknown"
+    assert messages.explain("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)") == []

@@ -18,6 +18,8 @@ DOCKER2 = "nvidia-docker2"
 DOCKER1 = "nvidia-docker"
 LEGACY = {DOCKER1: "nvidia-docker 1.0", DOCKER2: "nvidia-docker2"}
 SERVICE = "nvidia-docker"
+LEFT = ("/var/lib/nvidia-docker", "/etc/docker/plugins/nvidia-docker.spec")
+"""What the service of nvidia-docker 1.0 made and its package leaves."""
 
 
 class Leaving(NamedTuple):
@@ -151,7 +153,7 @@ def still_running(containers: List[str], cause: str) -> Refusal:
         "gpu_containers_running",
         "the GPU container%s %s run%s, and %s"
         % ("" if len(containers) == 1 else "s", ", ".join(containers), "s" if len(containers) == 1 else "", cause),
-        "Stop them, or allow it with docker_engine_restart_ok: true.",
+        "Stop them, or allow it with docker_engine_restart_ok: true",
     )
 
 
@@ -185,6 +187,7 @@ def migrate(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Decision:
             "containers": containers,
             "volumes": legacy["volumes"],
             "services": [SERVICE] if DOCKER1 in packages else [],
+            "left": list(LEFT) if DOCKER1 in packages else [],
             # apt calls it no longer needed, and would remove it at the next occasion.
             "keep": [name for name in TOOLKIT_PACKAGES[:1] if name in installed and observed["apt"]["sources"]],
             "daemon_json": observed["docker"]["daemon_json"]["path"],
@@ -198,7 +201,7 @@ def abandoned(names: str) -> Refusal:
     return Refusal(
         "legacy_nvidia_docker",
         "%s is installed, which NVIDIA has abandoned and which owns parts of docker's configuration" % names,
-        "Allow its replacement with nvidia_container_runtime_migrate: true, or remove it yourself.",
+        "Allow its replacement with nvidia_container_runtime_migrate: true, or remove it yourself",
     )
 
 
@@ -208,7 +211,7 @@ def unpackaged(plugin: str) -> Refusal:
         "legacy_nvidia_docker",
         "%s of nvidia-docker 1.0 is there, and no package brought it" % plugin,
         "Remove its volumes ('docker volume ls --filter driver=nvidia-docker'), its service, and the programs "
-        "nvidia-docker and nvidia-docker-plugin yourself.",
+        "nvidia-docker and nvidia-docker-plugin yourself",
     )
 
 
@@ -225,7 +228,7 @@ def volume_used(legacy: Dict[str, Any]) -> Refusal:
             "" if len(containers) == 1 else "s",
             ", ".join(containers),
         ),
-        "Save what you need of them and remove them ('docker rm %s'), then make them anew after the migration."
+        "Save what you need of them and remove them ('docker rm %s'), then make them anew after the migration"
         % " ".join(containers),
     )
 
@@ -236,5 +239,5 @@ def conffile(observed: Dict[str, Any]) -> Notice:
     return Notice(
         "legacy_conffile",
         "%s stays, but dpkg counts it as configuration of nvidia-docker2: purging that package later deletes it" % path,
-        "Do not purge nvidia-docker2; where you must, keep a copy of the file and put it back.",
+        "Do not purge nvidia-docker2; where you must, keep a copy of the file and put it back",
     )

@@ -10,6 +10,7 @@ a decision of its own, so the link is put back.
 
 import contextlib
 import os
+import shutil
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import cuda, cuda_default, cudnn_install, files, manifest, runfile, runfile_text
@@ -177,7 +178,15 @@ def marked(host: Host, wanted: Installer, where: Where) -> Iterator[None]:
     record = cuda.Record(wanted.release, False)
     path = cuda.record_path(wanted.version, where.records)
     os.makedirs(where.records, mode=0o755, exist_ok=True)
-    manifest.note(SECTION, {wanted.version: {"before": there}}, where.manifest)
+    known = manifest.read(where.manifest).get(SECTION, {}).get(wanted.version, {})
+    # Of a half that is repaired, the folder is ours if it was; a whole toolkit may hold somebody's files by now.
+    repairs = before is not None and not before.complete
+    noted = {
+        "before": known.get("before", there),
+        "folder": known.get("folder", True) if repairs else host.exists(wanted.path),
+    }
+    manifest.drop(SECTION, [wanted.version], where.manifest)
+    manifest.note(SECTION, {wanted.version: noted}, where.manifest)
     files.write_atomic(path, cuda.write_record(record).encode("ascii"), 0o644)
     try:
         yield
@@ -285,6 +294,9 @@ def remove(host: Host, version: str, path: str, where: Where) -> List[str]:
         with link_kept(host, where):
             uninstall(host, version, path)
         gone.append("CUDA " + version)
+    elif half_done(host, version, path, where):
+        shutil.rmtree(path)
+        gone.append("the half of CUDA " + version)
     if os.path.isdir(path):
         # A folder that was moved to another disk is a link here.
         rest = sweep(os.path.realpath(path))
@@ -305,6 +317,13 @@ def remove(host: Host, version: str, path: str, where: Where) -> List[str]:
         for log in (LOG, UNINSTALL_LOG) if gone else ():
             _forget(log)
     return gone
+
+
+def half_done(host: Host, version: str, path: str, where: Where) -> bool:
+    """Return whether a folder is nothing but what an installer of ours left when it was cut off."""
+    record = recorded(host, version, where)
+    noted = manifest.read(where.manifest).get(SECTION, {}).get(version, {})
+    return record is not None and not record.complete and noted.get("folder") is False and host.isdir(path)
 
 
 def linker(host: Host) -> None:

@@ -24,7 +24,8 @@ containerd     path of containerd's main file              {"before": base64 tex
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
 folders        path of a folder that is ours as a whole    {}
-cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its folder before us, or null}
+cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its folder before us, or null,
+                                                           "folder": whether that folder was there}
 runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
 =============  ==========================================  =====================================================
 """

@@ -207,6 +207,7 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
         ("12.8", "partial", "12.8.1"),
         ("12.9", "package", "12.9.1"),
     ]
+    assert [t["version"] for t in observed["cuda"]["toolkits"] if t["cut_off"]] == ["12.8"]
     assert observed["cuda"]["default"] == {"target": "/usr/local/cuda-12.9", "kind": "alternatives", "mode": "auto"}
     assert observed["cuda"]["profile"] == {"/etc/profile.d/cuda.sh": "x", "/etc/profile.d/cuda.csh": None}
     assert host.asked == []

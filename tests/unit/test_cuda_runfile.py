@@ -109,7 +109,7 @@ def test_a_toolkit_comes_once_and_without_anything_else(node: Node) -> None:
     assert said[:2] == ["--silent", "--toolkit"] and f"--toolkitpath={node.path()}" in said
     assert "--no-man-page" in said and not [word for word in said if "driver" in word or "samples" in word]
     assert node.record() == cuda.Record("12.9.1", True)
-    assert node.noted() == {"cuda_runfile": {"12.9": {"before": None}}}
+    assert node.noted() == {"cuda_runfile": {"12.9": {"before": None, "folder": False}}}
     assert not os.path.lexists(node.where.default.link)  # the default is no matter of the installer
 
 
@@ -213,9 +213,29 @@ def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
     Path(node.path(), "lib64/libcudnn.so").symlink_to("libcudnn.so.9")
     assert node.remove() == ["CUDA 12.9", node.path()]
     assert not os.path.lexists(node.path())
-    assert node.noted() == {"cuda_runfile": {"12.8": {"before": None}}}
+    assert node.noted() == {"cuda_runfile": {"12.8": {"before": None, "folder": False}}}
     assert not cuda_runfile.rests(node.host, "12.9", node.path(), node.where)
     assert node.lacking(node.installer("12.8.1")) == ""
+
+
+def test_the_half_of_a_toolkit_without_an_uninstaller_goes_as_it_came(node: Node) -> None:
+    wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
+    with pytest.raises(RunfileError, match="ended with 124"):
+        cuda_runfile.install(node.host, wanted, runfile.Limits(5.0, 10.0, 0.5), node.where)
+    assert node.remove() == ["the half of CUDA 12.9"]
+    assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
+
+
+def test_half_of_an_upgrade_may_hold_somebodys_files_and_is_not_deleted(node: Node) -> None:
+    node.install(node.installer("12.9.0"))
+    Path(node.path(), "targets/mine.so").write_text("x")
+    wanted = node.installer("12.9.1", before="sleep 5")
+    with pytest.raises(RunfileError, match="ended with 124"):
+        cuda_runfile.install(node.host, wanted, runfile.Limits(5.0, 10.0, 0.5), node.where)
+    with pytest.raises(RunfileError, match=r"still holds .*mine\.so"):
+        node.remove()
+    assert node.install(node.installer("12.9.1")) == "12.9.1"
+    assert Path(node.path(), "targets/mine.so").exists()
 
 
 def test_somebodys_files_in_a_toolkit_are_named_and_stay(node: Node) -> None:

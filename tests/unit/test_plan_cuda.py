@@ -293,6 +293,14 @@ def test_an_installer_never_goes_over_single_packages_of_its_toolkit() -> None:
     assert decide(observed, 580, "12.9").refusals == []
 
 
+def test_packages_never_go_over_half_of_an_installers_toolkit() -> None:
+    observed = host(T4, toolkits={"12.9": "partial"})
+    observed["cuda"]["toolkits"][0]["cut_off"] = True
+    (refusal,) = decide(observed, 580, "12.9").refusals
+    assert (refusal.code, "was cut off in /usr/local/cuda-12.9" in refusal.message) == ("cuda_other_source", True)
+    assert decide(observed, 580, "12.9", cuda_toolkit_source="runfile").refusals == []
+
+
 # ---- installers -------------------------------------------------------------------------------------------------------
 
 NVIDIA = "https://developer.download.nvidia.com/compute/cuda"

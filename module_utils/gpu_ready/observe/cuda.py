@@ -26,12 +26,13 @@ def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
         path = cuda.folder(version)
         text = host.read(cuda.record_path(version))
         record = None if text is None else cuda.read_record(text)
+        cut_off = record is not None and not record.complete
         stated = _release(host, path)
         release = stated
         if version in packaged:
             origin = cuda.PACKAGE
             release = versions.upstream(packages[cuda.package(version)]) or stated
-        elif not stated or not host.exists(path + "/bin/nvcc") or (record is not None and not record.complete):
+        elif not stated or cut_off or not host.exists(path + "/bin/nvcc"):
             # A folder that single packages made, what a removed toolkit left behind, or an installer that was cut off.
             origin = cuda.PARTIAL
         elif host.exists(path + "/" + cuda.UNINSTALLER):
@@ -39,7 +40,8 @@ def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
             release = record.release if record is not None and cuda.is_dated(stated) else stated
         else:
             origin = cuda.FOREIGN
-        toolkits.append({"version": version, "path": path, "release": release, "origin": origin})
+        row = {"version": version, "path": path, "release": release, "origin": origin}
+        toolkits.append(dict(row, cut_off=cut_off and origin == cuda.PARTIAL))
     return toolkits
 
 

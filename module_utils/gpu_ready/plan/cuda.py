@@ -259,6 +259,10 @@ def _origin_refusals(ground: Ground, wish: Wish) -> List[Refusal]:
             ", ".join(parts[:3]),
         )
         return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to repo, or %s" % again)]
+    halves = [one["path"] for one in observed["cuda"]["toolkits"] if one["version"] == version and one.get("cut_off")]
+    if halves and ground.source != RUNFILE:
+        message = "NVIDIA's installer was cut off in %s, and packages would be laid over what is there" % halves[0]
+        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to runfile to finish it, or %s" % again)]
     return []
 
 

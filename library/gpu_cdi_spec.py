@@ -13,6 +13,12 @@ options:
     description: The file.
     type: path
     required: true
+  unrefreshed:
+    description:
+      - File used instead of O(path) where no C(nvidia-cdi-refresh) makes O(path) anew at boot; C(/var/run) does not
+        outlive one. Empty where that is known already.
+    type: path
+    default: ""
   generator:
     description: Who makes it.
     type: str
@@ -68,6 +74,7 @@ from ansible.module_utils.gpu_ready.observe import docker as look
 
 ARGUMENT_SPEC = {
     "path": {"type": "path", "required": True},
+    "unrefreshed": {"type": "path", "default": ""},
     "generator": {"type": "str", "choices": ["native", "nvidia-ctk"], "default": "native"},
     "remove": {"type": "list", "elements": "path", "default": []},
 }
@@ -129,6 +136,8 @@ def main():
     module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
     host = Host()
     path = module.params["path"]
+    if module.params["unrefreshed"] and not look.refreshed(host):
+        path = module.params["unrefreshed"]
     before = host.read_bytes(path)
     gone = [name for name in module.params["remove"] if name != path and os.path.lexists(name)]
     try:

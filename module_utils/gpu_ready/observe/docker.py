@@ -162,7 +162,7 @@ def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
         "toolkit": programs[RUNTIME] is not None and programs[HOOK] is not None,
         "programs": programs,
         "hook_known": hook_known(host, programs[HOOK], engine),
-        "refresh": any(host.exists(path) for path in REFRESH_UNITS),
+        "refresh": refreshed(host),
         "specs": specifications(host, driver, [gpu.node for gpu in gpus]),
         "driver_files": driver.version,
         "boot_nodes": host.read(cdi.BOOT_NODES),
@@ -171,6 +171,11 @@ def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
         "noted": noted(host, engine["daemon_json"]["path"]),
         "legacy": legacy(host, engine["socket"]),
     }
+
+
+def refreshed(host: Host) -> bool:
+    """Return whether the toolkit keeps a specification fresh by itself (1.18 and newer)."""
+    return any(host.exists(path) for path in REFRESH_UNITS)
 
 
 def volume(host: Host, driver: cdi.DriverFiles) -> Dict[str, Any]:

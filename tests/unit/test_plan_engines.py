@@ -79,6 +79,7 @@ def test_docker_with_cdi_and_podman_share_one_specification() -> None:
 def test_the_toolkit_that_comes_with_this_plan_writes_the_specification() -> None:
     (step,) = [step for step in decide(observed(toolkit=False), ["podman"]).steps if step.id.endswith("cdi_spec")]
     assert (step.params["generator"], step.params["path"], step.params["files"]) == ("nvidia-ctk", cdi.REFRESHED, [])
+    assert step.params["unrefreshed"] == cdi.GENERATED  # a toolkit before 1.18 keeps nothing fresh
 
 
 def test_our_specification_brings_units_that_make_the_device_nodes() -> None:

@@ -367,3 +367,11 @@ def test_all_that_stands_in_the_way_is_told_at_once() -> None:
         "gpu_containers_running", "daemon_options_contradict", "daemon_json_flag_conflict",
     ]  # fmt: skip
     assert (decision.steps, decision.warnings) == ([], [])
+
+
+def test_a_stopped_engine_is_started_and_held_in_one_step() -> None:
+    (step,) = packaged(CE, [], part=engine("28.5.1", active=False, info={}), version="28.5").steps
+    assert "does not answer" in step.why and "unattended upgrade" in step.why
+    assert (step.params["hold"], step.params["state"], step.disruption) == (PINNED, "started", "none")
+    (step,) = packaged(CE, PINNED, part=engine("28.5.1", active=False, info={}, held_by_us=PINNED)).steps
+    assert (step.params["unhold"], step.params["state"]) == (PINNED, "started")

@@ -45,19 +45,20 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Outcome:
         if not engine["installed"] or (there and wanted.get("docker_engine_source") != "none"):
             return Outcome([], [unknown(observed, wanted)])
         refusals = [] if serves(observed, wanted) else [unmovable(observed, wanted)]
-        return Outcome([] if refusals else started(observed), refusals)
+        steps = [service(why, []) for why in silent(observed)]
+        return Outcome([] if refusals else steps, refusals)
     lacks = lacking(observed, target)
     if engine["installed"] and not lacks:
         return settled(observed, wanted, target)
     leaving = [] if there == target.source else in_the_way(observed, target)
     if leaving and not wanted.get("docker_engine_replace_conflicting"):
-        return Outcome([], [conflicting(observed, target, leaving)])
+        return Outcome([], [conflicting(target, leaving)])
     third = [repository.params(name, wanted) for name in [target.entry.get("repository")] if name]
     refusals = repository.keyless(third)
     if refusals:
         return Outcome([], refusals)
     third = repository.lacking(observed, third)
-    steps = []
+    steps: List[Step] = []
     if third:
         reason = "docker comes from %s" % third[0]["url"]
         steps.append(Step("docker_engine.repository", reason, params={"repositories": third}))
@@ -195,39 +196,35 @@ def install(observed: Dict[str, Any], target: Target, why: str, disruption: str,
     return Step("docker_engine.install", why, disruption, params)
 
 
-def service(why: str, disruption: str, state: str, unhold: List[str]) -> Step:
-    """Return the step where the packages are right and only the service or a hold is not."""
-    params = {"packages": [], "remove": [], "hold": [], "unhold": unhold, "service": SERVICE, "state": state}
-    return Step("docker_engine.install", why, disruption, params)
+def service(why: str, unhold: List[str]) -> Step:
+    """Return the step where no package is asked for at a version, and only the service or a hold is not right."""
+    params = {"packages": [], "remove": [], "hold": [], "unhold": unhold, "service": SERVICE, "state": "started"}
+    return Step("docker_engine.install", why, NONE, params)
 
 
-def started(observed: Dict[str, Any]) -> List[Step]:
-    """Return the step that starts an engine that does not answer."""
-    if observed["docker"]["active"]:
-        return []
-    return [service("docker is installed, but does not answer on its socket", NONE, "started", [])]
+def silent(observed: Dict[str, Any]) -> List[str]:
+    """Return the reason to start an engine that does not answer."""
+    return [] if observed["docker"]["active"] else ["docker is installed, but does not answer on its socket"]
 
 
 def settled(observed: Dict[str, Any], wanted: Dict[str, Any], target: Target) -> Outcome:
     """Return what is left where the right packages are there: a start, a restart that is owed, holds."""
     engine, held = observed["docker"], set(observed["packages"]["held"])
-    warnings = [elsewhere(observed, wanted, target)] if ignored(wanted, target) else []
-    steps = started(observed)
-    if steps:
-        return Outcome(steps, [], warnings)
+    warnings = [elsewhere(wanted, target)] if ignored(wanted, target) else []
+    reasons = silent(observed)
     if target.version is None:
         ours = sorted(held & set(target.engine) & set(engine.get("held_by_us") or []))
         if ours:
-            why = "%s is held, and no version is asked for any more" % ", ".join(ours)
-            return Outcome([service(why, NONE, "started", ours)], [], warnings)
-        return Outcome([], [], warnings)
-    if engine.get("outdated"):
-        why = "docker still runs the program from before its packages changed"
-        return Outcome([install(observed, target, why, DOCKER_RESTART, [])], [], warnings, why)
-    if set(target.engine) <= held:
-        return Outcome([], [], warnings)
-    why = "an unattended upgrade would take docker away from %s, which is asked for" % wanted["docker_engine_version"]
-    return Outcome([install(observed, target, why, NONE, [])], [], warnings)
+            reasons.append("%s is held, and no version is asked for any more" % ", ".join(ours))
+        return Outcome([service("; ".join(reasons), ours)] if reasons else [], [], warnings)
+    if not set(target.engine) <= held:
+        reasons.append("an unattended upgrade would take docker away from the version that is asked for")
+    owed = bool(engine["active"] and engine.get("outdated"))
+    if owed:
+        reasons.append("docker still runs the program from before its packages changed")
+    why = "; ".join(reasons)
+    steps = [install(observed, target, why, DOCKER_RESTART if owed else NONE, [])] if reasons else []
+    return Outcome(steps, [], warnings, why if owed else "")
 
 
 def reason_of(observed: Dict[str, Any], target: Target, lacks: List[str]) -> str:
@@ -253,7 +250,7 @@ def ignored(wanted: Dict[str, Any], target: Target) -> bool:
     return (wanted.get("docker_engine_source") or "auto") not in ("auto", "none", target.source)
 
 
-def elsewhere(observed: Dict[str, Any], wanted: Dict[str, Any], target: Target) -> Notice:
+def elsewhere(wanted: Dict[str, Any], target: Target) -> Notice:
     """Return the notice that an engine from another source is used as it is."""
     return Notice(
         "docker_from_elsewhere",
@@ -263,7 +260,7 @@ def elsewhere(observed: Dict[str, Any], wanted: Dict[str, Any], target: Target) 
     )
 
 
-def conflicting(observed: Dict[str, Any], target: Target, leaving: List[str]) -> Refusal:
+def conflicting(target: Target, leaving: List[str]) -> Refusal:
     """Return the refusal to remove packages without leave."""
     one = len(leaving) == 1
     text = "%s %s there and exclude%s %s, which is wanted"

@@ -46,7 +46,7 @@ def specification(
     if engines.DOCKER in names and runtime.way_of(mode, docker.version(observed, wanted)) == runtime.CDI:
         return [], []
     if mode == runtime.TOOLKIT and not observed["runtime"]["toolkit"]:
-        # It comes with this plan, and with it nvidia-ctk and (from 1.18 on) a service that keeps the specification fresh.
+        # It comes with this plan, and with it nvidia-ctk and, from 1.18 on, what keeps the specification fresh.
         programs = dict(observed["runtime"]["programs"], **{"nvidia-ctk": "/usr/bin/nvidia-ctk"})
         observed = dict(observed, runtime=dict(observed["runtime"], programs=programs, refresh=True))
     files = [

@@ -56,8 +56,9 @@ def read(framework: str, image: str, result: Result) -> Answer:
         known = messages.explain("container-error", result.err)
         cause = known[0].cause if known else "%s broke off" % framework
         remedy = known[0].remedy if known else "run it by hand in a container of %s" % image
-        if known and known[0].code == "image_missing":
-            remedy = "set gpu_verify_framework_image to an image that the host can pull, or pull it beforehand"
+        if "Unable to find image" in result.err or (known and known[0].code == "image_missing"):
+            cause = "the image is not on the host and could not be pulled"
+            remedy = "set gpu_verify_framework_image to an image that the host can pull, or pull %s beforehand" % image
         return empty._replace(cause=cause, remedy=remedy)
     for line in reversed(result.out.splitlines()):
         if line.startswith("{"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import checks, nvml, verdict, verify, verify_container, verify_devices
+from gpu_ready import checks, compute, frameworks, nvml, verdict, verify, verify_container, verify_devices
 from gpu_ready.host import TIMED_OUT, Result
 from gpu_ready.observe import verified
 from gpu_ready.plan import proof
@@ -98,6 +98,10 @@ def put(path: str, value: Any) -> Callable[[World], None]:
     return change
 
 
+def failing(code: int) -> compute.Answer:
+    return compute.Answer(failed={"call": "cuInit", "code": code, "name": "CUDA_ERROR_X", "text": "text"})
+
+
 RED: list[tuple[str, Callable[[World], None], str]] = [
     ("module not loaded", put("observed/driver/loaded", None), "driver_module"),
     ("another branch loaded", put("expect/driver/branch", 570), "driver_version"),
@@ -125,6 +129,18 @@ RED: list[tuple[str, Callable[[World], None], str]] = [
     ("fabric manager down", lambda w: nvswitch(w, "failed", DRIVER), "fabric_manager"),
     ("fabric manager missing", lambda w: nvswitch(w, None, None), "fabric_manager"),
     ("fabric manager of another version", lambda w: nvswitch(w, "active", "580.82.07"), "fabric_manager_version"),
+    ("unknown number", put("chosen", "0,7"), "chosen_devices"),
+    ("unknown UUID", put("chosen", "GPU-no-such"), "chosen_devices"),
+    ("CUDA does not start", put("compute", failing(803)), "compute"),
+    ("fabric not set up", put("compute", failing(802)), "compute"),
+    ("CUDA does not start in the container", put("computed", {"docker": failing(999)}), "compute_in_container"),
+    ("the framework misses a GPU", put("framework", frameworks.Answer("pytorch", "i", 1, "2.9")), "framework"),
+    ("the framework sees none", put("framework", frameworks.Answer("pytorch", "i", 0, "2.9")), "framework"),
+    (
+        "image for a newer driver",
+        put("requirements", {"docker": {"NVIDIA_REQUIRE_CUDA": "cuda>=99.0"}}),
+        "image_requirement",
+    ),
     ("a GPU fell off the bus", put("xids", [{"number": 79, "address": "0000:3b:00", "text": ""}]), "xid"),
 ]
 
@@ -181,8 +197,23 @@ def test_what_was_not_looked_at_is_said_and_not_called_good() -> None:
     assert found["compute"].ok is None and found["compute"].found == "not run"
 
 
+def test_the_record_says_why_a_check_was_left_out() -> None:
+    world = sound()
+    world["compute"] = compute.Answer(skipped="libcuda is a stub library")
+    judged = verdict.verdict(world)
+    kept = verify.record(world["observed"], world["nvml"], world["expect"], "digest", judged, {})
+    assert judged.ok
+    assert kept["checks"]["compute"] == "skipped: libcuda is a stub library"
+    assert kept["checks"]["gpus_in_container"] == "ok"
+
+
+def test_a_red_check_is_not_hidden_by_another_of_its_name() -> None:
+    rows = [checks.Check("compute", False, "a", "b"), checks.Check("compute", None, "a", "skipped: MIG")]
+    assert verify.words(rows) == {"compute": "red"}
+
+
 @pytest.mark.parametrize(
-    ("chosen", "picked"), [("all", [0, 1]), ("", [0, 1]), ("1", [1]), ("0,1", [0, 1]), (GPUS[1]["uuid"], [1])]
+    ("chosen", "picked"), [("all", [0, 1]), ("", [0, 1]), ("1", [1]), (" 0, 1", [0, 1]), (GPUS[1]["uuid"], [1])]
 )
 def test_chosen_devices(chosen: str, picked: list[int]) -> None:
     assert [gpu["index"] for gpu in verify_devices.pick(GPUS, chosen)] == picked
@@ -209,6 +240,17 @@ def test_chosen_devices(chosen: str, picked: list[int]) -> None:
 )
 def test_arguments_of_the_container(runtime: dict[str, Any], chosen: str, args: list[str]) -> None:
     assert verify_devices.run_args({"runtime": runtime}, chosen) == args
+
+
+def test_cdi_devices_are_named_by_number_where_the_host_is_known() -> None:
+    """NVIDIA's generator names no UUIDs unless told to; the toolkit's own arguments take both."""
+    uuid = GPUS[1]["uuid"]
+    assert verify_devices.run_args({"runtime": {"mode": "cdi"}}, uuid, GPUS) == ["--device", "nvidia.com/gpu=1"]
+    assert verify_devices.run_args({"runtime": {"mode": "toolkit"}}, uuid, GPUS) == ["--gpus", f'"device={uuid}"']
+    podman = verify_container.args_for(
+        RecordedHost(), "podman", {"engines": {"mode": "cdi", "names": ["podman"]}}, uuid, GPUS
+    )
+    assert podman == ["--device", "nvidia.com/gpu=1"]
 
 
 class OneAnswer(RecordedHost):

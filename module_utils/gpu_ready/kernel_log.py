@@ -133,14 +133,14 @@ def explained_xid(event: Event) -> Explanation:
     """Return what an Xid means."""
     meaning = xid.meaning(event.number)
     times = "" if event.times == 1 else ", %d times" % event.times
-    words = "Xid %d from %s%s" % (event.number, event.pci, times)
-    return Explanation("xid", "%s: %s" % (words, meaning.name), meaning.remedy, event.pci, words)
+    cause = "%s: Xid %d of GPU %s%s" % (meaning.name, event.number, event.pci, times)
+    return Explanation("xid", cause, meaning.remedy, event.pci, "Xid (%s): %d" % (event.pci, event.number))
 
 
 def explained_sxid(row: Found, event: Event) -> Explanation:
     """Return what an SXid means: the numbers are the switch's own, its documents explain them."""
-    words = "SXid %d from %s (%s)" % (event.number, event.device or "a switch", event.pci)
-    return Explanation("sxid", "%s: %s" % (words, row.entry.cause), row.entry.remedy, event.pci, words)
+    cause = "%s: SXid %d of %s" % (row.entry.cause, event.number, event.device or "a switch")
+    return Explanation("sxid", cause, row.entry.remedy, event.pci, "SXid (%s): %d" % (event.pci, event.number))
 
 
 def read(text: str) -> Dict[str, Any]:

@@ -138,7 +138,7 @@ def words(text: str, start: int, end: int) -> str:
     """Return what stands at a place of a joined text, to the end of the sentence, shortened."""
     stop = re.compile(r"[.!?] |$").search(text, end)
     last = stop.start() + 1 if stop else len(text)
-    found = text[start:last].strip()
+    found = text[start:last].strip(" .!?;:")
     return found if len(found) <= LONGEST else found[: LONGEST - 3] + "..."
 
 

@@ -45,8 +45,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Outcome:
         if not engine["installed"] or (there and wanted.get("docker_engine_source") != "none"):
             return Outcome([], [unknown(observed, wanted)])
         refusals = [] if serves(observed, wanted) else [unmovable(observed, wanted)]
-        steps = [service(why, []) for why in silent(observed)]
-        return Outcome([] if refusals else steps, refusals)
+        return Outcome([] if refusals else [service(why, []) for why in silent(observed)], refusals)
     lacks = lacking(observed, target)
     if engine["installed"] and not lacks:
         return settled(observed, wanted, target)
@@ -58,7 +57,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Outcome:
     if refusals:
         return Outcome([], refusals)
     third = repository.lacking(observed, third)
-    steps: List[Step] = []
+    steps = []
     if third:
         reason = "docker comes from %s" % third[0]["url"]
         steps.append(Step("docker_engine.repository", reason, params={"repositories": third}))

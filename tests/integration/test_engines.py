@@ -50,9 +50,9 @@ def ready(fleet: Fleet) -> Fleet:
     assert run.rc == 0, run.failures(OLD) + run.failures(NEW)
     for host in (OLD, NEW):
         assert told.steps(host) == run.steps(host)
-        assert run.changed_steps(host) == [
-            step for step in run.steps(host) if step != "nvidia_container_runtime.cdi_spec"
-        ]
+        # The toolkit's own service may have written the specification already when that step comes.
+        optional = {"nvidia_container_runtime.cdi_spec"}
+        assert {*run.changed_steps(host)} - optional == {*run.steps(host)} - optional
         after = fleet.ssh(host, f"cat {MAIN}")
         assert after.startswith(before[host]) and "runtimes.nvidia" in after
     return fleet

@@ -290,9 +290,24 @@ def test_nvidia_docker_is_replaced_when_asked(fleet: Fleet, switched: Run) -> No
     assert [(again.steps(host), again.calls[host]) for host in HOSTS] == [([], 1)] * 2
 
 
-def test_uninstall_takes_the_native_ways_back(fleet: Fleet, switched: Run) -> None:
-    assert play(fleet, dict.fromkeys(HOSTS, "native")).rc == 0
-    run = fleet.play(playbook="playbooks/uninstall.yml")
+def test_cdi_is_described_by_the_nvidia_ctk_that_others_brought(fleet: Fleet, switched: Run) -> None:
+    spec = "/var/run/cdi/nvidia.yaml"  # where its own service would write it: docker refuses two of the same devices
+    modes = {OLD_DOCKER: "native", NEW_DOCKER: "cdi"}
+    run = play(fleet, modes)
     assert run.rc == 0
+    assert "nvidia_container_runtime.cleanup" not in run.steps(NEW_DOCKER)
+    assert installed(fleet, NEW_DOCKER, *TOOLKIT) == sorted(TOOLKIT)
+    assert there(fleet, NEW_DOCKER, spec, "/etc/cdi/gpu-ready.json", "/etc/cdi/nvidia.yaml") == [spec]
+    assert seen(fleet, NEW_DOCKER, "--device nvidia.com/gpu=$2", "--device nvidia.com/gpu=all") == [[1], ALL]
+    # The driver that it names has gone: repaired by the next run.
+    fleet.ssh(NEW_DOCKER, f"sed -i s/580.178.04/580.95.05/ {spec}")
+    repaired = play(fleet, modes)
+    assert repaired.changed_steps(NEW_DOCKER) == ["nvidia_container_runtime.cdi_spec", "gpu_verify.verify"]
+    assert seen(fleet, NEW_DOCKER, "--device nvidia.com/gpu=3") == [[3]]
+
+
+def test_uninstall_takes_every_way_back_and_leaves_what_others_brought(fleet: Fleet, switched: Run) -> None:
+    assert fleet.play(playbook="playbooks/uninstall.yml").rc == 0
     for host in HOSTS:
-        assert there(fleet, host, BOOT_NODES, VOLUME, HELPER, "/etc/cdi", "/var/lib/gpu-ready") == []
+        assert there(fleet, host, BOOT_NODES, VOLUME, HELPER, "/etc/cdi", "/var/run/cdi", "/var/lib/gpu-ready") == []
+    assert installed(fleet, NEW_DOCKER, *TOOLKIT) == sorted(TOOLKIT)

@@ -31,6 +31,10 @@ options:
     type: list
     elements: str
     default: []
+  purge:
+    description: Takes the configuration of O(remove) away too, where the package manager would leave it.
+    type: bool
+    default: false
   hold:
     description: Packages to protect from upgrades.
     type: list
@@ -122,6 +126,7 @@ ARGUMENT_SPEC = {
     "optional": {"type": "list", "elements": "raw", "default": []},
     "streams": {"type": "dict"},
     "remove": {"type": "list", "elements": "str", "default": []},
+    "purge": {"type": "bool", "default": False},
     "hold": {"type": "list", "elements": "str", "default": []},
     "unhold": {"type": "list", "elements": "str", "default": []},
     "allow_remove": {"type": "list", "elements": "str", "default": []},
@@ -185,6 +190,14 @@ def bring(manager, wanted, names, gone, check, result):
         bring(manager, wanted, names, [], check, result)
 
 
+def purge(manager, names):
+    """Take away what packages that were removed left of their configuration."""
+    there = manager.installed()
+    rest = [name for name in names if name in there and there[name].state == "config-files"]
+    if rest:
+        manager.get("purging " + ", ".join(rest[:5]), manager.removal(rest))
+
+
 def switch_streams(manager, wanted, check, result):
     """Have the module streams enabled; returns the streams before, of the modules that changed."""
     there = manager.streams()
@@ -228,6 +241,8 @@ def run(manager, wanted, check):
             result["removed"] += [name for name in wanted["remove"] if packages.present(before, name)]
         else:
             bring(manager, wanted, names, wanted["remove"], check, result)
+            if wanted["purge"] and not check:
+                purge(manager, wanted["remove"])
     except packages.PackageError:
         if streams and not check and manager.installed() == before:
             # Nothing came of the new stream: leave the host on the one it was on.

@@ -314,6 +314,8 @@ def remove(host: Host, version: str, path: str, where: Where) -> List[str]:
         os.unlink(record)
     manifest.drop(SECTION, [version], where.manifest)
     if not host.listdir(where.records):
+        if os.path.isdir(where.records):
+            os.rmdir(where.records)
         for log in (LOG, UNINSTALL_LOG) if gone else ():
             _forget(log)
     return gone

@@ -50,6 +50,7 @@ class Found(NamedTuple):
 NVIDIA_SMI, CONTAINER, INSTALLER, KERNEL = "nvidia_smi", "container_error", "installer_log", "dmesg"
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\^_])")
 UNSEEN = re.compile("[\x00\x07\x08\u200b\ufeff]")
+QUOTED = re.compile(r'^\s*"([^\n]*)",?\s*$')
 LONGEST = 200
 _tables: Dict[str, List[Entry]] = {}
 
@@ -121,7 +122,14 @@ def table(kind: str) -> List[Entry]:
 def plain(text: str) -> str:
     """Return a text without colours and invisible characters, its line ends as newlines."""
     text = UNSEEN.sub("", ESCAPES.sub("", text)).replace("\u00a0", " ")
-    return text.replace("#012", "\n").replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("#012", "\n").replace("\r\n", "\n").replace("\r", "\n")
+    if text.count("\\n") > text.count("\n"):  # a string of JSON, as Ansible and journals print a program's output
+        text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    lines = text.split("\n")
+    bare = [QUOTED.match(line) for line in lines]
+    if 2 * sum(1 for match in bare if match) > sum(1 for line in lines if line.strip()):  # a list of JSON: stdout_lines
+        lines = [match.group(1) if match else line for match, line in zip(bare, lines)]  # noqa: B905 - Python 3.6
+    return "\n".join(lines)
 
 
 def joined(text: str) -> str:

@@ -1,5 +1,6 @@
 """Logs of nvidia-installer, DKMS, modprobe and dpkg in their releases, cut, wrapped and prefixed."""
 
+import json
 from typing import Any
 
 import pytest
@@ -127,3 +128,17 @@ def test_a_warning_about_the_gpus_comes_after_the_failure() -> None:
         "no_supported_gpu",
     ]
     assert installer_log.read(log)["causes"] == ["no_supported_gpu", "build_tool_missing"]
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+def test_a_log_in_json_as_ansible_prints_it(indent: int | None) -> None:
+    lines = [
+        "-> Installing NVIDIA driver version 580.95.05.",
+        "WARNING: The Nouveau kernel driver is currently in use by your system.",
+        "-> Proceeding with installation despite the presence of Nouveau.",
+        "ERROR: Unable to find the development tool `make` in your path",
+        "ERROR: Installation has failed.",
+    ]
+    text = json.dumps({"stdout": "\n".join(lines)}) if indent is None else json.dumps(lines, indent=indent)
+    answer = installer_log.read(text)
+    assert (answer["causes"], answer["driver_version"]) == (["build_tool_missing"], "580.95.05")

@@ -1,5 +1,6 @@
 """Outputs of nvidia-smi from 304 to 615, of Windows, WSL and Jetson boards, in any wrapping; and its failures."""
 
+import json
 from typing import Any
 
 import pytest
@@ -302,8 +303,10 @@ VIRTUAL = {
         VIRTUAL_HOST * 3,
         VIRTUAL_HOST + "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n",
         *["\n".join(mark + line for line in VIRTUAL_HOST.splitlines()) for mark in ("node1: ", "> ", "\x1b[1m")],
+        json.dumps(VIRTUAL_HOST),
+        json.dumps({"changed": True, "rc": 0, "stdout_lines": VIRTUAL_HOST.splitlines()}, indent=4),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_a_table_in_any_wrapping(text: str) -> None:
     answer = smi_text.read(text)

@@ -144,8 +144,29 @@ def table(report: Dict[str, Any], width: int = WIDTH) -> str:
             text = warning.get("message") if isinstance(warning, dict) else warning
             remedy = warning.get("remedy") if isinstance(warning, dict) else None
             shown += paragraph("%s: %s" % (name, "; ".join(one_line(part) for part in (text, remedy) if part)), width)
+    left_out = not_proved(hosts)
+    if left_out:
+        shown += ["", "not proved:"]
+        for sentence in left_out:
+            shown += paragraph(sentence, width)
     shown += ["", counts_text(report["counts"], len(hosts))]
     return "\n".join(shown)
+
+
+def not_proved(hosts: Dict[str, Dict[str, Any]]) -> List[str]:
+    """Return what verifications left out and why, each sentence once with the hosts it is about."""
+    about: Dict[str, List[str]] = {}
+    for name in sorted(hosts):
+        for check in (hosts[name].get("verify") or {}).get("checks") or []:
+            if check["ok"] is None and one_line(check["found"]).startswith("skipped: "):
+                sentence = "%s %s" % (check["name"].replace("_", " "), one_line(check["found"]))
+                about.setdefault(sentence, []).append(name)
+    return ["%s: %s" % (names_text(about[sentence]), sentence) for sentence in sorted(about)]
+
+
+def names_text(names: List[str], most: int = 5) -> str:
+    """Return names with commas; of many only the first."""
+    return ", ".join(names[:most]) + (" and %d more" % (len(names) - most) if len(names) > most else "")
 
 
 def wrapped(line: List[str], sizes: List[int]) -> List[str]:

@@ -125,5 +125,17 @@ def test_warnings_stand_below_the_table() -> None:
     assert "node: The GPU is newer than the catalog; Update." in report.table(made({"node": entry}))
 
 
+def test_what_was_not_proved_stands_once_with_its_hosts() -> None:
+    checks = [
+        {"name": "compute", "ok": None, "found": "skipped: libcuda is a stub"},
+        {"name": "xid", "ok": None, "found": "not run"},
+        {"name": "docker", "ok": True, "found": "docker 26"},
+    ]
+    entry = {"row": {"why": "x"}, "steps": [1], "verify": {"verify": {"ok": True, "checks": checks}}}
+    text = report.table(made({f"n{number}": entry for number in range(7)}))
+    assert "not proved:\n  n0, n1, n2, n3, n4 and 2 more: compute skipped: libcuda is a stub\n" in text
+    assert text.count("skipped") == 1 and "not run" not in text
+
+
 def test_no_host_at_all() -> None:
     assert report.table(made({})).endswith("0 hosts: none")

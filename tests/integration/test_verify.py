@@ -1,0 +1,206 @@
+"""gpu_verify on lab hosts: what it proves, what it leaves out and says so, and every red ending with its remedy.
+
+After the first provisioning the module itself is asked, a host and a case at a time: that is what the role runs.
+"""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fleet import ROOT, VENV, Fleet, environment
+
+pytestmark = pytest.mark.lab
+
+TOOLKIT, CDI = "ver-debian12", "ver-debian13"
+HOSTS = (TOOLKIT, CDI)
+PYTHON_IMAGE, LESS_IMAGE, NEWER_IMAGE = "gpu-ready-lab/python:1", "gpu-ready-lab/python:less", "gpu-ready-lab/newer:1"
+FAULTS = "/etc/gpu-ready-lab/cuda-faults.conf"
+# The verification's image with the host's Python in it, and frameworks that count GPUs through NVML.
+MAKE_IMAGES = r"""
+set -e
+image=$(docker images --quiet gpu-ready/verify | head -1)
+docker tag $image gpu-ready/verify:lab
+python=$(readlink -f /usr/bin/python3); version=${python##*/}
+work=$(mktemp -d); mkdir -p $work/usr/lib/$version $work/usr/bin $work/usr/lib/x86_64-linux-gnu
+cp $python $work/usr/bin/python3
+cp -a /usr/lib/$version/. $work/usr/lib/$version/
+for library in $(ldd $python /usr/lib/$version/lib-dynload/_ctypes.*.so | awk '/=> \//{print $3}' | grep -Ev 'lib[cm]\.so' | sort -u); do
+  cp -L $library $work/usr/lib/x86_64-linux-gnu/
+done
+cat >$work/usr/lib/$version/lab_gpus.py <<'END'
+import ctypes, os
+def count():
+    library, found = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_uint()
+    assert library.nvmlInit_v2() == 0 and library.nvmlDeviceGetCount_v2(ctypes.byref(found)) == 0
+    return found.value - int(os.environ.get("LAB_LESS", "0"))
+END
+cat >$work/usr/lib/$version/torch.py <<'END'
+import lab_gpus
+__version__ = "2.9.0+lab"
+class version: cuda = "13.0"
+class cuda:
+    is_available = staticmethod(lambda: lab_gpus.count() > 0)
+    device_count = staticmethod(lab_gpus.count)
+END
+cat >$work/usr/lib/$version/tensorflow.py <<'END'
+import lab_gpus, sys
+__version__ = "2.20.0-lab"
+sys.stderr.write("I tensorflow: a line of noise\n")
+class config: list_physical_devices = staticmethod(lambda kind: [kind] * lab_gpus.count())
+END
+id=$(docker create $image true)
+tar -C $work -c . | docker cp - $id:/
+docker commit $id gpu-ready-lab/python:1 >/dev/null
+docker commit --change 'ENV LAB_LESS=1' $id gpu-ready-lab/python:less >/dev/null
+docker commit --change 'ENV NVIDIA_REQUIRE_CUDA="cuda>=99.0 brand=lab,driver>=999"' $id gpu-ready-lab/newer:1 >/dev/null
+docker rm $id >/dev/null; rm -r $work
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("verify")
+    fleet.up()
+    assert fleet.play().rc == 0
+    for host in HOSTS:
+        fleet.ssh(host, MAKE_IMAGES)
+    return fleet
+
+
+@pytest.fixture
+def cuda_ends(fleet: Fleet) -> Iterator[Any]:
+    """Let cuInit of both hosts end with an error of CUDA; as it was afterwards."""
+    yield lambda code: [fleet.ssh(host, f"echo 'cuInit = {code}' >{FAULTS}") for host in HOSTS]
+    for host in HOSTS:
+        fleet.ssh(host, f"rm -f {FAULTS}")
+
+
+def verify(fleet: Fleet, host: str, **wish: Any) -> dict[str, Any]:
+    """Verify a host again, with the expectations of its last plan and other wishes; return what the module did."""
+    kept = json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/verified.json"))
+    mode = "toolkit" if host == TOOLKIT else "cdi"
+    arguments = {
+        "image": "gpu-ready/verify:lab",
+        "expect": {"runtime": {"mode": mode}, "gpus": kept["addresses"]},
+    } | wish
+    done = subprocess.run(
+        [str(VENV / "ansible"), "-i", str(fleet.inventory), host, "-m", "gpu_verify", "-a", json.dumps(arguments)],
+        capture_output=True, text=True, timeout=300, cwd=ROOT, check=False, stdin=subprocess.DEVNULL,
+        env=environment() | {"ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1"},
+    )  # fmt: skip
+    found = re.search(rf"^{host} \| \w+!? => (\{{.*^\}})", done.stdout, re.MULTILINE | re.DOTALL)
+    assert found, done.stdout + done.stderr
+    return dict(json.loads(found[1]))
+
+
+def check(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(dict(one) for one in answer["verify"]["checks"] if one["name"] == name)
+
+
+def seen(answer: dict[str, Any]) -> list[str]:
+    return [gpu["uuid"] for gpu in answer["verify"]["container"]["gpus"]]
+
+
+def test_a_stub_of_libcuda_is_left_out_and_the_record_says_why(fleet: Fleet) -> None:
+    for host in HOSTS:
+        kept = json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/verified.json"))
+        assert kept["ok"] and kept["checks"]["gpus_in_container"] == "ok"
+        assert "stub" in kept["checks"]["compute"]
+        assert "python3" in kept["checks"]["compute_in_container"]
+
+
+def test_the_container_computes_where_its_image_has_python(fleet: Fleet) -> None:
+    for host in HOSTS:
+        answer = verify(fleet, host, image=PYTHON_IMAGE)
+        found = check(answer, "compute_in_container")
+        assert found["ok"] is None and "stub" in found["found"], found
+        assert not answer.get("failed"), answer["msg"]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "remedy"),
+    [
+        (46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "nvidia-smi -c 0"),
+        (100, "CUDA_ERROR_NO_DEVICE", "nvidia-modprobe"),
+        (802, "CUDA_ERROR_SYSTEM_NOT_READY", "nvidia-fabricmanager"),
+        (803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "reboot"),
+        (999, "CUDA_ERROR_UNKNOWN", "nvidia-uvm"),
+    ],
+)
+def test_cuda_that_does_not_start_is_red(fleet: Fleet, cuda_ends: Any, code: int, name: str, remedy: str) -> None:
+    cuda_ends(code)
+    answer = verify(fleet, CDI, compute=True)
+    assert answer["failed"] and name in answer["msg"] and remedy in answer["msg"]
+    red = [one["name"] for one in answer["verify"]["checks"] if one["ok"] is False]
+    assert red == ["compute"]
+
+
+def test_without_the_compute_check_nobody_asks_cuda(fleet: Fleet, cuda_ends: Any) -> None:
+    cuda_ends(999)
+    assert not verify(fleet, CDI, compute=False).get("failed")
+
+
+def test_chosen_devices_are_exactly_what_the_container_sees(fleet: Fleet) -> None:
+    for host in HOSTS:
+        uuids = re.findall(r"GPU-[0-9a-f-]+", fleet.ssh(host, "nvidia-smi -L"))
+        assert len(uuids) == 3
+        for devices, wanted in ((f"{uuids[2]}", [2]), ("0,2", [0, 2]), (f"1,{uuids[0]}", [0, 1])):
+            answer = verify(fleet, host, devices=devices, compute=False)
+            assert not answer.get("failed"), answer["msg"]
+            assert sorted(seen(answer)) == sorted(uuids[index] for index in wanted)
+
+
+def test_an_unknown_device_is_told_by_name(fleet: Fleet) -> None:
+    for devices in ("0,7", "GPU-00000000-0000-0000-0000-000000000000"):
+        answer = verify(fleet, TOOLKIT, devices=devices, compute=False)
+        assert answer["failed"] and f"GPU {devices.split(',')[-1]}, found not there" in answer["msg"]
+        assert "gpu_verify_devices" in answer["msg"]
+        assert answer["verify"]["container"] is None
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "pytorch"])
+def test_a_framework_sees_the_gpus_it_is_given(fleet: Fleet, framework: str) -> None:
+    for host, devices, count in ((TOOLKIT, "all", 3), (CDI, "0,2", 2)):
+        answer = verify(fleet, host, devices=devices, framework=framework, framework_image=PYTHON_IMAGE, compute=False)
+        found = check(answer, "framework")
+        assert found["ok"] and found["found"].startswith(f"{count} in {framework} 2."), answer["msg"]
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (LESS_IMAGE, ["pytorch sees 3 GPUs, found 2 in pytorch", "leaves GPUs out"]),
+        ("gpu-ready/verify:lab", ["has no python3", "gpu_verify_framework_image"]),
+        ("registry.example.com/none:1", ["could not be pulled", "gpu_verify_framework_image"]),
+    ],
+)
+def test_a_framework_that_does_not_is_red(fleet: Fleet, image: str, words: list[str]) -> None:
+    answer = verify(fleet, TOOLKIT, framework="pytorch", framework_image=image, compute=False)
+    assert answer["failed"]
+    assert all(word in answer["msg"] for word in words), answer["msg"]
+
+
+def test_an_image_for_a_newer_driver_is_told(fleet: Fleet) -> None:
+    red = verify(fleet, TOOLKIT, image=NEWER_IMAGE, compute=False)
+    assert red["failed"] and "cuda>=99.0" in red["msg"] and "NVIDIA_DISABLE_REQUIRE" in red["msg"]
+    told = verify(fleet, CDI, image=NEWER_IMAGE, compute=False)
+    assert not told.get("failed") and "may fail" in check(told, "image_requirement")["found"]
+
+
+def test_what_a_container_said_is_explained(fleet: Fleet) -> None:
+    answer = verify(fleet, TOOLKIT, image="registry.example.com/none:1", compute=False)
+    found = check(answer, "gpus_in_container")
+    assert found["ok"] is False and found["cause"] and found["remedy"]
+    assert found["found"] in answer["msg"] and found["remedy"] in answer["msg"]
+
+
+def test_a_red_verification_is_made_anew_and_turns_green(fleet: Fleet) -> None:
+    """The cases above left a red record; the playbook proves the hosts again and then has nothing to do."""
+    run = fleet.play()
+    assert run.rc == 0
+    assert run.steps(TOOLKIT) == ["gpu_verify.verify"]
+    again = fleet.play()
+    assert [again.recap(host)["changed"] for host in HOSTS] == [0, 0]

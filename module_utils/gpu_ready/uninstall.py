@@ -190,7 +190,10 @@ class Uninstall:
         """Write containerd's files without our keys, and restart it."""
         files.write_atomic(self.folder + "/" + containerd_files.RESTART_MARK, b"{}\n", 0o600)
         for edit in edits:
-            containerd_files.put(edit.path, edit.after)
+            if edit.after is None:
+                self.delete(edit.path)
+            else:
+                containerd_files.put(edit.path, edit.after)
         if restart:
             self.run(["systemctl", "restart", "containerd"])
         manifest.drop("containerd", list(self.noted.get("containerd", {})), self.path)

@@ -105,6 +105,9 @@ def read(result: Result) -> Answer:
     """Read what the program printed, also where it was broken off."""
     if result.rc == MISSING or (result.rc and NO_PYTHON.search(result.err)):
         return Answer(skipped="there is no python3 to run it; an image that has one makes this check")
+    lacking = re.search(r"No module named '?\w+", result.err) if result.rc else None
+    if lacking:
+        return Answer(skipped="its python3 is a minimal one (%s); a whole one makes this check" % lacking.group())
     rows = [json.loads(line) for line in result.out.splitlines() if line.startswith("{") and line.endswith("}")]
     whole = next((row["failed"] for row in rows if "failed" in row and "gpu" not in row), None)
     if whole and whole["code"] == STUB:

@@ -195,6 +195,11 @@ def test_an_image_without_python_is_skipped_with_a_reason(said: str) -> None:
     assert compute.read(Result(MISSING, "", "")).skipped
 
 
+def test_a_minimal_python_is_skipped_with_a_reason() -> None:
+    answer = compute.read(Result(1, "", "Traceback\nModuleNotFoundError: No module named 'ctypes'\n"))
+    assert answer.skipped and "No module named 'ctypes" in answer.skipped
+
+
 @pytest.mark.parametrize("result", [Result(-11, "", ""), Result(TIMED_OUT, "", ""), Result(125, "", "docker: Error")])
 def test_a_program_that_broke_off_is_red(result: Result) -> None:
     assert reds(compute.read(result))

@@ -44,14 +44,13 @@ class Case(NamedTuple):
     newer: str
     other: str | None
     flavours: tuple[str, ...]
-    left_out: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What the first source is taken through; its own refusal needs the driver of another one."""
         out = {CONFLICT} if not self.other else set()
         out |= {FLAVOUR} if len(self.flavours) == 1 else set()
-        return tuple(column for column in WHOLE if column not in out and column not in self.left_out)
+        return tuple(column for column in WHOLE if column not in out)
 
 
 def cases() -> list[Case]:
@@ -70,7 +69,6 @@ def cases() -> list[Case]:
                 told["matrix_newer"],
                 told["matrix_other"] or None,
                 tuple(told["matrix_flavours"]),
-                tuple(told.get("matrix_left_out") or ()),
             )
         )
     return found

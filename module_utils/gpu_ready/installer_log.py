@@ -51,7 +51,7 @@ VERSIONS = message_table.prepared(
         pattern % {"v": VERSION}
         for pattern in (
             r"installer version: %(v)s",
-            r"Installing NVIDIA driver version %(v)s",
+            r"NVIDIA driver version %(v)s",
             r"make\.log for nvidia[\w-]{0,40}?[-/]%(v)s for kernel",
             r"/var/lib/dkms/nvidia[\w-]{0,40}/%(v)s/",
             r"\bnvidia(?:-[a-z]+|-legacy-\d+xx|-tesla(?:-\d+)?){0,4}[-/ ]%(v)s",
@@ -79,6 +79,7 @@ KERNELS = message_table.prepared(
             r"/lib/modules/%(k)s/",
             r"/usr/src/(?:linux-headers-|kernels/)%(k)s",
             r"kernel '%(k)s'",
+            r"Linux kernel version %(k)s",
         )
     ]
 )

@@ -43,8 +43,8 @@ IDENTITY = re.compile(r"\(PCI ID: ?([0-9A-Fa-f]{4}:[0-9A-Fa-f]{4})\)")
 MODESET = re.compile(r"Loading NVIDIA (?:UNIX )?(Open )?Kernel Mode Setting Driver.{0,40}?\s(\d{2,3}\.[\d.]*\d)\b")
 FIRMWARE = re.compile(r"firmware load for nvidia/(\d+\.[\d.]*\d)/")
 LOADED = re.compile(
-    r"NVRM: loading NVIDIA|nvidia-modeset: Loading NVIDIA|Initialized nvidia-drm|nvidia-nvlink: Nvlink Core is being"
-    r"|nvidia-uvm: Loaded the UVM driver",
+    r"loading NVIDIA (?:UNIX|Linux)|nvidia-modeset: Loading NVIDIA|Initialized nvidia-drm"
+    r"|nvidia-nvlink: Nvlink Core is being|nvidia-uvm: Loaded the UVM driver",
     re.IGNORECASE,
 )
 BREAK = " ;; "
@@ -124,9 +124,13 @@ def problems(text: str) -> List[Explanation]:
 
 
 def complaints(flat: str) -> List[Found]:
-    """Return the rows of the table that a log matches; "Xid (" without a number is none."""
-    found = message_table.find(KERNEL, flat)
-    return [row for row in found if row.entry.code != "xid" or XID.search(flat)]
+    """Return the rows of the table that a log matches.
+
+    "Xid (" without a number is none; and a signature of unknown origin is one only where the kernel did not load the
+    module all the same, as it does without Secure Boot.
+    """
+    none = {"xid": XID.search(flat) is None, "module_signature_unknown": LOADED.search(flat) is not None}
+    return [row for row in message_table.find(KERNEL, flat) if not none.get(row.entry.code)]
 
 
 def explained_xid(event: Event) -> Explanation:
@@ -149,7 +153,7 @@ def read(text: str) -> Dict[str, Any]:
     flat = nvidia + BREAK + others
     found = complaints(flat)
     root = found[0] if found else None
-    loaded = LOADED.search(message_table.plain(text))
+    loaded = LOADED.search(flat)
     condition = root.entry.names if root else "loaded" if loaded else "none"
     answer: Dict[str, Any] = {
         "condition": condition,

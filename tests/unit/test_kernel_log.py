@@ -103,6 +103,13 @@ def test_the_reading(text: str, expected: dict[str, Any]) -> None:
     assert {key: answer.get(key) for key in expected} == expected
 
 
+def test_a_signature_of_unknown_origin_matters_only_where_nothing_is_loaded() -> None:
+    line = "[ 1157.0] nvidia: loading out-of-tree module taints kernel.\n[ 1157.1] PKCS#7 signature not signed with a trusted key\n"
+    assert kernel_log.read(line)["condition"] == "secure_boot_key_rejected"
+    loaded = line + "[ 1157.2] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12\n"
+    assert kernel_log.read(loaded)["condition"] == "loaded"
+
+
 def test_each_xid_is_explained_by_its_number() -> None:
     log = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\nNVRM: Xid (PCI:0000:3b:00): 999, new\n"
     first, second, third = messages.explain("dmesg", log)

@@ -72,6 +72,8 @@ NUMERIC = re.compile(r"^(?:Class\s+)?([0-9a-f]{4}):\s+([0-9a-f]{4}):([0-9a-fx]{4
 WORDS = re.compile(r"^([A-Z0-9][\w /,+.()&-]*?)\s*(?:\[([0-9a-f]{4})\])?:\s+(.*)$", re.IGNORECASE | re.DOTALL)
 IDS = re.compile(r"\[([0-9a-fx]{4}):([0-9a-fx]{4})\]", re.IGNORECASE)
 TAIL = re.compile(r"\s*\((?:rev\s+\w+|prog-if\b[^)]*)\).*$", re.IGNORECASE | re.DOTALL)
+DUMP = re.compile(r"^\s*00: ((?:[0-9a-f]{2}\s+){15}[0-9a-f]{2})\s*$")
+DUMPED_HEAD = re.compile(r"^\s*(%s) ([A-Z0-9][\w /,-]*): (?!.*\[[0-9a-f]{4}:)(.*?)( \(rev .*)?$" % SLOT)
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 NUMBERED = re.compile(r"^(.*?)\s*\[([0-9a-f]{4})\]$", re.IGNORECASE)
 RECORD = re.compile(
@@ -259,9 +261,32 @@ def gpu_row(entry: Entry) -> Dict[str, Any]:
 
 def read(text: str) -> Reading:
     """Read any form."""
-    lines = clean(text)
+    lines = with_dumps(clean(text))
     entries = read_kernel(lines) or read_files(lines) or read_records(lines) or read_lines(lines)
     return reading(mark_virtual(entries))
+
+
+def with_dumps(lines: List[str]) -> List[str]:
+    """Return lines whose heads carry the numbers that `lspci -x` shows as bytes of the configuration space."""
+    found: List[str] = []
+    head = None
+    for line in lines:
+        start = DUMPED_HEAD.match(line)
+        head = len(found) if start else head
+        dump = DUMP.match(line)
+        if dump and head is not None:
+            numbers = dump.group(1).split()
+            shown = DUMPED_HEAD.match(found[head])
+            if shown and numbers[0] != "ff":
+                kind, vendor, device = (
+                    "".join(numbers[place] for place in pair) for pair in ((11, 10), (1, 0), (3, 2))
+                )
+                found[head] = "%s %s [%s]: %s [%s:%s]%s" % (
+                    shown.group(1), shown.group(2), kind, shown.group(3), vendor, device, shown.group(4) or "",
+                )  # fmt: skip
+            head = None
+        found.append(line)
+    return found
 
 
 def clean(text: str) -> List[str]:

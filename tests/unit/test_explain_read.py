@@ -208,3 +208,14 @@ def test_a_broken_archive_is_a_sentence(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "x.tar.gz").write_bytes(b"\x1f\x8b\x08garbage")
     assert explain.main(["read", "lspci", str(tmp_path / "x.tar.gz")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_the_numbers_of_a_dump_are_read() -> None:
+    """`lspci -x` shows no ids, but the bytes that hold them."""
+    dump = "00: de 10 38 1b 06 04 10 00 a1 00 02 03 00 00 00 00\n10: 00 00 00 92 0c 00 00 e0 3b 00 00 00 0c 00 00 f0\n"
+    head = "3b:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
+    other = "00:1f.0 ISA bridge: Intel Corporation C621 (rev 09)\n00: 86 80 c1 a1 07 00 00 02 09 00 01 06 00 00 80 00\n"
+    (gpu,) = explain.read_lspci((other + "\n" + head + dump).encode())["nvidia_gpus"]
+    assert (gpu["device_id"], gpu["class_id"], gpu["name"]) == ("1b38", "0302", "GP102GL [Tesla P40]")
+    (lost,) = explain.read_lspci((head + dump.replace("de 10 38 1b", "ff ff ff ff")).encode())["nvidia_gpus"]
+    assert lost["device_id"] is None

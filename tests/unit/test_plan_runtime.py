@@ -281,6 +281,17 @@ def test_what_docker_still_knows_after_a_kill_is_forgotten(info: Any, mode: str,
     assert [step.params["activation"] for step in decision.steps] == ([activation] if activation else [])
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [('{"default-runtime": "nvidia"}', {}), ("{}", {"default-runtime": "nvidia"})],
+)
+def test_a_default_runtime_of_others_is_not_left_without_its_program(text: str, options: dict[str, Any]) -> None:
+    decision = decide(engine("20.10.24", text=text), toolkit(False), mode="native", docker_engine_daemon_options=options)  # fmt: skip
+    assert [refusal.code for refusal in decision.refusals] == ["default_runtime_impossible"]
+    theirs = decide(engine("20.10.24", text=text), toolkit(), mode="native", docker_engine_daemon_options=options)
+    assert theirs.refusals == []
+
+
 @pytest.mark.parametrize("survive", [False, True])
 def test_running_gpu_containers_keep_the_toolkit(survive: bool) -> None:
     observed = by_toolkit("29.0.1", gpu_containers=["train"], info={"live_restore": survive})

@@ -285,6 +285,8 @@ def configure(
         return None, [docker.invalid(observed, error)], []
     if contradicted:
         return None, [contradiction(contradicted[0])], []
+    if way != TOOLKIT and not observed["runtime"]["toolkit"] and names_nvidia(change.after):
+        return None, [without_program(observed["docker"]["daemon_json"]["path"])], []
     if [key for key in back.unset if key.partition(".")[0] in ("runtimes", "default-runtime")]:
         # On SIGHUP dockerd keeps the runtimes and the default of keys that are gone from the file.
         reasons = reasons + [("docker forgets a runtime only when it starts", docker.RESTART)]
@@ -336,6 +338,22 @@ def contradiction(key: str) -> Refusal:
         "daemon_options_contradict",
         "docker_engine_daemon_options sets %s, and nvidia_container_runtime_* needs another value of it" % key,
         "Take %s out of docker_engine_daemon_options" % key,
+    )
+
+
+def names_nvidia(text: str) -> bool:
+    """Return whether a daemon.json makes nvidia the default runtime."""
+    return bool(daemon_json.read(text).value.get("default-runtime") == "nvidia")
+
+
+def without_program(path: str) -> Refusal:
+    """Return the refusal to leave a host whose containers could not start at all."""
+    return Refusal(
+        "default_runtime_impossible",
+        "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode brings no runtime of that name: no "
+        "container could start" % path,
+        "Take default-runtime out of it (and of docker_engine_daemon_options), or set nvidia_container_runtime_mode: "
+        "toolkit",
     )
 
 

@@ -43,6 +43,8 @@ FOLDERS = cdi.FOLDERS + (
     os.path.dirname(containerd_config.DROP_IN),
 )
 """Folders that may have come with a file of ours, and go with it when they are empty."""
+IMEX = "nvidia-imex"
+WANTS = "/etc/systemd/system/multi-user.target.wants/"
 MODULE_SOURCES = ("/usr/src", "/var/lib/dkms")
 """Where the sources of the driver's module lie in folders of their own, which not every package takes along."""
 INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])
@@ -407,9 +409,17 @@ class Uninstall:
         self.manager.repair(sorted(self.noted["packages"]))
         self.would_purge(argv, names)
         folders = self.module_sources()
+        if set(names) & set(self.imex()):
+            # It is enabled for a node's sake, not by its package, which would leave the link.
+            self.run(["systemctl", "disable", "--now", IMEX])
         self.manager.get("purging what gpu-ready brought", argv)
         for folder in folders:
             remove_empty(folder)
+
+    def imex(self) -> List[str]:
+        """Return those of our packages that brought IMEX, where it is enabled."""
+        noted = [name for name in self.noted["packages"] if name.startswith(IMEX)]
+        return noted if self.host.exists(WANTS + IMEX + ".service") else []
 
     def module_sources(self) -> List[str]:
         """Return the folders with sources of a driver's module."""

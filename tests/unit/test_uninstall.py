@@ -313,3 +313,10 @@ def test_toolkits_of_the_installer_go_before_packages_and_after_cudnn(tmp_path: 
         "remove CUDA 12.8 of NVIDIA's installer",
         "remove CUDA 12.9 of NVIDIA's installer",
     ]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_imex_that_we_enabled_is_disabled_before_its_package_goes(tmp_path: Path, enabled: bool) -> None:
+    folder = note(tmp_path, {"packages": {"nvidia-imex": {}, "libcuda1": {}}})
+    files = {uninstall.WANTS + "nvidia-imex.service": ""} if enabled else {}
+    assert uninstall.Uninstall(RecordedHost(files=files), folder).imex() == (["nvidia-imex"] if enabled else [])

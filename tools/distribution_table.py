@@ -42,8 +42,9 @@ kernel module drive: what is refused here is refused for such a host.
 
 An upgrade or downgrade is to another branch where a source has more than one, else to another release of its branch;
 what ran is at the end. Not counted here, since they note no cells: `test_elrepo.py` (ELRepo on EL 9: install, second
-run, both directions, flavour, conflict, removal), `test_ubuntu.py` (the signed modules of Ubuntu 24.04's archive: install,
-second run, upgrade with a change of flavour, removal) and `test_demo.py` (Debian's own driver). "{conflict}": a driver of another source is there, and nothing is changed as long as
+run, both directions, flavour, conflict, removal), `test_ubuntu.py` (the signed modules of Ubuntu 24.04's archive:
+install, second run, upgrade with a change of flavour, removal) and `test_demo.py` (Debian's own driver).
+"{conflict}": a driver of another source is there, and nothing is changed as long as
 `nvidia_driver_replace_foreign` is false.
 """
 

@@ -157,6 +157,14 @@ def lacks(before, wishes):
     ]
 
 
+def refresh(manager, wanted, todo, check):
+    """Read the package lists again when they are old, or lack a package that is wanted."""
+    offers = manager.offers([wish.name for wish in todo])
+    lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if packages.matches(w.version, v)]]
+    if todo and wanted["update_cache"] and not check and (lacking or manager.stale()):
+        manager.update()
+
+
 def bring(manager, wanted, names, gone, check, result):
     """Install ``names`` and remove ``gone``; what happened is added to ``result``."""
     what = "installing " + wanted["purpose"]
@@ -165,10 +173,7 @@ def bring(manager, wanted, names, gone, check, result):
     gone = [name for name in gone if packages.present(before, name)]
     if not todo and not gone:
         return
-    offers = manager.offers([wish.name for wish in todo])
-    lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if packages.matches(w.version, v)]]
-    if todo and wanted["update_cache"] and not check and (lacking or manager.stale()):
-        manager.update()
+    refresh(manager, wanted, todo, check)
     change = packages.Change(todo, gone, wanted["allow_remove"])
     for attempt in ("with these lists", "with fresh lists"):
         calls, simulation = manager.prepare(what, change)
@@ -231,9 +236,9 @@ def run(manager, wanted, check):
         offers = manager.offers([wish.name for wish in optional])
         names += [wish for wish in optional if offers.get(wish.name)]
         parts = {value["name"]: value["parts"] for value in wanted["names"] if packages.has_parts(value)}
-        if lacks(before, [wish for wish in names if wish.name in parts]):
-            if wanted["update_cache"] and not check and manager.stale():
-                manager.update()
+        exact = lacks(before, [wish for wish in names if wish.name in parts])
+        if exact:
+            refresh(manager, wanted, exact, check)
             names = manager.with_parts(names, parts)
         if check and streams:
             # Only an enabled stream shows its packages: the simulation would speak of another one's.

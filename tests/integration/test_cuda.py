@@ -93,7 +93,7 @@ def remote(version: str, driver: str) -> str:
 
 def test_a_very_release_comes_as_packages_and_no_driver_with_it(fleet: Fleet, playbook: str) -> None:
     before = {host: packages(fleet, host) for host in HOSTS}
-    checked = fleet.play("--check", playbook=playbook, extra=DRIVER | {"cuda_toolkit_versions": ["12.9.0"]})
+    checked = fleet.play("--check", extra=DRIVER | {"cuda_toolkit_versions": ["12.9.0"]})
     assert checked.rc == 0 and {host: packages(fleet, host) for host in HOSTS} == before
     done = play(fleet, playbook, cuda_toolkit_versions=["12.9.0"])
     for host in HOSTS:

@@ -4,12 +4,13 @@ import re
 from typing import Any, Dict, List, Optional
 
 from . import message_table, smi_text
-from .message_table import CONTAINER, Explanation
+from .message_table import CONTAINER, Explanation, Found
 
 NEEDS_CUDA = re.compile(r"unsatisfied condition:\s*cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE)
 UNRELATED = "not_gpu"
 TOOLKIT = re.compile(r"nvidia-container|nvidia-ctk|nvidia-cdi|nvml|\bCDI\b|libnvidia|libcuda", re.IGNORECASE)
 GPU = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|\bcdi\b", re.IGNORECASE)
+DISPLAY = re.compile(r"(?:VGA compatible|3D|Display) controller(?: \[03\d\d\])?: (.{1,60})")
 ERROR = re.compile(r"error|fail|cannot|denied|not found|invalid|unknown|unable", re.IGNORECASE)
 
 
@@ -23,7 +24,17 @@ def problems(text: str) -> List[Explanation]:
     if not found:
         return smi_text.problems(text)
     needs = needed_cuda(flat)
+    found = [without_card(row, flat) for row in found]
     return [message_table.explanation(row, needs if row.entry.code == "driver_too_old" else None) for row in found]
+
+
+def without_card(row: Found, flat: str) -> Found:
+    """Return docker's word for a missing toolkit as that for a missing GPU where the text shows other cards only."""
+    shown = DISPLAY.findall(flat)
+    if row.entry.code != "toolkit_missing" or not shown or any("nvidia" in card.lower() for card in shown):
+        return row
+    other = "toolkit_missing_or_no_nvidia_gpu"
+    return row._replace(entry=next(entry for entry in message_table.table(CONTAINER) if entry.code == other))
 
 
 def without_images(flat: str) -> str:

@@ -218,3 +218,11 @@ def test_several_problems_the_cause_first() -> None:
         "driver_not_loaded",
         "gpu_access_lost",
     ]
+
+
+def test_a_text_that_shows_other_cards_says_to_look_at_the_hardware() -> None:
+    error = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\n'
+    amd = "03:00.0 VGA compatible controller: Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XTX]\n"
+    nvidia = "04:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
+    assert container_errors.cause(error + amd) == "toolkit_missing_or_no_nvidia_gpu"
+    assert container_errors.cause(error + amd + nvidia) == container_errors.cause(error) == "toolkit_missing"

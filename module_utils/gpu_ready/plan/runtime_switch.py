@@ -45,23 +45,12 @@ def leave(observed: Dict[str, Any], wanted: Dict[str, Any], toolkit: bool, used:
 
     What the manifest does not list is the work of others and stays.
     """
-    runtime = observed["runtime"]
-    noted = runtime["noted"]
     packages = [] if toolkit else brought(observed)
-    there = {spec["path"] for spec in runtime["specs"]}
-    there |= {cdi.BOOT_NODES} if runtime["boot_nodes"] is not None else set()
-    there |= {driver_volume.HELPER} if runtime["helper"] is not None else set()
-    there |= {driver_volume.ROOT} if runtime["volume"]["exists"] else set()
-    unused = {path for path in there & set(noted["files"] + noted["folders"]) if path not in used}
-    remains = []
-    if packages:
-        # nvidia-ctk goes, and with it who would write and refresh its specifications.
-        unused |= {path for path in (cdi.GENERATED, cdi.REFRESHED) if path in there and path in noted["files"]}
-        remains = [path for path in (cdi.REFRESHED,) if path in there and runtime["refresh"] and path not in unused]
-    elif not toolkit and cdi.NATIVE in used and driver_volume.HELPER in used:
-        unused |= {cdi.GENERATED} & there & set(noted["files"])  # native has a specification of its own
+    unused = not_used(observed, used, bool(packages), toolkit)
     if not unused and not packages:
         return Leaving([], [], observed)
+    service = packages and observed["runtime"]["refresh"] and cdi.REFRESHED in there(observed)
+    remains = [cdi.REFRESHED] if service and cdi.REFRESHED not in unused else []
     containers = observed["docker"]["gpu_containers"] if packages else []
     refusals = []
     if containers and not wanted.get("docker_engine_restart_ok"):
@@ -73,12 +62,34 @@ def leave(observed: Dict[str, Any], wanted: Dict[str, Any], toolkit: bool, used:
     return Leaving([step], refusals, without(observed, unused | set(remains), bool(packages)))
 
 
+def there(observed: Dict[str, Any]) -> "set[str]":
+    """Return the files and folders of any mode that are on the host, whoever brought them."""
+    runtime = observed["runtime"]
+    found = {spec["path"] for spec in runtime["specs"]}
+    found |= {cdi.BOOT_NODES} if runtime["boot_nodes"] is not None else set()
+    found |= {driver_volume.HELPER} if runtime["helper"] is not None else set()
+    return found | ({driver_volume.ROOT} if runtime["volume"]["exists"] else set())
+
+
+def not_used(observed: Dict[str, Any], used: List[str], packages_go: bool, toolkit: bool) -> "set[str]":
+    """Return the files and folders of ours that this mode does not live by."""
+    noted = observed["runtime"]["noted"]
+    mine = there(observed) & set(noted["files"] + noted["folders"])
+    found = mine - set(used)
+    if packages_go:
+        # nvidia-ctk goes, and with it who would write and refresh its specifications.
+        found |= mine & {cdi.GENERATED, cdi.REFRESHED}
+    elif not toolkit and cdi.NATIVE in used and driver_volume.HELPER in used:
+        found |= mine & {cdi.GENERATED}  # native has a specification of its own
+    return found
+
+
 def brought(observed: Dict[str, Any]) -> List[str]:
     """Return the toolkit's packages that gpu-ready brought and that are still there."""
-    noted, there = observed["runtime"]["noted"]["packages"], observed["packages"]["installed"]
+    noted, installed = observed["runtime"]["noted"]["packages"], observed["packages"]["installed"]
     if TOOLKIT_PACKAGES[0] not in noted:
         return []
-    return [name for name in TOOLKIT_PACKAGES if name in noted and name in there]
+    return [name for name in TOOLKIT_PACKAGES if name in noted and name in installed]
 
 
 def without(observed: Dict[str, Any], gone: "set[str]", packages_go: bool) -> Dict[str, Any]:

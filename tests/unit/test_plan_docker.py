@@ -375,3 +375,11 @@ def test_a_stopped_engine_is_started_and_held_in_one_step() -> None:
     assert (step.params["hold"], step.params["state"], step.disruption) == (PINNED, "started", "none")
     (step,) = packaged(CE, PINNED, part=engine("28.5.1", active=False, info={}, held_by_us=PINNED)).steps
     assert (step.params["unhold"], step.params["state"]) == (PINNED, "started")
+
+
+def test_a_flag_that_came_after_the_key_is_refused_although_nothing_is_to_be_written() -> None:
+    part = engine(text='{"log-driver": "local"}', flags=[{"key": "log-driver", "flag": "--log-driver", "value": "x", "file": "/f"}])  # fmt: skip
+    assert [one.code for one in decide(part, docker_engine_log_driver="local").refusals] == [
+        "daemon_json_flag_conflict"
+    ]
+    assert decide(part).refusals == []  # nobody asked for it: not ours to judge

@@ -40,7 +40,8 @@ def configuration(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Decision:
     refusals = docker_options.refusals(wanted, daemon_json.read(change.after).value)
     need = RESTART if pending else change.activation
     if need == "none":
-        return Decision({}, [], refusals)
+        # dockerd may run since before a flag came: then it is the next start that fails.
+        return Decision({}, [], refusals + clashes(observed, keys))
     why = "daemon.json gets %s" % ", ".join(change.keys)
     if not change.keys:
         why = "an interrupted run changed daemon.json and did not restart docker"
@@ -91,8 +92,13 @@ def version(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[str]:
 
 def stops(observed: Dict[str, Any], wanted: Dict[str, Any], after: str, need: str, why: str) -> List[Refusal]:
     """Return why the engine may not take over this daemon.json: flags that clash, GPU containers that would die."""
+    return clashes(observed, daemon_json.read(after).value) + ends_containers(observed, wanted, need, why)
+
+
+def clashes(observed: Dict[str, Any], value: Dict[str, Any]) -> List[Refusal]:
+    """Return a refusal for each of these keys of daemon.json that is a flag of dockerd too."""
     flags = [docker.Flag(**flag) for flag in observed["docker"]["flags"]]
-    found = [
+    return [
         Refusal(
             "daemon_json_flag_conflict",
             "%s is set in %s and by the flag %s in %s: docker does not start with both"
@@ -100,9 +106,8 @@ def stops(observed: Dict[str, Any], wanted: Dict[str, Any], after: str, need: st
             "Take %s out of %s (then 'systemctl daemon-reload'), or do not ask for %s."
             % (clash.flag, clash.file, clash.key),
         )
-        for clash in docker.conflicts(flags, daemon_json.read(after).value)
+        for clash in docker.conflicts(flags, value)
     ]
-    return found + ends_containers(observed, wanted, need, why)
 
 
 def ends_containers(

@@ -7,8 +7,6 @@ to one line before the patterns are tried.
 import re
 from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 
-from . import messages_data
-
 
 class Explanation(NamedTuple):
     """One explained failure: its code, what it means and what helps.
@@ -103,6 +101,8 @@ def matches(patterns: Patterns, text: str, small: str) -> List[Match[str]]:
 
 def table(kind: str) -> List[Entry]:
     """Return the rows of a kind, causes before consequences."""
+    from . import messages_data  # not above: whoever only joins a text needs no table
+
     if kind not in _tables:
         _tables[kind] = [
             Entry(

@@ -7,7 +7,8 @@ What the options of each release are, and what silent mode answers by itself, is
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from . import driver, messages, versions
+from . import driver, versions
+from .message_table import Explanation, joined
 
 OPEN_MODULES = (515,)
 NO_DKMS = (520, 56)
@@ -99,34 +100,36 @@ def lines_that_matter(text: str, most: int = 4) -> List[str]:
     found = []
     for line in text.splitlines():
         if MATTERS.search(line) and not CONSEQUENCE.search(line):
-            short = re.sub(r"^(?:\[?ERROR\]?: |-> )+", "", messages.joined(line)).strip()
+            short = re.sub(r"^(?:\[?ERROR\]?: |-> )+", "", joined(line)).strip()
             short = short if len(short) <= MOST else short[: MOST - 3] + "..."
             if short and short not in found:
                 found.append(short)
     return found[:most]
 
 
-def explain(log: str, printed: str, causes: Optional[List[Tuple[str, str, str, str]]] = None) -> messages.Explanation:
+def explain(log: str, printed: str, causes: Optional[List[Tuple[str, str, str, str]]] = None) -> Explanation:
     """Return why a run failed, from its log and what it printed; ``detail`` holds the lines that matter.
 
     The log is asked first: what was printed only repeats it, or takes its place where there is none. ``causes`` are
     those of another installer: (code, pattern, cause, remedy), causes before consequences.
     """
+    from . import messages  # not above: a look at a host needs none of it, and its tables take time to read
+
     lines = lines_that_matter(log) or lines_that_matter(printed)
     quoted = " / ".join(lines)
-    for text in (quoted, messages.joined(log + "\n" + printed)):
+    for text in (quoted, joined(log + "\n" + printed)):
         for code, pattern, cause, remedy in causes or []:
             if re.search(pattern, text):
-                return messages.Explanation(code, cause, remedy, quoted or None)
+                return Explanation(code, cause, remedy, quoted or None)
     for text in (log, printed) if causes is None else ():
         found = messages.explain("installer-log", text)
         if found:
             return found[0]._replace(detail=quoted or None)
     last = [line.strip() for line in (log + "\n" + printed).splitlines() if line.strip()][-3:]
     said = quoted or " / ".join(last)[-600:] or "it said nothing"
-    return messages.Explanation("unknown", "its reason is not known to gpu-ready", "read its log", said)
+    return Explanation("unknown", "its reason is not known to gpu-ready", "read its log", said)
 
 
-def sentence(found: messages.Explanation) -> str:
+def sentence(found: Explanation) -> str:
     """Return an explanation in words: cause, the lines that say so, remedy."""
     return "%s%s; %s" % (found.cause, " (%s)" % found.detail if found.detail else "", found.remedy)

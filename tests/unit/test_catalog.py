@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from gpu_ready import catalog, catalog_data, wishes
+from gpu_ready import catalog, catalog_data, cuda, versions, wishes
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "nvidia-data"
@@ -158,3 +158,15 @@ def walk(value: object) -> list[object]:
     if isinstance(value, dict):
         return [one for entry in [*value.keys(), *value.values()] for one in walk(entry)]
     return [one for entry in value for one in walk(entry)] if isinstance(value, list) else [value]
+
+
+def test_every_toolkit_has_installers_whose_names_tell_their_release() -> None:
+    installers = catalog.cuda_installers()
+    assert {cuda.series(one.release) for one in installers} == {toolkit.version for toolkit in catalog.toolkits()}
+    for one in installers:
+        assert cuda.release_of_file(one.url) == one.release
+        assert re.fullmatch(r"[0-9a-f]{64}|", one.sha256)
+        assert one.md5_url.endswith(f"/{one.release}/docs/sidebar/md5sum.txt")
+        # From 13.4 on no driver is inside, and none is in the name.
+        assert one.url.endswith(f"/cuda_{one.release}_linux.run") is (versions.compare(one.release, "13.4") >= 0)
+    assert len({one.sha256 for one in installers if one.sha256}) == len([one for one in installers if one.sha256])

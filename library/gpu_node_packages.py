@@ -277,6 +277,8 @@ def run(manager, wanted, check):
                 "%s: %s succeeded, but %s is not installed" % (what, manager.program, ", ".join(missing))
             )
         result["versions"] = {wish.name: after[wish.name].version for wish in names}
+        # Whoever holds them from here on is somebody else.
+        manifest.drop("holds", [name for name in result["unheld"] if name not in wanted["hold"]])
     result["changed"] = any(result[key] for key in ("installed", "removed", "repaired", "held", "unheld", "streams"))
     result["diff"] = {
         "before": "".join(

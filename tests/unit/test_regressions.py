@@ -377,6 +377,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     loaded = library("gpu_node_packages", monkeypatch)
     monkeypatch.setattr(loaded.manifest, "read", dict)
     monkeypatch.setattr(loaded.manifest, "note", lambda *_: None)
+    monkeypatch.setattr(loaded.manifest, "drop", lambda *_: None)
     # The module imports its own copies of these classes, by ansible's name.
     monkeypatch.setattr(loaded, "packages", packages)
     return loaded
@@ -384,7 +385,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
 
 def wanted(**given: Any) -> dict[str, Any]:
     empty: dict[str, Any] = {"names": [], "optional": [], "streams": None, "remove": [], "hold": [], "unhold": []}
-    return empty | {"allow_remove": [], "update_cache": False, "purpose": "a test"} | given
+    return empty | {"allow_remove": [], "update_cache": False, "purge": False, "purpose": "a test"} | given
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -402,6 +403,19 @@ def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_f
     module.run(manager, change, False)
     module.run(manager, wanted(hold=["driver"]), False)
     assert (manager.there, manager.locks) == ({"driver": "2"}, ["driver"])
+
+
+def test_a_hold_that_was_released_is_no_longer_noted_as_ours(
+    module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator may hold the package from then on, and neither a later run nor uninstall.yml may release that."""
+    dropped: list[str] = []
+    monkeypatch.setattr(module.manifest, "drop", lambda section, names: dropped.extend(names))
+    manager = Packages({"docker-ce": "1", "docker-ce-cli": "1"}, ["docker-ce", "docker-ce-cli"], False)
+    module.run(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
+    assert dropped == []
+    module.run(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), False)
+    assert (dropped, manager.locks) == (["docker-ce"], ["docker-ce-cli"])
 
 
 @pytest.mark.parametrize("distro", ["el9", "el10", "debian12", "ubuntu2404"])

@@ -23,7 +23,7 @@ systemctl start containerd
 UPDATE = """
 set -e; cd /root
 echo 'deb [trusted=yes] http://deb.debian.org/debian sid main' >/etc/apt/sources.list.d/sid.list
-apt-get -qq update && apt-get -qq download containerd; rm /etc/apt/sources.list.d/sid.list
+apt-get -qq -o Acquire::Check-Valid-Until=false update && apt-get -qq download containerd; rm /etc/apt/sources.list.d/sid.list
 DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i containerd_*.deb; containerd --version
 """
 CTR = "ctr --namespace gpu-ready"
@@ -139,22 +139,31 @@ def test_an_engine_without_cdi_is_refused_in_a_mode_that_needs_it(ready: Fleet) 
     assert "containerd 1.6.20 has no CDI" in refused.failures(OLD) and "toolkit" in refused.failures(OLD)
 
 
-def test_another_mode_on_a_host_with_a_running_container(ready: Fleet) -> None:
+def test_a_restart_of_containerd_leaves_running_containers_alone(ready: Fleet) -> None:
     runtime = "--runc-binary /usr/bin/nvidia-container-runtime --env NVIDIA_VISIBLE_DEVICES=all"
-    ready.ssh(NEW, f"{CTR} run --detach {runtime} {image(ready, NEW)} stays sleep 600")
+    ready.ssh(NEW, f"{CTR} run --detach {runtime} {image(ready, NEW)} stays sleep 600 </dev/null >/dev/null 2>&1")
     pid = ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'")
+    run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_default": True})
+    assert run.rc == 0, run.failures(NEW)
+    assert run.steps(NEW) == ["nvidia_container_runtime.containerd", "gpu_verify.verify"] == run.changed_steps(NEW)
+    assert "leaves running containers alone" in json.dumps(run.plan(NEW))
+    assert 'default_runtime_name = "nvidia"' in dump(ready, NEW)
+    assert pid and ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'") == pid
+    refused = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
+    assert refused.rc != 0 and "gpu-ready/stays" in refused.failures(NEW)
+    ready.ssh(
+        NEW,
+        f"{CTR} tasks kill --signal SIGKILL stays; sleep 1; {CTR} tasks delete stays; {CTR} containers delete stays",
+    )
+
+
+def test_another_mode_cleans_up_after_the_first(ready: Fleet) -> None:
     run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
     assert run.rc == 0, run.failures(NEW)
     steps = [f"nvidia_container_runtime.{name}" for name in ("cleanup", "cdi_spec", "containerd")] + [
         "gpu_verify.verify"
     ]
     assert run.steps(NEW) == steps == run.changed_steps(NEW)
-    assert "leaves running containers alone" in json.dumps(run.plan(NEW))
-    assert ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'") == pid
-    ready.ssh(
-        NEW,
-        f"{CTR} tasks kill --signal SIGKILL stays; sleep 1; {CTR} tasks delete stays; {CTR} containers delete stays",
-    )
     said = dump(ready, NEW)
     assert "enable_cdi = true" in said and ".runtimes.nvidia]" not in said and 'bin_dir = "/usr/lib/cni"' in said
     checks = record(ready, NEW)["checks"]
@@ -204,5 +213,6 @@ def test_uninstall_takes_everything_back(ready: Fleet) -> None:
     for host in (OLD, NEW):
         assert "nvidia" not in dump(ready, host) and "99-gpu-ready" not in ready.ssh(host, "find /etc")
         assert ready.ssh(host, f"{CTR} images list --quiet").split() == []
-        assert "gpu-ready" not in ready.ssh(host, "podman image ls; ctr namespaces list; ls /etc/systemd/system")
+        assert "gpu-ready" not in ready.ssh(host, "podman image ls; ctr namespaces list")
+        assert "gpu-ready-nodes" not in ready.ssh(host, "ls -R /etc/systemd/system")
         assert ready.ssh(host, "systemctl is-active containerd").strip() == "active"

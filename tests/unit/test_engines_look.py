@@ -81,15 +81,15 @@ def test_a_restart_that_is_still_due(mark: "float | None", socket: float, pendin
     assert look(host(files, times=times))["engines"]["containerd"]["pending"] is pending
 
 
-def test_gpu_containers_are_looked_for_only_where_a_restart_ends_them() -> None:
+def test_gpu_containers_by_their_bundles() -> None:
     bundle = engines.TASKS + "/k8s.io/%s/config.json"
     tasks = {bundle % "gpu": '"/dev/nvidia0"', bundle % "env": '"NVIDIA_VISIBLE_DEVICES=all"', bundle % "none": "{}"}
     tasks[bundle % "void"] = '"NVIDIA_VISIBLE_DEVICES=void"'
-    there = host(tasks)
-    assert look(there)["engines"]["containerd"]["gpu_containers"] == []
-    assert not [path for path in there.opened if path.startswith(engines.TASKS)]
-    there = host({**tasks, UNIT: "[Service]\nExecStart=/usr/bin/containerd\n"})
-    assert look(there)["engines"]["containerd"]["gpu_containers"] == ["k8s.io/env", "k8s.io/gpu"]
+    tasks[engines.TASKS + "/moby/docker/config.json"] = '"/dev/nvidia0"'
+    found = look(host(tasks))["engines"]["containerd"]
+    assert found["keeps_containers"] and found["gpu_containers"] == ["k8s.io/env", "k8s.io/gpu"]
+    found = look(host({**tasks, UNIT: "[Service]\nExecStart=/usr/bin/containerd\n"}))["engines"]["containerd"]
+    assert not found["keeps_containers"]
 
 
 @pytest.mark.parametrize(

@@ -179,3 +179,7 @@ def test_another_mode_takes_the_toolkit_away_that_we_brought() -> None:
     host["runtime"]["noted"]["packages"] = ["nvidia-container-toolkit"]
     assert ids(decide(host, KUBERNETES, "cdi")) == ["cleanup", "cdi_spec", "containerd"]
     assert ids(decide(host, ["podman"], "toolkit")) == []
+    host["engines"]["containerd"]["gpu_containers"] = ["k8s.io/abc"]
+    assert [refusal.code for refusal in decide(host, KUBERNETES, "cdi").refusals] == ["gpu_containers_running"]
+    assert decide(host, KUBERNETES, "cdi", docker_engine_restart_ok=True).refusals == []
+    assert decide(host, KUBERNETES, "toolkit").refusals == []

@@ -43,14 +43,13 @@ def look_containerd(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
         return found
     texts = unit_texts(host)
     files = configuration(host, containerd_config.config_path(texts))
-    keeps = containerd_config.keeps_containers(texts)
     found.update(
         active=host.exists(containerd_config.SOCKET),
         files=[list(file) for file in files],
         record=[list(one) for one in noted(host, files[0].path)["record"]],
         pending=pending(host),
-        keeps_containers=keeps,
-        gpu_containers=[] if keeps else gpu_containers(host),
+        keeps_containers=containerd_config.keeps_containers(texts),
+        gpu_containers=gpu_containers(host),
     )
     return found
 
@@ -108,11 +107,11 @@ def pending(host: Host) -> bool:
 
 
 def gpu_containers(host: Host) -> List[str]:
-    """Return the running containers that hold a GPU, by the bundles of their shims (of the first 256)."""
+    """Return the running containers that hold a GPU, by the bundles of their shims (of the first 256); not docker's."""
     found = []
     bundles = [
         (space, name)
-        for space in host.listdir(TASKS)
+        for space in host.listdir(TASKS) if space != "moby"
         for name in host.listdir(posixpath.join(TASKS, space))
     ]  # fmt: skip
     for space, name in bundles[:MOST_CONTAINERS]:

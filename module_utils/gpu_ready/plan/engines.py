@@ -23,7 +23,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
         )
         leaving = runtime_switch.leave(observed, wanted, mode == runtime.TOOLKIT, needed)
         steps, observed = list(leaving.steps), leaving.observed
-        refusals += leaving.refusals
+        refusals += leaving.refusals + running(observed, wanted, leaving.steps)
     if mode == runtime.TOOLKIT and engines.DOCKER not in names:
         more, _ = runtime.toolkit_steps(observed, wanted)
         steps += more
@@ -36,6 +36,14 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
         steps += [asked.step] if asked.step else []
         refusals += asked.refusals
     return Decision(chosen, [] if refusals else steps, refusals)
+
+
+def running(observed: Dict[str, Any], wanted: Dict[str, Any], leaving: List[Step]) -> List[Refusal]:
+    """Return the refusal to take the toolkit from containers of containerd: their runtime also stops and ends them."""
+    names = observed["engines"]["containerd"]["gpu_containers"]
+    if not names or wanted.get("docker_engine_restart_ok") or not [step for step in leaving if step.params["packages"]]:
+        return []
+    return [runtime_switch.still_running(names, "the NVIDIA container toolkit is removed, which they run by")]
 
 
 def specification(

@@ -48,9 +48,9 @@ def targets(
         return [], [
             Refusal("cudnn_toolkit_missing", message % (" and ".join(missing), ", ".join(found) or "none"), remedy)
         ]
-    return [found[version]._replace(named=True) for version in found if version in asked] if asked else list(
-        found.values()
-    ), []
+    if asked:
+        return [found[version]._replace(named=True) for version in found if version in asked], []
+    return list(found.values()), []
 
 
 def narrowed(target: Target, said: List[Union[Refusal, Notice]]) -> List[Union[Refusal, Notice]]:

@@ -1,0 +1,75 @@
+"""The verification of podman and containerd: what is started for which mode, and what makes it red."""
+
+from typing import Any
+
+import pytest
+from gpu_ready import cdi, verdict, verify_container
+from gpu_ready.host import Result
+
+from tests.unit.recorded import RecordedHost
+
+DRIVER = cdi.DriverFiles("580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",))
+OURS = cdi.build(DRIVER, [cdi.Gpu(0, "/dev/nvidia0", None)])
+GPUS = [{"index": 0, "uuid": "GPU-a"}, {"index": 1, "uuid": "GPU-b"}]
+THERE = {"/usr/bin/ctr": "", "/usr/bin/podman": "", "/usr/bin/containerd": ""}
+
+
+def expect(mode: str, *names: str) -> dict[str, Any]:
+    return {"engines": {"mode": mode, "names": list(names)}, "runtime": {}}
+
+
+def started(mode: str, version: str, files: Any = None, devices: str = "all") -> list[str]:
+    """Return the containers that are started on a host with podman and containerd, as command lines."""
+    answers = {("/usr/bin/containerd", "--version"): Result(0, f"containerd x v{version} y\n", "")}
+    host = RecordedHost({**THERE, **(files or {})}, programs=answers)
+    wish = expect(mode, "podman", "containerd")
+    for engine in verify_container.usable(host, {}, wish):
+        args = verify_container.args_for(host, engine, wish, devices, GPUS)
+        if args is not None:
+            verify_container.run_in(host, engine, "x/y:1", args, ["nvidia-smi"], 5.0)
+    return [" ".join(argv) for argv in host.asked if "run" in argv]
+
+
+@pytest.mark.parametrize("version", ["1.6.20", "2.1.9"])
+def test_by_the_toolkit(version: str) -> None:
+    podman, ctr = started("toolkit", version, devices="1")
+    assert "--device nvidia.com/gpu=1 docker.io/x/y:1" in podman
+    assert "--runc-binary /usr/bin/nvidia-container-runtime --env NVIDIA_VISIBLE_DEVICES=1 docker.io/x/y:1" in ctr
+
+
+def test_by_cdi() -> None:
+    podman, ctr = started("cdi", "2.1.9")
+    assert "--device nvidia.com/gpu=all docker.io/x/y:1" in podman and "--device nvidia.com/gpu=all docker.io" in ctr
+
+
+def test_an_old_ctr_gets_our_specification_word_by_word_and_nobody_elses() -> None:
+    _, ctr = started("native", "1.7.24", {cdi.NATIVE: OURS})
+    assert "--device /dev/nvidiactl" in ctr and "nvidia.com/gpu" not in ctr
+    (podman,) = started("cdi", "1.7.24")
+    assert podman.startswith("podman run")
+
+
+def world(mode: str, name: str, **more: Any) -> dict[str, Any]:
+    runtime = {"programs": {"nvidia-container-runtime": "/usr/bin/x"}, "specs": [{"path": cdi.NATIVE, "stale": None}]}
+    found = {"installed": True, "active": True} if name == "containerd" else {"installed": True}
+    observed = {"engines": {name: dict(found, **more.pop("engine", {}))}, "runtime": {**runtime, **more}}
+    return {"observed": observed, "expect": expect(mode, name)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "more", "red"),
+    [
+        ("toolkit", "podman", {}, []),
+        ("toolkit", "podman", {"specs": []}, ["cdi_for_podman"]),
+        ("cdi", "podman", {"specs": [{"path": "/x", "stale": "old"}]}, ["cdi_for_podman"]),
+        ("cdi", "podman", {"engine": {"installed": False}}, ["podman"]),
+        ("toolkit", "containerd", {"specs": []}, []),
+        ("toolkit", "containerd", {"programs": {}}, ["runtime_for_containerd"]),
+        ("native", "containerd", {"specs": []}, ["cdi_for_containerd"]),
+        ("native", "containerd", {"engine": {"active": False}}, ["containerd"]),
+    ],
+)
+def test_what_the_engine_needs(mode: str, name: str, more: Any, red: list[str]) -> None:
+    checks = verdict.check_engine(world(mode, name, **more), name)
+    assert [check.name for check in checks if check.ok is False] == red
+    assert all(check.cause and check.remedy for check in checks if check.ok is False)

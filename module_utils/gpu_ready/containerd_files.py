@@ -27,7 +27,9 @@ def write(host: Host, change: config.Change, main: str, folder: str = manifest.F
             keep(main, folder)
         else:
             manifest.note("files", {edit.path: {"before": encoded(edit.before), "mode": host.mode(edit.path)}}, noted)
-    files.write_atomic(os.path.join(folder, RESTART_MARK), b"{}\n", 0o600)
+    mark = os.path.join(folder, RESTART_MARK)
+    due = os.path.exists(mark)
+    files.write_atomic(mark, b"{}\n", 0o600)
     done: List[config.Edit] = []
     try:
         for edit in change.edits:
@@ -39,6 +41,8 @@ def write(host: Host, change: config.Change, main: str, folder: str = manifest.F
     except (OSError, Refused):
         for edit in reversed(done):
             put(edit.path, edit.before)
+        if not due:
+            os.unlink(mark)
         raise
 
 

@@ -78,6 +78,7 @@ def test_what_containerd_does_not_take_is_put_back(main: Path, tmp_path: Path, a
         write(main, tmp_path, answer)
     assert main.read_text() == DEBIAN and main.stat().st_mode & 0o777 == 0o640
     assert containerd_files.edits_back(Host(), noted(tmp_path)) == []
+    assert not (tmp_path / "var" / containerd_files.RESTART_MARK).exists()
 
 
 def test_the_first_note_wins(main: Path, tmp_path: Path) -> None:

@@ -65,6 +65,13 @@ def test_an_unknown_id_gets_the_newest_branch_and_a_warning_with_the_date() -> N
     assert catalog.DATE in warning.message
 
 
+def test_an_unknown_id_gets_no_kernel_module_that_the_asked_branch_does_not_have() -> None:
+    asked = candidates.Wish(None, 470, None, None, "compute")
+    assert candidates.pairs_asked(UNKNOWN, asked) == {(470, "proprietary")}
+    assert candidates.pairs_asked(UNKNOWN, asked._replace(flavour="open")) == set()
+    assert candidates.pairs_asked(UNKNOWN, asked._replace(branch=580)) == {(580, "open")}
+
+
 @pytest.mark.parametrize(
     ("devices", "wish", "code", "words"),
     [

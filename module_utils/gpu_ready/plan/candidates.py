@@ -85,7 +85,10 @@ def pairs_of_gpu(device: str) -> FrozenSet[Pair]:
 def pairs_asked(device: str, wish: Wish) -> FrozenSet[Pair]:
     """Return the same, where an explicit branch is the operator's word for a device that the catalog does not know."""
     if catalog.gpu(device) is None and wish.branch is not None:
-        return frozenset((wish.branch, flavour) for flavour in (wish.flavour or OPEN,))
+        known = catalog.branch(wish.branch)
+        made = known.flavours if known is not None else (OPEN,)
+        flavours = (wish.flavour,) if wish.flavour else (OPEN,) if OPEN in made else made
+        return frozenset((wish.branch, flavour) for flavour in flavours if known is None or flavour in made)
     return pairs_of_gpu(device)
 
 

@@ -93,11 +93,15 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
     tags = {(d, own): images.ensure_own(own, d, proxy) if own else images.ensure(d, proxy) for d, own in wanted}
     there = {r.host: r for r in existing() if r.fleet == fleet.name}
     used = {r.address for r in existing()}
-    free = (a for a in (f"{paths.PREFIX}.{n}" for n in range(FIRST_ADDRESS, LAST_ADDRESS)) if a not in used)
+    numbers = range(FIRST_ADDRESS, LAST_ADDRESS)
+    free = {  # guests from the other end: making their disks takes minutes, in which another fleet may be started
+        "container": (a for a in (f"{paths.PREFIX}.{n}" for n in numbers) if a not in used),
+        "vm": (a for a in (f"{paths.PREFIX}.{n}" for n in reversed(numbers)) if a not in used),
+    }
     address: dict[str, str] = {}
     for host in fleet.hosts:
         known = there.get(host.name)
-        address[host.name] = known.address if known else next(free)
+        address[host.name] = known.address if known else next(free[host.kind])
     key = ssh_key(fleet.name)
 
     def start(host: Host) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fleet import Fleet, Run
+from fleet import Fleet, Run, lab
 
 pytestmark = pytest.mark.lab
 
@@ -29,6 +29,11 @@ set -- $(nvidia-smi -L | sed -n 's/.*UUID: \\(.*\\))/\\1/p')
 {cases}
 """
 CASE = 'echo "<<<"; {docker} run --rm --network none {arguments} $image {command} 2>&1; echo ">>> $?"'
+# As for the volumes of nvidia-docker 1.0: images of NVIDIA's name these paths in their environment.
+BY_HAND = (
+    "--device /dev/nvidiactl --device /dev/nvidia2 -v /usr/local/nvidia-driver/current:/usr/local/nvidia:ro"
+    " -e LD_LIBRARY_PATH=/usr/local/nvidia/lib64"
+)
 DRIVER = (
     "firmware-nvidia-gsp libcuda1 libnvidia-cfg1 libnvidia-ml1 libnvidia-nvvm4 libnvidia-opencl1 libnvidia-ptxjitcompiler1"
     " nvidia-driver-cuda nvidia-kernel-open-dkms nvidia-kernel-support nvidia-modprobe nvidia-persistenced"
@@ -218,10 +223,7 @@ def test_the_helper_prints_docker_arguments_for_an_engine_without_cdi(fleet: Fle
         "$(gpu-docker-args)": ALL,
     }
     assert dict(zip(ways, seen(fleet, OLD_DOCKER, *ways), strict=True)) == ways
-    # By hand, as for the volumes of nvidia-docker 1.0: images of NVIDIA's name these paths in their environment.
-    by_hand = "--device /dev/nvidiactl --device /dev/nvidia2 -v /usr/local/nvidia-driver/current:/usr/local/nvidia:ro"
-    by_hand += " -e LD_LIBRARY_PATH=/usr/local/nvidia/lib64"
-    assert seen(fleet, OLD_DOCKER, by_hand, command="/usr/local/nvidia/bin/nvidia-smi -L") == [[2]]
+    assert seen(fleet, OLD_DOCKER, BY_HAND, command="/usr/local/nvidia/bin/nvidia-smi -L") == [[2]]
     said = fleet.ssh(OLD_DOCKER, "gpu-docker-args 0,9 2>&1; echo status $?")
     assert "this host has no GPU 9" in said and said.endswith("status 1\n")
 
@@ -253,6 +255,19 @@ def test_a_driver_that_is_exchanged_takes_volume_and_specification_along(fleet: 
         assert versions(fleet, host) == {"580.178.04"}
         assert seen(fleet, host, "$(gpu-docker-args 0,2)") == [[0, 2]]
     assert fleet.ssh(NEW_DOCKER, "gpu-docker-args 0,2").split() == ["--device=nvidia.com/gpu=0", "--device=nvidia.com/gpu=2"]  # fmt: skip
+
+
+def test_a_container_of_the_volume_comes_back_after_a_power_cut(fleet: Fleet, switched: Run) -> None:
+    program = "sh -c '/usr/local/nvidia/bin/nvidia-smi -L; echo listed; sleep 900'"
+    image = "$(docker images -q gpu-ready/verify | head -1)"
+    fleet.ssh(OLD_DOCKER, f"docker run -d --restart=always --name server --network none {BY_HAND} {image} {program}")
+    lab("power-cycle", OLD_DOCKER)
+    # Nobody but the drop-in of docker's service has made the device nodes by then.
+    wait = "for n in $(seq 60); do [ $(docker logs server 2>&1 | grep -c listed) -lt 2 ] || break; sleep 1; done"
+    said = fleet.ssh(OLD_DOCKER, f"{wait}; docker logs server; docker rm -f server >/dev/null; nvidia-smi -L")
+    before, after, there_now = said.split("listed\n")
+    assert re.findall("GPU-[0-9a-f-]+", after) == re.findall("GPU-[0-9a-f-]+", there_now)[2:3]
+    assert before == after
 
 
 def test_nvidia_docker_is_refused_with_the_way_out(fleet: Fleet, switched: Run) -> None:

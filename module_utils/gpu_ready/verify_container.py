@@ -135,7 +135,9 @@ def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, e
     name = engines.loaded(engine, result.out + result.err) if result.rc == 0 else None
     if engine == engines.CONTAINERD and result.rc == 0:
         # ctr 2 prints the name of what it imported with spaces for dashes.
-        fresh = [one for one in host.run(engines.images(engine), timeout=60.0).out.split() if one not in names.out.split()]
+        fresh = [
+            one for one in host.run(engines.images(engine), timeout=60.0).out.split() if one not in names.out.split()
+        ]
         name = fresh[0] if fresh else name
     if name is None:
         found = messages.explain_container(result.rc, result.err)

@@ -73,3 +73,25 @@ def test_what_the_engine_needs(mode: str, name: str, more: Any, red: list[str]) 
     checks = verdict.check_engine(world(mode, name, **more), name)
     assert [check.name for check in checks if check.ok is False] == red
     assert all(check.cause and check.remedy for check in checks if check.ok is False)
+
+
+class Importing(RecordedHost):
+    """A host whose ctr has one image more once it imported one, and prints its name as ctr 2 does."""
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: Any = None) -> Result:
+        before = [words for words in self.asked if "import" in words]
+        self.asked.append(tuple(argv))
+        if "import" in argv:
+            return Result(
+                0, "docker.io/lab image/verify:1  saved\napplication/vnd.oci sha256:0f\nImporting elapsed: 1 s\n", ""
+            )
+        names = ["docker.io/other:1"] + ["docker.io/lab-image/verify:1"] * bool(before)
+        return Result(0, "" if "name==docker.io/x/y:1" in argv else "\n".join(names), "")
+
+
+def test_an_image_that_ctr_2_imports_is_found_and_its_own_name_goes() -> None:
+    host = Importing({"/x.tar": ""})
+    verify_container.load_image(host, "/x.tar", "x/y:1", engine="containerd")
+    said = [" ".join(words[4:]) for words in host.asked]
+    assert "tag --force docker.io/lab-image/verify:1 docker.io/x/y:1" in said
+    assert said[-1] == "remove docker.io/lab-image/verify:1"

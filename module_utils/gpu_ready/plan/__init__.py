@@ -24,6 +24,7 @@ POLICY = (
     "gpu_ready_vault",
     "nvidia_driver_hold",
     "nvidia_driver_replace_foreign",
+    "nvidia_container_runtime_migrate",
 )
 """Variables that say how a host gets somewhere, not where: they are no part of the digest."""
 

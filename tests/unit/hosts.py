@@ -304,7 +304,8 @@ def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
     state["held"] = sorted({*state["held"], *params["hold"]} - ({*params["unhold"]} - {*params["hold"]}))
     entry = known.get("docker_ce" if "docker-ce" in names else "distro") or {}
     info = {"runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": [], "live_restore": False, "running": 0}
-    version = entry.get("version") or "29.0.1"
+    asked = next((one["version"] for one in params["packages"] if one["name"] in entry.get("engine", [])), None)
+    version = (asked or entry.get("version") or "29.0.1").split(":")[-1].replace("*", "").partition("-")[0]
     after["docker"].update(installed=True, active=True, enabled=True, version=version, pid=1, info=info)
 
 

@@ -119,7 +119,7 @@ CUDA_INSTALLERS: Dict[Any, Any] = {
 }
 CUDNN_PATH = 'cudnn/linux-x86_64/cudnn-linux-x86_64-{version}_cuda{cuda}-archive.tar.xz'
 CUDNNS: Dict[Any, Any] = {
-    '8.9.7.29': {'cuda': ['11', '12'], 'architectures': ['maxwell', 'pascal', 'volta', 'turing', 'ampere', 'ada', 'hopper', 'grace_hopper']},
+    '8.9.7.29': {'cuda': ['11', '12'], 'architectures': ['kepler', 'maxwell', 'pascal', 'volta', 'turing', 'ampere', 'ada', 'hopper', 'grace_hopper']},
     '9.10.2.21': {'cuda': ['11', '12'], 'architectures': ['maxwell', 'pascal', 'volta', 'turing', 'ampere', 'ada', 'hopper', 'grace_hopper', 'blackwell']},
     '9.17.0.29': {'cuda': ['12', '13'], 'architectures': ['turing', 'ampere', 'ada', 'hopper', 'grace_hopper', 'blackwell']},
     '9.26.0.51': {'cuda': ['12', '13'], 'architectures': ['turing', 'ampere', 'ada', 'hopper', 'grace_hopper', 'blackwell'], 'sha256': {'13': 'e62c9b4af62ea130765ea5b13244c05c9452edf1690072373d193d19766d9850'}},

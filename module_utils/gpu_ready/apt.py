@@ -65,6 +65,12 @@ def read_installed(text: str) -> Dict[str, Installed]:
     return found
 
 
+def unread(uris: str, lists: List[str]) -> List[str]:
+    """Return the sources whose lists were never read, by ``apt-get update --print-uris`` and the files there."""
+    names = re.findall(r"^'[^']*/InRelease' (\S+)", uris, re.MULTILINE)
+    return [name for name in names if name not in lists and name[: -len("InRelease")] + "Release" not in lists]
+
+
 def read_simulation(text: str) -> Simulation:
     """Read `apt-get --simulate`: lines of Inst, Remv and Purg."""
     install = {}  # type: Dict[str, Tuple[Optional[str], str]]
@@ -263,8 +269,9 @@ class Apt(Manager):
         self.get("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
 
     def stale(self) -> bool:
-        """Return whether the package lists are missing or older than a day."""
-        if not [name for name in self.host.listdir(LISTS) if "_Packages" in name or name.endswith("InRelease")]:
+        """Return whether the package lists of any source are missing, or all are older than a day."""
+        answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody
+        if answer.rc != 0 or unread(answer.out, self.host.listdir(LISTS)):
             return True
         return time.time() - os.stat(LISTS).st_mtime > DAY
 

@@ -126,6 +126,25 @@ def test_missing_versions_name_what_is_on_offer() -> None:
         apt.Apt(Host()).resolve([packages.Wish("linux-headers-6.1.0-1-amd64")], {})
 
 
+URIS = """'http://mirror.example/cuda/InRelease' mirror.example_cuda_InRelease 0
+'http://deb.example/debian/dists/bookworm/InRelease' deb.example_debian_dists_bookworm_InRelease 0
+'http://deb.example/debian/dists/bookworm/main/binary-amd64/Packages.xz' deb.example_debian_dists_bookworm_main_binary-amd64_Packages 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("lists", "missing"),
+    [
+        (["mirror.example_cuda_InRelease"], ["deb.example_debian_dists_bookworm_InRelease"]),
+        (["mirror.example_cuda_Release", "deb.example_debian_dists_bookworm_InRelease"], []),
+        ([], ["mirror.example_cuda_InRelease", "deb.example_debian_dists_bookworm_InRelease"]),
+    ],
+)
+def test_a_source_that_was_never_read_is_seen_beside_one_that_was(lists: list[str], missing: list[str]) -> None:
+    """The repository that a run has just added is read by itself: that tells nothing of the distribution's own archive."""
+    assert apt.unread(URIS, lists) == missing
+
+
 def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     lock.touch()

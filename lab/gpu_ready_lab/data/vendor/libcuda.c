@@ -11,7 +11,8 @@
 #define CUDA "0"
 #endif
 const char gpu_ready_lab_stand_in[] = "gpu-ready lab stand-in, version " VERSION;
-static const char own[] = VERSION;
+/* Read from memory at each call: a compiler that knows the text would compare with the one that it saw. */
+static const volatile char own[] = VERSION;
 
 typedef struct FILE FILE;
 extern FILE *fopen(const char *path, const char *mode);
@@ -46,7 +47,8 @@ static int line_of(const char *path, char *line, int size)
 static int names_us(const char *line)
 {
 	for (; *line; line++) {
-		const char *a = line, *b = own;
+		const char *a = line;
+		const volatile char *b = own;
 
 		while (*b && *b != ' ' && *a == *b)
 			a++, b++;

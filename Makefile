@@ -7,7 +7,7 @@ FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
 
-.PHONY: help setup dev demo test check lint types unit integration catalog docs lab-up lab-down lab-purge lab-status bench clean
+.PHONY: help setup dev demo test check lint types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -44,7 +44,10 @@ unit: dev
 	@$(VENV)/pytest -q tests/unit tests/corpus
 
 integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
-	@$(VENV)/pytest -v tests/integration
+	@$(VENV)/pytest -v -m "not long" tests/integration
+
+campaign: dev  ## the tests on lab hosts that take many minutes: whole grids, and what make test takes a sample of
+	@$(VENV)/pytest -v -m long tests/integration
 
 catalog: dev  ## compile catalog/*.yml and the roles' defaults for the hosts
 	@$(VENV)/python tools/compile_catalog.py

@@ -1,10 +1,12 @@
 """The lab's command line: python -m gpu_ready_lab COMMAND."""
 
 import argparse
+import contextlib
+import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from . import check, cleanup, engine, fleet, hosts, inventory, paths, services
@@ -12,7 +14,20 @@ from .say import LabError, say, warn
 
 
 def _up(args: argparse.Namespace) -> int:
-    wanted = fleet.read(args.fleet)
+    with _in_use(fcntl.LOCK_SH):
+        return _start(fleet.read(args.fleet))
+
+
+@contextlib.contextmanager
+def _in_use(kind: int) -> Iterator[None]:
+    """Keep the lab from being taken down while a fleet is started; the file is in the cache, which outlives the lab."""
+    paths.cache().mkdir(parents=True, exist_ok=True)
+    with (paths.cache() / "in-use.lock").open("w") as lock:
+        fcntl.flock(lock, kind)
+        yield
+
+
+def _start(wanted: fleet.Fleet) -> int:
     engine.start()
     offered = services.start()
     before = {r.host for r in hosts.existing() if r.fleet == wanted.name and r.state == "running"}
@@ -39,6 +54,12 @@ def _down(args: argparse.Namespace) -> int:
         say(f"{name} stopped: {len(gone)} hosts removed" if gone else f"{name} was not up")
         if hosts.existing():
             return 0
+        try:
+            with _in_use(fcntl.LOCK_EX | fcntl.LOCK_NB):
+                cleanup.down(everything=args.all)
+        except BlockingIOError:
+            say("another fleet is being started: the lab stays up")
+        return 0
     cleanup.down(everything=args.all)
     return 0
 

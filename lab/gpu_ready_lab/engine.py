@@ -1,11 +1,13 @@
 """A docker engine of the lab's own: its socket, data, network and processes are nobody else's."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from . import paths
@@ -87,6 +89,20 @@ def start() -> None:
     """Start the engine and its network, unless they are there."""
     if os.geteuid() != 0:
         raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
+    with _locked():
+        _start()
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """Let one process of this machine start the engine at a time."""
+    paths.STATE.mkdir(parents=True, exist_ok=True)
+    with (paths.STATE / "engine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _start() -> None:
     need_packages(NEEDS, "the lab's docker engine and host images")
     need_packages({DOCKER: "docker-cli"}, "the lab's docker engine")  # its own package from Debian 13 on
     _raise_limits()

@@ -1,8 +1,10 @@
 """Lab hosts: containers with their own systemd, sshd, package manager and docker engine."""
 
+import contextlib
+import fcntl
 import json
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,38 +93,55 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
     containers = [host for host in fleet.hosts if host.kind == "container"]
     wanted = sorted({(host.distribution, host.image or "") for host in containers})
     tags = {(d, own): images.ensure_own(own, d, proxy) if own else images.ensure(d, proxy) for d, own in wanted}
-    there = {r.host: r for r in existing() if r.fleet == fleet.name}
-    used = {r.address for r in existing()}
-    numbers = range(FIRST_ADDRESS, LAST_ADDRESS)
-    free = {  # guests from the other end: making their disks takes minutes, in which another fleet may be started
-        "container": (a for a in (f"{paths.PREFIX}.{n}" for n in numbers) if a not in used),
-        "vm": (a for a in (f"{paths.PREFIX}.{n}" for n in reversed(numbers)) if a not in used),
-    }
-    address: dict[str, str] = {}
-    for host in fleet.hosts:
-        known = there.get(host.name)
-        address[host.name] = known.address if known else next(free[host.kind])
     key = ssh_key(fleet.name)
 
+    def create(host: Host) -> None:
+        _create(fleet.name, host, tags[host.distribution, host.image or ""], address[host.name], key, proxy)
+
+    with _locked():  # an address is taken when its container is there
+        there = {r.host: r for r in existing() if r.fleet == fleet.name}
+        address = _addresses(fleet, there)
+        new = [host for host in containers if host.name not in there]
+        missing = [host.name for host in fleet.hosts if host.name not in there]
+        say(
+            f"{fleet.name}: {len(fleet.hosts)} hosts, {len(missing)} to be made"
+            + (f": {', '.join(missing)}" if missing else "")
+        )
+        parallel(create, new)
+
     def start(host: Host) -> None:
-        if host.name not in there:
-            _create(fleet.name, host, tags[host.distribution, host.image or ""], address[host.name], key, proxy)
         if host.name not in there or there[host.name].state != "running":
             engine.docker("start", container(fleet.name, host.name), limit=120, what=f"start the host {host.name}")
         wait_booted(container(fleet.name, host.name), host.name)
         if host.name not in there and host.preinstalled:
             _preinstall(container(fleet.name, host.name), host)
 
-    missing = [host.name for host in fleet.hosts if host.name not in there]
-    say(
-        f"{fleet.name}: {len(fleet.hosts)} hosts, {len(missing)} to be made"
-        + (f": {', '.join(missing)}" if missing else "")
-    )
     parallel(start, containers)
     guests = [(host, address[host.name]) for host in fleet.hosts if host.kind == "vm"]
     if guests:
         vms.up(fleet.name, guests, key, proxy)
     return {r.host: r for r in existing() if r.fleet == fleet.name}
+
+
+def _addresses(fleet: Fleet, there: dict[str, Running]) -> dict[str, str]:
+    """Return the address of each host of a fleet: those that are there keep theirs."""
+    used = {r.address for r in existing()}
+    numbers = range(FIRST_ADDRESS, LAST_ADDRESS)
+    free = {  # guests from the other end: making their disks takes minutes, in which another fleet may be started
+        "container": (a for a in (f"{paths.PREFIX}.{n}" for n in numbers) if a not in used),
+        "vm": (a for a in (f"{paths.PREFIX}.{n}" for n in reversed(numbers)) if a not in used),
+    }
+    return {
+        host.name: there[host.name].address if host.name in there else next(free[host.kind]) for host in fleet.hosts
+    }
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """Let one process of this machine give addresses at a time."""
+    with (paths.STATE / "addresses.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def ssh_key(fleet: str) -> str:

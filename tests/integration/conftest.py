@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def lab_machine(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A machine that can run the lab; takes the lab down at the end."""
+def lab_machine(request: pytest.FixtureRequest) -> None:
+    """A machine that can run the lab, which is taken down when the last worker has ended."""
     if os.geteuid() != 0:
         pytest.skip("lab hosts need root")
-    yield
-    if not request.config.getoption("--keep-lab"):
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Take the lab down once, in the process that the workers belong to."""
+    config = session.config
+    ours = not hasattr(config, "workerinput") and not config.getoption("collectonly") and os.geteuid() == 0
+    if ours and not config.getoption("--keep-lab"):
         lab("down")

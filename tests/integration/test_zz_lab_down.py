@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fleet import ROOT, lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 
 def test_lab_down_leaves_nothing(lab_machine: None, request: pytest.FixtureRequest) -> None:

@@ -7,7 +7,8 @@ module: cudnn_archive
 short_description: Place cuDNN archives into CUDA toolkits
 description:
   - Fetches the cuDNN archive that NVIDIA's redist manifest names, or takes one of the operator's, checks size and
-    sha256, unpacks it beside the toolkit and renames each file to its place. Nothing is changed before all of that went well.
+    sha256, unpacks it beside the toolkit and renames each file to its place. Nothing is changed before all of that
+    went well.
   - Keeps a record of every file on the host (C(/var/lib/gpu-ready/cudnn/<toolkit>.json)), so another version replaces
     exactly these files, a run that was killed is repaired by the next one, and removal leaves nothing behind.
   - Runs C(ldconfig) only after a change. Where nothing shows the dynamic linker the libraries of the default toolkit,

@@ -12,7 +12,8 @@ def look(host: Host, packages: Dict[str, str], toolkits: List[Dict[str, Any]]) -
     """Return the parts "cudnn" (by toolkit) and "cudnn_packages"; ``packages`` are the installed ones by name.
 
     Of a toolkit: ``version`` as the header in its folder states it, ``package`` as packages bring it for its CUDA
-    major, and of our record ``recorded`` (the full version), ``origin``, ``complete`` (no file is missing) and ``missing``.
+    major, and of our record ``recorded`` (the full version), ``origin``, ``complete`` (no file is missing) and
+    ``missing``.
     """
     packaged = cudnn.packaged(packages)
     return {

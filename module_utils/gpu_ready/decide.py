@@ -1,6 +1,6 @@
 """Look at one host and decide: what gpu_node_plan answers, without Ansible."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from . import observe, plan, wishes
 from .host import Host
@@ -10,16 +10,21 @@ from .plan.steps import Refusal
 
 def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the answer of gpu_node_plan for a host and the variables as they were given."""
+    return answer(*both(door, given))
+
+
+def both(door: Host, given: Dict[str, Any]) -> Tuple[Dict[str, Any], plan.Plan]:
+    """Return what is observed of a host, and what is decided over it."""
     wanted, wrong = wishes.read({name: value for name, value in given.items() if value is not None})
     observed = observe.look(door, wanted["gpu_ready_treat_as"] or None)
     if wrong:
-        return answer(observed, refused(wrong))
+        return observed, refused(wrong)
     decided = plan.plan(observed, wanted)
     if observed["driver"]["busy"] and any(step.id == "nvidia_driver.activate" for step in decided.steps):
         # Who holds the device costs a walk through /proc, so it is asked only when the answer matters.
         observed["driver"]["clients"] = driver.clients(door)
         decided = plan.plan(observed, wanted)
-    return answer(observed, decided)
+    return observed, decided
 
 
 def refused(wrong: List[str]) -> plan.Plan:

@@ -111,12 +111,14 @@ def cells(name: str, entry: Dict[str, Any]) -> List[str]:
     return [one_line(row.get(key)) or NOTHING for key, _, _ in COLUMNS]
 
 
-def widths(lines: List[List[str]], width: int = WIDTH) -> List[int]:
+def widths(
+    lines: List[List[str]], width: int = WIDTH, columns: Tuple[Tuple[str, str, int], ...] = COLUMNS
+) -> List[int]:
     """Return the width of each column: as wide as its text, narrowed from the widest on until the table fits."""
-    found = [max(len(line[index]) for line in lines) for index in range(len(COLUMNS))]
-    room = width - len(GAP) * (len(COLUMNS) - 1)
+    found = [max(len(line[index]) for line in lines) for index in range(len(columns))]
+    room = width - len(GAP) * (len(columns) - 1)
     while sum(found) > room:
-        spare = [(found[index] - least, index) for index, (_, _, least) in enumerate(COLUMNS) if found[index] > least]
+        spare = [(found[index] - least, index) for index, (_, _, least) in enumerate(columns) if found[index] > least]
         if not spare:
             break
         found[max(spare)[1]] -= 1

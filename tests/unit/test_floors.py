@@ -14,7 +14,7 @@ FLOORS = {
     "yum_repos message_table smi_text container_errors installer_log kernel_log",
     2: "packages apt dnf dnf_text dnf_errors package_manager kernel_module cuda_default cuda_runfile cudnn_fetch cudnn_install daemon_json_file driver_volume_files rebuild containerd_files runfile",
     3: "wishes plan",
-    4: "observe verify verdict verify_container verify_devices compute frameworks requirement checks report decide uninstall bootstrap",
+    4: "observe verify verdict verify_container verify_devices compute frameworks requirement checks report decide audit audit_report uninstall bootstrap",
     5: "explain explain_host explain_messages",
 }
 FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms.split()}

@@ -1,0 +1,111 @@
+#!/usr/bin/python
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""Tell the audits of all hosts at once."""
+
+DOCUMENTATION = r"""
+module: gpu_audit_report
+short_description: Tell the audits of all hosts at once
+description:
+  - Runs on the control node. Makes a table, differences, JSON or CSV of what M(gpu_audit) said of each host.
+  - A report is no managed state, so writing it is no change.
+options:
+  parts:
+    description: What is known of the hosts, first the part (V(audit), V(failure), V(unreachable)), then the host.
+    type: dict
+    required: true
+  format:
+    description: V(table) for people, V(diff) for what differs, V(json) and V(csv) for programs.
+    type: str
+    choices: [table, diff, json, csv]
+    default: table
+  path:
+    description: File on the control node that the text is written to; empty writes none.
+    type: path
+    default: ""
+  width:
+    description: Most columns of a line of the table.
+    type: int
+    default: 150
+attributes:
+  check_mode:
+    description: Makes the text and writes no file.
+    support: full
+  diff_mode:
+    description: Shows the differences of each host below the table.
+    support: full
+author: The gpu-ready maintainers
+"""
+
+EXAMPLES = r"""
+- name: Show a table
+  gpu_audit_report:
+    parts: {audit: {node1: "{{ gpu_audit_result.audit }}"}}
+
+- name: Write JSON
+  gpu_audit_report:
+    parts: {audit: {node1: "{{ gpu_audit_result.audit }}"}}
+    format: json
+    path: audit.json
+
+- name: Tell that a host did not answer
+  gpu_audit_report:
+    parts: {unreachable: {node1: no route to host}}
+"""
+
+RETURN = r"""
+text:
+  description: The audit in the wanted form.
+  returned: always
+  type: str
+  sample: "host  GPUs  wanted"
+counts:
+  description: How many hosts are in which state.
+  returned: always
+  type: dict
+  sample: {"ok": 5, "drift": 1}
+bad:
+  description: A sentence for each host that is not as wanted.
+  returned: always
+  type: dict
+  sample: {"node1": "drift: loaded: no NVIDIA module is loaded"}
+path:
+  description: The file, null where none was written.
+  returned: always
+  type: str
+  sample: audit.json
+"""
+
+import os
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import audit_report, files, report
+
+ARGUMENT_SPEC = {
+    "parts": {"type": "dict", "required": True},
+    "format": {"type": "str", "choices": ["table", "diff", "json", "csv"], "default": "table"},
+    "path": {"type": "path", "default": ""},
+    "width": {"type": "int", "default": 150},
+}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    params = module.params
+    made = audit_report.build(report.entries(params["parts"]), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+    text = audit_report.text(made, params["format"], params["width"], module._diff)
+    path = os.path.abspath(params["path"]) if params["path"] and not module.check_mode else None
+    if path:
+        try:
+            files.write_atomic(path, (text.rstrip("\n") + "\n").encode("utf-8"), 0o644)
+        except OSError as error:
+            module.fail_json(
+                msg="The audit cannot be written to %s (%s): set gpu_audit_path to a file that you may write."
+                % (path, error.strerror)
+            )
+    module.exit_json(changed=False, text=text, counts=made["counts"], bad=audit_report.bad(made), path=path)
+
+
+if __name__ == "__main__":
+    main()

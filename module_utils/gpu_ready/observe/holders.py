@@ -1,0 +1,57 @@
+"""Who holds the GPUs of a host: processes with a device node of the driver open, their commands and containers."""
+
+import json
+import re
+from typing import Any, Dict, List, Optional
+
+from .. import docker
+from ..host import Host
+from . import driver
+
+CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
+"""A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
+LONGEST = 200
+"""Characters kept of a command line; those of some programs are very long."""
+
+
+def look(host: Host) -> List[Dict[str, Any]]:
+    """Return the processes that hold a GPU, by pid: ``pid``, ``name``, ``command``, ``container`` (or None).
+
+    The driver counts who has its nodes open, so the walk through /proc is made only where that count is not zero.
+    """
+    if not driver.busy(driver.use(host)):
+        return []
+    return [holder(host, one) for one in sorted(driver.clients(host), key=lambda one: int(one["pid"]))]
+
+
+def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
+    """Return a process with its command line and its container."""
+    folder = "/proc/%d" % client["pid"]
+    words = (host.read(folder + "/cmdline") or "").split("\0")
+    command = " ".join(word for word in words if word).replace("\n", " ")[:LONGEST]
+    identity = container_id(host.read(folder + "/cgroup") or "")
+    return {
+        "pid": client["pid"],
+        "name": client["name"],
+        "command": command or client["name"],
+        "container": container_name(host, identity) if identity else None,
+    }
+
+
+def container_id(cgroups: str) -> Optional[str]:
+    """Return the id of the innermost container that /proc/PID/cgroup names, None of a process outside of any."""
+    found = CONTAINER.findall(cgroups)
+    return str(found[-1]) if found else None
+
+
+def container_name(host: Host, identity: str) -> str:
+    """Return docker's name of a container, and the first 12 characters of its id where docker does not know it."""
+    for socket in docker.SOCKETS:
+        if host.exists(socket):
+            try:
+                answer = json.loads(host.http_unix(socket, "/containers/%s/json" % identity) or "null")
+            except ValueError:
+                answer = None
+            if isinstance(answer, dict) and answer.get("Name"):
+                return str(answer["Name"]).lstrip("/")
+    return identity[:12]

@@ -1,0 +1,246 @@
+"""The audit: what counts as drift, who holds a GPU, and how it is told."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import audit, audit_report, catalog, plan, wishes
+from gpu_ready.observe import holders
+
+from tests.unit import goldens
+from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out
+from tests.unit.recorded import RecordedHost
+from tests.unit.test_floors import ROOT
+
+WANTED = wishes.read({}).wanted
+CONTAINER = "c0ffee" + "0" * 58
+
+
+def ready(*devices: str, **base: Any) -> dict[str, Any]:
+    """Return a host after everything that was planned was done and proved."""
+    host = bare(*devices, **base)
+    host["driver"]["dkms"] = [{"name": "nvidia-current", "version": "535.309.01", "kernels": []}]
+    return carried_out(host, plan.plan(host, WANTED))
+
+
+def audited(host: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return what the audit says of an observed host."""
+    given = {"next_module": host["driver"]["on_disk"], "holders": [], "reboot_mark": None}
+    return audit.answer(host, plan.plan(host, WANTED), given | more)
+
+
+def check(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(one for one in answer["checks"] if one["name"] == name)
+
+
+def drifting(answer: dict[str, Any]) -> list[str]:
+    return [one["name"] for one in answer["checks"] if one["ok"] is False]
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+def test_a_bare_host_drifts_until_what_was_planned_is_done(distro: str) -> None:
+    host = bare(T4, distro=distro)
+    decided = goldens.decide(host)
+    assert audit.answer(host, decided, {})["state"] == audit.DRIFT
+    after = carried_out(host, decided)
+    said = audit.answer(after, goldens.decide(after), {"next_module": after["driver"]["on_disk"]})
+    assert (said["state"], said["why"]) == (audit.SOUND, [])
+
+
+def test_site_yml_and_audit_agree_on_hosts_that_are_as_wanted() -> None:
+    host = ready(T4)
+    said = audited(host)
+    assert plan.plan(host, WANTED).converged
+    assert (said["state"], said["why"]) == ("ok", [])
+
+
+def test_a_newer_module_on_disk_than_loaded_is_drift() -> None:
+    host = ready(T4)
+    host["driver"]["loaded"]["version"] = "580.1.1"
+    said = audited(host)
+    assert said["state"] == "drift"
+    assert drifting(said) == ["loaded", "verified"]
+    assert "580.1.1" in check(said, "loaded")["why"]
+
+
+def test_libraries_of_two_drivers_are_drift() -> None:
+    host = ready(T4)
+    host["driver"]["userspace"] = [*host["driver"]["userspace"], "470.1.1"]
+    assert "userspace" in drifting(audited(host))
+
+
+def test_a_stopped_fabric_manager_is_drift_on_nvswitch_hosts_only() -> None:
+    host = ready(H100, distro="debian13", nvswitches=4)
+    assert check(audited(host), "fabric_manager")["ok"] is True
+    host["driver"]["fabricmanager"] = False
+    assert drifting(audited(host)) == ["fabric_manager"]
+    assert "fabric_manager" not in [one["name"] for one in audited(ready(T4))["checks"]]
+
+
+def test_a_lost_hold_is_drift() -> None:
+    host = ready(T4)
+    host["packages"]["held"], host["driver"]["held"] = [], []
+    assert "holds" in drifting(audited(host))
+
+
+def new_kernel(headers: bool, compiler: str | None) -> dict[str, Any]:
+    host = ready(T4)
+    kernel = host["base"]["kernel"]
+    kernel.update(next_boot="6.1.0-99-amd64", headers={**kernel["headers"], "6.1.0-99-amd64": headers})
+    host["base"]["compiler"] = compiler
+    return host
+
+
+@pytest.mark.parametrize(
+    ("headers", "compiler", "words"),
+    [
+        (True, "/usr/bin/gcc", "dkms autoinstall -k 6.1.0-99-amd64"),
+        (False, "/usr/bin/gcc", "without its headers"),
+        (False, None, "without its headers and a compiler"),
+    ],
+)
+def test_a_next_kernel_without_module_is_drift_that_says_what_would_build_it(
+    headers: bool, compiler: str | None, words: str
+) -> None:
+    said = audited(new_kernel(headers, compiler), next_module=None)
+    assert drifting(said) == ["next_boot"]
+    assert words in check(said, "next_boot")["why"]
+
+
+def test_a_next_kernel_with_its_module_waits_for_a_reboot_and_is_no_drift() -> None:
+    said = audited(new_kernel(True, "/usr/bin/gcc"))
+    assert said["state"] == "ok"
+    assert check(said, "reboot")["ok"] is None
+    assert "6.1.0-99-amd64 boots next" in check(said, "reboot")["why"]
+
+
+def test_a_driver_that_needs_a_reboot_is_drift() -> None:
+    host = bare(P40, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
+    assert {"driver", "loaded", "reboot"} <= set(drifting(audited(host)))
+
+
+def test_a_refused_host_says_why() -> None:
+    said = audited(bare(V100, "2901"))
+    assert said["state"] == "refused"
+    assert "Remedy" in said["why"][0]
+
+
+def test_a_host_without_gpu_has_no_checks() -> None:
+    said = audited(bare())
+    assert (said["state"], said["checks"], said["why"]) == ("no_gpu", [], [])
+
+
+def test_the_role_hands_over_every_public_variable() -> None:
+    (task,) = yaml.safe_load((ROOT.parents[1] / "roles/gpu_audit/tasks/look.yml").read_text())
+    given = task["gpu_audit"]["wishes"]
+    assert given == {name: f"{{{{ {name} | default(omit) }}}}" for name in wishes.VARIABLES}
+
+
+# ---------------------------------------------------------------------------------------------------------- holders
+
+
+def in_use(cgroup: str, sockets: dict[tuple[str, str], str] | None = None) -> RecordedHost:
+    files = {
+        "/sys/module/nvidia/refcnt": "1\n",
+        "/proc/4711/comm": "python3\n",
+        "/proc/4711/cmdline": "python3\0train.py\0--epochs\0" + "9\0",
+        "/proc/4711/cgroup": cgroup,
+        "/run/docker.sock": "",
+        "/proc/1/comm": "systemd\n",
+    }
+    return RecordedHost(files, {"/proc/4711/fd/3": "/dev/nvidia0", "/proc/1/fd/0": "/dev/null"}, sockets=sockets)
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "container"),
+    [
+        ("0::/user.slice/user-0.slice\n", None),
+        (f"0::/system.slice/docker-{CONTAINER}.scope\n", "trainer"),
+        (f"12:devices:/docker/{CONTAINER}\n1:name=systemd:/docker/{CONTAINER}\n", "trainer"),
+        (f"0::/machine.slice/libpod-{'a' * 64}.scope/container\n", "a" * 12),
+        (f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{'b' * 64}.scope\n", "b" * 12),
+    ],
+)
+def test_a_holder_has_its_command_and_container(cgroup: str, container: str | None) -> None:
+    sockets = {("/run/docker.sock", f"/containers/{CONTAINER}/json"): '{"Name": "/trainer"}'}
+    assert holders.look(in_use(cgroup, sockets)) == [
+        {"pid": 4711, "name": "python3", "command": "python3 train.py --epochs 9", "container": container}
+    ]
+
+
+def test_an_idle_driver_costs_no_walk_through_proc() -> None:
+    host = in_use("")
+    host.files["/sys/module/nvidia/refcnt"] = "0\n"
+    assert holders.look(host) == []
+    assert not [path for path in host.opened if path.startswith("/proc")]
+
+
+# ----------------------------------------------------------------------------------------------------------- report
+
+
+def made() -> dict[str, Any]:
+    drifted = ready(T4)
+    drifted["driver"]["loaded"]["version"] = "580.1.1"
+    holder = {"pid": 4711, "name": "python3", "command": "python3 train.py", "container": "trainer"}
+    parts = {
+        "good": {"audit": audited(ready(T4), holders=[holder])},
+        "drifted": {"audit": audited(drifted)},
+        "cpu": {"audit": audited(bare())},
+        "mixed": {"audit": audited(bare(V100, "2901"))},
+        "asleep": {"unreachable": "Failed to connect to the host via ssh:\n no route"},
+        "old": {"failure": "/bin/sh: 1: /usr/bin/python3: not found"},
+        "late": {},
+    }
+    return audit_report.build(parts, "2026-11-21T02:12:00Z")
+
+
+def test_every_state_is_counted_and_only_good_ones_are_no_reason_to_fail() -> None:
+    report = made()
+    states = {name: one["state"] for name, one in report["hosts"].items()}
+    assert states == {
+        "good": "ok", "cpu": "no_gpu", "drifted": "drift", "mixed": "refused", "asleep": "unreachable",
+        "old": "failed", "late": "not_reached",
+    }  # fmt: skip
+    bad = audit_report.bad(report)
+    assert sorted(bad) == ["asleep", "drifted", "late", "mixed", "old"]
+    assert bad["asleep"] == "unreachable: Failed to connect to the host via ssh: no route"
+    assert bad["drifted"].startswith("drift in loaded, verified")
+
+
+def test_the_table_marks_drift_and_tells_unreachable_hosts_apart() -> None:
+    shown = audit_report.text(made(), "table", 150)
+    lines = {line.split()[0]: line for line in shown.splitlines() if line}
+    assert "!580.1.1" in lines["drifted"]
+    assert "!" not in lines["good"]
+    assert "\nasleep: unreachable\n" in shown and "\ndrifted: drift\n" in shown
+    assert "good: python3 train.py (pid 4711) in container trainer" in shown
+    assert shown.endswith("7 hosts: 1 drift, 1 failed, 1 no gpu, 1 not reached, 1 ok, 1 refused, 1 unreachable")
+    assert max(len(line) for line in shown.splitlines()) <= 150
+
+
+def test_the_differences_are_found_and_wanted() -> None:
+    shown = audit_report.text(made(), "diff", 150)
+    part = shown[shown.index("--- drifted") :].splitlines()
+    assert part[:2] == ["--- drifted: found", "+++ drifted: wanted"]
+    assert part[3].startswith("-580.1.1") and part[4].startswith("+580.")
+    assert "--- good" not in shown
+    assert shown.splitlines()[0] == "--- asleep: found"
+
+
+def test_a_table_with_differences_has_both() -> None:
+    shown = audit_report.text(made(), "table", 150, differences=True)
+    assert shown.startswith("host ") and "+++ drifted: wanted" in shown
+
+
+def test_json_and_csv_hold_every_host() -> None:
+    report = made()
+    assert json.loads(audit_report.text(report, "json", 150)) == json.loads(json.dumps(report))
+    rows = list(csv.DictReader(io.StringIO(audit_report.text(report, "csv", 150))))
+    assert {row["host"] for row in rows} == set(report["hosts"])
+    (loaded,) = [row for row in rows if row["host"] == "drifted" and row["check"] == "loaded"]
+    assert (loaded["ok"], loaded["found"].split()[0]) == ("no", "580.1.1")
+    (held,) = [row for row in rows if row["check"] == "holder"]
+    assert held["found"] == "4711 python3 train.py" and held["why"] == "container trainer"

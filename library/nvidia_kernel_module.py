@@ -75,7 +75,7 @@ import stat
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import kernel_module, manifest
+from ansible.module_utils.gpu_ready import failure, kernel_module, manifest
 from ansible.module_utils.gpu_ready.host import MISSING, Host
 
 ARGUMENT_SPEC = {
@@ -143,10 +143,11 @@ def load(host, names):
         kernel_name = name.replace("-", "_")
         if host.isdir("/sys/module/" + kernel_name):
             continue
+        before = host.run(["dmesg"]).out
         answer = host.run(["modprobe", name], LIMIT)
         if answer.rc != 0:
-            log = host.run(["dmesg"]).out
-            raise ModuleError(kernel_module.explain(name, answer.err + answer.out, host.uname()[0], log[-20000:]))
+            log = failure.fresh(before, host.run(["dmesg"]).out)
+            raise ModuleError(kernel_module.explain(name, answer.err + answer.out, host.uname()[0], log))
         fresh.append(name)
     return fresh
 

@@ -128,6 +128,7 @@ def broken(status: str, states: Tuple[str, ...] = MIDDLE) -> List[str]:
     return found
 
 
+TERM_LOG = "/var/log/apt/term.log"
 SIGNATURE = re.compile(
     r"signatures? (?:were|couldn't be|was) (?:invalid|verified)|NO_PUBKEY|EXPKEYSIG|BADSIG|is not signed|"
     r"Clearsigned file isn't valid|OpenPGP signature verification failed|not live until|Sub-process /usr/bin/sqv",
@@ -151,8 +152,8 @@ def explain(what: str, answer: Result) -> str:
     if "No space left on device" in text:
         return "%s: the disk is full, no free space left (%s): make room, then run again" % (what, short)
     dkms = dkms_failed(what, text)
-    if dkms or "dkms" in short.lower():
-        return dkms or "%s: DKMS could not build the module: the compiler's words are below" % what
+    if dkms:
+        return dkms
     match = re.search(r"Failed to fetch (\S+)\s+(.*)", text)
     if match and SIGNATURE.search(match.group(2)):
         return "%s: the signature of %s is not valid (%s): %s" % (
@@ -189,6 +190,11 @@ def explain(what: str, answer: Result) -> str:
         )  # fmt: skip
     if answer.rc == 124:
         return "%s: no end within %d minutes; the next run repairs what is half done" % (what, RUN_LIMIT // 60)
+    script = re.search(r"(?s)dpkg: error processing (?:package|archive) (\S+) \(--.*?\):\s*([^\n]+)", text)
+    if script:
+        return "%s: the package %s could not be set up (%s): see what it printed before that in %s on the host" % (
+            what, script.group(1), " ".join(script.group(2).split())[:200], TERM_LOG,
+        )  # fmt: skip
     return "%s: exit status %d: %s" % (what, answer.rc, short or "it said nothing")
 
 
@@ -196,6 +202,7 @@ class Apt(Manager):
     """apt and dpkg on this host."""
 
     program = "apt-get"
+    log = TERM_LOG
 
     def __init__(self, host: Host, locks: Tuple[str, ...] = LOCKS, wait: float = LOCK_WAIT) -> None:
         Manager.__init__(self, host, wait)

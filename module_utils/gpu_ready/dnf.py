@@ -50,6 +50,8 @@ ABORTED = re.compile(r"Operation aborted|Exiting on user [Cc]ommand")
 class Dnf(Manager):
     """dnf 4, dnf5 or yum 3 on this host."""
 
+    log = "/var/log/dnf.rpm.log"
+
     def __init__(self, host: Host, wait: float = LOCK_WAIT, pending: str = rpm.PENDING) -> None:
         Manager.__init__(self, host, wait)
         self.pending = pending

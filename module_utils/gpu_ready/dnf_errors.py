@@ -225,7 +225,7 @@ def transaction(text: str) -> Optional[str]:
     match = re.search(r"%(\w+)\((\S+)\) scriptlet failed, exit status (\d+)", text)
     if match:
         return (
-            "the script %%%s of the package %s failed with %s: see the package manager's log on the host"
+            "the script %%%s of the package %s failed with %s: see /var/log/dnf.rpm.log, with yum /var/log/yum.log"
             % match.groups()
         )
     if re.search(r"superuser privileges|You need to be root", text):

@@ -47,6 +47,7 @@ LOADED = re.compile(
     r"|nvidia-nvlink: Nvlink Core is being|nvidia-uvm: Loaded the UVM driver",
     re.IGNORECASE,
 )
+AT_WORK = ("xid", "sxid", "api_mismatch")
 BREAK = " ;; "
 """Stands between NVIDIA's lines and those of others."""
 
@@ -121,6 +122,15 @@ def problems(text: str) -> List[Explanation]:
                 message_table.explanation(row, near(ADDRESS, nvidia + BREAK + others, row.position, row.position))
             )
     return told
+
+
+def why(text: str) -> Optional[Explanation]:
+    """Return why the module or a GPU did not start when the module was loaded last; None where the log shows nothing.
+
+    What GPUs and programs report while they work (Xids, programs with other libraries) is no reason for that.
+    """
+    place = text.rfind("nvidia-nvlink: Nvlink Core is being initialized")
+    return next((found for found in problems(text[max(0, place) :]) if found.code not in AT_WORK), None)
 
 
 def complaints(flat: str) -> List[Found]:

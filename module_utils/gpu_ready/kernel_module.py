@@ -18,6 +18,8 @@ SERVICES = (
 """Services that hold the device for the system, not for somebody's work: stopped in this order, started in reverse."""
 
 
+CONSEQUENCES = ("no_gpu_found", "probe_failed")
+"""What the kernel says of every module that takes no GPU; modprobe's error number says as much."""
 DKMS_TREES = ("extra", "updates/dkms", "updates")
 """Folders below /lib/modules/KERNEL that DKMS installs to, by distribution."""
 
@@ -99,23 +101,22 @@ def held(host: Host, names: List[str]) -> str:
 
 
 def explain(name: str, text: str, kernel: str, messages: str) -> str:
-    """Return one sentence for a modprobe that failed; ``messages`` is the kernel's log."""
-    said = [line.split("] ", 1)[-1].strip() for line in messages.splitlines() if re.search(r"NVRM|nvidia", line)]
-    log = "; the kernel said: " + " / ".join(said[-4:])[:600] if said else ""
-    cause = text.strip().splitlines()[-1].strip() if text.strip() else "it said nothing"
-    if "Key was rejected" in text or "Required key not available" in text:
-        remedy = "Secure Boot accepts only signed modules: enrol the key that DKMS signs with (mokutil --import)"
-    elif "not found in directory" in text:
-        remedy = (
-            "it was not built for the running kernel %s: see `dkms status`, and reboot into a newer kernel" % kernel
-        )
-    elif "Exec format error" in text or "Invalid argument" in text:
-        remedy = "it was built for another kernel than the running %s: see `dkms status`" % kernel
-    elif "No such device" in text:
-        remedy = "this driver cannot drive a GPU of this host, or another driver (nouveau, vfio-pci) has it"
-    else:
-        remedy = "see `dmesg` on the host"
-    return "the module %s does not load (%s): %s%s" % (name, cause, remedy, log)
+    """Return one sentence for a modprobe that failed: what the kernel said to it, else what modprobe printed.
+
+    ``messages`` is what the kernel's log got since modprobe was started: it knows more than modprobe's error number.
+    """
+    from . import failure  # not above: a look at a host needs none of it, and its tables take time to read
+
+    said = failure.quoted([text]) if text.strip() else "modprobe said nothing"
+    found = failure.find([("dmesg", messages)], failure.EVENTS + CONSEQUENCES) or failure.find(
+        [("installer-log", text), ("dmesg", messages)], failure.EVENTS
+    )
+    what = "the module %s does not load into the kernel %s" % (name, kernel)
+    if found is None:
+        return "%s (%s): see what the kernel said of it at the end of its log, `dmesg`" % (what, said)
+    shown = "%s; %s" % (said, found.message) if found.message and found.message not in said else said
+    because = failure.clause(found._replace(message=None))
+    return "%s (%s): %s; the whole log is what `dmesg` prints" % (what, shown, because)
 
 
 def majors(text: str) -> Dict[str, int]:

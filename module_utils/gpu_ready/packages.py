@@ -142,18 +142,11 @@ def not_on_offer(wish: Wish, versions: List[str]) -> str:
 
 
 def dkms_failed(what: str, text: str) -> Optional[str]:
-    """Return the sentence for a module that DKMS could not build, None where the text tells of none."""
+    """Return that DKMS could not build a module, None where the text tells of none; the log that it names says why."""
     match = re.search(r"Bad return status for module build on kernel: (\S+)", text) or re.search(
         r"Error! .*?kernel(?: version)?:? (\d\S+)", text
     )
-    if not match:
-        return None
-    log = re.search(r"Consult (\S*make\.log)", text)
-    return "%s: DKMS could not build the module for kernel %s%s: the compiler's words are below" % (
-        what,
-        match.group(1),
-        " (%s)" % log.group(1) if log else "",
-    )
+    return "%s: DKMS could not build the module for kernel %s" % (what, match.group(1)) if match else None
 
 
 def refuse(simulation: Simulation, allowed: List[str]) -> None:
@@ -188,17 +181,11 @@ def lock_holder(path: str) -> Optional[int]:
         os.close(handle)
 
 
-def complaints(log: str) -> List[str]:
-    """Return the errors in a compiler's log, or its last lines where none is marked, cut to a readable length."""
-    lines = log.splitlines()
-    errors = [line for line in lines if re.search(r"(?:: (?:fatal )?error: |\*\*\* )", line)]
-    return [line[:200] for line in (errors or lines[-8:])[:8]]
-
-
 class Manager:
     """A package manager of a host. Methods that change something say so; every failure is a PackageError."""
 
     program = ""
+    log = ""
 
     def __init__(self, host: Host, wait: float = LOCK_WAIT) -> None:
         self.host = host
@@ -324,9 +311,15 @@ class Manager:
             sleep(1.0)
 
     def make_log(self, answer: Result) -> str:
-        """Return what the compiler complained about, from the log that a failed DKMS build names."""
-        match = re.search(r"Consult (\S*make\.log)", answer.out + answer.err)
-        return "".join("\n" + line for line in complaints(self.host.read(match.group(1)) or "")) if match else ""
+        """Return why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
+        from . import failure  # not above: a look at a host needs none of it, and its tables take time to read
+
+        text = answer.out + "\n" + answer.err
+        if dkms_failed("", text) is None:
+            return ""
+        path = failure.make_log(text)
+        log = self.host.read(path) if path else None
+        return ": " + failure.because([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
     def fits(self, count: int, needs: List[Tuple[str, int]]) -> None:
         """Raise PackageError when packages do not fit: ``needs`` are folders and the bytes that each gets."""

@@ -493,7 +493,12 @@ def call(
     answer = host.run(argv, limits.install, environment)
     if answer.rc == 0:
         return
-    why = runfile_text.explain(host.read(runfile_text.LOG) or "", answer.out + "\n" + answer.err)
+    from . import failure  # not above: a look at a host needs none of it, and its tables take time to read
+
+    log = host.read(runfile_text.LOG) or ""
+    compiler = failure.make_log(log + answer.out)  # DKMS built: the installer's log only names the one with the reason
+    log += "\n" + ((host.read(compiler) if compiler else None) or "")
+    why = runfile_text.explain(log, answer.out + "\n" + answer.err)
     after = "its work is half done"
     if installed(host) == earlier:
         after = "the driver %s that was here is still in place" % earlier if earlier else "no driver was installed"
@@ -508,11 +513,12 @@ def dkms(host: Host, version: str, kernels: List[str]) -> None:
     for kernel in kernels:
         answer = host.run(["dkms", "install", "-m", "nvidia", "-v", version, "-k", kernel], DKMS_LIMIT, ENVIRONMENT)
         if answer.rc != 0:
-            log = host.read("/var/lib/dkms/nvidia/%s/build/make.log" % version) or ""
+            path = "/var/lib/dkms/nvidia/%s/build/make.log" % version
+            log = host.read(path) or ""
             why = runfile_text.explain(log, answer.out + "\n" + answer.err)
             raise RunfileError(
-                "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s"
-                % (version, kernel, answer.rc, runfile_text.sentence(why))
+                "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s; the whole log is %s"
+                % (version, kernel, answer.rc, runfile_text.sentence(why), path)
             )
 
 

@@ -108,7 +108,7 @@ def lines_that_matter(text: str, most: int = 4) -> List[str]:
 
 
 def explain(log: str, printed: str, causes: Optional[List[Tuple[str, str, str, str]]] = None) -> Explanation:
-    """Return why a run failed, from its log and what it printed; ``detail`` holds the lines that matter.
+    """Return why a run failed, from its log and what it printed; ``detail`` holds the words that say so.
 
     The log is asked first: what was printed only repeats it, or takes its place where there is none. ``causes`` are
     those of another installer: (code, pattern, cause, remedy), causes before consequences.
@@ -124,7 +124,7 @@ def explain(log: str, printed: str, causes: Optional[List[Tuple[str, str, str, s
     for text in (log, printed) if causes is None else ():
         found = messages.explain("installer-log", text)
         if found:
-            return found[0]._replace(detail=quoted or None)
+            return found[0]._replace(detail=found[0].message)
     last = [line.strip() for line in (log + "\n" + printed).splitlines() if line.strip()][-3:]
     said = quoted or " / ".join(last)[-600:] or "it said nothing"
     return Explanation("unknown", "its reason is not known to gpu-ready", "read its log", said)

@@ -1,6 +1,6 @@
 """What must agree on a GPU node, and what is wrong where it does not. Pure: the world as it was seen in, checks out."""
 
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from . import compute, frameworks, messages, requirement, xid
 from . import container_engine as engines
@@ -9,6 +9,8 @@ from .plan import candidates as plan_candidates
 from .verify_devices import engine_names, mode_of, pick, unknown
 
 FABRIC_MANAGER = "nvidia-fabricmanager"
+SAYS_LITTLE = ("driver_not_loaded", "no_devices", "unknown", "timeout")
+"""States of NVML for which the kernel's log has the reason."""
 
 
 class Verdict(NamedTuple):
@@ -25,7 +27,9 @@ def verdict(world: Dict[str, Any]) -> Verdict:
     and ``container`` (nvml.Answer as plain values), ``others`` (the same by engine: what containers of podman and
     containerd saw), ``compute`` and ``mig`` (of compute.py), ``computed`` and ``requirements`` (the same, and the
     image's variables, by engine), ``framework`` (of frameworks.py), ``chosen`` (gpu_verify_devices),
-    ``fabricmanager`` (of verify.py), ``xids`` (new serious ones, None where the kernel's log could not be read).
+    ``fabricmanager`` (of verify.py), ``xids`` (new serious ones,
+    None where the kernel's log could not be read), ``kernel`` (what that log says of the driver's last start: an
+    Explanation or None).
     """
     checks = check_driver(world)
     checks += check_gpus(world)
@@ -67,7 +71,7 @@ def check_driver(world: Dict[str, Any]) -> List[Check]:
     state = world["observed"]["driver"]
     loaded = (state.get("loaded") or {}).get("version")
     if not loaded:
-        cause, remedy = messages.SMI_STATES["driver_not_loaded"]
+        cause, remedy = by_kernel(world, *messages.SMI_STATES["driver_not_loaded"])
         return [judge("driver_module", False, "the kernel module nvidia is loaded", "none", cause, remedy)]
     checks = [judge("driver_module", True, "loaded", loaded)]
     wish = world["expect"].get("driver") or {}
@@ -107,6 +111,15 @@ def check_driver(world: Dict[str, Any]) -> List[Check]:
     return checks
 
 
+def by_kernel(world: Dict[str, Any], cause: str, remedy: str) -> Tuple[str, str]:
+    """Return cause and remedy with what the kernel says; it knows why, NVML and the bus only know that."""
+    said = world.get("kernel")
+    if said is None:
+        return cause, remedy
+    where = " (%s)" % said.detail if said.detail else ""
+    return "%s: %s%s, as the kernel says (%s)" % (cause, said.cause, where, said.message), said.remedy
+
+
 def not_wanted(state: Dict[str, Any], loaded: str) -> List[str]:
     """Return cause and remedy for a loaded module that is not the wanted one."""
     disk = (state.get("on_disk") or {}).get("version")
@@ -136,7 +149,10 @@ def check_gpus(world: Dict[str, Any]) -> List[Check]:
     answer = world["nvml"]
     if not answer["usable"]:
         found = answer.get("said") or answer["state"]
-        checks.append(judge("gpus_on_host", False, count(served), found, answer["cause"], answer["remedy"]))
+        cause, remedy = answer["cause"], answer["remedy"]
+        if answer["state"] in SAYS_LITTLE:
+            cause, remedy = by_kernel(world, cause, remedy)
+        checks.append(judge("gpus_on_host", False, count(served), found, cause, remedy))
         return checks
     seen = sorted(gpu["bus_id"] for gpu in answer["gpus"])
     cause = "the driver could not start %s" % (
@@ -145,7 +161,13 @@ def check_gpus(world: Dict[str, Any]) -> List[Check]:
     remedy = (
         "read 'dmesg | grep NVRM' for that address: a GPU this driver does not drive, power, BAR settings or hardware"
     )
-    checks.append(judge("gpus_on_host", seen == served, count(served), count(seen), cause, remedy))
+    cause, remedy = by_kernel(world, cause, remedy)
+    if not served and not seen:
+        cause, remedy = (
+            "there is no NVIDIA GPU that gpu-ready may use",
+            "see 'lspci -nnk -d 10de:', then power and slots",
+        )
+    checks.append(judge("gpus_on_host", bool(served) and seen == served, count(served), count(seen), cause, remedy))
     loaded = (world["observed"]["driver"].get("loaded") or {}).get("version")
     said = sorted({gpu["driver_version"] for gpu in answer["gpus"]})
     if loaded and seen:

@@ -6,7 +6,7 @@ import re
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import compute, cudnn, files, frameworks, nvml, observe, requirement, xid
+from . import compute, cudnn, files, frameworks, kernel_log, nvml, observe, requirement, xid
 from . import container_engine as engines
 from . import verify_container as containers
 from .checks import Check, reasons
@@ -35,15 +35,15 @@ def look_fabricmanager(host: Host, installed: Dict[str, str]) -> Dict[str, Any]:
     return {"active": state if version or state == "active" else None, "version": version}
 
 
-def look_xids(host: Host) -> Optional[List[xid.Xid]]:
-    """Return the serious Xids of this boot, None where no program gives the kernel's log."""
+def look_kernel_log(host: Host) -> Optional[str]:
+    """Return the kernel's log of this boot, None where no program gives it."""
     for argv in (
         ["dmesg"],
         ["journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output", "short-monotonic"],
     ):
         result = host.run(argv, timeout=30.0)
         if result.rc == 0:
-            return xid.serious(xid.read(result.out))
+            return result.out
     return None
 
 
@@ -79,7 +79,8 @@ def prove(host: Host, expect: Dict[str, Any], digest: str, wish: Wish) -> Proof:
     """Look at the host again, ask NVML and a container of each engine, let the GPUs compute, and judge."""
     observed = observe.look(host)
     answer = nvml.as_dict(nvml.look(host))
-    found = look_xids(host)
+    log = look_kernel_log(host)
+    found = None if log is None else xid.serious(xid.read(log))
     known = known_xids(observed.get("verified"), observed["base"]["boot_id"])
     fresh = None if found is None else [dict(item._asdict()) for item in xid.fresh(found, known)]
     world: Dict[str, Any] = {
@@ -92,6 +93,7 @@ def prove(host: Host, expect: Dict[str, Any], digest: str, wish: Wish) -> Proof:
         if observed["base"]["nvswitches"]
         else None,
         "xids": fresh,
+        "kernel": kernel_log.why(log or ""),
     }
     if wish.compute and answer["usable"]:
         world["compute"] = compute.look(host)

@@ -167,7 +167,7 @@ EXPLANATIONS = [
     ("error: rpmdb: damaged header #12\nError: rpmdb open failed", ["RPM database", "--rebuilddb"]),
     ("No such command: versionlock. Please use /usr/bin/dnf --help", ["versionlock plugin"]),
     ("Error: Transaction test error:\n  file /usr/bin/x from install of a-1-1 conflicts with file from package b-1-1", ["/usr/bin/x from install of a"]),
-    ("Error! Bad return status for module build on kernel: 5.14.0-570.el9.x86_64 (x86_64)\nConsult /var/lib/dkms/nvidia/1/build/make.log", ["DKMS", "5.14.0-570.el9.x86_64", "make.log"]),
+    ("Error! Bad return status for module build on kernel: 5.14.0-570.el9.x86_64 (x86_64)\nConsult /var/lib/dkms/nvidia/1/build/make.log", ["DKMS", "5.14.0-570.el9.x86_64"]),
     (">>> [RPM] %post(a-1-1.noarch) scriptlet failed, exit status 3\nTransaction failed: Rpm transaction failed.", ["%post", "a-1-1.noarch", "3"]),
     (" Problem: The operation would result in removing the following protected packages: dnf", ["would remove dnf"]),
     ("", ["exit status 1"]),

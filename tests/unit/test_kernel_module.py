@@ -1,4 +1,4 @@
-"""What holds NVIDIA's modules, and why one does not load."""
+"""What holds NVIDIA's modules, and which were lost; why one does not load is in test_failure.py."""
 
 import pytest
 from gpu_ready import kernel_module
@@ -36,22 +36,6 @@ def test_a_module_of_others_is_named() -> None:
 def test_references_without_an_owner_hold_too() -> None:
     host = RecordedHost(files=dict(MODULES, **{"/sys/module/nvidia/refcnt": "3\n"}))
     assert "nvidia (2 references" in kernel_module.held(host, ["nvidia_uvm", "nvidia"])
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("modprobe: ERROR: could not insert 'nvidia': Key was rejected by service", "Secure Boot"),
-        ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.1.0-50-amd64", "dkms status"),
-        ("modprobe: ERROR: could not insert 'nvidia_current': No such device", "cannot drive"),
-        ("modprobe: ERROR: could not insert 'nvidia': Exec format error", "another kernel"),
-        ("", "it said nothing"),
-    ],
-)
-def test_why_a_module_does_not_load(text: str, words: str) -> None:
-    log = "[    1.0] NVRM: No NVIDIA GPU found.\n[ 2.0] usb: x\n"
-    sentence = kernel_module.explain("nvidia", text, "6.1.0-50-amd64", log)
-    assert words in sentence and sentence.endswith("the kernel said: NVRM: No NVIDIA GPU found.")
 
 
 def test_device_nodes() -> None:

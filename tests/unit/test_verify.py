@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import checks, compute, frameworks, nvml, verdict, verify, verify_container, verify_devices
+from gpu_ready import checks, compute, frameworks, kernel_log, nvml, verdict, verify, verify_container, verify_devices
 from gpu_ready.host import TIMED_OUT, Result
 from gpu_ready.observe import verified
 from gpu_ready.plan import proof
@@ -379,3 +379,58 @@ def test_a_failed_record_and_another_digest_prove_nothing() -> None:
 @pytest.mark.parametrize("text", ["", "garbage", "[]", "{}", '{"schema": 99}', json.dumps("x")])
 def test_a_damaged_record_is_no_record(text: str) -> None:
     assert verified.look(RecordedHost(files={verified.PATH: text})) == {"verified": None}
+
+
+# ---- the kernel's log explains ----------------------------------------------------------------------------------------
+
+STARTED = "[9.0] nvidia-nvlink: Nvlink Core is being initialized, major device number 509\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "log", "words"),
+    [
+        (
+            put("observed/driver/loaded", None),
+            "[9.1] Loading of module with unavailable key is rejected\n",
+            ["is not loaded", "Secure Boot", "mokutil --import"],
+        ),
+        (
+            put("nvml", broken(6, "No devices were found")),
+            STARTED + "[9.1] NVRM: The NVIDIA GPU 0000:3b:00.0 (PCI ID: 10de:1b38)\n[9.1] NVRM: installed in this system is"
+            " not supported by open\n[9.1] NVRM: nvidia.ko because it does not include the required GPU\n",
+            ["could not start any GPU", "open kernel module does not drive", "0000:3b:00.0", "proprietary"],
+        ),
+        (
+            lambda world: world["nvml"]["gpus"].pop(),
+            STARTED + "[9.1] NVRM: GPU 0000:af:00.0: RmInitAdapter failed! (0x26:0x56:1482)\n",
+            ["could not start 0000:af:00.0", "RmInitAdapter failed"],
+        ),
+        (
+            put("nvml", broken(6, "No devices were found")),
+            "[1.0] NVRM: GPU 0000:af:00.0: RmInitAdapter failed! (0x1)\n" + STARTED + "[9.1] NVRM: loading NVIDIA UNIX x\n",
+            ["could not start any GPU", "dmesg | grep NVRM"],
+        ),
+        (
+            put("nvml", broken(9, "couldn't communicate with the NVIDIA driver")),
+            STARTED + "[9.2] NVRM: Xid (PCI:0000:3b:00): 31, pid=9, name=train\n",
+            ["modprobe nvidia"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_kernel_says_why_a_verification_fails(change: Callable[[World], None], log: str, words: list[str]) -> None:
+    world = sound()
+    change(world)
+    world["kernel"] = kernel_log.why(log)
+    red = [check for check in verdict.verdict(world).checks if check.ok is False]
+    said = " ".join(checks.reasons(red))
+    for word in words:
+        assert word in said
+
+
+def test_a_host_without_any_gpu_is_not_proved() -> None:
+    world = sound()
+    for place in ("nvml/gpus", "container/gpus", "observed/base/gpus", "expect/gpus"):
+        put(place, [])(world)
+    judged = verdict.verdict(world)
+    assert not judged.ok
+    assert any("no NVIDIA GPU" in reason for reason in checks.reasons(judged.checks))

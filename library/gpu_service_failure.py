@@ -1,0 +1,75 @@
+#!/usr/bin/python
+"""Tells why a service does not run. The module asks; service.py answers."""
+
+DOCUMENTATION = r"""
+module: gpu_service_failure
+short_description: Fail with the reason why a service does not run
+description:
+  - For the C(rescue) of a task that starts, restarts or reloads a service.
+  - Reads what the service wrote to the journal since its last start.
+  - Fails with one sentence that names cause, remedy and where the whole log lies.
+options:
+  name:
+    description: The service.
+    type: str
+    required: true
+  said:
+    description: What the task that failed said; for a service that wrote nothing.
+    type: str
+    default: ""
+attributes:
+  check_mode:
+    description: Reads only.
+    support: full
+  diff_mode:
+    description: Nothing to show.
+    support: none
+author:
+  - gpu-ready
+"""
+
+EXAMPLES = r"""
+- name: Start docker
+  block:
+    - name: Start docker
+      ansible.builtin.systemd_service:
+        name: docker
+        state: started
+  rescue:
+    - name: Say why docker does not run
+      gpu_service_failure:
+        name: docker
+        said: "{{ ansible_failed_result.msg }}"
+
+- name: Say why the fabric manager does not run
+  gpu_service_failure:
+    name: nvidia-fabricmanager
+
+- name: Say why the persistence daemon does not run
+  gpu_service_failure:
+    name: nvidia-persistenced
+    said: it ended at once
+"""
+
+RETURN = r"""
+msg:
+  description: The sentence.
+  returned: always
+  type: str
+  sample: "the service docker does not run: docker's daemon.json is not valid (...): repair what it names; ..."
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import service
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "said": {"type": "str", "default": ""}}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    module.fail_json(msg=service.why(Host(), module.params["name"], module.params["said"]))
+
+
+if __name__ == "__main__":
+    main()

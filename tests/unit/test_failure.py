@@ -1,0 +1,177 @@
+"""A failed build, module or service ends in one sentence: thing, cause, remedy, and where the whole log lies."""
+
+import pytest
+from gpu_ready import apt, failure, kernel_module, service
+from gpu_ready.host import Result
+
+from tests.unit.recorded import RecordedHost
+
+MAKE_LOG = "/var/lib/dkms/nvidia/580.95.05/build/make.log"
+CALLED = (
+    "Building module:\nCleaning build area...\n"
+    "Error! Bad return status for module build on kernel: 6.12.0-1-amd64 (x86_64)\n"
+    f"Consult {MAKE_LOG} for more information.\n"
+    "dpkg: error processing package nvidia-kernel-dkms (--configure):\n"
+    " installed nvidia-kernel-dkms package post-installation script subprocess returned error exit status 10\n"
+)
+NOISE = "".join(f"  CC [M]  /var/lib/dkms/nvidia/580.95.05/build/part{number}.o\n" for number in range(300))
+HEAD = "DKMS make.log for nvidia-580.95.05 for kernel 6.12.0-1-amd64 (x86_64)\nmake[1]: Entering directory '/usr/src'\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (
+            HEAD + NOISE + "/build/nv-mmap.c:77:5: error: implicit declaration of function 'take_lock' [-Werror]\n"
+            "make[3]: *** [nv-mmap.o] Error 1\n",
+            ["does not compile for this kernel", "take_lock", "newer driver branch"],
+        ),
+        (HEAD + "make: gcc-12: No such file or directory\nmake: *** [x] Error 127\n", ["tool for building", "gcc-12"]),
+        (HEAD + "/bin/sh: 1: gcc-12: not found\nmake: *** [x] Error 127\n", ["tool for building", "gcc-12"]),
+        (
+            HEAD + "Compiler version check failed:\n\nThe major and minor number of the compiler differ.\n",
+            ["compiler is another one", "name it in CC"],
+        ),
+        (
+            HEAD + "make[1]: *** /lib/modules/6.12.0-1-amd64/build: No such file or directory.  Stop.\n",
+            ["headers of the kernel are missing", "exactly this kernel"],
+        ),
+        (HEAD + "cc1: some failure nobody knows: error: strange\n", ["not known to gpu-ready", "strange"]),
+    ],
+)
+def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: list[str]) -> None:
+    host = RecordedHost(files={MAKE_LOG: log})
+    manager = apt.Apt(host)
+    answer = Result(100, CALLED, "E: Sub-process /usr/bin/dpkg returned an error code (1)\n")
+    said = apt.explain("installing the driver", answer) + manager.make_log(answer)
+    assert said.startswith("installing the driver: DKMS could not build the module for kernel 6.12.0-1-amd64: ")
+    assert said.endswith(f"the whole log is {MAKE_LOG} on the host")
+    assert len(said) < 700 and "\n" not in said and "CC [M]" not in said
+    for word in words:
+        assert word in said
+
+
+def test_a_failure_without_a_build_gets_no_log() -> None:
+    assert apt.Apt(RecordedHost()).make_log(Result(100, "", "E: Unable to locate package x")) == ""
+
+
+def test_headers_that_dkms_misses_are_named_without_a_log() -> None:
+    text = (
+        "Error! Your kernel headers for kernel 6.1.0-50-amd64 cannot be found at /lib/modules/6.1.0-50-amd64/build.\n"
+    )
+    said = apt.Apt(RecordedHost()).make_log(Result(100, text, ""))
+    assert "headers of the kernel are missing" in said and "install the headers" in said
+
+
+NVRM = "[ 912.0] nvidia-nvlink: Nvlink Core is being initialized, major device number 509\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "log", "words"),
+    [
+        (
+            "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service",
+            "[ 912.1] Loading of module with unavailable key is rejected\n",
+            ["Key was rejected by service", "Secure Boot", "mokutil --import"],
+        ),
+        (
+            "modprobe: ERROR: could not insert 'nvidia': Operation not permitted",
+            "[ 912.1] Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7\n",
+            ["Operation not permitted", "Secure Boot", "mokutil --import"],
+        ),
+        (
+            "modprobe: ERROR: could not insert 'nvidia': No such device",
+            NVRM + "[ 912.1] NVRM: The NVIDIA probe routine was not called for 1 device(s).\n"
+            "[ 912.1] NVRM: This can occur when another driver was loaded and \n"
+            "NVRM: obtained ownership of the NVIDIA device(s).\n[ 912.2] NVRM: No NVIDIA devices probed.\n",
+            ["No such device", "nouveau, vfio-pci", "blacklist nouveau"],
+        ),
+        (
+            "modprobe: ERROR: could not insert 'nvidia': No such device",
+            NVRM + "[ 912.1] NVRM: The NVIDIA Tesla K80 GPU installed in this system is\n"
+            "[ 912.1] NVRM:  supported through the NVIDIA 470.xx Legacy drivers. Please\n"
+            "[ 912.2] NVRM: No NVIDIA GPU found.\n",
+            ["no longer serves the GPU", "470.xx", "branch that the message names"],
+        ),
+        (
+            "modprobe: ERROR: could not insert 'nvidia_current': No such device",
+            NVRM + "[ 912.2] NVRM: No NVIDIA GPU found.\n",
+            ["No such device", "no GPU that it can drive"],
+        ),
+        ("modprobe: ERROR: could not insert 'nvidia': Exec format error", "", ["built for another kernel", "6.1.0-50"]),
+        (
+            "modprobe: ERROR: could not insert 'nvidia_drm': Invalid argument",
+            "[ 912.1] nvidia_drm: disagrees about version of symbol drm_open\n",
+            ["Invalid argument", "built for another kernel"],
+        ),
+        (
+            "modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.1.0-50-amd64",
+            "",
+            ["not found in directory", "was not built for the running kernel", "dkms status"],
+        ),
+        (
+            "modprobe: ERROR: could not insert 'nvidia': File exists",
+            "",
+            ["File exists", "in use"],
+        ),
+        ("modprobe: ERROR: could not insert 'nvidia': Cannot allocate memory", "", ["Cannot allocate memory", "dmesg"]),
+        ("", "", ["modprobe said nothing", "dmesg"]),
+    ],
+)  # fmt: skip
+def test_a_module_that_does_not_load_says_why(said: str, log: str, words: list[str]) -> None:
+    sentence = kernel_module.explain("nvidia", said, "6.1.0-50-amd64", log)
+    assert sentence.startswith("the module nvidia does not load") and "dmesg" in sentence
+    assert "\n" not in sentence and len(sentence) < 700
+    for word in words:
+        assert word in sentence
+
+
+def test_old_messages_of_the_kernel_explain_no_new_failure() -> None:
+    before = "[1.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1\n[2.0] usb: new device\n"
+    assert failure.fresh(before, before + "[3.0] NVRM: new\n") == "\n[3.0] NVRM: new\n"
+    assert failure.fresh("", "[3.0] x\n") == "[3.0] x\n"
+    assert failure.fresh("[1.0] gone from the ring\n", "[3.0] x\n") == "[3.0] x\n"
+
+
+STARTING = "Starting docker.service - Docker Application Container Engine...\n"
+
+
+@pytest.mark.parametrize(
+    ("journal", "words"),
+    [
+        (
+            "unable to configure the Docker daemon with file /etc/docker/daemon.json: old trouble\n" + STARTING
+            + 'failed to start daemon: specified default runtime "nvidia" does not exist\n'
+            "docker.service: Main process exited, code=exited, status=1/FAILURE\n",
+            ["no runtime called nvidia"],
+        ),
+        (
+            STARTING + "unable to configure the Docker daemon with file /etc/docker/daemon.json: invalid character '}'\n",
+            ["daemon.json is not valid", "invalid character"],
+        ),
+        (
+            STARTING + "unable to configure the Docker daemon with file /etc/docker/daemon.json: the following directives"
+            " are specified both as a flag and in the configuration file: hosts: (from flag: [fd://])\n",
+            ["both as a flag and in"],
+        ),
+        (
+            STARTING + "failed to start daemon: Error initializing network controller: error obtaining controller instance:"
+            " failed to create NAT chain DOCKER: iptables failed: iptables: No chain\n",
+            ["firewall", "iptables"],
+        ),
+        (
+            STARTING + "failed to start daemon: error initializing graphdriver: driver not supported: overlay2\n",
+            ["storage driver"],
+        ),
+        (STARTING + "failed to start daemon: a thing nobody knows\n", ["not known to gpu-ready", "a thing nobody knows"]),
+        ("", ["Unable to start service docker"]),
+    ],
+)  # fmt: skip
+def test_a_service_that_does_not_start_says_why(journal: str, words: list[str]) -> None:
+    host = RecordedHost(programs={service.journal("docker"): Result(0, journal, "")})
+    sentence = service.why(host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'.")
+    assert sentence.startswith("the service docker does not run: ")
+    assert sentence.endswith("the whole log is what `journalctl -u docker` prints on the host")
+    assert "\n" not in sentence and "old trouble" not in sentence
+    for word in words:
+        assert word in sentence

@@ -3,6 +3,7 @@
 ``.venv/bin/python -m tests.unit.goldens`` writes golden/*.txt anew; the difference is what a change really changes.
 """
 
+import copy
 import json
 import sys
 from collections.abc import Iterator
@@ -189,6 +190,21 @@ def named(data: dict[str, Any]) -> set[str]:
     return found | set(data.get("build_repositories") or []) | {data.get("container_toolkit") or "container-toolkit"}
 
 
+def next_kernel(observed: dict[str, Any], branch: Any) -> Any:
+    """Return the driver's build steps on a host where an upgrade brought a kernel and not its headers."""
+    host = copy.deepcopy(observed)
+    running = host["base"]["kernel"]["running"]
+    host["base"]["kernel"] = {
+        "running": running, "installed": [running, "9.9.9-1"], "next_boot": "9.9.9-1",
+        "headers": {running: True, "9.9.9-1": False},
+    }  # fmt: skip
+    host["driver"]["dkms"] = [{"name": "nvidia", "version": host["driver"]["on_disk"]["version"], "kernels": [running]}]
+    host["driver"]["kernel_without_module"] = "9.9.9-1"
+    shown = decide(host, nvidia_driver_branch=str(branch.number))
+    steps = [one for one in shown.steps if one.id in ("kernel_headers.install", "nvidia_driver.next_kernel")]
+    return shown._replace(steps=steps)
+
+
 def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     """Yield what happens to a driver that is there: another branch, version, flavour, origin."""
     source = "cuda_repo"
@@ -198,6 +214,7 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     low, high = (catalog.branch(number) for number in (numbers[0], numbers[-1]))
     assert low and high
     below = installed(distro, CARDS["T4"], source, low.newest, flavour)
+    yield "T4, a kernel without a module at the next boot", next_kernel(below, low), DRIVER
     above = installed(distro, CARDS["T4"], source, high.newest, flavour)
     wish = {"nvidia_driver_source": source, "nvidia_driver_flavour": flavour}
     yield (

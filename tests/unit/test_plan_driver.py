@@ -291,3 +291,33 @@ def test_parts_without_a_module_are_no_driver_of_another_origin() -> None:
     assert "nvidia_driver.install" in [step.id for step in decision.steps]
     host["driver"]["loaded"] = {"version": "580.95.05", "flavour": "open"}
     assert [refusal.code for refusal in decide(host, nvidia_driver_source="cuda_repo").refusals] == ["foreign_driver"]
+
+
+NEXT = "6.1.0-99-amd64"
+
+
+def upgraded_kernel(headers: bool, dkms: bool = True) -> dict[str, Any]:
+    """Return a host with a driver in use on which an upgrade brought a kernel without a module."""
+    host = with_driver(bare(P40), "535.261.03", "proprietary", "distro", sources.packages(
+        catalog.distro("debian12"), "distro", 535, "compute", "proprietary"))  # fmt: skip
+    kernel = host["base"]["kernel"]
+    kernel.update(next_boot=NEXT, installed=[kernel["running"], NEXT], headers={kernel["running"]: True, NEXT: headers})
+    host["base"].update(compiler="/usr/bin/gcc")
+    host["base"]["nouveau"]["blacklisted"] = True
+    built = {"name": "nvidia-current", "version": "535.261.03", "kernels": [kernel["running"]]}
+    host["driver"].update(dkms=[built] if dkms else [], kernel_without_module=NEXT)
+    return host
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_a_kernel_that_boots_next_gets_its_module_before_it_boots(headers: bool) -> None:
+    steps = decide(upgraded_kernel(headers), nvidia_driver_hold=False).steps
+    ids = [step.id for step in steps]
+    assert ids == ([] if headers else ["kernel_headers.install"]) + ["nvidia_driver.next_kernel"]
+    assert steps[-1].params == {"kernel": NEXT} and steps[-1].disruption == "none"
+    if not headers:
+        assert steps[0].params["packages"] == [f"linux-headers-{NEXT}"]
+
+
+def test_a_module_that_dkms_did_not_build_is_not_built_for_the_next_kernel() -> None:
+    assert decide(upgraded_kernel(True, dkms=False), nvidia_driver_hold=False).steps == []

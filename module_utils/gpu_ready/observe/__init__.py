@@ -20,7 +20,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     observed["packages"] = packages
     observed["apt"] = base.apt(host) if not has_rpm else dict(base.NO_APT)
     observed["yum"] = rpm.yum(host) if has_rpm else dict(rpm.NO_YUM)
-    observed["driver"] = driver.look(host, observed["base"]["kernel"]["running"], packages, observed["base"]["distro"])
+    observed["driver"] = driver.look(host, observed["base"]["kernel"], packages, observed["base"]["distro"])
     if observed["base"]["nvswitches"]:
         observed["driver"]["fabricmanager"] = driver.fabricmanager(host)
     observed.update(cuda.look(host, packages["installed"]))

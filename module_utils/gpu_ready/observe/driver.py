@@ -45,8 +45,9 @@ PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
 
 
-def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[str]) -> Dict[str, Any]:
-    """Return the part "driver"; ``running`` is the running kernel, ``packages`` those of the package manager."""
+def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: Optional[str]) -> Dict[str, Any]:
+    """Return the part "driver"; ``kernel`` is base's row of kernels, ``packages`` those of the package manager."""
+    running, following = kernel["running"], kernel["next_boot"]
     loaded = read_loaded(host)
     modules = find_modules(host, running)
     on_disk = read_module(host, modules[0]) if modules else None
@@ -59,6 +60,7 @@ def look(host: Host, running: str, packages: Dict[str, Any], distro: Optional[st
         "loaded": loaded,
         "on_disk": on_disk,
         "module_files": modules,
+        "kernel_without_module": None if following == running or find_modules(host, following) else following,
         "userspace": userspace(host),
         "packages": installed,
         "held": sorted(name for name in packages["held"] if name in installed),

@@ -16,7 +16,13 @@ NOUVEAU_CONTENT = "# The NVIDIA driver needs the GPU for itself.\nblacklist nouv
 def steps(observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
     """Return the steps to the chosen driver, in order."""
     if driver["satisfied"]:
-        return nouveau_steps(observed, driver, data) + hold_steps(observed, wanted, driver, data)
+        following = next_kernel(observed, driver)
+        return (
+            (headers_steps(observed, wanted, driver, data) if following else [])
+            + nouveau_steps(observed, driver, data)
+            + following
+            + hold_steps(observed, wanted, driver, data)
+        )
     install = runfile_steps if driver["source"] == RUNFILE else package_steps
     headers = headers_steps(observed, wanted, driver, data)
     # What the build is made with may come from the repository of the driver itself (DKMS on Amazon Linux).
@@ -62,6 +68,20 @@ def headers_steps(
         reason = "the driver's module is built here, and %s" % cause
         found.append(Step("kernel_headers.install", reason, params=params))
     return found
+
+
+def next_kernel(observed: Dict[str, Any], driver: Dict[str, Any]) -> List[Step]:
+    """Return the step that builds the module for the kernel that boots next, where an upgrade brought only the kernel.
+
+    DKMS builds by itself when a kernel comes with its headers; the headers of one kernel, which the driver was built
+    with, bring no others.
+    """
+    kernel = observed["driver"]["kernel_without_module"]
+    version = observed["driver"]["on_disk"]["version"]
+    if kernel is None or version not in [row["version"] for row in observed["driver"]["dkms"]]:
+        return []
+    reason = "kernel %s boots next and has no NVIDIA module" % kernel
+    return [Step("nvidia_driver.next_kernel", reason, params={"kernel": kernel})]
 
 
 def headers_of(data: Dict[str, Any], kernel: str) -> List[str]:

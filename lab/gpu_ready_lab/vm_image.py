@@ -115,8 +115,9 @@ def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
     """Have the pretended PCI bus compiled for a kernel."""
     source = paths.DATA / "vm/pci"
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(source.iterdir()))).hexdigest()
-    target, mark = modules() / "pci" / release / "gpu_ready_pci.ko", modules() / "pci" / release / "made-of"
-    if target.exists() and mark.exists() and mark.read_text() == digest:
+    target = modules() / "pci" / release
+    mark = target / "made-of"
+    if mark.exists() and mark.read_text() == digest:
         return
     say(f"compiling the lab's PCI bus for the kernel {release}")
     with tempfile.TemporaryDirectory(dir=_ready()) as name:
@@ -124,12 +125,13 @@ def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
         out.mkdir()
         hooks = [
             f"copy-in {source} /root", f"chroot \"$1\" make -C /lib/modules/{release}/build M=/root/pci modules",
-            f"copy-out /root/pci/gpu_ready_pci.ko {out}",
+            f"copy-out /root/pci/gpu_ready_pci.ko /root/pci/nouveau.ko {out}",
         ]  # fmt: skip
         packages = (f"linux-headers-{release}", "gcc", "make")
         _bootstrap(suite, root, packages, proxy, "main", hooks, f"compile the lab's PCI bus for the kernel {release}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(str(out / target.name), target)
+        target.mkdir(parents=True, exist_ok=True)
+        for path in out.iterdir():
+            shutil.move(str(path), target / path.name)
     mark.write_text(digest)
 
 
@@ -155,7 +157,8 @@ def ensure_driver(suite: str, release: str, package: str, proxy: str | None) -> 
         target.mkdir(parents=True, exist_ok=True)
         own = tree / versions[0] / release / "x86_64/module"
         for path in sorted(own.glob("*.ko")):
-            shutil.copy(path, target / path.name)
+            # By the names that the compiler gives them: DKMS renames them when it installs.
+            shutil.copy(path, target / path.name.replace(name, "nvidia", 1))
     done.write_text(versions[0] + "\n")
 
 

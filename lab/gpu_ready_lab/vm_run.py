@@ -26,13 +26,13 @@ def argv(folder: Path, machine: dict[str, Any]) -> list[str]:
         "/usr/bin/qemu-system-x86_64", "-name", f"{machine['fleet']}-{machine['host']}", "-machine", "q35",
         "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(machine["memory_mib"]), "-no-reboot",
         "-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initrd"), "-append", CMDLINE,
-        "-drive", f"file={machine['disk']},format=raw,if=virtio,cache=writeback",
+        "-drive", f"file={machine['disk']},format=raw,if=virtio,cache=unsafe",
         "-netdev", f"tap,id=net0,ifname={machine['tap']},script=no,downscript=no",
         "-device", f"virtio-net-pci,netdev=net0,mac={machine['mac']}",
         "-virtfs", f"local,path={folder / 'share'},mount_tag=lab,security_model=none,id=lab",
         "-virtfs", f"local,path={machine['modules']},mount_tag=modules,security_model=none,id=modules,readonly=on",
         "-qmp", f"unix:{folder / 'qmp'},server=on,wait=on", "-serial", f"file:{folder / 'console.log'}",
-        "-monitor", "none", "-display", "none",
+        "-monitor", "none", "-display", "none", "-vga", "none",
     ]  # fmt: skip
 
 

@@ -104,6 +104,8 @@ def identity(fleet: str, host: Host, address: str, key: str, proxy: str | None) 
     }
     if host.gpus:
         files["etc/gpu-ready-lab/pci-options"] = (bus_options(host.gpus) + "\n", 0o644)
+    if host.nouveau:
+        files["etc/gpu-ready-lab/nouveau"] = ("", 0o644)
     if proxy:
         files["etc/apt/apt.conf.d/99gpu-ready-lab-proxy"] = (f'Acquire::http::Proxy "{proxy}";\n', 0o644)
         direct = f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n'

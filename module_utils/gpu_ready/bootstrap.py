@@ -4,11 +4,13 @@ Decided on the control node from what a shell on the host printed, since without
 """
 
 import re
+import shlex
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import catalog, platform
+from . import catalog, platform, wishes
 from .plan import repository
 
+WISHES = ("gpu_ready_vault", "gpu_ready_mirror", "gpu_ready_mirror_keys")
 NEEDS = {(2, 16): (3, 6), (2, 17): (3, 7), (2, 18): (3, 8), (2, 19): (3, 8)}
 """The oldest Python on a host by ansible-core, its _PY_MIN in module_utils/basic.py; newer ones need 3.9."""
 NEWER_NEED = (3, 9)
@@ -85,6 +87,9 @@ def needed(core: str) -> Tuple[int, int]:
 
 def way(found: Found, core: str, wanted: Dict[str, Any], tried: Optional[str] = None, check: bool = False) -> Way:
     """Return how modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
+    wrong = wishes.read({name: wanted[name] for name in WISHES if name in wanted}).wrong
+    if wrong:
+        raise BootstrapError("; ".join(wrong))
     least = needed(core)
     for version, path in found.pythons:
         if version >= least:
@@ -120,7 +125,8 @@ def script(found: Found, manager: str, wanted: Dict[str, Any]) -> str:
     adds = []
     for identity in vaults:
         one = repository.params(identity, wanted)
-        adds.append("add %s '%s' '%s' '%s'" % (identity, one["url"], one["key_url"], one["fingerprint"]))
+        words = (identity, one["url"], one["key_url"], "".join(one["fingerprint"].split()).upper())
+        adds.append("add " + " ".join(shlex.quote(word) for word in words))
     return VAULT.format(manager=manager, adds="\n".join(adds)) if adds else RPM.format(manager=manager)
 
 

@@ -37,8 +37,8 @@ def test_the_archive_is_used_only_when_asked_and_its_key_must_have_the_fingerpri
     ).install
     assert script is not None
     vault = catalog.repository("vault-centos7-os")
-    assert "add vault-centos7-os 'http://mirror.site/vault.centos.org/7.9.2009/os/x86_64' 'http" in script
-    assert f"'{vault['fingerprint']}'" in script
+    assert "add vault-centos7-os http://mirror.site/vault.centos.org/7.9.2009/os/x86_64 http" in script
+    assert f" {vault['fingerprint']}\n" in script
 
 
 @pytest.mark.host_io

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from .. import catalog, versions
+from .. import catalog, guard, versions
 from .. import cuda as names
 from .repository import mirrored
 from .steps import Refusal
@@ -90,19 +90,22 @@ def given(wanted: Dict[str, Any]) -> Tuple[Dict[str, Given], List[str]]:
         entry = {"file": value} if isinstance(value, str) else value
         fault = _fault(version, entry)
         if fault:
-            wrong.append("%s: %s" % (version, fault))
+            wrong.append("%s: %s" % (guard.shown(version).strip("'"), fault))
         else:
             found[version] = Given(str(entry["file"]), str(entry.get("sha256") or "").lower())
     return found, wrong
 
 
 def _fault(version: str, entry: Any) -> str:
-    if not re.match(r"\d+\.\d+(?:\.\d+)?$", version):
+    if not re.fullmatch(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?", version):
         return "its name must be a version such as 12.9 or 12.9.1"
     if not isinstance(entry, dict) or not entry.get("file") or set(entry) - {"file", "sha256"}:
         return "it must be a URL, a path, or a mapping of file and sha256"
-    if entry.get("sha256") and not re.match(r"[0-9a-fA-F]{64}$", str(entry["sha256"])):
+    if entry.get("sha256") and not re.fullmatch(r"[0-9a-fA-F]{64}", str(entry["sha256"])):
         return "sha256 must be 64 hexadecimal digits"
+    fault = guard.location_fault(str(entry["file"]))
+    if fault:
+        return "%s %s" % (guard.shown(entry["file"]), fault)
     told = names.release_of_file(str(entry["file"]))
     if told and not names.is_release(told, version):
         return "%s is the installer of CUDA %s" % (entry["file"], told)

@@ -1,0 +1,102 @@
+"""What a text from outside may hold before it becomes an argument, a line of a file or a URL; and what nobody may read.
+
+Programs get their arguments as lists, so no character means anything to a shell. What is refused here would mean
+something to the program itself, or to the file that it is written to: an option in place of a name, a second line.
+"""
+
+import re
+from typing import Any, List
+
+LONGEST = 4096
+"""Most characters of one value: no path and no URL of a package server is longer (PATH_MAX)."""
+HIDDEN = "***"
+_CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+_USERINFO = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s\"'<>]*@")
+_URL = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)?")
+_BASE = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?")
+_SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
+_SECRET_KEY = re.compile(_SECRET, re.IGNORECASE)
+_SECRET_PAIR = re.compile(r'("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % _SECRET, re.IGNORECASE)
+
+
+def text_fault(text: str) -> str:
+    """Return what makes a text unfit for an argument or a line of a file, "" where nothing does."""
+    if len(text) > LONGEST:
+        return "must have at most %d characters" % LONGEST
+    if _CONTROL.search(text):
+        return "must be one line without control characters"
+    return ""
+
+
+def name_fault(text: str) -> str:
+    """Return what makes a text unfit as a name that a program is given: of an image, for instance."""
+    return text_fault(text) or ("must not begin with a dash, which makes it an option" if text.startswith("-") else "")
+
+
+def location_fault(text: str) -> str:
+    """Return what makes a text unfit as an http(s) URL or a path on the control machine, "" where nothing does."""
+    fault = name_fault(text)
+    if fault or "://" not in text:
+        return fault
+    return _url_fault(text, _URL, "must be a http or https URL of plain characters, or a path")
+
+
+def base_fault(text: str) -> str:
+    """Return what makes a text unfit as the base URL of a mirror: it becomes a part of files, commands and URLs."""
+    words = "must be a base URL such as http://mirror.site/path, of letters, digits and ._~+%/-"
+    return text_fault(text) or _url_fault(text, _BASE, words)
+
+
+def fingerprint_fault(text: Any) -> str:
+    """Return what makes a value unfit as the fingerprint of a key, "" where nothing does."""
+    digits = "".join(text.split(" ")) if isinstance(text, str) else ""
+    return "" if re.fullmatch("[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}", digits) else "must be 40 or 64 hexadecimal digits"
+
+
+def _url_fault(text: str, form: Any, words: str) -> str:
+    if _USERINFO.search(text):
+        return (
+            "must name no user and no password: it is printed, and written to files that everyone may read; let the "
+            "server know the hosts by their addresses, or give apt and dnf their credentials on the host "
+            "(/etc/apt/auth.conf.d, username= in /etc/dnf/dnf.conf)"
+        )
+    return "" if form.fullmatch(text) else words
+
+
+def masked(text: str) -> str:
+    """Return a text to print: users and passwords of URLs and values of secret keys in JSON are hidden."""
+    return _SECRET_PAIR.sub(r'\1"%s"' % HIDDEN, _USERINFO.sub(r"\1%s@" % HIDDEN, text))
+
+
+def hidden(value: Any) -> Any:
+    """Return plain values to print or keep: like :func:`masked`, and whole values under secret keys."""
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN if isinstance(key, str) and _SECRET_KEY.search(key) and isinstance(one, str) else hidden(one)
+            for key, one in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [hidden(one) for one in value]
+    return masked(value) if isinstance(value, str) else value
+
+
+def secrets(value: Any) -> List[str]:
+    """Return the keys of plain values under which a secret lies, or a URL with a password, as people name them."""
+    found: List[str] = []
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value) if _is_list(value) else []:
+        if isinstance(one, str) and (
+            _USERINFO.search(one) or (isinstance(key, str) and one and _SECRET_KEY.search(key))
+        ):
+            found.append(str(key))
+        found += secrets(one)
+    return found
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def shown(value: Any, most: int = 120) -> str:
+    """Return a wrong value as an error shows it: on one line, not endless, without passwords."""
+    text = masked(repr(value))
+    return text if len(text) <= most else text[:most] + "..."

@@ -1,0 +1,254 @@
+"""Hostile values in every public variable: refused in a sentence, or text that stays one argument, one value, one line."""
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import apt_sources, bootstrap, catalog, container_engine, daemon_json, guard, plan, wishes, yum_repos
+from gpu_ready.plan import repository
+from hosts import P40, bare
+
+from tests.unit.test_module_docs import ROLES
+
+HOSTILE = {
+    "semicolon": "; touch /x",
+    "substitution": "$(touch /x)",
+    "backticks": "`touch /x`",
+    "quotes": "'; touch /x; '\"",
+    "template": "{{ lookup('pipe', 'touch /x') }}",
+    "newline": "12.9\ntouch /x",
+    "last newline": "12.9\n",
+    "carriage return": "12.9\rtouch /x",
+    "line separator": "12.9\u2028touch /x",
+    "nul": "12.9\x00",
+    "escape": "\x1b]0;x\x07",
+    "path traversal": "../../etc/shadow",
+    "option": "--privileged",
+    "short option": "-v/:/host",
+    "look-alike digits": "\uff11\uff12.\uff19",
+    "arabic digits": "\u0661\u0662.\u0669",
+    "look-alike letters": "\u0430uto",
+    "long": "12.9" * 10000,
+    "URL with password": "https://admin:hunter2@mirror.site/path",
+    "URL that closes a quote": "http://mirror.site/';touch /x;'",
+    "URL with a substitution": "http://mirror.site/$(touch /x)",
+    "URL of a file": "file:///etc/shadow",
+    "URL with a comma": "http://mirror.site/a b",
+}
+STRICT = sorted(set(wishes.VARIABLES) - {
+    "nvidia_driver_runfile", "cudnn_archive", "gpu_verify_image", "gpu_verify_framework_image",
+    "docker_engine_daemon_options", "docker_engine_log_options", "cuda_toolkit_runfiles",
+})  # fmt: skip
+"""Variables with a form of their own: nothing hostile fits it."""
+
+
+def given(name: str, value: str) -> Any:
+    """Return a value in the type of a variable."""
+    kind = wishes.VARIABLES[name].type
+    if name == "gpu_ready_mirror_keys":
+        return {"cuda-debian12": value}
+    return {value: value} if kind == "dict" else [value] if kind in ("list", "devices") else value
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("name", STRICT)
+def test_a_variable_with_a_form_refuses_what_is_hostile_in_one_sentence(name: str, value: str) -> None:
+    # What is left of white space around one value is that value.
+    if wishes.VARIABLES[name].type == "str" and value.strip() == "12.9":
+        assert wishes.read({name: value}).wanted[name] in ("12.9", catalog.DEFAULTS.get(name))
+        return
+    wrong = wishes.read({name: given(name, value)}).wrong
+    assert len(wrong) == 1
+    assert wrong[0].startswith(f"{name} is ")
+    assert "\n" not in wrong[0]
+    assert "\x1b" not in wrong[0]
+    assert "hunter2" not in wrong[0]
+    assert len(wrong[0]) < 1000
+
+
+FREE = {
+    "nvidia_driver_runfile": {"nvidia_driver_source": "runfile", "nvidia_driver_version": "580.95.05"},
+    "cudnn_archive": {"cudnn_archive_sha256": "ab" * 32},
+    "gpu_verify_image": {},
+    "gpu_verify_framework_image": {"gpu_verify_framework": "pytorch"},
+}
+REFUSED = {
+    "newline", "carriage return", "line separator", "nul", "escape", "option", "short option", "long",
+    "URL with password",
+}  # fmt: skip
+"""What no name and no path may hold."""
+
+
+def texts(value: Any) -> list[str]:
+    """Return every text in plain values, keys too."""
+    if isinstance(value, dict):
+        return [text for pair in value.items() for part in pair for text in texts(part)]
+    if isinstance(value, (list, tuple)):
+        return [text for part in value for text in texts(part)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("name", FREE)
+def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> None:
+    value = HOSTILE[kind]
+    reading = wishes.read({name: value, "nvidia_driver_flavour": "proprietary", **FREE[name]})
+    image = name.startswith("gpu_verify")
+    if kind in REFUSED - ({"URL with password"} if image else set()) or (
+        value.startswith(("http", "file:")) and not image
+    ):
+        assert len(reading.wrong) == 1
+        assert "hunter2" not in reading.wrong[0]
+        assert "\n" not in reading.wrong[0]
+        return
+    assert not reading.wrong
+    text = value.strip()
+    assert reading.wanted[name] == text
+    decided = plan.plan(bare(P40), reading.wanted)
+    marked = [one for one in texts(plan.todo(decided)) if "touch /x" in one]
+    assert all(one in (text, f"file:{text.rpartition('/')[2]}") for one in marked)
+    if image:
+        argv = container_engine.run("docker", "n", [], ["--gpus", "all"], text, ["nvidia-smi"])
+        assert argv.count(text) == 1
+        assert argv[argv.index(text) + 1] == "nvidia-smi"
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) -> None:
+    value = HOSTILE[kind]
+    for entry in (value, {"file": value}, {"file": value, "sha256": "ab" * 32}):
+        reading = wishes.read(
+            {
+                "cuda_toolkit_source": "runfile",
+                "cuda_toolkit_versions": ["12.9"],
+                "cuda_toolkit_runfiles": {"12.9": entry},
+            }
+        )
+        decided = plan.plan(bare(P40), reading.wanted)
+        if decided.refusals:
+            text = " ".join(one.message for one in decided.refusals)
+            assert "cuda_toolkit_runfiles" in text
+            assert "hunter2" not in text
+            assert "\n" not in text
+            continue
+        (installer,) = plan.todo(decided)["cuda_toolkit.runfile"]["installers"]
+        assert installer["source"] == value
+        assert installer["file"] == "/var/lib/gpu-ready/cuda_12.9.run"
+    assert decided.refusals or kind not in REFUSED
+
+
+@pytest.mark.parametrize("kind", [kind for kind in HOSTILE if HOSTILE[kind] != "12.9"])
+def test_no_version_names_a_file_of_somebody_else(kind: str) -> None:
+    given = {"cuda_toolkit_source": "runfile", "cuda_toolkit_runfiles": {HOSTILE[kind]: "/srv/cuda.run"}}
+    reading = wishes.read(given)
+    refusals = reading.wrong or [one.message for one in plan.plan(bare(P40), reading.wanted).refusals]
+    assert len(refusals) == 1
+    assert "\n" not in refusals[0]
+    assert "hunter2" not in refusals[0]
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+def test_an_option_of_docker_stays_one_value_of_its_json(value: str) -> None:
+    for name in ("docker_engine_daemon_options", "docker_engine_log_options"):
+        reading = wishes.read({name: {"label": value}})
+        assert not reading.wrong
+        wanted = reading.wanted[name]
+        merged = daemon_json.merge(b'{"debug": true}', {"log-opts": wanted}, [])
+        assert json.loads(merged.after) == {"debug": True, "log-opts": {"label": value}}
+
+
+MIRRORS = [
+    "http://mirror.site",
+    "https://mirror.site:8443/a/b",
+    "http://[2001:db8::1]/x",
+    "http://10.0.0.1:3142/~x/%20",
+]
+
+
+@pytest.mark.parametrize("mirror", MIRRORS)
+def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_shell(mirror: str) -> None:
+    wanted = wishes.read({"gpu_ready_mirror": mirror})
+    assert not wanted.wrong
+    for name in ("cuda-debian12", "cuda-rhel9"):
+        params = repository.params(name, wanted.wanted)
+        if params.get("kind") == "rpm":
+            lines = yum_repos.source(params, params["keyring"]).splitlines()
+            assert "baseurl=" + params["url"] in lines
+        else:
+            lines = apt_sources.source(params, "/etc/apt/keyrings/x.gpg", "amd64").splitlines()
+            assert "URIs: " + params["url"] in lines
+        assert params["url"].startswith(mirror)
+
+
+CENTOS = "manager yum\nsystem\n" + 'ID="centos"\nVERSION_ID="7"\nID_LIKE="rhel fedora"\n'
+
+
+@pytest.mark.parametrize("value", [*HOSTILE.values(), *MIRRORS])
+def test_the_one_script_that_is_built_of_variables_quotes_them_or_is_not_built(value: str) -> None:
+    found = bootstrap.read(CENTOS)
+    for wanted in (
+        {"gpu_ready_vault": True, "gpu_ready_mirror": value, "gpu_ready_mirror_keys": {}},
+        {"gpu_ready_vault": True, "gpu_ready_mirror": "", "gpu_ready_mirror_keys": {"vault-centos7-os": value}},
+    ):
+        try:
+            script = bootstrap.way(found, "2.16.19", wanted).install
+        except bootstrap.BootstrapError as error:
+            assert "gpu_ready_mirror" in str(error)  # noqa: PT017 - both outcomes are right ones
+            continue
+        lines = [line for line in str(script).splitlines() if line.startswith("add ")]
+        for line in lines:
+            words = shlex.split(line)
+            assert len(words) == 5
+            assert shlex.join(words) == line
+            assert guard.fingerprint_fault(words[4]) == ""
+
+
+def test_every_variable_of_every_role_was_put_to_the_test() -> None:
+    specified = {
+        name
+        for role in ROLES
+        for name in yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"].get(
+            "options"
+        )
+        or {}
+    }
+    tested = (
+        set(STRICT) | set(FREE) | {"cuda_toolkit_runfiles", "docker_engine_daemon_options", "docker_engine_log_options"}
+    )
+    # A whole number, and what the control node writes: no host sees them.
+    other = {
+        name
+        for name in specified - tested
+        if not name.startswith(("gpu_report_", "gpu_audit_", "gpu_upgrade_", "gpu_drain_"))
+    }
+    assert other == {"gpu_verify_timeout"}
+    assert tested == set(wishes.VARIABLES)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("deb http://me:s3cret@mirror/debian sid", "deb http://***@mirror/debian sid"),
+        ("curl https://token@host/x failed", "curl https://***@host/x failed"),
+        ("proxy http://u:p%40ss@10.0.0.1:3128, http://b", "proxy http://***@10.0.0.1:3128, http://b"),
+        ('{"log-opts": {"splunk-token": "A\\"B", "tag": "x"}}', '{"log-opts": {"splunk-token": "***", "tag": "x"}}'),
+        ("mail me@host about http://plain/path", "mail me@host about http://plain/path"),
+        ("ssh user@host: http://a.b/c?x=y@z", "ssh user@host: http://a.b/c?x=y@z"),
+    ],
+)
+def test_passwords_are_hidden_in_what_is_printed(text: str, printed: str) -> None:
+    assert guard.masked(text) == printed
+
+
+def test_secrets_are_found_and_hidden_in_plain_values() -> None:
+    value = {
+        "log-opts": {"splunk-token": "t", "tag": "x"},
+        "proxies": {"http-proxy": "http://u:p@proxy"},
+        "list": ["http://u:p@one", 1, None],
+    }
+    assert guard.secrets(value) == ["splunk-token", "http-proxy", "0"]
+    hidden = {"log-opts": {"splunk-token": "***", "tag": "x"}, "proxies": {"http-proxy": "http://***@proxy"}}
+    assert guard.hidden(value) == {**hidden, "list": ["http://***@one", 1, None]}
+    assert guard.secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []

@@ -32,19 +32,24 @@ def folder() -> Path:
     return paths.cache() / "vm"
 
 
-def ensure(suite: str, flavour: str, proxy: str | None) -> Path:
-    """Return the disk that guests of a suite start from, with the newest kernel of a flavour (amd64, cloud-amd64)."""
-    target = folder() / f"{suite}-{flavour}-{_recipe(suite, flavour)}.img"
+def ensure(suite: str, kernel: str, more: tuple[str, ...], proxy: str | None) -> Path:
+    """Return the disk that guests of a suite start from, with a package of a kernel and more packages.
+
+    The kernel is a package of Debian, with the suite that it is taken from where not the newest is wanted, such as
+    linux-image-amd64/bookworm.
+    """
+    packages = (*PACKAGES, *more, kernel)
+    target = folder() / f"{suite}-{_recipe(suite, packages)}.img"
     if target.exists() and time.time() - target.stat().st_mtime < images.FRESH_FOR:
         return target
-    say(f"making the disk of {suite} guests with the kernel {flavour} (a minute)")
+    say(f"making the disk of {suite} guests with {' and '.join((kernel, *more))} (a minute)")
     folder().mkdir(parents=True, exist_ok=True)
-    for old in folder().glob(f"{suite}-{flavour}-*.img"):
-        old.unlink()
+    for old in folder().glob("*.img"):
+        if time.time() - old.stat().st_mtime > images.FRESH_FOR:
+            old.unlink()
     with tempfile.TemporaryDirectory(dir=folder()) as name:
         root, overlay, new = Path(name, "root"), Path(name, "overlay.tar"), Path(name, "disk.img")
         overlay.write_bytes(_overlay(Path(name)))
-        packages = (*PACKAGES, f"linux-image-{flavour}")
         _bootstrap(
             suite, root, packages, proxy, "main",
             [f"tar-in {overlay} /", f"{paths.DATA / 'vm/prepare'} \"$1\""],
@@ -56,8 +61,8 @@ def ensure(suite: str, flavour: str, proxy: str | None) -> Path:
     return target
 
 
-def _recipe(suite: str, flavour: str) -> str:
-    total = hashlib.sha256(f"{suite} {flavour} {PACKAGES} {SIZE}".encode())
+def _recipe(suite: str, packages: tuple[str, ...]) -> str:
+    total = hashlib.sha256(f"{suite} {packages} {SIZE}".encode())
     for path in sorted(
         [
             *(paths.DATA / "vm").glob("*"),

@@ -14,10 +14,12 @@ from . import disks, dress, engine, hardware, images, paths, vm_image, vm_run
 from .fleet import Gpu, Host
 from .say import LabError, run, say, succeeds, wait_for
 
+QEMU = "/usr/bin/qemu-system-x86_64"
 NEEDS = {
-    "/usr/bin/qemu-system-x86_64": "qemu-system-x86",
+    QEMU: "qemu-system-x86",
     "/usr/sbin/debugfs": "e2fsprogs",
 }
+NO_TCG = "this machine's QEMU does not emulate processors (no accelerator tcg): virtual machines cannot run here"
 BOOT_LIMIT = 600  # seconds; a boot takes half a minute when the machine has nothing else to do
 MEMORY_MIB = 3072
 # Register PMC_BOOT_0 of a chip of each architecture, by which the driver knows it.
@@ -57,13 +59,20 @@ def _pid(where: Path, name: str) -> int | None:
 def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:
     """Have all that guests are made of, and return the disk that each starts from."""
     engine.need_packages(NEEDS, "virtual machines")
+    if "tcg" not in run([QEMU, "-accel", "help"], limit=20, what="ask QEMU what it can do").split():
+        raise LabError(NO_TCG)
     found: dict[str, Path] = {}
     for host in hosts:
         suite = dress.read(host.distribution).root
         if dress.read(host.distribution).name not in ("debian12", "debian13"):
             raise LabError(f"{host.name}: virtual machines are debian12 or debian13, not {host.distribution}")
-        disk = vm_image.ensure(suite, flavour(host), proxy)
-        for release in disks.kernels(disk):
+        newest = f"linux-image-{flavour(host)}"
+        disk = vm_image.ensure(suite, newest, host.preinstalled, proxy)
+        releases = disks.kernels(disk)
+        if host.kernel == "release":  # it gets the newest one when it is upgraded
+            disk = vm_image.ensure(suite, f"{newest}/{suite}", host.preinstalled, proxy)
+            releases += [release for release in disks.kernels(disk) if release not in releases]
+        for release in releases:
             vm_image.ensure_bus(suite, release, proxy)
             for package in host.prebuilt:
                 vm_image.ensure_driver(suite, release, package, proxy)

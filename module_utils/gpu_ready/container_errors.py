@@ -6,7 +6,11 @@ from typing import Any, Dict, List, Optional
 from . import message_table, smi_text
 from .message_table import CONTAINER, Explanation, Found
 
-NEEDS_CUDA = re.compile(r"unsatisfied condition:\s*cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE)
+NEEDS_CUDA = re.compile(
+    r"(?:unsatisfied condition:\s*cuda\s*>=\s*|unsupported CUDA version: driver [\d.]+ < image )(\d+\.\d+)",
+    re.IGNORECASE,
+)
+RESOURCE = re.compile(r"nvidia\.com/(?:gpu|mig)", re.IGNORECASE)
 UNRELATED = "not_gpu"
 TOOLKIT = re.compile(r"nvidia-container|nvidia-ctk|nvidia-cdi|nvml|\bCDI\b|libnvidia|libcuda", re.IGNORECASE)
 GPU = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|\bcdi\b", re.IGNORECASE)
@@ -40,7 +44,9 @@ def without_card(row: Found, flat: str) -> Found:
 def without_images(flat: str) -> str:
     """Return a text without names of images such as nvidia/cuda:12.4, which say nothing about the failure."""
     return " ".join(
-        word for word in flat.split() if "/" not in word.lstrip("/['\"`(") or word.strip("['\"`(")[:1] == "/"
+        word
+        for word in flat.split()
+        if "/" not in word.lstrip("/['\"`(") or word.strip("['\"`(")[:1] == "/" or RESOURCE.search(word)
     )
 
 

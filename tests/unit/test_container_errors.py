@@ -226,3 +226,43 @@ def test_a_text_that_shows_other_cards_says_to_look_at_the_hardware() -> None:
     nvidia = "04:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
     assert container_errors.cause(error + amd) == "toolkit_missing_or_no_nvidia_gpu"
     assert container_errors.cause(error + amd + nvidia) == container_errors.cause(error) == "toolkit_missing"
+
+
+CLI = "docker: Error response from daemon: OCI runtime create failed: error running hook: exit status 1, stdout: , stderr: nvidia-container-cli: "
+MORE = [
+    ("rootless_cgroups", None, CLI + "mount error: mount operation failed: /srv/store/merged/proc/driver/nvidia: permission denied: unknown."),
+    ("rootless_cgroups", None, CLI + "mount error: write error: /sys/fs/cgroup/devices/docker/ab/devices.allow: operation not permitted"),
+    ("rootless_cgroups", None, CLI + "permission error: capability change failed: operation not permitted"),
+    ("rootless_cgroups", None, "Error: OCI runtime error: crun: error executing hook `/usr/bin/nvidia-container-toolkit` (exit code: 1)"),
+    ("runtime_binary_missing", None, "failed to create shim: fork/exec /usr/bin/nvidia-container-runtime: permission denied: unknown"),
+    ("runtime_binary_missing", None, "nvidia-container-cli: relocation error: /usr/lib64/libnvidia-container.so.1: symbol nvc_x not defined"),
+    ("runtime_binary_missing", None, "nvidia-container-runtime: error constructing low-level runtime: no runc binary found"),
+    ("runtime_not_configured", None, "invoking the NVIDIA Container Runtime Hook directly (such as by --gpus) is not supported: unknown"),
+    ("runtime_not_configured", None, 'Error: default OCI runtime "nvidia-container-runtime" not found: invalid argument'),
+    ("driver_userspace_missing", None, CLI + "initialization error: open failed: /run/nvidia/driver/proc/sys/kernel/x: no such file or directory"),
+    ("driver_userspace_missing", None, "Failed to initialize NVML: could not load NVML library. Is the default runtime nvidia?"),
+    ("driver_userspace_missing", None, CLI + "mount error: file creation failed: /m/run/nvidia-persistenced/socket: no such device or address"),
+    ("driver_not_loaded", None, CLI + "mount error: stat failed: /dev/nvidia-modeset: no such file or directory"),
+    ("driver_not_loaded", None, CLI + "detection error: open failed: /proc/driver/nvidia/gpus: no such file or directory"),
+    ("cgroup_v2_old_toolkit", None, CLI + "container error: open failed: /sys/fs/cgroup/devices/x.scope/devices.allow: no such file or directory"),
+    ("driver_or_gpu_hung", None, "RuntimeError: CUDA error: system not yet initialized"),
+    ("driver_or_gpu_hung", None, "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost"),
+    ("driver_too_old", "9.0", "nvidia-docker: Error: unsupported CUDA version: driver 8.0 < image 9.0.176"),
+    ("driver_too_old", None, "RuntimeError: The NVIDIA driver on your system is too old (found version 11040)."),
+    ("toolkit_missing", None, "create nvidia_driver_396.26: Error looking up volume plugin nvidia-docker: plugin not found."),
+    ("cdi_not_nvidia", None, 'docker: Error response from daemon: could not select device driver "amd" with capabilities: [[gpu]].'),
+    ("cdi_spec_generation_failed", None, "failed to create device CDI specs: failed to initialize NVML: ERROR_UNKNOWN"),
+    ("ldconfig_failed", None, 'createContainer hook #1: exit status 1, stderr: level=error msg="failed to update ldcache"'),
+    ("gpus_flag_ignored", None, "WARNING: The NVIDIA Driver was not detected.  GPU functionality will not be available."),
+    ("unknown_device", None, 'invalid argument "device=0,1" for "--gpus" flag: unexpected key \'1\' in \'1\''),
+    ("engine_too_old", None, "unknown flag: --gpus\nSee 'docker run --help'."),
+    ("cuda_no_device", None, "RuntimeError: No CUDA GPUs are available"),
+    ("kubernetes_no_gpu", None, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "needs", "text"), MORE)
+def test_what_engines_toolkit_and_cuda_say_besides(cause: str, needs: str | None, text: str) -> None:
+    found = container_errors.read(text)
+    assert (found["cause"], found["needs_cuda"]) == (cause, needs)
+    assert messages.explain("container-error", text)[0].remedy

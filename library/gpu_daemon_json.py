@@ -91,7 +91,7 @@ validated:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import daemon_json, daemon_json_file, manifest
+from ansible.module_utils.gpu_ready import daemon_json, daemon_json_file, guard, manifest
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -138,7 +138,7 @@ def main():
         activation=change.activation,
         validated=validated,
         backup=backup,
-        diff=dict(header, before=change.before or "", after=change.after),
+        diff=dict(header, before=guard.masked(change.before or ""), after=guard.masked(change.after)),
     )
 
 

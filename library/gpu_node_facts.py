@@ -50,7 +50,7 @@ ansible_facts:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import observe
+from ansible.module_utils.gpu_ready import guard, observe
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
@@ -58,7 +58,7 @@ ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
 
 def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    facts = observe.public(observe.look(Host(), module.params["treat_as"]))
+    facts = guard.hidden(observe.public(observe.look(Host(), module.params["treat_as"])))
     module.exit_json(changed=False, ansible_facts={"gpu_node": facts})
 
 

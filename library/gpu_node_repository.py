@@ -93,6 +93,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready import (
     apt_sources,
     files,
+    guard,
     manifest,
     openpgp,
     package_manager,
@@ -266,7 +267,7 @@ def shown(path, data):
     """Return a file as a diff shows it."""
     if path.endswith(".gpg") or path.startswith(yum_repos.KEYRINGS):
         return "(key)\n" if data else ""
-    return (data or b"").decode("utf-8", "replace")
+    return guard.masked((data or b"").decode("utf-8", "replace"))
 
 
 def read_lists(host, params, repositories, sections):

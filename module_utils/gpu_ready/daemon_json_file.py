@@ -7,7 +7,7 @@ import tempfile
 import time
 from typing import Optional
 
-from . import daemon_json, files, manifest
+from . import daemon_json, files, guard, manifest
 from .host import Host
 
 RESTART_MARK = "docker-restart.json"
@@ -59,6 +59,12 @@ def write(
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     for leftover in files.leftovers(path):
         os.unlink(leftover)
-    files.write_atomic(path, change.after.encode("utf-8"))
+    files.write_atomic(path, change.after.encode("utf-8"), mode(change))
     manifest.forget_keys(path, change.record, os.path.join(folder, "manifest.json"))
     return backup
+
+
+def mode(change: daemon_json.Change) -> Optional[int]:
+    """Return the mode for a text in which a secret is new, which only root may read; None: the file keeps its own."""
+    before = guard.secrets(daemon_json.read(change.before).value)
+    return 0o600 if set(guard.secrets(daemon_json.read(change.after).value)) - set(before) else None

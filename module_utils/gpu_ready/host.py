@@ -27,6 +27,10 @@ class Result(NamedTuple):
 class Host:
     """The host this code runs on. Every method answers; absence is a value, not an error."""
 
+    def __init__(self) -> None:
+        # Sites give root an umask of 027 or 077: folders that we make, and what installers place, must be readable.
+        os.umask(0o022)
+
     def read_bytes(self, path: str) -> Optional[bytes]:
         """Return the content of a file, None where it is absent or not readable as a file."""
         try:

@@ -7,6 +7,7 @@ import struct
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from . import guard
 from .host import Host, Result
 
 LOCK_WAIT = 600.0
@@ -36,7 +37,13 @@ WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or th
 
 
 class PackageError(Exception):
-    """A package operation cannot work or did not; the text is one sentence with cause and remedy."""
+    """A package operation cannot work or did not; the text is one sentence with cause and remedy.
+
+    Package managers print the addresses of their sources whole: a user and a password in one are hidden.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(guard.masked(text))
 
 
 class Killed(PackageError):

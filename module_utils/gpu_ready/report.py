@@ -3,6 +3,8 @@
 import textwrap
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from . import guard
+
 SCHEMA = 1
 WIDTH = 150
 GAP = "  "
@@ -91,7 +93,7 @@ def build(hosts: Dict[str, Dict[str, Any]], time: str, check_mode: bool = False)
             "result": became.result,
             "why": became.why,
             "row": became.row,
-            "steps": entry.get("steps") or [],
+            "steps": guard.hidden(entry.get("steps") or []),
             "refusals": entry.get("refusals") or [],
             "warnings": entry.get("warnings") or [],
             "verify": proof.get("verify"),

@@ -231,3 +231,21 @@ def test_dockerd_checks_the_new_text_where_it_can(rc: int, err: str, answer: "bo
 
 def test_no_engine_no_check() -> None:
     assert daemon_json_file.validate(RecordedHost(), "{}") is False
+
+
+def test_a_file_that_gets_a_secret_is_for_root_alone(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.json"
+    put(path, {"log-driver": "splunk"}, tmp_path / "state")
+    assert path.stat().st_mode & 0o777 == 0o644
+    put(path, {"log-opts": {"splunk-token": "hunter2"}}, tmp_path / "state")
+    assert path.stat().st_mode & 0o777 == 0o600
+    put(path, {"debug": True}, tmp_path / "state")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_that_somebody_else_wrote_keeps_the_mode_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.json"
+    path.write_text('{"proxies": {"http-proxy": "http://me:hunter2@proxy:3128"}}')
+    path.chmod(0o640)
+    put(path, NVIDIA, tmp_path / "state")
+    assert path.stat().st_mode & 0o777 == 0o640

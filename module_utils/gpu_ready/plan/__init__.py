@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Any, Dict, List, NamedTuple
 
-from .. import catalog
+from .. import catalog, guard
 from .. import cudnn as cudnn_names
 from . import activation, candidates, cuda, cudnn, docker, driver, engines, proof, runtime, services
 from .steps import Notice, Refusal, Step
@@ -206,8 +206,8 @@ def diff(decided: Plan) -> List[Dict[str, str]]:
                 {
                     "before_header": change["path"],
                     "after_header": change["path"],
-                    "before": change.get("before") or "",
-                    "after": change.get("after") or "",
+                    "before": guard.masked(change.get("before") or ""),
+                    "after": guard.masked(change.get("after") or ""),
                 }
             )
     return shown

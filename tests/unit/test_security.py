@@ -1,0 +1,232 @@
+"""What the code promises about safety, read from its text: shells, modes, checksums, keys; and files under a hard umask."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import packages, plan, report
+from gpu_ready.catalog_data import REPOSITORIES
+from gpu_ready.plan.steps import Step
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = sorted([*(ROOT / "library").glob("*.py"), *(ROOT / "module_utils").rglob("*.py")])
+TASKS = sorted(
+    [
+        *(ROOT / "roles").rglob("tasks/*.yml"),
+        *(ROOT / "roles").rglob("handlers/*.yml"),
+        *(ROOT / "playbooks").glob("**/*.yml"),
+    ]
+)
+PAPERS = sorted(
+    {path.resolve() for path in [*TASKS, ROOT / "site.yml", ROOT / "ansible.cfg", *(ROOT / "deploy").rglob("*")]}
+)
+WRITERS = {"copy", "template", "file", "lineinfile", "blockinfile", "assemble", "unarchive", "get_url", "replace"}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tasks(value: Any) -> list[dict[str, Any]]:
+    """Return the tasks in a file, those of blocks too."""
+    found = []
+    for entry in value if isinstance(value, list) else []:
+        inside = [
+            one
+            for key in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks")
+            for one in tasks(entry.get(key))
+        ]
+        found += [entry, *inside]
+    return found
+
+
+ALL = [
+    (path, task)
+    for path in dict.fromkeys(path.resolve() for path in TASKS)
+    for task in tasks(yaml.safe_load(path.read_text()))
+]
+SHELLS = {"raw": ["gpu_ready_python.find", "gpu_ready_python.install", "gpu_ready_python.find"]}
+"""What a shell is given: scripts of bootstrap.py, whose quoting test_injection.py proves."""
+
+
+def module_of(task: dict[str, Any]) -> str:
+    return next((key.rpartition(".")[2] for key in task if key.startswith("ansible.builtin.")), "")
+
+
+def test_no_task_gives_a_shell_anything_but_the_script_that_installs_python() -> None:
+    found: dict[str, list[str]] = {}
+    for _, task in ALL:
+        for kind in ("shell", "raw", "script", "expect"):
+            for key in (kind, "ansible.builtin." + kind):
+                if key in task:
+                    found.setdefault(kind, []).append(str(task[key]).strip("{} "))
+    assert found == SHELLS
+
+
+@pytest.mark.parametrize(
+    "task", [task for _, task in ALL if module_of(task) == "command"], ids=lambda task: task["name"]
+)
+def test_a_command_gets_a_list_of_arguments(task: dict[str, Any]) -> None:
+    command = task["ansible.builtin.command"]
+    assert set(command) == {"argv"}
+
+
+@pytest.mark.parametrize(
+    "task", [task for _, task in ALL if module_of(task) in WRITERS], ids=lambda task: str(task.get("name"))
+)
+def test_a_task_that_writes_says_the_mode(task: dict[str, Any]) -> None:
+    (what,) = [value for key, value in task.items() if key.rpartition(".")[2] in WRITERS]
+    if what.get("state") != "absent":
+        assert what.get("mode") in ("0755", "0644", "0600", "preserve")
+        assert what.get("owner", "root") == "root"
+
+
+def test_downloads_are_left_to_the_modules_that_prove_them() -> None:
+    assert not [
+        task for _, task in ALL if module_of(task) in {"get_url", "unarchive", "git", "yum_repository", "rpm_key"}
+    ]
+    opening = [
+        name_of(path) for path in CODE if re.search(r"urlopen\(|urlretrieve|http\.client\.HTTPS", path.read_text())
+    ]
+    # Each compares a checksum, or the fingerprint of a key, before it uses what came: see docs/security.md.
+    assert opening == [
+        "library/gpu_node_repository.py",
+        "module_utils/gpu_ready/cudnn_fetch.py",
+        "module_utils/gpu_ready/runfile.py",
+    ]
+
+
+FORBIDDEN = (
+    r"validate_certs:\s*(?:false|no)|--no-gpg-check|--nogpgcheck|trusted[=:]\s*yes|allow[-_]unauthenticated|disable_gpg_check"
+    r"|gpgcheck[=:]\s*(?:0|false|no)|_create_unverified_context|CERT_NONE|verify=False|--insecure|host_key_checking\s*[=:]\s*(?:false|no)"
+    r"|StrictHostKeyChecking[= ]*(?:no|accept)|UserKnownHostsFile[= ]*/dev/null|curl [^\n]*-\w*k\w* |wget [^\n]*--no-check"
+)
+
+
+@pytest.mark.parametrize("path", [*CODE, *(one for one in PAPERS if one.is_file())], ids=name_of)
+def test_nothing_switches_a_proof_off(path: Path) -> None:
+    text = path.read_text()
+    if path.name in ("catalog_data.py", "messages_data.py"):
+        return  # data: the next test reads it
+    assert not re.search(FORBIDDEN, text, re.IGNORECASE)
+
+
+def test_every_repository_of_rpm_is_proved_by_signatures_of_packages_or_lists() -> None:
+    for name, one in REPOSITORIES.items():
+        if one.get("kind") == "rpm":
+            assert one["gpgcheck"] or one["repo_gpgcheck"], name
+        assert one["url"].startswith("https://"), name
+        assert one["key_url"].startswith("https://"), name
+        assert (
+            re.fullmatch("[0-9A-F]{40}", (one["fingerprint"] or "").replace(" ", "")) or one["fingerprint"] is None
+        ), name
+
+
+def calls(path: Path) -> list[ast.Call]:
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_no_program_is_started_through_a_shell(path: Path) -> None:
+    for call in calls(path):
+        function = ast.unparse(call.func)
+        assert function not in (
+            "os.system",
+            "os.popen",
+            "eval",
+            "exec",
+            "subprocess.getoutput",
+            "pickle.loads",
+            "yaml.load",
+        )
+        assert not [
+            word
+            for word in call.keywords
+            if word.arg in ("shell", "use_unsafe_shell") and ast.unparse(word.value) != "False"
+        ]
+        if function.endswith((".run", "run_command", "Popen")) and call.args:
+            given = call.args[0]
+            # A text in place of a list would be cut into words.
+            assert not isinstance(given, (ast.Constant, ast.JoinedStr))
+            assert not (isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mod))
+            assert not re.search(r"'(?:ba|da|)sh', '-\w*c'", ast.unparse(given))
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_no_file_is_made_that_others_may_write(path: Path) -> None:
+    for call in calls(path):
+        if ast.unparse(call.func) in (
+            "os.chmod",
+            "os.fchmod",
+            "os.makedirs",
+            "os.mkdir",
+            "files.write_atomic",
+            "os.open",
+        ):
+            for word in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                if isinstance(word, ast.Constant) and isinstance(word.value, int) and not isinstance(word.value, bool):
+                    device = path.name == "nvidia_kernel_module.py" and word.value == 0o666  # as NVIDIA's own udev rule
+                    assert device or word.value & 0o022 == 0, (path.name, oct(word.value))
+        assert ast.unparse(call.func) != "tempfile.mktemp"
+
+
+@pytest.mark.host_io
+def test_folders_and_programs_do_not_take_over_the_umask_of_the_login(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from gpu_ready.host import Host; from gpu_ready import files, manifest\n"
+        "folder = sys.argv[1]; host = Host()\n"
+        "os.makedirs(folder + '/etc/apt/keyrings', mode=0o755)\n"
+        "files.write_atomic(folder + '/etc/apt/keyrings/a.gpg', b'key')\n"
+        "manifest.note('files', {'a': {}}, folder + '/state/manifest.json')\n"
+        "print(host.run(['sh', '-c', 'umask']).out)\n"
+    )
+    mask = os.umask(0o077)
+    try:
+        environment = dict(os.environ, PYTHONPATH=str(ROOT / "module_utils"))
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
+    finally:
+        os.umask(mask)
+    assert done.stdout.strip() == "0022"
+    for path, mode in (
+        ("etc/apt", 0o755),
+        ("etc/apt/keyrings", 0o755),
+        ("etc/apt/keyrings/a.gpg", 0o644),
+        ("state/manifest.json", 0o600),
+    ):
+        assert (tmp_path / path).stat().st_mode & 0o7777 == mode, path
+
+
+def test_what_package_managers_print_of_passwords_is_hidden() -> None:
+    said = str(packages.PackageError("Curl error (22): 401 for http://me:hunter2@mirror.site/repodata/repomd.xml"))
+    assert said == "Curl error (22): 401 for http://***@mirror.site/repodata/repomd.xml"
+
+
+def test_neither_a_diff_nor_a_report_shows_a_secret() -> None:
+    text = '{"log-opts": {"splunk-token": "hunter2"}}\n'
+    params = {"daemon_json": {"set": {"log-opts": {"splunk-token": "hunter2"}}}}
+    step = Step(
+        "docker_engine.configure",
+        "why",
+        params=params,
+        diff={"path": "/etc/docker/daemon.json", "before": "", "after": text},
+    )
+    decided = plan.Plan(True, "", {}, [step], [], [], "")
+    assert "hunter2" not in json.dumps(plan.diff(decided))
+    assert "***" in json.dumps(plan.diff(decided))
+    built = report.build({"gpu1": {"row": {"gpus": "T4"}, "steps": [dict(step._asdict())]}}, "now")
+    assert "hunter2" not in json.dumps(built)
+    assert built["hosts"]["gpu1"]["steps"][0]["params"]["daemon_json"]["set"] == {"log-opts": {"splunk-token": "***"}}

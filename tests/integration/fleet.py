@@ -145,8 +145,8 @@ def count_calls(log: str, names: dict[str, str]) -> dict[str, int]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for lab and playbook calls."""
-    return dict(os.environ, PYTHONPATH=str(ROOT / "lab"), PYTHONUNBUFFERED="1")
+    """Return the environment for lab and playbook calls; tests read Ansible's normal output."""
+    return dict(os.environ, PYTHONPATH=str(ROOT / "lab"), PYTHONUNBUFFERED="1", ANSIBLE_STDOUT_CALLBACK="default")
 
 
 def lab(*arguments: str, limit: int = 1800) -> str:

@@ -171,6 +171,24 @@ def test_a_holder_has_its_command_and_container(cgroup: str, container: str | No
     ]
 
 
+def test_a_holder_keeps_its_secrets() -> None:
+    host = in_use("")
+    words = [
+        "serve",
+        "--hf-token=hf_1",
+        "--db-password",
+        "pw",
+        "--url",
+        "https://me:pw@x/y",
+        "--secret",
+        "--port",
+        "80",
+    ]
+    host.files["/proc/4711/cmdline"] = "\0".join(words)
+    (holder,) = holders.look(host)
+    assert holder["command"] == "serve --hf-token=*** --db-password *** --url https://***@x/y --secret --port 80"
+
+
 def test_an_idle_driver_costs_no_walk_through_proc() -> None:
     host = in_use("")
     host.files["/sys/module/nvidia/refcnt"] = "0\n"

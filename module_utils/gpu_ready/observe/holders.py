@@ -10,6 +10,8 @@ from . import driver
 
 CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
 """A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
+SECRET = re.compile("passw|secret|token|credential|api-?key", re.IGNORECASE)
+HIDDEN = "***"
 LONGEST = 200
 """Characters kept of a command line; those of some programs are very long."""
 
@@ -27,8 +29,8 @@ def look(host: Host) -> List[Dict[str, Any]]:
 def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
     """Return a process with its command line and its container."""
     folder = "/proc/%d" % client["pid"]
-    words = (host.read(folder + "/cmdline") or "").split("\0")
-    command = " ".join(word for word in words if word).replace("\n", " ")[:LONGEST]
+    words = [word for word in (host.read(folder + "/cmdline") or "").split("\0") if word]
+    command = " ".join(" ".join(shown(words)).split())[:LONGEST]
     identity = container_id(host.read(folder + "/cgroup") or "")
     return {
         "pid": client["pid"],
@@ -36,6 +38,21 @@ def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
         "command": command or client["name"],
         "container": container_name(host, identity) if identity else None,
     }
+
+
+def shown(words: List[str]) -> List[str]:
+    """Return a command line without what looks like a secret: the value of such an option, a password in a URL."""
+    found = []
+    hide = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if hide and not word.startswith("-"):
+            word = HIDDEN
+        elif equals and SECRET.search(name):
+            word = name + equals + HIDDEN
+        hide = word.startswith("-") and not equals and bool(SECRET.search(word))
+        found.append(re.sub(r"://[^/\s@]*@", "://%s@" % HIDDEN, word))
+    return found
 
 
 def container_id(cgroups: str) -> Optional[str]:

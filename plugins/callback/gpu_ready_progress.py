@@ -1,0 +1,395 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""What a person can follow at 200 hosts: one live line a batch, every failure in full, the tables as they are.
+
+`Progress` is the thought: events in, lines out, no Ansible, no clock of its own. `CallbackModule` translates.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible import context
+from ansible.plugins.callback.default import CallbackModule as Default
+
+DOCUMENTATION = """
+name: gpu_ready_progress
+type: stdout
+short_description: one live line a batch, failures in full
+description:
+  - On a terminal one line tells phase, hosts done, running, failed and left, and the time left. It stands below what
+    stays on the screen - failures, tables, the end of each batch.
+  - Plain lines where the output is no terminal, or TERM is V(dumb). No colours of its own; NO_COLOR is Ansible's.
+  - Ansible's normal output with ANSIBLE_STDOUT_CALLBACK=default, with C(-v), C(--check) or C(--diff), and for playbooks
+    that are not of this project.
+extends_documentation_fragment:
+  - default_callback
+  - result_format_callback
+"""
+
+PLAYBOOKS = ("site.yml", "provision.yml", "upgrade_drivers.yml", "rollback_drivers.yml", "audit.yml")
+PHASES = ("plan", "prestage", "drain", "switch", "verify", "rollback")
+"""Words before the bar in names of tasks that tell where a host is on its way through an upgrade."""
+GOOD = "done"
+BAD = "failed"
+NAMES = 8
+"""Host names of a summary; of more, how many."""
+SETTLED = 3
+"""Hosts that must have ended before their pace says anything about the others."""
+
+
+class Line(NamedTuple):
+    """One line for the screen; ``stays`` is False for the live line, which the next one replaces."""
+
+    text: str
+    stays: bool = True
+
+
+class Progress:
+    """The state of a run. ``now`` answers seconds; every event returns the lines that it brings about."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+        self.began = self.batch_began = now()
+        self.play = ""
+        self.phase = ""
+        self.task = ""
+        self.batches = 0
+        self.batch: set[str] = set()
+        self.waiting: set[str] = set()
+        self.ended: dict[str, str] = {}
+        self.busy: set[str] = set()
+
+    # ---- events
+
+    def batch_starts(self, play: str, hosts: list[str], everyone: list[str]) -> list[Line]:
+        """Begin a play, or the next batch of one: ``hosts`` are those of the batch, ``everyone`` all of the play."""
+        lines = self.batch_ends()
+        again = play == self.play and len(everyone) > len(hosts)
+        self.batches = self.batches + 1 if again else 1
+        self.play, self.phase, self.task = play, "", ""
+        self.batch, self.busy = set(hosts), set()
+        if not again:
+            self.waiting = set(everyone) - {host for host, how in self.ended.items() if how == BAD}
+            self.ended = {host: how for host, how in self.ended.items() if how == BAD}
+            self.began = self.now()
+        self.waiting -= self.batch
+        self.batch_began = self.now()
+        if not hosts:
+            return lines
+        name = f"{play}, batch {self.batches}" if len(everyone) > len(hosts) else play
+        left = f", {count(len(self.waiting))} after them" if self.waiting else ""
+        return [*lines, Line(f"{name}: {listed(hosts)}{left}")]
+
+    def task_starts(self, name: str) -> list[Line]:
+        """Begin a task; its name without the role. A phase lasts through tasks of other roles until the next."""
+        self.busy = set()
+        head, bar, _ = name.partition(" | ")
+        self.task = name
+        if bar and head in PHASES and head != self.phase:
+            self.phase = head
+        return self.live()
+
+    def host_starts(self, host: str) -> list[Line]:
+        """Begin the present task on a host."""
+        self.busy.add(host)
+        return self.live()
+
+    def host_answers(self, host: str) -> list[Line]:
+        """End the present task on a host."""
+        self.busy.discard(host)
+        return self.live()
+
+    def host_ends(self, host: str, how: str, note: str = "") -> list[Line]:
+        """Say that a host is through with its batch: ``how`` is GOOD or BAD, ``note`` a few words for the screen."""
+        if self.ended.get(host) == BAD or (host in self.ended and how == GOOD):
+            return []
+        self.ended[host] = how
+        self.busy.discard(host)
+        return [*([Line(f"  {host}: {note}")] if note else []), *self.live()]
+
+    def batch_ends(self) -> list[Line]:
+        """End the present batch: its summary where something ended in it."""
+        good, bad = self.sorted_out()
+        if not (good or bad):
+            return []
+        text = f"  {len(good)} of {count(len(self.batch))} done"
+        text += f", failed: {listed(bad)}" if bad else ""
+        return [Line(f"{text}, in {span(self.now() - self.batch_began)}")]
+
+    # ---- lines
+
+    def sorted_out(self) -> tuple[list[str], list[str]]:
+        """Return the hosts of the batch that ended well, and those that did not."""
+        ended = sorted(self.batch & set(self.ended))
+        return [h for h in ended if self.ended[h] == GOOD], [h for h in ended if self.ended[h] == BAD]
+
+    def live(self) -> list[Line]:
+        """Return the live line."""
+        if not self.batch:
+            return []
+        good, bad = self.sorted_out()
+        running = len(self.batch) - len(good) - len(bad)
+        where = f"{self.play} {self.batches}" if self.waiting or self.batches > 1 else self.play
+        parts = [f"{len(good)} done", f"{running} running", f"{len(bad)} failed"]
+        parts += [f"{len(self.waiting)} left"] if self.waiting else []
+        left = self.time_left()
+        parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]
+        task = self.task.partition(" | ")[2] or self.task
+        task = f"{self.phase}: {task}" if self.phase else task
+        on = f" ({len(self.busy)} on it)" if self.busy else ""
+        return [Line(f"{where}: {', '.join(parts)} | {task}{on}", False)]
+
+    def time_left(self) -> float | None:
+        """Return the seconds that the hosts without an end will take at the pace so far, None where nobody can say."""
+        ended = [host for host in self.ended if host not in self.waiting]
+        left = len(self.batch - set(self.ended)) + len(self.waiting)
+        if len(ended) < SETTLED or not left or self.batches < 2:
+            return None
+        return (self.now() - self.began) / len(ended) * left
+
+
+def count(number: int) -> str:
+    """Return a number of hosts as a person says it."""
+    return f"{number} host" if number == 1 else f"{number} hosts"
+
+
+def listed(hosts: list[str]) -> str:
+    """Return the names of a few hosts, and the number of many."""
+    return ", ".join(sorted(hosts)) if len(hosts) <= NAMES else count(len(hosts))
+
+
+def span(seconds: float) -> str:
+    """Return a time as a person says it."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class Screen:
+    """Where lines go: a terminal with a live line at the bottom, or plain lines."""
+
+    def __init__(self, show: Callable[[str], None], terminal: bool) -> None:
+        self.show = show
+        self.terminal = terminal
+        self.drawn = ""
+
+    def put(self, lines: list[Line]) -> None:
+        """Show lines; a live line only on a terminal."""
+        for line in lines:
+            if line.stays:
+                self.clear()
+                self.show(line.text)
+            elif self.terminal:
+                self.draw(line.text)
+
+    def draw(self, text: str) -> None:
+        """Draw the live line and leave the cursor at its start, so that what others print goes over it."""
+        text = text[: shutil.get_terminal_size().columns - 1]
+        if text != self.drawn:
+            sys.stdout.write(f"\r\x1b[2K{text}\r")
+            sys.stdout.flush()
+            self.drawn = text
+
+    def clear(self) -> None:
+        """Take the live line away."""
+        if self.drawn:
+            sys.stdout.write("\r\x1b[2K")
+            sys.stdout.flush()
+            self.drawn = ""
+
+
+def live_possible() -> bool:
+    """Return whether the output is a terminal that can take a line back."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str] | None:
+    """Return how a host ends with this result and a note, None where it goes on."""
+    facts = value.get("ansible_facts") or {}
+    upgraded = facts.get("gpu_upgrade_result")
+    if isinstance(upgraded, dict):
+        good = ("current", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
+        bad = upgraded.get("state") not in good
+        words = [str(upgraded.get("state") or "").replace("_", " ")]
+        words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"] if upgraded.get("to") else []
+        words += [f"{upgraded['seconds_unavailable']} s away"] if upgraded.get("seconds_unavailable") else []
+        words += [str(upgraded["reason"])] if upgraded.get("reason") else []
+        return BAD if bad else GOOD, ", ".join(words)
+    for name in ("gpu_ready_failure", "gpu_audit_failure"):
+        if name in facts:
+            return BAD, ""
+    if action == "gpu_audit":
+        state = (value.get("audit") or {}).get("state", "")
+        return GOOD, "" if state in ("ok", "no_gpu") else state
+    if playbook in ("site.yml", "provision.yml"):
+        if action == "gpu_verify":
+            return GOOD, "ready"
+        plan = value.get("plan") or {}
+        if action == "gpu_node_plan" and plan and not value.get("todo") and not plan.get("refusals"):
+            return GOOD, ""
+    return None
+
+
+def spoken(value: dict[str, Any], for_all: bool) -> str:
+    """Return what a debug task has to say: for all hosts its whole text, for one host the first line of a list."""
+    told = value.get("msg", "")
+    if isinstance(told, list):
+        return "\n".join(str(part) for part in told) if for_all else str(told[0]) if told else ""
+    return str(told)
+
+
+class CallbackModule(Default):  # type: ignore[misc]
+    """Ansible's events to the state machine; everything to the default output where that is asked for."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "gpu_ready_progress"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.normal = True
+        self.playbook = ""
+        self.began = time.monotonic()
+        self.progress = Progress(time.monotonic)
+        self.screen = Screen(self._display.display, live_possible())
+
+    # ---- the run
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        """Decide which output this run gets."""
+        self.playbook = Path(playbook._file_name).name
+        asked = context.CLIARGS.get("check") or context.CLIARGS.get("diff") or self._display.verbosity
+        self.normal = bool(asked) or self.playbook not in PLAYBOOKS
+        if self.normal:
+            super().v2_playbook_on_start(playbook)
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        """Begin a play or its next batch."""
+        if self.normal:
+            super().v2_playbook_on_play_start(play)
+            return
+        self._play = play  # where the default output looks for the strategy when it prints a failure
+        known = play.get_variable_manager().get_vars(play=play)
+        self.screen.put(
+            self.progress.batch_starts(
+                play.get_name().strip(), list(known["ansible_play_batch"]), list(known["ansible_play_hosts_all"])
+            )
+        )
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        """Begin a task."""
+        if self.normal:
+            super().v2_playbook_on_task_start(task, is_conditional)
+            return
+        self.screen.put(self.progress.task_starts(task.name or task.action))
+
+    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
+        """Begin a handler."""
+        if self.normal:
+            super().v2_playbook_on_handler_task_start(task)
+            return
+        self.screen.put(self.progress.task_starts(task.name or task.action))
+
+    def v2_playbook_on_include(self, included_file: Any) -> None:
+        """Say nothing of included files."""
+        if self.normal:
+            super().v2_playbook_on_include(included_file)
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """Say how many hosts came out how; who failed, by name."""
+        if self.normal:
+            super().v2_playbook_on_stats(stats)
+            return
+        self.screen.put(self.progress.batch_ends())
+        self.screen.clear()
+        hosts = {host: stats.summarize(host) for host in sorted(stats.processed)}
+        failed = [host for host, told in hosts.items() if told["failures"]]
+        silent = [host for host, told in hosts.items() if told["unreachable"]]
+        text = f"{count(len(hosts))} in {span(time.monotonic() - self.began)}"
+        text += f"; failed: {listed(failed)}" if failed else ""
+        text += f"; unreachable: {listed(silent)}" if silent else ""
+        self._display.display(f"\n{text}{'' if failed or silent else ', none failed'}")
+
+    # ---- the hosts
+
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        """Begin a task on a host."""
+        if self.normal:
+            super().v2_runner_on_start(host, task)
+            return
+        self.screen.put(self.progress.host_starts(host.get_name()))
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        """End a task on a host; show what it was made to say."""
+        if self.normal:
+            super().v2_runner_on_ok(result)
+            return
+        host, task, value = parts(result)
+        action = task.action.rpartition(".")[2]
+        self.screen.put(self.progress.host_answers(host))
+        if value.get("warnings") or value.get("deprecations"):
+            self.screen.clear()
+            self._handle_warnings(value)
+        if action == "debug":
+            text = spoken(value, bool(task.run_once))
+            self.screen.put([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+        end = ending(self.playbook, action, value)
+        if end:
+            self.screen.put(self.progress.host_ends(host, *end))
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        """End a task on a host that did not need it."""
+        if self.normal:
+            super().v2_runner_on_skipped(result)
+            return
+        self.screen.put(self.progress.host_answers(parts(result)[0]))
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        """Show a failure as Ansible does, in full."""
+        self.screen.clear()
+        super().v2_runner_on_failed(result, ignore_errors)
+        if not self.normal:
+            self.screen.put(self.progress.host_answers(parts(result)[0]))
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        """Show that a host does not answer as Ansible does, in full."""
+        self.screen.clear()
+        super().v2_runner_on_unreachable(result)
+        if not self.normal:
+            self.screen.put(self.progress.host_ends(parts(result)[0], BAD))
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        """Say nothing of single items."""
+        if self.normal:
+            super().v2_runner_item_on_ok(result)
+
+    def v2_runner_item_on_skipped(self, result: Any) -> None:
+        """Say nothing of single items."""
+        if self.normal:
+            super().v2_runner_item_on_skipped(result)
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        """Show the failure of an item as Ansible does."""
+        self.screen.clear()
+        super().v2_runner_item_on_failed(result)
+
+    def v2_runner_retry(self, result: Any) -> None:
+        """Say nothing of retries: the live line says which task lasts."""
+        if self.normal:
+            super().v2_runner_retry(result)
+
+
+def parts(result: Any) -> tuple[str, Any, dict[str, Any]]:
+    """Return host name, task and values of a result (public attributes since 2.19, private ones before)."""
+    host = getattr(result, "host", None) or result._host
+    task = getattr(result, "task", None) or result._task
+    value = getattr(result, "result", None) or result._result
+    return host.get_name(), task, value

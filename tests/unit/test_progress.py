@@ -1,0 +1,252 @@
+"""The progress of a run on the screen: the state machine, and the plugin on a terminal, in a pipe, and put aside."""
+
+import importlib.util
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "plugins/callback/gpu_ready_progress.py"
+SPEC = importlib.util.spec_from_file_location("gpu_ready_progress", FILE)
+assert SPEC and SPEC.loader
+plugin: Any = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(plugin)
+GOOD, BAD = plugin.GOOD, plugin.BAD
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def progress(clock: Clock) -> Any:
+    return plugin.Progress(clock)
+
+
+def hosts(count: int, first: int = 1) -> list[str]:
+    return [f"n{number:03}" for number in range(first, first + count)]
+
+
+def staying(lines: list[Any]) -> list[str]:
+    return [line.text for line in lines if line.stays]
+
+
+def live(lines: list[Any]) -> str:
+    return str([line.text for line in lines if not line.stays][-1])
+
+
+def test_a_rollout_of_200_hosts_counts_done_running_failed_and_left(progress: Any, clock: Clock) -> None:
+    everyone = hosts(200)
+    assert staying(progress.batch_starts("Roll", everyone[:1], everyone)) == [
+        "Roll, batch 1: n001, 199 hosts after them"
+    ]
+    assert progress.task_starts("switch | Load the driver")[-1].stays is False
+    clock.seconds = 60
+    progress.host_ends("n001", GOOD, "done")
+    begun = staying(progress.batch_starts("Roll", everyone[1:21], everyone))
+    assert begun == ["  1 of 1 host done, in 1 min", "Roll, batch 2: 20 hosts, 179 hosts after them"]
+    for host in everyone[1:11]:
+        progress.host_ends(host, GOOD)
+    progress.host_ends(everyone[11], BAD)
+    clock.seconds = 120
+    progress.task_starts("verify | Look again")
+    shown = live(progress.host_starts(everyone[12]))
+    # 12 hosts in 120 s: 10 s each for the 9 of this batch and the 179 after it
+    assert shown == "Roll 2: 10 done, 9 running, 1 failed, 179 left, about 31 min left | verify: Look again (1 on it)"
+
+
+def test_nobody_guesses_the_time_from_a_canary(progress: Any, clock: Clock) -> None:
+    everyone = hosts(50)
+    progress.batch_starts("Roll", everyone[:1], everyone)
+    clock.seconds = 100
+    assert "about" not in live(progress.host_ends("n001", GOOD))
+
+
+def test_a_failed_host_stays_failed_in_later_plays(progress: Any) -> None:
+    progress.batch_starts("Provision", hosts(3), hosts(3))
+    progress.host_ends("n002", BAD)
+    progress.host_ends("n002", GOOD)
+    assert (
+        staying(progress.batch_starts("Report", hosts(3), hosts(3)))[0] == "  0 of 3 hosts done, failed: n002, in 0 s"
+    )
+    assert progress.ended == {"n002": BAD}
+
+
+def test_a_host_ends_once(progress: Any) -> None:
+    progress.batch_starts("Provision", hosts(2), hosts(2))
+    assert staying(progress.host_ends("n001", GOOD, "ready")) == ["  n001: ready"]
+    assert progress.host_ends("n001", GOOD, "ready") == []
+
+
+def test_an_empty_play_says_nothing(progress: Any) -> None:
+    assert progress.batch_starts("Prepare", [], []) == []
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3660, "1 h 1 min")])
+def test_spans(seconds: float, words: str) -> None:
+    assert plugin.span(seconds) == words
+
+
+UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "seconds_unavailable": 12, "reason": ""}
+
+
+@pytest.mark.parametrize(
+    ("playbook", "action", "value", "end"),
+    [
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": UPGRADED}}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s away")),
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "back", "reason": "red"}}}, (BAD, "back, red")),
+        ("upgrade_drivers.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, None),
+        ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, (GOOD, "")),
+        ("site.yml", "gpu_node_plan", {"plan": {"refusals": [{}]}, "todo": {}}, None),
+        ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {"a.b": {}}}, None),
+        ("site.yml", "gpu_verify", {}, (GOOD, "ready")),
+        ("site.yml", "set_fact", {"ansible_facts": {"gpu_ready_failure": {}}}, (BAD, "")),
+        ("audit.yml", "gpu_audit", {"audit": {"state": "drift"}}, (GOOD, "drift")),
+        ("audit.yml", "debug", {"msg": "x"}, None),
+    ],
+)  # fmt: skip
+def test_what_ends_a_host(playbook: str, action: str, value: dict[str, Any], end: Any) -> None:
+    assert plugin.ending(playbook, action, value) == end
+
+
+# ------------------------------------------------------------------------------------- the plugin in ansible-playbook
+
+PLAYBOOK = """\
+- name: Roll
+  hosts: all
+  gather_facts: false
+  connection: local
+  serial: [1, 3]
+  tasks:
+    - name: verify | Look again
+      ansible.builtin.set_fact:
+        gpu_upgrade_result: {state: "{{ 'failed' if inventory_hostname == 'n003' else 'upgraded' }}", reason: because}
+    - name: This host is not as wanted
+      ansible.builtin.fail:
+        msg: the whole sentence of the failure
+      when: inventory_hostname == 'n003'
+    - name: Show the table
+      ansible.builtin.debug:
+        msg: "host  state\\n----  -----"
+      run_once: true
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "upgrade_drivers.yml").write_text(PLAYBOOK)
+    (folder / "other.yml").write_text(PLAYBOOK)
+    return folder
+
+
+def command(site: Path, *arguments: str) -> list[str]:
+    program = str(Path(sys.executable).parent / "ansible-playbook")
+    return [program, "-i", "n001,n002,n003,n004", *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    cleaned = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    return cleaned | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "TERM": "xterm", "COLUMNS": "100"} | more
+
+
+def in_pipe(site: Path, *arguments: str, **more: str) -> str:
+    done = subprocess.run(
+        command(site, *arguments),
+        cwd=site,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def on_terminal(site: Path, **more: str) -> str:
+    """Return everything that the run wrote to a terminal."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        command(site, "upgrade_drivers.yml"), cwd=site, env=environment(**more), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower
+    ) as process:  # fmt: skip
+        os.close(follower)
+        text = b"".join(chunks(leader))
+        assert process.wait(120) == 2
+    os.close(leader)
+    return text.decode()
+
+
+def chunks(leader: int) -> Iterator[bytes]:
+    while True:
+        try:
+            data = os.read(leader, 65536)
+        except OSError:  # the other side is closed
+            return
+        if not data:
+            return
+        yield data
+
+
+@pytest.mark.host_io
+def test_plain_lines_in_a_pipe(site: Path) -> None:
+    shown = in_pipe(site, "upgrade_drivers.yml")
+    assert "\x1b" not in shown and "\r" not in shown
+    lines = shown.splitlines()
+    assert lines[0] == "Roll, batch 1: n001, 3 hosts after them"
+    assert "  n001: upgraded, because" in lines
+    assert "Roll, batch 2: n002, n003, n004" in lines
+    assert "  2 of 3 hosts done, failed: n003, in " in shown
+    assert "the whole sentence of the failure" in shown
+    assert "\nhost  state\n----  -----\n" in shown
+    assert re.search(r"^4 hosts in \d+ s; failed: n003$", lines[-1])
+    assert "ok: [" not in shown
+
+
+@pytest.mark.host_io
+def test_a_live_line_on_a_terminal(site: Path) -> None:
+    shown = on_terminal(site)
+    assert re.search(r"\r\x1b\[2KRoll 2: 0 done, 3 running, 0 failed, \d+ s \| verify: Look again[^\n]*\r", shown)
+    assert "Roll 2: 2 done, 0 running, 1 failed" in shown
+    # what stays: the terminal after every carriage return and erasure
+    kept = [re.split(r"\r\x1b\[2K|\r", line)[-1] for line in shown.replace("\r\n", "\n").split("\n")]
+    assert "  n001: upgraded, because" in kept
+    assert not [line for line in kept if "running" in line]
+
+
+@pytest.mark.host_io
+def test_a_dumb_terminal_gets_plain_lines(site: Path) -> None:
+    assert "\x1b[2K" not in on_terminal(site, TERM="dumb")
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("arguments", "more"),
+    [
+        (["upgrade_drivers.yml"], {"ANSIBLE_STDOUT_CALLBACK": "default"}),
+        (["upgrade_drivers.yml", "-v"], {}),
+        (["upgrade_drivers.yml", "--diff"], {}),
+        (["other.yml"], {}),
+    ],
+)
+def test_the_normal_output_on_request(site: Path, arguments: list[str], more: dict[str, str]) -> None:
+    shown = in_pipe(site, *arguments, **more)
+    assert "ok: [n001]" in shown and "PLAY RECAP" in shown

@@ -315,7 +315,7 @@ def _inside(member: tarfile.TarInfo, url: str) -> List[str]:
     if member.issym() or member.islnk():
         start = posixpath.dirname("/".join(parts)) if member.issym() else ""
         target = posixpath.normpath(posixpath.join(start, member.linkname))
-        if target.split("/")[0] != parts[0]:
+        if not parts or target.split("/")[0] != parts[0]:
             raise CudnnError(
                 "%s holds the link %s -> %s, which leads out of its folder: not used"
                 % (url, member.name, member.linkname)

@@ -518,3 +518,29 @@ def test_a_toolkit_that_went_leaves_no_folder_behind(site: Site, node: Node) -> 
         (node.path / name).unlink()
     node.remove()
     assert not node.path.exists()
+
+
+@pytest.mark.parametrize("name", [".", "./", "", "./."])
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_an_odd_member_at_the_top_of_an_archive_is_a_sentence(node: Node, name: str, kind: bytes) -> None:
+    odd = tarfile.TarInfo(name)
+    odd.type, odd.linkname = kind, "etc"
+    install = given(node, OLD)
+    with tarfile.open(install.archive_url, "w:gz") as archive:
+        archive.addfile(odd)
+    before = node.tree()
+    with pytest.raises(CudnnError):
+        node.put(install)
+    assert node.tree() == before
+
+
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.LNKTYPE])
+def test_an_archive_brings_nothing_but_files_and_links(node: Node, kind: bytes) -> None:
+    odd = tarfile.TarInfo("cuda/lib64/libcudnn.so.7")
+    odd.type, odd.linkname, odd.devmajor, odd.mode = kind, "cuda/include/cudnn.h", 1, 0o6777
+    install = given(node, OLD)
+    with tarfile.open(install.archive_url, "w:gz") as archive:
+        archive.addfile(odd)
+    with pytest.raises(CudnnError, match="neither a file nor a symbolic link"):
+        node.put(install)
+    assert not [file for file in node.path.iterdir() if file.name.startswith(".")]

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import dress, engine, hardware, images, paths, pci_tree, python, vms
+from . import dress, engine, hardware, images, mirror_faults, paths, pci_tree, python, vms
 from .fleet import NO_PYTHON, Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
@@ -167,6 +167,7 @@ def _missing_capabilities() -> list[str]:
 
 
 def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: str | None) -> None:
+    mirror_faults.forget(paths.STATE, address)  # of a host that had the address before
     name = container(fleet, host.name)
     absent = host.python == NO_PYTHON
     compiler_cache = paths.cache() / "ccache" / host.distribution

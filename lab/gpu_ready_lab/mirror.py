@@ -7,7 +7,6 @@ import argparse
 import contextlib
 import email.utils
 import fcntl
-import fnmatch
 import hashlib
 import json
 import mimetypes
@@ -29,7 +28,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import yaml
 
-from . import apt_archive, debian_archive, downloads, packages, paths, proxy, rpms, verify_image
+from . import apt_archive, debian_archive, downloads, mirror_faults, packages, paths, proxy, rpms, verify_image
 from .engine import need_packages
 from .say import LabError, say, wait_for
 
@@ -192,7 +191,7 @@ def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch) ->
 
 
 class Mirror(ThreadingHTTPServer):
-    """Serves a tree, writes what was asked into a log, and fails as the rules of faults.json say."""
+    """Serves a tree, writes what was asked into a log, and fails as the rules of mirror_faults say."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -207,14 +206,6 @@ class Mirror(ThreadingHTTPServer):
         """Add a line to the access log."""
         with self._log_lock, (self.state / "mirror-access.log").open("a") as file:
             file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
-
-    def fault(self, path: str) -> dict[str, Any]:
-        """Return the first rule whose glob matches a path, {} when none does; the file is read for each request."""
-        try:
-            rules: dict[str, dict[str, Any]] = json.loads((self.state / "faults.json").read_text())
-        except FileNotFoundError:
-            return {}
-        return next((rule for glob, rule in rules.items() if fnmatch.fnmatchcase(path, glob)), {})
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -241,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
         status, sent = HTTPStatus.INTERNAL_SERVER_ERROR, 0
         try:
             status, sent = self._respond(path, body)
-        except (BrokenPipeError, ConnectionResetError, TimeoutError):
+        except (BrokenPipeError, ConnectionResetError, TimeoutError, mirror_faults.Dropped):
             self.close_connection = True
         finally:
             self.server.log(f"{self.client_address[0]} {self.command} {int(status)} {sent} {path}")
@@ -257,9 +248,8 @@ class _Handler(BaseHTTPRequestHandler):
         return status, len(data)
 
     def _respond(self, path: str, body: bool) -> tuple[HTTPStatus, int]:
-        fault = self.server.fault(path)
-        if fault.get("delay"):
-            time.sleep(min(float(fault["delay"]), 300))
+        fault = mirror_faults.find(self.server.state, self.client_address[0], path)
+        mirror_faults.before_answer(fault, self.connection)
         if fault.get("status"):
             return self._refuse(HTTPStatus(fault["status"]), f"fault injected for {path}")
         root = self.server.root.resolve()
@@ -270,6 +260,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(
                 HTTPStatus.OK, "\n".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in file.iterdir()))
             )
+        if "serve" in fault:
+            file = Path(fault["serve"])
         changed = int(file.stat().st_mtime)
         since = email.utils.parsedate_tz(self.headers.get("If-Modified-Since", ""))
         if since is not None and changed <= email.utils.mktime_tz(since):
@@ -307,19 +299,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not body:
             return status, 0
         content.seek(start)
-        sent, stop = 0, end - start
-        if "truncate" in fault:
-            stop = min(stop, int(fault["truncate"]))
-            self.close_connection = True
-        while sent < stop:
-            chunk = content.read(min(1 << 18, stop - sent))
-            if not chunk:
-                break
-            if fault.get("corrupt") and sent == 0:
-                chunk = bytes([chunk[0] ^ 0xFF]) + chunk[1:]
-            self.wfile.write(chunk)
-            sent += len(chunk)
-        return status, sent
+        writer, left = mirror_faults.Writer(self.wfile, fault), end - start
+        while left and (chunk := content.read(min(1 << 18, left))):
+            writer.write(chunk)
+            left -= len(chunk)
+        return status, writer.sent
 
 
 # ---- starting and stopping ------------------------------------------------------------------------
@@ -327,7 +311,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _code() -> str:
     """Return what tells the code that serves."""
-    files = [Path(__file__), Path(proxy.__file__)]
+    files = [Path(__file__), Path(proxy.__file__), Path(mirror_faults.__file__)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
@@ -438,7 +422,7 @@ def serve(address: str, mirror_port: int, proxy_port: int, cache: Path, state: P
     """Serve mirror and proxy until SIGTERM or SIGINT."""
     servers = [
         Mirror((address, mirror_port), state / "mirror-root", state),
-        proxy.Proxy((address, proxy_port), cache / "proxy", state / "proxy-access.log"),
+        proxy.Proxy((address, proxy_port), cache / "proxy", state),
     ]
     done = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from . import mirror_faults
+
 TIMEOUT = 60  # seconds without a byte from the archive
 KEEP_BYTES = 8 << 30
 PASSED = ("If-Modified-Since", "If-None-Match", "If-Range", "Range", "Cache-Control", "Accept", "User-Agent")
@@ -160,10 +162,11 @@ class Proxy(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, address: tuple[str, int], cache: Path, log: Path) -> None:
+    def __init__(self, address: tuple[str, int], cache: Path, state: Path) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         self.cache = cache
-        self._log = log
+        self.state = state
+        self._log = state / "proxy-access.log"
         self._lock = threading.Lock()
         self._downloads: dict[str, Download] = {}
         trim(cache, KEEP_BYTES)
@@ -213,6 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "gpu-ready-lab"
     timeout = 120
     server: Proxy
+    _body: mirror_faults.Writer
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
         """Say nothing on standard error: the access log has it."""
@@ -229,7 +233,13 @@ class _Handler(BaseHTTPRequestHandler):
         url, way = self.path, "refused"
         try:
             parts = urllib.parse.urlsplit(url)
-            if parts.scheme != "http" or not parts.hostname:
+            fault = mirror_faults.find(self.server.state, self.client_address[0], url.removeprefix("http://"))
+            mirror_faults.before_answer(fault, self.connection)
+            self._body = mirror_faults.Writer(self.wfile, fault)
+            if "status" in fault:
+                way = f"fault-{fault['status']}"
+                self._text(fault["status"], f"fault injected for {url}")
+            elif parts.scheme != "http" or not parts.hostname:
                 self._text(400, "this is a proxy for http://HOST/PATH only")
             elif self.command == "GET" and unchanging(url) and not parts.query:
                 way = self._cached(url)
@@ -240,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
             way = "failed"
             self.close_connection = True
             self.server.log(f"{self.client_address[0]} error {error}")
-        except (BrokenPipeError, ConnectionResetError, TimeoutError):
+        except (BrokenPipeError, ConnectionResetError, TimeoutError, mirror_faults.Dropped):
             way = "left"
             self.close_connection = True
         finally:
@@ -256,7 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(data)
+            self._body.write(data)
 
     def _cached(self, url: str) -> str:
         """Answer from the cache, or from the download that fills it."""
@@ -283,7 +293,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         self.end_headers()
         for chunk in download.chunks():
-            self.wfile.write(chunk)
+            self._body.write(chunk)
         return "fetched"
 
     def _file(self, path: Path) -> None:
@@ -302,7 +312,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             file.seek(start)
             while chunk := file.read(1 << 18):
-                self.wfile.write(chunk)
+                self._body.write(chunk)
 
     def _passed(self, url: str) -> None:
         """Pass a request on, and its answer back, unkept."""
@@ -323,7 +333,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
             self.end_headers()
             while not bodyless and (chunk := response.read(1 << 16)):
-                self.wfile.write(chunk)
+                self._body.write(chunk)
         except (http.client.HTTPException, OSError) as error:
             raise UpstreamError(f"{url}: {error}") from None
         finally:

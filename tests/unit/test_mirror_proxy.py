@@ -4,7 +4,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from gpu_ready_lab import proxy
+from gpu_ready_lab import mirror_faults, proxy
 
 CONTENT = b"package" * 50000
 pytestmark = pytest.mark.host_io
@@ -66,7 +66,7 @@ def archive():
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.delenv("http_proxy", raising=False)
-    server = proxy.Proxy(("127.0.0.1", 0), tmp_path / "cache", tmp_path / "log")
+    server = proxy.Proxy(("127.0.0.1", 0), tmp_path / "cache", tmp_path)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield server
     server.shutdown()
@@ -190,3 +190,18 @@ def test_old_files_go_when_the_cache_is_too_big(tmp_path):
         proxy.os.utime(tmp_path / name, (1000 - age, 1000 - age))
     proxy.trim(tmp_path, 15)
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "length"),
+    [({"status": 500}, 500, None), ({"truncate": 3}, 200, 3), ({"corrupt": True}, 200, None)],
+)
+def test_faults_of_one_host(archive, cache, rule, status, length):
+    address = url(archive, "a_1.deb")
+    whole = ask(cache, address)[1]
+    mirror_faults.put(cache.state, "127.0.0.1", "fault", {"127.0.0.1:*/debian/*": rule})
+    answer, body = ask(cache, address)
+    assert (answer.status, body != whole) == (status, True)
+    assert length is None or len(body) == length
+    mirror_faults.put(cache.state, "127.0.0.1", "fault", None)
+    assert ask(cache, address)[1] == whole

@@ -17,7 +17,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set
 
 from . import cuda, cudnn, files, manifest
 from .cudnn import CudnnError
@@ -115,7 +115,8 @@ def place(install: Install, paths: Paths, limits: Limits, refresh: Callable[[], 
         wanted = {item.target: item.content for item in staged}
         wanted.update({path: hashlib.sha256(text).hexdigest() for path, text in linker.items()})
         old = {} if before is None else before.files
-        stale = [path for path in old if path not in wanted and os.path.lexists(path)]
+        shared = _of_others(install.cuda, paths)
+        stale = [path for path in old if path not in wanted and path not in shared and os.path.lexists(path)]
         if before is not None and before.complete:
             # What somebody changed since is not ours any more.
             stale = [path for path in stale if _is_ours(path, old[path])]
@@ -144,8 +145,9 @@ def remove(toolkit: str, paths: Paths, refresh: Callable[[], object]) -> List[st
     gone = []
     if record is not None:
         ours = _is_ours if record.complete else _is_there
+        shared = _of_others(toolkit, paths)
         for path, content in sorted(record.files.items()):
-            if ours(path, content):
+            if path not in shared and ours(path, content):
                 os.unlink(path)
                 gone.append(path)
         _prune(record.files)
@@ -156,6 +158,13 @@ def remove(toolkit: str, paths: Paths, refresh: Callable[[], object]) -> List[st
         os.unlink(path)
     manifest.drop("cudnn", [toolkit], paths.manifest)
     return gone
+
+
+def _of_others(toolkit: str, paths: Paths) -> Set[str]:
+    """Return the files in the records of other toolkits: the linker's file may be in several."""
+    names = [name[: -len(".json")] for name in os.listdir(paths.records) if name.endswith(".json")]
+    records = [recorded(name, paths) for name in names if name != toolkit]
+    return {path for record in records if record is not None for path in record.files}
 
 
 def _prune(placed: Iterable[str]) -> None:

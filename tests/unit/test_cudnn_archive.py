@@ -544,3 +544,32 @@ def test_an_archive_brings_nothing_but_files_and_links(node: Node, kind: bytes) 
     with pytest.raises(CudnnError, match="neither a file nor a symbolic link"):
         node.put(install)
     assert not [file for file in node.path.iterdir() if file.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["file:///etc/shadow", "http://elsewhere/a.tar.xz", "//elsewhere/a.tar.xz", "/a.tar.xz", "../../../a.tar.xz"],
+)
+def test_a_manifest_cannot_send_the_host_to_another_place(site: Site, node: Node, path: str) -> None:
+    site.archive("9.10.2.21", pack(members("9.10.2.21")), relative_path=path)
+    with pytest.raises(CudnnError, match="which is not below it"):
+        node.place(site)
+    assert len(site.asked) == 1
+
+
+def test_the_linkers_file_stays_for_the_toolkit_that_needs_it_still(site: Site, node: Node) -> None:
+    folder = node.path.parent
+    link = folder / "cuda"
+    link.symlink_to("cuda-12.9")
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    node.place(site)
+    other = Node(folder / "b")
+    link.unlink()
+    link.symlink_to("b/cuda-12.9")
+    second = node.install(site)._replace(cuda="13.0", cuda_path=str(other.path))
+    node.put(second)
+    own = folder / "ld.so.conf.d/gpu-ready-cudnn.conf"
+    assert str(own) not in node.remove()
+    assert own.exists()
+    assert cudnn_install.is_placed(second, node.paths)
+    assert str(own) in cudnn_install.remove("13.0", node.paths, node.refresh)

@@ -130,7 +130,7 @@ def read(file: File) -> Dict[str, Any]:
         raise ConfigError(
             "containerd_config_invalid",
             "%s is no valid TOML (%s)" % (file.path, error),
-            "Correct the file (test it with 'containerd config dump'); gpu-ready does not edit what it cannot read.",
+            "correct the file (test it with 'containerd config dump'); gpu-ready does not edit what it cannot read",
         ) from None
 
 
@@ -213,8 +213,8 @@ def refuse(engine: Tuple[int, ...], files: List[File], mode: str) -> None:
             "engine_without_cdi",
             "containerd %s has no CDI, which nvidia_container_runtime_mode: %s needs (1.7 is the first that has it)"
             % (".".join(map(str, engine)), mode),
-            "Set nvidia_container_runtime_mode: toolkit (works with every containerd), or install containerd 1.7 or "
-            "newer.",
+            "set nvidia_container_runtime_mode: toolkit (works with every containerd), or install containerd 1.7 or "
+            "newer",
         )
     for file in files:
         off = read(file).get("disabled_plugins")
@@ -224,7 +224,7 @@ def refuse(engine: Tuple[int, ...], files: List[File], mode: str) -> None:
                     "containerd_cri_disabled",
                     "%s disables the plugin %s, without which Kubernetes cannot use this containerd"
                     % (file.path, name),
-                    "Take it out of disabled_plugins, or take containerd out of nvidia_container_runtime_engines.",
+                    "take it out of disabled_plugins, or take containerd out of nvidia_container_runtime_engines",
                 )
     for file in files:
         if (file.text or "").strip() and file_format(file) < 2 and (file is main or section(file) is not None):
@@ -232,8 +232,8 @@ def refuse(engine: Tuple[int, ...], files: List[File], mode: str) -> None:
                 "containerd_config_old",
                 "%s has no version, or version 1: containerd 2 no longer reads that format of the CRI plugin"
                 % file.path,
-                "Rewrite it with 'containerd config migrate' (containerd 2) or give it version = 2 and the plugin's "
-                "full name.",
+                "rewrite it with 'containerd config migrate' (containerd 2) or give it version = 2 and the plugin's "
+                "full name",
             )
     shadow = [file for file in files[1:] if section(file) is not None]
     if engine < FIRST_MERGE and shadow:
@@ -241,7 +241,7 @@ def refuse(engine: Tuple[int, ...], files: List[File], mode: str) -> None:
             "containerd_import_shadows",
             "%s has a table of the CRI plugin, and containerd %s takes that table from one file only, the last one"
             % (shadow[-1].path, ".".join(map(str, engine))),
-            "Move what it says of the plugin into %s, or update to containerd 2.0, which merges files." % main.path,
+            "move what it says of the plugin into %s, or update to containerd 2.0, which merges files" % main.path,
         )
 
 
@@ -333,8 +333,8 @@ def into_drop_in(engine: Tuple[int, ...], files: List[File], mode: str, default:
             raise ConfigError(
                 "containerd_import_shadows",
                 "%s, read after %s, sets %s to something else" % (last[-1].path, DROP_IN, toml.dotted(lost[0])),
-                "Take it out of that file, or give containerd to whoever wrote that file: take it out of "
-                "nvidia_container_runtime_engines.",
+                "take it out of that file, or give containerd to whoever wrote that file: take it out of "
+                "nvidia_container_runtime_engines",
             )
     return Change(edits, names or ([UNNEEDED] if edits else []), record, wanted)
 
@@ -344,7 +344,7 @@ def no_table(path: str, error: toml.TomlError) -> ConfigError:
     return ConfigError(
         "containerd_config_inline",
         "%s, line %d, column %d: %s" % (path, error.line, error.column, error.problem),
-        "Write it as tables, or add the runtime nvidia by hand.",
+        "write it as tables, or add the runtime nvidia by hand",
     )
 
 

@@ -69,9 +69,9 @@ def impossible(engine: Dict[str, Any], mode: str, default: bool) -> List[Refusal
                 "containerd_of_rancher",
                 "%s has a containerd of its own here (%s) and writes its configuration anew at each start"
                 % (name, engine["rancher"]),
-                "Take containerd out of nvidia_container_runtime_engines and restart %s after the driver and "
+                "take containerd out of nvidia_container_runtime_engines and restart %s after the driver and "
                 "nvidia-container-toolkit are there: it finds nvidia-container-runtime by itself; for more, write its "
-                "etc/containerd/config.toml.tmpl." % name,
+                "etc/containerd/config.toml.tmpl" % name,
             )
         ]
     if not engine["installed"]:
@@ -79,8 +79,8 @@ def impossible(engine: Dict[str, Any], mode: str, default: bool) -> List[Refusal
             Refusal(
                 "containerd_missing",
                 "containerd is not installed, and nvidia_container_runtime_engines names it",
-                "Install the package containerd (or containerd.io), or take containerd out of "
-                "nvidia_container_runtime_engines.",
+                "install the package containerd (or containerd.io), or take containerd out of "
+                "nvidia_container_runtime_engines",
             )
         ]
     if default and mode != "toolkit":
@@ -88,7 +88,7 @@ def impossible(engine: Dict[str, Any], mode: str, default: bool) -> List[Refusal
             Refusal(
                 "default_runtime_impossible",
                 "nvidia_container_runtime_default is true, but mode %s brings no runtime called nvidia" % mode,
-                "Set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false.",
+                "set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false",
             )
         ]
     return []
@@ -104,6 +104,6 @@ def ends_containers(engine: Dict[str, Any], wanted: Dict[str, Any], why: str) ->
             "gpu_containers_running",
             "containerd must restart (%s), and since its unit has not KillMode=process that would end the running GPU "
             "container%s %s" % (why, "" if len(names) == 1 else "s", ", ".join(names)),
-            "Stop them, set KillMode=process in the unit, or allow it with docker_engine_restart_ok: true.",
+            "stop them, set KillMode=process in the unit, or allow it with docker_engine_restart_ok: true",
         )
     ]

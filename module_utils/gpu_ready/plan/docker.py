@@ -103,7 +103,7 @@ def clashes(observed: Dict[str, Any], value: Dict[str, Any]) -> List[Refusal]:
             "daemon_json_flag_conflict",
             "%s is set in %s and by the flag %s in %s: docker does not start with both"
             % (clash.key, observed["docker"]["daemon_json"]["path"], clash.flag, clash.file),
-            "Take %s out of %s (then 'systemctl daemon-reload'), or do not ask for %s."
+            "take %s out of %s (then 'systemctl daemon-reload'), or do not ask for %s"
             % (clash.flag, clash.file, clash.key),
         )
         for clash in docker.conflicts(flags, value)
@@ -127,7 +127,7 @@ def ends_containers(
             "gpu_containers_running",
             "docker must restart (%s), which would end the running GPU container%s %s"
             % (why, "" if len(containers) == 1 else "s", ", ".join(containers)),
-            "Stop them%s, or allow it with docker_engine_restart_ok: true."
+            "stop them%s, or allow it with docker_engine_restart_ok: true"
             % (", turn on live-restore" if survivable else ""),
         )
     ]
@@ -143,7 +143,7 @@ def notices(observed: Dict[str, Any], need: str, survivable: bool = True) -> Lis
         Notice(
             "docker_restart",
             "restarting docker ends %d running container%s" % (count, "" if count == 1 else "s"),
-            "Containers with a restart policy come back by themselves; live-restore keeps all of them running.",
+            "containers with a restart policy come back by themselves; live-restore keeps all of them running",
         )
     ]
 
@@ -154,6 +154,6 @@ def invalid(observed: Dict[str, Any], error: daemon_json.DaemonJsonError) -> Ref
     return Refusal(
         "daemon_json_invalid",
         "%s, line %d, column %d: %s" % (path, error.line, error.column, error.problem),
-        "Correct the file (test it with 'python3 -m json.tool %s'); gpu-ready does not edit what it cannot read."
+        "correct the file (test it with 'python3 -m json.tool %s'); gpu-ready does not edit what it cannot read"
         % path,
     )

@@ -77,7 +77,7 @@ def contradiction(key: str, variable: str, text: str) -> Refusal:
     return Refusal(
         "daemon_options_contradict",
         "docker_engine_daemon_options sets %s, and %s wants %s of it" % (key, variable, text),
-        "Say it in one of the two places.",
+        "say it in one of the two places",
     )
 
 
@@ -97,7 +97,7 @@ def unfit(wanted: Dict[str, Any], after: Dict[str, Any]) -> List[Refusal]:
             "log_options_unfit",
             "daemon.json would have log-opts %s, which the log driver %s does not know: docker does not start with them"
             % (", ".join(wrong), driver),
-            "Take %s out of daemon.json or docker_engine_log_options, or choose a log driver that knows %s."
+            "take %s out of daemon.json or docker_engine_log_options, or choose a log driver that knows %s"
             % (", ".join(wrong), "it" if len(wrong) == 1 else "them"),
         )
     ]

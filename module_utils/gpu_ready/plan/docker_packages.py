@@ -255,7 +255,7 @@ def elsewhere(wanted: Dict[str, Any], target: Target) -> Notice:
         "docker_from_elsewhere",
         "%s is there and is used, although docker_engine_source is %s"
         % (target.engine[0], wanted["docker_engine_source"]),
-        "docker_engine_replace_conflicting: true exchanges it; images and volumes stay.",
+        "docker_engine_replace_conflicting: true exchanges it; images and volumes stay",
     )
 
 
@@ -267,8 +267,8 @@ def conflicting(target: Target, leaving: List[str]) -> Refusal:
     return Refusal(
         "docker_conflicting_packages",
         text % (", ".join(leaving), "is" if one else "are", "s" if one else "", name),
-        "Allow %s removal with docker_engine_replace_conflicting: true (images and volumes in /var/lib/docker stay), "
-        "or leave docker_engine_source and docker_engine_version at what is there." % ("its" if one else "their"),
+        "allow %s removal with docker_engine_replace_conflicting: true (images and volumes in /var/lib/docker stay), "
+        "or leave docker_engine_source and docker_engine_version at what is there" % ("its" if one else "their"),
     )
 
 
@@ -277,7 +277,7 @@ def lost(leaving: List[str]) -> Notice:
     return Notice(
         "docker_replaced",
         "%s will be removed; images, volumes and containers in /var/lib/docker stay" % ", ".join(leaving),
-        "uninstall.yml does not install them again.",
+        "uninstall.yml does not install them again",
     )
 
 
@@ -289,13 +289,13 @@ def unmovable(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Refusal:
         return Refusal(
             "docker_version_impossible",
             "docker %s is there, docker_engine_version is %s, and docker_engine_source is none" % (there, asked),
-            "Install that version, or name the source that has it, or take docker_engine_version away.",
+            "install that version, or name the source that has it, or take docker_engine_version away",
         )
     return Refusal(
         "docker_version_impossible",
         "docker %s (%s) came from no package that the catalog knows, so it cannot be brought to version %s"
         % (there, engine.get("program") or "dockerd", asked),
-        "Remove it and let gpu-ready install docker, or take docker_engine_version away.",
+        "remove it and let gpu-ready install docker, or take docker_engine_version away",
     )
 
 
@@ -304,7 +304,7 @@ def missing() -> Refusal:
     return Refusal(
         "docker_missing",
         "docker is not installed, and docker_engine_source is none",
-        "Install docker, or set docker_engine_source: auto.",
+        "install docker, or set docker_engine_source: auto",
     )
 
 
@@ -317,10 +317,10 @@ def unknown(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Refusal:
         return Refusal(
             "source_impossible",
             "%s, and docker_engine_source %s does not exist for %s" % (there, wanted.get("docker_engine_source"), name),
-            "Choose auto or %s, or install docker yourself and set docker_engine_source: none." % " or ".join(known),
+            "choose auto or %s, or install docker yourself and set docker_engine_source: none" % " or ".join(known),
         )
     return Refusal(
         "unknown_distribution",
         "docker is not installed, and the catalog has no docker packages for this distribution (%s)" % name,
-        "Install docker yourself and set docker_engine_source: none.",
+        "install docker yourself and set docker_engine_source: none",
     )

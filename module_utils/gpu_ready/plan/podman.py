@@ -15,7 +15,7 @@ def refusals(observed: Dict[str, Any]) -> List[Refusal]:
             Refusal(
                 "podman_missing",
                 "podman is not installed, and nvidia_container_runtime_engines names it",
-                "Install the package podman (4.1 or newer), or take podman out of nvidia_container_runtime_engines.",
+                "install the package podman (4.1 or newer), or take podman out of nvidia_container_runtime_engines",
             )
         ]
     version = engine["version"]
@@ -25,7 +25,7 @@ def refusals(observed: Dict[str, Any]) -> List[Refusal]:
                 "engine_without_cdi",
                 "podman %s has no CDI, the one way to GPUs that gpu-ready sets up for it (4.1 is the first that has it)"
                 % ".".join(str(part) for part in version),
-                "Install podman 4.1 or newer, or take podman out of nvidia_container_runtime_engines.",
+                "install podman 4.1 or newer, or take podman out of nvidia_container_runtime_engines",
             )
         ]
     return []

@@ -90,7 +90,7 @@ def impossible(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, defa
                 "engine_without_cdi",
                 "docker %s has no CDI, which nvidia_container_runtime_mode: %s needs (25.0 is the first that has it)"
                 % (version, mode),
-                "Set nvidia_container_runtime_mode: toolkit or native (they work with every docker), or install docker "
+                "set nvidia_container_runtime_mode: toolkit or native (they work with every docker), or install docker "
                 "25 or newer",
             )
         )
@@ -99,7 +99,7 @@ def impossible(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, defa
             Refusal(
                 "default_runtime_impossible",
                 "nvidia_container_runtime_default is true, but mode %s brings no runtime called nvidia" % mode,
-                "Set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false",
+                "set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false",
             )
         )
     return found
@@ -234,7 +234,7 @@ def foreign_volume() -> Refusal:
     return Refusal(
         "driver_volume_conflict",
         "%s is there already, and gpu-ready did not make it" % driver_volume.ROOT,
-        "Move it away, or set nvidia_container_runtime_mode: toolkit",
+        "move it away, or set nvidia_container_runtime_mode: toolkit",
     )
 
 
@@ -249,7 +249,7 @@ def conflict(spec: Dict[str, Any], mode: str) -> Refusal:
         "cdi_spec_conflict",
         "%s describes %s already%s, and two specifications of the same devices make docker refuse both"
         % (spec["path"], cdi.KIND, " (but %s)" % spec["stale"] if spec["stale"] else ""),
-        "Remove %s, or %s"
+        "remove %s, or %s"
         % (
             spec["path"],
             "set nvidia_container_runtime_mode: cdi to use it" if mode == NATIVE else "write it again with nvidia-ctk",
@@ -337,7 +337,7 @@ def contradiction(key: str) -> Refusal:
     return Refusal(
         "daemon_options_contradict",
         "docker_engine_daemon_options sets %s, and nvidia_container_runtime_* needs another value of it" % key,
-        "Take %s out of docker_engine_daemon_options" % key,
+        "take %s out of docker_engine_daemon_options" % key,
     )
 
 
@@ -352,7 +352,7 @@ def without_program(path: str) -> Refusal:
         "default_runtime_impossible",
         "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode brings no runtime of that name: no "
         "container could start" % path,
-        "Take default-runtime out of it (and of docker_engine_daemon_options), or set nvidia_container_runtime_mode: "
+        "take default-runtime out of it (and of docker_engine_daemon_options), or set nvidia_container_runtime_mode: "
         "toolkit",
     )
 

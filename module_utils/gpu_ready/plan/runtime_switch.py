@@ -164,7 +164,7 @@ def still_running(containers: List[str], cause: str) -> Refusal:
         "gpu_containers_running",
         "the GPU container%s %s run%s, and %s"
         % ("" if len(containers) == 1 else "s", ", ".join(containers), "s" if len(containers) == 1 else "", cause),
-        "Stop them, or allow it with docker_engine_restart_ok: true",
+        "stop them, or allow it with docker_engine_restart_ok: true",
     )
 
 
@@ -212,7 +212,7 @@ def abandoned(names: str) -> Refusal:
     return Refusal(
         "legacy_nvidia_docker",
         "%s is installed, which NVIDIA has abandoned and which owns parts of docker's configuration" % names,
-        "Allow its replacement with nvidia_container_runtime_migrate: true, or remove it yourself",
+        "allow its replacement with nvidia_container_runtime_migrate: true, or remove it yourself",
     )
 
 
@@ -221,7 +221,7 @@ def unpackaged(plugin: str) -> Refusal:
     return Refusal(
         "legacy_nvidia_docker",
         "%s of nvidia-docker 1.0 is there, and no package brought it" % plugin,
-        "Remove its volumes ('docker volume ls --filter driver=nvidia-docker'), its service, and the programs "
+        "remove its volumes ('docker volume ls --filter driver=nvidia-docker'), its service, and the programs "
         "nvidia-docker and nvidia-docker-plugin yourself",
     )
 
@@ -239,7 +239,7 @@ def volume_used(legacy: Dict[str, Any]) -> Refusal:
             "" if len(containers) == 1 else "s",
             ", ".join(containers),
         ),
-        "Save what you need of them and remove them ('docker rm %s'), then make them anew after the migration"
+        "save what you need of them and remove them ('docker rm %s'), then make them anew after the migration"
         % " ".join(containers),
     )
 
@@ -250,5 +250,5 @@ def conffile(observed: Dict[str, Any]) -> Notice:
     return Notice(
         "legacy_conffile",
         "%s stays, but dpkg counts it as configuration of nvidia-docker2: purging that package later deletes it" % path,
-        "Do not purge nvidia-docker2; where you must, keep a copy of the file and put it back",
+        "do not purge nvidia-docker2; where you must, keep a copy of the file and put it back",
     )

@@ -1,0 +1,47 @@
+"""Every refusal and warning of the planner has one form: who prints it writes "MESSAGE. Remedy: REMEDY."."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+CODE = Path(__file__).parents[2] / "module_utils" / "gpu_ready"
+FILES = [*sorted((CODE / "plan").glob("*.py")), CODE / "containerd_config.py"]
+WORDS = ("Refusal", "Notice", "ConfigError")
+
+
+def literals(node: ast.expr) -> list[str]:
+    """Return the texts that may be what an expression gives: those of each branch, before values are put into them."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
+    if isinstance(node, ast.BinOp):
+        return literals(node.left if isinstance(node.op, ast.Mod) else node.right)
+    if isinstance(node, ast.IfExp):
+        return literals(node.body) + literals(node.orelse)
+    return []
+
+
+def sentences() -> list[tuple[str, str, str]]:
+    """Return (place, part, text) of every text of a refusal or warning."""
+    found = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORDS and len(node.args) == 3:
+                for part, argument in zip(("message", "remedy"), node.args[1:], strict=True):
+                    found += [(f"{file.name}:{node.lineno}", part, text) for text in literals(argument)]
+    return found
+
+
+SENTENCES = sentences()
+
+
+def test_the_reader_of_this_test_finds_them() -> None:
+    assert len(SENTENCES) > 120 and {part for _, part, _ in SENTENCES} == {"message", "remedy"}
+
+
+@pytest.mark.parametrize(("place", "part", "text"), SENTENCES, ids=lambda value: value[:40] if value else "empty")
+def test_no_full_stop_no_line_and_a_remedy_that_goes_on_behind_a_colon(place: str, part: str, text: str) -> None:
+    assert text.strip() == text and not text.endswith((".", "!", ":", ",", ";")), place
+    assert "\n" not in text and "  " not in text, place
+    assert part == "message" or not text[:1].isupper(), place
+    assert len(text.split()) > 2, place

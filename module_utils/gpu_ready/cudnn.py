@@ -161,6 +161,11 @@ def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_
             "%s lists no path and sha256 for %s: the archive could not be checked; set cudnn_version to another one"
             % (where, variant)
         )
+    if "://" in path or path.startswith("/") or ".." in path.split("/"):
+        raise CudnnError(
+            "%s names the archive %r, which is not below it: nothing was fetched; ask who changed the "
+            "manifest (a mirror?) before you trust it" % (where, path)
+        )
     version = value["cudnn"].get("version")
     return Archive(
         path,

@@ -185,8 +185,7 @@ def marked(host: Host, wanted: Installer, where: Where) -> Iterator[None]:
         "before": known.get("before", there),
         "folder": known.get("folder", True) if repairs else host.exists(wanted.path),
     }
-    manifest.drop(SECTION, [wanted.version], where.manifest)
-    manifest.note(SECTION, {wanted.version: noted}, where.manifest)
+    manifest.renew(SECTION, wanted.version, noted, where.manifest)
     files.write_atomic(path, cuda.write_record(record).encode("ascii"), 0o644)
     try:
         yield

@@ -229,9 +229,7 @@ def _write(record: cudnn.Record, paths: Paths) -> None:
     files.write_atomic(
         cudnn.record_path(record.cuda, paths.records), cudnn.write_record(record).encode("utf-8"), mode=0o644
     )
-    # The first note of a key wins, and this one must name the newest files.
-    manifest.drop("cudnn", [record.cuda], paths.manifest)
-    manifest.note("cudnn", {record.cuda: {"version": record.version, "files": record.files}}, paths.manifest)
+    manifest.renew("cudnn", record.cuda, {"version": record.version, "files": record.files}, paths.manifest)
 
 
 @contextlib.contextmanager

@@ -80,6 +80,14 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
         _write(value, path)
 
 
+def renew(section: str, key: str, entry: Any, path: str = PATH) -> None:
+    """Note an entry in place of an earlier one, in one step: a run that is killed leaves one of the two."""
+    value = read(path)
+    if value.get(section, {}).get(key) != entry:
+        value.setdefault(section, {})[key] = entry
+        _write(value, path)
+
+
 def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
     """Add the components that we enable to the note of a source list of Debian's, which is there already."""
     value = read(path)

@@ -573,3 +573,21 @@ def test_the_linkers_file_stays_for_the_toolkit_that_needs_it_still(site: Site, 
     assert own.exists()
     assert cudnn_install.is_placed(second, node.paths)
     assert str(own) in cudnn_install.remove("13.0", node.paths, node.refresh)
+
+
+def test_uninstall_knows_the_files_at_every_moment_of_an_upgrade(
+    site: Site, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("9.10.2.21", "9.17.0.29"):
+        site.archive(version, pack(members(version)))
+    node.place(site)
+    seen = []
+    write = cudnn_install.files.write_atomic
+
+    def watched(path: str, data: bytes, mode: int | None = None) -> None:
+        write(path, data, mode)
+        seen.append("12.9" in node.noted())
+
+    monkeypatch.setattr(cudnn_install.files, "write_atomic", watched)
+    node.place(site, "9.17.0.29")
+    assert seen and all(seen)

@@ -42,6 +42,13 @@ FAILED = message_table.prepared(
         r"No space left on device",
         r"must be run as root",
         r"Sub-process \S{1,80} returned an error",
+        r"^\[ERROR\]",
+        r"^E: ",
+        r"^dpkg: error ",
+        r"\[FAILED\]",
+        r"\.run: (?:line )?\d+: .{0,20}syntax error",
+        r"cannot execute binary file",
+        r"Failed to verify gcc version",
     ],
     re.MULTILINE,
 )

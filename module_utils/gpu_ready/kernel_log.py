@@ -47,6 +47,10 @@ LOADED = re.compile(
     r"|nvidia-nvlink: Nvlink Core is being|nvidia-uvm: Loaded the UVM driver",
     re.IGNORECASE,
 )
+NEEDED = {
+    "open_module_unsupported_gpu": driver.PROPRIETARY,
+    "proprietary_module_unsupported_gpu": driver.OPEN,
+}
 AT_WORK = ("xid", "sxid", "api_mismatch")
 BREAK = " ;; "
 """Stands between NVIDIA's lines and those of others."""
@@ -175,7 +179,7 @@ def read(text: str) -> Dict[str, Any]:
         "process_names": names(flat),
         "pcis": list(dict.fromkeys(BAR.findall(flat))),
         "devices": None,
-        "needs_flavour": driver.PROPRIETARY if condition == "open_module_unsupported_gpu" else None,
+        "needs_flavour": NEEDED.get(root.entry.code) if root else None,
     }
     devices = first(DEVICES, flat)
     answer["devices"] = int(devices[:6]) if devices else None

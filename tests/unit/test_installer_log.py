@@ -142,3 +142,26 @@ def test_a_log_in_json_as_ansible_prints_it(indent: int | None) -> None:
     text = json.dumps({"stdout": "\n".join(lines)}) if indent is None else json.dumps(lines, indent=indent)
     answer = installer_log.read(text)
     assert (answer["causes"], answer["driver_version"]) == (["build_tool_missing"], "580.95.05")
+
+
+@pytest.mark.parametrize(
+    ("code", "names", "log"),
+    [
+        ("wrong_architecture", "archive_corrupt", "bash: ./NVIDIA-Linux-aarch64-1.run: cannot execute binary file: Exec format error\n"),
+        ("archive_corrupt", "archive_corrupt", "./NVIDIA.run: line 1: syntax error near unexpected token `<'\n"),
+        ("other_install_present", "other_install_present", "Error! DKMS tree already contains: nvidia-580.95.05\nYou cannot add it again.\n"),
+        ("other_install_present", "other_install_present", "dpkg: error processing archive /x.deb (--unpack):\n trying to overwrite '/usr/lib/libnvidia-ml.so.1', which is also in package libnvidia-ml1 1\n"),
+        ("compiler_mismatch", "compiler_mismatch", " Failed to verify gcc version. See log at /var/log/cuda-installer.log for details.\n"),
+        ("invalid_module_format", "invalid_module_format", "modprobe: ERROR: could not insert 'nvidia': Unknown symbol in module\n[ 1.0] nvidia: Unknown symbol drm_x (err -2)\n"),
+        ("kernel_not_supported", "dkms_build_failed", "ERROR: The kernel you are installing for is a PREEMPT_RT kernel!\n"),
+        ("package_manager_busy", "package_manager_busy", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7\n"),
+        ("packages_conflict", "packages_conflict", "The following packages have unmet dependencies:\n a : Depends: b\nE: Unable to correct problems, you have held broken packages.\n"),
+        ("dkms_failed", "dkms_build_failed", "Error! One or more modules failed to install during autoinstall.\n"),
+        ("dkms_failed", "dkms_build_failed", "Building and installing nvidia-kmod [FAILED]\nBuilding rpms failed; see the log\n"),
+        ("module_not_built", "module_load_failed", "modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.5.0\n"),
+    ],
+)  # fmt: skip
+def test_what_else_ends_an_installation(code: str, names: str, log: str) -> None:
+    found = installer_log.read(log)
+    assert (found["installer_failed"], found["causes"]) == (True, [names])
+    assert messages.explain("installer-log", log)[0].code == code

@@ -125,3 +125,26 @@ def test_the_cause_stands_before_what_follows_from_it() -> None:
     )
     assert [found.code for found in messages.explain("dmesg", log)] == ["gsp_firmware_missing", "rm_init_failed"]
     assert kernel_log.read(log)["driver_version"] == "570.211.01"
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "log"),
+    [
+        ("rm_init_failed", "rm_init_failed", "[1.0] NVRM: gpuWaitX: failed to wait for GFW_BOOT: (progress 0x3)\n"),
+        ("rm_init_failed", "rm_init_failed", "[1.0] NVRM: _bootX: unexpected WPR2 already up, cannot proceed with GSP\n"),
+        ("secure_boot_key_rejected", "secure_boot_key_rejected", "[1.0] Lockdown: modprobe: Loading of unsigned module is restricted\n"),
+        ("bar_invalid", "bar_invalid", "[1.0] NVRM: This is a 64-bit BAR mapped above 16 TB by the system\n"),
+        ("other_driver_owns_device", "other_driver_owns_device", "[1.0] vfio_pci: add [10de:2330[ffffffff:ffffffff]] class 0x0\n"),
+        ("other_driver_owns_device", "other_driver_owns_device", "[1.0] nouveau 0000:01:00.0: enabling device (0006 -> 0007)\n"),
+        (
+            "gpu_not_supported_by_release", "proprietary_module_unsupported_gpu",
+            "[1.0] NVRM: The NVIDIA GPU 0000:41:00.0 (PCI ID: 10de:2901)\nNVRM: installed in this system requires use of the"
+            " NVIDIA open kernel modules.\n",
+        ),
+    ],
+)  # fmt: skip
+def test_what_else_keeps_a_gpu_from_starting(condition: str, code: str, log: str) -> None:
+    found = kernel_log.read(log)
+    assert found["condition"] == condition
+    assert messages.explain("dmesg", log)[0].code == code
+    assert found["needs_flavour"] == ("open" if code == "proprietary_module_unsupported_gpu" else None)

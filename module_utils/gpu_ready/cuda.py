@@ -1,6 +1,7 @@
 """CUDA toolkits on a host: the folders /usr/local/cuda-X.Y, their version files, the link /usr/local/cuda."""
 
 import json
+import posixpath
 import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -19,6 +20,8 @@ GROUP = "cuda"
 """Name of the update-alternatives group that NVIDIA's packages register for :data:`LINK`."""
 ALTERNATIVES = ("/var/lib/dpkg/alternatives/cuda", "/var/lib/alternatives/cuda")
 
+MOST_LINKS = 40
+"""As many links in a row as the kernel follows (MAXSYMLINKS)."""
 CUDNN_FILE = re.compile(r"^(?:libcudnn[\w.-]*\.(?:so(?:\.\d+)*|a)|cudnn\w*\.h)$")
 """Names of cuDNN's files, which people copy into toolkits."""
 
@@ -179,11 +182,24 @@ def read_default(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNA
     written = host.readlink(link)
     if written is None:
         return Default(None, "folder" if host.exists(link) else "absent", None)
-    target = host.realpath(link) if host.exists(link) else None
+    target = _toolkit_of(host, link) if host.exists(link) else None
     group = read_group(host, link, states)
     if group is not None and written.rpartition("/")[0].endswith("/alternatives"):
         return Default(target, "alternatives", group.mode)
     return Default(target, "link", None)
+
+
+def _toolkit_of(host: Host, link: str) -> str:
+    """Return the first folder of a toolkit that a link leads to: on another disk, that is a link itself."""
+    path = link
+    for _ in range(MOST_LINKS):
+        written = host.readlink(path)
+        if written is None:
+            break
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), written))
+        if posixpath.dirname(path) == posixpath.dirname(link) and version_of_folder(posixpath.basename(path)):
+            return path
+    return host.realpath(link)
 
 
 def toolkits_of_packages(packages: Dict[str, Any]) -> List[str]:

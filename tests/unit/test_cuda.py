@@ -217,3 +217,25 @@ def test_a_plain_link_is_told_from_one_of_update_alternatives() -> None:
     host = RecordedHost(files={"/usr/local/cuda-12.4/bin/nvcc": ""}, links={"/usr/local/cuda": "cuda-12.4"})
     default = observe_cuda.look(host, {})["cuda"]["default"]
     assert default == {"target": "/usr/local/cuda-12.4", "kind": "link", "mode": None}
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        {"/usr/local/cuda": "cuda-12.4", "/usr/local/cuda-12.4": "/data/cuda-12.4"},
+        {"/usr/local/cuda": "/usr/local/cuda-12.4/", "/usr/local/cuda-12.4": "/data/cuda-12.4"},
+        {
+            "/usr/local/cuda": "/etc/alternatives/cuda",
+            "/etc/alternatives/cuda": "/usr/local/cuda-12.4",
+            "/usr/local/cuda-12.4": "/data/cuda-12.4",
+        },
+    ],
+)
+def test_a_default_toolkit_on_another_disk_is_known_by_its_name(links: dict[str, str]) -> None:
+    host = RecordedHost(files={"/data/cuda-12.4/bin/nvcc": ""}, links=links)
+    assert observe_cuda.look(host, {})["cuda"]["default"]["target"] == "/usr/local/cuda-12.4"
+
+
+def test_links_that_lead_in_a_circle_lead_nowhere() -> None:
+    host = RecordedHost(links={"/usr/local/cuda": "cuda-now", "/usr/local/cuda-now": "cuda"})
+    assert observe_cuda.look(host, {})["cuda"]["default"]["target"] is None

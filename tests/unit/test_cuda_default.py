@@ -134,3 +134,15 @@ def test_a_toolkit_that_went_with_its_packages_leaves_no_link(node: Node) -> Non
     argv = ["--remove", "cuda", node.path("12.9")]
     subprocess.run(["update-alternatives", "--quiet", *node.where.arguments, *argv], check=True)
     assert restored(node) == cuda.Default(None, "absent", None)
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_a_toolkit_that_was_moved_to_another_disk_is_the_default_once(node: Node, registered: bool) -> None:
+    (node.folder / "data").mkdir()
+    (node.folder / "cuda-12.9").rename(node.folder / "data/cuda-12.9")
+    (node.folder / "cuda-12.9").symlink_to("data/cuda-12.9")
+    if registered:
+        node.register("12.9", "13.0")
+    assert node.set("12.9") is True
+    assert node.found().target == node.path("12.9")
+    assert node.set("12.9") is False

@@ -207,6 +207,11 @@ lines:
   type: list
   elements: str
   sample: ["nvidia_driver.activate: no NVIDIA module is loaded"]
+upgrade:
+  description: What an upgrade of the driver would do with this host - state, versions, live or reboot, journal, way back.
+  returned: always
+  type: dict
+  sample: {"state": "due", "from": "580.95.05", "to": "595", "way": "live"}
 refusal:
   description: All refusals with their remedies as one text, empty when there is none.
   returned: always

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Tuple
 
-from . import observe, plan, wishes
+from . import observe, plan, upgrade, wishes
 from .host import Host
 from .observe import driver
 from .plan.steps import Refusal
@@ -10,7 +10,9 @@ from .plan.steps import Refusal
 
 def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the answer of gpu_node_plan for a host and the variables as they were given."""
-    return answer(*both(door, given))
+    observed, decided = both(door, given)
+    wanted = wishes.read({name: value for name, value in given.items() if value is not None}).wanted
+    return dict(answer(observed, decided), upgrade=upgrade.status(observed, decided, wanted))
 
 
 def both(door: Host, given: Dict[str, Any]) -> Tuple[Dict[str, Any], plan.Plan]:

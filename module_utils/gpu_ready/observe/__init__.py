@@ -1,13 +1,14 @@
 """One look at a whole host: every reader is asked here, and nowhere else.
 
 ``look`` answers plain values (what JSON can hold), one key a part: ``base``, ``packages``, ``apt``, ``yum``,
-``driver``, ``docker``, ``runtime``, ``cuda``, ``cudnn``, ``cudnn_packages``, ``verified``. It reads files and starts
-next to no program.
+``driver``, ``docker``, ``runtime``, ``cuda``, ``cudnn``, ``cudnn_packages``, ``verified``, ``upgrade``. It reads files
+and starts next to no program.
 """
 
 from typing import Any, Dict, Optional
 
 from .. import rpm as rpms
+from .. import upgrade
 from ..host import Host
 from . import base, cuda, cudnn, docker, driver, engines, rpm, verified
 
@@ -28,6 +29,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     observed.update(docker.look(host))
     observed.update(engines.look(host, packages["installed"]))
     observed.update(verified.look(host))
+    observed["upgrade"] = upgrade.read(host)
     return observed
 
 

@@ -1,0 +1,186 @@
+#!/usr/bin/python
+"""Decide on the control node who is upgraded when."""
+
+DOCUMENTATION = r"""
+module: gpu_upgrade_fleet
+short_description: Decide who is upgraded when, and show it
+description:
+  - Takes what M(gpu_node_plan) answered for all hosts, and gives order, batches and a table. Runs on the control node.
+  - Given O(ended), tells what became of each host instead.
+options:
+  hosts:
+    description: All hosts in the order of the inventory.
+    type: list
+    elements: str
+    required: true
+  upgrades:
+    description: RV(gpu_node_plan#module:upgrade) by host.
+    type: dict
+    required: true
+  failures:
+    description: Why a host could not be looked at or prepared, by host.
+    type: dict
+    default: {}
+  groups:
+    description: The inventory's groups.
+    type: dict
+    default: {}
+  canaries:
+    description: Hosts or groups that make the first batch.
+    type: list
+    elements: str
+    default: []
+  first:
+    description: Hosts or groups that come next, in this order.
+    type: list
+    elements: str
+    default: []
+  exclude:
+    description: Hosts or groups that stay as they are.
+    type: list
+    elements: str
+    default: []
+  batches:
+    description: Sizes of batches, numbers or shares of all hosts.
+    type: list
+    elements: raw
+    default: ["100%"]
+  drain:
+    description: How hosts are drained, for the table.
+    type: str
+    default: none
+  ended:
+    description: Results by host; with it the module reports.
+    type: dict
+  began:
+    description: Hosts whose turn began.
+    type: list
+    elements: str
+    default: []
+  good:
+    description: States of results that are as wanted.
+    type: list
+    elements: str
+    default: [current, upgraded]
+  budget:
+    description: Failures that the rollout may have.
+    type: int
+    default: 0
+attributes:
+  check_mode: {support: full, description: Changes nothing anyway.}
+  diff_mode: {support: none, description: Nothing is changed.}
+author: The gpu-ready maintainers
+"""
+
+EXAMPLES = r"""
+- name: Decide who comes when
+  gpu_upgrade_fleet:
+    hosts: "{{ ansible_play_hosts_all }}"
+    upgrades: "{{ upgrades }}"
+    canaries: [gpu-test]
+    batches: [1, "10%", "50%"]
+  delegate_to: localhost
+  run_once: true
+
+- name: Decide without one rack
+  gpu_upgrade_fleet:
+    hosts: "{{ ansible_play_hosts_all }}"
+    upgrades: "{{ upgrades }}"
+    groups: "{{ groups }}"
+    exclude: [rack7]
+  delegate_to: localhost
+  run_once: true
+
+- name: Tell how it came out
+  gpu_upgrade_fleet:
+    hosts: "{{ ansible_play_hosts_all }}"
+    upgrades: "{{ upgrades }}"
+    ended: "{{ results }}"
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+due:
+  description: Hosts to upgrade, in order.
+  returned: without ended
+  type: list
+  elements: str
+serial:
+  description: Sizes of the batches.
+  returned: without ended
+  type: list
+  elements: int
+  sample: [1, 2, 21]
+current:
+  description: Hosts that have the wanted driver.
+  returned: without ended
+  type: list
+  elements: str
+done:
+  description: Those of them that an earlier run of this rollout brought to their end.
+  returned: without ended
+  type: list
+  elements: str
+refused:
+  description: Why hosts cannot take part, by host.
+  returned: without ended
+  type: dict
+outcomes:
+  description: What became of each host.
+  returned: with ended
+  type: dict
+bad:
+  description: Hosts that are not as wanted, but for those that the operator excluded.
+  returned: with ended
+  type: list
+  elements: str
+table:
+  description: The table for a person.
+  returned: always
+  type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import upgrade_fleet
+
+ARGUMENT_SPEC = {
+    "hosts": {"type": "list", "elements": "str", "required": True},
+    "upgrades": {"type": "dict", "required": True},
+    "failures": {"type": "dict", "default": {}},
+    "groups": {"type": "dict", "default": {}},
+    "canaries": {"type": "list", "elements": "str", "default": []},
+    "first": {"type": "list", "elements": "str", "default": []},
+    "exclude": {"type": "list", "elements": "str", "default": []},
+    "batches": {"type": "list", "elements": "raw", "default": ["100%"]},
+    "drain": {"type": "str", "default": "none"},
+    "ended": {"type": "dict"},
+    "began": {"type": "list", "elements": "str", "default": []},
+    "good": {"type": "list", "elements": "str", "default": ["current", "upgraded"]},
+    "budget": {"type": "int", "default": 0},
+}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    given = module.params
+    if given["ended"] is not None:
+        found = upgrade_fleet.results(given["hosts"], given["ended"], given["began"], given["upgrades"])
+        table = upgrade_fleet.result_table(found, given["good"], given["budget"])
+        excluded = upgrade_fleet.members(given["exclude"], given["groups"], given["hosts"], "gpu_upgrade_exclude")
+        bad = upgrade_fleet.bad(found, given["good"], excluded)
+        module.exit_json(changed=False, outcomes=found, bad=bad, table=table)
+    entries = {
+        name: {"upgrade": given["upgrades"].get(name), "failure": given["failures"].get(name)}
+        for name in given["hosts"]
+    }
+    try:
+        roll = upgrade_fleet.rollout(given["hosts"], entries, given)
+    except upgrade_fleet.FleetError as error:
+        module.fail_json(msg=str(error))
+    table = upgrade_fleet.plan_table(roll, entries, given["drain"])
+    module.exit_json(changed=False, table=table, **roll._asdict())
+
+
+if __name__ == "__main__":
+    main()

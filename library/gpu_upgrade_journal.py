@@ -1,0 +1,90 @@
+#!/usr/bin/python
+"""Note on a host how far its upgrade is."""
+
+DOCUMENTATION = r"""
+module: gpu_upgrade_journal
+short_description: Note on a host how far its upgrade is
+description:
+  - Writes C(/var/lib/gpu-ready/upgrade.json), with the driver to go back to and since when the host serves nobody.
+  - The driver to go back to is noted where an upgrade begins; a run that goes on with an open one keeps it.
+options:
+  phase:
+    description: What begins now.
+    type: str
+    choices: [staged, draining, switching, verified, done, going_back, back, stuck, untouched]
+    required: true
+  driver:
+    description: The driver that is installed, as RV(gpu_node_plan#module:upgrade) says it.
+    type: dict
+  target:
+    description: The version that is wanted; empty leaves what is noted.
+    type: str
+    default: ""
+  reason:
+    description: Why, for whoever reads the journal on the host.
+    type: str
+    default: ""
+attributes:
+  check_mode: {support: full, description: Writes nothing.}
+  diff_mode: {support: none, description: The journal is no configuration.}
+author: The gpu-ready maintainers
+"""
+
+EXAMPLES = r"""
+- name: Note what is installed before anything changes
+  gpu_upgrade_journal:
+    phase: staged
+    driver: "{{ gpu_plan_result.upgrade.installed }}"
+    target: "595"
+
+- name: Note that the host leaves service
+  gpu_upgrade_journal:
+    phase: draining
+
+- name: Note that it is back in service
+  gpu_upgrade_journal:
+    phase: done
+  register: gpu_upgrade_noted
+"""
+
+RETURN = r"""
+journal:
+  description: What the journal says now; seconds is the time in which the host served nobody.
+  returned: always
+  type: dict
+  sample: {"phase": "done", "to": "595.91.07", "seconds": 74}
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import upgrade
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {
+    "phase": {"type": "str", "choices": list(upgrade.PHASES), "required": True},
+    "driver": {"type": "dict"},
+    "target": {"type": "str", "default": ""},
+    "reason": {"type": "str", "default": ""},
+}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    given = module.params
+    journal = upgrade.advance(
+        upgrade.read(Host()), given["phase"], int(time.time()), given["driver"], given["target"], given["reason"]
+    )
+    if not module.check_mode:
+        try:
+            upgrade.write(journal)
+        except OSError as error:
+            module.fail_json(
+                msg="%s cannot be written (%s): make room or repair the disk, then run again"
+                % (upgrade.PATH, error.strerror)
+            )
+    module.exit_json(changed=True, journal=journal)
+
+
+if __name__ == "__main__":
+    main()

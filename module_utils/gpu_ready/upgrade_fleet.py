@@ -1,0 +1,198 @@
+"""A rollout over many hosts: who comes when, in which batches, and the tables that tell of it. Pure."""
+
+import re
+from typing import Any, Dict, List, NamedTuple
+
+from . import report
+
+PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
+RESULT_COLUMNS = ("host", "result", "from", "to", "way", "seconds away", "why")
+WIDTH = 150
+
+
+class FleetError(Exception):
+    """The operator's wishes for a rollout cannot be; one sentence with the variable and what it may be."""
+
+
+class Rollout(NamedTuple):
+    """Who takes part, in order; sizes of the batches; and why others do not."""
+
+    due: List[str]
+    serial: List[int]
+    current: List[str]
+    done: List[str]
+    refused: Dict[str, str]
+    excluded: List[str]
+
+
+def members(names: List[Any], groups: Dict[str, List[str]], hosts: List[str], variable: str) -> List[str]:
+    """Return the hosts that names of hosts and groups stand for; FleetError on an unknown name."""
+    found = []  # type: List[str]
+    for name in names:
+        if name not in hosts and name not in groups:
+            raise FleetError("%s names %s, which is neither a host nor a group of the inventory" % (variable, name))
+        found += [one for one in groups.get(name, [name]) if one in hosts and one not in found]
+    return found
+
+
+def size(value: Any, total: int) -> int:
+    """Return the hosts of one batch: a number, or a share of the whole rollout such as ``10%``, at least one."""
+    match = re.match(r"(\d+)(%?)$", str(value).strip())
+    if not match or int(match.group(1)) < 1:
+        raise FleetError(
+            "gpu_upgrade_batches has %r, which is no size of a batch: give numbers such as 5 or shares such as 10%%"
+            % (value,)
+        )
+    number = int(match.group(1))
+    return max(total * number // 100, 1) if match.group(2) else number
+
+
+def batches(count: int, canaries: int, done: int, sizes: List[Any]) -> List[int]:
+    """Return the sizes of the batches for the ``count`` hosts that are left, canaries first.
+
+    Shares are of the whole rollout. ``done`` hosts are ready from an earlier run, which this one goes on with: the
+    batches that they made up are over. The last size repeats.
+    """
+    total = count + done
+    wanted = [canaries] if canaries else []
+    listed = [size(value, total) for value in sizes]
+    if not listed:
+        raise FleetError("gpu_upgrade_batches is empty: give at least one size, such as 1 or 100%")
+    while sum(wanted) < total:
+        wanted.append(min(listed.pop(0) if len(listed) > 1 else listed[0], total - sum(wanted)))
+    found = []
+    for number in wanted:
+        over = min(number, done)
+        done -= over
+        if number > over:
+            found.append(number - over)
+    return found
+
+
+def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[str, Any]) -> Rollout:
+    """Return the rollout: ``entries`` hold ``upgrade`` (upgrade.status) and ``failure`` of each host.
+
+    ``wishes``: groups, canaries, first, exclude, batches as the operator gave them.
+    """
+    groups = wishes["groups"]
+    named = {
+        key: members(wishes[key], groups, hosts, "gpu_upgrade_" + words)
+        for key, words in (("canaries", "canaries"), ("first", "first"), ("exclude", "exclude"))
+    }
+    part = [name for name in hosts if name not in named["exclude"]]
+    states = {name: (entries[name].get("upgrade") or {}).get("state") for name in part}
+    refused = {name: why_not(entries[name]) for name in part if states[name] not in ("current", "due")}
+    ordered = named["canaries"] + named["first"] + hosts
+    due = [name for name in sorted(set(part), key=ordered.index) if states[name] == "due"]
+    done = [name for name in part if states[name] == "current" and finished(entries[name]["upgrade"])]
+    canaries = len([name for name in named["canaries"] if name in due or name in done])
+    return Rollout(
+        due,
+        batches(len(due), canaries, len(done), wishes["batches"]),
+        [name for name in part if states[name] == "current"],
+        done,
+        refused,
+        named["exclude"],
+    )
+
+
+def finished(upgrade: Dict[str, Any]) -> bool:
+    """Return whether an earlier run of the same rollout brought this host to its end."""
+    journal = upgrade.get("journal") or {}
+    to, wanted = str(journal.get("to")), str(upgrade.get("to"))
+    return journal.get("phase") == "done" and (to + ".").startswith(wanted + ".")
+
+
+def why_not(entry: Dict[str, Any]) -> str:
+    """Return why a host cannot take part."""
+    refusal = (entry.get("upgrade") or {}).get("refusal")
+    return report.one_line(refusal or entry.get("failure")) or "the host was not looked at"
+
+
+# ---- for people -----------------------------------------------------------------------------------------------------
+
+
+def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drain: str, width: int = WIDTH) -> str:
+    """Return what would happen where, and what stands in the way."""
+    lines = []
+    for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
+        upgrade = entries[name].get("upgrade") or {}
+        if name in roll.due:
+            what = "goes on with what a run began" if upgrade["opened"] else upgrade["why"]
+        else:
+            what = {True: "nothing to do"}.get(name in roll.current, "left out, as asked")
+        if name in roll.refused:
+            what = "refused, see below"
+        there = upgrade.get("from") if name in roll.due else (upgrade.get("installed") or {}).get("version")
+        moves = name in roll.due
+        lines.append(
+            [name, there, upgrade.get("to") if moves else None, upgrade.get("way") if moves else None,
+             drain if moves else None, what]
+        )  # fmt: skip
+    shown = columns(PLAN_COLUMNS, lines, width)
+    for name in sorted(roll.refused):
+        shown += ["", "%s:" % name] + report.paragraph(roll.refused[name], width)
+    sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
+    shown += ["", "%d to do, %d as wanted, %d refused, %d left out%s" % (
+        len(roll.due), len(roll.current), len(roll.refused), len(roll.excluded), sizes)]  # fmt: skip
+    return "\n".join(shown)
+
+
+def results(
+    hosts: List[str], ends: Dict[str, Dict[str, Any]], began: List[str], upgrades: Dict[str, Dict[str, Any]]
+) -> Dict[str, Dict[str, Any]]:
+    """Return one result a host: what it said itself; ``failed`` where it was lost; ``not_reached`` for the rest."""
+    found = {}
+    for name in hosts:
+        upgrade = upgrades.get(name) or {}
+        result = {"host": name, "from": upgrade.get("from"), "to": upgrade.get("to"), "way": "none",
+                  "seconds_unavailable": None, "state": "not_reached", "reason": "its turn did not come"}  # fmt: skip
+        if name in began:
+            result.update(
+                state="failed",
+                way=upgrade.get("way") or "none",
+                reason="the host was lost in its turn: see that it is up, then run the same command again",
+            )
+        found[name] = dict(result, **(ends.get(name) or {}))
+    return found
+
+
+def bad(found: Dict[str, Dict[str, Any]], good: List[str], excluded: List[str]) -> List[str]:
+    """Return the hosts that are not as wanted, but for those that the operator excluded."""
+    return [name for name, one in found.items() if one["state"] not in good and name not in excluded]
+
+
+def stopped(failed: int, left: int, budget: int) -> str:
+    """Return why the rollout stopped."""
+    return "The rollout stopped: %d host%s failed and gpu_upgrade_max_failures is %d; %d %s untouched." % (
+        failed, "" if failed == 1 else "s", budget, left, "is" if left == 1 else "are",
+    )  # fmt: skip
+
+
+def result_table(found: Dict[str, Dict[str, Any]], good: List[str], budget: int, width: int = WIDTH) -> str:
+    """Return what became of each host, and why the rollout stopped where it did."""
+    failed = [one for one in found.values() if one["state"] not in (*good, "left_out", "not_reached")]
+    lines = [
+        [one["host"], one["state"].replace("_", " "), one["from"], one["to"], one["way"], one["seconds_unavailable"],
+         "see below" if one in failed else one["reason"]]
+        for one in found.values()
+    ]  # fmt: skip
+    shown = columns(RESULT_COLUMNS, lines, width)
+    for one in failed:
+        shown += ["", "%s: %s" % (one["host"], one["state"].replace("_", " "))] + report.paragraph(one["reason"], width)
+    left = [one for one in found.values() if one["state"] == "not_reached"]
+    if left and len(failed) > budget:
+        shown += ["", stopped(len(failed), len(left), budget)]
+    counts = {}  # type: Dict[str, int]
+    for one in found.values():
+        counts[one["state"]] = counts.get(one["state"], 0) + 1
+    return "\n".join(shown + ["", report.counts_text(counts, len(found))])
+
+
+def columns(headings: "tuple[str, ...]", lines: List[List[Any]], width: int) -> List[str]:
+    """Return lines as columns, the last one as wide as the rest allows; a longer text is cut there."""
+    texts = [[report.one_line(cell) or report.NOTHING for cell in line] for line in [list(headings)] + lines]
+    sizes = [max(len(line[index]) for line in texts) for index in range(len(headings))]
+    shown = [report.GAP.join(cell.ljust(sizes[index]) for index, cell in enumerate(line)).rstrip() for line in texts]
+    rule = report.GAP.join("-" * one for one in sizes)
+    return [line if len(line) <= width else line[: width - 3] + "..." for line in [shown[0], rule] + shown[1:]]

@@ -1,0 +1,231 @@
+"""The journal of an upgrade, what is due on a host, and the order of a rollout."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import plan, upgrade, upgrade_fleet, wishes
+from gpu_ready.plan.steps import DRIVER_RELOAD, REBOOT, Refusal, Step
+from gpu_ready.upgrade_fleet import FleetError, batches
+
+OLD = {
+    "version": "580.95.05",
+    "branch": "580",
+    "flavour": "open",
+    "source": "cuda_repo",
+    "kernel_modules": "dkms",
+}
+NEW = dict(OLD, version="595.91.07", branch="595")
+
+
+def noted(*phases: tuple[str, int], driver: dict[str, Any] | None = OLD, to: str = "595") -> dict[str, Any]:
+    journal = None
+    for phase, now in phases:
+        journal = upgrade.advance(journal, phase, now, driver, to, "")
+    assert journal
+    return journal
+
+
+def observed(version: str | None = "580.95.05", journal: dict[str, Any] | None = None, clients: tuple[str, ...] = ()) -> dict[str, Any]:  # fmt: skip
+    driver = {
+        "on_disk": {"version": version, "flavour": "open"} if version else None,
+        "origin": "cuda_repo" if version else None,
+        "dkms": [{"name": "nvidia", "version": version, "kernels": []}],
+        "clients": [{"pid": 7, "name": name} for name in clients],
+    }
+    return {"driver": driver, "upgrade": journal}
+
+
+def decided(*steps: Step, refusals: tuple[Refusal, ...] = (), version: str = "595.91.07") -> plan.Plan:
+    choice = {"driver": {"version": version, "branch": 595}}
+    return plan.Plan(True, "2x Tesla T4", choice, list(steps), list(refusals), [], "")
+
+
+def activate(action: str, why: str = "the driver changes", fallback: str | None = "reboot") -> Step:
+    params = {"action": action, "fallback": fallback, "why": why}
+    return Step("nvidia_driver.activate", why, REBOOT if action == "reboot" else DRIVER_RELOAD, params)
+
+
+INSTALL = Step("nvidia_driver.install", "driver 580.95.05 is installed", DRIVER_RELOAD, {})
+
+
+def status(seen: dict[str, Any], chosen: plan.Plan, **given: Any) -> dict[str, Any]:
+    return upgrade.status(seen, chosen, wishes.read(given).wanted)
+
+
+def test_the_journal_counts_the_time_out_of_service_over_an_interrupted_run() -> None:
+    journal = noted(
+        ("staged", 5), ("draining", 10), ("switching", 20), ("draining", 50), ("verified", 60), ("done", 70)
+    )
+    assert journal["seconds"] == 60 and journal["from"] == OLD and journal["to"] == "595"
+
+
+def test_a_run_that_goes_on_keeps_the_way_back() -> None:
+    journal = noted(("staged", 1), ("draining", 2), ("switching", 3))
+    again = upgrade.advance(journal, "draining", 9, NEW, "595", "")
+    assert again["from"] == OLD
+    assert upgrade.advance(dict(again, phase="stuck"), "staged", 9, NEW, "595", "")["from"] == OLD
+
+
+@pytest.mark.parametrize("phase", ["done", "back", "untouched"])
+def test_the_next_upgrade_notes_the_driver_of_then(phase: str) -> None:
+    journal = noted(("staged", 1), ("draining", 2), (phase, 3))
+    assert upgrade.advance(journal, "staged", 9, NEW, "610", "")["from"] == NEW
+
+
+def test_a_journal_survives_the_disk_and_damage_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "upgrade.json"
+    upgrade.write(noted(("staged", 1)), str(path))
+    assert upgrade.read(upgrade.Host(), str(path)) == noted(("staged", 1))
+    for text in ("", "{", "[]", json.dumps({"schema": 99})):
+        path.write_text(text)
+        assert upgrade.read(upgrade.Host(), str(path)) is None
+
+
+def test_a_host_with_the_wanted_driver_has_nothing_to_do() -> None:
+    assert status(observed("595.91.07"), decided())["state"] == "current"
+    tidy = decided(Step("nvidia_driver.hold", "an unattended upgrade"))
+    assert status(observed("595.91.07"), tidy)["state"] == "current"
+
+
+@pytest.mark.parametrize("phase", ["draining", "switching", "verified", "going_back", "stuck", "back"])
+def test_a_host_in_the_middle_is_gone_on_with(phase: str) -> None:
+    found = status(observed("595.91.07", noted(("staged", 1), (phase, 2))), decided())
+    assert (found["state"], found["way"], found["opened"]) == ("due", "none", True)
+    assert (found["from"], found["to"]) == ("580.95.05", "595.91.07")
+
+
+def test_a_driver_that_can_be_exchanged_is_due() -> None:
+    found = status(observed(), decided(INSTALL, activate("reload")))
+    assert (found["state"], found["way"], found["from"], found["to"]) == ("due", "live", "580.95.05", "595.91.07")
+    assert found["installed"] == OLD and found["back"] is None
+
+
+def test_programs_on_the_gpus_are_the_drains_business_first() -> None:
+    step = activate("reboot", "train (7) hold the loaded module")
+    found = status(observed(clients=("train",)), decided(INSTALL, step))
+    assert (found["state"], found["way"]) == ("due", "live") and "train" in found["why"]
+
+
+def test_a_reboot_needs_leave() -> None:
+    chosen = decided(INSTALL, activate("reboot", "gpu_ready_activation is reboot", None))
+    assert "gpu_ready_reboot_ok" in status(observed(), chosen)["refusal"]
+    found = status(observed(), chosen, gpu_ready_reboot_ok=True)
+    assert (found["state"], found["way"]) == ("due", "reboot")
+
+
+def test_refusals_and_bare_hosts_take_no_part() -> None:
+    refusal = Refusal("disk_full", "The disk is full", "make room")
+    assert status(observed(), decided(refusals=(refusal,)))["refusal"] == "The disk is full. Remedy: make room."
+    assert "site.yml" in status(observed(None), decided(INSTALL, activate("load")))["refusal"]
+
+
+def test_the_way_back_asks_for_exactly_the_driver_from_before() -> None:
+    assert upgrade.back(noted(("staged", 1))) == {
+        "nvidia_driver_source": "cuda_repo",
+        "nvidia_driver_version": "580.95.05",
+        "nvidia_driver_branch": "580",
+        "nvidia_driver_flavour": "open",
+        "nvidia_driver_kernel_modules": "dkms",
+    }
+    assert upgrade.back(None) is None
+
+
+# ---- the rollout
+
+
+@pytest.mark.parametrize(
+    ("count", "canaries", "done", "sizes", "expected"),
+    [
+        (24, 0, 0, [1, "10%", "25%", "50%", "100%"], [1, 2, 6, 12, 3]),
+        (4, 2, 0, [1], [2, 1, 1]),
+        (23, 0, 1, [1, "10%", "25%", "50%", "100%"], [2, 6, 12, 3]),
+        (20, 0, 4, [1, "10%", "100%"], [20]),
+        (3, 0, 0, ["100%"], [3]),
+        (3, 0, 0, [10], [3]),
+        (0, 0, 5, [1, "50%"], []),
+        (5, 0, 0, ["1%"], [1, 1, 1, 1, 1]),
+    ],
+)
+def test_batches(count: int, canaries: int, done: int, sizes: list[Any], expected: list[int]) -> None:
+    assert batches(count, canaries, done, sizes) == expected
+
+
+@pytest.mark.parametrize("sizes", [[], [0], ["many"], ["0%"], [-1], [1.5]])
+def test_a_wrong_size_is_refused_with_the_variable(sizes: list[Any]) -> None:
+    with pytest.raises(FleetError, match="gpu_upgrade_batches"):
+        batches(3, 0, 0, sizes)
+
+
+def entry(state: str, **more: Any) -> dict[str, Any]:
+    found = {"state": state, "from": "580.95.05", "to": "595", "way": "live", "why": "2x Tesla T4", "refusal": "", "opened": False, "installed": OLD, "journal": None}  # fmt: skip
+    return {"upgrade": found | more, "failure": None}
+
+
+HOSTS = ["a", "b", "c", "d", "e"]
+
+
+def rollout(entries: dict[str, Any], **wished: Any) -> upgrade_fleet.Rollout:
+    groups = {"test": ["d"], "rack": ["b", "c"]}
+    return upgrade_fleet.rollout(
+        HOSTS, entries, {"groups": groups, "canaries": [], "first": [], "exclude": [], "batches": [1, "100%"]} | wished
+    )
+
+
+def test_the_operator_says_who_comes_first_and_who_does_not() -> None:
+    roll = rollout({name: entry("due") for name in HOSTS}, canaries=["test"], first=["c"], exclude=["a"])
+    assert roll.due == ["d", "c", "b", "e"] and roll.serial == [1, 1, 2] and roll.excluded == ["a"]
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(FleetError, match="gpu_upgrade_canaries names x"):
+        rollout({name: entry("due") for name in HOSTS}, canaries=["x"])
+
+
+def test_hosts_of_an_earlier_run_are_not_begun_again() -> None:
+    done = {"phase": "done", "to": "595.91.07"}
+    entries = {name: entry("due") for name in HOSTS} | {"a": entry("current", journal=done)}
+    roll = rollout(entries | {"b": entry("refused", refusal="The disk is full."), "c": {"failure": "no answer"}})
+    assert (roll.due, roll.serial, roll.done) == (["d", "e"], [2], ["a"])
+    assert roll.refused == {"b": "The disk is full.", "c": "no answer"}
+    table = upgrade_fleet.plan_table(roll, entries | {"c": {"failure": "no answer"}}, "docker")
+    assert "2 to do, 1 as wanted, 2 refused, 0 left out; batches of 2" in table and "live  docker" in table
+
+
+def test_the_report_says_why_the_rollout_stopped() -> None:
+    back = {"host": "a", "state": "rolled_back", "from": "580.95.05", "to": "595", "way": "live", "seconds_unavailable": 61, "reason": "the proof is red"}  # fmt: skip
+    found = upgrade_fleet.results(HOSTS, {"a": back, "b": back | {"host": "b", "state": "upgraded"}}, ["a", "c"], {})
+    assert [one["state"] for one in found.values()] == [
+        "rolled_back",
+        "upgraded",
+        "failed",
+        "not_reached",
+        "not_reached",
+    ]
+    good = ["current", "upgraded"]
+    table = upgrade_fleet.result_table(found, good, 0)
+    assert "gpu_upgrade_max_failures is 0; 2 are untouched" in table and "  the proof is red" in table
+    assert upgrade_fleet.bad(found, good, ["e"]) == ["a", "c", "d"]
+
+
+# ---- what is fetched beforehand
+
+
+def test_what_is_fetched_is_what_the_steps_will_ask_for() -> None:
+    todo = {
+        "nvidia_driver.install": {
+            "packages": [{"name": "cuda-drivers", "version": "595.91.07-*"}],
+            "pin_packages": ["pin-595"],
+            "pin_remove": ["pin-580"],
+            "streams": {},
+            "remove": ["old"],
+            "allow_remove": ["older"],
+        },
+        "nvidia_driver.hold": {"tools": ["versionlock"], "packages": []},
+        "gpu_verify.verify": {"expect": {}},
+    }
+    wanted = upgrade.downloads(todo)
+    assert wanted["names"] == [{"name": "cuda-drivers", "version": "595.91.07-*"}, "versionlock"]
+    assert (wanted["pins"], wanted["pins_gone"], wanted["remove"], wanted["allowed"]) == (["pin-595"], ["pin-580"], ["old"], ["older"])  # fmt: skip
+    assert upgrade.downloads({})["names"] == []

@@ -14,8 +14,9 @@ UNINSTALLER = "bin/cuda-uninstaller"
 """What NVIDIA's .run installer leaves in a toolkit's folder to take that toolkit away."""
 RECORDS = manifest.FOLDER + "/cuda"
 """Where it is recorded which toolkits a .run installer of ours brought."""
-PACKAGE, RUNFILE, FOREIGN, PARTIAL = "package", "runfile", "foreign", "partial"
-"""Where a toolkit comes from: packages; a .run installer; neither (copied by hand); or it is no whole toolkit."""
+PACKAGE, RUNFILE, FOREIGN, PARTIAL, ALIAS = "package", "runfile", "foreign", "partial", "alias"
+"""Where a toolkit comes from: packages; a .run installer; neither (copied by hand); or it is no whole toolkit, or none
+of its own: the folder, or a link of that name, holds another version."""
 GROUP = "cuda"
 """Name of the update-alternatives group that NVIDIA's packages register for :data:`LINK`."""
 ALTERNATIVES = ("/var/lib/dpkg/alternatives/cuda", "/var/lib/alternatives/cuda")

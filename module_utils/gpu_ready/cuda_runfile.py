@@ -139,6 +139,7 @@ def options(wanted: Installer, folder: str) -> List[str]:
 
 def install(host: Host, wanted: Installer, limits: Limits, where: Where) -> str:
     """Install one toolkit and return its release; nothing is changed before the file is proved. Raises RunfileError."""
+    refuse_alias(host, wanted.version, wanted.path, where)
     local = wanted.source.location
     size = os.path.getsize(local) if os.path.isfile(local) else 0
     with runfile.workplace(size * UNPACKED) as temporary:
@@ -150,6 +151,16 @@ def install(host: Host, wanted: Installer, limits: Limits, where: Where) -> str:
                 uninstall(host, wanted.version, wanted.path)
             call(host, ["sh", file] + options(wanted, temporary), limits.install, temporary, wanted)
         return release(host, wanted)
+
+
+def refuse_alias(host: Host, version: str, path: str, where: Where) -> None:
+    """Raise RunfileError where a folder holds another toolkit than its name says, and not by a run of ours."""
+    found = stated(host, path)
+    if found and recorded(host, version, where) is None and cuda.series(found) != version:
+        raise RunfileError(
+            "%s holds CUDA %s, so it is no toolkit %s that could be brought or taken away: delete the link, or move "
+            "the folder to its right name, then run again" % (path, found, version)
+        )
 
 
 def judge(file: str, wanted: Installer) -> None:
@@ -285,6 +296,7 @@ def remove(host: Host, version: str, path: str, where: Where) -> List[str]:
     Packages are gone by now. cuDNN's files go with the toolkit, whoever placed them; anything else that is left is
     somebody's work, and a RunfileError names it.
     """
+    refuse_alias(host, version, path, where)
     gone = []
     paths = cudnn_install.Paths(manifest=where.manifest)
     if cudnn_install.remove(version, paths, lambda: linker(host)):

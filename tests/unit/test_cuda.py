@@ -239,3 +239,19 @@ def test_a_default_toolkit_on_another_disk_is_known_by_its_name(links: dict[str,
 def test_links_that_lead_in_a_circle_lead_nowhere() -> None:
     host = RecordedHost(links={"/usr/local/cuda": "cuda-now", "/usr/local/cuda-now": "cuda"})
     assert observe_cuda.look(host, {})["cuda"]["default"]["target"] is None
+
+
+def test_a_name_that_leads_to_another_toolkit_is_no_toolkit_of_its_own() -> None:
+    host = RecordedHost(
+        files={
+            "/usr/local/cuda-12.9/version.json": '{"cuda": {"version": "12.9.1"}}',
+            "/usr/local/cuda-12.9/bin/nvcc": "",
+            "/usr/local/cuda-12.9/bin/cuda-uninstaller": "",
+        },
+        links={"/usr/local/cuda-12.4": "cuda-12.9"},
+    )
+    toolkits = observe_cuda.look(host, {})["cuda"]["toolkits"]
+    assert [(t["version"], t["origin"], t["release"]) for t in toolkits] == [
+        ("12.4", "alias", "12.9.1"),
+        ("12.9", "runfile", "12.9.1"),
+    ]

@@ -295,3 +295,14 @@ def test_what_a_host_lacks_is_read_without_starting_anything() -> None:
     assert cuda_runfile.lacking(host, wanted._replace(release=""), Where()) == ""
     assert cuda_runfile.lacking(host, wanted._replace(version="12.8", path="/usr/local/cuda-12.8"), Where())
     assert host.asked == []
+
+
+def test_a_name_that_leads_to_another_toolkit_takes_nothing_of_it_away(node: Node) -> None:
+    node.install(node.installer())
+    (node.folder / "cuda-12.4").symlink_to("cuda-12.9")
+    with pytest.raises(RunfileError, match=r"cuda-12.4 holds CUDA 12.9.1.*delete the link"):
+        node.remove("12.4")
+    assert (Path(node.path()) / "bin/nvcc").exists()
+    with pytest.raises(RunfileError, match=r"cuda-12.4 holds CUDA 12.9.1.*delete the link"):
+        node.install(node.installer("12.4.1"))
+    assert cuda_runfile.stated(node.host, node.path()) == "12.9.1"

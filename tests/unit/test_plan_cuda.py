@@ -570,3 +570,24 @@ def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
     again = decide(after, branch, *asked, **more)
     assert again.steps == []
     assert again.choice == decided.choice
+
+
+def aliased() -> dict[str, Any]:
+    observed = host(T4, toolkits={"12.9.1": "runfile"})
+    row = {"version": "12.4", "path": "/usr/local/cuda-12.4", "release": "12.9.1", "origin": "alias"}
+    observed["cuda"]["toolkits"].insert(0, row)
+    return observed
+
+
+@pytest.mark.parametrize("source", ["repo", "runfile"])
+def test_a_name_that_leads_to_another_toolkit_is_neither_filled_nor_emptied(source: str) -> None:
+    for words in ({"cuda_toolkit_versions": ["12.4"]}, {"cuda_toolkit_remove": ["12.4"]}):
+        decided = room.decide(aliased(), {**WANTED, "cuda_toolkit_source": source, **words}, driver(580))
+        assert not decided.steps
+        (refusal,) = decided.refusals
+        assert refusal.code == "cuda_foreign"
+        assert "/usr/local/cuda-12.4" in refusal.message and "12.9.1" in refusal.message
+
+
+def test_a_name_that_leads_to_another_toolkit_does_not_count_as_one() -> None:
+    assert [one["version"] for one in room.present(aliased())] == ["12.9"]

@@ -32,6 +32,8 @@ def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
         if version in packaged:
             origin = cuda.PACKAGE
             release = versions.upstream(packages[cuda.package(version)]) or stated
+        elif stated and record is None and cuda.series(stated) != version:
+            origin = cuda.ALIAS
         elif not stated or cut_off or not host.exists(path + "/bin/nvcc"):
             # A folder that single packages made, what a removed toolkit left behind, or an installer that was cut off.
             origin = cuda.PARTIAL

@@ -9,6 +9,7 @@ from .cuda_wishes import NONE, RUNFILE, Wish
 from .steps import Decision, Notice, Refusal, Step
 
 REPOSITORY_SOURCE = "cuda_repo"
+ALIAS = toolkit_names.ALIAS
 
 
 class Ground(NamedTuple):
@@ -96,7 +97,8 @@ def _left_alone(ground: Ground) -> Decision:
 
 def present(observed: Dict[str, Any]) -> List[Dict[str, Any]]:
     """Return the toolkits that are there as a whole, from whichever source."""
-    return [toolkit for toolkit in observed["cuda"]["toolkits"] if toolkit["origin"] != "partial"]
+    others = (toolkit_names.PARTIAL, toolkit_names.ALIAS)
+    return [toolkit for toolkit in observed["cuda"]["toolkits"] if toolkit["origin"] not in others]
 
 
 def gpu_architectures(observed: Dict[str, Any]) -> Dict[str, str]:
@@ -252,6 +254,9 @@ def _origin_refusals(ground: Ground, wish: Wish) -> List[Refusal]:
         message = "%s, and %s brought it, not %s" % (cuda_steps.lack(wish, there), kind, kinds[own])
         other = cuda_wishes.RUNFILE if there["origin"] == toolkit_names.RUNFILE else cuda_wishes.REPO
         return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to %s, or %s" % (other, again))]
+    aliases = [one for one in observed["cuda"]["toolkits"] if (one["version"], one["origin"]) == (version, ALIAS)]
+    if aliases:
+        return [_alias_refusal(aliases[0], "move it away, or take %s out of cuda_toolkit_versions" % wish.text)]
     parts = toolkit_names.parts(version, observed["packages"]["installed"])
     if parts and ground.source == RUNFILE:
         message = "packages of CUDA %s are on this host (%s), and the installer would write over their files" % (
@@ -297,15 +302,23 @@ def _no_installer(wish: Wish) -> Refusal:
 
 def _removal_refusals(ground: Ground) -> List[Refusal]:
     """Refuse to take away what neither packages nor an installer brought: nobody knows what else lies there."""
-    return [
+    going = [toolkit for toolkit in ground.observed["cuda"]["toolkits"] if toolkit["version"] in ground.going]
+    remedy = "delete the link yourself, or take %s out of cuda_toolkit_remove"
+    aliases = [_alias_refusal(one, remedy % one["version"]) for one in going if one["origin"] == ALIAS]
+    return aliases + [
         Refusal(
             "cuda_foreign",
             "%s belongs to no package and has no uninstaller, so somebody placed it by hand" % toolkit["path"],
             "delete or move that folder yourself, or take %s out of cuda_toolkit_remove" % toolkit["version"],
         )
-        for toolkit in ground.observed["cuda"]["toolkits"]
-        if toolkit["version"] in ground.going and toolkit["origin"] == toolkit_names.FOREIGN
+        for toolkit in going
+        if toolkit["origin"] == toolkit_names.FOREIGN
     ]
+
+
+def _alias_refusal(toolkit: Dict[str, Any], remedy: str) -> Refusal:
+    message = "%s holds CUDA %s: it is a link of somebody's, or another toolkit under a wrong name"
+    return Refusal("cuda_foreign", message % (toolkit["path"], toolkit["release"]), remedy)
 
 
 def _nothing_fits(ground: Ground) -> Notice:

@@ -5,6 +5,7 @@ file system of their own, since a compilation under emulation takes half an hour
 """
 
 import hashlib
+import lzma
 import shutil
 import tempfile
 import time
@@ -140,20 +141,20 @@ def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
     mark.write_text(digest)
 
 
-def ensure_driver(suite: str, release: str, package: str, proxy: str | None) -> None:
-    """Have the modules of one of Debian's driver packages built by DKMS for a kernel."""
+def ensure_driver(suite: str, release: str, package: str, proxy: str | None) -> Path:
+    """Have the modules of one of Debian's driver packages built by DKMS for a kernel, and return their folder."""
     name = DRIVERS.get(package)
     if name is None:
         raise LabError(f"{package} is no package of NVIDIA's module sources: there are {', '.join(sorted(DRIVERS))}")
     done = modules() / "dkms" / name / f"{suite}-{release}"
     if done.exists():
-        return
+        return done.parent / done.read_text().strip() / release
     say(f"building {package} of {suite} for the kernel {release} with DKMS (minutes)")
     with tempfile.TemporaryDirectory(dir=_ready()) as work:
         root = Path(work, "root")
         packages = (f"linux-headers-{release}", package)
         _bootstrap(suite, root, packages, proxy, NON_FREE, [], f"build {package} for the kernel {release}")
-        built = sorted((root / f"lib/modules/{release}/updates/dkms").glob("*.ko"))
+        built = sorted((root / f"lib/modules/{release}/updates/dkms").glob("*.ko*"))
         tree = root / "var/lib/dkms" / name
         versions = [path.name for path in tree.iterdir() if path.is_dir() and path.name[0].isdigit()]
         if not built or len(versions) != 1:
@@ -161,10 +162,12 @@ def ensure_driver(suite: str, release: str, package: str, proxy: str | None) -> 
         target = modules() / "dkms" / name / versions[0] / release
         target.mkdir(parents=True, exist_ok=True)
         own = tree / versions[0] / release / "x86_64/module"
-        for path in sorted(own.glob("*.ko")):
-            # By the names that the compiler gives them: DKMS renames them when it installs.
-            shutil.copy(path, target / path.name.replace(name, "nvidia", 1))
+        for path in sorted(own.glob("*.ko*")):
+            # As the compiler leaves them: DKMS renames and compresses them when it installs.
+            plain = target / path.name.replace(name, "nvidia", 1).removesuffix(".xz")
+            plain.write_bytes(lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes())
     done.write_text(versions[0] + "\n")
+    return target
 
 
 def _ready() -> Path:

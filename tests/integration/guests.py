@@ -5,7 +5,8 @@ import time
 
 import pytest
 from fleet import Fleet
-from gpu_ready_lab import vms
+from gpu_ready_lab import fleet as fleet_file
+from gpu_ready_lab import paths, vm_image, vms
 
 BOOT_LIMIT = 300
 
@@ -47,3 +48,29 @@ def loaded(fleet: Fleet, host: str) -> str:
 def said(fleet: Fleet, host: str) -> str:
     """Return what NVIDIA's module told the kernel's log since the guest booted."""
     return fleet.ssh(host, "dmesg | grep -A3 NVRM || true")
+
+
+UNLOAD = "for m in nvidia_uvm nvidia_drm nvidia_modeset nvidia; do [ ! -e /sys/module/$m ] || rmmod $m || exit 1; done; dmesg -C; "
+
+
+def plug(fleet: Fleet, host: str, gpus: str) -> str:
+    """Exchange the GPUs of a running guest (``gpus`` as in a fleet file); return what the modules that udev loaded said."""
+    text = f"name: other\nhosts:\n  one: {{kind: vm, distribution: debian12, gpus: {gpus}}}\n"
+    options = vms.bus_options(fleet_file.parse(text).hosts[0].gpus)
+    swap = f"rmmod gpu_ready_pci && echo '{options}' >/etc/gpu-ready-lab/pci-options && /usr/lib/gpu-ready-lab/pci"
+    fleet.ssh(host, UNLOAD + swap)
+    return said(fleet, host)
+
+
+def built(fleet: Fleet, host: str, suite: str, package: str) -> str:
+    """Have the modules of a driver package built for a guest's kernel; return their folder in the guest."""
+    release = fleet.ssh(host, "uname -r").strip()
+    folder = vm_image.ensure_driver(suite, release, package, paths.PROXY_URL)
+    return f"/var/cache/gpu-ready-lab/modules/{folder.relative_to(vm_image.modules())}"
+
+
+def insert(fleet: Fleet, host: str, folder: str) -> str:
+    """Load the main module of a folder in place of whatever runs; return what it said."""
+    needed = f"for m in $(modinfo -F depends {folder}/nvidia.ko | tr , ' '); do modprobe $m; done"
+    fleet.ssh(host, f"{UNLOAD} {needed}; insmod {folder}/nvidia.ko", check=False)
+    return said(fleet, host)

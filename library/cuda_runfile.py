@@ -33,7 +33,9 @@ options:
         type: str
         default: ""
       file:
-        description: Path of the installer on the host.
+        description:
+          - Path of the installer on the host.
+          - One in C(/var/lib/gpu-ready) is a copy of a role's and is deleted once it is used.
         type: str
         default: ""
       sha256:

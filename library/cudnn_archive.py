@@ -57,7 +57,9 @@ options:
         type: str
         default: ""
   file:
-    description: Archive on the host for those O(installs) that have neither manifest nor URL.
+    description:
+      - Archive on the host for those O(installs) that have neither manifest nor URL.
+      - One in C(/var/lib/gpu-ready) is a copy of a role's and is deleted once it is used.
     type: path
     default: ""
   state:
@@ -176,6 +178,7 @@ def converge(params, check_mode, paths, refresh):
         with cudnn_install.shelf(paths) as folder:
             for install in todo:
                 after[install.cuda] = cudnn_install.place(install, paths, limits, refresh, folder)
+        manifest.drop_copy(params["file"])
     changed = bool(todo) or before != after
     return {"changed": changed, "before": before, "after": after, "removed": removed}
 

@@ -150,6 +150,7 @@ def install(host: Host, wanted: Installer, limits: Limits, where: Where) -> str:
             if host.exists(uninstaller(wanted.path)):
                 uninstall(host, wanted.version, wanted.path)
             call(host, ["sh", file] + options(wanted, temporary), limits.install, temporary, wanted)
+            manifest.drop_copy(local)
         return release(host, wanted)
 
 

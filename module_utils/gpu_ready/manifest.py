@@ -154,6 +154,15 @@ def note_containerd(
     _write(value, path)
 
 
+def drop_copy(path: str) -> None:
+    """Delete a file that a role copied here from the control node; one that lies elsewhere on the host stays.
+
+    The role would do it too, but a run may end before it comes to that, and no later one would know of the file.
+    """
+    if os.path.dirname(path) == FOLDER and os.path.isfile(path):
+        os.unlink(path)
+
+
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
     """Forget keys of a section (after they were taken back)."""
     value = read(path)

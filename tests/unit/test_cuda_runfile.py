@@ -306,3 +306,26 @@ def test_a_name_that_leads_to_another_toolkit_takes_nothing_of_it_away(node: Nod
     with pytest.raises(RunfileError, match=r"cuda-12.4 holds CUDA 12.9.1.*delete the link"):
         node.install(node.installer("12.4.1"))
     assert cuda_runfile.stated(node.host, node.path()) == "12.9.1"
+
+
+def test_the_copy_of_an_installer_is_gone_before_the_work_counts_as_done(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "FOLDER", str(node.folder))
+    wanted = node.installer()
+    copy = Path(wanted.source.location)
+    write, seen = cuda_runfile.files.write_atomic, []
+
+    def watched(path: str, data: bytes, mode: int | None = None) -> None:
+        seen.append((b'"complete": true' in data, copy.exists()))
+        write(path, data, mode)
+
+    monkeypatch.setattr(cuda_runfile.files, "write_atomic", watched)
+    node.install(wanted)
+    assert seen == [(False, True), (False, True), (True, False)]
+
+
+def test_an_installer_of_the_operators_on_the_host_stays(node: Node) -> None:
+    wanted = node.installer()
+    node.install(wanted)
+    assert Path(wanted.source.location).exists()

@@ -591,3 +591,23 @@ def test_uninstall_knows_the_files_at_every_moment_of_an_upgrade(
     monkeypatch.setattr(cudnn_install.files, "write_atomic", watched)
     node.place(site, "9.17.0.29")
     assert seen and all(seen)
+
+
+def test_the_copy_of_an_archive_goes_with_the_work_that_needed_it(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load_module()
+    install = given(node, OLD)
+    params = {
+        "installs": [{"cuda": "12.9", "cuda_path": str(node.path), "origin": install.origin}],
+        "file": install.archive_url,
+        "state": "present",
+        "timeout": 5,
+        "download_timeout": 20,
+    }
+    module.converge(params, False, node.paths, node.refresh)
+    assert Path(install.archive_url).exists()
+    module.converge({**params, "state": "absent"}, False, node.paths, node.refresh)
+    monkeypatch.setattr(module.manifest, "FOLDER", str(node.path.parent))
+    module.converge(params, True, node.paths, node.refresh)
+    assert Path(install.archive_url).exists()
+    module.converge(params, False, node.paths, node.refresh)
+    assert not Path(install.archive_url).exists()

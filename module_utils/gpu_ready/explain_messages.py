@@ -61,10 +61,16 @@ def nothing(kind: str) -> List[str]:
 # --- nvidia-smi --------------------------------------------------------------------------------------------------
 
 
+OF_ONE_GPU = ("gpu_lost", "gpu_reset_required", "gpu_power_cable")
+"""Problems of one GPU, with which the others still answer."""
+
+
 def read_smi(text: str) -> Dict[str, Any]:
-    """Read any output of nvidia-smi; a call that gave an answer has no problems but those that it prints beside."""
-    answer = smi_text.read(text)
-    return with_problems("nvidia-smi", answer, text) if not answer["usable"] else dict(answer, problems=[])
+    """Read any output of nvidia-smi; a call that gave an answer has no problems but those of single GPUs beside it."""
+    answer = with_problems("nvidia-smi", smi_text.read(text), text)
+    if answer["usable"]:
+        answer["problems"] = [problem for problem in answer["problems"] if problem["code"] in OF_ONE_GPU]
+    return answer
 
 
 def tell_smi(answer: Dict[str, Any]) -> List[str]:
@@ -80,6 +86,9 @@ def tell_smi(answer: Dict[str, Any]) -> List[str]:
         told.append("%s %s" % (gpu.get("bus_id") or gpu.get("uuid") or "GPU", gpu.get("name") or "without a name"))
         if gpu.get("error"):
             told[-1] += ": does not answer (ERR!). Remedy: read 'dmesg | grep Xid', reset the GPU or reboot."
+    told += tell_problems(answer)
+    if answer["problems"] and answer.get("bus_id"):
+        told.append("That is the GPU %s, which the list does not show." % answer["bus_id"])
     if answer.get("mig_devices"):
         told.append("%d MIG devices are parts of these GPUs, not GPUs." % answer["mig_devices"])
     if answer.get("well_formed") is False:

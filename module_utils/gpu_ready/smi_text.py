@@ -55,8 +55,8 @@ HEAD = re.compile(
     r"(?:\s+CUDA (?:UMD )?Version:\s*(?P<cuda>Not Found|[\w./!]+))?"
 )
 ROW = re.compile(
-    r"\|\s*(?P<index>\d{1,3})\s+(?P<name>\S[^|]*?)\s*\|\s*(?P<bus>%s|N/A|ERR!|Unknown\w*)\s+(?P<display>\S+)?\s*\|\s*(?P<ecc>[^|]*?)\s*(?:\||$)"
-    % BUS_ID
+    r"\|\s*(?P<index>\d{1,3})\s+(?P<name>\S[^|]*?)\s*"
+    r"\|\s*(?P<bus>%s|N/A|ERR!|Unknown(?: Error)?)\s+(?P<display>\S+)?\s*\|\s*(?P<ecc>[^|]*?)\s*(?:\||$)" % BUS_ID
 )
 MODE = re.compile(r"\s+(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM|Enabled|Disabled)$")
 MIG_CELL = re.compile(r"\|\s*\|[^|]*\|\s*(Enabled\*?|Disabled\*?|N/A|ERR!)\s*\|")
@@ -90,7 +90,13 @@ def read_table(text: str) -> Optional[Reading]:
     if cuda in ("N/A", "Not Found") and not any(TEGRA.search(gpu["name"] or "") for gpu in gpus):
         whole["vgpu_host"] = True
     # The driver of a Windows host has a number of two parts, nvidia-smi of WSL its own one.
-    if number(driver) and smi != driver and number(smi) == smi and driver.count(".") == 1 and smi[0] not in "0123":
+    if (
+        number(driver)
+        and smi != driver
+        and number(smi) == smi
+        and driver.count(".") == 1
+        and int(smi.split(".")[0]) >= 400
+    ):
         whole["wsl"] = True
     return Reading(whole, gpus)
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import messages, smi_text
+from gpu_ready import explain_messages, messages, smi_text
 
 OLD = """\
 Thu Jan  1 00:00:00 2015
@@ -329,3 +329,34 @@ def test_a_state_by_the_status_where_no_text_is() -> None:
     assert smi_text.state(9, "") == "driver_not_loaded"
     assert smi_text.state(99, "") == "unknown"
     assert messages.explain("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)") == []
+
+
+def test_a_very_old_table_has_another_number_for_the_program_and_is_not_wsl() -> None:
+    text = "| NVIDIA-SMI 4.304.54   Driver Version: 304.54         |\n|   0  Tesla M2090              | 0000:06:00.0     Off |                    0 |\n"
+    found = smi_text.read(text)
+    assert (found["driver_version"], found["smi_version"]) == ("304.54", "4.304.54")
+    assert "wsl" not in found and found["gpus"][0]["name"] == "Tesla M2090"
+
+
+def test_a_row_without_any_value_is_a_gpu_with_an_error() -> None:
+    text = "| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |\n|   1  Unknown Error        Off |Unknown Error     Off |        Unknown Error |\n"
+    (gpu,) = smi_text.read(text)["gpus"]
+    assert gpu["index"] == 1 and gpu["error"] and gpu["bus_id"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("fish: Unknown command: nvidia-smi", "smi_missing"),
+        ("bash: /usr/bin/nvidia-smi: Permission denied", "insufficient_permissions"),
+    ],
+)
+def test_what_shells_say(text: str, state: str) -> None:
+    assert smi_text.read(text)["state"] == state
+
+
+def test_a_list_tells_of_the_gpu_that_it_lacks() -> None:
+    text = "Unable to determine the device handle for gpu 0000:04:00.0: GPU is lost.\nGPU 1: NVIDIA A40 (UUID: GPU-1)\n"
+    answer = explain_messages.read_smi(text)
+    assert answer["usable"] and [problem["code"] for problem in answer["problems"]] == ["gpu_lost"]
+    assert "0000:04:00.0, which the list does not show" in " ".join(explain_messages.tell_smi(answer))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from . import check, cleanup, engine, fleet, hosts, inventory, paths, services
+from . import check, cleanup, engine, faults, fleet, hosts, inventory, paths, services
 from .say import LabError, say, warn
 
 
@@ -114,6 +114,16 @@ def _power_cycle(args: argparse.Namespace) -> int:
     return 0
 
 
+def _fault(args: argparse.Namespace) -> int:
+    faults.put(hosts.find(args.host), args.name, args.arguments)
+    return 0
+
+
+def _heal(args: argparse.Namespace) -> int:
+    faults.heal(hosts.find(args.host), args.name)
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a lab command; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -145,6 +155,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     cycle = commands.add_parser("power-cycle", help="cut a host's power and start it again")
     cycle.add_argument("host")
     cycle.set_defaults(run=_power_cycle)
+    names = "; ".join(f"{name}: {what}" for name, what in faults.described().items())
+    fault = commands.add_parser("fault", help="let something fail for one host, until it is healed")
+    fault.add_argument("host")
+    fault.add_argument("name", help=names.replace("%", "%%"))
+    fault.add_argument("arguments", nargs="*")
+    fault.set_defaults(run=_fault)
+    heal = commands.add_parser("heal", help="take a fault from a host")
+    heal.add_argument("host")
+    heal.add_argument("name", help="the fault's name, or all")
+    heal.set_defaults(run=_heal)
     args = parser.parse_args(argv)
     try:
         return int(args.run(args))

@@ -1,8 +1,8 @@
 """How the vendor mirror and the archive proxy fail: rules by path, for every host (faults.json) or for one address.
 
 A rule is looked up for each request: {GLOB: {"status": 404}} over HOST/PATH of what is asked for. Its words are
-`status`, `delay` (seconds), `rate` (bytes a second), `truncate` (after so many bytes), `corrupt`, `serve` (another file),
-`drop` (the connection is closed without an answer) and `hang` (seconds in which nothing is said).
+`status`, `delay` (seconds), `rate` (bytes a second), `truncate` (after so many bytes), `corrupt`, `serve` (another
+file), `drop` (the connection is closed without an answer) and `hang` (seconds in which nothing is said).
 """
 
 import fnmatch

@@ -1,0 +1,56 @@
+"""Faults of one lab host: shell scripts of data/faults that run in it, with `put ARGUMENTS` or `heal`.
+
+The first line of each says what it is and which arguments it takes. Where that is a mount or a process, a power cut
+heals it too.
+"""
+
+import tempfile
+from pathlib import Path
+
+from . import engine, images, paths
+from .hosts import Running
+from .say import LabError, run
+
+SCRIPTS = paths.DATA / "faults"
+LIMIT = 120.0
+CLOCK = "usr/lib/gpu-ready-lab/clock.so"
+
+
+def described() -> dict[str, str]:
+    """Return every fault's name with what it is."""
+    scripts = sorted(path for path in SCRIPTS.iterdir() if not path.suffix)
+    return {path.name: path.read_text().split("\n", 1)[0].removeprefix("# ") for path in scripts}
+
+
+def put(running: Running, name: str, arguments: list[str]) -> None:
+    """Have a fault on a host."""
+    if name == "clock":
+        _lay_clock(running)
+    _in_host(running, name, "put", *arguments)
+
+
+def heal(running: Running, name: str) -> None:
+    """Take a fault from a host; one that it does not have is no error."""
+    _in_host(running, name, "heal")
+
+
+def _in_host(running: Running, name: str, *words: str) -> None:
+    if running.kind != "container":
+        raise LabError(f"{running.host} is a virtual machine: {name} is for hosts that are containers")
+    engine.docker(
+        "exec", "-i", running.container, "sh", "-eus", *words,
+        stdin=(SCRIPTS / name).read_bytes(), limit=LIMIT, what=f"{words[0]} {name} on {running.host}",
+    )  # fmt: skip
+
+
+def _lay_clock(running: Running) -> None:
+    """Copy the library that moves the time of day: it is small enough for every C library."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "clock.so")
+        run(
+            ["/usr/bin/gcc", "-shared", "-fPIC", "-O2", "-o", str(made), str(SCRIPTS / "clock.c")],
+            limit=60,
+            what="compile the wrong clock",
+        )
+        laid = images.pack({CLOCK: (made.read_bytes(), 0o755)})
+    engine.docker("cp", "-", f"{running.container}:/", stdin=laid, what="copy the wrong clock")

@@ -69,11 +69,11 @@ def advance(
 
 def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any]) -> Dict[str, Any]:
     """Return what an upgrade would do with a host: ``decided`` is its plan, ``wanted`` the public variables."""
-    journal = observed.get("upgrade")
+    journal = observed.get("upgrade") or {}
     chosen = decided.choice.get("driver") or {}
     there = installed(observed)
     steps = [step for step in decided.steps if step.role == "nvidia_driver" and step.action in DRIVER_ACTIONS]
-    opened = journal is not None and journal.get("phase") not in CLOSED
+    opened = bool(journal) and journal["phase"] not in CLOSED
     way, why = activation(observed, decided)
     refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
     if not decided.gpu_host:
@@ -90,18 +90,20 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any]) -> Di
         refusals = ["The driver comes into use with a reboot only: %s. Remedy: %s." % (why, ALLOW)]
     else:
         state = "due"
-    recorded = (journal or {}).get("from") or {}
+    target = chosen.get("version") or (str(chosen["branch"]) if chosen.get("branch") else None)
+    recorded = journal.get("from") or {}
     old = recorded if opened and recorded.get("version") != chosen.get("version") else there
     return {
         "state": state,
         "opened": opened,
+        "staged": opened and journal["phase"] != BACK and journal.get("to") == target,
         "from": (old or {}).get("version"),
-        "to": chosen.get("version") or (str(chosen["branch"]) if chosen.get("branch") else None),
+        "to": target,
         "way": way if steps else "none",
         "why": why if way == "reboot" or why.startswith("unless") else decided.summary,
         "refusal": "\n".join(refusals),
         "installed": there,
-        "journal": journal,
+        "journal": journal or None,
         "back": back(journal),
     }
 

@@ -94,6 +94,9 @@ def test_a_host_in_the_middle_is_gone_on_with(phase: str) -> None:
     found = status(observed("595.91.07", noted(("staged", 1), (phase, 2))), decided())
     assert (found["state"], found["way"], found["opened"]) == ("due", "none", True)
     assert (found["from"], found["to"]) == ("580.95.05", "595.91.07")
+    assert not found["staged"]
+    again = noted(("staged", 1), (phase, 2), to="595.91.07")
+    assert status(observed("595.91.07", again), decided())["staged"] == (phase != "back")
 
 
 def test_a_driver_that_can_be_exchanged_is_due() -> None:

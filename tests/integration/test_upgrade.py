@@ -1,0 +1,129 @@
+"""Another driver for a fleet in service: a red canary, a killed control node, no network, and the way back."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from typing import Any
+
+import pytest
+from fleet import ROOT, Fleet, Run, environment, lab
+
+pytestmark = pytest.mark.lab
+
+UPGRADE, BACK = "playbooks/upgrade_drivers.yml", "playbooks/rollback_drivers.yml"
+OLD, NEW = "580.95.05", "595.91.07"
+HOSTS = ("up-a", "up-b", "up-c", "up-d")
+CANARY = "up-c"  # the inventory names it
+TARGET = {"nvidia_driver_version": NEW}
+HOOK = {"gpu_upgrade_drain": [str(ROOT / "tests/integration/upgrade_hook.yml")]}
+DEFECT = "/etc/dpkg/dpkg.cfg.d/defect"
+WAIT = 900  # seconds, for a moment in a run to come
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("upgrade")
+    fleet.up()
+    for host in HOSTS:
+        lab("heal", host, "all")
+        fleet.ssh(host, f"rm -f {DEFECT} /var/lib/gpu-ready/upgrade.json")
+    assert fleet.play().rc == 0
+    return fleet
+
+
+def loaded(fleet: Fleet, host: str) -> str:
+    """Return the version of the loaded module."""
+    return fleet.ssh(host, "cat /sys/module/nvidia/version").strip()
+
+
+def journal(fleet: Fleet, host: str) -> dict[str, Any]:
+    """Return the journal on a host, {} where there is none."""
+    return dict(json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/upgrade.json 2>/dev/null || echo '{}'")))
+
+
+def told(run: Run, host: str) -> str:
+    """Return the host's line of the last table."""
+    lines = [line.strip() for line in run.screen.splitlines() if line.strip().startswith(host + "  ")]
+    assert lines, run.screen[-3000:]
+    return lines[-1]
+
+
+def test_check_shows_the_plan_and_changes_nothing(fleet: Fleet) -> None:
+    run = fleet.play("--check", playbook=UPGRADE, extra=TARGET)
+    assert run.rc == 0
+    assert f"{OLD}  {NEW}  live" in told(run, "up-a")
+    assert "batches of 1, 3" in run.screen
+    assert all(run.calls[host] == 1 for host in HOSTS)
+    assert journal(fleet, "up-a") == {}
+
+
+def test_a_refused_host_stops_the_rollout_before_it_begins(fleet: Fleet) -> None:
+    run = fleet.play(playbook=UPGRADE, extra=TARGET | {"gpu_ready_activation": "reboot"})
+    assert run.rc != 0 and "gpu_ready_reboot_ok" in run.screen and "nothing was changed anywhere" in run.screen
+    assert journal(fleet, "up-a") == {}
+
+
+def test_a_red_canary_comes_back_and_the_others_are_left_alone(fleet: Fleet) -> None:
+    # The new driver arrives on this host without its CUDA library.
+    fleet.ssh(CANARY, f"echo 'path-exclude=/usr/lib/x86_64-linux-gnu/libcuda.so.{NEW}' > {DEFECT}")
+    run = fleet.play(playbook=UPGRADE, extra=TARGET)
+    assert run.rc != 0
+    assert "rolled back" in told(run, CANARY)
+    assert loaded(fleet, CANARY) == OLD and journal(fleet, CANARY)["phase"] == "back"
+    assert "held" in fleet.ssh(CANARY, "apt-mark showhold | sed 's/.*/held/'")
+    for host in set(HOSTS) - {CANARY}:
+        assert "not reached" in told(run, host)
+        assert loaded(fleet, host) == OLD and journal(fleet, host)["phase"] == "staged"
+    assert "gpu_upgrade_max_failures is 0; 3 are untouched" in run.screen
+    fleet.ssh(CANARY, f"rm {DEFECT}")
+
+
+def killed(fleet: Fleet, extra: dict[str, Any]) -> str:
+    """Begin an upgrade and kill the control node at some moment of the canary's turn; return the phase of then."""
+    process = subprocess.Popen(
+        fleet.command("-e", json.dumps(extra), playbook=UPGRADE),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, cwd=ROOT, env=environment(), start_new_session=True,
+    )  # fmt: skip
+    end = time.monotonic() + WAIT
+    while journal(fleet, CANARY).get("phase") not in ("draining", "switching"):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(1)
+    time.sleep(random.uniform(0, 20))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return str(journal(fleet, CANARY)["phase"])
+
+
+def test_the_same_command_goes_on_after_the_control_node_died_and_without_network(fleet: Fleet) -> None:
+    print("killed in the phase", killed(fleet, TARGET | HOOK))
+    for host in HOSTS:
+        lab("heal", host, "all")  # the hook of the killed run cut it off, and what is fetched again needs the mirror
+    run = fleet.play(playbook=UPGRADE, extra=TARGET | HOOK)
+    assert run.rc == 0, run.screen[-3000:]
+    for host in HOSTS:
+        assert loaded(fleet, host) == NEW
+        noted = journal(fleet, host)
+        assert noted["phase"] == "done" and noted["from"]["version"] == OLD and noted["seconds"] > 0
+        assert f"{OLD}  {NEW}  live" in told(run, host) or host == CANARY
+
+
+def test_finished_hosts_cost_one_remote_call(fleet: Fleet) -> None:
+    run = fleet.play(playbook=UPGRADE, extra=TARGET)
+    assert run.rc == 0
+    assert all(run.calls[host] == 1 for host in HOSTS)
+    assert "nothing to do" in told(run, "up-a")
+
+
+def test_the_way_back_of_a_rollout(fleet: Fleet) -> None:
+    run = fleet.play("--limit", "up-d", playbook=BACK, extra=TARGET)
+    assert run.rc == 0 and "rolled back" in told(run, "up-d")
+    assert loaded(fleet, "up-d") == OLD and loaded(fleet, "up-a") == NEW
+
+
+def test_uninstall_takes_the_journal_away(fleet: Fleet) -> None:
+    run = fleet.play("--limit", "up-d", playbook="playbooks/uninstall.yml")
+    assert run.rc == 0
+    assert "No such file" in fleet.ssh("up-d", "ls /var/lib/gpu-ready 2>&1", check=False)

@@ -9,7 +9,7 @@ import re
 import time
 from typing import Dict, List, Optional, Tuple
 
-from . import files, rpm
+from . import files, rpm, upgrade
 from .dnf_errors import explain, locked, words_of
 from .dnf_text import read_floors, read_list, read_offers, read_simulation
 from .host import TIMED_OUT, Host, Result
@@ -110,6 +110,9 @@ class Dnf(Manager):
     def options(self) -> List[str]:
         """Return the options of every call: no weak dependencies, no clearing up of what others left."""
         found = ["--setopt=clean_requirements_on_remove=False", "--setopt=exit_on_lock=True", "--setopt=retries=3"]
+        if (upgrade.read(self.host) or {"phase": upgrade.DONE})["phase"] != upgrade.DONE:
+            # Packages were fetched beforehand, those of the way back too: dnf deletes them after a transaction.
+            found.append("--setopt=keepcache=1")
         return found if self.form == "yum" else found + ["--setopt=install_weak_deps=False"]
 
     def call(self, answer: str, argv: List[str], limit: float) -> Result:

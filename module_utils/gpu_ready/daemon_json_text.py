@@ -234,7 +234,8 @@ class _Scanner:
             literal = match.group(0)
             self.at = match.end()
             self._after_number(literal)
-            number = float(literal) if re.search("[.eE]", literal) else int(literal)
+            # Python 3.11 reads no integer of more than 4300 digits; its value is of no use to docker or to us.
+            number = float(literal) if len(literal) > 300 or re.search("[.eE]", literal) else int(literal)
             return Node(number, start, self.at, ())
         self._fail("looking for beginning of value")
         raise AssertionError

@@ -21,6 +21,10 @@ ABSENT = re.compile(
     r"(?:cat|grep|head|less|more|ls|bash|sh): .*/(?:proc/driver|sys/module)/nvidia/version\S*:",
     re.IGNORECASE,
 )
+FORBIDDEN = re.compile(
+    r"Permission denied|Keine Berechtigung|Permission non accord|Permiso denegado|Operation not permitted", re.I
+)
+"""The file is there, whatever it says."""
 TEGRA = range(20, 40)
 """Modules of Jetson boards carry the number of the L4T release (32 to 39), which is no desktop branch."""
 TEGRA_BUILD = re.compile(r"\(\w+@mobile-|-tegra\b")
@@ -111,4 +115,4 @@ def read(text: str) -> Optional[DriverVersion]:
 
 def absent(text: str) -> bool:
     """Return whether the text says that the module is not loaded (the file does not exist)."""
-    return bool(ABSENT.search(text))
+    return bool(ABSENT.search(text)) and not FORBIDDEN.search(text)

@@ -300,8 +300,12 @@ def clean(text: str) -> List[str]:
         r'(%s\s+)\\"(.*)' % SLOT, lambda match: match.group(1) + ('\\"' + match.group(2)).replace(r"\"", '"'), text
     )
     text = re.sub(r"['\"],\s+u?['\"](?=%s\s|\s|[A-Z][A-Za-z]+:|['\"])" % SLOT, "\n", text)
+    lines = text.split("\n")
+    cited = [line for line in lines if re.match(r"\s*>", line)]
+    if 2 * len(cited) > sum(1 for line in lines if line.strip()):  # a mail: the mark stands before broken lines too
+        lines = [re.sub(r"^\s*>+ ?", "", line) for line in lines]
     found: List[str] = []
-    for line in text.split("\n"):
+    for line in lines:
         head = head_of(line)
         pieces = [line[: head[2]] + JOINED.sub("\n", line[head[2] :])] if head and KNOWN.match(head[1]) else [line]
         found += [piece.rstrip() for piece in pieces[0].split("\n")]

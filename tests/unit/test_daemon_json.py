@@ -335,3 +335,7 @@ def test_docker_says_the_same_in_its_own_words(data: bytes, docker_error: "str |
 
 def test_a_key_of_two_escapes_is_one_letter() -> None:
     assert daemon_json.explain(b'{"\\ud83d\\ude00": 1}')["keys"] == ["\U0001f600"]
+
+
+def test_a_number_of_any_length_is_read() -> None:
+    assert daemon_json.explain(b'{"a": ' + b"9" * 5000 + b"}")["keys"] == ["a"]

@@ -67,3 +67,7 @@ def test_a_line_without_end_is_read_at_once() -> None:
     """A log of one huge line once kept the reader busy for minutes."""
     for text in (" " * 300_000, "' " * 150_000, "version: " + "a, " * 100_000, "x" * 300_000, "a: " * 100_000):
         assert driver.read(text) is None
+
+
+def test_a_file_that_may_not_be_read_is_not_absent() -> None:
+    assert not driver.absent("cat: /proc/driver/nvidia/version: Permission denied\n")

@@ -269,3 +269,9 @@ def test_a_fallen_card_is_marked() -> None:
     ]
     assert row["powered_off"] is True
     assert row["name"] == "GA102 [GeForce RTX 3090]"
+
+
+def test_a_cited_line_that_is_broken_has_a_whole_name() -> None:
+    text = "> 01:00.0 VGA compatible controller [0300]: NVIDIA Corporation GP107\n> [GeForce GTX 1050 Ti] [10de:1c82] (rev a1)\n"
+    (row,) = pci.read_lspci(text).as_dict()["nvidia_gpus"]
+    assert (row["name"], row["device_id"]) == ("GP107 [GeForce GTX 1050 Ti]", "1c82")

@@ -230,3 +230,13 @@ def test_neither_a_diff_nor_a_report_shows_a_secret() -> None:
     built = report.build({"gpu1": {"row": {"gpus": "T4"}, "steps": [dict(step._asdict())]}}, "now")
     assert "hunter2" not in json.dumps(built)
     assert built["hosts"]["gpu1"]["steps"][0]["params"]["daemon_json"]["set"] == {"log-opts": {"splunk-token": "***"}}
+
+
+def test_the_paper_names_every_key_and_every_way_of_proof() -> None:
+    text = (ROOT / "docs/security.md").read_text()
+    for name, one in REPOSITORIES.items():
+        proof = one["fingerprint"] or one.get("key_sha256")
+        assert (proof or "not known: `gpu_ready_mirror_keys`") in text, name
+    named = re.findall(r"`([0-9A-F]{40})`", text)
+    assert set(named) == {one["fingerprint"] for one in REPOSITORIES.values() if one["fingerprint"]}
+    assert "docs/security.md" in (ROOT / "README.md").read_text()

@@ -7,7 +7,7 @@ module: gpu_containerd_config
 short_description: Make containerd's CRI plugin know the GPUs
 description:
   - In O(mode=toolkit) the runtime C(nvidia) is registered, with the cgroup driver of C(runc); in the other modes CDI
-    is turned on where this containerd has it turned off.
+    is turned on where this containerd has it turned off. O(mode=none) takes all of that back.
   - containerd 2.0 and newer gets C(/etc/containerd/conf.d/99-gpu-ready.toml), and C(imports) in its main file where
     they do not take that in. Older ones replace a plugin's whole table by that of the last file, so the keys go into
     the main file itself.
@@ -20,7 +20,7 @@ options:
   mode:
     description: How containers get the GPUs.
     type: str
-    choices: [toolkit, cdi, native]
+    choices: [toolkit, cdi, native, none]
     default: toolkit
   default:
     description: Whether C(nvidia) becomes the default runtime.
@@ -73,7 +73,7 @@ from ansible.module_utils.gpu_ready.observe import engines
 from ansible.module_utils.gpu_ready.plan import containerd
 
 ARGUMENT_SPEC = {
-    "mode": {"type": "str", "choices": ["toolkit", "cdi", "native"], "default": "toolkit"},
+    "mode": {"type": "str", "choices": ["toolkit", "cdi", "native", "none"], "default": "toolkit"},
     "default": {"type": "bool", "default": False},
 }
 
@@ -88,7 +88,10 @@ def main():
     found = containerd.files(engine)
     wish = (module.params["mode"], module.params["default"], containerd.record(engine))
     try:
-        change = containerd_config.change(containerd.version(engine), found, *wish)
+        if module.params["mode"] == containerd_config.NONE:
+            change = containerd_config.leave(found, engine["before"], engine["after"], containerd.record(engine))
+        else:
+            change = containerd_config.change(containerd.version(engine), found, *wish)
         if change.edits and not module.check_mode:
             containerd_files.write(host, change, found[0].path)
     except containerd_config.ConfigError as error:

@@ -30,6 +30,8 @@ FIRST_MERGE = (2, 0)
 PLUGINS = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
 """The CRI plugin's name in each version of the file format; format 4 of containerd 2.2 kept that of 3."""
 _CRI = ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
+NONE = "none"
+"""The mode of a containerd that is to know nothing of GPUs any more."""
 UNNEEDED = "nothing of ours any more"
 _HEAD = "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n"
 
@@ -339,6 +341,26 @@ def into_drop_in(engine: Tuple[int, ...], files: List[File], mode: str, default:
     return Change(edits, names or ([UNNEEDED] if edits else []), record, wanted)
 
 
+def leave(files: List[File], before: Optional[str], ours: Optional[str], noted: Record) -> Change:
+    """Return the edits that take all of ours out of the files; ``before`` and ``ours``: what the manifest has of main.
+
+    Raises ConfigError.
+    """
+    main = files[0]
+    edits = [Edit(file.path, file.text, None) for file in files if file.path == DROP_IN and file.text is not None]
+    names = [DROP_IN] if edits else []
+    if main.text is not None and noted:
+        read(main)
+        try:
+            after = taken_back(main.text, before, ours, noted)
+        except toml.TomlError as error:
+            raise no_table(main.path, error) from None
+        if after != main.text:
+            edits.append(Edit(main.path, main.text, after))
+            names += [toml.dotted(path[2:] or path) for path, _ in noted]
+    return Change(edits, names, [], [])
+
+
 def no_table(path: str, error: toml.TomlError) -> ConfigError:
     """Return the refusal to rewrite what an operator wrote in another way than as tables."""
     return ConfigError(
@@ -361,6 +383,12 @@ def taken_back(text: str, before: Optional[str], ours: Optional[str], record: Re
         if now is not None and now != old:
             back.append((path, old))
     return restored(text, back)
+
+
+def given_back(text: Optional[str], noted: Record) -> List[List[str]]:
+    """Return the noted keys that are as they were before us: should they come again, they are somebody else's."""
+    value = toml.read(text).value
+    return [list(path) for path, old in noted if toml.get(value, path) == old]
 
 
 def lacks(dump: str, wanted: Record) -> List[str]:

@@ -44,6 +44,10 @@ def write(host: Host, change: config.Change, main: str, folder: str = manifest.F
         if not due:
             os.unlink(mark)
         raise
+    for edit in change.edits:
+        if edit.path == main:
+            known = manifest.read(noted)["containerd"][main]["record"]
+            manifest.forget_containerd(main, config.given_back(edit.after, known), noted)
 
 
 def complaint(host: Host, change: config.Change, main: str) -> Optional[str]:

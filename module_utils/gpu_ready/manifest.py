@@ -30,14 +30,19 @@ runfile        "driver": one of a .run installer is ours    {"before": version o
 =============  ==========================================  =====================================================
 """
 
+import contextlib
+import fcntl
 import json
 import os
-from typing import Any, Dict
+import time
+from typing import Any, Dict, Iterator
 
 from . import files
 
 FOLDER = "/var/lib/gpu-ready"
 PATH = FOLDER + "/manifest.json"
+LOCK_WAIT = 60.0
+"""Seconds that a run waits for another one that writes the manifest, which takes it milliseconds."""
 
 
 class ManifestError(Exception):
@@ -70,40 +75,71 @@ def _write(value: Dict[str, Dict[str, Any]], path: str) -> None:
     files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o600)
 
 
+@contextlib.contextmanager
+def alone(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
+    """Keep other runs on this host from changing the manifest meanwhile; without it, the later of two drops notes.
+
+    The folder itself is locked, so there is no file to leave behind. Raises ManifestError after ``wait`` seconds.
+    """
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o755, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        end = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() >= end:
+                    raise ManifestError(
+                        "%s is locked by another run on this host for more than %d s (%s): let it end, then run again"
+                        % (folder, wait, error.strerror)
+                    ) from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(handle)
+
+
 def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
     """Add ``entries`` to a section; keys that are noted already keep their first value."""
-    value = read(path)
-    known = value.setdefault(section, {})
-    fresh = {key: entry for key, entry in entries.items() if key not in known}
-    if fresh:
-        known.update(fresh)
-        _write(value, path)
+    with alone(path):
+        value = read(path)
+        known = value.setdefault(section, {})
+        fresh = {key: entry for key, entry in entries.items() if key not in known}
+        if fresh:
+            known.update(fresh)
+            _write(value, path)
 
 
 def renew(section: str, key: str, entry: Any, path: str = PATH) -> None:
     """Note an entry in place of an earlier one, in one step: a run that is killed leaves one of the two."""
-    value = read(path)
-    if value.get(section, {}).get(key) != entry:
-        value.setdefault(section, {})[key] = entry
-        _write(value, path)
+    with alone(path):
+        value = read(path)
+        if value.get(section, {}).get(key) != entry:
+            value.setdefault(section, {})[key] = entry
+            _write(value, path)
 
 
 def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
     """Add the components that we enable to the note of a source list of Debian's, which is there already."""
-    value = read(path)
-    entry = value["files"][path_of_file]
-    known = entry.get("components", [])
-    entry.update(components=known + [name for name in names if name not in known], codename=codename)
-    _write(value, path)
+    with alone(path):
+        value = read(path)
+        entry = value["files"][path_of_file]
+        known = entry.get("components", [])
+        entry.update(components=known + [name for name in names if name not in known], codename=codename)
+        _write(value, path)
 
 
 def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> None:
     """Add the repositories that we switch on to the note of a .repo file of the distribution's."""
-    value = read(path)
-    entry = value["files"][path_of_file]
-    known = entry.get("sections", [])
-    entry["sections"] = known + [name for name in names if name not in known]
-    _write(value, path)
+    with alone(path):
+        value = read(path)
+        entry = value["files"][path_of_file]
+        known = entry.get("sections", [])
+        entry["sections"] = known + [name for name in names if name not in known]
+        _write(value, path)
 
 
 def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], path: str = PATH) -> None:
@@ -112,15 +148,16 @@ def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], pat
     A key that we set again keeps the value from before us and takes over the newest one of ours. One that we bring back
     to what it was before us gets no note: :func:`forget_keys` drops the old one once the file is written.
     """
-    value = read(path)
-    entry = value.setdefault("daemon_json", {}).setdefault(path_of_file, {"before": before, "keys": {}})
-    for name, state in keys.items():
-        if brought_back(entry["keys"], name, state):
-            continue
-        known = entry["keys"].setdefault(name, state)
-        if "after" in state:
-            known["after"] = state["after"]
-    _write(value, path)
+    with alone(path):
+        value = read(path)
+        entry = value.setdefault("daemon_json", {}).setdefault(path_of_file, {"before": before, "keys": {}})
+        for name, state in keys.items():
+            if brought_back(entry["keys"], name, state):
+                continue
+            known = entry["keys"].setdefault(name, state)
+            if "after" in state:
+                known["after"] = state["after"]
+        _write(value, path)
 
 
 def brought_back(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
@@ -133,43 +170,65 @@ def brought_back(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "li
 
 def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> None:
     """Forget the keys of docker's configuration that were brought back to what they were before us."""
-    value = read(path)
-    known = value.get("daemon_json", {}).get(path_of_file, {"keys": {}})["keys"]
-    gone = [one for name, state in keys.items() for one in brought_back(known, name, state)]
-    for one in gone:
-        known.pop(one, None)
-    if gone:
-        _write(value, path)
+    if not os.path.exists(path):
+        return
+    with alone(path):
+        value = read(path)
+        known = value.get("daemon_json", {}).get(path_of_file, {"keys": {}})["keys"]
+        gone = [one for name, state in keys.items() for one in brought_back(known, name, state)]
+        for one in gone:
+            known.pop(one, None)
+        if gone:
+            _write(value, path)
 
 
 def note_containerd(
     path_of_file: str, before: "str | None", after: "str | None", record: "list[Any]", path: str = PATH
 ) -> None:
     """Note containerd's main file: text and keys that are noted already keep their first value, ``after`` the last."""
-    value = read(path)
-    entry = value.setdefault("containerd", {}).setdefault(path_of_file, {"before": before, "record": []})
-    known = [list(name) for name, _ in entry["record"]]
-    entry["record"] += [[list(name), old] for name, old in record if list(name) not in known]
-    entry["after"] = after
-    _write(value, path)
+    with alone(path):
+        value = read(path)
+        entry = value.setdefault("containerd", {}).setdefault(path_of_file, {"before": before, "record": []})
+        known = [list(name) for name, _ in entry["record"]]
+        entry["record"] += [[list(name), old] for name, old in record if list(name) not in known]
+        entry["after"] = after
+        _write(value, path)
 
 
-def drop_copy(path: str) -> None:
+def drop_copy(path: str, folder: str = "") -> None:
     """Delete a file that a role copied here from the control node; one that lies elsewhere on the host stays.
 
     The role would do it too, but a run may end before it comes to that, and no later one would know of the file.
     """
-    if os.path.dirname(path) == FOLDER and os.path.isfile(path):
+    if os.path.dirname(path) == (folder or FOLDER) and os.path.isfile(path):
         os.unlink(path)
+
+
+def forget_containerd(path_of_file: str, gone: "list[list[str]]", path: str = PATH) -> None:
+    """Forget keys of containerd's main file that are as they were before us; without any left, the file too."""
+    if not os.path.exists(path):
+        return
+    with alone(path):
+        value = read(path)
+        entry = value.get("containerd", {}).get(path_of_file)
+        if entry is None:
+            return
+        entry["record"] = [[list(name), old] for name, old in entry["record"] if list(name) not in gone]
+        if not entry["record"]:
+            del value["containerd"][path_of_file]
+        _write(value, path)
 
 
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
     """Forget keys of a section (after they were taken back)."""
-    value = read(path)
-    known = value.get(section, {})
-    if any(key in known for key in keys):
-        for key in keys:
-            known.pop(key, None)
-        if not known:
-            value.pop(section, None)
-        _write(value, path)
+    if not os.path.exists(path):
+        return
+    with alone(path):
+        value = read(path)
+        known = value.get(section, {})
+        if any(key in known for key in keys):
+            for key in keys:
+                known.pop(key, None)
+            if not known:
+                value.pop(section, None)
+            _write(value, path)

@@ -183,7 +183,7 @@ class Uninstall:
         for refusal in (
             plan_containerd.ends_containers(engine, wish, "our keys leave its files") if engine["active"] else []
         ):
-            raise UninstallError("%s; nothing was taken back. %s" % (refusal.message, refusal.remedy))
+            raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
         words = "take our keys out of " + ", ".join(edit.path for edit in edits)
         words += " and restart containerd, which leaves containers running" if engine["active"] else ""
         return [Action(words, functools.partial(self.tell_containerd, edits, bool(engine["active"])))]
@@ -234,7 +234,7 @@ class Uninstall:
             return ""
         observed = {"docker": engine}
         for refusal in plan_docker.ends_containers(observed, {"docker_engine_restart_ok": self.restart_ok}, need, why):
-            raise UninstallError("%s; nothing was taken back. %s" % (refusal.message, refusal.remedy))
+            raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
         notices = plan_docker.notices(observed, need)
         return " (%s)" % "; ".join(notice.message for notice in notices) if notices else " and restart docker"
 

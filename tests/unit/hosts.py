@@ -53,6 +53,8 @@ NO_ENGINES: dict[str, Any] = {
         "rancher": None,
         "files": [],
         "record": [],
+        "before": None,
+        "after": None,
         "pending": False,
         "active": False,
         "keeps_containers": True,
@@ -349,9 +351,13 @@ def _containerd(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
     for change in step.diff or []:
         texts[change["path"]] = change["after"]
         if change["path"] == containerd_config.MAIN:
+            engine["before"] = engine["before"] if engine["record"] else change["before"]
+            engine["after"] = change["after"]
             engine["record"] = containerd_record(change["before"], change["after"], engine["record"])
     engine["files"] = [[path, text] for path, text in texts.items() if text is not None]
     engine.update(active=True, pending=False)
+    if params["mode"] == containerd_config.NONE:
+        engine.update(record=[], before=None, after=None)
 
 
 def containerd_record(before: str, after: str, known: list[Any]) -> list[Any]:

@@ -97,3 +97,17 @@ def test_a_file_that_was_not_there_goes_again(tmp_path: Path) -> None:
     containerd_files.put(path, None)
     containerd_files.put(path, None)
     assert not Path(path).exists()
+
+
+@pytest.mark.parametrize("more", ["", "\n[debug]\nlevel = 'info'\n"], ids=["as we left it", "others wrote since"])
+def test_keys_that_are_given_back_are_forgotten(main: Path, tmp_path: Path, more: str) -> None:
+    write(main, tmp_path, Result(0, DUMPS[True], ""))
+    (entry,) = noted(tmp_path)["containerd"].values()
+    main.write_text(main.read_text() + more)
+    files = [config.File(str(main), main.read_text())]
+    record = [(tuple(path), value) for path, value in entry["record"]]
+    texts = [containerd_files.decoded(entry[name]) for name in ("before", "after")]
+    back = config.leave(files, texts[0], texts[1], record)
+    containerd_files.write(Answering(Result(0, DUMPS[False], "")), back, str(main), str(tmp_path / "var"))
+    assert main.read_text() == DEBIAN + more
+    assert noted(tmp_path)["containerd"] == {}  # somebody may set them again without their being taken for ours

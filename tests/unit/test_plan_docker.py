@@ -31,7 +31,7 @@ def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = No
         "packages": {"installed": {}, "held": []} | state,
         "docker": docker_part,
         "runtime": runtime_part or {},
-        "engines": {"nodes": {}},
+        "engines": {"nodes": {}, "containerd": {"gpu_containers": []}},
     }
 
 

@@ -171,15 +171,3 @@ def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, 
             host["packages"]["installed"]["nvidia-container-toolkit"] = "1.20.0-1"
             host["runtime"]["noted"].update(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])
         assert [step.id for step in plan.plan(host, wanted).steps] == []
-
-
-def test_another_mode_takes_the_toolkit_away_that_we_brought() -> None:
-    host = observed()
-    host["packages"]["installed"]["nvidia-container-toolkit"] = "1.20.0-1"
-    host["runtime"]["noted"]["packages"] = ["nvidia-container-toolkit"]
-    assert ids(decide(host, KUBERNETES, "cdi")) == ["cleanup", "cdi_spec", "containerd"]
-    assert ids(decide(host, ["podman"], "toolkit")) == []
-    host["engines"]["containerd"]["gpu_containers"] = ["k8s.io/abc"]
-    assert [refusal.code for refusal in decide(host, KUBERNETES, "cdi").refusals] == ["gpu_containers_running"]
-    assert decide(host, KUBERNETES, "cdi", docker_engine_restart_ok=True).refusals == []
-    assert decide(host, KUBERNETES, "toolkit").refusals == []

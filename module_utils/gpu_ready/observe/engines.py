@@ -37,16 +37,19 @@ def look_containerd(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
     """Return containerd: version, whether it runs, its files, what of them is ours, and what a restart would end."""
     found = program(host, "containerd", packages)
     rancher = [path for path in RANCHER if host.isdir(path)]
-    found.update(rancher=rancher[0] if rancher else None, files=[], record=[], pending=False)
+    found.update(rancher=rancher[0] if rancher else None, files=[], record=[], before=None, after=None, pending=False)
     found.update(active=False, keeps_containers=True, gpu_containers=[])
     if not found["installed"]:
         return found
     texts = unit_texts(host)
     files = configuration(host, containerd_config.config_path(texts))
+    known = noted(host, files[0].path)
     found.update(
         active=host.exists(containerd_config.SOCKET),
         files=[list(file) for file in files],
-        record=[list(one) for one in noted(host, files[0].path)["record"]],
+        record=[list(one) for one in known["record"]],
+        before=containerd_files.decoded(known["before"]),
+        after=containerd_files.decoded(known["after"]),
         pending=pending(host),
         keeps_containers=containerd_config.keeps_containers(texts),
         gpu_containers=gpu_containers(host),
@@ -125,4 +128,6 @@ def public(found: Dict[str, Any]) -> Dict[str, Any]:
     """Return the look without the texts of files: those of containerd may hold passwords of registries."""
     names = [path for path, _ in found["containerd"]["files"]]
     keys = [toml.dotted(tuple(path)) for path, _ in found["containerd"]["record"]]
-    return dict(found, containerd=dict(found["containerd"], files=names, record=keys), nodes=sorted(found["nodes"]))
+    shown = dict(found["containerd"], files=names, record=keys)
+    del shown["before"], shown["after"]
+    return dict(found, containerd=shown, nodes=sorted(found["nodes"]))

@@ -14,8 +14,10 @@ class Asked(NamedTuple):
 
 
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str) -> Asked:
-    """Return the step that makes containerd know the GPUs in a mode."""
+    """Return the step that makes containerd know the GPUs in a mode, or forget them (``config.NONE``)."""
     engine = observed["engines"]["containerd"]
+    if mode == config.NONE:
+        return leave(engine, wanted)
     default = bool(wanted.get("nvidia_container_runtime_default"))
     refusals = impossible(engine, mode, default)
     if refusals:
@@ -32,6 +34,29 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str) -> Asked
         why = "containerd is installed, but does not run"
     else:
         return Asked(None, [])
+    return asked(engine, wanted, mode, default, change, why)
+
+
+def leave(engine: Dict[str, Any], wanted: Dict[str, Any]) -> Asked:
+    """Return the step that takes our keys back where containerd is no longer among the engines."""
+    if not engine["installed"] or engine["rancher"]:
+        return Asked(None, [])
+    try:
+        change = config.leave(files(engine), engine["before"], engine["after"], record(engine))
+    except config.ConfigError as error:
+        return Asked(None, [Refusal(error.code, error.problem, error.remedy)])
+    due = engine["active"] and engine["pending"]
+    if not change.edits and not due:
+        return Asked(None, [])
+    why = "containerd is no longer among nvidia_container_runtime_engines: "
+    why += "its configuration loses %s" % ", ".join(change.keys) if change.edits else "it was not restarted since"
+    return asked(engine, wanted, config.NONE, False, change, why)
+
+
+def asked(
+    engine: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool, change: config.Change, why: str
+) -> Asked:
+    """Return the step for a change, or why containerd may not restart for it."""
     shown: Any = [{"path": edit.path, "before": edit.before, "after": edit.after} for edit in change.edits]
     params = {"mode": mode, "default": default}
     restart = engine["active"] and bool(change.edits or engine["pending"])
@@ -39,7 +64,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str) -> Asked
         "nvidia_container_runtime.containerd",
         why + ("; its restart leaves running containers alone" if restart and engine["keeps_containers"] else ""),
         CONTAINERD_RESTART if restart else "none",
-        dict(params, state="restarted" if restart else "started"),
+        dict(params, state="restarted" if restart else "started" if mode != config.NONE else ""),
         shown or None,
     )
     return Asked(step, ends_containers(engine, wanted, why) if restart else [])

@@ -4,26 +4,23 @@ from typing import Any, Dict, List, Tuple
 
 from .. import cdi
 from .. import container_engine as engines
-from . import candidates, containerd, docker, podman, runtime, runtime_switch
+from .. import containerd_config as config
+from . import candidates, containerd, docker, podman, runtime
 from .steps import Decision, Refusal, Step
 
 
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
     """Return the steps for the engines beside docker, without those that docker's room has taken already."""
-    names = wanted.get("nvidia_container_runtime_engines") or [engines.DOCKER]
-    if not [name for name in names if name != engines.DOCKER]:
-        return Decision()
+    names = runtime.names(wanted)
     mode = wanted.get("nvidia_container_runtime_mode") or runtime.TOOLKIT
+    told = containerd.decide(observed, wanted, mode if engines.CONTAINERD in names else config.NONE)
+    last = [told.step] if told.step else []
+    if not [name for name in names if name != engines.DOCKER]:
+        return Decision({}, [] if told.refusals else last, told.refusals)
     chosen = {"mode": mode, "names": [name for name in engines.ENGINES if name in names]}
     refusals = podman.refusals(observed) if engines.PODMAN in names else []
+    observed = runtime.leave(observed, wanted).observed  # docker's room has the step
     steps: List[Step] = []
-    if engines.DOCKER not in names:
-        needed = (
-            [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED] if engines.PODMAN in names or mode != runtime.TOOLKIT else []
-        )
-        leaving = runtime_switch.leave(observed, wanted, mode == runtime.TOOLKIT, needed)
-        steps, observed = list(leaving.steps), leaving.observed
-        refusals += leaving.refusals + running(observed, wanted, leaving.steps)
     if mode == runtime.TOOLKIT and engines.DOCKER not in names:
         more, _ = runtime.toolkit_steps(observed, wanted)
         steps += more
@@ -31,26 +28,15 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
         files, found = specification(observed, wanted, mode, choice)
         steps += files
         refusals += found
-    if engines.CONTAINERD in names:
-        asked = containerd.decide(observed, wanted, mode)
-        steps += [asked.step] if asked.step else []
-        refusals += asked.refusals
-    return Decision(chosen, [] if refusals else steps, refusals)
-
-
-def running(observed: Dict[str, Any], wanted: Dict[str, Any], leaving: List[Step]) -> List[Refusal]:
-    """Return the refusal to take the toolkit from containers of containerd: their runtime also stops and ends them."""
-    names = observed["engines"]["containerd"]["gpu_containers"]
-    if not names or wanted.get("docker_engine_restart_ok") or not [step for step in leaving if step.params["packages"]]:
-        return []
-    return [runtime_switch.still_running(names, "the NVIDIA container toolkit is removed, which they run by")]
+    refusals += told.refusals
+    return Decision(chosen, [] if refusals else steps + last, refusals)
 
 
 def specification(
     observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, choice: Dict[str, Any]
 ) -> Tuple[List[Step], List[Refusal]]:
     """Return the step for the specification, none where docker uses the same one and its room has seen to it."""
-    names = wanted.get("nvidia_container_runtime_engines") or []
+    names = runtime.names(wanted)
     if engines.DOCKER in names and runtime.way_of(mode, docker.version(observed, wanted)) == runtime.CDI:
         return [], []
     if mode == runtime.TOOLKIT and not observed["runtime"]["toolkit"]:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .. import catalog, cdi, daemon_json, driver_volume
 from .. import docker as engines
-from . import candidates, docker, repository, runtime_switch
+from . import candidates, docker, docker_leaves, repository, runtime_switch
 from .steps import Decision, Notice, Refusal, Step
 
 TOOLKIT = "toolkit"
@@ -17,8 +17,7 @@ NATIVE = "native"
 VOLUME = "volume"
 DOCKER = "docker"
 REPOSITORY = "container-toolkit"
-Reason = Tuple[str, str]
-"""Why the engine has to do something although daemon.json may be right already: the sentence, and reload or restart."""
+Reason = runtime_switch.Reason
 PACKAGES = ("nvidia-container-toolkit",)
 RUNTIME = {"path": "nvidia-container-runtime"}
 ARGUMENTS = {
@@ -31,8 +30,8 @@ ARGUMENTS = {
 
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
     """Return the runtime's steps for docker, or why this mode cannot work with this engine."""
-    if DOCKER not in (wanted.get("nvidia_container_runtime_engines") or [DOCKER]):
-        return Decision()
+    if DOCKER not in names(wanted):
+        return docker_leaves.decide(observed, wanted, leave(observed, wanted))
     mode = wanted.get("nvidia_container_runtime_mode") or TOOLKIT
     default = bool(wanted.get("nvidia_container_runtime_default"))
     way = way_of(mode, docker.version(observed, wanted))
@@ -43,7 +42,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     refusals = impossible(observed, wanted, mode, default) + migration.refusals
     if refusals:
         return Decision(chosen, [], refusals)
-    leaving = runtime_switch.leave(observed, wanted, way == TOOLKIT, used(mode, way) + shared(wanted, mode))
+    leaving = leave(observed, wanted)
     observed = leaving.observed
     reasons: List[Reason] = []
     if way == TOOLKIT:
@@ -65,19 +64,35 @@ def way_of(mode: str, version: Optional[str]) -> str:
     return mode
 
 
+def names(wanted: Dict[str, Any]) -> List[str]:
+    """Return the engines that are to have the GPUs."""
+    return list(wanted.get("nvidia_container_runtime_engines") or [DOCKER])
+
+
+def leave(observed: Dict[str, Any], wanted: Dict[str, Any]) -> runtime_switch.Leaving:
+    """Return what no engine of this host lives by any more, and the host as it is without; for all engines at once."""
+    mode = wanted.get("nvidia_container_runtime_mode") or TOOLKIT
+    way = way_of(mode, docker.version(observed, wanted))
+    mine = used(mode, way) if DOCKER in names(wanted) else []
+    return runtime_switch.leave(observed, wanted, mode, mine + shared(wanted, mode, way))
+
+
 def used(mode: str, way: str) -> List[str]:
-    """Return the files and folders of ours that a mode lives by."""
+    """Return the files and folders of ours that docker lives by in a mode."""
     if way == TOOLKIT:
         return []
     mine = [driver_volume.ROOT] if way == VOLUME else [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED]
     return mine + [cdi.BOOT_NODES] + ([driver_volume.HELPER] if mode == NATIVE else [])
 
 
-def shared(wanted: Dict[str, Any], mode: str) -> List[str]:
+def shared(wanted: Dict[str, Any], mode: str, way: str) -> List[str]:
     """Return the files of ours that other engines live by, whatever docker does."""
-    names = wanted.get("nvidia_container_runtime_engines") or []
-    needed = "podman" in names or ("containerd" in names and mode != TOOLKIT)
-    return [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED] if needed else []
+    there = names(wanted)
+    if "podman" not in there and ("containerd" not in there or mode == TOOLKIT):
+        return []
+    specifications = [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED]
+    # docker's drop-in makes the device nodes where docker has the same specification, nvidia-ctk in mode toolkit.
+    return specifications + ([] if mode == TOOLKIT or (DOCKER in there and way == CDI) else list(cdi.NODES))
 
 
 def impossible(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool) -> List[Refusal]:
@@ -285,8 +300,8 @@ def configure(
         return None, [docker.invalid(observed, error)], []
     if contradicted:
         return None, [contradiction(contradicted[0])], []
-    if way != TOOLKIT and not observed["runtime"]["toolkit"] and names_nvidia(change.after):
-        return None, [without_program(observed["docker"]["daemon_json"]["path"])], []
+    if way != TOOLKIT and not observed["runtime"]["toolkit"] and runtime_switch.names_nvidia(change.after):
+        return None, [runtime_switch.without_program(observed["docker"]["daemon_json"]["path"])], []
     if [key for key in back.unset if key.partition(".")[0] in ("runtimes", "default-runtime")]:
         # On SIGHUP dockerd keeps the runtimes and the default of keys that are gone from the file.
         reasons = reasons + [("docker forgets a runtime only when it starts", docker.RESTART)]
@@ -341,29 +356,11 @@ def contradiction(key: str) -> Refusal:
     )
 
 
-def names_nvidia(text: str) -> bool:
-    """Return whether a daemon.json makes nvidia the default runtime."""
-    return bool(daemon_json.read(text).value.get("default-runtime") == "nvidia")
-
-
-def without_program(path: str) -> Refusal:
-    """Return the refusal to leave a host whose containers could not start at all."""
-    return Refusal(
-        "default_runtime_impossible",
-        "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode brings no runtime of that name: no "
-        "container could start" % path,
-        "take default-runtime out of it (and of docker_engine_daemon_options), or set nvidia_container_runtime_mode: "
-        "toolkit",
-    )
-
-
 def not_taken_over(observed: Dict[str, Any], way: str, default: bool, text: Optional[str]) -> List[Reason]:
     """Return what daemon.json says and the running engine does not know yet (a run was killed in between)."""
     info = observed["docker"]["info"]
     if info is None:
         return []
-    flags = {flag["key"] for flag in observed["docker"]["flags"]}
-    value = daemon_json.read(text).value
     if way == TOOLKIT:
         if "nvidia" not in info["runtimes"]:
             return [("docker does not know the runtime nvidia of daemon.json yet", docker.RELOAD)]
@@ -371,10 +368,4 @@ def not_taken_over(observed: Dict[str, Any], way: str, default: bool, text: Opti
             return [("docker does not use the default runtime of daemon.json yet", docker.RELOAD)]
     elif not info["cdi_dirs"] and keys(text, observed["docker"]["version"], way, default):
         return [("docker does not use CDI yet, although daemon.json says so", docker.RESTART)]
-    left = info["default_runtime"] == "nvidia" and value.get("default-runtime") != "nvidia"
-    if left and "default-runtime" not in flags:
-        return [("docker still uses the default runtime nvidia, which daemon.json no longer names", docker.RESTART)]
-    known = "nvidia" in info["runtimes"] and "nvidia" not in (value.get("runtimes") or {})
-    if known and way != TOOLKIT and "runtimes" not in flags:
-        return [("docker still knows the runtime nvidia, which daemon.json no longer names", docker.RESTART)]
-    return []
+    return runtime_switch.remembered(observed["docker"], text, way != TOOLKIT)

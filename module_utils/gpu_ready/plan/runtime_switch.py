@@ -1,7 +1,7 @@
 """What an earlier mode, or one of NVIDIA's abandoned products, left on a host, and what of it goes."""
 
 import copy
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import cdi, daemon_json, driver_volume
 from .steps import DOCKER_RESTART, NONE, Decision, Notice, Refusal, Step
@@ -22,6 +22,10 @@ LEFT = ("/var/lib/nvidia-docker", "/etc/docker/plugins/nvidia-docker.spec")
 """What the service of nvidia-docker 1.0 made and its package leaves."""
 
 
+Reason = Tuple[str, str]
+"""Why docker has to do something although daemon.json may be right already: the sentence, and reload or restart."""
+
+
 class Leaving(NamedTuple):
     """What leaves with an earlier mode: steps, refusals, and the host as later rooms of this plan find it."""
 
@@ -40,23 +44,26 @@ class Back(NamedTuple):
 # --- earlier modes -----------------------------------------------------------------------------------------------
 
 
-def leave(observed: Dict[str, Any], wanted: Dict[str, Any], toolkit: bool, used: List[str]) -> Leaving:
-    """Return what of ours goes because this mode does not live by it: ``toolkit``: it needs the packages.
+def leave(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, used: List[str]) -> Leaving:
+    """Return what of ours goes because no engine lives by it in this mode; ``used``: the files that one lives by.
 
     What the manifest does not list is the work of others and stays.
     """
-    packages = [] if toolkit else brought(observed)
-    unused = not_used(observed, used, bool(packages), toolkit)
+    packages = [] if mode == "toolkit" else brought(observed)
+    unused = not_used(observed, used, bool(packages), mode)
     if not unused and not packages:
         return Leaving([], [], observed)
     service = packages and observed["runtime"]["refresh"] and cdi.REFRESHED in there(observed)
     remains = [cdi.REFRESHED] if service and cdi.REFRESHED not in unused else []
     containers = observed["docker"]["gpu_containers"] if packages else []
+    others = observed["engines"]["containerd"]["gpu_containers"] if packages else []
     refusals = []
     if containers and not wanted.get("docker_engine_restart_ok"):
-        refusals = [still_running(containers, "the NVIDIA container toolkit is removed, which they run by")]
+        refusals.append(still_running(containers, "the NVIDIA container toolkit is removed, which they run by"))
+    if others:
+        refusals.append(never_ending(others))
     gone = ["the NVIDIA container toolkit"] * bool(packages) + sorted(unused)
-    why = "another nvidia_container_runtime_mode brought %s, and this one does not need it" % ", ".join(gone)
+    why = "another nvidia_container_runtime_mode or engine brought %s, and it is no longer needed" % ", ".join(gone)
     params = {"packages": packages, "containers": containers, "paths": sorted(unused), "remains": remains}
     step = Step("nvidia_container_runtime.cleanup", why, DOCKER_RESTART if containers else NONE, params)
     return Leaving([step], refusals, without(observed, unused | set(remains), bool(packages)))
@@ -68,19 +75,22 @@ def there(observed: Dict[str, Any]) -> "set[str]":
     found = {spec["path"] for spec in runtime["specs"]}
     found |= {cdi.BOOT_NODES} if runtime["boot_nodes"] is not None else set()
     found |= {driver_volume.HELPER} if runtime["helper"] is not None else set()
+    found |= set(observed["engines"]["nodes"])
     return found | ({driver_volume.ROOT} if runtime["volume"]["exists"] else set())
 
 
-def not_used(observed: Dict[str, Any], used: List[str], packages_go: bool, toolkit: bool) -> "set[str]":
-    """Return the files and folders of ours that this mode does not live by."""
+def not_used(observed: Dict[str, Any], used: List[str], packages_go: bool, mode: str) -> "set[str]":
+    """Return the files and folders of ours that no engine lives by."""
     noted = observed["runtime"]["noted"]
     mine = there(observed) & set(noted["files"] + noted["folders"])
     found = mine - set(used)
     if packages_go:
         # nvidia-ctk goes, and with it who would write and refresh its specifications.
         found |= mine & {cdi.GENERATED, cdi.REFRESHED}
-    elif not toolkit and cdi.NATIVE in used and driver_volume.HELPER in used:
+    elif mode == "native":
         found |= mine & {cdi.GENERATED}  # native has a specification of its own
+    if observed["runtime"]["refresh"] and not packages_go:
+        found.discard(cdi.REFRESHED)  # the toolkit's own service would make it anew
     return found
 
 
@@ -102,7 +112,8 @@ def without(observed: Dict[str, Any], gone: "set[str]", packages_go: bool) -> Di
         runtime["volume"] = {"exists": False, "version": None, "stale": None}
     if packages_go:
         runtime.update(toolkit=False, refresh=False, programs=dict.fromkeys(runtime["programs"]))
-    return dict(observed, runtime=runtime)
+    nodes = {path: text for path, text in observed["engines"]["nodes"].items() if path not in gone}
+    return dict(observed, runtime=runtime, engines=dict(observed["engines"], nodes=nodes))
 
 
 def withdraw(
@@ -135,6 +146,38 @@ def withdraw(
     return back
 
 
+def remembered(engine: Dict[str, Any], text: Optional[str], runtimes: bool) -> List[Reason]:
+    """Return what docker still lives by although daemon.json no longer names it: it forgets only when it starts.
+
+    ``runtimes``: also a runtime that containers would have to ask for.
+    """
+    info, value = engine["info"], daemon_json.read(text).value
+    flags = {flag["key"] for flag in engine["flags"]}
+    left = info["default_runtime"] == "nvidia" and value.get("default-runtime") != "nvidia"
+    if left and "default-runtime" not in flags:
+        return [("docker still uses the default runtime nvidia, which daemon.json no longer names", "restart")]
+    known = "nvidia" in info["runtimes"] and "nvidia" not in (value.get("runtimes") or {})
+    if known and runtimes and "runtimes" not in flags:
+        return [("docker still knows the runtime nvidia, which daemon.json no longer names", "restart")]
+    return []
+
+
+def names_nvidia(text: str) -> bool:
+    """Return whether a daemon.json makes nvidia the default runtime."""
+    return bool(daemon_json.read(text).value.get("default-runtime") == "nvidia")
+
+
+def without_program(path: str) -> Refusal:
+    """Return the refusal to leave a host whose containers could not start at all."""
+    return Refusal(
+        "default_runtime_impossible",
+        "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode brings no runtime of that name: no "
+        "container could start" % path,
+        "take default-runtime out of it (and of docker_engine_daemon_options), or set nvidia_container_runtime_mode: "
+        "toolkit",
+    )
+
+
 def at(value: Any, path: List[str]) -> Any:
     """Return what stands at a path of nested mappings, None where nothing does."""
     for key in path:
@@ -165,6 +208,20 @@ def still_running(containers: List[str], cause: str) -> Refusal:
         "the GPU container%s %s run%s, and %s"
         % ("" if len(containers) == 1 else "s", ", ".join(containers), "s" if len(containers) == 1 else "", cause),
         "stop them, or allow it with docker_engine_restart_ok: true",
+    )
+
+
+def never_ending(containers: List[str]) -> Refusal:
+    """Return the refusal to take from containers of containerd the runtime that stops and ends them too.
+
+    Nobody can allow that: they would run on and could not be ended.
+    """
+    return Refusal(
+        "gpu_containers_running",
+        "the GPU container%s %s of containerd run%s by the NVIDIA container toolkit, which goes and without which "
+        "nothing could end them"
+        % ("" if len(containers) == 1 else "s", ", ".join(containers), "s" if len(containers) == 1 else ""),
+        "stop them first ('kubectl drain' for those of Kubernetes), or keep nvidia_container_runtime_mode: toolkit",
     )
 
 

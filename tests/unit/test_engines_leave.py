@@ -1,0 +1,189 @@
+"""An engine that leaves nvidia_container_runtime_engines gives back what it was told, before or with what it lived by."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from gpu_ready import cdi, containerd_config, daemon_json, plan, wishes
+
+from tests.unit import hosts
+from tests.unit.test_toml import DEBIAN
+
+TOOLKIT = ["nvidia-container-toolkit", "nvidia-container-toolkit-base"]
+NVIDIA = {"path": "nvidia-container-runtime"}
+SPEC = {"path": cdi.REFRESHED, "ours": False, "devices": ["0", "all"], "stale": None}
+
+
+def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: Any) -> Any:
+    """Return a host with docker, podman and containerd, on which gpu-ready brought the toolkit."""
+    found = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
+    if version:
+        value = daemon_json.read(text).value
+        info = {
+            "runtimes": ["runc", *value.get("runtimes", {})], "default_runtime": value.get("default-runtime", "runc"),
+            "cdi_dirs": ["/etc/cdi"], "live_restore": False, "running": 0,
+        }  # fmt: skip
+        found["docker"].update(installed=True, active=True, version=version, info=info)
+        found["docker"]["daemon_json"].update(exists=text is not None, text=text)
+    found["engines"]["podman"] = {"installed": True, "version": [5, 4, 2]}
+    files = [[containerd_config.MAIN, DEBIAN]]
+    found["engines"]["containerd"].update(installed=True, version=[1, 7, 24], active=True, files=files)
+    found["packages"]["installed"].update(dict.fromkeys(TOOLKIT, "1.20.0-1"))
+    found["runtime"].update(toolkit=True, hook_known=True, refresh=True, specs=[copy.deepcopy(SPEC)])
+    found["runtime"]["programs"] = {"nvidia-ctk": "/usr/bin/nvidia-ctk"}
+    found["runtime"]["noted"].update(packages=TOOLKIT, files=[cdi.REFRESHED])
+    found["docker"].update(more)
+    return found
+
+
+def decide(observed: Any, names: "list[str]", mode: str = "toolkit", **more: Any) -> Any:
+    wish = {"nvidia_container_runtime_engines": names, "nvidia_container_runtime_mode": mode}
+    wish |= {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
+    return plan.plan(observed, wishes.read(wish | more).wanted)
+
+
+def runtime(decided: Any) -> "dict[str, Any]":
+    """Return the steps of the role by their action."""
+    return {step.action: step for step in decided.steps if step.role == "nvidia_container_runtime"}
+
+
+KEYS = {"/runtimes/nvidia": {"after": NVIDIA, "made": ["/runtimes"]}}
+DEFAULT = {**KEYS, "/default-runtime": {"after": "nvidia"}}
+
+
+@pytest.mark.parametrize("names", [["podman"], ["containerd"], ["podman", "containerd"]])
+@pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
+def test_docker_gives_its_keys_back_and_restarts_when_it_leaves(names: "list[str]", mode: str) -> None:
+    text = json.dumps({"log-driver": "journald", "default-runtime": "nvidia", "runtimes": {"nvidia": NVIDIA}})
+    observed = host(text=text)
+    observed["runtime"]["noted"]["keys"] = DEFAULT
+    decided = decide(observed, names, mode)
+    assert decided.refusals == []
+    step = runtime(decided)["configure"]
+    assert step.params["daemon_json"]["unset"] == ["default-runtime", "runtimes"]
+    assert (step.params["activation"], step.disruption) == ("restart", "docker_restart")
+    assert daemon_json.read(step.diff["after"]).value == {"log-driver": "journald"}
+    assert "docker is no longer among nvidia_container_runtime_engines" in step.why
+    assert ("cleanup" in runtime(decided)) == (mode != "toolkit")
+
+
+def test_keys_of_others_stay_when_docker_leaves() -> None:
+    text = json.dumps({"runtimes": {"nvidia": NVIDIA, "crun": {"path": "crun"}}})
+    observed = host(text=text)
+    assert "configure" not in runtime(decide(observed, ["podman"]))
+    observed["runtime"]["noted"]["keys"] = {"/runtimes/nvidia": {"after": {"path": "/opt/other"}}}
+    assert "configure" not in runtime(decide(observed, ["podman"]))
+    observed["runtime"]["noted"]["keys"] = KEYS
+    assert runtime(decide(observed, ["podman"]))["configure"].params["daemon_json"]["unset"] == ["runtimes.nvidia"]
+
+
+def test_packages_do_not_go_under_a_default_runtime_that_others_set() -> None:
+    observed = host(text=json.dumps({"default-runtime": "nvidia", "runtimes": {"nvidia": NVIDIA}}))
+    assert [one.code for one in decide(observed, ["podman"], "native").refusals] == ["default_runtime_impossible"]
+    assert decide(observed, ["podman"], "toolkit").refusals == []
+
+
+def test_a_docker_that_does_not_run_gets_its_file_back_and_is_not_started() -> None:
+    observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), active=False, info=None)
+    observed["runtime"]["noted"]["keys"] = KEYS
+    step = runtime(decide(observed, ["podman"]))["configure"]
+    assert (step.params["activation"], step.disruption) == ("none", "none")
+
+
+def test_a_docker_that_still_uses_a_runtime_which_is_gone_is_restarted_after_a_kill() -> None:
+    observed = host(text="{}")
+    observed["docker"]["info"].update(runtimes=["runc", "nvidia"], default_runtime="nvidia")
+    assert "configure" not in runtime(decide(observed, ["podman"]))  # somebody else's docker, and the program is there
+    observed["runtime"].update(toolkit=False, refresh=False, specs=[], programs={"nvidia-ctk": None})
+    observed["packages"]["installed"].clear()
+    assert runtime(decide(observed, ["podman"], "native"))["configure"].params["activation"] == "restart"
+
+
+def test_gpu_containers_of_docker_are_not_ended_by_its_leaving_without_leave() -> None:
+    observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), gpu_containers=["train"])
+    observed["runtime"]["noted"]["keys"] = KEYS
+    assert [one.code for one in decide(observed, ["podman"]).refusals] == ["gpu_containers_running"]
+    assert decide(observed, ["podman"], docker_engine_restart_ok=True).refusals == []
+
+
+def told(observed: Any) -> Any:
+    """Return the host after containerd was told of the toolkit's runtime."""
+    return hosts.carried_out(observed, decide(observed, ["containerd"]))
+
+
+@pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
+@pytest.mark.parametrize("names", [["podman"], ["docker"], ["docker", "podman"]])
+@pytest.mark.parametrize("version", [[1, 7, 24], [2, 1, 9]])
+def test_containerd_gives_its_keys_back_and_restarts_when_it_leaves(
+    mode: str, names: "list[str]", version: "list[int]"
+) -> None:
+    observed = host()
+    observed["engines"]["containerd"]["version"] = version
+    before = observed["engines"]["containerd"]["files"]
+    observed = told(observed)
+    assert observed["engines"]["containerd"]["files"] != before
+    decided = decide(observed, names, mode)
+    assert decided.refusals == []
+    step = runtime(decided)["containerd"]
+    assert step.params == {"mode": "none", "default": False, "state": "restarted"}
+    assert "containerd is no longer among nvidia_container_runtime_engines" in step.why
+    after = hosts.carried_out(observed, decided)
+    assert after["engines"]["containerd"]["files"] == before
+    assert [one.action for one in decide(after, names, mode).steps] == []
+
+
+def test_a_file_of_containerd_that_we_made_goes_with_our_keys() -> None:
+    observed = host()
+    observed["engines"]["containerd"]["files"] = [[containerd_config.MAIN, None]]
+    observed = told(observed)
+    step = runtime(decide(observed, ["docker"]))["containerd"]
+    assert [(edit["path"], edit["after"]) for edit in step.diff] == [(containerd_config.MAIN, None)]
+
+
+def test_a_containerd_that_leaves_and_was_not_restarted_is_restarted() -> None:
+    observed = host()
+    observed["engines"]["containerd"]["pending"] = True
+    assert runtime(decide(observed, ["docker"]))["containerd"].params["state"] == "restarted"
+    observed["engines"]["containerd"].update(active=False)
+    assert "containerd" not in runtime(decide(observed, ["docker"]))  # it starts with the right files one day
+
+
+def test_podman_that_leaves_takes_its_specification_and_units_along() -> None:
+    observed = host()
+    observed["runtime"].update(toolkit=False, refresh=False, programs={"nvidia-ctk": None})
+    observed["runtime"]["specs"] = [dict(SPEC, path=cdi.NATIVE, ours=True)]
+    observed["packages"]["installed"].clear()
+    observed["engines"]["nodes"] = cdi.nodes_unit(1)
+    observed["runtime"]["noted"].update(packages=[], files=[cdi.NATIVE, *cdi.NODES])
+    step = runtime(decide(observed, ["docker"]))["cleanup"]
+    assert step.params["paths"] == sorted([cdi.NATIVE, *cdi.NODES])
+
+
+NAMES = [["podman"], ["containerd"], ["docker", "podman"], ["docker", "containerd"], ["docker", "podman", "containerd"]]
+
+
+@pytest.mark.parametrize("names", NAMES, ids=",".join)
+@pytest.mark.parametrize("version", ["20.10.24", "24.0.9", "26.1.5", "28.2.0"])
+@pytest.mark.parametrize("mode", ["cdi", "native"])
+def test_a_specification_that_the_cleanup_takes_away_is_no_conflict(
+    names: "list[str]", version: str, mode: str
+) -> None:
+    if mode == "cdi" and version < "25" and "docker" in names:
+        return
+    decided = decide(host(version, text="{}"), names, mode)
+    assert decided.refusals == []
+    steps = runtime(decided)
+    assert steps["cleanup"].params["packages"] == TOOLKIT
+    assert steps["cdi_spec"].params["path"] == cdi.NATIVE
+
+
+@pytest.mark.parametrize("names", [*NAMES, ["docker"]], ids=",".join)
+def test_containers_of_containerd_are_not_left_without_the_runtime_that_ends_them(names: "list[str]") -> None:
+    observed = host()
+    observed["engines"]["containerd"]["gpu_containers"] = ["k8s.io/abc"]
+    for leave in (False, True):
+        decided = decide(observed, names, "cdi", docker_engine_restart_ok=leave)
+        assert "gpu_containers_running" in [one.code for one in decided.refusals]
+        assert "k8s.io/abc" in decided.refusals[0].message
+    assert decide(observed, names, "toolkit").refusals == []

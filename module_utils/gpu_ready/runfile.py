@@ -463,6 +463,7 @@ def run(host: Host, wish: Wish, path: str, temporary: str, limits: Limits, folde
             for kernel in wish.kernels[1:]:
                 argv = ["sh", path] + runfile_text.further_options(wish, running, temporary, kernel)
                 call(host, wish, argv, limits, environment, earlier)
+        manifest.drop_copy(path, folder)
 
 
 @contextlib.contextmanager

@@ -480,3 +480,16 @@ def test_a_driver_without_its_uninstaller_is_an_error_and_none_at_all_is_not(tmp
     with pytest.raises(RunfileError, match="its uninstaller is gone"):
         runfile.remove(host, str(tmp_path))
     assert runfile.remove(RecordedHost(), str(tmp_path)) == []
+
+
+def test_the_copy_of_the_installer_goes_with_the_work_and_one_of_the_operators_stays(
+    installer: Source, tmp_path: Path
+) -> None:
+    (tmp_path / "state").mkdir()
+    runfile.install(Installing(), WISH, installer, LIMITS, str(tmp_path / "state"))
+    assert Path(installer.location).exists()
+    with pytest.raises(RunfileError):
+        runfile.install(Installing(rc=1), WISH, installer, LIMITS, str(tmp_path))
+    assert Path(installer.location).exists()
+    runfile.install(Installing(), WISH, installer, LIMITS, str(tmp_path))
+    assert not Path(installer.location).exists()

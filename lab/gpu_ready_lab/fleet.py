@@ -17,7 +17,6 @@ ARCHITECTURES = (
 )  # fmt: skip
 KINDS = ("container", "vm")
 RESULTS = ("ready", "no_gpu", "refused")
-KERNELS = ("newest", "release")
 NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
 MAX_GPUS = 16
 MAX_GUEST_GPUS = 8
@@ -53,8 +52,6 @@ class Host:
     """container, or vm: a QEMU guest with a kernel of its own."""
     prebuilt: tuple[str, ...] = ()
     """Packages of kernel modules that are built before the guest needs them, such as nvidia-kernel-dkms."""
-    kernel: str = "newest"
-    """release: a guest starts with the kernel of the release itself, which its security updates have replaced since."""
     gpus: tuple[Gpu, ...] = ()
     nvswitches: tuple[tuple[str, str], ...] = ()
     """(PCI address, device id) of each."""
@@ -164,7 +161,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
     data = where.mapping(
         value,
         (
-            "distribution", "kind", "prebuilt", "kernel", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
+            "distribution", "kind", "prebuilt", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
             "secure_boot", "preinstalled", "vars", "expect",
         ),
     )  # fmt: skip
@@ -196,7 +193,6 @@ def _host(where: _Where, name: str, value: object) -> Host:
         distribution=distribution,
         kind=kind,
         prebuilt=prebuilt,
-        kernel=(where / "kernel").text(data.get("kernel", "newest"), KERNELS),
         gpus=gpus,
         nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)),
         nouveau=(where / "nouveau").flag(data.get("nouveau", False)),

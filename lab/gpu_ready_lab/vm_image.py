@@ -34,11 +34,7 @@ def folder() -> Path:
 
 
 def ensure(suite: str, kernel: str, more: tuple[str, ...], proxy: str | None) -> Path:
-    """Return the disk that guests of a suite start from, with a package of a kernel and more packages.
-
-    The kernel is a package of Debian, with the suite that it is taken from where not the newest is wanted, such as
-    linux-image-amd64/bookworm.
-    """
+    """Return the disk that guests of a suite start from, with a package of a kernel and more packages."""
     packages = (*PACKAGES, *more, kernel)
     target = folder() / f"{suite}-{_recipe(suite, packages)}.img"
     if target.exists() and time.time() - target.stat().st_mtime < images.FRESH_FOR:

@@ -66,13 +66,8 @@ def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:
         suite = dress.read(host.distribution).root
         if dress.read(host.distribution).name not in ("debian12", "debian13"):
             raise LabError(f"{host.name}: virtual machines are debian12 or debian13, not {host.distribution}")
-        newest = f"linux-image-{flavour(host)}"
-        disk = vm_image.ensure(suite, newest, host.preinstalled, proxy)
-        releases = disks.kernels(disk)
-        if host.kernel == "release":  # it gets the newest one when it is upgraded
-            disk = vm_image.ensure(suite, f"{newest}/{suite}", host.preinstalled, proxy)
-            releases += [release for release in disks.kernels(disk) if release not in releases]
-        for release in releases:
+        disk = vm_image.ensure(suite, f"linux-image-{flavour(host)}", host.preinstalled, proxy)
+        for release in disks.kernels(disk):
             vm_image.ensure_bus(suite, release, proxy)
             for package in host.prebuilt:
                 vm_image.ensure_driver(suite, release, package, proxy)

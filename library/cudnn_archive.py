@@ -129,7 +129,8 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cudnn, cudnn_fetch, cudnn_install, manifest
+from ansible.module_utils.gpu_ready import cuda_runfile, cudnn, cudnn_fetch, cudnn_install, manifest, runfile
+from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
     "installs": {
@@ -206,15 +207,15 @@ def main():
         lacking = lacks(entry, module.params["file"])
         if module.params["state"] == "present" and lacking:
             module.fail_json(msg="installs: the entry for CUDA %s lacks %s" % (entry["cuda"], ", ".join(lacking)))
-    ldconfig = module.get_bin_path("ldconfig", required=True, opt_dirs=["/sbin", "/usr/sbin"])
+    host = Host()
     try:
         result = converge(
             module.params,
             module.check_mode,
             cudnn_install.Paths(),
-            lambda: module.run_command([ldconfig], check_rc=True),
+            lambda: cuda_runfile.linker(host),
         )
-    except (cudnn.CudnnError, manifest.ManifestError) as error:
+    except (cudnn.CudnnError, runfile.RunfileError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     text = {
         name: "".join("CUDA %s: cuDNN %s\n" % item for item in sorted(result[name].items()) if item[1])

@@ -50,7 +50,11 @@ def base_fault(text: str) -> str:
 def fingerprint_fault(text: Any) -> str:
     """Return what makes a value unfit as the fingerprint of a key, "" where nothing does."""
     digits = "".join(text.split(" ")) if isinstance(text, str) else ""
-    return "" if re.fullmatch("[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}", digits) else "must be 40 or 64 hexadecimal digits"
+    return (
+        ""
+        if re.fullmatch("[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}", digits)
+        else "must be a fingerprint: 40 or 64 hexadecimal digits"
+    )
 
 
 def _url_fault(text: str, form: Any, words: str) -> str:

@@ -15,6 +15,9 @@ MISSING = 127
 TIMED_OUT = 124
 """Exit status of :meth:`Host.run` when the program was stopped at its time limit (as timeout(1) says it)."""
 
+FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+"""Root's usual PATH. The one of the login may lack sbin, or begin with a folder of its user's (`become_method: su`)."""
+
 
 class Result(NamedTuple):
     """What a program answered: exit status, standard output and standard error as text."""
@@ -107,18 +110,18 @@ class Host:
 
     def which(self, program: str) -> Optional[str]:
         """Return the path of a program on root's usual PATH, None where it is absent."""
-        for folder in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+        for folder in FOLDERS:
             path = os.path.join(folder, program)
             if os.access(path, os.X_OK) and not os.path.isdir(path):
                 return path
         return None
 
     def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
-        """Run a program (never a shell) in the C locale; ``timeout`` in seconds.
+        """Run a program (never a shell) of root's usual PATH in the C locale; ``timeout`` in seconds.
 
         A missing program answers :data:`MISSING`, one that was ended at its limit :data:`TIMED_OUT`.
         """
-        full = dict(os.environ, LC_ALL="C", LANGUAGE="C")
+        full = dict(os.environ, LC_ALL="C", LANGUAGE="C", PATH=":".join(FOLDERS))
         full.update(env or {})
         try:
             process = subprocess.Popen(

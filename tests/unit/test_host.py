@@ -1,7 +1,10 @@
 """The door to the host: a program that does not end in time ends with all that it started."""
 
 import time
+from pathlib import Path
 
+import pytest
+from gpu_ready import host
 from gpu_ready.host import MISSING, TIMED_OUT, Host
 
 
@@ -14,3 +17,16 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
 
 def test_a_missing_program_is_an_answer() -> None:
     assert Host().run(["/nowhere/program"]).rc == MISSING
+
+
+@pytest.mark.host_io
+def test_programs_are_those_of_the_system_whatever_path_the_login_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    false = tmp_path / "uname"
+    false.write_text("#!/bin/sh\necho not me\n")
+    false.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
+    assert "not me" not in Host().run(["uname"]).out
+    assert Host().run(["sh", "-c", "echo $PATH"]).out.strip() == ":".join(host.FOLDERS)
+    assert Host().run(["sh", "-c", "echo $PATH"], env={"PATH": "/bin"}).out.strip() == "/bin"

@@ -240,3 +240,15 @@ def test_the_paper_names_every_key_and_every_way_of_proof() -> None:
     named = re.findall(r"`([0-9A-F]{40})`", text)
     assert set(named) == {one["fingerprint"] for one in REPOSITORIES.values() if one["fingerprint"]}
     assert "docs/security.md" in (ROOT / "README.md").read_text()
+
+
+CONTROL_NODE = {"gpu_audit_report", "gpu_node_python", "gpu_report"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=name_of)
+def test_a_module_on_a_host_goes_through_its_door_which_sets_umask_and_path(path: Path) -> None:
+    text = path.read_text()
+    runs = re.search(r"run_command|get_bin_path|subprocess|Popen", text)
+    fleet = "fleet" in path.stem or path.stem in CONTROL_NODE
+    assert not runs, path.stem
+    assert fleet or "Host()" in text

@@ -29,8 +29,15 @@ echo "system"
 cat /etc/os-release
 """ % " ".join(MANAGERS)
 """What a shell on the host is asked."""
-APT = "apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install python3\n"
-RPM = "{manager} -y install python3\n"
+# dnf and yum wait for another package manager without end; the limit is for that, and for a mirror that crawls.
+LIMIT = 1200
+BOUND = "timeout -k 30 %d " % LIMIT
+LATE = ' || { [ $? -ne 124 ] || echo "it did not end within %d minutes" >&2; exit 1; }\n' % (LIMIT // 60)
+APT = (
+    BOUND + "apt-get -q update && export DEBIAN_FRONTEND=noninteractive && "
+    + BOUND + "apt-get -q -y -o DPkg::Lock::Timeout=120 --no-install-recommends install python3" + LATE
+)  # fmt: skip
+RPM = BOUND + "{manager} -y install python3" + LATE.replace("{", "{{").replace("}", "}}")
 # The key counts by its fingerprint, wherever it was fetched from; gpg is part of every system that has yum.
 VAULT = r"""
 set -eu
@@ -45,8 +52,7 @@ add() {{
     printf '[%s]\nname=%s\nbaseurl=%s\ngpgkey=file://%s\n' "$1" "$1" "$2" "$folder/$1.key" >>"$folder/yum.conf"
 }}
 {adds}
-{manager} -y -c "$folder/yum.conf" install python3
-"""
+""" + BOUND + '{manager} -y -c "$folder/yum.conf" install python3' + LATE.replace("{", "{{").replace("}", "}}")  # fmt: skip
 
 
 class BootstrapError(Exception):

@@ -1,5 +1,6 @@
 """A host without a usable Python: which one is taken, how one is installed, and the sentence where neither can be."""
 
+import re
 import subprocess
 from typing import Any
 
@@ -28,7 +29,23 @@ def test_the_first_python_that_ansible_takes_is_used(text: str, core: str, inter
 
 
 def test_centos_7_gets_its_python3_by_yum() -> None:
-    assert way("manager yum\n" + CENTOS, "2.16.19").install == "yum -y install python3\n"
+    install = way("manager yum\n" + CENTOS, "2.16.19").install
+    assert install is not None
+    assert "yum -y install python3" in install
+
+
+@pytest.mark.parametrize(
+    ("system", "vault"),
+    [(CENTOS, False), (CENTOS, True), (ROCKY.replace("system", "manager dnf\nsystem"), False), (DEBIAN, False)],
+)
+def test_no_package_manager_waits_without_end(system: str, vault: bool) -> None:
+    """dnf and yum wait for another one's lock for ever, and `raw` has no limit of its own."""
+    manager = "apt-get" if system == DEBIAN else "yum"
+    install = way(f"manager {manager}\n" + system, "2.16.19", gpu_ready_vault=vault).install
+    assert install is not None
+    calls = [line for line in re.split(r"&&|\n", install) if re.search(r"\b(apt-get|dnf|yum) -", line)]
+    assert calls
+    assert all(re.match(r" *timeout -k \d+ \d+ ", call) for call in calls)
 
 
 def test_the_archive_is_used_only_when_asked_and_its_key_must_have_the_fingerprint_of_the_catalog() -> None:

@@ -1,0 +1,37 @@
+"""The manifest when two runs work on one host at once: no note is lost, and nobody waits without end."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from gpu_ready import manifest
+
+
+def test_notes_of_two_runs_at_once_are_all_kept(tmp_path: Path) -> None:
+    path = str(tmp_path / "gpu-ready/manifest.json")
+
+    def note(run: int) -> None:
+        for number in range(25):
+            manifest.note("packages", {f"run{run}-{number}": {}}, path)
+
+    runs = [threading.Thread(target=note, args=(run,)) for run in range(4)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert len(manifest.read(path)["packages"]) == 100
+    assert [each.name for each in (tmp_path / "gpu-ready").iterdir()] == ["manifest.json"]
+
+
+def test_a_run_that_does_not_let_go_is_named_after_a_time(tmp_path: Path) -> None:
+    path = str(tmp_path / "manifest.json")
+    with manifest.alone(path), pytest.raises(manifest.ManifestError, match="another run on this host"):
+        with manifest.alone(path, wait=0.1):
+            pass
+
+
+def test_forgetting_makes_no_folder(tmp_path: Path) -> None:
+    path = str(tmp_path / "gpu-ready/manifest.json")
+    manifest.drop("packages", ["tree"], path)
+    manifest.forget_keys("/etc/docker/daemon.json", {}, path)
+    assert not (tmp_path / "gpu-ready").exists()

@@ -37,7 +37,8 @@ APT = (
     BOUND + "apt-get -q update && export DEBIAN_FRONTEND=noninteractive && "
     + BOUND + "apt-get -q -y -o DPkg::Lock::Timeout=120 --no-install-recommends install python3" + LATE
 )  # fmt: skip
-RPM = BOUND + "{manager} -y install python3" + LATE.replace("{", "{{").replace("}", "}}")
+LATE_FORM = LATE.replace("{", "{{").replace("}", "}}")
+RPM = BOUND + "{manager} -y install python3" + LATE_FORM
 # The key counts by its fingerprint, wherever it was fetched from; gpg is part of every system that has yum.
 VAULT = r"""
 set -eu
@@ -52,7 +53,7 @@ add() {{
     printf '[%s]\nname=%s\nbaseurl=%s\ngpgkey=file://%s\n' "$1" "$1" "$2" "$folder/$1.key" >>"$folder/yum.conf"
 }}
 {adds}
-""" + BOUND + '{manager} -y -c "$folder/yum.conf" install python3' + LATE.replace("{", "{{").replace("}", "}}")  # fmt: skip
+""" + BOUND + '{manager} -y -c "$folder/yum.conf" install python3' + LATE_FORM  # fmt: skip
 
 
 class BootstrapError(Exception):

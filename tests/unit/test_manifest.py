@@ -25,9 +25,9 @@ def test_notes_of_two_runs_at_once_are_all_kept(tmp_path: Path) -> None:
 
 def test_a_run_that_does_not_let_go_is_named_after_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "manifest.json")
-    with manifest.alone(path), pytest.raises(manifest.ManifestError, match="another run on this host"):
-        with manifest.alone(path, wait=0.1):
-            pass
+    expected = pytest.raises(manifest.ManifestError, match="another run on this host")
+    with manifest.alone(path), expected, manifest.alone(path, wait=0.1):
+        raise AssertionError("two have it")
 
 
 def test_forgetting_makes_no_folder(tmp_path: Path) -> None:

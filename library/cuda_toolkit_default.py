@@ -81,6 +81,9 @@ def main():
             cuda_default.act(host, change, module.params["version"], where)
     except (cuda_default.DefaultError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
+    except OSError as error:
+        where = error.filename or "the host"
+        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
     module.exit_json(
         changed=change.changed,
         target=change.path,

@@ -217,6 +217,9 @@ def main():
         )
     except (cudnn.CudnnError, runfile.RunfileError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
+    except OSError as error:
+        where = error.filename or "the host"
+        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
     text = {
         name: "".join("CUDA %s: cuDNN %s\n" % item for item in sorted(result[name].items()) if item[1])
         for name in ("before", "after")

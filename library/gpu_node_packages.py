@@ -297,6 +297,9 @@ def main():
         result = run(package_manager.choose(Host()), module.params, module.check_mode)
     except (packages.PackageError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
+    except OSError as error:
+        where = error.filename or "the host"
+        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
     module.exit_json(**result)
 
 

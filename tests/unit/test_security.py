@@ -252,3 +252,15 @@ def test_a_module_on_a_host_goes_through_its_door_which_sets_umask_and_path(path
     fleet = "fleet" in path.stem or path.stem in CONTROL_NODE
     assert not runs, path.stem
     assert fleet or "Host()" in text
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=name_of)
+def test_a_module_that_notes_what_it_does_ends_with_a_sentence_on_a_full_or_read_only_disk(path: Path) -> None:
+    text = path.read_text()
+    handlers = [
+        ast.unparse(node.type)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ExceptHandler) and node.type
+    ]
+    if any("ManifestError" in one for one in handlers):
+        assert any("OSError" in one for one in handlers)

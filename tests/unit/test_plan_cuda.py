@@ -591,3 +591,15 @@ def test_a_name_that_leads_to_another_toolkit_is_neither_filled_nor_emptied(sour
 
 def test_a_name_that_leads_to_another_toolkit_does_not_count_as_one() -> None:
     assert [one["version"] for one in room.present(aliased())] == ["12.9"]
+
+
+@pytest.mark.parametrize(("stays", "leads"), [(["12.9.1"], profile_d.files(cuda.LINK)), ([], {})])
+def test_a_profile_of_its_own_goes_with_the_toolkit_that_it_leads_to(stays: list[str], leads: dict[str, str]) -> None:
+    observed = host(T4, toolkits=dict.fromkeys(["12.4.1", *stays], "runfile"))
+    observed["cuda"]["profile"] = profile_d.files("/usr/local/cuda-12.4")
+    observed["cuda"]["default"] = {"target": "/usr/local/cuda-12.9" if stays else None, "kind": "link", "mode": None}
+    decided = decide(observed, 580, cuda_toolkit_source="none", cuda_toolkit_remove=["12.4"])
+    assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
+    written = {entry["path"]: entry.get("content") for entry in decided.steps[0].params["files"]}
+    assert {path: text for path, text in written.items() if text} == leads
+    assert set(written) == set(profile_d.PATHS)

@@ -85,10 +85,14 @@ def _left_alone(ground: Ground) -> Decision:
     observed, stay = ground.observed, sorted(ground.whole, key=versions.key)
     picked = {"source": NONE, "toolkits": _rows(stay, ground.whole), "default": None}
     removal = cuda_steps.of_removal(observed, ground.going)
+    folders = [toolkit_names.folder(one) for one in ground.going]
+    led, pinned = observed["cuda"]["default"]["target"] in folders, cuda_steps.profile_leads_to(observed, ground.going)
     steps: List[Step] = []
-    if removal and observed["cuda"]["default"]["target"] in [toolkit_names.folder(one) for one in ground.going]:
-        # The link must lead somewhere, or go together with the profile that follows it.
-        steps = cuda_steps.of_default(observed, stay[-1]) if stay else cuda_steps.of_profile(observed, None)
+    # The link must lead somewhere, or go together with the profile that follows it.
+    if removal and led and stay:
+        steps += cuda_steps.of_default(observed, stay[-1])
+    if removal and (pinned or (led and not stay)):
+        steps += cuda_steps.of_profile(observed, toolkit_names.LINK if stay else None)
     return Decision(picked, steps + removal)
 
 

@@ -100,6 +100,13 @@ def of_profile(observed: Dict[str, Any], prefix: Optional[str]) -> List[Step]:
     return [Step("cuda_toolkit.profile", reason, params={"files": files})._replace(diff=diffs)]  # type: ignore[arg-type]
 
 
+def profile_leads_to(observed: Dict[str, Any], versions: List[str]) -> bool:
+    """Return whether our profile of login shells is pinned to one of these toolkits."""
+    found = observed["cuda"]["profile"]
+    pinned = [profile_d.files(names.folder(version)) for version in versions]
+    return any(found.get(path) == text for files in pinned for path, text in files.items())
+
+
 def of_removal(observed: Dict[str, Any], going: List[str]) -> List[Step]:
     """Return the step that takes toolkits away, packages and installers alike."""
     rows = {row["version"]: row for row in observed["cuda"]["toolkits"]}

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import Any
 
 from . import disks, dress, engine, hardware, images, paths, vm_image, vm_run
 from .fleet import Gpu, Host
-from .say import LabError, run, say, succeeds, wait_for
+from .say import LabError, run, say, wait_for
 
 QEMU = "/usr/bin/qemu-system-x86_64"
 NEEDS = {
@@ -21,6 +22,7 @@ NEEDS = {
 }
 NO_TCG = "this machine's QEMU does not emulate processors (no accelerator tcg): virtual machines cannot run here"
 BOOT_LIMIT = 600  # seconds; a boot takes half a minute when the machine has nothing else to do
+GREETING_LIMIT = 60.0
 MEMORY_MIB = 3072
 # Register PMC_BOOT_0 of a chip of each architecture, by which the driver knows it.
 CHIPS = {
@@ -158,12 +160,22 @@ def wait_booted(fleet: str, host: str) -> None:
     def ready() -> bool:
         if state(fleet, host) != "running":
             raise LabError(f"{host} ended by itself: {_tail(where / 'qemu.log') or 'QEMU said nothing'}")
-        return (where / "share/host-key").exists() and succeeds(["/usr/bin/ssh-keyscan", "-T", "5", machine["address"]])
+        return (where / "share/host-key").exists() and answers(machine["address"])
 
     try:
         wait_for(ready, limit=BOOT_LIMIT, what=f"sshd on the guest {host}", pause=1)
     except LabError as error:
         raise LabError(f"{error}; its console ({where / 'console.log'}) says: {_tail(where / 'console.log')}") from None
+
+
+def answers(address: str) -> bool:
+    """Return whether an SSH server greets at an address. A key exchange takes an emulated processor many seconds."""
+    try:
+        with socket.create_connection((address, 22), timeout=GREETING_LIMIT) as connection:
+            connection.settimeout(GREETING_LIMIT)
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
 
 
 def _tail(path: Path) -> str:

@@ -1,0 +1,292 @@
+"""What 2,000 hosts would take, computed from measured costs of one: wall time, CPU and memory by forks and batches.
+
+usage: bench/scale.py                    compute, and write the tables of docs/scale.md from bench/scale_costs.json
+       bench/scale.py --measure HOST     first measure the control node's costs on a converged lab host of this name
+
+The measurement gives one lab host many names, so that the control node has the work of a fleet and the hosts none.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+COSTS = Path(__file__).with_name("scale_costs.json")
+PAGE = ROOT / "docs/scale.md"
+NAMES = (10, 40)
+"""Names that the host gets in the two runs whose difference is the cost of one."""
+
+
+class Costs(NamedTuple):
+    """Costs of one host on the control node (measured) and on itself (``*_seconds``: measured or assumed, see the page)."""
+
+    call_cpu: float
+    main_mib: float
+    host_mib: float
+    fork_mib: float
+    look_seconds: float
+    stage_calls: int
+    stage_seconds: float
+    switch_calls: int
+    live_seconds: float
+    reboot_seconds: float
+
+
+class Phase(NamedTuple):
+    """What a phase asks of each host: remote calls, and seconds on the host."""
+
+    calls: int
+    seconds: float
+
+
+def wall(hosts: int, phase: Phase, costs: Costs, forks: int, cores: int) -> float:
+    """Return the seconds of a phase: as long as the slower of control node (CPU) and hosts (waves of ``forks``)."""
+    work = hosts * phase.calls * costs.call_cpu / cores
+    return max(work, math.ceil(hosts / forks) * phase.seconds)
+
+
+def batches(hosts: int, sizes: list[str]) -> list[int]:
+    """Return the hosts of each batch as Ansible's `serial` makes them: the last size goes on to the end."""
+    found: list[int] = []
+    left, position = hosts, 0
+    while left:
+        size = sizes[min(position, len(sizes) - 1)]
+        number = max(int(hosts * int(size[:-1]) / 100), 1) if size.endswith("%") else int(size)
+        found.append(min(number, left))
+        left -= found[-1]
+        position += 1
+    return found
+
+
+def roll(hosts: int, sizes: list[str], phase: Phase, costs: Costs, forks: int, cores: int, soak: float) -> float:
+    """Return the seconds of a rollout: batch after batch, each with its soak time."""
+    return sum(wall(number, phase, costs, forks, cores) + soak for number in batches(hosts, sizes))
+
+
+def memory(hosts: int, costs: Costs, forks: int) -> float:
+    """Return the MiB of a run at its peak: the main process with what it knows of every host, and the forks' own pages."""
+    return costs.main_mib + hosts * costs.host_mib + min(forks, hosts) * costs.fork_mib
+
+
+def span(seconds: float) -> str:
+    """Return a time as a person says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# ---- measuring ------------------------------------------------------------------------------------------------------
+
+
+class Measured(NamedTuple):
+    """What one run cost the control node: CPU seconds, and peaks of memory in MiB."""
+
+    cpu: float
+    main: float
+    forks: float
+    most: int
+
+
+def run_with(names: int, address: str, folder: Path, template: Path) -> Measured:
+    """Audit one host under many names and return the cost."""
+    text = template.read_text(encoding="utf-8")
+    shared = text[text.index("[gpu_hosts:vars]") :]
+    inventory = folder / f"names{names}"
+    lines = "".join(f"name{number} ansible_host={address}\n" for number in range(names))
+    # Each name gets a connection of its own, as different hosts would.
+    control = "ansible_control_path=%(directory)s/{{ inventory_hostname }}"
+    inventory.write_text(f"[gpu_hosts]\n{lines}\n{shared}{control}\n", encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "playbooks/audit.yml", "-i", str(inventory)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(
+        [*command, "--forks", "8"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        seen: list[tuple[float, list[float]]] = []
+        watcher = threading.Thread(target=watch, args=(process, seen))
+        watcher.start()
+        process.wait()
+        watcher.join()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    main = max(one[0] for one in seen)
+    fork = [size for _, sizes in seen for size in sizes]
+    return Measured(cpu, main, sum(fork) / max(len(fork), 1), max(len(sizes) for _, sizes in seen))
+
+
+def watch(process: subprocess.Popen[bytes], seen: list[tuple[float, list[float]]]) -> None:
+    """Note the memory of a run twice a second: the main process, and what each of its forks has for itself."""
+    while process.poll() is None:
+        own = [pid for pid in children(process.pid) if "ansible-playbook" in command_of(pid)]
+        sizes = [mib(pid, "Private_Dirty") for pid in own]
+        seen.append((mib(process.pid, "Rss"), [size for size in sizes if size]))
+        time.sleep(0.5)
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process."""
+    try:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def command_of(pid: int) -> str:
+    """Return the command line of a process, "" where it ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def mib(pid: int, kind: str) -> float:
+    """Return a figure of a process' memory in MiB, 0 where it ended."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0.0
+    found = re.search(rf"^{kind}:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def measure(host: str) -> dict[str, float | str]:
+    """Return the measured costs of one host on the control node."""
+    inventories = sorted(ROOT.glob(".lab/*/gpu_hosts"))
+    template = next(path for path in inventories if re.search(rf"^{host} ", path.read_text(), re.MULTILINE))
+    found = re.search(rf"^{host} .*?ansible_host=(\S+)", template.read_text(), re.MULTILINE)
+    assert found, host
+    busy = load if (load := os.getloadavg()[0]) > 1 else 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        run_with(2, found[1], Path(folder), template)  # warms caches
+        few, many = (run_with(names, found[1], Path(folder), template) for names in NAMES)
+    found_costs: dict[str, float | str] = {
+        "main_mib": round(few.main),
+        "fork_mib": round(many.forks, 1),
+        "memory": f"{datetime.now(UTC):%Y-%m-%d}, {NAMES[0]} and {NAMES[1]} names of one lab host",
+    }
+    if busy:
+        # Ansible's main process polls its forks: on a busy machine it polls longer, and that would count as work.
+        print(f"the machine is busy (load {busy:.1f}): the CPU figures stay as they were, only memory was measured")
+        return found_costs
+    call = (many.cpu - few.cpu) / (NAMES[1] - NAMES[0])
+    found_costs["call_cpu"] = round(call, 3)
+    found_costs["cpu"] = (
+        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {NAMES[0]} and {NAMES[1]} names of one lab host"
+    )
+    return found_costs
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+HOSTS = 2000
+CORES = 8
+FORKS = (20, 50, 100, 200, 400)
+ROLLS = (["1", "10%", "25%"], ["1", "5%", "10%"], ["1", "2%", "5%"], ["1", "50", "100"])
+SOAK = 120.0
+
+
+def tables(costs: Costs) -> str:
+    """Return the tables of the page."""
+    look = Phase(1, costs.look_seconds)
+    stage = Phase(costs.stage_calls, costs.stage_seconds)
+    live, reboot = Phase(costs.switch_calls, costs.live_seconds), Phase(costs.switch_calls, costs.reboot_seconds)
+    lines = [
+        f"{HOSTS} hosts, one control node with {CORES} cores:", "",
+        "| forks | audit, plan, converged run | pre-stage | control node's CPU is the limit | memory |",
+        "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for forks in FORKS:
+        limits = [name for name, phase in (("look", look), ("pre-stage", stage)) if limited(phase, costs, forks)]
+        lines.append(
+            f"| {forks} | {span(wall(HOSTS, look, costs, forks, CORES))} | {span(wall(HOSTS, stage, costs, forks, CORES))} "
+            f"| {', '.join(limits) or '-'} | {memory(HOSTS, costs, forks) / 1024:.1f} GiB |"
+        )
+    lines += [
+        "", f"The rollout itself, {span(SOAK)} of soak a batch, by `gpu_upgrade_batches` and forks:", "",
+        "| batches | number | " + " | ".join(f"live, {forks} forks" for forks in FORKS[1:4]) + " | "
+        + " | ".join(f"reboot, {forks} forks" for forks in FORKS[1:4]) + " |",
+        "|---" * (2 + 2 * len(FORKS[1:4])) + "|",
+    ]  # fmt: skip
+    for sizes in ROLLS:
+        cells = [
+            span(roll(HOSTS, sizes, phase, costs, forks, CORES, SOAK))
+            for phase in (live, reboot)
+            for forks in FORKS[1:4]
+        ]
+        lines.append(f"| `[{', '.join(sizes)}]` | {len(batches(HOSTS, sizes))} | {' | '.join(cells)} |")
+    lines += [
+        "", "The same audit on more control nodes, or in slices of a job (100 forks each):", "",
+        "| control nodes or slices | hosts each | audit | rollout `[1, 10%, 25%]`, live, in each slice |", "|---|---|---|---|",
+    ]  # fmt: skip
+    for slices in (1, 2, 4, 8):
+        each = math.ceil(HOSTS / slices)
+        rolled = roll(each, ROLLS[0], live, costs, 100, CORES, SOAK)
+        lines.append(f"| {slices} | {each} | {span(wall(each, look, costs, 100, CORES))} | {span(rolled)} |")
+    return "\n".join(lines) + "\n"
+
+
+def limited(phase: Phase, costs: Costs, forks: int) -> bool:
+    """Return whether the control node's CPU sets the pace of a phase."""
+    return HOSTS * phase.calls * costs.call_cpu / CORES > math.ceil(HOSTS / forks) * phase.seconds
+
+
+def costs_table(known: dict[str, float | str], costs: Costs) -> str:
+    """Return the table of costs."""
+    said = {
+        "call_cpu": f"CPU seconds of the control node for a remote call: fork, ssh, templates, result, and a share of the run's start | measured: {known['cpu']}",
+        "main_mib": f"MiB of the main process | measured: {known['memory']}",
+        "host_mib": "MiB that the main process keeps of each host | assumed: results of 10 to 30 kB, and copies of them",
+        "fork_mib": "MiB that a fork has for itself | measured, the same runs",
+        "look_seconds": "seconds of the look on the host with the SSH connection | budget of 0.4 s on the node, and a new connection",
+        "stage_calls": "remote calls of a host in the pre-stage | about, from the tasks of `roles/gpu_upgrade`",
+        "stage_seconds": "seconds of the pre-stage on the host | assumed: 400 MB from a mirror in the same site, apt's own work",
+        "switch_calls": "remote calls of a host in its turn | about, from the tasks of `roles/gpu_upgrade` and the roles it calls",
+        "live_seconds": "seconds of a turn with a live swap | assumed: unpacking, a DKMS build of both modules, exchange, proof",
+        "reboot_seconds": "seconds of a turn with a reboot | assumed: the same, and five minutes for the firmware of a GPU server",
+    }  # fmt: skip
+    rows = [f"| {value:g} | {said[name]} |" for name, value in costs._asdict().items()]
+    return "\n".join(["| cost | of what | where from |", "|---|---|---|", *rows]) + "\n"
+
+
+def write(known: dict[str, float | str]) -> None:
+    """Write the tables between their marks."""
+    costs = Costs(**{name: known[name] for name in Costs._fields})  # type: ignore[arg-type]
+    text = PAGE.read_text(encoding="utf-8")
+    for name, content in (("costs", costs_table(known, costs)), ("tables", tables(costs))):
+        start, end = f"<!-- {name}: bench/scale.py writes this -->\n", f"<!-- end of {name} -->"
+        head, _, rest = text.partition(start)
+        assert rest, f"no mark of {name} in {PAGE}"
+        text = head + start + "\n" + content + "\n" + rest[rest.index(end) :]
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Measure where asked to, compute, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", metavar="HOST", help="a converged lab host that is up")
+    options = parser.parse_args()
+    known = json.loads(COSTS.read_text(encoding="utf-8"))
+    if options.measure:
+        known |= measure(options.measure)
+        COSTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    write(known)
+    print(tables(Costs(**{name: known[name] for name in Costs._fields})))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

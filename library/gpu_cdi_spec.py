@@ -24,6 +24,13 @@ options:
     type: str
     choices: [native, nvidia-ctk]
     default: native
+  feature_flags:
+    description:
+      - Features of C(nvidia-ctk cdi generate), such as V(no-additional-gids-for-device-nodes) for engines that do not
+        read CDI 0.7.0. A program that does not know one leaves it out of account.
+    type: list
+    elements: str
+    default: []
   remove:
     description: Specifications of the same devices that go, because two of them make docker refuse both.
     type: list
@@ -76,6 +83,7 @@ ARGUMENT_SPEC = {
     "path": {"type": "path", "required": True},
     "unrefreshed": {"type": "path", "default": ""},
     "generator": {"type": "str", "choices": ["native", "nvidia-ctk"], "default": "native"},
+    "feature_flags": {"type": "list", "elements": "str", "default": []},
     "remove": {"type": "list", "elements": "path", "default": []},
 }
 
@@ -110,15 +118,17 @@ def uuids(text):
     }
 
 
-def toolkit(host):
+def toolkit(host, flags):
     """Have nvidia-ctk make the specification."""
     program = host.which("nvidia-ctk")
     if program is None:
         raise Impossible("nvidia-ctk is not on this host: install nvidia-container-toolkit, or use mode native")
+    # The variable, not the option: a program before 1.17 would refuse an option that it does not know.
+    env = {cdi.FEATURES: ",".join(flags)} if flags else None
     folder = tempfile.mkdtemp(prefix="gpu-ready-cdi-")
     path = os.path.join(folder, "nvidia.yaml")
     try:
-        answer = host.run([program, "cdi", "generate", "--output=" + path], timeout=120.0)
+        answer = host.run([program, "cdi", "generate", "--output=" + path], timeout=120.0, env=env)
         text = host.read(path)
     finally:
         if os.path.exists(path):
@@ -142,7 +152,7 @@ def main():
     gone = [name for name in module.params["remove"] if name != path and os.path.lexists(name)]
     try:
         native_wanted = module.params["generator"] == "native"
-        after = native(host, not module.check_mode) if native_wanted else toolkit(host)
+        after = native(host, not module.check_mode) if native_wanted else toolkit(host, module.params["feature_flags"])
         changed = before != after.encode("utf-8") or bool(gone)
         if changed and not module.check_mode:
             notes = {}

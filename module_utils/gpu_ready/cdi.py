@@ -23,6 +23,18 @@ NODES = ("/etc/systemd/system/gpu-ready-nodes.service", "/etc/systemd/system/mul
 A drop-in of the target, not a link in its folder: it needs no reload of systemd, which would take the GPUs from
 containers of the legacy hook.
 """
+REFRESH_OLD = "/etc/systemd/system/nvidia-cdi-refresh.service.d/gpu-ready.conf"
+"""Has the toolkit's own service write what engines before CDI 0.7.0 read; systemd looks at it at the next boot."""
+FEATURES = "NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS"
+OLD_FEATURES = ("no-additional-gids-for-device-nodes",)
+"""From 1.19.1 on nvidia-ctk names groups of device nodes, which makes its specification one of CDI 0.7.0, unless told
+not to; earlier ones do not read the variable or ignore what it says.
+https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/release-notes.html
+"""
+REFRESH_OLD_TEXT = "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n[Service]\nEnvironment=%s=%s\n" % (
+    FEATURES,
+    ",".join(OLD_FEATURES),
+)
 _OPTIONS = ["ro", "nosuid", "nodev", "bind"]
 _CONTAINER_FOLDERS = ("/usr/lib64",)
 
@@ -58,13 +70,17 @@ _NODE_PATH = re.compile(r"""(?<![A-Za-z])["']?path["']?\s*:\s*["']?(/dev/[^\s"',
 
 
 class Spec(NamedTuple):
-    """One specification file: vendor kind, device names, device nodes, host files and the driver versions in them."""
+    """One specification file: vendor kind, device names, device nodes, host files and the driver versions in them.
+
+    ``format``: the version of CDI that it asks of an engine.
+    """
 
     kind: str
     devices: Tuple[str, ...]
     nodes: Tuple[str, ...]
     files: Tuple[str, ...]
     versions: Tuple[str, ...]
+    format: Optional[str] = None
 
 
 class Library(NamedTuple):
@@ -100,10 +116,12 @@ def read(text: str) -> Optional[Spec]:
     return spec or _read_yaml(text)
 
 
-def _spec(kind: str, devices: Iterable[str], nodes: Iterable[str], files: Iterable[str]) -> Spec:
+def _spec(
+    kind: str, devices: Iterable[str], nodes: Iterable[str], files: Iterable[str], version: Optional[str]
+) -> Spec:
     hosts = _once(files)
     versions = _once(match.group(1) for match in map(_VERSION.search, hosts) if match)
-    return Spec(kind, _once(devices), _once(nodes), hosts, versions)
+    return Spec(kind, _once(devices), _once(nodes), hosts, versions, version)
 
 
 def _once(items: Iterable[str]) -> Tuple[str, ...]:
@@ -119,6 +137,7 @@ def _read_json(text: str) -> Optional[Spec]:
             [str(item["name"]) for item in value["devices"]],
             [node["path"] for edit in edits for node in edit.get("deviceNodes") or []],
             [mount["hostPath"] for edit in edits for mount in edit.get("mounts") or []],
+            str(value["cdiVersion"]) if "cdiVersion" in value else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -141,7 +160,9 @@ def _read_yaml(text: str) -> Optional[Spec]:
         name = re.match(r"""[ -]*\{?["']?name["']?\s*:\s*["']?([^\s"',}]+)""", line)
         if inside and name and len(line) - len(line.lstrip(" -{")) in (column + 2, column + 3):
             names.append(name.group(1))
-    return _spec(kind.group(1), names, _NODE_PATH.findall(text), _HOST_PATH.findall(text))
+    version = re.search(r"""^["']?cdiVersion["']?\s*:\s*["']?([0-9.]+)""", text, re.MULTILINE)
+    nodes, files = _NODE_PATH.findall(text), _HOST_PATH.findall(text)
+    return _spec(kind.group(1), names, nodes, files, version.group(1) if version else None)
 
 
 # --------------------------------------------------------------------------------------------------------- building

@@ -18,6 +18,7 @@ from . import (
     cudnn_install,
     daemon_json,
     daemon_json_file,
+    drain,
     files,
     kernel_module,
     manifest,
@@ -39,6 +40,7 @@ from .plan import docker as plan_docker
 LIMIT = 1200.0
 FOLDERS = cdi.FOLDERS + (
     os.path.dirname(cdi.BOOT_NODES),
+    os.path.dirname(cdi.REFRESH_OLD),
     os.path.dirname(cdi.NODES[1]),
     os.path.dirname(containerd_config.DROP_IN),
 )
@@ -106,6 +108,7 @@ class Uninstall:
 
     def actions(self) -> List[Action]:
         """Return everything that is still to be taken back, in order."""
+        self.refuse_drained()
         found = (
             self.images()
             + self.docker()
@@ -128,6 +131,18 @@ class Uninstall:
         if self.host.isdir(self.folder):
             found.append(Action("remove " + self.folder, lambda: shutil.rmtree(self.folder)))
         return found
+
+    def refuse_drained(self) -> None:
+        """Raise UninstallError while an upgrade keeps this host out of service: its journal would go with the rest."""
+        try:
+            words = drain.words(drain.read(self.host, self.folder + "/" + os.path.basename(drain.PATH)))
+        except drain.DrainError as error:
+            raise UninstallError(str(error)) from None
+        if words:
+            raise UninstallError(
+                "an upgrade left this host drained (%s): give it back with playbooks/undrain.yml, then run again; "
+                "nothing was taken back" % "; ".join(words)
+            )
 
     def run(self, argv: List[str]) -> None:
         """Run a program that changes the host; UninstallError when it fails."""

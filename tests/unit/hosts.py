@@ -70,6 +70,7 @@ NO_RUNTIME: dict[str, Any] = {
     "specs": [],
     "driver_files": None,
     "boot_nodes": None,
+    "refresh_old": None,
     "volume": {"exists": False, "version": None, "stale": None},
     "helper": None,
     "noted": {"files": [], "folders": [], "packages": [], "keys": {}},
@@ -369,6 +370,9 @@ def containerd_record(before: str, after: str, known: list[Any]) -> list[Any]:
 
 def _runtime_files(after: dict[str, Any], params: dict[str, Any]) -> None:
     for file in params["files"]:
+        if file["path"] == cdi.REFRESH_OLD:
+            after["runtime"]["refresh_old"] = file["content"]
+            continue
         if file["path"] in cdi.NODES:
             after["engines"]["nodes"][file["path"]] = file["content"]
             continue

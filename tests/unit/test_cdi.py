@@ -52,10 +52,10 @@ containerEdits:
     ("text", "spec"),
     [
         (BLOCK, ("nvidia.com/gpu", ("0", "all"), ("/dev/nvidiactl", "/dev/nvidia0"),
-                 ("/lib/x86_64-linux-gnu/libcuda.so.535.183.01", "/dev/nvidia0"), ("535.183.01",))),
+                 ("/lib/x86_64-linux-gnu/libcuda.so.535.183.01", "/dev/nvidia0"), ("535.183.01",), "0.5.0")),
         (FLOW, ("nvidia.com/gpu", ("0", "GPU-11111111-aaaa-bbbb-cccc-222222222222"), ("/dev/nvidia0",),
-                ("/usr/lib64/libcuda.so.580.95.05",), ("580.95.05",))),
-        ("", None), ("garbage: {", None), ('{"kind": 1}', None), ("kind: vendor.com/x\n", ("vendor.com/x", (), (), (), ())),
+                ("/usr/lib64/libcuda.so.580.95.05",), ("580.95.05",), "0.5.0")),
+        ("", None), ("garbage: {", None), ('{"kind": 1}', None), ("kind: vendor.com/x\n", ("vendor.com/x", (), (), (), (), None)),
     ],
 )  # fmt: skip
 def test_read(text: str, spec: "tuple[object, ...] | None") -> None:

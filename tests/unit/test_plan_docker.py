@@ -31,7 +31,11 @@ def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = No
         "packages": {"installed": {}, "held": []} | state,
         "docker": docker_part,
         "runtime": runtime_part or {},
-        "engines": {"nodes": {}, "containerd": {"gpu_containers": []}},
+        "engines": {
+            "nodes": {},
+            "podman": {"version": None},
+            "containerd": {"version": None, "gpu_containers": []},
+        },
     }
 
 

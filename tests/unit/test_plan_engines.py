@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from gpu_ready import cdi, containerd_config, plan, wishes
-from gpu_ready.plan import engines
+from gpu_ready.plan import cdi_versions, engines, runtime
 
 from tests.unit import hosts
 from tests.unit.test_toml import DEBIAN
@@ -15,7 +15,7 @@ MINE = dict(SPEC, path=cdi.NATIVE, ours=True)
 KUBERNETES = ["podman", "containerd"]
 
 
-def observed(podman: Any = (4, 3, 1), containerd: Any = (1, 7, 24), toolkit: bool = True, **more: Any) -> Any:
+def observed(podman: Any = (5, 4, 2), containerd: Any = (1, 7, 24), toolkit: bool = True, **more: Any) -> Any:
     """Return a host with a toolkit, podman and containerd (None: without it)."""
     host = hosts.bare(hosts.T4)
     host["engines"]["podman"] = {"installed": podman is not None, "version": list(podman or [])}
@@ -171,3 +171,65 @@ def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, 
             host["packages"]["installed"]["nvidia-container-toolkit"] = "1.20.0-1"
             host["runtime"]["noted"].update(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])
         assert [step.id for step in plan.plan(host, wanted).steps] == []
+
+
+NEW = {"format": "0.7.0"}
+
+
+@pytest.mark.parametrize(
+    ("names", "mode", "podman", "containerd", "old"),
+    [
+        (["podman"], "toolkit", (4, 9, 3), (1, 7, 24), "podman 4.9.3"),
+        (["podman"], "cdi", (5, 0, 3), (1, 7, 24), "podman 5.0.3"),
+        (["podman"], "cdi", (5, 1, 0), (1, 7, 24), None),
+        (["podman"], "cdi", (), (1, 7, 24), None),  # it does not tell
+        (["containerd"], "cdi", (4, 9, 3), (1, 7, 15), "containerd 1.7.15"),
+        (["containerd"], "cdi", (4, 9, 3), (1, 7, 16), None),
+        (["containerd"], "toolkit", (4, 9, 3), (1, 7, 15), None),  # reads no specification
+    ],
+)
+def test_old_engines_get_a_specification_that_they_read(
+    names: "list[str]", mode: str, podman: Any, containerd: Any, old: "str | None"
+) -> None:
+    host = observed(podman, containerd)
+    host["runtime"]["specs"] = [SPEC | NEW]
+    steps = [step for step in decide(host, names, mode).steps if step.id.endswith("cdi_spec")]
+    assert len(steps) == bool(old)
+    if old:
+        (step,) = steps
+        assert step.why == f"{cdi.REFRESHED} asks for CDI 0.7.0, which {old} does not read"
+        assert step.params["feature_flags"] == ["no-additional-gids-for-device-nodes"]
+        assert [file["path"] for file in step.params["files"]] == [cdi.REFRESH_OLD]
+        host["runtime"].update(specs=[SPEC | {"format": "0.5.0"}], refresh_old=cdi.REFRESH_OLD_TEXT)
+        assert not [step for step in decide(host, names, mode).steps if step.id.endswith("cdi_spec")]
+        host["runtime"]["refresh_old"] = None
+        (step,) = [step for step in decide(host, names, mode).steps if step.id.endswith("cdi_spec")]
+        assert "nvidia-cdi-refresh may write" in step.why
+
+
+def test_docker_with_cdi_before_26_1_is_old_too() -> None:
+    for version, old in (("25.0.3", True), ("26.0.2", True), ("26.1.5+dfsg1", False), ("29.0.1", False)):
+        host = observed()
+        host["docker"].update(installed=True, active=True, version=version, info={"cdi_dirs": ["/etc/cdi"]})
+        wanted = {"nvidia_container_runtime_mode": "cdi"}
+        assert bool(cdi_versions.too_old(host, wanted)) == old
+        assert cdi_versions.too_old(host, {}) is None
+
+
+def test_the_file_for_old_engines_goes_when_no_engine_is_old_any_more() -> None:
+    host = observed((5, 4, 2))
+    host["runtime"]["refresh_old"] = cdi.REFRESH_OLD_TEXT
+    assert runtime.leave(host, {"nvidia_container_runtime_engines": ["podman"]}).steps == []  # not ours
+    host["runtime"]["noted"]["files"] = [cdi.REFRESH_OLD]
+    (step,) = runtime.leave(host, {"nvidia_container_runtime_engines": ["podman"]}).steps
+    assert step.params["paths"] == [cdi.REFRESH_OLD]
+    host["engines"]["podman"]["version"] = [4, 9, 3]
+    assert runtime.leave(host, {"nvidia_container_runtime_engines": ["podman"]}).steps == []
+
+
+def test_a_specification_of_others_that_an_old_engine_cannot_read_is_named_with_the_reason() -> None:
+    host = observed((4, 9, 3), toolkit=False)
+    host["runtime"]["specs"] = [dict(SPEC, path="/etc/cdi/site.yaml", **NEW)]
+    (refusal,) = decide(host, ["podman"], "cdi").refusals
+    assert refusal.code == "cdi_spec_conflict"
+    assert "/etc/cdi/site.yaml" in refusal.message and "CDI 0.7.0, which podman 4.9.3 does not read" in refusal.message

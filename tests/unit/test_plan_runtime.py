@@ -16,7 +16,7 @@ KNOWN = {"runtimes": {"runc": {}, "nvidia": {}}}
 
 def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: Any) -> dict[str, Any]:
     return {
-        "toolkit": installed, "hook_known": hook_known if installed else None, "refresh": False, "specs": [],
+        "toolkit": installed, "hook_known": hook_known if installed else None, "refresh": False, "specs": [], "refresh_old": None,
         "programs": {"nvidia-ctk": "/usr/bin/nvidia-ctk" if installed else None}, "driver_files": "580.95.05",
         "boot_nodes": cdi.boot_nodes(1), "helper": driver_volume.HELPER_TEXT,
         "volume": {"exists": False, "version": None, "stale": None}, "noted": noted(),

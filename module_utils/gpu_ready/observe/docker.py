@@ -165,6 +165,7 @@ def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
         "refresh": refreshed(host),
         "specs": specifications(host, driver, [gpu.node for gpu in gpus]),
         "driver_files": driver.version,
+        "refresh_old": host.read(cdi.REFRESH_OLD),
         "boot_nodes": host.read(cdi.BOOT_NODES),
         "volume": volume(host, driver),
         "helper": host.read(driver_volume.HELPER),
@@ -298,6 +299,7 @@ def specifications(host: Host, driver: cdi.DriverFiles, gpu_nodes: List[str]) ->
                     "path": path,
                     "ours": path == cdi.NATIVE,
                     "devices": list(spec.devices),
+                    "format": spec.format,
                     "stale": cdi.stale(spec, driver, gpu_nodes, there),
                 }
             )

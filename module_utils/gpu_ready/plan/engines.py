@@ -48,7 +48,7 @@ def specification(
         for path, content in sorted(cdi.nodes_unit(len(candidates.served(observed))).items())
     ]
     way = runtime.NATIVE if mode == runtime.NATIVE else runtime.CDI
-    steps, refusals = runtime.specification_steps(observed, way, choice, files)
+    steps, refusals = runtime.specification_steps(observed, wanted, way, choice, files)
     for step in steps:
         if step.params["path"] == cdi.REFRESHED:
             step.params["unrefreshed"] = cdi.GENERATED

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .. import catalog, cdi, daemon_json, driver_volume
 from .. import docker as engines
-from . import candidates, docker, docker_leaves, repository, runtime_switch
+from . import candidates, cdi_versions, docker, docker_leaves, repository, runtime_switch
 from .steps import Decision, Notice, Refusal, Step
 
 TOOLKIT = "toolkit"
@@ -50,7 +50,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     elif way == VOLUME:
         steps, refusals = volume_steps(observed, choice)
     else:
-        steps, refusals = specification_steps(observed, mode, choice)
+        steps, refusals = specification_steps(observed, wanted, mode, choice)
     step, more, warnings = configure(observed, wanted, way, default, reasons, bool(migration.steps))
     refusals += leaving.refusals + more
     steps = migration.steps + leaving.steps + steps + ([step] if step else [])
@@ -74,6 +74,7 @@ def leave(observed: Dict[str, Any], wanted: Dict[str, Any]) -> runtime_switch.Le
     mode = wanted.get("nvidia_container_runtime_mode") or TOOLKIT
     way = way_of(mode, docker.version(observed, wanted))
     mine = used(mode, way) if DOCKER in names(wanted) else []
+    mine += [cdi.REFRESH_OLD] if cdi_versions.too_old(observed, wanted) else []
     return runtime_switch.leave(observed, wanted, mode, mine + shared(wanted, mode, way))
 
 
@@ -160,7 +161,11 @@ def origin(observed: Dict[str, Any]) -> str:
 
 
 def specification_steps(
-    observed: Dict[str, Any], mode: str, choice: Dict[str, Any], files: Optional[List[Dict[str, str]]] = None
+    observed: Dict[str, Any],
+    wanted: Dict[str, Any],
+    mode: str,
+    choice: Dict[str, Any],
+    files: Optional[List[Dict[str, str]]] = None,
 ) -> Tuple[List[Step], List[Refusal]]:
     """Return the step that writes a specification, where none fits the driver that will be there.
 
@@ -171,19 +176,29 @@ def specification_steps(
     ours = [spec for spec in runtime["specs"] if spec["ours"]]
     others = [spec for spec in runtime["specs"] if not spec["ours"]]
     changing = driver_changes(choice)
+    old = cdi_versions.too_old(observed, wanted)
     files = own_files(observed, mode) if files is None else files
-    files_there = program is not None or not lacking_files(observed, files)
-    fitting = [spec for spec in runtime["specs"] if spec["stale"] is None and (files_there or not spec["ours"])]
+    files = old_files(runtime["refresh"], old) if program else files
+    files_there = not lacking_files(observed, files)
+    fitting = [
+        spec
+        for spec in runtime["specs"]
+        if spec["stale"] is None
+        and (files_there or not (spec["ours"] or program))
+        and not (old and cdi_versions.is_new(spec))
+    ]
     if mode == CDI and len(runtime["specs"]) == 1 and fitting and not changing:
         return [], []
     if others and program is None or len(others) > 1:
-        return [], [conflict(others[0], mode)]
+        return [], [conflict(others[0], mode, old)]
     mine = others if program else ours
     if mine and mine[0] in fitting and not changing and not (program and ours):
         return [], []
     why = "containers need a CDI specification of the GPUs"
     if mine and mine[0]["stale"]:
         why = "%s is out of date: %s" % (mine[0]["path"], mine[0]["stale"])
+    elif mine and old and cdi_versions.is_new(mine[0]):
+        why = "%s asks for CDI %s, which %s does not read" % (mine[0]["path"], mine[0]["format"], old)
     elif mine and changing:
         why = "%s names files of the driver that is replaced" % mine[0]["path"]
     elif mine and ours and others:
@@ -194,7 +209,8 @@ def specification_steps(
     if program:
         path = mine[0]["path"] if mine else cdi.REFRESHED if runtime["refresh"] else cdi.GENERATED
     params: Dict[str, Any] = {"path": path, "generator": "nvidia-ctk" if program else "native", "remove": []}
-    params["files"] = [] if program else files
+    params["files"] = files
+    params["feature_flags"] = list(cdi.OLD_FEATURES) if program and old else []
     if program and ours:
         params["remove"] = [cdi.NATIVE]
     return [Step("nvidia_container_runtime.cdi_spec", why, params=params)], []
@@ -209,11 +225,19 @@ def own_files(observed: Dict[str, Any], mode: str) -> List[Dict[str, str]]:
     return files
 
 
+def old_files(refreshed: bool, old: Optional[str]) -> List[Dict[str, str]]:
+    """Return the file that has the toolkit's own service write what an old engine reads too."""
+    if not refreshed or not old:
+        return []
+    return [{"path": cdi.REFRESH_OLD, "content": cdi.REFRESH_OLD_TEXT, "mode": "0644"}]
+
+
 def lacking_files(observed: Dict[str, Any], files: List[Dict[str, str]]) -> List[str]:
     """Return which of those files are not there as they should be."""
     there = {
         cdi.BOOT_NODES: observed["runtime"]["boot_nodes"],
         driver_volume.HELPER: observed["runtime"]["helper"],
+        cdi.REFRESH_OLD: observed["runtime"]["refresh_old"],
     }
     there.update(observed["engines"]["nodes"])
     return [file["path"] for file in files if there.get(file["path"]) != file["content"]]
@@ -221,7 +245,10 @@ def lacking_files(observed: Dict[str, Any], files: List[Dict[str, str]]) -> List
 
 def because_of_files(observed: Dict[str, Any], files: List[Dict[str, str]], named: str) -> str:
     """Return the sentence for small files that are not there as they should be."""
-    if [path for path in lacking_files(observed, files) if path != driver_volume.HELPER]:
+    lacking = lacking_files(observed, files)
+    if cdi.REFRESH_OLD in lacking:
+        return "nvidia-cdi-refresh may write %s anew in a version of CDI that an engine here does not read" % named
+    if [path for path in lacking if path != driver_volume.HELPER]:
         return "after a reboot containers may start before the device nodes exist that %s names" % named
     return "%s, which prints docker's arguments, is not there as it should be" % driver_volume.HELPER
 
@@ -258,12 +285,15 @@ def driver_changes(choice: Dict[str, Any]) -> bool:
     return (choice.get("driver") or {}).get("satisfied") is False
 
 
-def conflict(spec: Dict[str, Any], mode: str) -> Refusal:
+def conflict(spec: Dict[str, Any], mode: str, old: Optional[str] = None) -> Refusal:
     """Return the refusal to put a second specification of the same devices beside somebody else's."""
+    but = spec["stale"]
+    if old and not but and cdi_versions.is_new(spec):
+        but = "for CDI %s, which %s does not read" % (spec["format"], old)
     return Refusal(
         "cdi_spec_conflict",
         "%s describes %s already%s, and two specifications of the same devices make docker refuse both"
-        % (spec["path"], cdi.KIND, " (but %s)" % spec["stale"] if spec["stale"] else ""),
+        % (spec["path"], cdi.KIND, " (but %s)" % but if but else ""),
         "remove %s, or %s"
         % (
             spec["path"],

@@ -75,6 +75,7 @@ def there(observed: Dict[str, Any]) -> "set[str]":
     found = {spec["path"] for spec in runtime["specs"]}
     found |= {cdi.BOOT_NODES} if runtime["boot_nodes"] is not None else set()
     found |= {driver_volume.HELPER} if runtime["helper"] is not None else set()
+    found |= {cdi.REFRESH_OLD} if runtime["refresh_old"] is not None else set()
     found |= set(observed["engines"]["nodes"])
     return found | ({driver_volume.ROOT} if runtime["volume"]["exists"] else set())
 
@@ -86,7 +87,7 @@ def not_used(observed: Dict[str, Any], used: List[str], packages_go: bool, mode:
     found = mine - set(used)
     if packages_go:
         # nvidia-ctk goes, and with it who would write and refresh its specifications.
-        found |= mine & {cdi.GENERATED, cdi.REFRESHED}
+        found |= mine & {cdi.GENERATED, cdi.REFRESHED, cdi.REFRESH_OLD}
     elif mode == "native":
         found |= mine & {cdi.GENERATED}  # native has a specification of its own
     if observed["runtime"]["refresh"] and not packages_go:
@@ -107,6 +108,7 @@ def without(observed: Dict[str, Any], gone: "set[str]", packages_go: bool) -> Di
     runtime = copy.deepcopy(observed["runtime"])
     runtime["specs"] = [spec for spec in runtime["specs"] if spec["path"] not in gone]
     runtime["boot_nodes"] = None if cdi.BOOT_NODES in gone else runtime["boot_nodes"]
+    runtime["refresh_old"] = None if cdi.REFRESH_OLD in gone else runtime["refresh_old"]
     runtime["helper"] = None if driver_volume.HELPER in gone else runtime["helper"]
     if driver_volume.ROOT in gone:
         runtime["volume"] = {"exists": False, "version": None, "stale": None}

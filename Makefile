@@ -49,6 +49,7 @@ integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
 
 campaign: dev  ## the tests on lab hosts that take many minutes: whole grids, and what make test takes a sample of
 	@$(VENV)/pytest -v -m long tests/integration
+	@$(VENV)/python tools/campaign.py
 
 catalog: dev  ## compile catalog/*.yml and the roles' defaults for the hosts
 	@$(VENV)/python tools/compile_catalog.py

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class CallbackModule(CallbackBase):
             "plan": value.get("plan"),
             "todo": value.get("todo"),
             "diff": value.get("diff"),
+            "time": time.time(),
         }
         with Path(os.environ["GPU_READY_TEST_EVENTS"]).open("a", encoding="utf-8") as handle:
             handle.write(json.dumps(event, default=str) + "\n")

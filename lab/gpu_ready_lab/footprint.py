@@ -1,0 +1,137 @@
+"""The final state of a host, file by file, and how two differ: kind, mode, owner, content or target, and packages."""
+
+import json
+from fnmatch import fnmatchcase
+
+from . import engine
+from .hosts import Running
+
+LIMIT = 600.0
+# What differs between two hosts that are alike, and why.
+PASSED_OVER = {
+    "/var/log/*": "logs",
+    "/var/cache/*": "caches",
+    "/var/backups/*": "copies by date",
+    "/tmp/*": "temporary files",
+    "/var/tmp/*": "temporary files",
+    "/root/*": "what the login leaves there",
+    "/home/*": "what the login leaves there",
+    "/etc/gpu-ready-lab/*": "the lab's own",
+    "/usr/lib/gpu-ready-lab/*": "the lab's own",
+    "/etc/ssh/ssh_host_*": "keys of the host",
+    "/etc/machine-id": "identity of the host",
+    "/var/lib/dbus/machine-id": "identity of the host",
+    "/var/lib/systemd/*": "random seed, timers, catalog",
+    "/var/lib/dpkg/*": "compared as packages; the order of its paragraphs tells of their order in time",
+    "/var/lib/apt/*": "fetched lists; which packages came by themselves is compared as packages",
+    "/var/lib/rpm/*": "compared as packages; a database with times of installation",
+    "/usr/lib/sysimage/rpm/*": "compared as packages",
+    "/var/lib/dnf/*": "history of transactions",
+    "/var/lib/docker/*": "the engine's own, with names by chance",
+    "/var/lib/containerd/*": "the engine's own",
+    "/var/lib/containers/*": "the engine's own",
+    "/etc/docker/key.json": "identity of the engine",
+    "/opt/containerd/*": "the engine's own",
+    "/etc/ld.so.cache": "made from the libraries, which are compared",
+    "/lib/modules/*/modules.*": "made from the modules, which are compared",
+    "/usr/lib/modules/*/modules.*": "made from the modules, which are compared",
+    "/boot/initrd*": "a boot image with times in it",
+    "/boot/initramfs*": "a boot image with times in it",
+    "/var/lib/dkms/*/log/*": "logs of the compiler",
+    "/var/lib/dkms/mok.*": "a key made by chance",
+    "*.pyc": "compiled from files that are compared",
+    "/etc/*-": "the copy from before a change of users and groups",
+    "/etc/.pwd.lock": "there once a user was added",
+    "/etc/resolv.conf": "written at each start",
+    "/etc/hosts": "written at each start",
+    "/etc/hostname": "written at each start",
+    "/etc/mtab": "written at each start",
+    "/.dockerenv": "the lab's engine",
+}
+# Keys of records in /var/lib/gpu-ready that tell when something happened.
+TIMES = ("time", "boot_id", "at", "when", "verified_at", "started", "boot")
+
+ASK = r"""
+import hashlib, json, os, stat, subprocess, sys
+found = {}
+for top, folders, names in os.walk("/"):
+    here = os.stat(top).st_dev
+    folders[:] = [f for f in folders if os.path.join(top, f) not in ("/proc", "/sys", "/dev", "/run")
+                  and (os.path.islink(os.path.join(top, f)) or not os.path.ismount(os.path.join(top, f)))]
+    for name in folders + names:
+        path = os.path.join(top, name)
+        try:
+            info = os.lstat(path)
+            kind = stat.S_IFMT(info.st_mode)
+            if kind == stat.S_IFLNK:
+                text = "link to " + os.readlink(path)
+            elif kind == stat.S_IFREG:
+                data = open(path, "rb").read()
+                text = "%o %d:%d " % (info.st_mode, info.st_uid, info.st_gid)
+                ours = path.startswith("/var/lib/gpu-ready/") and path.endswith(".json")
+                text += data.decode() if ours else hashlib.sha256(data).hexdigest()
+            else:
+                text = "%o %d:%d" % (info.st_mode, info.st_uid, info.st_gid)
+        except OSError:
+            continue
+        found[path] = text
+if os.path.exists("/var/lib/dpkg/status"):
+    listed = subprocess.run(["dpkg-query", "-W", "-f",
+        "${Package}:${Architecture} ${Version} ${db:Status-Want} ${db:Status-Status}\n"], stdout=subprocess.PIPE)
+    auto = subprocess.run(["apt-mark", "showauto"], stdout=subprocess.PIPE).stdout.decode().split()
+    for line in listed.stdout.decode().splitlines():
+        name, rest = line.split(" ", 1)
+        short = name.split(":")[0]
+        if not rest.endswith("not-installed"):
+            found["package " + name] = rest + (" automatic" if short in auto or name in auto else "")
+else:
+    listed = subprocess.run(["rpm", "-qa", "--qf", "%{NAME}.%{ARCH} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n"],
+        stdout=subprocess.PIPE)
+    for line in listed.stdout.decode().splitlines():
+        found["package " + line] = "installed"
+json.dump(found, sys.stdout)
+"""  # noqa: Q001
+
+
+def take(running: Running) -> dict[str, str]:
+    """Return what each file of a host is, and each package, without what is passed over."""
+    text = engine.docker(
+        "exec", "-i", running.container, "python3", "-", stdin=ASK.encode(), limit=LIMIT, what=f"list {running.host}"
+    )
+    found: dict[str, str] = json.loads(text)
+    return {path: _timeless(what) for path, what in found.items() if not passed_over(path)}
+
+
+def passed_over(path: str) -> bool:
+    """Tell whether a path may differ between two hosts that are alike."""
+    return any(fnmatchcase(path, glob) for glob in PASSED_OVER)
+
+
+def _timeless(text: str) -> str:
+    """Return a record of ours without its times and in one order; anything else as it is."""
+    head, brace, rest = text.partition("{")
+    if not brace:
+        return text
+    try:
+        record = json.loads(brace + rest)
+    except ValueError:
+        return text
+    return head + json.dumps(_without_times(record), sort_keys=True)
+
+
+def _without_times(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_times(each) for key, each in value.items() if key not in TIMES}
+    if isinstance(value, list):
+        return sorted((_without_times(each) for each in value), key=lambda each: json.dumps(each, sort_keys=True))
+    return value
+
+
+def differences(wanted: dict[str, str], found: dict[str, str]) -> list[str]:
+    """Return what differs, one sentence a path, sorted."""
+    lines = []
+    for path in sorted(wanted.keys() | found.keys()):
+        before, after = wanted.get(path), found.get(path)
+        if before != after:
+            lines.append(f"{path}: {before or 'absent'} became {after or 'absent'}")
+    return lines

@@ -139,7 +139,7 @@ def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_
     """Return the archive of a redist manifest for a variant; ``where`` names the manifest in the error."""
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CudnnError(
             "%s is not a cuDNN manifest: not JSON (%s); is a proxy or a sign-in page answering in its place?"
             % (where, error)
@@ -170,7 +170,7 @@ def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_
     return Archive(
         path,
         sha256.lower(),
-        int(str(size)) if re.match(r"^[0-9]+$", str(size)) else 0,
+        int(str(size)) if re.fullmatch(r"[0-9]{1,15}", str(size)) else 0,
         version if isinstance(version, str) else "",
     )
 

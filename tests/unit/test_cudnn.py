@@ -158,3 +158,16 @@ def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
     assert cudnn.shown(seen["cudnn"]) == "9.10.2.21"
     damaged = look_at_cudnn.look(RecordedHost(files={"/var/lib/gpu-ready/manifest.json": "{"}), packages, toolkits)
     assert damaged["cudnn_packages"]["ours"] == []
+
+
+@pytest.mark.parametrize("size", ["9" * 5000, "-1", "1e9", "", None, 9.5, {}, "12 "])
+def test_an_odd_size_counts_as_not_said(size: object) -> None:
+    listed = {"relative_path": PATH, "sha256": SHA, "size": size}
+    text = json.dumps({"cudnn": {"linux-x86_64": {"cuda13": listed}}})
+    assert cudnn.read_redist(text, "cuda13", "M").size == 0
+
+
+def test_a_manifest_that_nests_without_end_is_a_sentence() -> None:
+    for text in ("[" * 200000, '{"cudnn":' * 100000):
+        with pytest.raises(cudnn.CudnnError, match="not a cuDNN manifest"):
+            cudnn.read_redist(text, "cuda13", "M")

@@ -29,7 +29,7 @@ def members(names: List[Any], groups: Dict[str, List[str]], hosts: List[str], va
     """Return the hosts that names of hosts and groups stand for; FleetError on an unknown name."""
     found = []  # type: List[str]
     for name in names:
-        if name not in hosts and name not in groups:
+        if name not in hosts and name not in groups and name not in groups.get("all", []):
             raise FleetError("%s names %s, which is neither a host nor a group of the inventory" % (variable, name))
         found += [one for one in groups.get(name, [name]) if one in hosts and one not in found]
     return found

@@ -186,6 +186,11 @@ def test_an_unknown_name_is_refused() -> None:
         rollout({name: entry("due") for name in HOSTS}, canaries=["x"])
 
 
+def test_a_host_beyond_the_limit_is_known() -> None:
+    groups = {"all": [*HOSTS, "x"]}
+    assert rollout({name: entry("due") for name in HOSTS}, canaries=["x"], groups=groups).serial == [1, 4]
+
+
 def test_hosts_of_an_earlier_run_are_not_begun_again() -> None:
     done = {"phase": "done", "to": "595.91.07"}
     entries = {name: entry("due") for name in HOSTS} | {"a": entry("current", journal=done)}

@@ -76,7 +76,7 @@ def cell(one: Dict[str, Any], key: str, name: str) -> str:
     if key == "state":
         return str(one["state"]).replace("_", " ")
     if key == "holders":
-        return str(len(one["holders"])) if one["holders"] else report.NOTHING
+        return str(len(working(one))) if working(one) else report.NOTHING
     if key not in checks:
         return one_line(one["row"].get(key)) or report.NOTHING
     check = checks[key]
@@ -87,6 +87,11 @@ def cell(one: Dict[str, Any], key: str, name: str) -> str:
         "verified": "yes" if check["ok"] else "no",
     }.get(key, check["found"])
     return ("" if check["ok"] in (True, None) else "!") + (one_line(shown) or "none")
+
+
+def working(one: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Return who holds the GPUs of a host, without the driver's own services."""
+    return [holder for holder in one["holders"] if not holder["service"]]
 
 
 def table(made: Dict[str, Any], width: int) -> str:
@@ -106,7 +111,7 @@ def table(made: Dict[str, Any], width: int) -> str:
             for why in hosts[name]["why"]:
                 shown += report.paragraph(one_line(why), width)
     shown += told(hosts, width)
-    held = [(name, holder) for name in sorted(hosts) for holder in hosts[name]["holders"]]
+    held = [(name, holder) for name in sorted(hosts) for holder in working(hosts[name])]
     if held:
         shown += ["", "GPUs in use:"]
         for name, holder in held[:MOST_HOLDERS]:

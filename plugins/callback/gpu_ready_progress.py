@@ -218,6 +218,8 @@ def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str]
     if isinstance(upgraded, dict):
         good = ("current", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
         bad = upgraded.get("state") not in good
+        if upgraded.get("state") == "current":
+            return GOOD, ""  # of 2,000 hosts most may be so, and the table has them
         words = [str(upgraded.get("state") or "").replace("_", " ")]
         words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"] if upgraded.get("to") else []
         words += [f"{upgraded['seconds_unavailable']} s away"] if upgraded.get("seconds_unavailable") else []

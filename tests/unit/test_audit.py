@@ -167,8 +167,20 @@ def in_use(cgroup: str, sockets: dict[tuple[str, str], str] | None = None) -> Re
 def test_a_holder_has_its_command_and_container(cgroup: str, container: str | None) -> None:
     sockets = {("/run/docker.sock", f"/containers/{CONTAINER}/json"): '{"Name": "/trainer"}'}
     assert holders.look(in_use(cgroup, sockets)) == [
-        {"pid": 4711, "name": "python3", "command": "python3 train.py --epochs 9", "container": container}
+        {
+            "pid": 4711,
+            "name": "python3",
+            "command": "python3 train.py --epochs 9",
+            "container": container,
+            "service": False,
+        }
     ]
+
+
+def test_the_drivers_own_services_are_known_by_their_cut_names() -> None:
+    host = in_use("")
+    host.files["/proc/4711/comm"] = "nvidia-persiste\n"
+    assert [holder["service"] for holder in holders.look(host)] == [True]
 
 
 def test_a_holder_keeps_its_secrets() -> None:
@@ -202,9 +214,16 @@ def test_an_idle_driver_costs_no_walk_through_proc() -> None:
 def made() -> dict[str, Any]:
     drifted = ready(T4)
     drifted["driver"]["loaded"]["version"] = "580.1.1"
-    holder = {"pid": 4711, "name": "python3", "command": "python3 train.py", "container": "trainer"}
+    holder = {"pid": 4711, "name": "python3", "command": "python3 train.py", "container": "trainer", "service": False}
+    daemon = {
+        "pid": 12,
+        "name": "nvidia-persiste",
+        "command": "nvidia-persistenced",
+        "container": None,
+        "service": True,
+    }
     parts = {
-        "good": {"audit": audited(ready(T4), holders=[holder])},
+        "good": {"audit": audited(ready(T4), holders=[holder, daemon])},
         "drifted": {"audit": audited(drifted)},
         "cpu": {"audit": audited(bare())},
         "mixed": {"audit": audited(bare(V100, "2901"))},
@@ -235,6 +254,7 @@ def test_the_table_marks_drift_and_tells_unreachable_hosts_apart() -> None:
     assert "!" not in lines["good"]
     assert "\nasleep: unreachable\n" in shown and "\ndrifted: drift\n" in shown
     assert "good: python3 train.py (pid 4711) in container trainer" in shown
+    assert "persistenced" not in shown, "the driver's own services are nobody's work"
     assert shown.endswith("7 hosts: 1 drift, 1 failed, 1 no gpu, 1 not reached, 1 ok, 1 refused, 1 unreachable")
     assert max(len(line) for line in shown.splitlines()) <= 150
 
@@ -260,5 +280,5 @@ def test_json_and_csv_hold_every_host() -> None:
     assert {row["host"] for row in rows} == set(report["hosts"])
     (loaded,) = [row for row in rows if row["host"] == "drifted" and row["check"] == "loaded"]
     assert (loaded["ok"], loaded["found"].split()[0]) == ("no", "580.1.1")
-    (held,) = [row for row in rows if row["check"] == "holder"]
+    held, _ = [row for row in rows if row["check"] == "holder"]
     assert held["found"] == "4711 python3 train.py" and held["why"] == "container trainer"

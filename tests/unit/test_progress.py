@@ -113,6 +113,7 @@ UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "
     [
         ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": UPGRADED}}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s away")),
         ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "back", "reason": "red"}}}, (BAD, "back, red")),
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "current", "to": "1"}}}, (GOOD, "")),
         ("upgrade_drivers.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, None),
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, (GOOD, "")),
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": [{}]}, "todo": {}}, None),

@@ -6,12 +6,14 @@ from typing import Any, Dict, List, Optional
 
 from .. import docker
 from ..host import Host
+from ..plan import activation
 from . import driver
 
 CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
 """A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
 SECRET = re.compile("passw|secret|token|credential|api-?key", re.IGNORECASE)
 HIDDEN = "***"
+SERVICES = {name[: activation.COMM] for name in activation.SERVICES}
 LONGEST = 200
 """Characters kept of a command line; those of some programs are very long."""
 
@@ -19,6 +21,7 @@ LONGEST = 200
 def look(host: Host) -> List[Dict[str, Any]]:
     """Return the processes that hold a GPU, by pid: ``pid``, ``name``, ``command``, ``container`` (or None).
 
+    ``service``: one of the driver's own services, such as the persistence daemon, which is no work of anybody.
     The driver counts who has its nodes open, so the walk through /proc is made only where that count is not zero.
     """
     if not driver.busy(driver.use(host)):
@@ -37,6 +40,7 @@ def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
         "name": client["name"],
         "command": command or client["name"],
         "container": container_name(host, identity) if identity else None,
+        "service": client["name"][: activation.COMM] in SERVICES,
     }
 
 

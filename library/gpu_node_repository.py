@@ -135,12 +135,13 @@ def fetch(url):
             return answer.read(KEY_LIMIT)
     except urllib.error.HTTPError as error:
         raise packages.PackageError(
-            "the key %s could not be fetched (%d %s): the mirror does not have it" % (url, error.code, error.reason)
+            "the key %s could not be fetched (%d %s): %s"
+            % (url, error.code, error.reason, packages.remedy("%d %s" % (error.code, error.reason)))
         ) from None
     except (urllib.error.URLError, OSError, ssl.SSLError, ValueError) as error:
         raise packages.PackageError(
-            "the key %s could not be fetched (%s): check network, proxy and gpu_ready_mirror"
-            % (url, getattr(error, "reason", error))
+            "the key %s could not be fetched (%s): %s"
+            % (url, getattr(error, "reason", error), packages.remedy(str(getattr(error, "reason", error))))
         ) from None
 
 

@@ -10,6 +10,7 @@ from .packages import (
     HEADERS,
     LOCK_WAIT,
     RUN_LIMIT,
+    WRONG_CLOCK,
     WRONG_SIGNATURE,
     Change,
     Installed,
@@ -23,6 +24,7 @@ from .packages import (
     matches,
     not_on_offer,
     refuse,
+    remedy,
 )
 
 LOCKS = (
@@ -154,6 +156,14 @@ def explain(what: str, answer: Result) -> str:
     dkms = dkms_failed(what, text)
     if dkms:
         return dkms
+    timed = re.search(r"Release file for (\S+) is (?:not valid yet|(expired)) \(([^)]*)\)", text)
+    if timed:
+        return "%s: the lists of %s are %s (%s): %s%s" % (
+            what, timed.group(1), "too old" if timed.group(2) else "from the future", timed.group(3), WRONG_CLOCK,
+            "; if it is right, the mirror is no longer updated" if timed.group(2) else "",
+        )  # fmt: skip
+    if SIGNATURE.search(text) and re.search(r"(?i)not live until", text):
+        return "%s: a signature is from the future (%s): %s" % (what, short[:500], WRONG_CLOCK)
     match = re.search(r"Failed to fetch (\S+)\s+(.*)", text)
     if match and SIGNATURE.search(match.group(2)):
         return "%s: the signature of %s is not valid (%s): %s" % (
@@ -162,22 +172,16 @@ def explain(what: str, answer: Result) -> str:
     gone = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
     if gone:
         status = re.search(r"(?m)^Err:\d+ .*\n +(\d{3} .*|\D.*)$", text)
-        return "%s: %s could not be fetched (%s): the mirror does not have this repository" % (
-            what, gone.group(1), " ".join(status.group(1).split())[:200] if status else "no Release file",
+        cause = " ".join(status.group(1).split())[:200] if status else "no Release file"
+        return "%s: %s could not be fetched (%s): %s" % (
+            what, gone.group(1), cause,
+            "the mirror does not have this repository" if not status or "404" in cause else remedy(cause),
         )  # fmt: skip
     if SIGNATURE.search(text):
         return "%s: a signature is not valid (%s): %s" % (what, short[:500], WRONG_SIGNATURE)
     if match:
         cause = match.group(2).strip()
-        remedy = (
-            "the mirror does not have it"
-            if "404" in cause
-            else "the mirror serves another file than its own lists name: it is being updated, or a proxy keeps an old "
-            "file; run again later"
-            if re.search(r"Hash Sum mismatch|unexpected size", cause)
-            else "the mirror does not answer: check network, proxy and gpu_ready_mirror"
-        )
-        return "%s: %s could not be fetched (%s): %s" % (what, match.group(1), cause[:200], remedy)
+        return "%s: %s could not be fetched (%s): %s" % (what, match.group(1), cause[:200], remedy(cause))
     match = re.search(r"Unable to locate package (\S+)|Package '?(\S+?)'? has no installation candidate", text)
     if match:
         return "%s: the package %s is in no package source of this host: enable the source that has it" % (

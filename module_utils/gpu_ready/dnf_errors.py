@@ -4,7 +4,7 @@ import re
 from typing import List, Optional
 
 from .host import TIMED_OUT, Result
-from .packages import HEADERS, RUN_LIMIT, WRONG_SIGNATURE, dkms_failed, headers_gone
+from .packages import HEADERS, RUN_LIMIT, WRONG_SIGNATURE, dkms_failed, headers_gone, remedy
 
 
 def words_of(lines: List[str], count: int = 4) -> str:
@@ -99,9 +99,7 @@ def metadata(text: str) -> Optional[str]:
             name,
             cause[:200],
         )
-    return "%s could not be fetched (%s): the mirror does not answer: check network, proxy and gpu_ready_mirror" % (
-        name, said,
-    )  # fmt: skip
+    return "%s could not be fetched (%s): %s" % (name, said, remedy(said))
 
 
 def signature(text: str) -> Optional[str]:
@@ -137,10 +135,7 @@ def download(text: str) -> Optional[str]:
     said = causes(text) or "no cause told"
     if "404" in said:
         return "a package could not be fetched (%s): the mirror does not have it" % said
-    return (
-        "a package could not be fetched (%s): the mirror does not answer: check network, proxy and gpu_ready_mirror"
-        % said
-    )
+    return "a package could not be fetched (%s): %s" % (said, remedy(said))
 
 
 def unknown(text: str) -> Optional[str]:

@@ -34,6 +34,25 @@ LEFTOVERS = {
 }
 """Files that programs of a package write and its removal leaves, by those packages."""
 WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or the key is not its key"
+WRONG_CLOCK = "compare the clock of this host with another one (`timedatectl`) and set it, by NTP"
+UNFETCHED = (
+    (r"\b4(?:04|10)\b", "the mirror does not have it"),
+    (r"\b40[137]\b", "the mirror or a proxy refuses it: check its rules and the user and password given for it"),
+    (
+        r"\b5\d\d\b +\S|: 5\d\d\b|HTTP Error 5\d\d",
+        "the mirror has an error of its own: see its log, or run again later",
+    ),
+    (
+        r"(?i)resolv|name or service not known",
+        "this host cannot resolve the name: check its DNS, proxy and gpu_ready_mirror",
+    ),
+    (
+        r"Hash Sum mismatch|unexpected size",
+        "the mirror serves another file than its own lists name: it is being updated, or a proxy keeps an old file; "
+        "run again later",
+    ),
+)
+"""Remedies by what a package manager or Python says of a file that could not be fetched; the first that matches."""
 
 
 class PackageError(Exception):
@@ -124,6 +143,12 @@ def matches(wanted: Optional[str], version: str) -> bool:
 def present(installed: Dict[str, Installed], name: str) -> bool:
     """Return whether a package is installed completely."""
     return name in installed and installed[name].state == "installed"
+
+
+def remedy(cause: str) -> str:
+    """Return what to do about a file that could not be fetched."""
+    found = (words for pattern, words in UNFETCHED if re.search(pattern, cause))
+    return next(found, "the mirror does not answer: check network, proxy and gpu_ready_mirror")
 
 
 def megabytes(count: int) -> str:

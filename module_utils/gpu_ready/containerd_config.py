@@ -259,7 +259,7 @@ def change(engine: Tuple[int, ...], files: List[File], mode: str, default: bool,
     refuse(engine, files, mode)
     if engine < FIRST_MERGE:
         return into_main(engine, files, mode, default, noted)
-    return into_drop_in(engine, files, mode, default)
+    return into_drop_in(engine, files, mode, default, noted)
 
 
 def into_main(engine: Tuple[int, ...], files: List[File], mode: str, default: bool, noted: Record) -> Change:
@@ -300,7 +300,7 @@ def put(file: File, wanted: Record) -> Tuple[str, Record]:
     return text, record
 
 
-def into_drop_in(engine: Tuple[int, ...], files: List[File], mode: str, default: bool) -> Change:
+def into_drop_in(engine: Tuple[int, ...], files: List[File], mode: str, default: bool, noted: Record) -> Change:
     """Return the edits of our own file, and of ``imports`` in config.toml where they do not take it in."""
     main = files[0]
     mine = next((file.text for file in files if file.path == DROP_IN), None)
@@ -317,7 +317,9 @@ def into_drop_in(engine: Tuple[int, ...], files: List[File], mode: str, default:
     edits = [Edit(DROP_IN, mine, text)] if text != mine else []
     names = [toml.dotted(path) for path, _ in lacking] if edits else []
     record = []  # type: Record
-    if lacking and not covers(main, DROP_IN):
+    if not lacking:
+        edits += main_back(files, None, None, [one for one in noted if one[0] == IMPORTS])
+    elif not covers(main, DROP_IN):
         given = read(main).get("imports")
         imports = (given if isinstance(given, list) else []) + [PATTERN]
         record.append((IMPORTS, given))
@@ -346,19 +348,26 @@ def leave(files: List[File], before: Optional[str], ours: Optional[str], noted: 
 
     Raises ConfigError.
     """
-    main = files[0]
     edits = [Edit(file.path, file.text, None) for file in files if file.path == DROP_IN and file.text is not None]
     names = [DROP_IN] if edits else []
-    if main.text is not None and noted:
-        read(main)
-        try:
-            after = taken_back(main.text, before, ours, noted)
-        except toml.TomlError as error:
-            raise no_table(main.path, error) from None
-        if after != main.text:
-            edits.append(Edit(main.path, main.text, after))
-            names += [toml.dotted(path[2:] or path) for path, _ in noted]
-    return Change(edits, names, [], [])
+    back = main_back(files, before, ours, noted)
+    names += [toml.dotted(path[2:] or path) for path, _ in noted] if back else []
+    return Change(edits + back, names, [], [])
+
+
+def main_back(files: List[File], before: Optional[str], ours: Optional[str], noted: Record) -> List[Edit]:
+    """Return the edit that takes these keys out of config.toml; ``imports`` stays where others came to live by it."""
+    main = files[0]
+    others = [file for file in files[1:] if file.path != DROP_IN and matches(file.path, PATTERN)]
+    noted = [one for one in noted if one[0] != IMPORTS or not others]
+    if main.text is None or not noted:
+        return []
+    read(main)
+    try:
+        after = taken_back(main.text, None if others else before, None if others else ours, noted)
+    except toml.TomlError as error:
+        raise no_table(main.path, error) from None
+    return [Edit(main.path, main.text, after)] if after != main.text else []
 
 
 def no_table(path: str, error: toml.TomlError) -> ConfigError:

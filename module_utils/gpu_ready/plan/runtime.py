@@ -187,7 +187,8 @@ def specification_steps(
         and (files_there or not (spec["ours"] or program))
         and not (old and cdi_versions.is_new(spec))
     ]
-    if mode == CDI and len(runtime["specs"]) == 1 and fitting and not changing:
+    doubled = bool(ours and program and runtime["refresh"])  # the toolkit's service writes, or will write, another
+    if mode == CDI and len(runtime["specs"]) == 1 and fitting and not changing and not doubled:
         return [], []
     if others and program is None or len(others) > 1:
         return [], [conflict(others[0], mode, old)]
@@ -203,6 +204,10 @@ def specification_steps(
         why = "%s names files of the driver that is replaced" % mine[0]["path"]
     elif mine and ours and others:
         why = "%s and %s describe the same devices, and docker refuses both" % (ours[0]["path"], others[0]["path"])
+    elif doubled and not others:
+        why = (
+            "%s and what nvidia-cdi-refresh writes describe the same devices, and engines refuse both" % ours[0]["path"]
+        )
     elif mine:
         why = because_of_files(observed, files, mine[0]["path"])
     path = cdi.NATIVE

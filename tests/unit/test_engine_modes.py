@@ -1,0 +1,187 @@
+"""One host through any engines and modes: each run does what it planned, the next finds nothing, nothing stays behind."""
+
+import copy
+import itertools
+import json
+from typing import Any
+
+from gpu_ready import cdi, containerd_config, daemon_json, docker, driver_volume, manifest, plan, toml, wishes
+from gpu_ready.plan import runtime_switch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit import hosts
+from tests.unit.test_toml import DEBIAN
+
+ENGINES = ("docker", "podman", "containerd")
+SETS = [list(names) for size in (1, 2, 3) for names in itertools.combinations(ENGINES, size)]
+WAYS = ("toolkit", "default", "cdi", "native")
+VERSIONS = ("20.10.24", "26.1.5", "28.2.0", None)
+OTHERS = json.dumps({"log-driver": "journald", "features": {"buildkit": True}, "runtimes": {"crun": {"path": "crun"}}})
+
+
+def bare(version: "str | None", podman: "list[int]", containerd: "list[int]") -> Any:
+    """Return a host with a driver and three engines (``version`` None: without docker), as nothing of ours touched it."""
+    host = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
+    host["engines"]["podman"] = {"installed": True, "version": podman}
+    files = [[containerd_config.MAIN, DEBIAN]]
+    host["engines"]["containerd"].update(installed=True, version=containerd, active=True, files=files)
+    if version:
+        host["docker"].update(installed=True, active=True, enabled=True, version=version, info={"live_restore": False})
+        host["docker"]["info"]["running"] = 0
+        host["docker"]["daemon_json"].update(exists=True, text=OTHERS)
+        restart(host)
+    return host
+
+
+def decide(host: Any, names: "list[str]", way: str) -> Any:
+    wish = {
+        "nvidia_container_runtime_engines": names,
+        "nvidia_container_runtime_mode": "toolkit" if way == "default" else way,
+        "nvidia_container_runtime_default": way == "default",
+    } | {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
+    return plan.plan(copy.deepcopy(host), wishes.read(wish).wanted)
+
+
+def restart(host: Any) -> None:
+    """Let docker read its configuration anew, and find the hook."""
+    value = daemon_json.read(host["docker"]["daemon_json"]["text"]).value
+    by_default = docker.capabilities(host["docker"]["version"]).cdi == "default"
+    host["docker"]["info"].update(
+        runtimes=["runc", *value.get("runtimes", {})],
+        default_runtime=value.get("default-runtime", "runc"),
+        cdi_dirs=["/etc/cdi"] if by_default or value.get("features", {}).get("cdi") else [],
+    )
+    host["runtime"]["hook_known"] = True if host["runtime"]["toolkit"] else None
+
+
+def engine(host: Any, params: Any, decided: Any) -> None:
+    hosts.STEPS["docker_engine.install"](host, params, decided)
+    restart(host)
+
+
+def install(host: Any, params: Any, decided: Any) -> None:
+    host["packages"]["installed"].update(dict.fromkeys(runtime_switch.TOOLKIT_PACKAGES, "1.20.0-1"))
+    host["runtime"]["noted"]["packages"] = sorted(runtime_switch.TOOLKIT_PACKAGES)
+    host["runtime"].update(toolkit=True, hook_known=False, refresh=True, programs={"nvidia-ctk": "/usr/bin/nvidia-ctk"})
+    if not [spec for spec in host["runtime"]["specs"] if spec["path"] == cdi.REFRESHED]:  # by nvidia-cdi-refresh
+        flagged = host["runtime"]["refresh_old"] is not None
+        host["runtime"]["specs"].append(spec(cdi.REFRESHED, "0.5.0" if flagged else "0.7.0"))
+
+
+def spec(path: str, version: str) -> Any:
+    return {"path": path, "ours": path == cdi.NATIVE, "devices": ["0", "all"], "stale": None, "format": version}
+
+
+def note(host: Any, section: str, path: str) -> None:
+    host["runtime"]["noted"][section] = sorted({*host["runtime"]["noted"][section], path})
+
+
+def write(host: Any, files: "list[dict[str, str]]") -> None:
+    hosts._runtime_files(host, {"files": files})
+    for file in files:
+        note(host, "files", file["path"])
+
+
+def specification(host: Any, params: Any, decided: Any) -> None:
+    write(host, params["files"])
+    native = params["generator"] == "native"
+    path = params["path"]
+    if not native and params.get("unrefreshed") and not host["runtime"]["refresh"]:
+        path = params["unrefreshed"]
+    kept = [one for one in host["runtime"]["specs"] if one["path"] not in (path, *params["remove"])]
+    new = spec(path, "0.5.0" if native or params["feature_flags"] else "0.7.0")
+    host["runtime"]["specs"] = [*kept, new]
+    note(host, "files", path)
+
+
+def volume(host: Any, params: Any, decided: Any) -> None:
+    write(host, params["files"])
+    host["runtime"]["volume"] = {"exists": True, "version": "580.95.05", "stale": None}
+    note(host, "folders", driver_volume.ROOT)
+
+
+def cleanup(host: Any, params: Any, decided: Any) -> None:
+    for name in params["packages"]:
+        del host["packages"]["installed"][name]
+    gone = {*params["paths"], *params["remains"]}
+    host.update(runtime_switch.without(host, gone, bool(params["packages"])))
+    for section in ("files", "folders", "packages"):
+        there = host["runtime"]["noted"][section]
+        host["runtime"]["noted"][section] = [one for one in there if one not in {*gone, *params["packages"]}]
+
+
+def configure(host: Any, params: Any, decided: Any) -> None:
+    found, given = host["docker"]["daemon_json"], params["daemon_json"]
+    change = daemon_json.merge(found["text"], given["set"], given["unset"])
+    found.update(text=change.after, exists=True)
+    known = host["runtime"]["noted"]["keys"]
+    for name, state in change.record.items():
+        back = manifest.brought_back(known, name, state)
+        for one in back:
+            del known[one]
+        if not back:
+            known.setdefault(name, state).update({key: state[key] for key in ("after",) if key in state})
+    if params["activation"] != "none":
+        restart(host)
+
+
+ACTIONS = {"install": install, "cdi_spec": specification, "volume": volume, "cleanup": cleanup, "configure": configure}
+
+
+def carry_out(host: Any, decided: Any, steps: "int | None" = None) -> Any:
+    after = copy.deepcopy(host)
+    for step in decided.steps[:steps]:
+        act = ACTIONS.get(step.action) if step.role == "nvidia_container_runtime" else None
+        if step.id == "docker_engine.install":
+            act = engine
+        (act or hosts.STEPS[step.id])(after, copy.deepcopy(step.params), decided)
+    return after
+
+
+def traces(host: Any) -> Any:
+    """Return what of ours is on the host."""
+    part = host["runtime"]
+    texts = {path: toml.read(text).value for path, text in host["engines"]["containerd"]["files"] if text is not None}
+    ours = {name: key for name, key in part["noted"]["keys"].items()}
+    return {
+        "packages": [name for name in runtime_switch.TOOLKIT_PACKAGES if name in host["packages"]["installed"]],
+        "specs": sorted(one["path"] for one in part["specs"]),
+        "files": [part["volume"], part["helper"], part["boot_nodes"], part["refresh_old"], host["engines"]["nodes"]],
+        "daemon.json": [daemon_json.read(host["docker"]["daemon_json"]["text"]).value, ours],
+        "containerd": texts,
+    }
+
+
+def check(version: Any, podman: Any, containerd: Any, wished: "list[Any]", kill: int = 99) -> None:
+    clean = bare(version, podman, containerd)
+    host = clean
+    for names, way in wished:
+        decided = decide(host, names, way)
+        alone = decide(clean, names, way)
+        assert [one.code for one in decided.refusals] == [one.code for one in alone.refusals], decided.refusals
+        if decided.refusals:
+            continue
+        whole = carry_out(host, decided)
+        again = decide(whole, names, way)
+        assert (again.refusals, [(one.id, one.why) for one in again.steps]) == ([], [])
+        killed = carry_out(host, decided, kill % max(len(decided.steps), 1))
+        rest = decide(killed, names, way)
+        assert rest.refusals == []
+        assert traces(carry_out(killed, rest)) == traces(whole)
+        assert traces(whole) == traces(carry_out(clean, alone))
+        host = whole
+
+
+WISHED = st.tuples(st.sampled_from(SETS), st.sampled_from(WAYS))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(VERSIONS), st.sampled_from([[4, 3, 1], [5, 4, 2]]), st.sampled_from([[1, 7, 15], [1, 7, 24], [2, 1, 9]]),
+    st.lists(WISHED, min_size=2, max_size=3), st.integers(0, 6),
+)  # fmt: skip
+def test_any_way_ends_where_its_last_wish_alone_would_also_after_a_kill(
+    version: Any, podman: Any, containerd: Any, wished: Any, kill: int
+) -> None:
+    check(version, podman, containerd, wished, kill)

@@ -5,6 +5,7 @@ import itertools
 import json
 from typing import Any
 
+import pytest
 from gpu_ready import cdi, containerd_config, daemon_json, docker, driver_volume, manifest, plan, toml, wishes
 from gpu_ready.plan import runtime_switch
 from hypothesis import given, settings
@@ -34,11 +35,32 @@ def bare(version: "str | None", podman: "list[int]", containerd: "list[int]") ->
     return host
 
 
+def legacy(host: Any, product: str) -> Any:
+    """Return the host with one of NVIDIA's abandoned products, as its packages leave it."""
+    found = copy.deepcopy(host)
+    found["packages"]["installed"][product] = "2.13.0-1"
+    if product == runtime_switch.DOCKER1:
+        found["runtime"]["legacy"]["plugin"] = "/usr/bin/nvidia-docker-plugin"
+        return found
+    install(found, {}, None)
+    found["runtime"]["noted"]["packages"] = []
+    found["docker"]["daemon_json"]["text"] = json.dumps({"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}})
+    restart(found)
+    return found
+
+
+def migrate(host: Any, params: Any, decided: Any) -> None:
+    for name in params["packages"]:
+        host["packages"]["installed"].pop(name)
+    host["runtime"]["legacy"] = {"plugin": None, "volumes": [], "containers": []}
+
+
 def decide(host: Any, names: "list[str]", way: str) -> Any:
     wish = {
         "nvidia_container_runtime_engines": names,
         "nvidia_container_runtime_mode": "toolkit" if way == "default" else way,
         "nvidia_container_runtime_default": way == "default",
+        "nvidia_container_runtime_migrate": True,
     } | {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
     return plan.plan(copy.deepcopy(host), wishes.read(wish).wanted)
 
@@ -126,7 +148,14 @@ def configure(host: Any, params: Any, decided: Any) -> None:
         restart(host)
 
 
-ACTIONS = {"install": install, "cdi_spec": specification, "volume": volume, "cleanup": cleanup, "configure": configure}
+ACTIONS = {
+    "migrate": migrate,
+    "install": install,
+    "cdi_spec": specification,
+    "volume": volume,
+    "cleanup": cleanup,
+    "configure": configure,
+}
 
 
 def carry_out(host: Any, decided: Any, steps: "int | None" = None) -> Any:
@@ -185,3 +214,30 @@ def test_any_way_ends_where_its_last_wish_alone_would_also_after_a_kill(
     version: Any, podman: Any, containerd: Any, wished: Any, kill: int
 ) -> None:
     check(version, podman, containerd, wished, kill)
+
+
+@pytest.mark.parametrize("product", [runtime_switch.DOCKER1, runtime_switch.DOCKER2])
+@pytest.mark.parametrize("version", ["20.10.24", "26.1.5", "28.2.0"])
+@pytest.mark.parametrize("names", [names for names in SETS if "docker" in names], ids=",".join)
+def test_an_abandoned_product_is_replaced_also_after_a_kill(product: str, version: str, names: "list[str]") -> None:
+    for way in WAYS:
+        host = legacy(bare(version, [5, 4, 2], [1, 7, 24]), product)
+        decided = decide(host, names, way)
+        if decided.refusals:
+            # The toolkit that nvidia-docker2 brought is not ours, and its service's specification neither.
+            assert {one.code for one in decided.refusals} <= {"engine_without_cdi", "cdi_spec_conflict"}
+            assert way in ("cdi", "native")
+            continue
+        whole = carry_out(host, decided)
+        assert product not in whole["packages"]["installed"]
+        again = decide(whole, names, way)
+        assert (again.refusals, [(one.id, one.why) for one in again.steps]) == ([], []), way
+        for steps in range(len(decided.steps)):
+            killed = carry_out(host, decided, steps)
+            rest = decide(killed, names, way)
+            assert rest.refusals == [], (way, steps)
+            ends = [traces(carry_out(killed, rest)), traces(whole)]
+            if way in ("cdi", "native"):
+                # Once its package is gone, the runtime nvidia counts as that of the toolkit, which is still there.
+                ends = [{name: one[name] for name in one if name != "daemon.json"} for one in ends]
+            assert ends[0] == ends[1], (way, steps)

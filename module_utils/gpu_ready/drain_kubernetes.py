@@ -147,7 +147,8 @@ def refused(node: str, said: str) -> str:
         remedy = "allow it with gpu_drain_kubernetes_delete_emptydir_data: true"
     elif "--force" in said:
         remedy = "remove those pods, or allow it with gpu_drain_kubernetes_force: true"
-    return "kubectl cannot drain the node %s (%s): %s." % (node, " ".join(said.split())[-600:], remedy)
+    told = " ".join(said.split()).rpartition("error: ")[2]  # what comes before says that it gives up
+    return "kubectl cannot drain the node %s (%s): %s." % (node, told[-600:], remedy)
 
 
 class Kubectl:

@@ -1,0 +1,256 @@
+"""Draining with docker's engine, slurm's daemons and kubectl of Debian; the API server is the lab's stand-in."""
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from fleet import ROOT, Fleet, Run
+
+pytestmark = pytest.mark.lab
+
+NODE, KUBE = "dr-node", "dr-kube"
+JOURNAL = "/var/lib/gpu-ready/drain.json"
+REASON = "gpu-ready: driver upgrade"
+HOOKS = ["docker", "slurm", "kubernetes", str(ROOT / "tests/integration/drain_hook.yml")]
+INSTALL = """
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install %s >/root/apt.log 2>&1 || tail /root/apt.log
+"""
+SLURM = """
+mkdir -p /etc/slurm
+cat >/etc/slurm/slurm.conf <<C
+ClusterName=lab
+SlurmctldHost=dr-node
+SlurmUser=slurm
+StateSaveLocation=/var/lib/slurm/slurmctld
+SlurmdSpoolDir=/var/lib/slurm/slurmd
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+ReturnToService=1
+NodeName=dr-node CPUs=2 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+C
+echo CgroupPlugin=disabled >/etc/slurm/cgroup.conf
+"""
+DOCKER = """
+set -e
+cd /root; mkdir -p image/bin image/tmp; cp /bin/busybox image/bin; for name in sh sleep; do ln -sf busybox image/bin/$name; done
+tar -C image -c . | docker import - gpu-test >/dev/null
+test -e /dev/nvidia0 || mknod /dev/nvidia0 c 1 3  # opens like /dev/null, so that a process can hold it
+docker rm --force $(docker ps --all --quiet) >/dev/null 2>&1 || true
+run="docker run --detach --network none --stop-timeout 1"
+$run --name asked --restart always --device /dev/nvidia0 gpu-test sleep 100000
+$run --name holds --privileged --volume /dev:/dev gpu-test sh -c 'exec sleep 100000 </dev/nvidia0'
+$run --name without gpu-test sleep 100000
+docker create --name stopped --device /dev/nvidia0 gpu-test sleep 100000
+"""
+API = """
+systemctl stop kube-api 2>/dev/null; systemd-run --quiet --unit kube-api --collect python3 /root/kube_api.py 8001
+cat >/root/kubeconfig <<C
+apiVersion: v1
+kind: Config
+clusters: [{name: lab, cluster: {server: "http://127.0.0.1:8001"}}]
+contexts: [{name: lab, context: {cluster: lab, user: nobody}}]
+users: [{name: nobody, user: {}}]
+current-context: lab
+C
+cat >/root/lab.py <<C
+import sys, urllib.request as u
+data = sys.argv[1].encode() if len(sys.argv) > 1 else None
+print(u.urlopen(u.Request("http://127.0.0.1:8001/lab", method="PUT" if data else "GET", data=data)).read().decode())
+C
+for attempt in 1 2 3 4 5 6 7 8 9 10; do python3 /root/lab.py >/dev/null 2>&1 && break; sleep 1; done
+"""
+PODS: list[dict[str, Any]] = [
+    {"name": "agent", "node": NODE, "owner": "DaemonSet"},
+    {"name": "train", "node": NODE, "owner": "Job", "ends": 3, "emptydir": True},
+    {"name": "elsewhere", "node": "other", "owner": "Job"},
+]
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("drain")
+    fleet.up()
+    server = (ROOT / "lab/gpu_ready_lab/kube_api.py").read_text()
+    packages = {
+        NODE: "docker.io docker-cli slurmctld slurmd slurm-client munge busybox-static",
+        KUBE: "kubernetes-client",
+    }
+    with ThreadPoolExecutor() as pool:
+        node = pool.submit(
+            fleet.ssh, NODE, SLURM + INSTALL % packages[NODE] + "systemctl start slurmctld slurmd", limit=900
+        )
+        kube = pool.submit(
+            fleet.ssh, KUBE, INSTALL % packages[KUBE] + f"cat >/root/kube_api.py <<'E'\n{server}\nE\n" + API, limit=900
+        )
+    print(node.result(), kube.result())
+    if "kubectl" not in fleet.ssh(KUBE, "ls /usr/bin"):
+        pytest.skip("Debian's archive offers no kubectl here")
+    return fleet
+
+
+def pods(fleet: Fleet, found: list[dict[str, Any]], unschedulable: bool = False) -> None:
+    """Let the API server have one node and these pods."""
+    state = {"nodes": {NODE: {"unschedulable": unschedulable}}, "pods": found}
+    fleet.ssh(KUBE, f"python3 /root/lab.py '{json.dumps(state)}'")
+
+
+def cluster(fleet: Fleet) -> tuple[dict[str, Any], list[str]]:
+    """Return the node and the names of the pods that the API server has."""
+    value = json.loads(fleet.ssh(KUBE, "python3 /root/lab.py"))
+    return value["nodes"][NODE], value["pods"]
+
+
+def slurm(fleet: Fleet) -> tuple[str, str]:
+    """Return state and reason of slurm's node."""
+    said = fleet.ssh(NODE, f"scontrol show node {NODE}")
+    reason = re.search(r"Reason=(.*) \[", said)
+    state = re.search(r"State=(\S+)", said)
+    assert state
+    return state[1], reason[1] if reason else ""
+
+
+def running(fleet: Fleet) -> list[str]:
+    return sorted(fleet.ssh(NODE, "docker ps --format '{{.Names}}'").split())
+
+
+def journal(fleet: Fleet) -> dict[str, Any]:
+    return dict(json.loads(fleet.ssh(NODE, f"cat {JOURNAL} 2>/dev/null || echo '{{}}'")))
+
+
+def call(fleet: Fleet, entry: str, *arguments: str, hooks: list[str] | str = "none", **extra: Any) -> Run:
+    """Run an entry point of the role on the node."""
+    values = {
+        "entry": entry,
+        "gpu_upgrade_drain": hooks,
+        "gpu_upgrade_drain_timeout": 240,
+        "gpu_drain_kubernetes_host": KUBE,
+        "gpu_drain_kubernetes_kubeconfig": "/root/kubeconfig",
+    }
+    return fleet.play("--limit", NODE, *arguments, playbook="tests/integration/drain.yml", extra=values | extra)
+
+
+@pytest.fixture(scope="module")
+def busy(fleet: Fleet) -> Fleet:
+    """A node with containers, a job that is cancelled 35 s after the drain began, and pods."""
+    call(fleet, "undrain")
+    pods(fleet, PODS)
+    fleet.ssh(NODE, DOCKER)
+    wait = f"until scontrol show node {NODE} | grep -q DRAIN; do sleep 1; done; sleep 35; scancel --user root"
+    fleet.ssh(
+        NODE,
+        f"for attempt in $(seq 20); do sinfo --noheader | grep -q idle && break; scontrol update nodename={NODE} state=resume; sleep 1; done;"
+        " sbatch --output /dev/null --wrap 'sleep 100000' && systemd-run --quiet --collect sh -c " + f"'{wait}'",
+    )
+    return fleet
+
+
+def test_check_mode_says_it_and_does_nothing(busy: Fleet) -> None:
+    run = call(busy, "drain", "--check", hooks=HOOKS)
+    assert run.rc == 0, run.failures(NODE)
+    assert {"docker_drain | Stop docker's GPU containers", "slurm_drain | Drain slurm's node"} <= {
+        name.partition(" : ")[2] for name in run.changed(NODE)
+    }
+    assert running(busy) == ["asked", "holds", "without"] and journal(busy) == {}
+    assert "DRAIN" not in slurm(busy)[0] and cluster(busy)[0]["spec"] == {}
+
+
+def test_everything_that_works_on_the_node_is_kept_away(busy: Fleet) -> None:
+    run = call(busy, "drain", hooks=HOOKS)
+    assert run.rc == 0, run.failures(NODE)
+    assert running(busy) == ["without"]
+    assert slurm(busy) == ("IDLE+DRAIN", REASON)
+    assert re.search(r"waits \d+ s more for 1 job on slurm's node dr-node: \d+ of root \(running\)", run.screen)
+    node, left = cluster(busy)
+    assert node["spec"] == {"unschedulable": True} and left == ["agent", "elsewhere"]
+    assert busy.ssh(NODE, "cat /root/balancer") == "drain\n"
+    assert sorted(journal(busy)) == ["docker", "kubernetes", "slurm", "tasks"]
+
+
+def test_what_is_drained_is_not_drained_again_and_uninstall_leaves_it(busy: Fleet) -> None:
+    again = call(busy, "drain", hooks=HOOKS)
+    assert again.rc == 0 and again.changed(NODE) == []
+    refused = busy.play("--limit", NODE, playbook="playbooks/uninstall.yml")
+    assert refused.rc != 0 and "slurm's node dr-node is drained" in refused.failures(NODE)
+    assert "playbooks/undrain.yml" in refused.failures(NODE) and journal(busy)
+
+
+def test_what_we_drained_comes_back_and_nothing_else(busy: Fleet) -> None:
+    run = busy.play("--limit", NODE, playbook="playbooks/undrain.yml")
+    assert run.rc == 0, run.failures(NODE)
+    assert running(busy) == ["asked", "holds", "without"]
+    assert slurm(busy) == ("IDLE", "")
+    node = cluster(busy)[0]
+    assert node["spec"] == {} and node["metadata"]["annotations"] == {}
+    assert busy.ssh(NODE, "cat /root/balancer") == "undrain\n" and journal(busy) == {}
+    again = call(busy, "undrain", hooks=HOOKS)
+    assert again.rc == 0 and again.changed(NODE) == []
+
+
+def test_what_somebody_else_drained_stays_so_with_its_reason(busy: Fleet) -> None:
+    busy.ssh(NODE, f"scontrol update nodename={NODE} state=drain reason='bad fan'")
+    pods(busy, [], unschedulable=True)
+    run = call(busy, "drain", hooks=["slurm", "kubernetes"])
+    assert run.rc == 0 and run.changed(NODE) == [] and journal(busy) == {}, run.failures(NODE)
+    assert "drained already (bad fan): it stays so" in run.screen and "is cordoned already: it stays so" in run.screen
+    assert call(busy, "undrain").changed(NODE) == []
+    assert slurm(busy) == ("IDLE+DRAIN", "bad fan") and cluster(busy)[0]["spec"] == {"unschedulable": True}
+    busy.ssh(NODE, f"scontrol update nodename={NODE} state=resume")
+
+
+def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) -> None:
+    note = {"slurm": {"node": NODE, "controller": NODE, "reason": REASON}}
+    note["kubernetes"] = {"node": NODE, "host": KUBE, "kubeconfig": "/root/kubeconfig", "context": "", "reason": REASON}
+    busy.ssh(NODE, f"mkdir -p $(dirname {JOURNAL}) && echo '{json.dumps(note)}' >{JOURNAL}")
+    pods(busy, [])
+    run = call(busy, "drain", hooks=["slurm", "kubernetes"])
+    assert run.rc == 0 and slurm(busy) == ("IDLE+DRAIN", REASON), run.failures(NODE)
+    assert cluster(busy)[0]["metadata"]["annotations"] == {"gpu-ready/drained": REASON}
+    busy.ssh(NODE, f"scontrol update nodename={NODE} reason='bad fan'")
+    back = call(busy, "undrain")
+    assert back.rc == 0 and "carries another reason by now (bad fan)" in back.screen
+    assert slurm(busy) == ("IDLE+DRAIN", "bad fan") and cluster(busy)[0]["spec"] == {} and journal(busy) == {}
+    busy.ssh(NODE, f"scontrol update nodename={NODE} state=resume")
+
+
+@pytest.mark.parametrize(
+    ("hook", "begin", "sentence"),
+    [
+        ("docker", "docker run --detach --rm --network none --name brief --device /dev/nvidia0 gpu-test sleep 100000",
+         "still awaited after 1 s: the end of brief, which docker deletes when stopped"),
+        ("slurm", "sbatch --output /dev/null --wrap 'sleep 100000'; until squeue -h | grep -q ' R '; do sleep 1; done",
+         r"still awaited after 1 s: 1 job on slurm's node dr-node"),
+        ("kubernetes", "true",
+         "still awaited after 1 s: 1 pod on the Kubernetes node dr-node: ml/train, held by a disruption budget"),
+    ],
+)  # fmt: skip
+def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, begin: str, sentence: str) -> None:
+    pods(busy, [PODS[1] | {"budget": True}])
+    busy.ssh(NODE, begin, limit=60)
+    run = call(busy, "drain", hooks=hook, gpu_upgrade_drain_timeout=1)
+    assert run.rc != 0 and re.search(sentence, run.failures(NODE)), run.failures(NODE)
+    assert "raise gpu_upgrade_drain_timeout" in run.failures(NODE) and hook in journal(busy)
+    busy.ssh(NODE, "docker rm --force brief >/dev/null 2>&1; scancel --user root")
+    back = call(busy, "undrain")
+    assert back.rc == 0 and journal(busy) == {}, back.failures(NODE)
+    assert running(busy) == ["asked", "holds", "without"] and "DRAIN" not in slurm(busy)[0]
+    assert cluster(busy)[0]["spec"] == {}
+
+
+@pytest.mark.parametrize(
+    ("hook", "extra", "sentence"),
+    [
+        ("slurm", {"gpu_drain_slurm_node": "nobody"}, "slurm has no node nobody: set gpu_drain_slurm_node"),
+        ("slurm", {"gpu_drain_slurm_controller": KUBE}, "scontrol is not on this host: set gpu_drain_slurm_controller"),
+        ("kubernetes", {"gpu_drain_kubernetes_node": "nobody"}, "Kubernetes has no node nobody"),
+        ("kubernetes", {"gpu_drain_kubernetes_host": NODE}, "kubectl is not on the host where it is to run"),
+        ("kubernets", {}, "gpu_upgrade_drain has kubernets, which is none of"),
+    ],
+)
+@pytest.mark.long
+def test_what_cannot_be_drained_is_named(busy: Fleet, hook: str, extra: dict[str, str], sentence: str) -> None:
+    run = call(busy, "drain", hooks=hook, **extra)
+    assert run.rc != 0 and sentence in run.failures(NODE) and journal(busy) == {}

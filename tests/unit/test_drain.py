@@ -1,0 +1,316 @@
+"""Draining: whose drain it is, what is awaited, the journal, and the words of slurm, kubectl and docker."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import drain, drain_docker, drain_kubernetes, drain_slurm, uninstall
+from gpu_ready.drain import DrainError
+from gpu_ready.host import Host, Result
+
+from tests.unit.recorded import RecordedHost
+
+REASON = "gpu-ready: driver upgrade"
+
+# ---- slurm ----------------------------------------------------------------------------------------------------------
+
+NEW = """NodeName=dr-node Arch=x86_64 CoresPerSocket=1
+   NodeAddr=dr-node NodeHostName=dr-node Version=24.11.5
+   OS=Linux 6.12.117+deb13-cloud-amd64 #1 SMP PREEMPT_DYNAMIC Debian
+   State=IDLE+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   CurrentWatts=0 AveWatts=0
+
+   Reason=gpu-ready: driver upgrade [root@2026-11-21T12:55:10]
+
+"""
+OLD = (
+    "NodeName=n1 Arch=x86_64 CoresPerSocket=16 CPUAlloc=32 CPUErr=0 CPUTot=64 CPULoad=31.92 Features=(null) "
+    "Gres=gpu:4 NodeAddr=n1 NodeHostName=n1 Version=17.11 OS=Linux 3.10.0 RealMemory=1 State=MIXED*+DRAIN "
+    "ThreadsPerCore=2 LowestJoules=n/a ConsumedJoules=n/a Reason=bad fan [see ticket] [root@2019-03-01T10:00:00] "
+    "Comment=x\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "states", "reason"),
+    [
+        (NEW, {"IDLE", "DRAIN"}, REASON),  # slurm 24.11 of Debian 13
+        (OLD, {"MIXED", "DRAIN"}, "bad fan [see ticket]"),  # the form of -o, with a field behind the reason
+        ("NodeName=n1\n   State=DOWN* X=1\n   Reason=Not responding [slurm@2026-01-01T00:00:00]\n", {"DOWN"}, "Not responding"),
+        ("NodeName=n1 State=IDLE@+RESERVED+PLANNED X=1\n", {"IDLE", "RESERVED", "PLANNED"}, ""),
+        ("NodeName=n1 State=IDLE~+CLOUD+POWERED_DOWN X=1\n   Reason=old form\n", {"IDLE", "CLOUD", "POWERED_DOWN"}, "old form"),
+    ],
+)  # fmt: skip
+def test_a_node_of_slurm_is_read(text: str, states: set[str], reason: str) -> None:
+    node = drain_slurm.read_node(text)
+    assert node and (node.states, node.reason) == (states, reason)
+
+
+@pytest.mark.parametrize("text", ["", "Node n1 not found\n", "NodeName=n1 ", "State=IDLE"])
+def test_what_is_no_node_of_slurm_is_none(text: str) -> None:
+    assert drain_slurm.read_node(text) is None
+
+
+def node(states: str, reason: str = "") -> drain_slurm.Node:
+    return drain_slurm.Node("n1", frozenset(states.split("+")), reason)
+
+
+@pytest.mark.parametrize(
+    ("states", "reason", "noted", "drained", "mine"),
+    [
+        ("IDLE", "", False, True, True),
+        ("MIXED+RESERVED", "", False, True, True),
+        ("IDLE+MAINT+RESERVED", "", False, True, True),
+        ("IDLE+DRAIN", "bad fan", False, False, False),
+        ("IDLE+DRAIN", "bad fan", True, False, False),  # somebody gave another reason since
+        ("IDLE+DRAIN", REASON, True, False, True),
+        ("IDLE+DRAIN", REASON, False, False, False),  # the same words, and no note of ours
+        ("DOWN+DRAIN", "Node unexpectedly rebooted", True, False, True),  # by us, since we drained it
+        ("DOWN", "Not responding", False, False, False),
+        ("DOWN", "broken", False, False, False),
+        ("IDLE", "", True, True, True),  # killed between the note and the act
+        ("ALLOCATED+FAIL", "flaky", False, False, False),
+    ],
+)
+def test_whose_drain_a_node_of_slurm_has(states: str, reason: str, noted: bool, drained: bool, mine: bool) -> None:
+    decided = drain_slurm.to_drain(node(states, reason), REASON, noted)
+    assert (decided.drain, decided.mine, bool(decided.left)) == (drained, mine, not mine)
+    assert mine or (reason in decided.left and "it stays so" in decided.left)
+
+
+@pytest.mark.parametrize(
+    ("states", "reason", "resumed", "left"),
+    [
+        ("IDLE+DRAIN", REASON, True, False),
+        ("DOWN+DRAIN", "Node unexpectedly rebooted", True, False),
+        ("IDLE+DRAIN", "bad fan", False, True),
+        ("DOWN", "broken", False, True),
+        ("IDLE", "", False, False),  # somebody resumed it
+    ],
+)
+def test_only_a_drain_of_ours_is_resumed(states: str, reason: str, resumed: bool, left: bool) -> None:
+    decided = drain_slurm.to_resume(node(states, reason), REASON)
+    assert (decided.resume, bool(decided.left)) == (resumed, left)
+
+
+def test_jobs_are_named_until_they_are_many() -> None:
+    jobs = drain_slurm.read_jobs("17|alice|RUNNING\n18_2|bob|SUSPENDED\n")
+    assert drain_slurm.awaited(node("MIXED+DRAIN"), jobs) == (
+        "2 jobs on slurm's node n1: 17 of alice (running), 18_2 of bob (suspended)"
+    )
+    many = drain_slurm.read_jobs("".join(f"{n}|a|RUNNING\n" for n in range(9)))
+    assert drain_slurm.awaited(node("MIXED+DRAIN"), many).endswith("4 of a (running) and 4 more")
+    assert drain_slurm.awaited(node("IDLE+COMPLETING+DRAIN"), []) == "slurm's node n1, which is COMPLETING"
+    assert drain_slurm.awaited(node("IDLE+DRAIN"), []) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (Result(1, "Node n1 not found\n", ""), "slurm has no node n1: set gpu_drain_slurm_node"),
+        (Result(1, "", "slurm_load_node error: Unable to contact slurm controller"), "see to slurmctld, munge"),
+        (Result(124, "", ""), "did not answer scontrol"),
+    ],
+)
+def test_slurm_that_does_not_answer_is_a_sentence(answer: Result, sentence: str) -> None:
+    host = RecordedHost(
+        programs={("scontrol", "show", "node", "n1"): answer, ("/x/scontrol", "show", "node", "n1"): answer}
+    )
+    with pytest.raises(DrainError, match=sentence):
+        drain_slurm.Slurm(host, "n1", "/x").look()
+
+
+def test_slurm_that_is_not_there_is_a_sentence() -> None:
+    with pytest.raises(DrainError, match="scontrol is not on this host: set gpu_drain_slurm_controller"):
+        drain_slurm.Slurm(RecordedHost(), "n1").look()
+
+
+@pytest.mark.parametrize("reason", ["", "two\nlines", 'a "quote"', "with [brackets]"])
+def test_a_reason_that_slurm_would_not_give_back_is_refused(reason: str) -> None:
+    with pytest.raises(DrainError, match="gpu_drain_reason"):
+        drain_slurm.reason_of(reason)
+
+
+# ---- kubernetes -----------------------------------------------------------------------------------------------------
+
+
+def kube(cordoned: bool, note: str = "") -> drain_kubernetes.Node:
+    return drain_kubernetes.Node("n1", cordoned, note, "7")
+
+
+def test_a_node_of_kubernetes_is_read() -> None:
+    value: dict[str, Any] = {"kind": "Node", "metadata": {"name": "n1", "resourceVersion": "7"}, "spec": {}}
+    assert drain_kubernetes.read_node(json.dumps(value)) == kube(False)
+    value["metadata"]["annotations"] = {drain_kubernetes.NOTE: REASON}
+    value["spec"]["unschedulable"] = True
+    assert drain_kubernetes.read_node(json.dumps(value)) == kube(True, REASON)
+    assert drain_kubernetes.read_node("no JSON") is None and drain_kubernetes.read_node('{"kind": "List"}') is None
+
+
+@pytest.mark.parametrize(
+    ("there", "noted", "cordon", "mine"),
+    [
+        (kube(False), False, True, True),
+        (kube(False), True, True, True),
+        (kube(True), False, False, False),
+        (kube(True), True, False, False),  # killed before the act, then cordoned by somebody else
+        (kube(True, REASON), True, False, True),
+        (kube(True, "gpu-ready: another upgrade"), True, False, False),
+    ],
+)
+def test_whose_cordon_a_node_has(there: drain_kubernetes.Node, noted: bool, cordon: bool, mine: bool) -> None:
+    decided = drain_kubernetes.to_cordon(there, REASON, noted)
+    assert (decided.cordon, decided.mine, bool(decided.left)) == (cordon, mine, not mine)
+
+
+@pytest.mark.parametrize(
+    ("there", "give", "left"),
+    [(kube(True, REASON), True, False), (kube(False), False, False), (kube(True), False, True), (kube(False, REASON), True, False)],
+)  # fmt: skip
+def test_only_a_cordon_of_ours_is_given_back(there: drain_kubernetes.Node, give: bool, left: bool) -> None:
+    found, why = drain_kubernetes.to_uncordon(there, REASON)
+    assert (found, bool(why)) == (give, left)
+
+
+def test_note_and_cordon_are_one_write_over_one_version() -> None:
+    value = json.loads(drain_kubernetes.patch(kube(False), REASON, True))
+    assert value["spec"] == {"unschedulable": True} and value["metadata"]["resourceVersion"] == "7"
+    assert value["metadata"]["annotations"] == {drain_kubernetes.NOTE: REASON}
+    back = json.loads(drain_kubernetes.patch(kube(True, REASON), REASON, False))
+    assert back["spec"] == {"unschedulable": None} and back["metadata"]["annotations"] == {drain_kubernetes.NOTE: None}
+
+
+def test_pods_that_a_drain_leaves_are_not_awaited() -> None:
+    items: list[dict[str, Any]] = [
+        {"metadata": {"name": "train", "namespace": "ml"}, "status": {"phase": "Running"}},
+        {"metadata": {"name": "done", "namespace": "ml"}, "status": {"phase": "Succeeded"}},
+        {"metadata": {"name": "agent", "ownerReferences": [{"kind": "DaemonSet"}]}},
+        {"metadata": {"name": "static", "annotations": {"kubernetes.io/config.mirror": "x"}}},
+    ]
+    found = drain_kubernetes.read_pods(json.dumps({"items": items}))
+    assert found == ["ml/train"] and drain_kubernetes.read_pods("") == []
+    said = "Cannot evict pod as it would violate the pod's disruption budget."
+    assert drain_kubernetes.awaited("n1", found, said) == (
+        "1 pod on the Kubernetes node n1: ml/train, held by a disruption budget"
+    )
+
+
+def test_the_options_of_kubectl_drain() -> None:
+    words = drain_kubernetes.drain_argv("n1", drain_kubernetes.Options(), 30)
+    assert words == [
+        "drain",
+        "n1",
+        "--ignore-daemonsets",
+        "--timeout=30s",
+        "--grace-period=-1",
+        "--delete-emptydir-data",
+    ]
+    options = drain_kubernetes.Options(5, False, True, True, "app!=logs")
+    assert drain_kubernetes.drain_argv("n1", options, 30)[4:] == [
+        "--grace-period=5", "--force", "--disable-eviction", "--pod-selector=app!=logs",
+    ]  # fmt: skip
+
+
+def test_what_kubectl_does_not_begin_names_its_remedy() -> None:
+    said = (  # kubectl 1.20 of Debian 12
+        'error: unable to drain node "n1", aborting command...\n\nThere are pending nodes to be drained:\n n1\nerror: cannot delete '
+        "Pods not managed by ReplicationController, ReplicaSet, Job, DaemonSet or StatefulSet (use --force to override): ml/bare\n"
+    )
+    sentence = drain_kubernetes.refused("n1", said)
+    assert sentence.startswith("kubectl cannot drain the node n1 (cannot delete Pods not managed by")
+    assert sentence.endswith("gpu_drain_kubernetes_force: true.")
+
+
+# ---- docker ---------------------------------------------------------------------------------------------------------
+
+
+def container(**changes: Any) -> drain_docker.Container:
+    return drain_docker.Container("a" * 64, "train", True, False, False, "", 10)._replace(**changes)
+
+
+def test_a_container_is_read() -> None:
+    answer = {
+        "Id": "a" * 64,
+        "Name": "/train",
+        "State": {"Running": True, "Paused": True},
+        "Config": {"Labels": {"com.docker.swarm.service.id": "x"}, "StopTimeout": 3},
+        "HostConfig": {"AutoRemove": True},
+    }
+    assert drain_docker.read(answer) == container(paused=True, temporary=True, manager="swarm", grace=3)
+    assert drain_docker.read({"Id": "a" * 64, "Name": "/train", "State": {"Restarting": True}}) == container()
+
+
+def test_containers_that_docker_would_delete_are_awaited_unless_allowed() -> None:
+    brief = container(id="b" * 64, name="brief", temporary=True)
+    assert drain_docker.decide([container(), brief], False) == ([container()], [brief])
+    assert drain_docker.decide([container(), brief], True) == ([container(), brief], [])
+    assert "brief, which docker deletes" in drain_docker.awaited([brief]) and drain_docker.awaited([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("manager", "remedy"), [("swarm", "docker node update"), ("kubernetes", "gpu_upgrade_drain: kubernetes")]
+)
+def test_containers_that_somebody_would_start_again_are_refused(manager: str, remedy: str) -> None:
+    with pytest.raises(DrainError, match=remedy):
+        drain_docker.decide([container(manager=manager)], True)
+
+
+# ---- the journal and the waits --------------------------------------------------------------------------------------
+
+
+def test_the_journal_keeps_what_is_noted_and_goes_with_the_last(tmp_path: Path) -> None:
+    path = str(tmp_path / "state/drain.json")
+    host = Host()
+    assert drain.read(host, path) == {} and not drain.forget(host, ["slurm"], path)
+    assert drain.note(host, {"slurm": {"node": "n1"}}, path) and not drain.note(host, {"slurm": {"node": "n1"}}, path)
+    drain_docker.note(host, [container(paused=True)], path)
+    drain_docker.note(host, [container(), container(id="b" * 64, name="other")], path)
+    noted = drain.read(host, path)
+    assert noted["docker"]["containers"]["a" * 64] == {"name": "train", "paused": True}  # the first note stays
+    assert drain.words(noted) == ["docker's containers other, train are stopped", "slurm's node n1 is drained"]
+    assert drain.forget(host, ["slurm"], path) and drain.forget(host, ["docker"], path)
+    assert not Path(path).exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"slurm": 1}'])
+def test_a_damaged_journal_is_a_sentence(text: str) -> None:
+    with pytest.raises(DrainError, match=r"drain\.json is damaged, .* by hand"):
+        drain.read(RecordedHost(files={drain.PATH: text}))
+
+
+def test_uninstall_refuses_while_a_host_is_drained(tmp_path: Path) -> None:
+    note = '{"slurm": {"node": "n1", "controller": "n1", "reason": "r"}}'
+    host = RecordedHost(files={str(tmp_path / "drain.json"): note})
+    with pytest.raises(uninstall.UninstallError, match=r"slurm's node n1 is drained.*playbooks/undrain\.yml"):
+        uninstall.Uninstall(host, str(tmp_path)).actions()
+
+
+class Clock:
+    """A clock that only a sleep moves."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+def test_a_wait_tells_how_it_goes_and_ends() -> None:
+    clock = Clock()
+    first = drain.wait(lambda: "a job", 40, 0, clock.now, clock.sleep)
+    assert (first.done, first.waiting, first.deadline, first.left) == (False, "a job", 1040.0, 25)
+    second = drain.wait(lambda: "a job", 40, first.deadline, clock.now, clock.sleep)
+    assert second.left == 10
+    with pytest.raises(DrainError, match="still awaited after 40 s: a job. The host stays drained"):
+        drain.wait(lambda: "a job", 40, first.deadline, clock.now, clock.sleep)
+    assert clock.time == 1040.0
+    assert drain.wait(lambda: "", 40, 0, clock.now, clock.sleep).done
+
+
+def test_a_long_wait_asks_for_few_calls() -> None:
+    assert drain.share(86400, 0, 1000.0) * drain.MOST_CALLS >= 86400
+    assert drain.share(1800, 0, 1000.0) == 30 and drain.share(10, 0, 1000.0) == 10

@@ -1,6 +1,5 @@
 """Bad input, broken networks and killed runs: a clear sentence, nothing lost, and the next run repairs."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from fleet import ROOT, Fleet, environment, lab
+from gpu_ready_lab import mirror_faults
 
 pytestmark = pytest.mark.lab
 
-MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
+STATE = Path("/run/gpu-ready-lab")
 HOST = "fault-a"
 OTHER = "fault-b"
 WAIT = 300  # seconds, for a moment in a run to come
@@ -27,14 +27,16 @@ def faults(lab_machine: None) -> Fleet:
 
 
 @pytest.fixture
-def broken_mirror() -> Iterator[Callable[[dict[str, dict[str, object]]], None]]:
-    """Let the vendor mirror answer wrongly; whole again afterwards."""
+def broken_mirror(faults: Fleet) -> Iterator[Callable[[str, dict[str, dict[str, object]]], None]]:
+    """Let the vendor mirror answer one host wrongly; whole again afterwards."""
+    address = {name: address for address, name in faults.addresses().items()}
 
-    def set_rules(rules: dict[str, dict[str, object]]) -> None:
-        MIRROR_FAULTS.write_text(json.dumps(rules))
+    def set_rules(host: str, rules: dict[str, dict[str, object]]) -> None:
+        mirror_faults.put(STATE, address[host], "test", rules)
 
     yield set_rules
-    MIRROR_FAULTS.unlink(missing_ok=True)
+    for each in address.values():
+        mirror_faults.forget(STATE, each)
 
 
 def state(fleet: Fleet, host: str) -> str:
@@ -131,11 +133,11 @@ def test_a_full_disk_is_refused_before_anything_is_changed(faults: Fleet) -> Non
 )
 def test_a_broken_repository_is_named_and_nothing_of_it_stays(
     faults: Fleet,
-    broken_mirror: Callable[[dict[str, dict[str, object]]], None],
+    broken_mirror: Callable[[str, dict[str, dict[str, object]]], None],
     rule: dict[str, object],
     words: list[str],
 ) -> None:
-    broken_mirror({"*/cuda/repos/*/InRelease": rule, "*/cuda/repos/*/Release": rule})
+    broken_mirror(HOST, {"*/cuda/repos/*/InRelease": rule, "*/cuda/repos/*/Release": rule})
     run = faults.play("--limit", HOST)
     message = run.failures(HOST)
     assert "cuda/repos" in message
@@ -157,11 +159,11 @@ def test_a_wrong_key_fingerprint_stops_before_anything_is_changed(faults: Fleet)
 )
 def test_a_damaged_cudnn_archive_is_told_and_nothing_of_it_is_placed(
     faults: Fleet,
-    broken_mirror: Callable[[dict[str, dict[str, object]]], None],
+    broken_mirror: Callable[[str, dict[str, dict[str, object]]], None],
     rule: dict[str, object],
     words: list[str],
 ) -> None:
-    broken_mirror({"*/cudnn-linux-*": rule})
+    broken_mirror(OTHER, {"*/cudnn-linux-*": rule})
     run = faults.play("--limit", OTHER)
     message = run.failures(OTHER)
     assert "cudnn-linux-" in message
@@ -189,7 +191,11 @@ KILL_POINTS = {
 }
 
 
-@pytest.mark.parametrize("point", list(KILL_POINTS))
+MANY = pytest.mark.long  # the moment that every release is tried at is the one with most under way
+POINTS = [pytest.param(point, marks=() if point == "before dpkg writes its status" else MANY) for point in KILL_POINTS]
+
+
+@pytest.mark.parametrize("point", POINTS)
 def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None:
     faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
     process = subprocess.Popen(

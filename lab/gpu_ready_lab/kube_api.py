@@ -119,8 +119,8 @@ def discovery(path: str) -> Value | None:
     if path == "/apis":
         groups = []
         for name, versions in GROUPS.items():
-            rows = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
-            groups.append({"name": name, "versions": rows, "preferredVersion": rows[0]})
+            offered = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+            groups.append({"name": name, "versions": offered, "preferredVersion": offered[0]})
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
     group = path.removeprefix("/apis/").removeprefix("/api/")
     if group not in RESOURCES:

@@ -4,7 +4,7 @@ import guests
 import pytest
 from fleet import Fleet
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 HOST = "vm12"
 

@@ -16,6 +16,8 @@ ERROR = re.compile(
     r": (?:fatal )?error: |\*\*\* |^(?:ERROR|Error!|E|FATAL|modprobe: \w+|failed[^:]{0,40}): ?|\berror\b", re.IGNORECASE
 )
 LONGEST = 300
+BEGINNING = 15
+"""Letters by which a message is found again in its text."""
 EVENTS = ("xid", "sxid")
 """What a GPU reports while it works: no reason for a module not to load."""
 
@@ -31,8 +33,18 @@ def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optiona
     for kind, text in texts:
         for found in messages.explain(kind, text):
             if found.code not in without:
-                return found
+                return found._replace(message=found.message and within_line(found.message, text))
     return None
+
+
+def within_line(message: str, text: str) -> str:
+    """Return a message up to the end of the line in which it begins: logs hold other matters on the next one."""
+    for line in message_table.plain(text).split("\n"):
+        flat = " ".join(line.split())
+        place = flat.find(message[:BEGINNING])
+        if place >= 0 and message.startswith(flat[place:]):
+            return flat[place:].strip(" .!?;:")
+    return message
 
 
 def clause(found: messages.Explanation) -> str:
@@ -67,5 +79,5 @@ def fresh(before: str, after: str) -> str:
 
 def since_start(journal: str) -> str:
     """Return the journal of a unit from its last start on."""
-    starts = [match.start() for match in re.finditer(r"(?m)^.*?\bStarting [^\n]*", journal)]
+    starts = [match.start() for match in re.finditer(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*", journal)]
     return journal[starts[-1] :] if starts else journal

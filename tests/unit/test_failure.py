@@ -175,3 +175,17 @@ def test_a_service_that_does_not_start_says_why(journal: str, words: list[str]) 
     assert "\n" not in sentence and "old trouble" not in sentence
     for word in words:
         assert word in sentence
+
+
+def test_the_words_that_say_so_end_with_their_line() -> None:
+    journal = (
+        STARTING
+        + "unable to configure the Docker daemon with file /etc/docker/daemon.json: EOF\ndocker.service: Failed\n"
+    )
+    found = failure.find([("container-error", journal)])
+    assert found and found.message == "unable to configure the Docker daemon with file /etc/docker/daemon.json: EOF"
+    modprobe = (
+        "modprobe: ERROR: could not insert nvidia: Key was rejected by service\nmodprobe: ERROR: ../libkmod.c:1\n"
+    )
+    found = failure.find([("installer-log", modprobe)])
+    assert found and found.message == "Key was rejected by service"

@@ -1,0 +1,88 @@
+"""What fails on a host ends in one sentence: a build, a module that the kernel refuses, a service that does not start."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fleet import Fleet
+
+pytestmark = pytest.mark.lab
+
+HOST = "fail-debian12"
+COMPILERS = ("gcc", "cc", "gcc-12", "x86_64-linux-gnu-gcc-12")
+# A compiler that stands before the real one and takes no file.
+BROKEN_COMPILER = (
+    "mkdir -p /usr/local/bin; for name in "
+    + " ".join(COMPILERS)
+    + r"""; do
+  cat >/usr/local/bin/$name <<END
+#!/bin/sh
+case " \$* " in *" -c "*) echo "nv-mmap.c:77:5: error: implicit declaration of function take_lock" >&2; exit 1;; esac
+exec /usr/bin/$name "\$@"
+END
+  chmod 755 /usr/local/bin/$name
+done"""
+)
+WHOLE_COMPILER = "rm -f " + " ".join(f"/usr/local/bin/{name}" for name in COMPILERS)
+REFUSING = (
+    "install nvidia /bin/sh -c 'echo modprobe: ERROR: could not insert nvidia: Key was rejected by service >&2; exit 1'"
+)
+UNIT = """[Unit]
+Description=A test
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'echo "failed to start daemon: specified default runtime \\\\"nvidia\\\\" does not exist" >&2; exit 1'
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("failure")
+    fleet.up()
+    return fleet
+
+
+def said(fleet: Fleet, folder: Path, module: str, **arguments: str) -> str:
+    """Run a module on the host and return the sentence that it fails with."""
+    play = [{"hosts": HOST, "gather_facts": False, "become": True, "tasks": [{"name": "It fails", module: arguments}]}]
+    (folder / "play.json").write_text(json.dumps(play))
+    run = fleet.play(playbook=str(folder / "play.json"))
+    assert run.rc == 2, run.screen
+    return run.failures(HOST)
+
+
+def test_a_module_that_the_kernel_refuses(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.ssh(HOST, f'mkdir -p /etc/modprobe.d; echo "{REFUSING}" >/etc/modprobe.d/refusing.conf')
+    try:
+        sentence = said(fleet, tmp_path, "nvidia_kernel_module", state="loaded")
+    finally:
+        fleet.ssh(HOST, "rm /etc/modprobe.d/refusing.conf")
+    assert "\n" not in sentence and sentence.startswith("the module nvidia does not load into the kernel ")
+    assert "Key was rejected by service): Secure Boot accepts only modules that are signed" in sentence
+    assert "mokutil --import" in sentence and sentence.endswith("the whole log is what `dmesg` prints")
+
+
+def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.ssh(HOST, f"cat >/run/systemd/system/refusing.service <<'END'\n{UNIT}END\nsystemctl daemon-reload")
+    fleet.ssh(HOST, "systemctl start refusing", check=False)
+    sentence = said(fleet, tmp_path, "gpu_service_failure", name="refusing")
+    fleet.ssh(HOST, "rm /run/systemd/system/refusing.service; systemctl daemon-reload")
+    assert sentence.startswith("the service refusing does not run: the container engine knows no runtime called nvidia")
+    assert sentence.endswith("the whole log is what `journalctl -u refusing` prints on the host")
+
+
+def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:
+    fleet.ssh(HOST, BROKEN_COMPILER)
+    try:
+        run = fleet.play()
+    finally:
+        fleet.ssh(HOST, WHOLE_COMPILER)
+    assert run.rc != 0
+    sentence = " ".join(run.failures(HOST).split())
+    assert "DKMS could not build the module for kernel" in sentence
+    assert (
+        "does not compile for this kernel (nv-mmap.c:77:5: error: implicit declaration of function take_lock)"
+        in sentence
+    )
+    assert "choose a newer driver branch" in sentence and "the whole log is /var/lib/dkms/nvidia/" in sentence
+    assert "CC [M]" not in sentence

@@ -65,6 +65,10 @@ class Progress:
         self.waiting: set[str] = set()
         self.ended: dict[str, str] = {}
         self.busy: set[str] = set()
+        # Counted as they happen: a live line is made at every event, and 2,000 hosts have 100,000 of them.
+        self.good: set[str] = set()
+        self.bad: set[str] = set()
+        self.through = 0
 
     # ---- events
 
@@ -79,8 +83,11 @@ class Progress:
             self.waiting = set(everyone) - {host for host, how in self.ended.items() if how == BAD}
             self.ended = {host: how for host, how in self.ended.items() if how == BAD}
             self.began = self.now()
+            self.through = 0
         self.waiting -= self.batch
         self.batch_began = self.now()
+        self.good = {host for host in hosts if self.ended.get(host) == GOOD}
+        self.bad = {host for host in hosts if self.ended.get(host) == BAD}
         if not hosts:
             return lines
         name = f"{play}, batch {self.batches}" if len(everyone) > len(hosts) else play
@@ -110,34 +117,31 @@ class Progress:
         """Say that a host is through with its batch: ``how`` is GOOD or BAD, ``note`` a few words for the screen."""
         if self.ended.get(host) == BAD or (host in self.ended and how == GOOD):
             return []
+        self.through += host not in self.ended
         self.ended[host] = how
+        if host in self.batch:
+            self.good.discard(host)
+            (self.bad if how == BAD else self.good).add(host)
         self.busy.discard(host)
         return [*([Line(f"  {host}: {note}")] if note else []), *self.live()]
 
     def batch_ends(self) -> list[Line]:
         """End the present batch: its summary where something ended in it."""
-        good, bad = self.sorted_out()
-        if not (good or bad):
+        if not (self.good or self.bad):
             return []
-        text = f"  {len(good)} of {count(len(self.batch))} done"
-        text += f", failed: {listed(bad)}" if bad else ""
+        text = f"  {len(self.good)} of {count(len(self.batch))} done"
+        text += f", failed: {listed(sorted(self.bad))}" if self.bad else ""
         return [Line(f"{text}, in {span(self.now() - self.batch_began)}")]
 
     # ---- lines
-
-    def sorted_out(self) -> tuple[list[str], list[str]]:
-        """Return the hosts of the batch that ended well, and those that did not."""
-        ended = sorted(self.batch & set(self.ended))
-        return [h for h in ended if self.ended[h] == GOOD], [h for h in ended if self.ended[h] == BAD]
 
     def live(self) -> list[Line]:
         """Return the live line."""
         if not self.batch:
             return []
-        good, bad = self.sorted_out()
-        running = len(self.batch) - len(good) - len(bad)
+        running = len(self.batch) - len(self.good) - len(self.bad)
         where = f"{self.play} {self.batches}" if self.waiting or self.batches > 1 else self.play
-        parts = [f"{len(good)} done", f"{running} running", f"{len(bad)} failed"]
+        parts = [f"{len(self.good)} done", f"{running} running", f"{len(self.bad)} failed"]
         parts += [f"{len(self.waiting)} left"] if self.waiting else []
         left = self.time_left()
         parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]
@@ -148,11 +152,10 @@ class Progress:
 
     def time_left(self) -> float | None:
         """Return the seconds that the hosts without an end will take at the pace so far, None where nobody can say."""
-        ended = [host for host in self.ended if host not in self.waiting]
-        left = len(self.batch - set(self.ended)) + len(self.waiting)
-        if len(ended) < SETTLED or not left or self.batches < 2:
+        left = len(self.batch) - len(self.good) - len(self.bad) + len(self.waiting)
+        if self.through < SETTLED or not left or self.batches < 2:
             return None
-        return (self.now() - self.began) / len(ended) * left
+        return (self.now() - self.began) / self.through * left
 
 
 def count(number: int) -> str:

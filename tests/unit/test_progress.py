@@ -96,6 +96,12 @@ def test_a_host_ends_once(progress: Any) -> None:
     assert progress.host_ends("n001", GOOD, "ready") == []
 
 
+def test_a_host_that_ended_well_and_fails_afterwards_is_failed(progress: Any) -> None:
+    progress.batch_starts("Roll", hosts(2), hosts(2))
+    progress.host_ends("n001", GOOD)
+    assert "0 done, 1 running, 1 failed" in live(progress.host_ends("n001", BAD))
+
+
 def test_an_empty_play_says_nothing(progress: Any) -> None:
     assert progress.batch_starts("Prepare", [], []) == []
 

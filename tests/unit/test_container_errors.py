@@ -257,6 +257,11 @@ MORE = [
     ("unknown_device", None, 'invalid argument "device=0,1" for "--gpus" flag: unexpected key \'1\' in \'1\''),
     ("engine_too_old", None, "unknown flag: --gpus\nSee 'docker run --help'."),
     ("cuda_no_device", None, "RuntimeError: No CUDA GPUs are available"),
+    ("runtime_binary_missing", None, "OCI runtime create failed: nvidia-container-runtime did not terminate successfully: exit status 2: unknown."),
+    ("driver_not_loaded", None, 'error gathering device information while adding custom device "/dev/nvidiactl": no such file or directory.'),
+    ("driver_or_gpu_hung", None, "ERROR: The NVIDIA Driver is present, but CUDA failed to initialize."),
+    ("driver_too_old", None, "ERROR: No supported GPU(s) detected to run this container"),
+    ("rootless_cgroups", None, CLI + "mount error: file creation failed: /m/proc/driver/nvidia: read-only file system"),
     ("kubernetes_no_gpu", None, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."),
 ]  # fmt: skip
 

@@ -136,8 +136,8 @@ def call(fleet: Fleet, entry: str, *arguments: str, hooks: list[str] | str = "no
 @pytest.fixture(scope="module")
 def busy(fleet: Fleet) -> Fleet:
     """A node with containers, a job that is cancelled 35 s after the drain began, and pods."""
-    call(fleet, "undrain")
-    pods(fleet, PODS)
+    pods(fleet, PODS)  # first: what an interrupted run of these tests left is given back to this node
+    assert call(fleet, "undrain").rc == 0
     fleet.ssh(NODE, DOCKER)
     wait = f"until scontrol show node {NODE} | grep -q DRAIN; do sleep 1; done; sleep 35; scancel --user root"
     fleet.ssh(

@@ -1,7 +1,7 @@
 """A failed build, module or service ends in one sentence: thing, cause, remedy, and where the whole log lies."""
 
 import pytest
-from gpu_ready import apt, failure, kernel_module, service
+from gpu_ready import apt, failure, kernel_module, runfile, runfile_text, service
 from gpu_ready.host import Result
 
 from tests.unit.recorded import RecordedHost
@@ -189,3 +189,24 @@ def test_the_words_that_say_so_end_with_their_line() -> None:
     )
     found = failure.find([("installer-log", modprobe)])
     assert found and found.message == "Key was rejected by service"
+
+
+def test_an_installer_whose_build_failed_names_the_compilers_reason() -> None:
+    log = (
+        "ERROR: Failed to run `/usr/sbin/dkms build -m nvidia -v 580.95.05 -k 6.12.0-1-amd64`: Building module:\n"
+        f"Error! Bad return status for module build on kernel: 6.12.0-1-amd64 (x86_64)\nConsult {MAKE_LOG} for more.\n"
+        "ERROR: Failed to install the kernel module through DKMS.  No kernel module was installed; see the DKMS logs.\n"
+        "ERROR: Installation has failed.  Please see the file '/var/log/nvidia-installer.log' for details.\n"
+    )
+    files = {
+        runfile_text.LOG: log,
+        MAKE_LOG: HEAD + NOISE + "nv-pci.c:9:5: error: 'struct x' has no member named 'y'\n",
+    }
+    host = RecordedHost(files=files, programs={("sh", "x.run"): Result(1, "", "")})
+    wish = runfile_text.Wish("580.95.05", "open", ["6.12.0-1-amd64"])
+    with pytest.raises(runfile.RunfileError) as caught:
+        runfile.call(host, wish, ["sh", "x.run"], runfile.Limits(), {}, None)
+    said = str(caught.value)
+    assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in said
+    assert "no driver was installed; the whole log is /var/log/nvidia-installer.log" in said
+    assert len(said) < 500 and "CC [M]" not in said

@@ -147,7 +147,8 @@ def refused(node: str, said: str) -> str:
         remedy = "allow it with gpu_drain_kubernetes_delete_emptydir_data: true"
     elif "--force" in said:
         remedy = "remove those pods, or allow it with gpu_drain_kubernetes_force: true"
-    told = " ".join(said.split()).rpartition("error: ")[2]  # what comes before says that it gives up
+    errors = [line.rpartition("error: ")[2] for line in said.splitlines() if "error: " in line]
+    told = errors[-1].partition(", continuing command")[0].strip("[]") if errors else " ".join(said.split())
     return "kubectl cannot drain the node %s (%s): %s." % (node, told[-600:], remedy)
 
 

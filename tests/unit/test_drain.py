@@ -1,6 +1,7 @@
 """Draining: whose drain it is, what is awaited, the journal, and the words of slurm, kubectl and docker."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -212,14 +213,30 @@ def test_the_options_of_kubectl_drain() -> None:
     ]  # fmt: skip
 
 
-def test_what_kubectl_does_not_begin_names_its_remedy() -> None:
-    said = (  # kubectl 1.20 of Debian 12
-        'error: unable to drain node "n1", aborting command...\n\nThere are pending nodes to be drained:\n n1\nerror: cannot delete '
-        "Pods not managed by ReplicationController, ReplicaSet, Job, DaemonSet or StatefulSet (use --force to override): ml/bare\n"
-    )
+OLD_KUBECTL = """error: unable to drain node "n1", aborting command...
+
+There are pending nodes to be drained:
+ n1
+error: cannot delete Pods not managed by Job, DaemonSet or StatefulSet (use --force to override): ml/bare
+"""  # 1.20
+NEW_KUBECTL = """error: unable to drain node "n1" due to error: [cannot delete Pods with local storage (use --delete-emptydir-data to override): ml/x], continuing command...
+There are pending nodes to be drained:
+ n1
+cannot delete Pods with local storage (use --delete-emptydir-data to override): ml/x
+"""  # 1.32
+
+
+@pytest.mark.parametrize(
+    ("said", "cause", "remedy"),
+    [
+        (OLD_KUBECTL, "cannot delete Pods not managed by .*: ml/bare", "remove those pods, .*_force: true"),
+        (NEW_KUBECTL, r"cannot delete Pods with local storage \(use .*\): ml/x", "_delete_emptydir_data: true"),
+        ("Unable to connect to the server: EOF", "Unable to connect to the server: EOF", "see to it, then run again"),
+    ],
+)
+def test_what_kubectl_does_not_begin_names_its_remedy(said: str, cause: str, remedy: str) -> None:
     sentence = drain_kubernetes.refused("n1", said)
-    assert sentence.startswith("kubectl cannot drain the node n1 (cannot delete Pods not managed by")
-    assert sentence.endswith("gpu_drain_kubernetes_force: true.")
+    assert re.fullmatch(rf"kubectl cannot drain the node n1 \({cause}\): .*{remedy}\.", sentence), sentence
 
 
 # ---- docker ---------------------------------------------------------------------------------------------------------

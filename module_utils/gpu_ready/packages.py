@@ -15,6 +15,8 @@ RUN_LIMIT = 5400.0
 """Seconds for one call that changes packages: on a slow machine DKMS compiles for each installed kernel."""
 DISK_RESERVE = 64 * 1024 * 1024
 """Bytes that must stay free after an installation."""
+WRITTEN = ("/etc", "/usr", "/var")
+"""Folders that every installation writes to."""
 KERNEL = re.compile(
     r"linux-image-|kernel(?:6\.\d+)?(?:-(?:uek|lt|ml|rt|64k|16k|debug|PAE))*(?:-(?:core|modules.*|virt.*))?(?:-\d.*)?$"
 )
@@ -355,6 +357,13 @@ class Manager:
 
     def fits(self, count: int, needs: List[Tuple[str, int]]) -> None:
         """Raise PackageError when packages do not fit: ``needs`` are folders and the bytes that each gets."""
+        for path in WRITTEN:
+            # Root may write everywhere but here; a package manager would find out with half of the packages unpacked.
+            if os.path.isdir(path) and not os.access(path, os.W_OK):
+                raise PackageError(
+                    "%s is read-only, so nothing can be installed: see `dmesg` (a disk with errors is mounted so) and "
+                    "`mount -o remount,rw`, then run again" % path
+                )
         by_device = {}  # type: Dict[Any, Tuple[str, int]]
         for path, need in needs:
             device = os.stat(path).st_dev if os.path.exists(path) else path

@@ -1,6 +1,7 @@
 """What apt says, as values and sentences."""
 
 import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -210,3 +211,9 @@ def test_an_older_release_of_a_metapackage_brings_its_own_parts_not_the_newest()
         packages.Wish("lib-1-0", "9-*"),
     ]
     assert Source().with_parts(wanted, {}) == wanted
+
+
+def test_a_read_only_host_is_told_before_anything_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, _mode: path != "/etc")
+    with pytest.raises(packages.PackageError, match=r"/etc is read-only.*run again"):
+        apt.Apt(Host()).fits(3, [])

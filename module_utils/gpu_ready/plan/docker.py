@@ -154,6 +154,5 @@ def invalid(observed: Dict[str, Any], error: daemon_json.DaemonJsonError) -> Ref
     return Refusal(
         "daemon_json_invalid",
         "%s, line %d, column %d: %s" % (path, error.line, error.column, error.problem),
-        "correct the file (test it with 'python3 -m json.tool %s'); gpu-ready does not edit what it cannot read"
-        % path,
+        "correct the file (test it with 'python3 -m json.tool %s'); gpu-ready does not edit what it cannot read" % path,
     )

@@ -143,7 +143,8 @@ def busy(fleet: Fleet) -> Fleet:
     fleet.ssh(
         NODE,
         f"for attempt in $(seq 20); do sinfo --noheader | grep -q idle && break; scontrol update nodename={NODE} state=resume; sleep 1; done;"
-        " scancel --user root; sbatch --output /dev/null --wrap 'sleep 100000' && systemd-run --quiet --collect sh -c " + f"'{wait}'",
+        " scancel --user root; sbatch --output /dev/null --wrap 'sleep 100000' && systemd-run --quiet --collect sh -c "
+        + f"'{wait}'",
     )
     return fleet
 

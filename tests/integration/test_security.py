@@ -9,8 +9,14 @@ pytestmark = pytest.mark.lab
 
 HOST = "safe"
 ROLES = "- {name: Engine alone, hosts: all, gather_facts: false, become: true, roles: [docker_engine, nvidia_container_runtime]}\n"
-WISH = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580", "docker_engine_log_driver": "json-file"}
+PROXY = "http://me:hunter2@proxy.site:3128"
+WISH = {
+    "nvidia_driver_source": "runfile",
+    "nvidia_driver_branch": "580",
+    "docker_engine_daemon_options": {"proxies": {"http-proxy": PROXY}},
+}
 """The plan needs to know a driver to judge the runtime by; none is installed here."""
+PRIVATE = ("/daemon.json", "/manifest.json", "-restart.json", "-pending.json")
 HOSTILE = {
     "nvidia_driver_version": "580.1; touch /x",
     "nvidia_driver_runfile": "-e $(touch /x)",
@@ -24,7 +30,7 @@ HOSTILE = {
     "gpu_ready_mirror_keys": {"cuda-debian13": "'; touch /x; '"},
 }
 CHANGED = "find / -xdev -newer /root/before {} -not -path '/proc/*' -not -path '/sys/*' -not -path '/run/*' -not -path '/dev/*' -not -path '/tmp/*'"
-"""What came or changed since; lab hosts keep their docker on another file system."""
+"""What came or changed since the mark; lab hosts keep their docker on another file system."""
 
 
 @pytest.fixture(scope="module")
@@ -39,52 +45,38 @@ def fleet(lab_machine: None) -> Fleet:
 
 
 def test_hostile_wishes_are_refused_all_at_once_and_nothing_is_run(fleet: Fleet) -> None:
+    look = "ls -la --full-time /var/lib/gpu-ready /etc/apt/sources.list.d /usr/local /var/lib/dpkg/status 2>&1 || true"
+    before = fleet.ssh(HOST, look)
     run = fleet.play(extra=HOSTILE)
     told = run.failures(HOST)
     assert run.rc != 0
     assert [name for name in HOSTILE if name + " is " not in told] == []
     assert run.changed(HOST) == []
     assert "hunter2" not in run.screen
-    assert fleet.ssh(HOST, "ls -d /x /var/lib/gpu-ready 2>/dev/null || true") == ""
+    assert fleet.ssh(HOST, "ls -d /x 2>/dev/null || true") == ""
+    assert fleet.ssh(HOST, look) == before
 
 
-def test_what_comes_is_of_root_and_only_root_may_write_it(
+def test_what_comes_is_of_root_and_a_secret_for_root_alone(
     fleet: Fleet, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     playbook = tmp_path_factory.mktemp("site") / "engine.yml"
     playbook.write_text(ROLES)
-    fleet.ssh(HOST, "touch /root/before; sleep 1")
-    assert fleet.ssh(HOST, "umask").strip() == "0077"
+    assert fleet.ssh(HOST, "touch /root/before; sleep 1; umask").strip() == "0077"
     done = fleet.play("--diff", playbook=str(playbook), extra=WISH)
     assert done.rc == 0, done.failures(HOST)
+    assert "hunter2" not in done.screen
+    assert not done.changed(HOST) or "***@proxy.site" in done.screen
+    assert json.loads(fleet.ssh(HOST, "cat /etc/docker/daemon.json"))["proxies"]["http-proxy"] == PROXY
     ours = "/etc/apt/keyrings /etc/apt/sources.list.d /etc/docker /var/lib/gpu-ready /etc/profile.d"
-    listed = fleet.ssh(HOST, f"find {ours} -newer /root/before -printf '%m %u:%g %p\\n'").splitlines()
+    listed = fleet.ssh(HOST, f"find {ours} -not -type l -printf '%m %u:%g %p\\n'").splitlines()
     assert len(listed) > 5
     for line in listed:
         mode, owner, path = line.split(" ", 2)
         assert owner == "root:root", line
-        private = path.endswith(("manifest.json", "-restart.json", "packages-pending.json")) or "/backup" in path
-        assert int(mode, 8) & 0o022 == 0, line
+        private = path.endswith(PRIVATE) or "/backup" in path
+        assert int(mode, 8) & (0o077 if private else 0o022) == 0, line
         assert private or int(mode, 8) & 0o044 == 0o044, line
-    assert fleet.ssh(HOST, "stat -c %a /var/lib/gpu-ready/manifest.json").strip() == "600"
     writable = CHANGED.format("-perm /022 -not -type l -not -perm -1000 -printf '%m %p\\n'")
-    found = [line for line in fleet.ssh(HOST, writable + " || true").splitlines() if not line.endswith("/dev/null")]
+    found = fleet.ssh(HOST, writable + " || true").splitlines()
     assert [line for line in found if "/var/lib/docker" not in line and "/var/log" not in line] == []
-
-
-def test_a_secret_for_docker_is_not_shown_and_not_for_everyone(
-    fleet: Fleet, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    playbook = tmp_path_factory.mktemp("site") / "engine.yml"
-    playbook.write_text(ROLES)
-    proxy = "http://me:hunter2@proxy.site:3128"
-    done = fleet.play(
-        "--diff",
-        playbook=str(playbook),
-        extra=WISH | {"docker_engine_daemon_options": {"proxies": {"http-proxy": proxy}}},
-    )
-    assert done.rc == 0, done.failures(HOST)
-    assert "hunter2" not in done.screen
-    assert "***@proxy.site" in done.screen
-    assert json.loads(fleet.ssh(HOST, "cat /etc/docker/daemon.json"))["proxies"]["http-proxy"] == proxy
-    assert fleet.ssh(HOST, "stat -c %a /etc/docker/daemon.json").strip() == "600"

@@ -220,13 +220,14 @@ def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) 
 @pytest.mark.parametrize(
     ("hook", "begin", "sentence"),
     [
-        ("docker", "docker run --detach --rm --network none --name brief --device /dev/nvidia0 gpu-test sleep 100000",
-         "still awaited after 1 s: the end of brief, which docker deletes when stopped"),
-        ("slurm", "sbatch --output /dev/null --wrap 'sleep 100000'; until squeue -h | grep -q ' R '; do sleep 1; done",
-         r"still awaited after 1 s: 1 job on slurm's node dr-node"),
+        pytest.param("docker", "docker run --detach --rm --network none --name brief --device /dev/nvidia0 gpu-test sleep 100000",
+         "still awaited after 1 s: the end of brief, which docker deletes when stopped", marks=pytest.mark.long),
+        pytest.param("slurm", "sbatch --output /dev/null --wrap 'sleep 100000'; until squeue -h | grep -q ' R '; do sleep 1; done",
+         r"still awaited after 1 s: 1 job on slurm's node dr-node", marks=pytest.mark.long),
         ("kubernetes", "true",
          "still awaited after 1 s: 1 pod on the Kubernetes node dr-node: ml/train, held by a disruption budget"),
     ],
+    ids=["docker", "slurm", "kubernetes"],
 )  # fmt: skip
 def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, begin: str, sentence: str) -> None:
     pods(busy, [PODS[1] | {"budget": True}])

@@ -122,9 +122,3 @@ def test_the_way_back_of_a_rollout(fleet: Fleet) -> None:
     run = fleet.play("--limit", "up-d", playbook=BACK, extra=TARGET)
     assert run.rc == 0 and "rolled back" in told(run, "up-d")
     assert loaded(fleet, "up-d") == OLD and loaded(fleet, "up-a") == NEW
-
-
-def test_uninstall_takes_the_journal_away(fleet: Fleet) -> None:
-    run = fleet.play("--limit", "up-d", playbook="playbooks/uninstall.yml")
-    assert run.rc == 0
-    assert "No such file" in fleet.ssh("up-d", "ls /var/lib/gpu-ready 2>&1", check=False)

@@ -71,7 +71,7 @@ def test_no_task_gives_a_shell_anything_but_the_script_that_installs_python() ->
 
 
 @pytest.mark.parametrize(
-    "task", [task for _, task in ALL if module_of(task) == "command"], ids=lambda task: task["name"]
+    "task", [task for _, task in ALL if module_of(task) == "command"], ids=lambda task: str(task.get("name"))
 )
 def test_a_command_gets_a_list_of_arguments(task: dict[str, Any]) -> None:
     command = task["ansible.builtin.command"]

@@ -170,7 +170,7 @@ def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_
     return Archive(
         path,
         sha256.lower(),
-        int(str(size)) if re.fullmatch(r"[0-9]{1,15}", str(size)) else 0,
+        int(str(size)) if re.fullmatch(r"[0-9]{1,20}", str(size)) else 0,
         version if isinstance(version, str) else "",
     )
 

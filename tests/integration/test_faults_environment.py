@@ -1,0 +1,51 @@
+"""Hosts, mirrors and networks that are broken: a sentence with cause and remedy.
+
+A sample of what tools/campaign.py does at length (docs/faults.md): faults that are met before anything is installed.
+"""
+
+import re
+
+import pytest
+from fleet import Fleet
+from gpu_ready_lab import faults, hosts
+
+pytestmark = pytest.mark.lab
+
+DEBIAN, ROCKY = "c-deb", "c-rpm"
+RAW = re.compile(r"Traceback|MODULE FAILURE|non-zero return code")
+
+
+@pytest.fixture(scope="module")
+def campaign(lab_machine: None) -> Fleet:
+    """Bare hosts of both package managers."""
+    fleet = Fleet("campaign")
+    fleet.up()
+    return fleet
+
+
+@pytest.mark.parametrize(
+    ("host", "fault", "arguments", "words"),
+    [
+        (DEBIAN, "mirror-down", [], ["deb.debian.org", "does not answer", "gpu_ready_mirror"]),
+        (DEBIAN, "clock", ["-4000"], ["clock"]),
+        (DEBIAN, "dns", [], ["deb.debian.org", "resolv"]),
+        (DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"]),
+        (DEBIAN, "half-configured", ["1"], ["gpu-ready-half"]),
+        (ROCKY, "mirror-500", [], ["500"]),
+        (ROCKY, "dns", [], ["mirror.gpu-ready.invalid"]),
+    ],
+)
+def test_a_broken_host_or_network_is_told_with_cause_and_remedy(
+    campaign: Fleet, host: str, fault: str, arguments: list[str], words: list[str]
+) -> None:
+    running = hosts.find(f"campaign/{host}")
+    faults.put(running, fault, arguments)
+    try:
+        run = campaign.play("--limit", host)
+    finally:
+        faults.heal(running, fault)
+    message = run.failures(host)
+    assert run.rc != 0
+    assert not RAW.search(message)
+    for word in words:
+        assert word.lower() in message.lower()

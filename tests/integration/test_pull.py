@@ -139,9 +139,7 @@ def wishes(fleet: Fleet) -> dict[str, Any]:
 
 def host_wishes(fleet: Fleet) -> str:
     """Return the host's own inventory."""
-    given = {
-        name: value for name, value in wishes(fleet).items() if name.startswith(("gpu_ready_mirror", "gpu_verify"))
-    }
+    given = {name: value for name, value in wishes(fleet).items() if name.startswith(WISHES)}
     return GPU_HOSTS + "".join(f"{name}={json.dumps(value)}\n" for name, value in given.items())
 
 

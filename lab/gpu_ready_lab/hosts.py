@@ -58,14 +58,11 @@ def existing() -> list[Running]:
     found = [
         Running(m["fleet"], m["host"], m["address"], vms.state(m["fleet"], m["host"]), "vm") for m in vms.existing()
     ]
-    ids = engine.docker("ps", "-aq", "--filter", f"label={LABEL}").split() if engine.answers() else []
-    for item in json.loads(engine.docker("inspect", *ids)) if ids else []:
-        labels = item["Config"]["Labels"]
-        found.append(
-            Running(
-                labels[LABEL], labels["gpu-ready-lab.host"], labels["gpu-ready-lab.address"], item["State"]["Status"]
-            )
-        )
+    # One question: between a list and a look at each, another fleet's host may go.
+    shown = "\t".join(f'{{{{.Label "{label}"}}}}' for label in (LABEL, "gpu-ready-lab.host", "gpu-ready-lab.address"))
+    question = ("ps", "-a", "--filter", f"label={LABEL}", "--format", shown + "\t{{.State}}")
+    lines = engine.docker(*question).splitlines() if engine.answers() else []
+    found += [Running(*line.split("\t")) for line in lines]
     return sorted(found, key=lambda r: (r.fleet, r.host))
 
 

@@ -208,7 +208,7 @@ lines:
   elements: str
   sample: ["nvidia_driver.activate: no NVIDIA module is loaded"]
 upgrade:
-  description: What an upgrade of the driver would do with this host - state, versions, live or reboot, journal, way back.
+  description: What an upgrade of the driver would do with this host - state, versions, live or reboot, way back.
   returned: always
   type: dict
   sample: {"state": "due", "from": "580.95.05", "to": "595", "way": "live"}

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -162,11 +162,11 @@ def lab(*arguments: str, limit: int = 1800) -> str:
     return done.stdout
 
 
-def requests(fleet: Fleet | None = None) -> str:
-    """Return what mirror and proxy were asked so far (by the hosts of a fleet): the only ways out of a lab host."""
+def requests(fleet: Fleet) -> str:
+    """Return what the hosts of a fleet asked mirror and proxy so far: the only ways out of a lab host."""
     folder = Path("/run/gpu-ready-lab")
     logs = sorted(folder.glob("*access*.log"))
     assert logs, f"no access log in {folder}"
     lines = [line for log in logs for line in log.read_text().splitlines(keepends=True)]
-    addresses = fleet.addresses() if fleet else {}
-    return "".join(line for line in lines if fleet is None or line.split()[1] in addresses)
+    addresses = fleet.addresses()
+    return "".join(line for line in lines if line.split()[1] in addresses)

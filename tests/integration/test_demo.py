@@ -80,14 +80,14 @@ def second(demo: Fleet, first: Run) -> tuple[Run, dict[str, str], dict[str, str]
     for host in READY:
         demo.ssh(host, "touch /run/before-second; sleep 1")
     before = {host: unit_times(demo, host) for host in READY}
-    asked = requests()
+    asked = requests(demo)
     run = demo.play()
     return (
         run,
         before,
         {host: unit_times(demo, host) for host in READY},
         {host: written_since(demo, host, "/run/before-second") for host in READY},
-        requests()[len(asked) :],
+        requests(demo)[len(asked) :],
     )
 
 

@@ -164,7 +164,8 @@ def test_everything_that_works_on_the_node_is_kept_away(busy: Fleet) -> None:
     assert run.rc == 0, run.failures(NODE)
     assert running(busy) == ["without"]
     assert slurm(busy) == ("IDLE+DRAIN", REASON)
-    assert re.search(r"waits \d+ s more for 1 job on slurm's node dr-node: \d+ of root \(running\)", run.screen)
+    told = run.screen.replace("''", "'")  # YAML doubles it
+    assert re.search(r"waits \d+ s more for 1 job on slurm's node dr-node: \d+ of root \(running\)", told)
     node, left = cluster(busy)
     assert node["spec"] == {"unschedulable": True} and left == ["agent", "elsewhere"]
     assert busy.ssh(NODE, "cat /root/balancer") == "drain\n"

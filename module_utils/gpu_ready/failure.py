@@ -77,7 +77,19 @@ def fresh(before: str, after: str) -> str:
     return after[place + len(marks[-1]) :] if place >= 0 else after
 
 
-def since_start(journal: str) -> str:
-    """Return the journal of a unit from its last start on."""
+def since_start(journal: str, unit: str) -> str:
+    """Return the journal of a unit from its last start on that the program itself wrote something of.
+
+    What a program prints and what systemd says of it come to the journal by different ways, and on a busy host the
+    program's last words may stand before the line that tells of its start.
+    """
     starts = [match.start() for match in re.finditer(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*", journal)]
-    return journal[starts[-1] :] if starts else journal
+    of_systemd = re.compile(
+        r"(?:Start(?:ing|ed)|Stopp(?:ing|ed)|Failed to start|Dependency failed for|%s(?:\.service)?:) "
+        % re.escape(unit)
+    )
+    for start in reversed(starts):
+        lines = [line.strip() for line in journal[start:].splitlines()]
+        if any(line and not of_systemd.match(line) for line in lines):
+            return journal[start:]
+    return journal

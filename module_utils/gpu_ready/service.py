@@ -16,7 +16,9 @@ def journal(unit: str) -> Tuple[str, ...]:
 
 def why(host: Host, unit: str, said: str) -> str:
     """Return one sentence for a service that does not run; ``said``: what the start printed, for an empty journal."""
-    lines = failure.since_start(host.run(list(journal(unit))).out)
+    # What was written last may still wait in the journal's queue; systemd before 228 has no such call.
+    host.run(["journalctl", "--sync"])
+    lines = failure.since_start(host.run(list(journal(unit))).out, unit)
     texts = [(kind, lines) for kind in KINDS]
     if not lines.strip():
         texts = [("container-error", said)]

@@ -150,7 +150,7 @@ def pull(fleet: Fleet) -> dict[str, Any]:
         "journalctl --rotate -q; journalctl --vacuum-time=1s -q >/dev/null 2>&1; systemctl start gpu-ready-pull || true",
         limit=900,
     )
-    text = fleet.ssh(HOST, "journalctl -u gpu-ready-pull -o cat --no-pager")
+    text = fleet.ssh(HOST, "journalctl --sync; journalctl -u gpu-ready-pull -o cat --no-pager")
     result = fleet.ssh(HOST, "systemctl show gpu-ready-pull -p Result --value").strip()
     recap = [line for line in text.splitlines() if line.startswith("localhost ") and "changed=" in line]
     print(text[-6000:])

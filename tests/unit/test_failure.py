@@ -164,6 +164,12 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
             ["storage driver"],
         ),
         (STARTING + "failed to start daemon: a thing nobody knows\n", ["not known to gpu-ready", "a thing nobody knows"]),
+        (
+            "failed to start daemon: specified default runtime \"nvidia\" does not exist\n" + STARTING
+            + "docker.service: Main process exited, code=exited, status=1/FAILURE\n"
+            "Failed to start docker.service - Docker Application Container Engine.\n",
+            ["no runtime called nvidia"],
+        ),
         ("", ["Unable to start service docker"]),
     ],
 )  # fmt: skip

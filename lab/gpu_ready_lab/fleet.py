@@ -52,6 +52,8 @@ class Host:
     """container, or vm: a QEMU guest with a kernel of its own."""
     prebuilt: tuple[str, ...] = ()
     """Packages of kernel modules that are built before the guest needs them, such as nvidia-kernel-dkms."""
+    kernels: tuple[str, ...] = ()
+    """Releases of kernels: a guest begins with the first, modules are built for all. Without any, the newest."""
     gpus: tuple[Gpu, ...] = ()
     nvswitches: tuple[tuple[str, str], ...] = ()
     """(PCI address, device id) of each."""
@@ -161,7 +163,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
     data = where.mapping(
         value,
         (
-            "distribution", "kind", "prebuilt", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
+            "distribution", "kind", "prebuilt", "kernels", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
             "secure_boot", "preinstalled", "vars", "expect",
         ),
     )  # fmt: skip
@@ -169,8 +171,11 @@ def _host(where: _Where, name: str, value: object) -> Host:
     kind = (where / "kind").text(data.get("kind", "container"), KINDS)
     gpus = _gpus(where / "gpus", data.get("gpus") or [], kind)
     prebuilt = _texts(where / "prebuilt", data.get("prebuilt") or [])
+    kernels = _texts(where / "kernels", data.get("kernels") or [])
     if kind == "vm":
         _check_guest(where, data)
+    elif kernels:
+        raise (where / "kernels").error("only virtual machines have a kernel of their own")
     count = (where / "nvswitches").number(data.get("nvswitches", 0), 0, 6)
     switch = next((NVSWITCHES[gpu.architecture] for gpu in gpus if gpu.architecture in NVSWITCHES), None)
     if count and switch is None:
@@ -193,6 +198,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
         distribution=distribution,
         kind=kind,
         prebuilt=prebuilt,
+        kernels=kernels,
         gpus=gpus,
         nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)),
         nouveau=(where / "nouveau").flag(data.get("nouveau", False)),

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import images, paths
+from . import debian_archive, images, paths
 from .say import LabError, run, say
 
 PACKAGES = (
@@ -26,6 +26,8 @@ NON_FREE = "main,contrib,non-free,non-free-firmware"
 DRIVERS = {"nvidia-kernel-dkms": "nvidia-current", "nvidia-open-kernel-dkms": "nvidia-current-open",
            "nvidia-tesla-470-kernel-dkms": "nvidia-tesla-470"}  # fmt: skip
 """Debian's packages of module sources, and what DKMS calls them."""
+AS_RELEASED = "@release"
+"""After the name of a package: in the version that the release carries, without its security updates."""
 
 
 def folder() -> Path:
@@ -92,15 +94,16 @@ def _overlay(work: Path) -> bytes:
 
 
 def _bootstrap(
-    suite: str, root: Path, packages: tuple[str, ...], proxy: str | None, components: str, hooks: list[str], what: str
-) -> None:
-    """Make a root file system with packages in it."""
+    suite: str, root: Path, packages: tuple[str, ...], proxy: str | None, components: str, hooks: list[str], what: str,
+    released: bool = False,
+) -> None:  # fmt: skip
+    """Make a root file system with packages in it; mmdebstrap's own choice of archives has the security updates."""
     options = [f'--aptopt=Acquire::http::Proxy "{proxy}"'] if proxy else []
     run(
         [
             "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--components={components}",
             f"--include={','.join(packages)}", *options, *(f"--customize-hook={hook}" for hook in hooks),
-            suite, str(root),
+            suite, str(root), *([debian_archive.mirror()] if released else []),
         ],
         limit=BUILD_LIMIT,
         what=what,
@@ -137,19 +140,21 @@ def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
     mark.write_text(digest)
 
 
-def ensure_driver(suite: str, release: str, package: str, proxy: str | None) -> Path:
+def ensure_driver(suite: str, release: str, wanted: str, proxy: str | None) -> Path:
     """Have the modules of one of Debian's driver packages built by DKMS for a kernel, and return their folder."""
+    package, released = wanted.removesuffix(AS_RELEASED), wanted.endswith(AS_RELEASED)
     name = DRIVERS.get(package)
     if name is None:
         raise LabError(f"{package} is no package of NVIDIA's module sources: there are {', '.join(sorted(DRIVERS))}")
-    done = modules() / "dkms" / name / f"{suite}-{release}"
+    done = modules() / "dkms" / name / f"{suite}-{release}{AS_RELEASED if released else ''}"
     if done.exists():
         return done.parent / done.read_text().strip() / release
-    say(f"building {package} of {suite} for the kernel {release} with DKMS (minutes)")
+    say(f"building {wanted} of {suite} for the kernel {release} with DKMS (minutes)")
     with tempfile.TemporaryDirectory(dir=_ready()) as work:
         root = Path(work, "root")
         packages = (f"linux-headers-{release}", package)
-        _bootstrap(suite, root, packages, proxy, NON_FREE, [], f"build {package} for the kernel {release}")
+        what = f"build {package} for the kernel {release}"
+        _bootstrap(suite, root, packages, proxy, NON_FREE, [], what, released)
         built = sorted((root / f"lib/modules/{release}/updates/dkms").glob("*.ko*"))
         tree = root / "var/lib/dkms" / name
         versions = [path.name for path in tree.iterdir() if path.is_dir() and path.name[0].isdigit()]

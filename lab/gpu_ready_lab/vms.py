@@ -68,8 +68,8 @@ def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:
         suite = dress.read(host.distribution).root
         if dress.read(host.distribution).name not in ("debian12", "debian13"):
             raise LabError(f"{host.name}: virtual machines are debian12 or debian13, not {host.distribution}")
-        disk = vm_image.ensure(suite, f"linux-image-{flavour(host)}", host.preinstalled, proxy)
-        for release in disks.kernels(disk):
+        disk = vm_image.ensure(suite, f"linux-image-{kernel(host)}", host.preinstalled, proxy)
+        for release in host.kernels or disks.kernels(disk):
             vm_image.ensure_bus(suite, release, proxy)
             for package in host.prebuilt:
                 vm_image.ensure_driver(suite, release, package, proxy)
@@ -77,8 +77,10 @@ def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:
     return found
 
 
-def flavour(host: Host) -> str:
-    """Return the kernel of a guest: the small one of clouds has no nouveau."""
+def kernel(host: Host) -> str:
+    """Return the kernel that a guest begins with, as its package is called; the small one of clouds has no nouveau."""
+    if host.kernels:
+        return host.kernels[0]
     return "amd64" if host.nouveau else "cloud-amd64"
 
 

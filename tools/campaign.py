@@ -1,16 +1,17 @@
 """Break provisioning runs in every way that the lab knows, and write docs/faults.md: fault x moment -> outcome.
 
-usage: tools/campaign.py [--host NAME]... [--only PART]... [--fault NAME]... [--together]
+usage: tools/campaign.py [--host NAME]... [--only PART]... [--fault NAME]... [--learned] [--missing] [--page]
 
 PART is environment (faults of hosts, mirror and network), control (the control node dies), ssh (connections are cut) or
 power (the host's power is cut). What was run is kept in tools/campaign.json, which the page is made of, each row with
-its commit; a row that is run again takes the place of the old one. Every cell is: a bare host, the fault, a run, the
-fault healed, a run; the second one has to finish, and to leave the same files as a run that nothing disturbed.
---together makes that comparison once for a series of faults instead of after each. Needs root, and leaves the lab up.
+its commit; a row that is run again takes the place of the old one. What the cells are, and what a row says, is in
+tools/campaign_cells.py. Needs root, and leaves the lab up.
 """
 # ruff: noqa: E402  the lab and the tests' fleets are no installed packages
 
 import argparse
+import contextlib
+import fcntl
 import fnmatch
 import json
 import os
@@ -20,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,67 +31,22 @@ sys.path[:0] = [str(ROOT / "lab"), str(ROOT)]
 
 from gpu_ready_lab import engine, faults, footprint, hosts, paths
 
+from tools import campaign_cells
+from tools.campaign_cells import CUTS, HOSTS, PARTS, Cell, Fault
+
 FLEET = "campaign"
 RECORD = ROOT / "tools/campaign.json"
 PAGE = ROOT / "docs/faults.md"
+LEARNED = "learned-{}.json"
+"""In the folder of the fleet: the files of a host after an undisturbed run."""
 RUN_LIMIT = 1800  # seconds; a run that takes longer counts as hanging
-LONG = 8.0  # seconds; a task that takes longer is also broken in its middle
 PLAYBOOK = [str(Path(sys.executable).parent / "ansible-playbook"), "site.yml"]
-HOSTS = ("c-deb", "c-rpm")
-RAW = re.compile(r"Traceback|MODULE FAILURE|non-zero return code|Unexpected failure|\[Errno \d+\](?!.*:)")
+RAW = re.compile(r"Traceback|MODULE FAILURE|Module failed|non-zero return code|Unexpected failure|\[Errno \d+\](?!.*:)")
 LONGEST_SENTENCE = 1200
-
-
-class Fault(NamedTuple):
-    """A fault of the environment and when it comes: at the start, or before the first task whose name matches."""
-
-    name: str
-    arguments: tuple[str, ...] = ()
-    before: str | None = None
-    only: tuple[str, ...] = HOSTS
-    variables: tuple[tuple[str, str], ...] = ()
-    keeps: str = ""
-    """A glob of paths that the fault changes for good."""
-
-
-DISTRO = "deb.debian.org/*"
-VENDOR = "*/cuda/repos/*"
-INSTALL = "nvidia_driver : install | *"
-ENVIRONMENT = (
-    Fault("mirror-down"),
-    Fault("mirror-404", (VENDOR,)),
-    Fault("mirror-500", (VENDOR,)),
-    Fault("mirror-404", ("*.deb",), only=("c-deb",)),
-    Fault("mirror-404", ("*.rpm",), only=("c-rpm",)),
-    Fault("mirror-truncated", ("*.deb",), only=("c-deb",)),
-    Fault("mirror-truncated", ("*.rpm",), only=("c-rpm",)),
-    Fault("mirror-corrupt", ("*.deb",), only=("c-deb",)),
-    Fault("mirror-corrupt", ("*.rpm",), only=("c-rpm",)),
-    Fault("mirror-corrupt", (DISTRO,), only=("c-deb",)),
-    Fault("mirror-signature"),
-    Fault("mirror-expired-key", only=("c-deb",)),
-    Fault("mirror-hang", (VENDOR,)),
-    Fault("clock", ("-4000",)),
-    Fault("clock", ("9000",)),
-    Fault("dns"),
-    Fault("disk-full"),
-    Fault("disk-full", ("/var/lib/gpu-ready", "4k")),
-    Fault("read-only", ("/usr",)),
-    Fault("read-only", ("/etc",)),
-    Fault("half-configured", ("1",), only=("c-deb",)),
-    Fault("headers-gone"),
-    Fault("sudo-password", variables=(("ansible_user", "visitor"),)),
-    Fault("python-gone", only=("c-deb",)),
-    Fault("python-old", only=("c-deb",)),
-    Fault("docker-refuses", before="docker_engine : configure | *"),
-    Fault("gpu-off-bus", before="gpu_verify : *"),
-    Fault("mirror-down", before=INSTALL),
-    Fault("package-lock", ("40",)),
-    Fault("half-configured", ("0",), only=("c-deb",)),
-    Fault("tmp-noexec"),
-    Fault("mirror-slow"),
-    Fault("daemon-json", before="nvidia_container_runtime : configure | *", keeps="/etc/docker/daemon.json"),
-)
+SECOND_RUN = "second-run"
+AS_IT_WAS = "as it was"
+REPAIRED = "repaired"
+UP_TRIES = 3  # the other host of the fleet may be off just now
 
 
 class Run(NamedTuple):
@@ -99,6 +56,12 @@ class Run(NamedTuple):
     seconds: float
     events: list[dict[str, Any]]
     screen: str
+    happened: bool = False
+    """What was to come at a moment did come."""
+
+    def killed(self) -> bool:
+        """Tell whether it was ended by a signal."""
+        return self.rc is None or self.rc < 0
 
     def sentence(self) -> str:
         """Return why the host is not ready, "" where it is."""
@@ -115,7 +78,7 @@ class Campaign:
         self.host = host
         self.good: dict[str, str] = {}
         self.tasks: list[tuple[str, float]] = []
-        """The tasks of an undisturbed run that did something, with their seconds."""
+        """The tasks of an undisturbed run that changed something, with their seconds."""
 
     # ---- the host
 
@@ -125,9 +88,15 @@ class Campaign:
 
     def fresh(self) -> None:
         """Have the host as its image is."""
-        there = [each for each in hosts.existing() if (each.fleet, each.host) == (FLEET, self.host)]
-        hosts.remove(there)
-        lab("up", f"lab/fleets/{FLEET}.yml")
+        with _locked("campaign.lock"):
+            hosts.remove([each for each in hosts.existing() if (each.fleet, each.host) == (FLEET, self.host)])
+            for left in reversed(range(UP_TRIES)):
+                if lab("up", f"lab/fleets/{FLEET}.yml", check=not left) == 0:
+                    break
+
+    def differences(self, before: dict[str, str]) -> list[str]:
+        """Return what differs on the host, one sentence a path."""
+        return footprint.differences(before, footprint.take(self.running()))
 
     # ---- runs
 
@@ -154,31 +123,40 @@ class Campaign:
             )  # fmt: skip
             screen, rc = _wait(process)
             lines = events.read_text().splitlines() if events.exists() else []
-            found = Run(rc, time.monotonic() - started, [json.loads(line) for line in lines], screen)
-            self.happened = mark.exists()
-        return found
+            return Run(
+                rc, time.monotonic() - started, [json.loads(line) for line in lines], screen, happened=mark.exists()
+            )
 
-    def learn(self) -> None:
+    def learn(self, again: bool) -> None:
         """Provision the bare host undisturbed: its tasks, and the files that every other way has to end in."""
-        self.fresh()
-        run = self.run()
-        if run.rc != 0:
-            raise SystemExit(f"{self.host}: the undisturbed run failed: {run.sentence()}")
-        self.good = footprint.take(self.running())
-        last = None
-        for event in run.events:
-            if last is not None and event["status"] == "ok" and event["changed"]:
-                self.tasks.append((event["task"], event["time"] - last))
-            last = event["time"]
-        say(f"{self.host}: undisturbed in {run.seconds:.0f} s, {len(self.tasks)} tasks that change something")
+        kept = paths.fleet_folder(FLEET) / LEARNED.format(self.host)
+        if again or not kept.exists():
+            self.fresh()
+            run = self.run()
+            if run.rc != 0:
+                raise SystemExit(f"{self.host}: the undisturbed run failed: {run.sentence()}")
+            kept.write_text(json.dumps(footprint.take(self.running())))
+            tasks, last = [], None
+            for event in run.events:
+                if last is not None and event["status"] == "ok" and event["changed"]:
+                    tasks.append((event["task"], round(event["time"] - last, 1)))
+                last = event["time"]
+            with recorded() as record:
+                record["undisturbed"][self.host] = {"commit": commit(), "seconds": round(run.seconds), "tasks": tasks}
+            say(f"{self.host}: undisturbed in {run.seconds:.0f} s, {len(tasks)} tasks that change something")
+        self.good = json.loads(kept.read_text())
+        with recorded() as record:
+            self.tasks = [(name, seconds) for name, seconds in record["undisturbed"][self.host]["tasks"]]
 
-    def repaired(self, keeps: str = "") -> str:
+    def repaired(self, keeps: Sequence[str] = ()) -> str:
         """Run the same command again, to the end: "" when it finished with the same files, else what is wrong."""
         run = self.run()
         if run.rc != 0:
             return f"the next run failed: {run.sentence()}"
-        lines = footprint.differences(self.good, footprint.take(self.running()))
-        lines = [line for line in lines if not (keeps and fnmatch.fnmatchcase(line.partition(": ")[0], keeps))]
+        lines = self.differences(self.good)
+        lines = [
+            line for line in lines if not any(fnmatch.fnmatchcase(line.partition(": ")[0], glob) for glob in keeps)
+        ]
         if lines:
             return f"other files than after an undisturbed run ({len(lines)}): {'; '.join(lines)[:800]}"
         again = self.run()
@@ -188,85 +166,132 @@ class Campaign:
 
     def suffer(self, fault: Fault) -> dict[str, str]:
         """Run with a fault, heal it, and return the row."""
-        moment = None
-        if fault.before is None:
-            faults.put(self.running(), fault.name, list(fault.arguments))
-        else:
-            task = next((name for name, _ in self.tasks if fnmatch.fnmatchcase(name, fault.before)), None)
-            if task is None:
-                return row(self.host, fault, "red", f"no task {fault.before} in an undisturbed run")
-            argv = [sys.executable, "-m", "gpu_ready_lab", "fault", self.host, fault.name, *fault.arguments]
-            moment = {"task": task, "argv": argv}
+        if fault.name == SECOND_RUN:
+            return self.twice(fault)
+        task = campaign_cells.task_of(fault, self.tasks)
+        if fault.before and task is None:
+            return self.row(fault, "red", f"no task {fault.before} in an undisturbed run")
         try:
-            run = self.run(moment, fault.variables)
+            if fault.before is None:
+                faults.put(self.running(), fault.name, list(fault.arguments))
+                run = self.run(variables=fault.variables)
+            else:
+                argv = [*LAB, "fault", f"{FLEET}/{self.host}", fault.name, *fault.arguments]
+                run = self.run({"task": task, "argv": argv}, fault.variables)
         finally:
             faults.heal(self.running(), fault.name)
-        if moment and not self.happened:
-            return row(self.host, fault, "red", f"the moment never came: {run.sentence()}", run)
-        return row(self.host, fault, *judged(run), run)
+        if fault.before and not run.happened:
+            return self.row(fault, "red", f"the moment never came: {run.sentence()}", run)
+        return self.row(fault, *judged(run), run)
 
-    def environment(self, wanted: Sequence[Fault], together: bool) -> None:
-        """Run all faults of the environment."""
-        waiting: list[dict[str, str]] = []
-        for number, fault in enumerate(each for each in wanted if self.host in each.only):
-            if not waiting and number:
+    def twice(self, fault: Fault) -> dict[str, str]:
+        """Start a second run while the first one is in the middle of a task."""
+        task = campaign_cells.task_of(fault, self.tasks)
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+            flag = Path(folder, "flag")
+            first = pool.submit(self.run, {"task": task, "after": 2, "argv": ["/usr/bin/touch", str(flag)]})
+            while not flag.exists() and not first.done():
+                time.sleep(0.2)
+            second = self.run()
+            both = {"first": first.result(), "second": second}
+        judgements = {name: judged(run) for name, run in both.items()}
+        colour = "red" if "red" in [colour for colour, _ in judgements.values()] else "green"
+        outcome = ", ".join(f"the {name} {what}" for name, (_, what) in judgements.items())
+        worst = max(both.values(), key=lambda run: len(run.sentence()))
+        if not any(run.rc == 0 for run in both.values()):
+            colour = "red"
+        return self.row(fault, colour, outcome, worst)
+
+    def row(self, fault: Fault, colour: str, outcome: str, run: Run | None = None) -> dict[str, str]:
+        """Return a row of the table."""
+        return {
+            "part": "environment", "host": self.host, "fault": fault.title(), "moment": fault.moment(),
+            "colour": colour, "outcome": outcome, "sentence": run.sentence() if run else "",
+            "seconds": f"{run.seconds:.0f}" if run else "0", "commit": commit(),
+        }  # fmt: skip
+
+    def environment(self, wanted: Sequence[Fault]) -> None:
+        """Run faults of the environment, with a new host where the last one did not leave it bare."""
+        bare: dict[str, str] | None = None
+        series: list[dict[str, str]] = []
+        for fault in wanted:
+            if series and not fault.before:
+                self.settle(series)
+                series = []
+            if bare is None and not series:
                 self.fresh()
+                if fault.prepare:
+                    self.prepare(fault)
+                else:
+                    bare = footprint.take(self.running())
             found = self.suffer(fault)
-            waiting.append(found)
             show(found)
-            if not together or found["outcome"] == "finished" or fault.keeps:
-                self.settle(waiting, fault.keeps)
-                waiting = []
-        if waiting:
-            self.settle(waiting, "")
+            stopped = found["outcome"] == "stopped"
+            if stopped and bare is not None and not self.differences(bare):
+                found["afterwards"] = AS_IT_WAS
+                keep(found)
+                continue
+            bare = None
+            series.append(found)
+            if not (stopped and fault.before):
+                self.settle(series, fault.keeps)
+                series = []
+        if series:
+            self.settle(series)
 
-    def settle(self, rows: list[dict[str, str]], keeps: str) -> None:
+    def prepare(self, fault: Fault) -> None:
+        """Have a host in use."""
+        run = self.run(variables=fault.prepare)
+        if run.rc != 0:
+            raise SystemExit(f"{self.host}: the run before {fault.title()} failed: {run.sentence()}")
+
+    def settle(self, rows: list[dict[str, str]], keeps: Sequence[str] = ()) -> None:
         """Let the next run repair what faults left, and keep the rows."""
         wrong = self.repaired(keeps)
         for found in rows:
-            found["next run"] = wrong or "finished, same files"
+            found["afterwards"] = wrong or REPAIRED
             if wrong:
                 found["colour"] = "red"
             keep(found)
-        say(f"{self.host}: after {', '.join(found['fault'] for found in rows)}: {rows[-1]['next run']}")
+        say(f"{self.host}: after {', '.join(found['fault'] for found in rows)}: {rows[-1]['afterwards']}")
 
     # ---- cuts at the boundaries and in the middle of tasks
 
-    def cut(self, kind: str, every: int) -> None:
+    def cut(self, kind: str) -> None:
         """Cut one run after the other: each at the next boundary, or in the middle of the next long task."""
         self.fresh()
         rows = []
-        for number, (name, seconds) in enumerate(self.tasks):
-            moments = [("before", 0.0)] + ([("in the middle of", seconds / 2)] if seconds > LONG else [])
-            for when, after in moments:
-                if number % every and not after:
-                    continue
-                moment: dict[str, Any] = {"task": name, "after": after}
-                moment |= {"die": True} if kind == "control" else {"argv": self.cutter(kind)}
-                run = self.run(moment)
-                found = {
-                    "part": kind, "host": self.host, "fault": CUTS[kind], "moment": f"{when} {name}", "colour": "green",
-                    "commit": commit(), "seconds": f"{run.seconds:.0f}",
-                    "outcome": "killed" if run.rc is None or run.rc < 0 else ("finished" if run.rc == 0 else "stopped"),
-                    "sentence": "" if kind == "control" else run.sentence(),
-                }  # fmt: skip
-                if not self.happened:
-                    found["outcome"] = "the run before had done it"
-                elif found["outcome"] == "stopped" and not sound(found["sentence"]):
-                    found["colour"] = "red"
-                rows.append(found)
-                show(found)
-        self.settle(rows, "")
+        for when, task, after in campaign_cells.cuts_of(kind, self.tasks):
+            moment: dict[str, Any] = {"task": task, "after": after}
+            moment |= {"die": True} if kind == "control" else {"argv": self.cutter(kind)}
+            run = self.run(moment)
+            found = {
+                "part": kind, "host": self.host, "fault": CUTS[kind], "moment": when, "colour": "green",
+                "commit": commit(), "seconds": f"{run.seconds:.0f}", "outcome": cut_outcome(run),
+                "sentence": "" if run.killed() else run.sentence(),
+            }  # fmt: skip
+            if run.rc is None or (found["outcome"] == "stopped" and not (run.happened and sound(run.sentence()))):
+                found["colour"] = "red"
+            rows.append(found)
+            show(found)
+        self.settle(rows)
 
     def cutter(self, kind: str) -> list[str]:
         """Return the command that cuts."""
-        words = ["fault", self.host, "ssh-dropped"] if kind == "ssh" else ["power-cycle", self.host]
-        return [sys.executable, "-m", "gpu_ready_lab", *words]
+        name = f"{FLEET}/{self.host}"
+        return [*LAB, "fault", name, "ssh-dropped"] if kind == "ssh" else [*LAB, "power-cycle", name]
 
 
-CUTS = {"control": "control node dies", "ssh": "SSH connections cut", "power": "power cut"}
-EVERY = {"control": 1, "ssh": 5, "power": 5}
-PARTS = ("environment", *CUTS)
+LAB = [sys.executable, "-m", "gpu_ready_lab"]
+
+
+def cut_outcome(run: Run) -> str:
+    """Return what became of a run that was cut."""
+    if not run.happened and run.rc == 0:
+        return "not cut: the run before had done this task"
+    if run.killed():
+        return "killed"
+    return "finished" if run.rc == 0 else "stopped"
 
 
 def _wait(process: subprocess.Popen[str]) -> tuple[str, int | None]:
@@ -294,15 +319,6 @@ def sound(sentence: str) -> bool:
     return bool(sentence) and len(sentence) <= LONGEST_SENTENCE and RAW.search(sentence) is None
 
 
-def row(host: str, fault: Fault, colour: str, outcome: str, run: Run | None = None) -> dict[str, str]:
-    """Return a row of the table."""
-    return {
-        "part": "environment", "host": host, "fault": " ".join([fault.name, *fault.arguments]),
-        "moment": f"before {fault.before}" if fault.before else "from the start", "colour": colour, "outcome": outcome,
-        "sentence": run.sentence() if run else "", "seconds": f"{run.seconds:.0f}" if run else "0", "commit": commit(),
-    }  # fmt: skip
-
-
 def commit() -> str:
     """Return the commit of the checkout, with + where files differ from it."""
     ask = ["git", "-C", str(ROOT)]
@@ -312,13 +328,12 @@ def commit() -> str:
     return short.stdout.strip() + ("+" if changed else "")
 
 
-def lab(*arguments: str) -> None:
+def lab(*arguments: str, check: bool = True) -> int:
     """Call the lab's command line."""
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "lab"))
-    subprocess.run(
-        [sys.executable, "-m", "gpu_ready_lab", *arguments], cwd=ROOT, env=environment, check=True, timeout=1800,
-        stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    return subprocess.run(
+        [*LAB, *arguments], cwd=ROOT, env=environment, check=check, timeout=1800, stdout=subprocess.DEVNULL
+    ).returncode
 
 
 def say(words: str) -> None:
@@ -334,54 +349,58 @@ def show(found: dict[str, str]) -> None:
     )
 
 
-# ---- the record and the page
+# ---- the record
+
+
+@contextlib.contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Let one at a time of the hosts, and of the campaigns of this machine, go on."""
+    with (paths.STATE / name).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[dict[str, Any]]:
+    """Give the record, and keep what is changed in it."""
+    with _locked("campaign-record.lock"):
+        text = RECORD.read_text() if RECORD.exists() else '{"undisturbed": {}, "rows": []}'
+        record: dict[str, Any] = json.loads(text)
+        yield record
+        new = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        if new != text:
+            RECORD.write_text(new)
 
 
 def keep(found: dict[str, str]) -> None:
-    """Put a row into the record."""
-    rows = json.loads(RECORD.read_text()) if RECORD.exists() else []
-    rows = [each for each in rows if _key(each) != _key(found)] + [found]
-    rows.sort(key=_key)
-    RECORD.write_text(json.dumps(rows, indent=1) + "\n")
+    """Put a row into the record, in place of the one that its cell had."""
+    cell = campaign_cells.cell_of(found)
+    with recorded() as record:
+        rows = [each for each in record["rows"] if campaign_cells.cell_of(each) != cell]
+        record["rows"] = sorted([*rows, found], key=campaign_cells.cell_of)
 
 
-def _key(found: dict[str, str]) -> tuple[str, ...]:
-    return tuple(found[name] for name in ("part", "host", "fault", "moment"))
+def green() -> set[Cell]:
+    """Return the cells that need not be run again."""
+    with recorded() as record:
+        return {campaign_cells.cell_of(row) for row in record["rows"] if row["colour"] == "green"}
 
 
-HEAD = """# Faults: what happens to a run that is disturbed
-
-Generated by `tools/campaign.py`; do not edit. Hosts are containers of the lab: c-deb is a Debian 13, c-rpm a host
-dressed as Rocky Linux 9. Each row is a bare host, a run of `site.yml` with the fault, the fault healed, and the same
-command again. It is green when the first run finished, or stopped with a sentence within its time, and the next one
-finished with the files of an undisturbed run: paths, modes, owners, contents and packages, without what
-`lab/gpu_ready_lab/footprint.py` names and explains. Rows of one series (cuts at boundaries; faults run with
-`--together`) share that comparison: each run goes on where the one before stopped. A commit with + had changes.
-
-"""
-
-
-def page(rows: Iterable[dict[str, str]]) -> str:
-    """Return docs/faults.md."""
-    text = HEAD
-    listed = list(rows)
-    red = sum(found["colour"] == "red" for found in listed)
-    text += f"{len(listed)} rows, {red} red.\n"
-    for part in PARTS:
-        mine = [found for found in listed if found["part"] == part]
-        if not mine:
-            continue
-        text += f"\n## {CUTS.get(part, 'faults of the environment').capitalize()}\n\n"
-        text += "| host | fault | moment | outcome | what the operator reads | next run | commit |\n"
-        text += "|---|---|---|---|---|---|---|\n"
-        for found in mine:
-            outcome = f"{found['outcome']}, {found['seconds']} s" + (" **red**" if found["colour"] == "red" else "")
-            cells = [
-                found["host"], f"`{found['fault']}`", found["moment"], outcome, found["sentence"], found["next run"],
-                found["commit"],
-            ]  # fmt: skip
-            text += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-    return text
+def one_host(host: str, said: argparse.Namespace) -> None:
+    """Run what is asked for on one host."""
+    campaign = Campaign(host)
+    campaign.learn(again=not said.learned)
+    done = green() if said.missing else set()
+    parts = said.only or PARTS
+    if "environment" in parts:
+        wanted = campaign_cells.faults_of(host, said.fault)
+        campaign.environment(
+            [each for each in wanted if Cell("environment", host, each.title(), each.moment()) not in done]
+        )
+    for kind in CUTS:
+        cells = {Cell(kind, host, CUTS[kind], when) for when, _, _ in campaign_cells.cuts_of(kind, campaign.tasks)}
+        if kind in parts and not (said.missing and cells <= done):
+            campaign.cut(kind)
 
 
 def main() -> int:
@@ -390,24 +409,18 @@ def main() -> int:
     parser.add_argument("--host", action="append", choices=HOSTS)
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--fault", action="append", help="only faults of the environment of this name")
-    parser.add_argument("--together", action="store_true", help="compare files once after a series of faults")
+    parser.add_argument("--learned", action="store_true", help="take the last undisturbed run for today's")
+    parser.add_argument("--missing", action="store_true", help="leave out what is green in the record")
     parser.add_argument("--page", action="store_true", help="run nothing, only write the page")
     said = parser.parse_args()
+    paths.STATE.mkdir(parents=True, exist_ok=True)
     if not said.page:
         engine.start()
-        for host in said.host or HOSTS:
-            campaign = Campaign(host)
-            campaign.learn()
-            campaign.fresh()
-            if "environment" in (said.only or PARTS):
-                wanted = [each for each in ENVIRONMENT if not said.fault or each.name in said.fault]
-                campaign.environment(wanted, said.together)
-            for kind in CUTS:
-                if kind in (said.only or PARTS):
-                    campaign.cut(kind, EVERY[kind])
-    rows = json.loads(RECORD.read_text()) if RECORD.exists() else []
-    PAGE.write_text(page(rows))
-    return int(any(found["colour"] == "red" for found in rows))
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda host: one_host(host, said), said.host or HOSTS))
+    with recorded() as record:
+        PAGE.write_text(campaign_cells.page(record))
+        return int(any(row["colour"] == "red" for row in record["rows"]))
 
 
 if __name__ == "__main__":

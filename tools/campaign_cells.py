@@ -1,0 +1,184 @@
+"""What the campaign of faults consists of, and docs/faults.md made of its record. Pure: values in, text out."""
+
+import fnmatch
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+HOSTS = ("c-deb", "c-rpm")
+LONG = 8.0  # seconds; a task that takes longer is also broken in its middle
+START = "from the start"
+
+
+class Fault(NamedTuple):
+    """A fault of the environment and when it comes: at the start, or before the first task whose name matches."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    before: str | None = None
+    only: tuple[str, ...] = HOSTS
+    variables: tuple[tuple[str, str], ...] = ()
+    """Of the run with the fault."""
+    prepare: tuple[tuple[str, str], ...] = ()
+    """Of a whole run before the fault: a host that is in use already."""
+    keeps: tuple[str, ...] = ()
+    """Globs of paths that the fault changes for good."""
+
+    def title(self) -> str:
+        """Return the fault as the lab's command line takes it."""
+        return " ".join([self.name, *self.arguments])
+
+    def moment(self) -> str:
+        """Return when it comes."""
+        return f"before {self.before}" if self.before else "on a host in use" if self.prepare else START
+
+
+class Cell(NamedTuple):
+    """What names a row of the page."""
+
+    part: str
+    host: str
+    fault: str
+    moment: str
+
+
+DISTRO = "deb.debian.org/*"
+VENDOR = "*/cuda/repos/*"
+INSTALL = "nvidia_driver : install | Driver packages*"
+DEB, RPM = ("c-deb",), ("c-rpm",)
+DOCKER_JSON = "/etc/docker/daemon.json"
+# Those that stop a run before it changed something come first: the next one meets the same bare host.
+ENVIRONMENT = (
+    Fault("mirror-down"),
+    Fault("mirror-404", (VENDOR,)),
+    Fault("mirror-500", (VENDOR,)),
+    Fault("mirror-signature"),
+    Fault("mirror-expired-key", only=DEB),
+    Fault("clock", ("-4000",)),
+    Fault("clock", ("9000",)),
+    Fault("dns"),
+    Fault("read-only", ("/usr",)),
+    Fault("read-only", ("/etc",)),
+    Fault("disk-full"),
+    Fault("disk-full", ("/var/lib/gpu-ready", "4k")),
+    Fault("half-configured", ("1",), only=DEB),
+    Fault("headers-gone"),
+    Fault("sudo-password", variables=(("ansible_user", "visitor"),)),
+    Fault("python-gone"),
+    Fault("python-old"),
+    Fault("mirror-hang", (VENDOR,)),
+    Fault("mirror-404", ("*.deb",), only=DEB),
+    Fault("mirror-404", ("*.rpm",), only=RPM),
+    Fault("mirror-truncated", ("*.deb",), only=DEB),
+    Fault("mirror-truncated", ("*.rpm",), only=RPM),
+    Fault("mirror-corrupt", ("*.deb",), only=DEB),
+    Fault("mirror-corrupt", ("*.rpm",), only=RPM),
+    Fault("mirror-corrupt", (DISTRO,), only=DEB),
+    Fault("package-lock", ("1000",)),
+    # One after the other in one series: each run goes on where the one before stopped.
+    Fault("mirror-down", before=INSTALL),
+    Fault("docker-refuses", before="docker_engine : service | *"),
+    Fault("gpu-off-bus", before="gpu_verify : *"),
+    # Those that a run gets through.
+    Fault("package-lock", ("40",)),
+    Fault("half-configured", ("0",), only=DEB),
+    Fault("tmp-noexec"),
+    Fault("mirror-slow"),
+    Fault("daemon-json", before="nvidia_container_runtime : configure | *", keeps=(DOCKER_JSON,)),
+    Fault("second-run", before=INSTALL),
+)
+CUTS = {"control": "control node dies", "ssh": "SSH connections cut", "power": "power cut"}
+EVERY = {"control": 1, "ssh": 1, "power": 1}
+"""At which boundaries of tasks a run is cut: each, or each so manieth."""
+PARTS = ("environment", *CUTS)
+
+
+def faults_of(host: str, names: Iterable[str] | None = None) -> list[Fault]:
+    """Return the faults of the environment that a host gets: all, or those of some names."""
+    wanted = None if names is None else set(names)
+    return [each for each in ENVIRONMENT if host in each.only and (wanted is None or each.name in wanted)]
+
+
+def cuts_of(kind: str, tasks: Iterable[tuple[str, float]]) -> Iterator[tuple[str, str, float]]:
+    """Return where a run is cut: the row's moment, the task, and the seconds into it."""
+    for number, (name, seconds) in enumerate(tasks):
+        if number % EVERY[kind] == 0:
+            yield f"before {name}", name, 0.0
+        if seconds > LONG:
+            yield f"in the middle of {name}", name, seconds / 2
+
+
+def task_of(fault: Fault, tasks: Iterable[tuple[str, float]]) -> str | None:
+    """Return the task of an undisturbed run before which a fault comes."""
+    return next((name for name, _ in tasks if fnmatch.fnmatchcase(name, fault.before or "")), None)
+
+
+def cells(undisturbed: dict[str, Any]) -> list[Cell]:
+    """Return all cells of the campaign, whether they were run or not."""
+    found = []
+    for part in PARTS:
+        for host in HOSTS:
+            tasks = undisturbed.get(host, {}).get("tasks", [])
+            if part == "environment":
+                found += [Cell(part, host, each.title(), each.moment()) for each in faults_of(host)]
+            elif tasks:
+                found += [Cell(part, host, CUTS[part], moment) for moment, _, _ in cuts_of(part, tasks)]
+            else:
+                found.append(Cell(part, host, CUTS[part], "all"))
+    return found
+
+
+def cell_of(row: dict[str, str]) -> Cell:
+    """Return the cell of a row."""
+    return Cell(row["part"], row["host"], row["fault"], row["moment"])
+
+
+HEAD = """# Faults: what happens to a run that is disturbed
+
+Generated by `tools/campaign.py`; do not edit. Hosts are containers of the lab: c-deb is a Debian 13, c-rpm a host
+dressed as Rocky Linux 9. Each row is a run of `site.yml` on a bare host with a fault of `lab/`, the fault healed, and
+then one of two things:
+
+- *as it was*: every file and package of the host is as before the run (the next fault then meets the same host);
+- *repaired*: the same command again finished, with the files of an undisturbed run, and once more changed nothing.
+
+Compared are paths, modes, owners, contents and packages, without what `lab/gpu_ready_lab/footprint.py` names and
+explains. A row is green when the run finished, or stopped with a sentence for the operator, and the host is either.
+Cuts, and faults that come before a task, are in series: each run goes on where the one before was cut, and the last is
+repaired. A cell that was not run is listed as such. A commit with + had changes that were not committed yet.
+
+"""
+
+
+def page(record: dict[str, Any]) -> str:
+    """Return docs/faults.md."""
+    rows = {cell_of(row): row for row in record["rows"]}
+    wanted = cells(record["undisturbed"])
+    text = HEAD + "| faults | host | cells | green | red | not run |\n|---|---|---|---|---|---|\n"
+    for part in PARTS:
+        for host in HOSTS:
+            mine = [rows.get(cell, {}).get("colour") for cell in wanted if (cell.part, cell.host) == (part, host)]
+            counts = [len(mine), *(mine.count(colour) for colour in ("green", "red", None))]
+            text += f"| {_heading(part)} | {host} | {' | '.join(str(number) for number in counts)} |\n"
+    for part in PARTS:
+        text += f"\n## {_heading(part)}\n\n"
+        text += "| host | fault | moment | outcome | what the operator reads | afterwards | commit |\n"
+        text += "|---|---|---|---|---|---|---|\n"
+        for cell in wanted:
+            if cell.part == part:
+                text += _line(cell, rows.get(cell))
+    return text
+
+
+def _heading(part: str) -> str:
+    return CUTS.get(part, "faults of the environment").capitalize().replace("Ssh", "SSH")
+
+
+def _line(cell: Cell, row: dict[str, str] | None) -> str:
+    """Return a row of the page."""
+    words = ["not run", "", "", ""]
+    if row is not None:
+        outcome = f"{row['outcome']}, {row['seconds']} s"
+        words = ["**red**: " + outcome if row["colour"] == "red" else outcome]
+        words += [row["sentence"], row["afterwards"], row["commit"]]
+    fields = [cell.host, f"`{cell.fault}`", cell.moment.replace("*", "…"), *words]
+    return "| " + " | ".join(field.replace("|", "\\|").replace("<", "&lt;") for field in fields) + " |\n"

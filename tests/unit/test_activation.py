@@ -65,7 +65,7 @@ def test_a_program_on_the_gpu_makes_auto_reboot_and_is_named() -> None:
     observed["driver"]["clients"] = [{"pid": 7, "name": "nvidia-persiste"}, {"pid": 42, "name": "python3"}]
     (step,) = decide(observed).steps
     assert step.params["action"] == "reboot"
-    assert "python3 (42)" in step.why
+    assert "held by PID 42 (python3)" in step.why
     assert "persiste" not in step.why
     assert decide(observed, "reload").steps[0].params["action"] == "reload"
 

@@ -30,7 +30,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     if mode == "auto" and action == "reload":
         held = holders(observed)
         if held:
-            action, reason = "reboot", "%s, and %s hold the loaded module" % (reason, ", ".join(held))
+            action, reason = "reboot", "%s, and the loaded one is held by PID %s" % (reason, ", ".join(held))
     params = {"action": action, "modules": chosen["modules"], "fallback": "reboot" if mode == "auto" else None}
     step = Step("nvidia_driver.activate", reason, DISRUPTION[action], dict(params, why=reason))
     return Decision({"action": action}, [step])
@@ -63,9 +63,9 @@ def same(module: Dict[str, Any], chosen: Dict[str, Any]) -> bool:
 
 
 def holders(observed: Dict[str, Any]) -> List[str]:
-    """Return the processes that hold the module and that no known service explains, each as name (pid)."""
+    """Return the processes that hold the module and that no known service explains, each as "42 (python3)"."""
     known = {name[:COMM] for name in SERVICES}
-    return ["%s (%d)" % (c["name"], c["pid"]) for c in observed["driver"]["clients"] if c["name"][:COMM] not in known]
+    return ["%d (%s)" % (c["pid"], c["name"]) for c in observed["driver"]["clients"] if c["name"][:COMM] not in known]
 
 
 def left_to_operator(reason: str) -> Notice:

@@ -1,17 +1,23 @@
 #!/usr/bin/python
-"""Fetch the packages of a driver upgrade and of the way back, without installing any."""
+"""Fetch packages and installers of a driver upgrade and of the way back, without installing any."""
 
 DOCUMENTATION = r"""
 module: gpu_upgrade_stage
-short_description: Fetch the packages of a driver upgrade and of the way back
+short_description: Fetch packages and installers of a driver upgrade and of the way back
 description:
   - Reads the package lists again and fills the package manager's cache, so that neither the upgrade nor the way back
     needs the network. Installs, removes and configures nothing.
+  - NVIDIA's installers are brought and proved by their checksums. Those of the control node have to lie at RV(files)
+    before, which check mode tells.
 options:
   todo:
     description: RV(gpu_node_plan#module:todo) of the host.
     type: dict
     required: true
+  installer:
+    description: The installer of the driver from before, as RV(gpu_node_plan#module:upgrade) says it, or empty.
+    type: dict
+    default: {}
 attributes:
   check_mode: {support: full, description: Fetches nothing.}
   diff_mode: {support: none, description: Nothing is changed.}
@@ -46,25 +52,54 @@ kept:
   type: list
   elements: str
   sample: ["libcuda1=580.95.05-1"]
+installers:
+  description: Versions whose installers were fetched; in check mode, those that are not here.
+  returned: always
+  type: list
+  elements: str
+  sample: ["595.91.07"]
+files:
+  description: Where the role puts installers of the control node, by their path there.
+  returned: always
+  type: dict
+  sample: {"/srv/NVIDIA-Linux-x86_64-595.91.07.run": "/var/lib/gpu-ready/installers/NVIDIA-driver-595.91.07.run"}
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import package_manager, packages, upgrade, upgrade_stage
+from ansible.module_utils.gpu_ready import (
+    manifest,
+    package_manager,
+    packages,
+    runfile,
+    runfile_store,
+    upgrade,
+    upgrade_stage,
+)
 from ansible.module_utils.gpu_ready.host import Host
 
-ARGUMENT_SPEC = {"todo": {"type": "dict", "required": True}}
+ARGUMENT_SPEC = {"todo": {"type": "dict", "required": True}, "installer": {"type": "dict", "default": {}}}
 
 
 def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    host = Host()
     wanted = upgrade.downloads(module.params["todo"])
+    files = [one for one in (wanted["runfile"], module.params["installer"]) if one]
+    places = {one["source"]: runfile_store.path(one["version"]) for one in files if "://" not in one["source"]}
     if module.check_mode:
-        module.exit_json(changed=False, coming=[str(one) for one in wanted["pins"] + wanted["names"]], kept=[])
+        missing = [one["version"] for one in files if not runfile_store.kept(one["version"], one["sha256"])]
+        coming = [str(one) for one in wanted["pins"] + wanted["names"]]
+        module.exit_json(changed=False, coming=coming, kept=[], installers=missing, files=places)
     try:
-        staged = upgrade_stage.stage(package_manager.choose(Host()), wanted)
-    except packages.PackageError as error:
+        staged = upgrade_stage.stage(package_manager.choose(host), wanted)
+        fetched = upgrade_stage.installers(files, host.uname()[1], runfile.Limits())
+    except (packages.PackageError, runfile.RunfileError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=bool(staged.coming), coming=staged.coming, kept=staged.kept)
+    except OSError as error:
+        where = error.filename or manifest.FOLDER
+        module.fail_json(msg="%s: %s: make room or repair the disk, then run again" % (where, error.strerror or error))
+    changed = bool(staged.coming or fetched)
+    module.exit_json(changed=changed, coming=staged.coming, kept=staged.kept, installers=fetched, files=places)
 
 
 if __name__ == "__main__":

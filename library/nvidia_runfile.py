@@ -10,6 +10,7 @@ description:
   - Says beforehand, in one sentence, what would make the installer refuse. Refuses over a driver that packages brought.
   - Runs the installer silently with the options of its release. It builds its modules first; then the uninstaller of an
     earlier .run driver takes that one away. DKMS builds for each further kernel.
+  - An installer that M(gpu_upgrade_stage) brought and proved beforehand is taken in place of O(source).
   - A run that was killed is repaired by the next one. Loading the module is the work of M(nvidia_kernel_module).
 options:
   state:
@@ -111,7 +112,9 @@ lacking:
   elements: str
   sample: ["the module for 6.1.0-41-amd64"]
 needs_file:
-  description: Whether the installer had to run; further kernels of a driver that is there are built without it.
+  description: >-
+    Whether the file of O(source) is needed. Further kernels of a driver that is there are built without it, and one
+    that was brought beforehand takes its place.
   returned: always
   type: bool
   sample: false
@@ -124,7 +127,7 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import manifest, runfile, runfile_text
+from ansible.module_utils.gpu_ready import manifest, runfile, runfile_store, runfile_text
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -153,14 +156,15 @@ def present(host, params, check):
     kernels = params["kernels"] or [host.uname()[0]]
     wish = runfile_text.Wish(params["version"], params["flavour"], kernels, params["dkms"], params["opengl"])
     lacking = runfile.lacking(host, wish)
-    needs_file = bool(lacking) and not runfile.only_builds(host, wish)
+    kept = runfile_store.kept(wish.version, params["sha256"])
+    needs_file = bool(lacking) and not kept and not runfile.only_builds(host, wish)
     if lacking:
         runfile.refuse_packages(host, wish)
         ours = "driver" in manifest.read().get("runfile", {})
         runfile.refuse_foreign(host, ours, bool(params["uninstall"]))
         runfile.refuse_flavour(wish)
     if lacking and not check:
-        source = runfile.Source(params["source"], params["sha256"], params["sha256_url"])
+        source = kept or runfile.Source(params["source"], params["sha256"], params["sha256_url"])
         limits = runfile.Limits(params["timeout"], params["download_timeout"], params["install_timeout"])
         runfile.install(host, wish, source, limits)
     after = "".join("%s module for %s\n" % (wish.flavour, kernel) for kernel in kernels)

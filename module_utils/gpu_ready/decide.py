@@ -5,6 +5,8 @@ from typing import Any, Dict, List, Tuple
 from . import observe, plan, upgrade, wishes
 from .host import Host
 from .observe import driver
+from .plan import driver as plan_driver
+from .plan import sources
 from .plan.steps import Refusal
 
 
@@ -12,7 +14,10 @@ def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the answer of gpu_node_plan for a host and the variables as they were given."""
     observed, decided = both(door, given)
     wanted = wishes.read({name: value for name, value in given.items() if value is not None}).wanted
-    return dict(answer(observed, decided), upgrade=upgrade.status(observed, decided, wanted))
+    found = upgrade.status(observed, decided, wanted)
+    if (found["installed"] or {}).get("source") == sources.RUNFILE:
+        found["installer"] = plan_driver.earlier_installer(observed, wanted, found["installed"]["version"])
+    return dict(answer(observed, decided), upgrade=found)
 
 
 def both(door: Host, given: Dict[str, Any]) -> Tuple[Dict[str, Any], plan.Plan]:

@@ -105,6 +105,7 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any]) -> Di
         "installed": there,
         "journal": journal or None,
         "back": back(journal),
+        "installer": None,
     }
 
 
@@ -138,6 +139,8 @@ def back(journal: Optional[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
         "nvidia_driver_branch": old["branch"],
         "nvidia_driver_flavour": old["flavour"],
         "nvidia_driver_kernel_modules": old["kernel_modules"] if old["source"] != "runfile" else "auto",
+        "nvidia_driver_runfile": "",  # the operator's is that of the other driver
+        "nvidia_driver_runfile_sha256": "",
     }
 
 
@@ -161,7 +164,7 @@ def activation(observed: Dict[str, Any], decided: Any) -> "tuple[str, str]":
 
 
 def downloads(todo: Dict[str, Any]) -> Dict[str, Any]:
-    """Return what the steps of a plan will ask of the package manager: packages, pins, streams and what may go."""
+    """Return what the steps of a plan will ask for: packages, pins, streams, what may go, and NVIDIA's installer."""
     install = todo.get("nvidia_driver.install") or {}
     names: List[Any] = list(install.get("packages") or [])
     for step, key in (
@@ -179,4 +182,6 @@ def downloads(todo: Dict[str, Any]) -> Dict[str, Any]:
         "streams": dict(install.get("streams") or {}),
         "remove": list(install.get("remove") or []),
         "allowed": list(install.get("allow_remove") or []),
+        "gone": list((todo.get("nvidia_driver.remove_packages") or {}).get("packages") or []),
+        "runfile": todo.get("nvidia_driver.runfile"),
     }

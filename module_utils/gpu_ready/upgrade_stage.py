@@ -1,7 +1,8 @@
-"""Have the packages of an upgrade, and those of the way back, in the package manager's cache before anything changes.
+"""Have on the host what an upgrade and its way back install, before anything changes.
 
-The simulation is that of the real installation: with the pin of the new version in place of the present one, so that
-what lies in the cache afterwards is what the installation will take. Nothing is installed, removed or configured.
+Packages lie in the package manager's cache, NVIDIA's installers beside our other files. The simulation is that of
+the real installation: with the pin of the new version in place of the present one, so that what lies in the cache
+afterwards is what the installation will take. Nothing is installed, removed or configured.
 """
 
 import contextlib
@@ -11,12 +12,14 @@ import shutil
 import tempfile
 from typing import Any, Dict, Iterator, List, NamedTuple
 
-from . import apt, dnf, manifest
+from . import apt, dnf, manifest, runfile, runfile_store
 from .packages import Manager, PackageError, Simulation, Wish, refuse, wishes
 
 PREFERENCES = "/etc/apt/preferences.d"
 ANY_STATE = ["--allow-downgrades", "--allow-change-held-packages"]
 """Holds go before the installation and come back after it."""
+ASIDE = ["--disableplugin=versionlock", "--setopt=keepcache=1"]
+"""The same for dnf, which keeps what it fetched only when told so."""
 
 
 class Staged(NamedTuple):
@@ -29,12 +32,25 @@ class Staged(NamedTuple):
 def stage(manager: Manager, wanted: Dict[str, Any]) -> Staged:
     """Fetch what ``upgrade.downloads`` says (fills the cache); PackageError says what cannot be had."""
     if not wanted["names"] and not wanted["pins"]:
-        return Staged([], [])
+        return Staged([], again(manager, wanted["gone"]))
     if isinstance(manager, apt.Apt):
         return stage_apt(manager, wanted)
     if isinstance(manager, dnf.Dnf):
         return stage_dnf(manager, wanted)
     raise PackageError("%s cannot fetch packages beforehand: this is an error in gpu-ready" % manager.program)
+
+
+def again(manager: Manager, names: List[str]) -> List[str]:
+    """Fetch installed packages that go before NVIDIA's installer comes; return them as ``name=version``."""
+    kept = before(manager, Simulation({}, names))
+    if kept:
+        what = "fetching the installed driver's packages again, for the way back"
+        if isinstance(manager, apt.Apt):
+            manager.get(what, ["--download-only", "--reinstall"] + ANY_STATE + ["install"] + kept)
+        else:
+            bare = [one.partition("=")[0] for one in kept]
+            manager.get(what, ASIDE + ["reinstall", "--downloadonly"] + bare)
+    return kept
 
 
 def parts(manager: Manager, wanted: Dict[str, Any]) -> List[Wish]:
@@ -54,6 +70,18 @@ def before(manager: Manager, simulation: Simulation) -> List[str]:
 def after(simulation: Simulation) -> List[str]:
     """Return what will be installed, as ``name=version``."""
     return sorted("%s=%s" % (name, new) for name, (_, new) in simulation.install.items())
+
+
+# ---- NVIDIA's installers --------------------------------------------------------------------------------------------
+
+
+def installers(
+    wanted: List[Dict[str, Any]], machine: str, limits: runfile.Limits, folder: str = runfile_store.FOLDER
+) -> List[str]:
+    """Have installers on the host, proved (changes it), and no others; return the versions that were not there."""
+    rows = [runfile_store.Wanted(one["version"], one["source"], one["sha256"], one["sha256_url"]) for one in wanted]
+    runfile_store.tidy([row.version for row in rows], folder)
+    return [row.version for row in rows if runfile_store.keep(row, machine, limits, folder)]
 
 
 # ---- apt ------------------------------------------------------------------------------------------------------------
@@ -80,10 +108,7 @@ def stage_apt(manager: apt.Apt, wanted: Dict[str, Any]) -> Staged:
         manager.get(what, option + ["--download-only"] + argv)
     both = dnf.joined(simulation, main)
     kept = before(manager, both)
-    if kept:
-        why = "fetching the installed driver's packages again, for the way back"
-        manager.get(why, ["--download-only", "--reinstall"] + ANY_STATE + ["install"] + kept)
-    return Staged(after(both), kept)
+    return Staged(after(both), again(manager, [one.partition("=")[0] for one in kept]))
 
 
 @contextlib.contextmanager
@@ -143,7 +168,7 @@ def stage_dnf(manager: dnf.Dnf, wanted: Dict[str, Any]) -> Staged:
         )
     what = "fetching the driver's packages"
     manager.update()
-    aside = ["--disableplugin=versionlock", "--setopt=keepcache=1"]
+    aside = list(ASIDE)
     if wanted["streams"]:
         aside.append("--setopt=*.module_hotfixes=1")
     wanted = dict(wanted, names=wanted["pins"] + wanted["names"])
@@ -153,7 +178,4 @@ def stage_dnf(manager: dnf.Dnf, wanted: Dict[str, Any]) -> Staged:
     refuse(simulation, wanted["remove"] + wanted["allowed"] + wanted["pins_gone"])
     manager.get(what, argv[: -len(arguments)] + ["--downloadonly"] + arguments)
     kept = before(manager, simulation)
-    if kept:
-        why = "fetching the installed driver's packages again, for the way back"
-        manager.get(why, aside + ["reinstall", "--downloadonly"] + [one.partition("=")[0] for one in kept])
-    return Staged(after(simulation), kept)
+    return Staged(after(simulation), again(manager, [one.partition("=")[0] for one in kept]))

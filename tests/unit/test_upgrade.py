@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from gpu_ready import plan, upgrade, upgrade_fleet, wishes
+from gpu_ready.plan import driver
 from gpu_ready.plan.steps import DRIVER_RELOAD, REBOOT, Refusal, Step
 from gpu_ready.upgrade_fleet import FleetError, batches
 
@@ -131,6 +132,8 @@ def test_the_way_back_asks_for_exactly_the_driver_from_before() -> None:
         "nvidia_driver_branch": "580",
         "nvidia_driver_flavour": "open",
         "nvidia_driver_kernel_modules": "dkms",
+        "nvidia_driver_runfile": "",
+        "nvidia_driver_runfile_sha256": "",
     }
     assert upgrade.back(None) is None
 
@@ -237,3 +240,15 @@ def test_what_is_fetched_is_what_the_steps_will_ask_for() -> None:
     assert wanted["names"] == [{"name": "cuda-drivers", "version": "595.91.07-*"}, "versionlock"]
     assert (wanted["pins"], wanted["pins_gone"], wanted["remove"], wanted["allowed"]) == (["pin-595"], ["pin-580"], ["old"], ["older"])  # fmt: skip
     assert upgrade.downloads({})["names"] == []
+
+
+def test_the_installers_of_both_ways_are_known_beforehand() -> None:
+    seen = {"base": {"distro": "debian12"}}
+    found = driver.earlier_installer(seen, {"gpu_ready_mirror": "http://m"}, "580.95.05")
+    assert found and "580.95.05" in found["source"] and found["source"].startswith("http://m/")
+    assert found["sha256_url"] == found["source"] + ".sha256sum"
+    given = {"nvidia_driver_runfile": "/srv/595.91.07/NVIDIA-Linux-x86_64-595.91.07.run"}
+    beside = driver.earlier_installer(seen, given, "580.95.05")
+    assert beside and beside["source"] == "/srv/580.95.05/NVIDIA-Linux-x86_64-580.95.05.run"
+    todo = {"nvidia_driver.runfile": {"version": "595.91.07"}, "nvidia_driver.remove_packages": {"packages": ["old"]}}
+    assert upgrade.downloads(todo)["runfile"] == {"version": "595.91.07"} and upgrade.downloads(todo)["gone"] == ["old"]

@@ -1,6 +1,6 @@
 """Which NVIDIA driver a host gets: the ceiling first, the flavour second, then a source that carries it."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from .. import catalog, versions
 from . import candidates, driver_refusals, driver_steps, repository, sources
@@ -97,6 +97,22 @@ def installer(wanted: Dict[str, Any], driver: Dict[str, Any], entry: Dict[str, A
         repository.mirrored(entry[name].format(version=version), mirror) for name in ("url", "sha256_url")
     )  # fmt: skip
     return {"version": version, "source": url, "sha256": checksum, "sha256_url": "" if checksum else sums}
+
+
+def earlier_installer(observed: Dict[str, Any], wanted: Dict[str, Any], version: str) -> Optional[Dict[str, Any]]:
+    """Return version and origin of another installer, such as that of the driver that is there; None without any.
+
+    Where the operator gave a file, the other one is looked for beside it, under its own version; else at NVIDIA's.
+    """
+    given = str(wanted.get("nvidia_driver_runfile") or "")
+    other = candidates.version_of_file(given)
+    if other:
+        return {"version": version, "source": given.replace(other, version), "sha256": "", "sha256_url": ""}
+    distro = observed["base"]["distro"]
+    entry = catalog.distro(distro)["driver_sources"].get(RUNFILE) if distro else None
+    return (
+        installer({"gpu_ready_mirror": wanted.get("gpu_ready_mirror")}, {"version": version}, entry) if entry else None
+    )
 
 
 def verdict(observed: Dict[str, Any], data: Dict[str, Any], source: str, kind: str, wish: Wish) -> List[str]:

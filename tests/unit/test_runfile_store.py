@@ -1,0 +1,93 @@
+"""Installers that lie on a host beforehand: fetched and proved, taken only as they were proved, and no more than needed."""
+
+import hashlib
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from gpu_ready import runfile_store
+from gpu_ready.runfile import Limits, RunfileError
+from gpu_ready.runfile_store import Wanted
+
+VERSION = "580.178.04"
+BODY = f'#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 {VERSION}"\n'.encode()
+SHA = hashlib.sha256(BODY).hexdigest()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    root = tmp_path / "served"
+    root.mkdir()
+    (root / "a.run").write_bytes(BODY)
+    (root / "a.run.sha256sum").write_text(f"{SHA}  a.run\n")
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments, directory=str(root))  # type: ignore[arg-type]
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{found.server_address[1]}"
+        found.shutdown()
+
+
+def keep(folder: Path, wanted: Wanted) -> bool:
+    return runfile_store.keep(wanted, "x86_64", Limits(), str(folder))
+
+
+def test_an_installer_is_fetched_once_and_found_without_network(server: str, tmp_path: Path) -> None:
+    wanted = Wanted(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
+    assert keep(tmp_path / "in", wanted)
+    assert not keep(tmp_path / "in", wanted._replace(source="http://127.0.0.1:1/a.run"))
+    found = runfile_store.kept(VERSION, SHA, str(tmp_path / "in"))
+    assert found and found.sha256 == SHA and Path(found.location).read_bytes() == BODY
+    assert sorted(path.name for path in (tmp_path / "in").iterdir()) == [
+        f"NVIDIA-driver-{VERSION}.run",
+        f"NVIDIA-driver-{VERSION}.run.sha256",
+    ]
+    assert runfile_store.kept(VERSION, "0" * 64, str(tmp_path / "in")) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"sha256": "0" * 64, "sha256_url": ""}, "has sha256"),
+        ({"sha256_url": ""}, "nothing proves"),
+        ({"version": "595.91.07"}, "wanted is 595.91.07"),
+    ],
+)
+def test_what_is_not_proved_leaves_nothing(server: str, tmp_path: Path, change: dict[str, str], words: str) -> None:
+    wanted = Wanted(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
+    with pytest.raises(RunfileError, match=words):
+        keep(tmp_path / "in", wanted._replace(**change))
+    assert list((tmp_path / "in").iterdir()) == []
+    assert runfile_store.kept(VERSION, folder=str(tmp_path / "in")) is None
+
+
+def test_a_file_of_the_control_node_is_proved_where_it_was_put(tmp_path: Path) -> None:
+    wanted = Wanted(VERSION, "/srv/NVIDIA-Linux-x86_64-580.178.04.run")
+    with pytest.raises(RunfileError, match="there is no installer"):
+        keep(tmp_path, wanted)
+    file = Path(runfile_store.path(VERSION, str(tmp_path)))
+    file.write_bytes(BODY)
+    assert runfile_store.kept(VERSION, folder=str(tmp_path)) is None
+    assert keep(tmp_path, wanted) and runfile_store.kept(VERSION, SHA, str(tmp_path))
+    file.write_bytes(BODY + b"changed")
+    with pytest.raises(RunfileError, match="expected " + SHA):
+        keep(tmp_path, wanted._replace(sha256=SHA))
+    assert runfile_store.kept(VERSION, folder=str(tmp_path)) is None
+
+
+def test_installers_of_other_versions_go(tmp_path: Path) -> None:
+    for version in (VERSION, "470.256.02", "595.91.07"):
+        file = Path(runfile_store.path(version, str(tmp_path)))
+        file.write_bytes(BODY)
+        Path(str(file) + ".sha256").write_text("0\n")
+    (tmp_path / "other").write_text("")
+    assert runfile_store.tidy([VERSION, "595.91.07"], str(tmp_path)) == ["470.256.02"]
+    assert len(list(tmp_path.iterdir())) == 5
+    assert runfile_store.tidy([VERSION], str(tmp_path / "absent")) == []

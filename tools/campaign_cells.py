@@ -45,6 +45,7 @@ DISTRO = "deb.debian.org/*"
 VENDOR = "*/cuda/repos/*"
 INSTALL = "nvidia_driver : install | Driver packages*"
 DEB, RPM = ("c-deb",), ("c-rpm",)
+OLDER = "580.95.05"
 DOCKER_JSON = "/etc/docker/daemon.json"
 # Those that stop a run before it changed something come first: the next one meets the same bare host.
 ENVIRONMENT = (
@@ -85,9 +86,10 @@ ENVIRONMENT = (
     Fault("mirror-slow"),
     Fault("daemon-json", before="nvidia_container_runtime : configure | *", keeps=(DOCKER_JSON,)),
     Fault("second-run", before=INSTALL),
+    Fault("libraries-moved", prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false"))),
 )
 CUTS = {"control": "control node dies", "ssh": "SSH connections cut", "power": "power cut"}
-EVERY = {"control": 1, "ssh": 1, "power": 1}
+EVERY = {"control": 1, "ssh": 5, "power": 5}
 """At which boundaries of tasks a run is cut: each, or each so manieth."""
 PARTS = ("environment", *CUTS)
 
@@ -144,7 +146,9 @@ then one of two things:
 Compared are paths, modes, owners, contents and packages, without what `lab/gpu_ready_lab/footprint.py` names and
 explains. A row is green when the run finished, or stopped with a sentence for the operator, and the host is either.
 Cuts, and faults that come before a task, are in series: each run goes on where the one before was cut, and the last is
-repaired. A cell that was not run is listed as such. A commit with + had changes that were not committed yet.
+repaired. The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth,
+and all in the middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit
+with + had changes that were not committed yet.
 
 """
 

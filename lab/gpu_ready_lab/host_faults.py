@@ -12,7 +12,7 @@ from .hosts import Running
 from .say import LabError, run
 
 SCRIPTS = paths.DATA / "faults"
-LIMIT = 120.0
+LIMIT = 600.0
 CLOCK = "usr/lib/gpu-ready-lab/clock.so"
 
 

@@ -56,7 +56,7 @@ class Run(NamedTuple):
     seconds: float
     events: list[dict[str, Any]]
     screen: str
-    happened: bool = False
+    happened: bool
     """What was to come at a moment did come."""
 
     def killed(self) -> bool:
@@ -100,19 +100,20 @@ class Campaign:
 
     # ---- runs
 
-    def run(self, moment: dict[str, Any] | None = None, variables: Iterable[tuple[str, str]] = ()) -> Run:
-        """Run site.yml on the host; what comes at a moment may kill it."""
+    def run(self, *moments: dict[str, Any], variables: Iterable[tuple[str, str]] = ()) -> Run:
+        """Run site.yml on the host; what comes at moments may kill it."""
         with tempfile.TemporaryDirectory() as folder:
-            events, mark = Path(folder, "events"), Path(folder, "mark")
+            events = Path(folder, "events")
+            planned = [{**moment, "mark": f"{folder}/mark-{number}"} for number, moment in enumerate(moments)]
             environment = dict(
                 os.environ,
                 PYTHONPATH=str(ROOT / "lab"),
                 ANSIBLE_NOCOLOR="1",
                 ANSIBLE_CALLBACK_PLUGINS=str(ROOT / "tests/integration/callback_plugins"),
-                ANSIBLE_CALLBACKS_ENABLED="record,moment" if moment else "record",
+                ANSIBLE_CALLBACKS_ENABLED="record,moment" if moments else "record",
                 ANSIBLE_SSH_CONTROL_PATH_DIR=f"{folder}/cp",
                 GPU_READY_TEST_EVENTS=str(events),
-                GPU_READY_MOMENT=json.dumps({**(moment or {}), "mark": str(mark)}),
+                GPU_READY_MOMENT=json.dumps(planned),
             )
             extra = {"gpu_report_folder": f"{folder}/reports", **dict(variables)}
             argv = [*PLAYBOOK, "-i", str(paths.fleet_folder(FLEET) / "gpu_hosts"), "--limit", self.host]
@@ -123,9 +124,8 @@ class Campaign:
             )  # fmt: skip
             screen, rc = _wait(process)
             lines = events.read_text().splitlines() if events.exists() else []
-            return Run(
-                rc, time.monotonic() - started, [json.loads(line) for line in lines], screen, happened=mark.exists()
-            )
+            happened = all(Path(moment["mark"]).exists() for moment in planned)
+            return Run(rc, time.monotonic() - started, [json.loads(line) for line in lines], screen, happened)
 
     def learn(self, again: bool) -> None:
         """Provision the bare host undisturbed: its tasks, and the files that every other way has to end in."""
@@ -159,7 +159,8 @@ class Campaign:
         ]
         if lines:
             return f"other files than after an undisturbed run ({len(lines)}): {'; '.join(lines)[:800]}"
-        again = self.run()
+        changed = any(event["changed"] for event in run.events)
+        again = self.run() if changed else run
         return "" if not any(event["changed"] for event in again.events) else "a third run changed something"
 
     # ---- faults of the environment
@@ -176,13 +177,39 @@ class Campaign:
                 faults.put(self.running(), fault.name, list(fault.arguments))
                 run = self.run(variables=fault.variables)
             else:
-                argv = [*LAB, "fault", f"{FLEET}/{self.host}", fault.name, *fault.arguments]
-                run = self.run({"task": task, "argv": argv}, fault.variables)
+                run = self.run({"task": task, "argv": self.to_put(fault)}, variables=fault.variables)
         finally:
             faults.heal(self.running(), fault.name)
         if fault.before and not run.happened:
             return self.row(fault, "red", f"the moment never came: {run.sentence()}", run)
         return self.row(fault, *judged(run), run)
+
+    def to_put(self, fault: Fault) -> list[str]:
+        """Return the command that lets the host have a fault."""
+        return [*LAB, "fault", f"{FLEET}/{self.host}", fault.name, *fault.arguments]
+
+    def pass_through(self, wanted: Sequence[Fault]) -> None:
+        """Let one run meet several faults, each at its task and until the next one's."""
+        self.fresh()
+        moments: list[dict[str, Any]] = []
+        before: list[str] = []
+        for fault in wanted:
+            task = campaign_cells.task_of(fault, self.tasks)
+            moments += [{"task": task, "argv": before}] if before else []
+            moments.append({"task": task, "argv": self.to_put(fault)})
+            before = [*LAB, "heal", f"{FLEET}/{self.host}", fault.name]
+        try:
+            run = self.run(*moments)
+        finally:
+            for fault in wanted:
+                faults.heal(self.running(), fault.name)
+        colour, outcome = judged(run)
+        if not run.happened:
+            colour, outcome = "red", f"{outcome}; a moment never came"
+        rows = [self.row(fault, colour, outcome, run) for fault in wanted]
+        for found in rows:
+            show(found)
+        self.settle(rows, [glob for fault in wanted for glob in fault.keeps])
 
     def twice(self, fault: Fault) -> dict[str, str]:
         """Start a second run while the first one is in the middle of a task."""
@@ -214,7 +241,10 @@ class Campaign:
         """Run faults of the environment, with a new host where the last one did not leave it bare."""
         bare: dict[str, str] | None = None
         series: list[dict[str, str]] = []
-        for fault in wanted:
+        passing = [fault for fault in wanted if fault.passes]
+        if passing:
+            self.pass_through(passing)
+        for fault in (each for each in wanted if not each.passes):
             if series and not fault.before:
                 self.settle(series)
                 series = []

@@ -20,6 +20,8 @@ class Fault(NamedTuple):
     """Of the run with the fault."""
     prepare: tuple[tuple[str, str], ...] = ()
     """Of a whole run before the fault: a host that is in use already."""
+    passes: bool = False
+    """A run gets through it: one run may meet several of them, each at its task and until the next one's."""
     keeps: tuple[str, ...] = ()
     """Globs of paths that the fault changes for good."""
 
@@ -79,12 +81,11 @@ ENVIRONMENT = (
     Fault("mirror-down", before=INSTALL),
     Fault("docker-refuses", before="docker_engine : service | *"),
     Fault("gpu-off-bus", before="gpu_verify : *"),
-    # Those that a run gets through.
-    Fault("package-lock", ("40",)),
-    Fault("half-configured", ("0",), only=DEB),
-    Fault("tmp-noexec"),
-    Fault("mirror-slow"),
-    Fault("daemon-json", before="nvidia_container_runtime : configure | *", keeps=(DOCKER_JSON,)),
+    Fault("package-lock", ("40",), before="kernel_headers : install | *", passes=True),
+    Fault("half-configured", ("0",), before="nvidia_driver : install | Package*", passes=True, only=DEB),
+    Fault("tmp-noexec", before=INSTALL, passes=True),
+    Fault("mirror-slow", before="docker_engine : * | *ackages*", passes=True),
+    Fault("daemon-json", before="nvidia_container_runtime : configure | *", passes=True, keeps=(DOCKER_JSON,)),
     Fault("second-run", before=INSTALL),
     Fault("libraries-moved", prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false"))),
 )
@@ -146,9 +147,10 @@ then one of two things:
 Compared are paths, modes, owners, contents and packages, without what `lab/gpu_ready_lab/footprint.py` names and
 explains. A row is green when the run finished, or stopped with a sentence for the operator, and the host is either.
 Cuts, and faults that come before a task, are in series: each run goes on where the one before was cut, and the last is
-repaired. The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth,
-and all in the middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit
-with + had changes that were not committed yet.
+repaired. Faults that a run gets through may come in one run, each until the task of the next.
+The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth, and all in the
+middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit with + had changes
+that were not committed yet.
 
 """
 

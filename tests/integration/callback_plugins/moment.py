@@ -1,7 +1,7 @@
-"""Do something at one moment of a run: before a task begins, or so many seconds later.
+"""Do something at moments of a run: before a task begins, or so many seconds later.
 
-GPU_READY_MOMENT is {"task": name, "nth": 1, "after": seconds, "argv": [...], "die": false, "mark": path}: `argv` is run
-to its end, `die` kills this run's process group; `mark` is written when it happened.
+GPU_READY_MOMENT is a list of {"task": name, "after": seconds, "argv": [...], "die": false, "mark": path}: `argv` is run
+to its end, `die` kills this run's process group; `mark` is written when it happened. Each happens once, in their order.
 """
 
 import json
@@ -24,7 +24,7 @@ LIMIT = 300
 
 
 class CallbackModule(CallbackBase):
-    """Waits for one task."""
+    """Waits for some tasks."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -33,26 +33,24 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wanted: dict[str, Any] = json.loads(os.environ["GPU_READY_MOMENT"])
-        self.left = int(self.wanted.get("nth", 1))
+        self.left: list[dict[str, Any]] = json.loads(os.environ["GPU_READY_MOMENT"])
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
-        if task.get_name() != self.wanted["task"]:
-            return
-        self.left -= 1
-        if self.left:
-            return
-        after = float(self.wanted.get("after", 0))
-        if after:
-            timer = threading.Timer(after, self.happen)
-            timer.daemon = True
-            timer.start()
-        else:
-            self.happen()
+        due = [moment for moment in self.left if moment["task"] == task.get_name()]
+        self.left = [moment for moment in self.left if moment not in due]
+        for moment in due:
+            after = float(moment.get("after", 0))
+            if after:
+                timer = threading.Timer(after, happen, [moment])
+                timer.daemon = True
+                timer.start()
+            else:
+                happen(moment)
 
-    def happen(self) -> None:
-        """Do it, and note that it was done."""
-        Path(self.wanted["mark"]).write_text(str(self.wanted["task"]), encoding="utf-8")
-        if self.wanted.get("die"):
-            os.killpg(os.getpgrp(), signal.SIGKILL)
-        subprocess.run(self.wanted["argv"], timeout=LIMIT, check=True, stdin=subprocess.DEVNULL)
+
+def happen(moment: dict[str, Any]) -> None:
+    """Do it, and note that it was done."""
+    Path(moment["mark"]).write_text(str(moment["task"]), encoding="utf-8")
+    if moment.get("die"):
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    subprocess.run(moment["argv"], timeout=LIMIT, check=True, stdin=subprocess.DEVNULL)

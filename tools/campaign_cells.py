@@ -148,9 +148,9 @@ Compared are paths, modes, owners, contents and packages, without what `lab/gpu_
 explains. A row is green when the run finished, or stopped with a sentence for the operator, and the host is either.
 Cuts, and faults that come before a task, are in series: each run goes on where the one before was cut, and the last is
 repaired. Faults that a run gets through may come in one run, each until the task of the next.
-The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth, and all in the
-middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit with + had changes
-that were not committed yet.
+The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth, and all in
+the middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit with + had
+changes that were not committed yet.
 
 """
 

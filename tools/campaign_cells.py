@@ -45,6 +45,7 @@ class Cell(NamedTuple):
 
 DISTRO = "deb.debian.org/*"
 VENDOR = "*/cuda/repos/*"
+CONTAINERS = "*/libnvidia-container/*"
 INSTALL = "nvidia_driver : install | Driver packages*"
 DEB, RPM = ("c-deb",), ("c-rpm",)
 OLDER = "580.95.05"
@@ -79,12 +80,12 @@ ENVIRONMENT = (
     Fault("package-lock", ("1000",)),
     # One after the other in one series: each run goes on where the one before stopped.
     Fault("mirror-down", before=INSTALL),
-    Fault("docker-refuses", before="docker_engine : service | *"),
+    Fault("docker-refuses", before="docker_engine : install | *"),
     Fault("gpu-off-bus", before="gpu_verify : *"),
     Fault("package-lock", ("40",), before="kernel_headers : install | *", passes=True),
     Fault("half-configured", ("0",), before="nvidia_driver : install | Package*", passes=True, only=DEB),
     Fault("tmp-noexec", before=INSTALL, passes=True),
-    Fault("mirror-slow", before="docker_engine : * | *ackages*", passes=True),
+    Fault("mirror-slow", (CONTAINERS,), before="nvidia_container_runtime : repository | *", passes=True),
     Fault("daemon-json", before="nvidia_container_runtime : configure | *", passes=True, keeps=(DOCKER_JSON,)),
     Fault("second-run", before=INSTALL),
     Fault("libraries-moved", prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false"))),

@@ -9,6 +9,7 @@ description:
     system are stopped before and started after.
   - Never ends a process and never forces a module out. When something holds a module, the answer says what, and that a
     reboot is required.
+  - Other modules that were loaded before an exchange are loaded again after it; a warning names one that does not.
 options:
   state:
     description: V(loaded), V(reloaded) (unload what runs, load what is installed) or V(unloaded).
@@ -92,15 +93,28 @@ class ModuleError(Exception):
     """A module or service does not do what it was told; one sentence."""
 
 
-def systemctl(host, verb, units):
-    """Stop or start units, ModuleError when systemd cannot."""
-    for unit in units:
-        answer = host.run(["systemctl", verb, unit], LIMIT)
-        if answer.rc != 0:
-            raise ModuleError(
-                "systemctl %s %s ended with %d (%s): see `journalctl -u %s` on the host"
-                % (verb, unit, answer.rc, answer.err.strip()[-300:], unit)
-            )
+def systemctl(host, verb, unit):
+    """Stop or start a unit; returns a sentence where systemd cannot, "" where it did."""
+    answer = host.run(["systemctl", verb, unit], LIMIT)
+    if answer.rc == 0:
+        return ""
+    return "systemctl %s %s ended with %d (%s): see `journalctl -u %s` on the host" % (
+        verb, unit, answer.rc, answer.err.strip()[-300:], unit,
+    )  # fmt: skip
+
+
+def start(host, units):
+    """Start units, the last stopped first; returns a sentence for each that does not start, which stops no other."""
+    told = [systemctl(host, "start", unit) for unit in reversed(units)]
+    return [sentence for sentence in told if sentence]
+
+
+def stop(host, units):
+    """Stop units; ModuleError where one goes on, and those that were stopped run again."""
+    for number, unit in enumerate(units):
+        fault = systemctl(host, "stop", unit)
+        if fault:
+            raise ModuleError("; ".join([fault] + start(host, units[:number])))
 
 
 def active(host, units):
@@ -113,11 +127,34 @@ def active(host, units):
 
 
 def unload(host, names):
-    """Take modules out of the kernel, users first; plain rmmod, which the kernel refuses while one is in use."""
-    for name in names:
-        answer = host.run(["rmmod", name], LIMIT)
-        if answer.rc != 0:
-            raise ModuleError("rmmod %s: %s" % (name, answer.err.strip()[-300:]))
+    """Take modules out of the kernel, users first, for RELEASE_WAIT at most; returns what keeps one, "" for nothing.
+
+    Plain rmmod, which the kernel refuses while one is in use: a stopped service needs a moment to let go, and a monitor
+    that asks the GPU every few seconds may come between the look and the rmmod.
+    """
+    end = time.monotonic() + RELEASE_WAIT
+    while True:
+        there = [name for name in names if host.isdir("/sys/module/" + name)]
+        held = kernel_module.held(host, there)
+        for name in [] if held else there:
+            answer = host.run(["rmmod", name], LIMIT)
+            if answer.rc != 0:
+                held = "rmmod %s: %s" % (name, answer.err.strip()[-300:])
+                break
+        if not held or time.monotonic() >= end:
+            return held
+        time.sleep(0.5)
+
+
+def again(host, names):
+    """Load modules that were loaded before, used ones first; returns a sentence for each that does not come back."""
+    told = []
+    for name in reversed(names):
+        try:
+            load(host, [name])
+        except ModuleError as error:
+            told.append("%s; it was loaded before" % error)
+    return told
 
 
 def restore(host):
@@ -171,7 +208,7 @@ def run(host, params, check):
     lacking = [n for n in params["modules"] if not host.isdir("/sys/module/" + n.replace("-", "_"))]
     out = params["state"] != "loaded" and bool(before)
     result = {"changed": bool(out or (lacking and params["state"] != "unloaded")), "held_by": "", "services": []}
-    result.update({"reboot_required": False, "modules": before, "loaded_version": old})
+    result.update({"warnings": [], "reboot_required": False, "modules": before, "loaded_version": old})
     if params["state"] == "loaded" and lacking and host.isdir("/sys/module/nouveau"):
         bound = host.listdir("/sys/module/nouveau/drivers/pci:nouveau")
         if [name for name in bound if name[:1].isdigit()]:
@@ -185,23 +222,25 @@ def run(host, params, check):
     stopped = []
     if out:
         stopped = active(host, list(kernel_module.SERVICES) + params["services"])
-        systemctl(host, "stop", stopped)
-        end = time.monotonic() + RELEASE_WAIT
-        held = kernel_module.held(host, before)
-        while held and stopped and time.monotonic() < end:
-            time.sleep(0.5)
-            held = kernel_module.held(host, before)
+        stop(host, stopped)
+        held = unload(host, before)
         if held:
-            systemctl(host, "start", stopped[::-1])
-            result.update({"changed": False, "reboot_required": True, "held_by": held})
+            # Beside the old module the new driver's services may not start; the reboot that is required starts them.
+            there = kernel_module.loaded(host)
+            result["warnings"] = again(host, [name for name in before if name not in there]) + start(host, stopped)
+            there = kernel_module.loaded(host)
+            result.update({"changed": there != before, "modules": there, "reboot_required": True, "held_by": held})
             return result
-        unload(host, before)
     fresh = []
     if params["state"] != "unloaded":
         fresh = load(host, params["modules"])
         manifest.note("modules", {name: {} for name in fresh if not out})
+        # Others loaded more of them, for graphics, RDMA or storage: these work as before.
+        result["warnings"] = again(host, before if out else [])
         fresh += make_nodes(host)
-        systemctl(host, "start", stopped[::-1])
+        faults = start(host, stopped)
+        if faults:
+            raise ModuleError("; ".join(faults))
     result.update(
         {
             "changed": bool(out or fresh),
@@ -225,6 +264,8 @@ def main():
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg="%s: %s" % (error.filename or "device nodes", error.strerror))
+    for warning in result.pop("warnings"):
+        module.warn("%s: %s" % (os.uname()[1], warning))
     module.exit_json(**result)
 
 

@@ -1,0 +1,149 @@
+"""nvidia_kernel_module: an exchange of the modules leaves services and other modules as it found them, also when it fails."""
+
+import itertools
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready.host import Result
+
+from tests.unit.recorded import RecordedHost
+
+ROOT = Path(__file__).resolve().parents[2]
+FINE = Result(0, "", "")
+
+
+class Kernel(RecordedHost):
+    """A host with modules and services that come and go; ``deaf``: what does not do what it is told, how often."""
+
+    def __init__(self, modules: tuple[str, ...], services: tuple[str, ...] = (), **deaf: int) -> None:
+        super().__init__()
+        self.modules = list(modules)
+        self.services = list(services)
+        self.deaf = deaf
+        for name in modules:
+            self.put(name)
+
+    def put(self, name: str) -> None:
+        self.files[f"/sys/module/{name}/refcnt"] = "0\n"
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.asked.append(tuple(argv))
+        words = "_".join(argv[:2]).replace("-", "_").replace(".", "_")
+        if argv[0] in ("rmmod", "modprobe") or argv[:2] == ["systemctl", "start"] or argv[:2] == ["systemctl", "stop"]:
+            key = words if argv[0] != "systemctl" else f"{words}_{argv[2]}".replace("-", "_").replace(".", "_")
+            if self.deaf.get(key, 0) > 0:
+                self.deaf[key] -= 1
+                return Result(1, "", f"{argv[0]}: ERROR: {argv[-1]} does not")
+        if argv[0] == "rmmod":
+            del self.files[f"/sys/module/{argv[1]}/refcnt"]
+        elif argv[0] == "modprobe":
+            self.put(argv[1].replace("-", "_"))
+        elif argv[:2] == ["systemctl", "is-active"]:
+            return Result(0, "".join("active\n" if unit in self.services else "inactive\n" for unit in argv[2:]), "")
+        elif argv[:2] == ["systemctl", "stop"]:
+            self.services.remove(argv[2])
+        elif argv[:2] == ["systemctl", "start"]:
+            self.services.append(argv[2])
+        elif argv[0] == "dkms":
+            return Result(127, "", "")
+        return FINE
+
+    def there(self) -> list[str]:
+        return sorted(path.split("/")[3] for path in self.files if path.startswith("/sys/module/"))
+
+
+@pytest.fixture
+def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the module's function, with a clock that only sleep moves and no device nodes."""
+    import ansible.module_utils
+
+    monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
+    path = ROOT / "library" / "nvidia_kernel_module.py"
+    scope: dict[str, Any] = {"__name__": "nvidia_kernel_module"}
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    clock = itertools.count()
+    scope["time"] = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))
+    scope["make_nodes"] = lambda _: []
+    scope["manifest"] = types.SimpleNamespace(note=lambda *_: None, ManifestError=ValueError)
+    scope["swap"] = lambda host, state="reloaded", check=False: scope["run"](
+        host, {"state": state, "modules": ["nvidia", "nvidia-uvm"], "services": []}, check
+    )
+    return types.SimpleNamespace(**scope)
+
+
+PERSISTENCED, EXPORTER = "nvidia-persistenced.service", "dcgm-exporter.service"
+
+
+def test_modules_that_were_loaded_before_are_loaded_after(swap: Any) -> None:
+    host = Kernel(("nvidia", "nvidia_uvm", "nvidia_peermem", "nvidia_drm", "nvidia_modeset", "gdrdrv"), (PERSISTENCED,))
+    before = host.there()
+    answer = swap.swap(host)
+    assert answer["changed"] and not answer["reboot_required"] and answer["warnings"] == []
+    assert host.there() == before and host.services == [PERSISTENCED]
+    assert sorted(answer["modules"]) == before
+
+
+def test_a_module_of_others_that_does_not_come_back_is_told_and_ends_nothing(swap: Any) -> None:
+    host = Kernel(("nvidia", "nvidia_uvm", "gdrdrv"), (PERSISTENCED,), modprobe_gdrdrv=9)
+    answer = swap.swap(host)
+    assert answer["changed"] and host.there() == ["nvidia", "nvidia_uvm"] and host.services == [PERSISTENCED]
+    (warning,) = answer["warnings"]
+    assert "gdrdrv" in warning and "it was loaded before" in warning
+
+
+def test_a_monitor_that_comes_between_is_waited_for(swap: Any) -> None:
+    host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED,), rmmod_nvidia=2)
+    answer = swap.swap(host)
+    assert answer["changed"] and not answer["reboot_required"] and host.services == [PERSISTENCED]
+
+
+def test_a_program_that_ends_by_itself_is_waited_for_without_any_service(swap: Any) -> None:
+    class Brief(Kernel):
+        looks = 0
+
+        def listdir(self, path: str) -> list[str]:
+            self.looks += path == "/proc"
+            return [name for name in super().listdir(path) if name != "42" or self.looks < 4]
+
+    host = Brief(("nvidia",))
+    host.files["/proc/42/fd/7"] = ""
+    host.links["/proc/42/fd/7"] = "/dev/nvidia0"
+    answer = swap.swap(host)
+    assert answer["changed"] and not answer["reboot_required"]
+
+
+def test_a_module_that_stays_needs_a_reboot_and_the_services_run_again(swap: Any) -> None:
+    host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED, EXPORTER), rmmod_nvidia=99)
+    answer = swap.swap(host)
+    assert answer["reboot_required"] and "rmmod nvidia" in answer["held_by"]
+    assert sorted(host.services) == sorted([PERSISTENCED, EXPORTER])
+    assert host.there() == ["nvidia", "nvidia_uvm"]  # what had gone already is back
+
+
+def test_a_service_that_cannot_start_beside_the_old_module_hides_no_reboot(swap: Any) -> None:
+    key = "systemctl_start_nvidia_persistenced_service"
+    host = Kernel(("nvidia",), (PERSISTENCED, EXPORTER), rmmod_nvidia=99, **{key: 9})
+    answer = swap.swap(host)
+    assert answer["reboot_required"] and host.services == [EXPORTER]
+    assert any(PERSISTENCED in warning for warning in answer["warnings"])
+
+
+def test_one_service_that_does_not_start_keeps_none_of_the_others_down(swap: Any) -> None:
+    host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED, EXPORTER), systemctl_start_nvidia_persistenced_service=9)
+    with pytest.raises(swap.ModuleError, match=PERSISTENCED):
+        swap.swap(host)
+    assert host.services == [EXPORTER]
+
+
+def test_a_service_that_does_not_stop_leaves_the_others_running(swap: Any) -> None:
+    host = Kernel(("nvidia",), (EXPORTER, PERSISTENCED), systemctl_stop_nvidia_persistenced_service=9)
+    with pytest.raises(swap.ModuleError, match=PERSISTENCED):
+        swap.swap(host)
+    assert sorted(host.services) == sorted([PERSISTENCED, EXPORTER]) and host.there() == ["nvidia"]
+
+
+def test_a_check_changes_nothing(swap: Any) -> None:
+    host = Kernel(("nvidia",), (PERSISTENCED,))
+    assert swap.swap(host, check=True)["changed"] and host.asked == []

@@ -4,7 +4,7 @@ import re
 from typing import List, Optional
 
 from .host import TIMED_OUT, Result
-from .packages import HEADERS, RUN_LIMIT, WRONG_SIGNATURE, dkms_failed, headers_gone, remedy
+from .packages import HEADERS, MISSING, RUN_LIMIT, WRONG_SIGNATURE, dkms_failed, headers_gone, remedy
 
 
 def words_of(lines: List[str], count: int = 4) -> str:
@@ -134,7 +134,7 @@ def download(text: str) -> Optional[str]:
         return "a package is not what the repository's list says (%s): %s" % (said[:300], WRONG_SIGNATURE)
     said = causes(text) or "no cause told"
     if "404" in said:
-        return "a package could not be fetched (%s): the mirror does not have it" % said
+        return "a package could not be fetched (%s): %s" % (said, MISSING)
     return "a package could not be fetched (%s): %s" % (said, remedy(said))
 
 

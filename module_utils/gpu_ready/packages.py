@@ -37,8 +37,9 @@ LEFTOVERS = {
 """Files that programs of a package write and its removal leaves, by those packages."""
 WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or the key is not its key"
 WRONG_CLOCK = "compare the clock of this host with another one (`timedatectl`) and set it, by NTP"
+MISSING = "the mirror does not have it: complete the mirror, or correct gpu_ready_mirror or the source's address"
 UNFETCHED = (
-    (r"\b4(?:04|10)\b", "the mirror does not have it"),
+    (r"\b4(?:04|10)\b", MISSING),
     (r"\b40[137]\b", "the mirror or a proxy refuses it: check its rules and the user and password given for it"),
     (
         r"\b5\d\d\b +\S|: 5\d\d\b|HTTP Error 5\d\d",

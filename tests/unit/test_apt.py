@@ -86,7 +86,7 @@ def test_unasked_removals_are_refused() -> None:
 EXPLANATIONS = [
     ("E: Unable to locate package foo", ["foo", "no package source"]),
     ("E: Package 'foo' has no installation candidate", ["foo"]),
-    ("Err:1 http://m/x InRelease\nE: Failed to fetch http://m/x/InRelease  404  Not Found [IP: 10.0.0.1 80]", ["http://m/x/InRelease", "404"]),
+    ("Err:1 http://m/x InRelease\nE: Failed to fetch http://m/x/InRelease  404  Not Found [IP: 10.0.0.1 80]", ["http://m/x/InRelease", "404", "correct gpu_ready_mirror"]),
     ("E: Failed to fetch http://m/x  Could not connect to m:80 (1.2.3.4). - connect (111: Connection refused)", ["http://m/x", "does not answer"]),
     ("W: GPG error: http://m/x  InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B4\nE: The repository 'http://m/x  InRelease' is not signed.", ["signature", "NO_PUBKEY A4B4"]),
     ("E: Failed to fetch http://m/x/InRelease  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)", ["signature", "http://m/x/InRelease"]),

@@ -26,6 +26,11 @@ options:
     type: list
     elements: str
     default: []
+  later:
+    description: Services that somebody else starts after this, once they have the new driver's version.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode: {support: full, description: Says whether something would change; changes nothing.}
   diff_mode: {support: full, description: Shows the loaded modules.}
@@ -66,7 +71,7 @@ reboot_required:
   returned: always
   type: bool
 services:
-  description: Services that were stopped (and started again).
+  description: Services that were stopped and started again.
   returned: always
   type: list
 """
@@ -83,6 +88,7 @@ ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["loaded", "reloaded", "unloaded"], "default": "loaded"},
     "modules": {"type": "list", "elements": "str", "default": ["nvidia", "nvidia-uvm"]},
     "services": {"type": "list", "elements": "str", "default": []},
+    "later": {"type": "list", "elements": "str", "default": []},
 }
 LIMIT = 180.0
 RELEASE_WAIT = 10.0
@@ -207,7 +213,9 @@ def run(host, params, check):
     old = kernel_module.version(host)
     lacking = [n for n in params["modules"] if not host.isdir("/sys/module/" + n.replace("-", "_"))]
     out = params["state"] != "loaded" and bool(before)
-    result = {"changed": bool(out or (lacking and params["state"] != "unloaded")), "held_by": "", "services": []}
+    wanted = params["state"] != "unloaded"
+    stopped = kernel_module.stopped(host) if wanted else []
+    result = {"changed": bool(out or (wanted and (lacking or stopped))), "held_by": "", "services": []}
     result.update({"warnings": [], "reboot_required": False, "modules": before, "loaded_version": old})
     if params["state"] == "loaded" and lacking and host.isdir("/sys/module/nouveau"):
         bound = host.listdir("/sys/module/nouveau/drivers/pci:nouveau")
@@ -217,33 +225,36 @@ def run(host, params, check):
     if check:
         return result
 
-    if params["state"] != "unloaded" and (out or lacking):
+    if wanted and (out or lacking):
         restore(host)
-    stopped = []
     if out:
-        stopped = active(host, list(kernel_module.SERVICES) + params["services"])
-        stop(host, stopped)
+        fresh = active(host, list(kernel_module.SERVICES) + params["services"])
+        stopped = kernel_module.note_stopped(host, fresh)
+        stop(host, fresh)
         held = unload(host, before)
         if held:
             # Beside the old module the new driver's services may not start; the reboot that is required starts them.
             there = kernel_module.loaded(host)
             result["warnings"] = again(host, [name for name in before if name not in there]) + start(host, stopped)
+            kernel_module.forget_stopped()
             there = kernel_module.loaded(host)
             result.update({"changed": there != before, "modules": there, "reboot_required": True, "held_by": held})
             return result
     fresh = []
-    if params["state"] != "unloaded":
+    if wanted:
         fresh = load(host, params["modules"])
         manifest.note("modules", {name: {} for name in fresh if not out})
         # Others loaded more of them, for graphics, RDMA or storage: these work as before.
         result["warnings"] = again(host, before if out else [])
         fresh += make_nodes(host)
+        stopped = [unit for unit in stopped if unit not in params["later"]]
         faults = start(host, stopped)
+        kernel_module.forget_stopped()
         if faults:
             raise ModuleError("; ".join(faults))
     result.update(
         {
-            "changed": bool(out or fresh),
+            "changed": bool(out or fresh or stopped),
             "services": stopped,
             "modules": kernel_module.loaded(host),
             "loaded_version": kernel_module.version(host),

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from . import docker, drain
 from .drain import DrainError
 from .host import Host
-from .observe import driver, holders
+from .observe import driver
 
 GRACE = 10
 """Seconds that docker gives a container where nothing names a time."""
@@ -122,9 +122,7 @@ class Engine:
         _, rows = self.ask("GET", "/containers/json")
         if not isinstance(rows, list):
             raise DrainError("docker did not list its containers (%s): run again." % said(rows))
-        held = set()
-        for client in driver.clients(self.host):
-            held.add(holders.container_id(self.host.read("/proc/%s/cgroup" % client["pid"]) or ""))
+        held = {client["container"] for client in driver.clients(self.host)}
         found = []
         for row in rows:
             value = self.inspect(str(row.get("Id")))

@@ -1,8 +1,11 @@
 """NVIDIA's modules in the running kernel: which are loaded, what holds them, and the order of loading and unloading."""
 
+import json
+import os
 import re
 from typing import Dict, List, NamedTuple
 
+from . import files, manifest
 from .host import Host
 
 UNLOAD_ORDER = (
@@ -16,7 +19,8 @@ SERVICES = (
     "nvidia-persistenced.service",
 )  # fmt: skip
 """Services that hold the device for the system, not for somebody's work: stopped in this order, started in reverse."""
-
+STOPPED = manifest.FOLDER + "/services-stopped.json"
+"""Mark of services that an exchange stopped: made up for where a run was killed, or where the new module did not load."""
 
 CONSEQUENCES = ("no_gpu_found", "probe_failed")
 """What the kernel says of every module that takes no GPU; modprobe's error number says as much."""
@@ -55,6 +59,28 @@ def lost(status: str, kernel: str, there: List[str]) -> List[str]:
 def version(host: Host) -> str:
     """Return the version of the loaded driver, "" when none is."""
     return (host.read("/sys/module/nvidia/version") or "").strip()
+
+
+def stopped(host: Host, path: str = STOPPED) -> List[str]:
+    """Return the services that an exchange stopped and did not start yet, in the order in which they were stopped."""
+    text = host.read(path)
+    return [] if text is None else [str(unit) for unit in json.loads(text)]
+
+
+def note_stopped(host: Host, units: List[str], path: str = STOPPED) -> List[str]:
+    """Note services before they are stopped; returns them with those of an earlier run."""
+    before = stopped(host, path)
+    after = before + [unit for unit in units if unit not in before]
+    if after != before:
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        files.write_atomic(path, (json.dumps(after) + "\n").encode("utf-8"), 0o600)
+    return after
+
+
+def forget_stopped(path: str = STOPPED) -> None:
+    """Take the mark away once the services were started."""
+    if os.path.exists(path):
+        os.unlink(path)
 
 
 def references(host: Host, name: str) -> int:

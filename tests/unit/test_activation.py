@@ -9,6 +9,7 @@ from tests.unit.hosts import P40, bare, with_driver
 
 CHOSEN = {
     "source": "distro",
+    "kind": "dkms",
     "branch": 535,
     "version": None,
     "flavour": "proprietary",
@@ -76,5 +77,26 @@ def test_the_service_that_is_stopped_anyway_needs_no_reboot() -> None:
     assert decide(observed).steps[0].params["action"] == "reload"
 
 
+def test_the_same_program_in_a_container_is_stopped_by_nobody() -> None:
+    observed = host("535.104.05")
+    observed["driver"]["clients"] = [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 64}]
+    (step,) = decide(observed).steps
+    assert step.params["action"] == "reboot" and "7 (dcgm-exporter)" in step.why
+
+
 def test_a_driver_that_is_left_alone_is_not_exchanged() -> None:
     assert decide(host("535.104.05"), source="none").steps == []
+
+
+def test_services_that_an_exchange_left_stopped_are_started() -> None:
+    observed = host("535.261.03")
+    observed["driver"]["stopped"] = ["dcgm-exporter.service"]
+    (step,) = decide(observed).steps
+    assert step.params["action"] == "load" and step.disruption == "none" and "dcgm-exporter.service" in step.why
+
+
+def test_what_comes_in_the_new_version_after_the_exchange_is_started_then() -> None:
+    observed = host("535.104.05")
+    observed["base"]["nvswitches"] = [{"address": "0000:c1:00.0"}]
+    chosen = {"source": "cuda_repo", "satisfied": False}
+    assert decide(observed, **chosen).steps[0].params["later"][0] == "nvidia-fabricmanager.service"

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.host import Result
+from gpu_ready import kernel_module
+from gpu_ready.host import Host, Result
 
 from tests.unit.recorded import RecordedHost
 
@@ -67,8 +68,14 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     scope["time"] = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))
     scope["make_nodes"] = lambda _: []
     scope["manifest"] = types.SimpleNamespace(note=lambda *_: None, ManifestError=ValueError)
-    scope["swap"] = lambda host, state="reloaded", check=False: scope["run"](
-        host, {"state": state, "modules": ["nvidia", "nvidia-uvm"], "services": []}, check
+    marked: list[str] = []
+    kernel = scope["kernel_module"]
+    monkeypatch.setattr(kernel, "stopped", lambda _: list(marked))
+    monkeypatch.setattr(kernel, "note_stopped", lambda _, units: marked.extend(units) or list(marked))
+    monkeypatch.setattr(kernel, "forget_stopped", marked.clear)
+    scope["marked"] = marked
+    scope["swap"] = lambda host, state="reloaded", check=False, later=(): scope["run"](
+        host, {"state": state, "modules": ["nvidia", "nvidia-uvm"], "services": [], "later": later}, check
     )
     return types.SimpleNamespace(**scope)
 
@@ -147,3 +154,31 @@ def test_a_service_that_does_not_stop_leaves_the_others_running(swap: Any) -> No
 def test_a_check_changes_nothing(swap: Any) -> None:
     host = Kernel(("nvidia",), (PERSISTENCED,))
     assert swap.swap(host, check=True)["changed"] and host.asked == []
+
+
+def test_a_service_that_a_later_step_brings_in_the_new_version_is_left_to_it(swap: Any) -> None:
+    fabric = "nvidia-fabricmanager.service"
+    host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED, fabric), systemctl_start_nvidia_fabricmanager_service=9)
+    answer = swap.swap(host, later=[fabric])
+    assert host.services == [PERSISTENCED] and answer["services"] == [PERSISTENCED] and swap.marked == []
+
+
+def test_services_of_an_exchange_whose_module_did_not_load_are_started_by_the_next_one(swap: Any) -> None:
+    host = Kernel(("nvidia",), (EXPORTER,), modprobe_nvidia=1)
+    with pytest.raises(swap.ModuleError):
+        swap.swap(host)
+    assert host.services == [] and swap.marked == [EXPORTER]
+    assert swap.swap(host, "loaded", check=True)["changed"] and host.services == []
+    assert swap.swap(host, "loaded")["changed"] and host.services == [EXPORTER] and swap.marked == []
+    assert not swap.swap(host, "loaded")["changed"]
+
+
+def test_the_mark_of_stopped_services(tmp_path: Path) -> None:
+    path, host = str(tmp_path / "state/services-stopped.json"), Host()
+    assert kernel_module.stopped(host, path) == []
+    assert kernel_module.note_stopped(host, [], path) == [] and not Path(path).exists()
+    assert kernel_module.note_stopped(host, ["b", "a"], path) == ["b", "a"]
+    assert kernel_module.note_stopped(host, ["a", "c"], path) == ["b", "a", "c"] == kernel_module.stopped(host, path)
+    kernel_module.forget_stopped(path)
+    kernel_module.forget_stopped(path)
+    assert kernel_module.stopped(host, path) == []

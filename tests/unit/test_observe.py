@@ -195,7 +195,7 @@ def test_the_processes_on_the_device_are_named() -> None:
         files={"/proc/42/comm": "python3\n", "/proc/43/comm": "cat\n"},
         links={"/proc/42/fd/3": "/dev/nvidia0", "/proc/43/fd/3": "/dev/null"},
     )
-    assert driver.clients(host) == [{"pid": 42, "name": "python3"}]
+    assert driver.clients(host) == [{"pid": 42, "name": "python3", "container": None}]
 
 
 def test_a_look_starts_no_program_on_a_bare_host_and_is_quick() -> None:

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import catalog, driver, versions
+from .. import catalog, driver, kernel_module, versions
 from .. import runfile as runfiles
 from ..host import Host
 from ..plan import sources
@@ -44,6 +44,9 @@ IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
 
+CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
+"""A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
+
 
 def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: Optional[str]) -> Dict[str, Any]:
     """Return the part "driver"; ``kernel`` is base's row of kernels, ``packages`` those of the package manager."""
@@ -73,6 +76,7 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
         "persistenced": persistenced(host),
         "imex": imex(host),
         "interrupted": runfiles.pending(host),
+        "stopped": kernel_module.stopped(host),
     }
 
 
@@ -207,15 +211,23 @@ def busy(modules: Dict[str, Any]) -> bool:
 
 
 def clients(host: Host) -> List[Dict[str, Any]]:
-    """Return the processes that have a device node of the driver open."""
+    """Return the processes with a device node of the driver open: ``pid``, ``name``, ``container`` (id or None)."""
     found = []
     for pid in host.listdir("/proc"):
         if pid.isdigit():
             folder = "/proc/%s/fd" % pid
             nodes = {host.readlink("%s/%s" % (folder, fd)) or "" for fd in host.listdir(folder)}
             if any(NODE.match(node) for node in nodes):
-                found.append({"pid": int(pid), "name": (host.read("/proc/%s/comm" % pid) or "").strip()})
+                name = (host.read("/proc/%s/comm" % pid) or "").strip()
+                container = container_id(host.read("/proc/%s/cgroup" % pid) or "")
+                found.append({"pid": int(pid), "name": name, "container": container})
     return found
+
+
+def container_id(cgroups: str) -> Optional[str]:
+    """Return the id of the innermost container that /proc/PID/cgroup names, None of a process outside of any."""
+    found = CONTAINER.findall(cgroups)
+    return str(found[-1]) if found else None
 
 
 def dkms(host: Host) -> List[Dict[str, Any]]:

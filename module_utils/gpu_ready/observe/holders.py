@@ -2,15 +2,13 @@
 
 import json
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 from .. import docker
 from ..host import Host
 from ..plan import activation
 from . import driver
 
-CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
-"""A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
 SECRET = re.compile("passw|secret|token|credential|api-?key", re.IGNORECASE)
 HIDDEN = "***"
 SERVICES = {name[: activation.COMM] for name in activation.SERVICES}
@@ -34,7 +32,7 @@ def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
     folder = "/proc/%d" % client["pid"]
     words = [word for word in (host.read(folder + "/cmdline") or "").split("\0") if word]
     command = " ".join(" ".join(shown(words)).split())[:LONGEST]
-    identity = container_id(host.read(folder + "/cgroup") or "")
+    identity = client["container"]
     return {
         "pid": client["pid"],
         "name": client["name"],
@@ -57,12 +55,6 @@ def shown(words: List[str]) -> List[str]:
         hide = word.startswith("-") and not equals and bool(SECRET.search(word))
         found.append(re.sub(r"://[^/\s@]*@", "://%s@" % HIDDEN, word))
     return found
-
-
-def container_id(cgroups: str) -> Optional[str]:
-    """Return the id of the innermost container that /proc/PID/cgroup names, None of a process outside of any."""
-    found = CONTAINER.findall(cgroups)
-    return str(found[-1]) if found else None
 
 
 def container_name(host: Host, identity: str) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Optional, Tuple
 
+from . import services
 from .driver_steps import fits
 from .steps import DRIVER_RELOAD, NONE, REBOOT, Decision, Notice, Step
 
@@ -32,6 +33,7 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
         if held:
             action, reason = "reboot", "%s, and the loaded one is held by PID %s" % (reason, ", ".join(held))
     params = {"action": action, "modules": chosen["modules"], "fallback": "reboot" if mode == "auto" else None}
+    params["later"] = later(observed, wanted, choice)
     step = Step("nvidia_driver.activate", reason, DISRUPTION[action], dict(params, why=reason))
     return Decision({"action": action}, [step])
 
@@ -54,7 +56,19 @@ def needed(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Tuple[Optional[s
         return "reload", "the loaded module is %s, the installed one %s" % (loaded["version"], disk["version"])
     if loaded["flavour"] not in (None, disk["flavour"]):
         return "reload", "the loaded module is %s, the installed one %s" % (loaded["flavour"], disk["flavour"])
+    stopped = state.get("stopped")
+    if stopped:
+        return "load", "an exchange that was cut off stopped %s" % ", ".join(stopped)
     return None, ""
+
+
+def later(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> List[str]:
+    """Return the services whose own steps come after the activation and start them, in the new driver's version.
+
+    Until then there may be only the old fabric manager or IMEX, which do not start beside a driver of another version.
+    """
+    steps = services.decide(observed, wanted, choice).steps
+    return [step.params["service"] + ".service" for step in steps if step.params.get("start", True)]
 
 
 def same(module: Dict[str, Any], chosen: Dict[str, Any]) -> bool:
@@ -63,9 +77,16 @@ def same(module: Dict[str, Any], chosen: Dict[str, Any]) -> bool:
 
 
 def holders(observed: Dict[str, Any]) -> List[str]:
-    """Return the processes that hold the module and that no known service explains, each as "42 (python3)"."""
+    """Return the processes that hold the module and that no known service explains, each as "42 (python3)".
+
+    The same program in a container is no service of systemd's, so nothing stops it: a DCGM exporter of Kubernetes.
+    """
     known = {name[:COMM] for name in SERVICES}
-    return ["%d (%s)" % (c["pid"], c["name"]) for c in observed["driver"]["clients"] if c["name"][:COMM] not in known]
+    return [
+        "%d (%s)" % (client["pid"], client["name"])
+        for client in observed["driver"]["clients"]
+        if client.get("container") or client["name"][:COMM] not in known
+    ]
 
 
 def left_to_operator(reason: str) -> Notice:

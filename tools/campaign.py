@@ -245,7 +245,7 @@ class Campaign:
         if passing:
             self.pass_through(passing)
         for fault in (each for each in wanted if not each.passes):
-            if series and not fault.before:
+            if series and fault.prepare:
                 self.settle(series)
                 series = []
             if bare is None and not series:
@@ -263,7 +263,7 @@ class Campaign:
                 continue
             bare = None
             series.append(found)
-            if not (stopped and fault.before):
+            if not stopped:
                 self.settle(series, fault.keeps)
                 series = []
         if series:

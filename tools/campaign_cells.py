@@ -50,26 +50,21 @@ INSTALL = "nvidia_driver : install | Driver packages*"
 DEB, RPM = ("c-deb",), ("c-rpm",)
 OLDER = "580.95.05"
 DOCKER_JSON = "/etc/docker/daemon.json"
-# Those that stop a run before it changed something come first: the next one meets the same bare host.
+# Those that stop a run before it changed something come first: the next one meets the same bare host. Those that stop it
+# on its way come in the order of the way.
 ENVIRONMENT = (
     Fault("mirror-down"),
-    Fault("mirror-404", (VENDOR,)),
-    Fault("mirror-500", (VENDOR,)),
-    Fault("mirror-signature"),
-    Fault("mirror-expired-key", only=DEB),
     Fault("clock", ("-4000",)),
     Fault("clock", ("9000",)),
     Fault("dns"),
     Fault("read-only", ("/usr",)),
     Fault("read-only", ("/etc",)),
-    Fault("disk-full"),
-    Fault("disk-full", ("/var/lib/gpu-ready", "4k")),
     Fault("half-configured", ("1",), only=DEB),
     Fault("headers-gone"),
     Fault("sudo-password", variables=(("ansible_user", "visitor"),)),
     Fault("python-gone"),
     Fault("python-old"),
-    Fault("mirror-hang", (VENDOR,)),
+    Fault("package-lock", ("1000",)),
     Fault("mirror-404", ("*.deb",), only=DEB),
     Fault("mirror-404", ("*.rpm",), only=RPM),
     Fault("mirror-truncated", ("*.deb",), only=DEB),
@@ -77,11 +72,17 @@ ENVIRONMENT = (
     Fault("mirror-corrupt", ("*.deb",), only=DEB),
     Fault("mirror-corrupt", ("*.rpm",), only=RPM),
     Fault("mirror-corrupt", (DISTRO,), only=DEB),
-    Fault("package-lock", ("1000",)),
-    # One after the other in one series: each run goes on where the one before stopped.
+    Fault("disk-full"),
+    Fault("disk-full", ("/var/lib/gpu-ready", "4k")),
+    Fault("mirror-404", (VENDOR,)),
+    Fault("mirror-500", (VENDOR,)),
+    Fault("mirror-signature"),
+    Fault("mirror-expired-key", only=DEB),
+    Fault("mirror-hang", (VENDOR,)),
     Fault("mirror-down", before=INSTALL),
     Fault("docker-refuses", before="docker_engine : install | *"),
     Fault("gpu-off-bus", before="gpu_verify : *"),
+    # Those that a run gets through.
     Fault("package-lock", ("40",), before="kernel_headers : install | *", passes=True),
     Fault("half-configured", ("0",), before="nvidia_driver : install | Package*", passes=True, only=DEB),
     Fault("tmp-noexec", before=INSTALL, passes=True),
@@ -147,8 +148,8 @@ then one of two things:
 
 Compared are paths, modes, owners, contents and packages, without what `lab/gpu_ready_lab/footprint.py` names and
 explains. A row is green when the run finished, or stopped with a sentence for the operator, and the host is either.
-Cuts, and faults that come before a task, are in series: each run goes on where the one before was cut, and the last is
-repaired. Faults that a run gets through may come in one run, each until the task of the next.
+Cuts are in series, and so are faults that stop a run on its way: each run goes on where the one before stopped, and the
+last is repaired. Faults that a run gets through may come in one run, each until the task of the next.
 The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth, and all in
 the middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit with + had
 changes that were not committed yet.

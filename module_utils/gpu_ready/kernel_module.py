@@ -20,7 +20,7 @@ SERVICES = (
 )  # fmt: skip
 """Services that hold the device for the system, not for somebody's work: stopped in this order, started in reverse."""
 STOPPED = manifest.FOLDER + "/services-stopped.json"
-"""Mark of services that an exchange stopped: made up for where a run was killed, or where the new module did not load."""
+"""Mark of services that an exchange stopped: made up for where a run was killed, or where the module did not load."""
 
 CONSEQUENCES = ("no_gpu_found", "probe_failed")
 """What the kernel says of every module that takes no GPU; modprobe's error number says as much."""

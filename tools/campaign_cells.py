@@ -50,8 +50,8 @@ INSTALL = "nvidia_driver : install | Driver packages*"
 DEB, RPM = ("c-deb",), ("c-rpm",)
 OLDER = "580.95.05"
 DOCKER_JSON = "/etc/docker/daemon.json"
-# Those that stop a run before it changed something come first: the next one meets the same bare host. Those that stop it
-# on its way come in the order of the way.
+# Those that stop a run before it changed something come first: the next one meets the same bare host. Those that stop
+# it on its way come in the order of the way.
 ENVIRONMENT = (
     Fault("mirror-down"),
     Fault("clock", ("-4000",)),

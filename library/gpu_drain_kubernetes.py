@@ -42,7 +42,7 @@ options:
     default: kubectl
   kubeconfig:
     description: File with the access; empty for kubectl's default.
-    type: str
+    type: path
     default: ""
   context:
     description: Context in that file; empty for the current one.
@@ -130,7 +130,7 @@ ARGUMENT_SPEC = {
     "timeout": {"type": "int", "default": 1800},
     "deadline": {"type": "float", "default": 0},
     "kubectl": {"type": "str", "default": "kubectl"},
-    "kubeconfig": {"type": "str", "default": ""},
+    "kubeconfig": {"type": "path", "default": ""},
     "context": {"type": "str", "default": ""},
     "grace_period": {"type": "int", "default": -1},
     "delete_emptydir_data": {"type": "bool", "default": True},

@@ -5,11 +5,12 @@ note in the same write and only over the version of the node that we looked at: 
 """
 
 import json
+import os
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .drain import DrainError
-from .host import MISSING, TIMED_OUT, Host, Result
+from .host import FOLDERS, MISSING, TIMED_OUT, Host, Result
 
 NOTE = "gpu-ready/drained"
 """Annotation of a node that we cordoned; its value is the reason."""
@@ -163,11 +164,12 @@ class Kubectl:
     def call(self, words: List[str], limit: float = LIMIT) -> Result:
         """Run kubectl; DrainError where it is absent or does not end."""
         program = self.access.kubectl
-        path = program if "/" in program else self.host.which(program)
-        argv = [path or ""]
+        argv = [program]
         argv += ["--kubeconfig=" + self.access.kubeconfig] if self.access.kubeconfig else []
         argv += ["--context=" + self.access.context] if self.access.context else []
-        answer = self.host.run(argv + words, limit) if path else Result(MISSING, "", "")
+        # The PATH of the user whose access it is: a kubeconfig names helpers that log in (aws, kubelogin), found there.
+        path = ":".join([os.environ.get("PATH", "")] + list(FOLDERS)).lstrip(":")
+        answer = self.host.run(argv + words, limit, {"PATH": path})
         if answer.rc == MISSING:
             raise DrainError(
                 "%s is not on the host where it is to run: install it there, or set gpu_drain_kubernetes_host or "
@@ -238,4 +240,8 @@ class Kubectl:
             raise DrainError(refused(self.name, answer.err or answer.out))
         words = ["get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=" + self.name, "--output=json"]
         words += ["--selector=" + options.pod_selector] if options.pod_selector else []
-        return awaited(self.name, read_pods(self.call(words + ["--request-timeout=30s"]).out), said)
+        pods = self.call(words + ["--request-timeout=30s"])
+        if pods.rc != 0:
+            told = " ".join((pods.err or pods.out).split())[-600:]
+            return "an answer of Kubernetes about the pods on the node %s (%s)" % (self.name, told)
+        return awaited(self.name, read_pods(pods.out), said)

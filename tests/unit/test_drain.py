@@ -331,3 +331,30 @@ def test_a_wait_tells_how_it_goes_and_ends() -> None:
 def test_a_long_wait_asks_for_few_calls() -> None:
     assert drain.share(86400, 0, 1000.0) * drain.MOST_CALLS >= 86400
     assert drain.share(1800, 0, 1000.0) == 30 and drain.share(10, 0, 1000.0) == 10
+
+
+class Calls(RecordedHost):
+    """A host that keeps the environment of what it runs."""
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.environment = dict(env or {})
+        return super().run(argv, timeout, env)
+
+
+def test_kubectl_and_its_login_helpers_are_found_as_the_user_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/home/alice/google-cloud-sdk/bin:/usr/bin")
+    node = {"kind": "Node", "metadata": {"name": "n1", "resourceVersion": "7"}, "spec": {}}
+    words = ("kubectl", "get", "node", "n1", "--output=json", "--request-timeout=30s")
+    host = Calls(programs={words: Result(0, json.dumps(node), "")})
+    assert drain_kubernetes.Kubectl(host, "n1", drain_kubernetes.Access()).look() == kube(False)
+    assert host.environment["PATH"].startswith("/home/alice/google-cloud-sdk/bin:/usr/bin:")
+    assert "/usr/local/bin" in host.environment["PATH"].split(":")
+
+
+def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
+    lost = Result(1, "", "Unable to connect to the server: context deadline exceeded\n")
+    drain_words = ("kubectl", *drain_kubernetes.drain_argv("n1", drain_kubernetes.Options(), 30))
+    pods = ("kubectl", "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=n1", "--output=json")
+    host = RecordedHost(programs={drain_words: lost, (*pods, "--request-timeout=30s"): lost})
+    told = drain_kubernetes.Kubectl(host, "n1", drain_kubernetes.Access()).evict(drain_kubernetes.Options(), 30)
+    assert "Unable to connect to the server" in told

@@ -112,6 +112,23 @@ serial:
   type: list
   elements: int
   sample: [1, 2, 21]
+roll:
+  description: RV(due) with one more name after each batch, RV(watch), so that no batch can be lost as a whole.
+  returned: without ended
+  type: list
+  elements: str
+  sample: ["gpu1", "gpu_upgrade_batch_1", "gpu2", "gpu3", "gpu_upgrade_batch_2"]
+sizes:
+  description: Sizes of these batches.
+  returned: without ended
+  type: list
+  elements: int
+  sample: [2, 3]
+watch:
+  description: The names that stand for the control node.
+  returned: without ended
+  type: list
+  elements: str
 current:
   description: Hosts that have the wanted driver.
   returned: without ended
@@ -179,7 +196,8 @@ def main():
     except upgrade_fleet.FleetError as error:
         module.fail_json(msg=str(error))
     table = upgrade_fleet.plan_table(roll, entries, given["drain"])
-    module.exit_json(changed=False, table=table, **roll._asdict())
+    line = upgrade_fleet.lined(roll.due, roll.serial)
+    module.exit_json(changed=False, table=table, **dict(roll._asdict(), **line._asdict()))
 
 
 if __name__ == "__main__":

@@ -58,6 +58,12 @@ installers:
   type: list
   elements: str
   sample: ["595.91.07"]
+alike:
+  description: >-
+    What two hosts have to share for one to take the modules that the other built, or why this one takes none.
+  returned: always
+  type: dict
+  sample: {"package": "nvidia-kernel-open-dkms=595.91.07-1", "system": "debian 12", "kernel": "6.1.0-40-amd64"}
 files:
   description: Where the role puts installers of the control node, by their path there.
   returned: always
@@ -73,9 +79,11 @@ from ansible.module_utils.gpu_ready import (
     runfile,
     runfile_store,
     upgrade,
+    upgrade_modules,
     upgrade_stage,
 )
 from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.observe import base
 
 ARGUMENT_SPEC = {"todo": {"type": "dict", "required": True}, "installer": {"type": "dict", "default": {}}}
 
@@ -89,7 +97,7 @@ def main():
     if module.check_mode:
         missing = [one["version"] for one in files if not runfile_store.kept(one["version"], one["sha256"])]
         coming = [str(one) for one in wanted["pins"] + wanted["names"]]
-        module.exit_json(changed=False, coming=coming, kept=[], installers=missing, files=places)
+        module.exit_json(changed=False, coming=coming, kept=[], installers=missing, files=places, alike={})
     try:
         staged = upgrade_stage.stage(package_manager.choose(host), wanted)
         fetched = upgrade_stage.installers(files, host.uname()[1], runfile.Limits())
@@ -99,7 +107,14 @@ def main():
         where = error.filename or manifest.FOLDER
         module.fail_json(msg="%s: %s: make room or repair the disk, then run again" % (where, error.strerror or error))
     changed = bool(staged.coming or fetched)
-    module.exit_json(changed=changed, coming=staged.coming, kept=staged.kept, installers=fetched, files=places)
+    module.exit_json(
+        changed=changed,
+        coming=staged.coming,
+        kept=staged.kept,
+        installers=fetched,
+        files=places,
+        alike=upgrade_modules.alike(host, staged.coming, base.secure_boot(host)),
+    )
 
 
 if __name__ == "__main__":

@@ -252,6 +252,7 @@ DEFAULTS: Dict[Any, Any] = {
     'gpu_report_folder': '{{ role_path }}/../../reports',
     'gpu_report_width': 150,
     'gpu_upgrade_batches': [1, '10%', '25%', '50%', '100%'],
+    'gpu_upgrade_build_once': True,
     'gpu_upgrade_canaries': [],
     'gpu_upgrade_drain': 'none',
     'gpu_upgrade_drain_timeout': 1800,

@@ -25,6 +25,14 @@ class Rollout(NamedTuple):
     excluded: List[str]
 
 
+class Line(NamedTuple):
+    """Hosts in the order of their turns, sizes of the batches, and those that only stand for the control node."""
+
+    roll: List[str]
+    sizes: List[int]
+    watch: List[str]
+
+
 def members(names: List[Any], groups: Dict[str, List[str]], hosts: List[str], variable: str) -> List[str]:
     """Return the hosts that names of hosts and groups stand for; FleetError on an unknown name."""
     found = []  # type: List[str]
@@ -67,6 +75,19 @@ def batches(count: int, canaries: int, done: int, sizes: List[Any]) -> List[int]
         if number > over:
             found.append(number - over)
     return found
+
+
+def lined(due: List[str], sizes: List[int]) -> Line:
+    """Return the line of a rollout: after the hosts of each batch, one more that stands for the control node.
+
+    Ansible ends a run, without its report, when all hosts of a batch are lost. This one never is.
+    """
+    names, watch = [], []  # type: List[str], List[str]
+    for number, count in enumerate(sizes, 1):
+        begin = sum(sizes[: number - 1])
+        watch.append("gpu_upgrade_batch_%d" % number)
+        names += due[begin : begin + count] + watch[-1:]
+    return Line(names, [count + 1 for count in sizes], watch)
 
 
 def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[str, Any]) -> Rollout:

@@ -283,11 +283,12 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         self._play = play  # where the default output looks for the strategy when it prints a failure
         known = play.get_variable_manager().get_vars(play=play)
-        self.screen.put(
-            self.progress.batch_starts(
-                play.get_name().strip(), list(known["ansible_play_batch"]), list(known["ansible_play_hosts_all"])
-            )
+        # A batch of a rollout has a name in it that is no host, see roles/gpu_upgrade/tasks/line_up.yml.
+        batch, everyone = (
+            [name for name in known[key] if name not in known["groups"].get("gpu_upgrade_watch", [])]
+            for key in ("ansible_play_batch", "ansible_play_hosts_all")
         )
+        self.screen.put(self.progress.batch_starts(play.get_name().strip(), batch, everyone))
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Begin a task."""

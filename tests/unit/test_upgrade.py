@@ -184,6 +184,13 @@ def test_the_operator_says_who_comes_first_and_who_does_not() -> None:
     assert roll.due == ["d", "c", "b", "e"] and roll.serial == [1, 1, 2] and roll.excluded == ["a"]
 
 
+def test_no_batch_can_be_lost_as_a_whole() -> None:
+    line = upgrade_fleet.lined(["d", "c", "b"], [1, 2])
+    assert line.roll == ["d", "gpu_upgrade_batch_1", "c", "b", "gpu_upgrade_batch_2"]
+    assert line.sizes == [2, 3] and line.watch == ["gpu_upgrade_batch_1", "gpu_upgrade_batch_2"]
+    assert upgrade_fleet.lined([], []).roll == []
+
+
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(FleetError, match="gpu_upgrade_canaries names x"):
         rollout({name: entry("due") for name in HOSTS}, canaries=["x"])

@@ -1,0 +1,96 @@
+#!/usr/bin/python
+"""Decide on the control node which host builds a driver's modules for which others."""
+
+DOCUMENTATION = r"""
+module: gpu_upgrade_share
+short_description: Decide which host builds a driver's modules for which others
+description:
+  - Of hosts with the same distribution, kernel and driver package, the first one builds. Runs on the control node.
+options:
+  hosts:
+    description: Hosts that are prepared, in the order of the rollout.
+    type: list
+    elements: str
+    required: true
+  alike:
+    description: RV(gpu_upgrade_stage#module:alike) by host.
+    type: dict
+    required: true
+  wanted:
+    description: C(gpu_upgrade_build_once) by host.
+    type: dict
+    default: {}
+  failures:
+    description: Why a host could not build or take modules, by host; for the words.
+    type: dict
+    default: {}
+attributes:
+  check_mode: {support: full, description: Changes nothing anyway.}
+  diff_mode: {support: none, description: Nothing is changed.}
+author: The gpu-ready maintainers
+"""
+
+EXAMPLES = r"""
+- name: Decide who builds for whom
+  gpu_upgrade_share:
+    hosts: [gpu1, gpu2]
+    alike: {gpu1: {kernel: 6.1.0-40-amd64}, gpu2: {kernel: 6.1.0-40-amd64}}
+  delegate_to: localhost
+  run_once: true
+
+- name: Leave one host to itself
+  gpu_upgrade_share:
+    hosts: [gpu1, gpu2]
+    alike: "{{ alike }}"
+    wanted: {gpu1: true, gpu2: false}
+  delegate_to: localhost
+  run_once: true
+
+- name: Tell where the modules come from, now that one host could not build
+  gpu_upgrade_share:
+    hosts: [gpu1, gpu2]
+    alike: "{{ alike }}"
+    failures: {gpu1: the disk is full}
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+builders:
+  description: Which host builds for each host that takes modules.
+  returned: always
+  type: dict
+  sample: {"gpu1": "gpu1", "gpu2": "gpu1"}
+told:
+  description: Where the modules of each host come from, in words.
+  returned: always
+  type: dict
+  sample: {"gpu1": "built beforehand", "gpu2": "built on gpu1"}
+table:
+  description: The same for a person.
+  returned: always
+  type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import upgrade_share
+
+ARGUMENT_SPEC = {
+    "hosts": {"type": "list", "elements": "str", "required": True},
+    "alike": {"type": "dict", "required": True},
+    "wanted": {"type": "dict", "default": {}},
+    "failures": {"type": "dict", "default": {}},
+}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    given = module.params
+    shares = upgrade_share.share(given["hosts"], given["alike"], given["wanted"])
+    words = upgrade_share.told(given["hosts"], shares, given["failures"])
+    table = upgrade_share.table(given["hosts"], words)
+    module.exit_json(changed=False, builders=shares.builders, told=words, table=table)
+
+
+if __name__ == "__main__":
+    main()

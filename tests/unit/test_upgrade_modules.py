@@ -1,0 +1,168 @@
+"""Modules that are built once: which hosts are alike, what is taken of another host, and what DKMS is told."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import manifest, upgrade_modules, upgrade_share
+from gpu_ready.host import Host, Result
+from gpu_ready.upgrade_modules import ModulesError, Paths
+from recorded import RecordedHost
+
+KERNEL, VERSION = "6.1.0-40-amd64", "595.91.07"
+PACKAGE = f"nvidia-kernel-open-dkms={VERSION}-1"
+ALIKE = {"package": PACKAGE, "system": "debian 12", "kernel": KERNEL, "machine": "x86_64"}
+SYSTEM = {"/etc/os-release": 'ID=debian\nVERSION_ID="12"\n', "/proc/sys/kernel/osrelease": KERNEL}
+NO_BOOT = {"on": False, "key": None, "enrolled": False}
+
+
+class Built(Host):
+    """A host with a real disk, whose modinfo tells of modules for one kernel."""
+
+    def __init__(self, kernel: str = KERNEL, version: str = VERSION) -> None:
+        self.kernel, self.version = kernel, version
+
+    def uname(self) -> tuple[str, str]:
+        return KERNEL, "x86_64"
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        assert argv[0] == "modinfo"
+        return Result(0, f"version:        {self.version}\nvermagic:       {self.kernel} SMP mod_unload\n", "")
+
+
+def archive(folder: Path, names: tuple[str, ...] = ("./nvidia.ko", "./sub/nvidia-uvm.ko")) -> str:
+    folder.mkdir(exist_ok=True)
+    with tarfile.open(folder / upgrade_modules.ARCHIVE, "w:gz") as file:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = 3
+            file.addfile(member, io.BytesIO(b"ELF"))
+    return str(upgrade_modules.digest(str(folder / upgrade_modules.ARCHIVE)))
+
+
+def paths(tmp_path: Path) -> Paths:
+    return Paths(str(tmp_path / "modules"), str(tmp_path / "dkms"), str(tmp_path / "manifest.json"))
+
+
+def taken(tmp_path: Path, host: Host, **change: Any) -> dict[str, Any]:
+    given = {"alike": ALIKE, "name": "nvidia", "version": VERSION, "sha256": archive(tmp_path / "modules")}
+    return upgrade_modules.take(host, given | change, ALIKE, paths(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("coming", "package"),
+    [
+        ([PACKAGE, "dkms=3.0", "libcuda1=595.91.07-1"], PACKAGE),
+        (["kmod-nvidia-open-dkms=3:595.91.07-1.el9"], "kmod-nvidia-open-dkms=3:595.91.07-1.el9"),
+        (["nvidia-dkms-595-open=595.91.07-0ubuntu1"], "nvidia-dkms-595-open=595.91.07-0ubuntu1"),
+        (["linux-modules-nvidia-595-open-6.8.0-1-generic=6.8"], None),
+        ([], None),
+    ],
+)
+def test_hosts_with_the_same_package_system_and_kernel_are_alike(coming: list[str], package: str | None) -> None:
+    host = RecordedHost(files=SYSTEM)
+    found = upgrade_modules.alike(host, coming, NO_BOOT)
+    assert found == (
+        ALIKE | {"package": package} if package else {"why": "no package of this driver compiles its modules"}
+    )
+
+
+def test_secure_boot_without_the_key_takes_nothing() -> None:
+    host = RecordedHost(files=SYSTEM)
+    assert "not enrolled" in upgrade_modules.alike(host, [PACKAGE], NO_BOOT | {"on": True})["why"]
+    assert "why" not in upgrade_modules.alike(host, [PACKAGE], {"on": True, "key": "/k", "enrolled": True})
+
+
+def test_dkms_is_led_to_modules_that_were_taken_and_back(tmp_path: Path) -> None:
+    where, host = paths(tmp_path), Built()
+    assert not upgrade_modules.offer(host, where)
+    taken(tmp_path, host)
+    assert upgrade_modules.offer(host, where) and upgrade_modules.offer(host, where)
+    file = tmp_path / "dkms" / f"nvidia-{VERSION}-{KERNEL}-x86_64.conf"
+    assert f'MAKE[0]="cp -r {tmp_path}/modules/files/. ."' in file.read_text()
+    assert (tmp_path / "modules/files/sub/nvidia-uvm.ko").read_bytes() == b"ELF"
+    assert str(file) in manifest.read(where.listing)["files"]
+    assert upgrade_modules.withdraw(host, where) and not upgrade_modules.withdraw(host, where)
+    assert not file.exists() and "files" not in manifest.read(where.listing)
+    assert not (tmp_path / "modules/files").exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "change", "words"),
+    [
+        (Built(), {"sha256": "0"}, "expected 0"),
+        (Built(), {"alike": ALIKE | {"kernel": "x"}}, "were built for"),
+        (Built(kernel="6.1.0-41-amd64"), {}, "is for the kernel 6.1.0-41-amd64"),
+        (Built(version="580.95.05"), {}, "is of version 580.95.05"),
+    ],
+)
+def test_other_modules_are_not_taken(tmp_path: Path, host: Host, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModulesError, match=words):
+        taken(tmp_path, host, **change)
+    assert upgrade_modules.record(host, ALIKE, paths(tmp_path)) is None
+
+
+@pytest.mark.parametrize("name", ["../nvidia.ko", "/etc/nvidia.ko", "nvidia.sh", "./a/../../b.ko"])
+def test_an_archive_with_anything_else_is_refused(tmp_path: Path, name: str) -> None:
+    archive(tmp_path / "modules", ("./nvidia.ko", name))
+    with pytest.raises(ModulesError, match="no kernel module"):
+        upgrade_modules.unpack(str(tmp_path / "modules" / upgrade_modules.ARCHIVE), str(tmp_path / "out"))
+
+
+def test_an_archive_that_changed_or_a_damaged_record_is_none(tmp_path: Path) -> None:
+    where, host = paths(tmp_path), Built()
+    taken(tmp_path, host)
+    assert upgrade_modules.record(host, ALIKE, where) and not upgrade_modules.record(
+        host, ALIKE | {"kernel": "x"}, where
+    )
+    archive(tmp_path / "modules", ("./nvidia.ko",))
+    assert upgrade_modules.record(host, ALIKE, where) is None
+    (tmp_path / "modules" / upgrade_modules.RECORD).write_text("{")
+    assert upgrade_modules.record(host, ALIKE, where) is None
+
+
+def test_a_file_of_the_host_is_not_written_over(tmp_path: Path) -> None:
+    where, host = paths(tmp_path), Built()
+    file = Path(upgrade_modules.override(taken(tmp_path, host), where))
+    file.parent.mkdir()
+    file.write_text("theirs")
+    with pytest.raises(ModulesError, match="belongs to this host"):
+        upgrade_modules.offer(host, where)
+    assert file.read_text() == "theirs" and not upgrade_modules.withdraw(host, where)
+
+
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_the_build_is_told_to_leave_its_modules_to_us(tmp_path: Path, quote: str) -> None:
+    source = tmp_path / "usr/src/nvidia-595"
+    source.mkdir(parents=True)
+    (source / "dkms.conf").write_text(f"PACKAGE_NAME={quote}nvidia{quote}\nPACKAGE_VERSION={quote}{VERSION}{quote}\n")
+    assert upgrade_modules.prepare(str(tmp_path), "/out") == ("nvidia", VERSION)
+    assert (source / "dkms.conf").read_text().endswith("-exec cp --parents {} /out ';'\"\n")
+
+
+# ---- who builds for whom
+
+
+def test_the_first_of_those_that_are_alike_builds() -> None:
+    other = ALIKE | {"kernel": "6.1.0-41-amd64"}
+    known: dict[str, dict[str, Any]] = {"a": ALIKE, "b": other, "c": ALIKE, "d": {"why": "no package"}, "e": ALIKE}
+    shares = upgrade_share.share(["c", "b", "a", "d", "e", "f"], known, {"e": False})
+    assert shares.builders == {"c": "c", "b": "b", "a": "c"}
+    words = upgrade_share.told(["c", "b", "a", "d", "e", "f"], shares, {})
+    assert (words["c"], words["a"]) == ("built beforehand", "built on c")
+    assert "gpu_upgrade_build_once" in words["e"] and "no package" in words["d"] and "goes on" in words["f"]
+    failed = upgrade_share.told(["c", "b", "a"], shares, {"c": "the disk is full", "b": "no compiler"})
+    assert failed == {
+        "c": "compiles in its turn: the disk is full",
+        "b": "compiles in its turn: no compiler",
+        "a": "compiles in its turn: c did not build for it",
+    }
+    assert upgrade_share.table(["c", "b", "a"], words).splitlines() == ["modules built beforehand: c, b", "modules built on c: a"]  # fmt: skip
+
+
+def test_the_record_is_json_that_names_its_hosts(tmp_path: Path) -> None:
+    taken(tmp_path, Built())
+    assert json.loads((tmp_path / "modules" / upgrade_modules.RECORD).read_text())["alike"] == ALIKE

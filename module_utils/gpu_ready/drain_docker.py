@@ -131,8 +131,14 @@ class Engine:
         return sorted((one for one in found if one.running), key=lambda one: one.name)
 
     def awaited(self, stop_temporary: bool) -> str:
-        """Return which GPU containers are still awaited, "" for none."""
-        return awaited(decide(self.holding(), stop_temporary).wait)
+        """Return which GPU containers are still awaited, "" for none. Called once all that may be stopped were."""
+        work = decide(self.holding(), stop_temporary)
+        anew = ", ".join(one.name for one in work.stop)
+        told = [awaited(work.wait)]
+        told += (
+            ["the end of %s, which somebody (a unit of systemd?) started after it was stopped" % anew] if anew else []
+        )
+        return "; ".join(part for part in told if part)
 
     def stop(self, container: Container, grace: int) -> str:
         """Stop a container; returns what went wrong, "" for nothing."""
@@ -192,8 +198,15 @@ def start_all(host: Host, engine: Engine, check: bool, path: str = drain.PATH) -
         return {"changed": bool(containers), "containers": names}
     if engine.socket is None:
         raise DrainError("docker is not running: start it, then run again, so that %s come back." % ", ".join(names))
-    problems = {identity: engine.start(identity, entry) for identity, entry in sorted(containers.items())}
-    failed = {identity: containers[identity] for identity, problem in problems.items() if problem}
+    problems = {}  # type: Dict[str, str]
+    failed = dict(containers)
+    while failed:
+        # Again those that failed, as long as that helps: one may use the network of another, which has to run first.
+        problems = {identity: engine.start(identity, entry) for identity, entry in sorted(failed.items())}
+        still = {identity: containers[identity] for identity, problem in problems.items() if problem}
+        if len(still) == len(failed):
+            break
+        failed = still
     if failed:
         drain.note(host, {"docker": {"containers": failed}}, path)
         raise DrainError(

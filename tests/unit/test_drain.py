@@ -358,3 +358,51 @@ def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
     host = RecordedHost(programs={drain_words: lost, (*pods, "--request-timeout=30s"): lost})
     told = drain_kubernetes.Kubectl(host, "n1", drain_kubernetes.Access()).evict(drain_kubernetes.Options(), 30)
     assert "Unable to connect to the server" in told
+
+
+class Docker(drain_docker.Engine):
+    """An engine of values; ``reborn``: containers that somebody starts anew, ``needs``: what has to run before."""
+
+    def __init__(self, running: dict[str, bool], reborn: tuple[str, ...] = (), needs: dict[str, str] | None = None):
+        super().__init__(RecordedHost(), "/run/docker.sock")
+        self.running = running
+        self.reborn = reborn
+        self.needs = needs or {}
+
+    def ask(self, method: str, url: str, timeout: float = 60.0) -> tuple[int, Any]:
+        _, _, name, verb = [*url.partition("?")[0].split("/"), ""][:4]
+        if name == "json":
+            return 200, [{"Id": one} for one, there in self.running.items() if there]
+        if verb == "json":
+            state = {"Running": self.running[name]}
+            wish = {"DeviceRequests": [{"Capabilities": [["gpu"]]}]}
+            return 200, {"Id": name, "Name": "/" + name, "State": state, "Config": {}, "HostConfig": wish}
+        if verb == "start" and not self.running.get(self.needs.get(name, name), True) and name in self.needs:
+            return 409, {"message": "cannot join network of a non running container"}
+        self.running[name] = verb == "start" or name in self.reborn
+        return 204, None
+
+
+def test_a_container_that_needs_another_one_is_started_after_it(tmp_path: Path) -> None:
+    path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, needs={"a": "b"})
+    assert drain_docker.stop_all(Host(), engine, False, -1, False, path) == ["a", "b"]
+    assert drain_docker.start_all(Host(), engine, False, path)["containers"] == ["a", "b"]
+    assert engine.running == {"a": True, "b": True} and not Path(path).exists()
+
+
+def test_a_container_that_never_starts_is_named_and_stays_noted(tmp_path: Path) -> None:
+    path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, needs={"a": "gone"})
+    drain_docker.stop_all(Host(), engine, False, -1, False, path)
+    engine.running["gone"] = False
+    with pytest.raises(DrainError, match="a does not start .*non running container"):
+        drain_docker.start_all(Host(), engine, False, path)
+    assert list(drain.read(Host(), path)["docker"]["containers"]) == ["a"] and engine.running["b"]
+
+
+def test_a_container_that_somebody_starts_anew_is_awaited_and_named(tmp_path: Path) -> None:
+    path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, reborn=("a",))
+    assert drain_docker.stop_all(Host(), engine, False, -1, False, path) == ["a", "b"]
+    assert re.search("a, which .* started", engine.awaited(False))
+    engine.reborn = ()
+    drain_docker.stop_all(Host(), engine, False, -1, False, path)
+    assert engine.awaited(False) == ""

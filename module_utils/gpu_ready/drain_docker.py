@@ -135,9 +135,7 @@ class Engine:
         work = decide(self.holding(), stop_temporary)
         anew = ", ".join(one.name for one in work.stop)
         told = [awaited(work.wait)]
-        told += (
-            ["the end of %s, which somebody (a unit of systemd?) started after it was stopped" % anew] if anew else []
-        )
+        told += ["the end of %s, which somebody (a unit of systemd?) started meanwhile" % anew] if anew else []
         return "; ".join(part for part in told if part)
 
     def stop(self, container: Container, grace: int) -> str:

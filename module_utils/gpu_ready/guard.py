@@ -15,6 +15,10 @@ _USERINFO = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s\"'<>]*@")
 _URL = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)?")
 _BASE = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?")
 _SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
+_SECRET_OPTION = re.compile(
+    r"passw|passphrase|\bpass\b|secret|token|credential|(?:api|access|private)[-_]?key", re.IGNORECASE
+)
+_LOGIN = re.compile(r"\b(authorization:\s*|bearer |basic )(?:bearer |basic )?\S+", re.IGNORECASE)
 _SECRET_KEY = re.compile(_SECRET, re.IGNORECASE)
 _SECRET_PAIR = re.compile(r'("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % _SECRET, re.IGNORECASE)
 
@@ -70,6 +74,21 @@ def _url_fault(text: str, form: Any, words: str) -> str:
 def masked(text: str) -> str:
     """Return a text to print: users and passwords of URLs and values of secret keys in JSON are hidden."""
     return _SECRET_PAIR.sub(r'\1"%s"' % HIDDEN, _USERINFO.sub(r"\1%s@" % HIDDEN, text))
+
+
+def command(words: List[str]) -> List[str]:
+    """Return a command line to print: values of options that look secret, logins and passwords of URLs are hidden."""
+    found = []
+    hide = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if hide and not word.startswith("-"):
+            word = HIDDEN
+        elif equals and _SECRET_OPTION.search(word.rpartition("=")[0]):
+            word = name + equals + HIDDEN
+        hide = word.startswith("-") and not equals and bool(_SECRET_OPTION.search(word))
+        found.append(_LOGIN.sub(r"\1%s" % HIDDEN, masked(word)))
+    return found
 
 
 def hidden(value: Any) -> Any:

@@ -5,7 +5,7 @@ import os
 import re
 from typing import Dict, List, NamedTuple
 
-from . import files, manifest
+from . import files, guard, manifest
 from .host import Host
 
 UNLOAD_ORDER = (
@@ -103,7 +103,8 @@ def processes(host: Host) -> List[Holder]:
             continue
         folder = "/proc/%s/fd" % name
         if any((host.readlink("%s/%s" % (folder, fd)) or "").startswith("/dev/nvidia") for fd in host.listdir(folder)):
-            command = (host.read("/proc/%s/cmdline" % name) or "").replace("\0", " ").strip()
+            words = [word for word in (host.read("/proc/%s/cmdline" % name) or "").split("\0") if word]
+            command = " ".join(" ".join(guard.command(words)).split())
             found.append(Holder(int(name), command[:80] or (host.read("/proc/%s/comm" % name) or "?").strip()))
     return found
 

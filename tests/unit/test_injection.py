@@ -252,3 +252,18 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
     hidden = {"log-opts": {"splunk-token": "***", "tag": "x"}, "proxies": {"http-proxy": "http://***@proxy"}}
     assert guard.hidden(value) == {**hidden, "list": ["http://***@one", 1, None]}
     assert guard.secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["docker", "run", "-e", "OPENAI_API_KEY=sk-1"], "docker run -e OPENAI_API_KEY=***"),
+        (["serve", "--api_key", "sk-1", "--port", "80"], "serve --api_key *** --port 80"),
+        (["curl", "-H", "Authorization: Bearer abc", "http://h/x"], "curl -H Authorization: *** http://h/x"),
+        (["curl", "http://h/x?a=1&token=abc"], "curl http://h/x?a=***"),
+        (["serve", "--config", '{"password": "abc", "port": 80}'], 'serve --config {"password": "***", "port": 80}'),
+        (["train", "--passes", "3", "--epochs=4", "--tokenizer=bpe"], "train --passes 3 --epochs=4 --tokenizer=***"),
+    ],
+)
+def test_a_command_line_is_printed_without_its_secrets(words: list[str], said: str) -> None:
+    assert " ".join(guard.command(words)) == said

@@ -28,6 +28,14 @@ def test_a_process_with_an_open_device_is_named() -> None:
     assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "process 42 (python3 train.py)"
 
 
+def test_a_process_is_named_without_its_secrets() -> None:
+    host = RecordedHost(
+        files=dict(MODULES, **{"/proc/42/cmdline": "serve\0--api_key\0abc\0", "/proc/42/fd/7": ""}),
+        links={"/proc/42/fd/7": "/dev/nvidia0"},
+    )
+    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "process 42 (serve --api_key ***)"
+
+
 def test_a_module_of_others_is_named() -> None:
     host = RecordedHost(files=dict(MODULES, **{"/sys/module/nvidia/holders/strange": ""}))
     assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "the module strange"

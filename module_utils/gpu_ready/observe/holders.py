@@ -1,16 +1,13 @@
 """Who holds the GPUs of a host: processes with a device node of the driver open, their commands and containers."""
 
 import json
-import re
 from typing import Any, Dict, List
 
-from .. import docker
+from .. import docker, guard
 from ..host import Host
 from ..plan import activation
 from . import driver
 
-SECRET = re.compile("passw|secret|token|credential|api-?key", re.IGNORECASE)
-HIDDEN = "***"
 SERVICES = {name[: activation.COMM] for name in activation.SERVICES}
 LONGEST = 200
 """Characters kept of a command line; those of some programs are very long."""
@@ -31,7 +28,7 @@ def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
     """Return a process with its command line and its container."""
     folder = "/proc/%d" % client["pid"]
     words = [word for word in (host.read(folder + "/cmdline") or "").split("\0") if word]
-    command = " ".join(" ".join(shown(words)).split())[:LONGEST]
+    command = " ".join(" ".join(guard.command(words)).split())[:LONGEST]
     identity = client["container"]
     return {
         "pid": client["pid"],
@@ -40,21 +37,6 @@ def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
         "container": container_name(host, identity) if identity else None,
         "service": client["name"][: activation.COMM] in SERVICES,
     }
-
-
-def shown(words: List[str]) -> List[str]:
-    """Return a command line without what looks like a secret: the value of such an option, a password in a URL."""
-    found = []
-    hide = False
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if hide and not word.startswith("-"):
-            word = HIDDEN
-        elif equals and SECRET.search(name):
-            word = name + equals + HIDDEN
-        hide = word.startswith("-") and not equals and bool(SECRET.search(word))
-        found.append(re.sub(r"://[^/\s@]*@", "://%s@" % HIDDEN, word))
-    return found
 
 
 def container_name(host: Host, identity: str) -> str:

@@ -78,10 +78,8 @@ def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:
 
 
 def kernel(host: Host) -> str:
-    """Return the kernel that a guest begins with, as its package is called; the small one of clouds has no nouveau."""
-    if host.kernels:
-        return host.kernels[0]
-    return "amd64" if host.nouveau else "cloud-amd64"
+    """Return the kernel that a guest begins with, as its package is called; the small one of clouds knows no shares."""
+    return host.kernels[0] if host.kernels else "amd64"
 
 
 def create(fleet: str, host: Host, disk: Path, address: str, key: str, proxy: str | None) -> None:

@@ -55,9 +55,13 @@ record:
   type: dict
   sample: {"name": "nvidia", "version": "595.91.07", "sha256": "6f1e..."}
 offered:
-  description: Whether DKMS will take the modules.
+  description: Whether DKMS will take the modules; else it compiles.
   returned: for offered
   type: bool
+why:
+  description: Why it will not.
+  returned: for offered
+  type: str
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -71,12 +75,21 @@ ARGUMENT_SPEC = {
 }
 
 
+def offer(host, check):
+    try:
+        offered = bool(upgrade_modules.record(host, None)) if check else upgrade_modules.offer(host)
+    except upgrade_modules.ModulesError as error:
+        # DKMS compiles, as it would without us: no reason for a turn to fail.
+        upgrade_modules.withdraw(host)
+        return {"changed": False, "offered": False, "why": str(error)}
+    return {"changed": offered, "offered": offered, "why": "" if offered else "none lie here for the running kernel"}
+
+
 def act(host, state, alike, given, check):
     if state == "withdrawn":
         return {"changed": bool(not check and upgrade_modules.withdraw(host))}
     if state == "offered":
-        offered = bool(upgrade_modules.record(host, None)) if check else upgrade_modules.offer(host)
-        return {"changed": offered, "offered": offered}
+        return offer(host, check)
     known = upgrade_modules.record(host, alike)
     if check or (state == "built" and known) or (state == "taken" and known == given):
         return {"changed": check and known is None, "record": known or {}}

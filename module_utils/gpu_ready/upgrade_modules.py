@@ -56,7 +56,7 @@ def alike(host: Host, coming: List[str], secure_boot: Dict[str, Any]) -> Dict[st
     """
     found = [one for one in coming if PACKAGE.match(one.partition("=")[0])]
     if len(found) != 1:
-        return {"why": "no package of this driver compiles its modules"}
+        return {"why": "no package of this driver compiles any"}
     if secure_boot["on"] and not secure_boot["enrolled"]:
         return {"why": "Secure Boot is on and DKMS's key is not enrolled"}
     release = platform.read_os_release(host.read("/etc/os-release") or "")

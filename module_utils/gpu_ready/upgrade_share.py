@@ -12,6 +12,7 @@ class Shares(NamedTuple):
 
 
 OFF = "gpu_upgrade_build_once is off"
+NOT = "not built beforehand (%s)"
 
 
 def share(hosts: List[str], alike: Dict[str, Dict[str, Any]], wanted: Dict[str, bool]) -> Shares:
@@ -24,7 +25,7 @@ def share(hosts: List[str], alike: Dict[str, Dict[str, Any]], wanted: Dict[str, 
     alone = {}
     first = {}  # type: Dict[str, str]
     for name in hosts:
-        found = alike.get(name) or {"why": "what it will compile is not known in a run that goes on"}
+        found = alike.get(name) or {"why": "nothing is fetched again in a run that goes on"}
         if not wanted.get(name, True):
             alone[name] = OFF
         elif "why" in found:
@@ -40,11 +41,11 @@ def told(hosts: List[str], shares: Shares, failures: Dict[str, str]) -> Dict[str
     for name in hosts:
         builder = shares.builders.get(name)
         if builder is None:
-            found[name] = "compiles in its turn: " + shares.alone.get(name, "it takes no part")
+            found[name] = NOT % shares.alone.get(name, "it takes no part")
         elif name in failures:
-            found[name] = "compiles in its turn: " + failures[name]
+            found[name] = NOT % failures[name]
         elif builder in failures:
-            found[name] = "compiles in its turn: %s did not build for it" % builder
+            found[name] = NOT % ("%s did not build for it" % builder)
         else:
             found[name] = "built beforehand" if builder == name else "built on %s" % builder
     return found

@@ -105,6 +105,7 @@ def main():
     moment = time.gmtime()
     hosts = module.params["hosts"] or report.entries(module.params["parts"])
     made = report.build(hosts, time.strftime("%Y-%m-%dT%H:%M:%SZ", moment), module.check_mode)
+    table = report.table(made, module.params["width"])
     path = None
     if module.params["folder"] and not module.check_mode:
         folder = os.path.abspath(module.params["folder"])
@@ -112,10 +113,10 @@ def main():
             path = write(folder, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), made)
         except OSError as error:
             module.fail_json(
-                msg="The report cannot be written to %s (%s): set gpu_report_folder to a folder that you may write."
-                % (folder, error.strerror)
+                msg="The report cannot be written to %s (%s): set gpu_report_folder to a folder that you may write. "
+                "What it says:\n\n%s" % (folder, error.strerror, table)
             )
-    module.exit_json(changed=False, table=report.table(made, module.params["width"]), counts=made["counts"], path=path)
+    module.exit_json(changed=False, table=table, counts=made["counts"], path=path)
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def told(hosts: Dict[str, Dict[str, Any]], width: int) -> List[str]:
     notes += [(name, warning) for name in sorted(hosts) for warning in hosts[name]["warnings"]]
     if not notes:
         return []
-    return ["", "to know:"] + [line for name, note in notes for line in report.paragraph(name + ": " + note, width)]
+    return ["", "to know:"] + [line for note in report.grouped(notes) for line in report.paragraph(note, width)]
 
 
 def diff(made: Dict[str, Any]) -> str:

@@ -141,13 +141,11 @@ def table(report: Dict[str, Any], width: int = WIDTH) -> str:
         if hosts[name]["result"] not in GOOD:
             shown += ["", "%s: %s" % (name, hosts[name]["result"].replace("_", " "))]
             shown += paragraph(hosts[name]["why"], width)
-    told = [(name, warning) for name in sorted(hosts) for warning in hosts[name]["warnings"]]
+    told = grouped([(name, warned(warning)) for name in sorted(hosts) for warning in hosts[name]["warnings"]])
     if told:
         shown += ["", "warnings:"]
-        for name, warning in told:
-            text = warning.get("message") if isinstance(warning, dict) else warning
-            remedy = warning.get("remedy") if isinstance(warning, dict) else None
-            shown += paragraph("%s: %s" % (name, "; ".join(one_line(part) for part in (text, remedy) if part)), width)
+        for sentence in told:
+            shown += paragraph(sentence, width)
     left_out = not_proved(hosts)
     if left_out:
         shown += ["", "not proved:"]
@@ -159,13 +157,27 @@ def table(report: Dict[str, Any], width: int = WIDTH) -> str:
 
 def not_proved(hosts: Dict[str, Dict[str, Any]]) -> List[str]:
     """Return what verifications left out and why, each sentence once with the hosts it is about."""
+    found = [
+        (name, "%s %s" % (check["name"].replace("_", " "), one_line(check["found"])))
+        for name in sorted(hosts)
+        for check in (hosts[name].get("verify") or {}).get("checks") or []
+        if check["ok"] is None and one_line(check["found"]).startswith("skipped: ")
+    ]
+    return grouped(sorted(found, key=lambda pair: pair[1]))
+
+
+def warned(warning: Any) -> str:
+    """Return a warning of the plan as one line."""
+    parts = (warning.get("message"), warning.get("remedy")) if isinstance(warning, dict) else (warning,)
+    return "; ".join(one_line(part) for part in parts if part)
+
+
+def grouped(told: List[Tuple[str, str]]) -> List[str]:
+    """Return sentences about hosts, each once with the hosts it is about: of 200 alike, one line."""
     about: Dict[str, List[str]] = {}
-    for name in sorted(hosts):
-        for check in (hosts[name].get("verify") or {}).get("checks") or []:
-            if check["ok"] is None and one_line(check["found"]).startswith("skipped: "):
-                sentence = "%s %s" % (check["name"].replace("_", " "), one_line(check["found"]))
-                about.setdefault(sentence, []).append(name)
-    return ["%s: %s" % (names_text(about[sentence]), sentence) for sentence in sorted(about)]
+    for name, sentence in told:
+        about.setdefault(sentence, []).append(name)
+    return ["%s: %s" % (names_text(names), sentence) for sentence, names in about.items()]
 
 
 def names_text(names: List[str], most: int = 5) -> str:

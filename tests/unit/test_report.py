@@ -139,3 +139,12 @@ def test_what_was_not_proved_stands_once_with_its_hosts() -> None:
 
 def test_no_host_at_all() -> None:
     assert report.table(made({})).endswith("0 hosts: none")
+
+
+def test_what_is_told_of_many_hosts_is_told_once() -> None:
+    warning = {"code": "x", "message": "branch 535 has ended", "remedy": "plan a move"}
+    hosts = {f"node{number}": {"row": ROW, "steps": [], "warnings": [warning]} for number in range(7)}
+    hosts["other"] = {"row": ROW, "steps": [], "warnings": [dict(warning, message="branch 550 has ended")]}
+    shown = report.table(report.build(hosts, "now"))
+    assert "  node0, node1, node2, node3, node4 and 2 more: branch 535 has ended; plan a move\n" in shown
+    assert "  other: branch 550 has ended; plan a move\n" in shown and shown.count("has ended") == 2

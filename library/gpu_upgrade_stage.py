@@ -18,6 +18,14 @@ options:
     description: The installer of the driver from before, as RV(gpu_node_plan#module:upgrade) says it, or empty.
     type: dict
     default: {}
+  target:
+    description: The version that is wanted, for the journal.
+    type: str
+    default: ""
+  fetch:
+    description: Off where a run that goes on has all here; then only RV(alike) is told.
+    type: bool
+    default: true
 attributes:
   check_mode: {support: full, description: Fetches nothing.}
   diff_mode: {support: none, description: Nothing is changed.}
@@ -71,6 +79,8 @@ files:
   sample: {"/srv/NVIDIA-Linux-x86_64-595.91.07.run": "/var/lib/gpu-ready/installers/NVIDIA-driver-595.91.07.run"}
 """
 
+import time
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready import (
     manifest,
@@ -85,7 +95,12 @@ from ansible.module_utils.gpu_ready import (
 from ansible.module_utils.gpu_ready.host import Host
 from ansible.module_utils.gpu_ready.observe import base
 
-ARGUMENT_SPEC = {"todo": {"type": "dict", "required": True}, "installer": {"type": "dict", "default": {}}}
+ARGUMENT_SPEC = {
+    "todo": {"type": "dict", "required": True},
+    "installer": {"type": "dict", "default": {}},
+    "target": {"type": "str", "default": ""},
+    "fetch": {"type": "bool", "default": True},
+}
 
 
 def main():
@@ -98,9 +113,16 @@ def main():
         missing = [one["version"] for one in files if not runfile_store.kept(one["version"], one["sha256"])]
         coming = [str(one) for one in wanted["pins"] + wanted["names"]]
         module.exit_json(changed=False, coming=coming, kept=[], installers=missing, files=places, alike={})
+    journal = upgrade.read(host)
+    if not module.params["fetch"]:
+        alike = ((journal or {}).get("fetched") or {}).get("alike") or {}
+        module.exit_json(changed=False, coming=[], kept=[], installers=[], files=places, alike=alike)
     try:
         staged = upgrade_stage.stage(package_manager.choose(host), wanted)
         fetched = upgrade_stage.installers(files, host.uname()[1], runfile.Limits())
+        alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
+        if journal:
+            upgrade.write(upgrade.note_fetched(journal, module.params["target"], int(time.time()), alike))
     except (packages.PackageError, runfile.RunfileError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
@@ -108,12 +130,7 @@ def main():
         module.fail_json(msg="%s: %s: make room or repair the disk, then run again" % (where, error.strerror or error))
     changed = bool(staged.coming or fetched)
     module.exit_json(
-        changed=changed,
-        coming=staged.coming,
-        kept=staged.kept,
-        installers=fetched,
-        files=places,
-        alike=upgrade_modules.alike(host, staged.coming, base.secure_boot(host)),
+        changed=changed, coming=staged.coming, kept=staged.kept, installers=fetched, files=places, alike=alike
     )
 
 

@@ -1,5 +1,6 @@
 """Look at one host and decide: what gpu_node_plan answers, without Ansible."""
 
+import time
 from typing import Any, Dict, List, Tuple
 
 from . import observe, plan, upgrade, wishes
@@ -14,7 +15,7 @@ def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the answer of gpu_node_plan for a host and the variables as they were given."""
     observed, decided = both(door, given)
     wanted = wishes.read({name: value for name, value in given.items() if value is not None}).wanted
-    found = upgrade.status(observed, decided, wanted)
+    found = upgrade.status(observed, decided, wanted, int(time.time()))
     if (found["installed"] or {}).get("source") == sources.RUNFILE:
         found["installer"] = plan_driver.earlier_installer(observed, wanted, found["installed"]["version"])
     return dict(answer(observed, decided), upgrade=found)

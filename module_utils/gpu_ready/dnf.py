@@ -55,6 +55,7 @@ class Dnf(Manager):
     def __init__(self, host: Host, wait: float = LOCK_WAIT, pending: str = rpm.PENDING) -> None:
         Manager.__init__(self, host, wait)
         self.pending = pending
+        self.aside = []  # type: List[str]
         self.program, self.form = which(host)
 
     # what is there
@@ -113,6 +114,7 @@ class Dnf(Manager):
         if (upgrade.read(self.host) or {"phase": upgrade.DONE})["phase"] != upgrade.DONE:
             # Packages were fetched beforehand, those of the way back too: dnf deletes them after a transaction.
             found.append("--setopt=keepcache=1")
+        found += self.aside
         return found if self.form == "yum" else found + ["--setopt=install_weak_deps=False"]
 
     def call(self, answer: str, argv: List[str], limit: float) -> Result:

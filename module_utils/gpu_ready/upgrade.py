@@ -20,6 +20,8 @@ CLOSED = (STAGED, DONE, UNTOUCHED)
 """Phases in which a host is in service: in all others somebody has to go on with it."""
 ENDS = (DONE, BACK, UNTOUCHED)
 """Phases that end the time in which a host serves nobody, or in which its way back has ended well."""
+FRESH = 24 * 3600
+"""Seconds for which what was fetched beforehand is taken for what the sources have."""
 DRIVER_ACTIONS = ("install", "runfile", "remove_packages", "activate")
 """Steps of the role nvidia_driver that exchange the driver; others tidy up and wait for site.yml."""
 
@@ -67,8 +69,11 @@ def advance(
 # ---- what is due ----------------------------------------------------------------------------------------------------
 
 
-def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any]) -> Dict[str, Any]:
-    """Return what an upgrade would do with a host: ``decided`` is its plan, ``wanted`` the public variables."""
+def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any], now: int = 0) -> Dict[str, Any]:
+    """Return what an upgrade would do with a host: ``decided`` is its plan, ``wanted`` the public variables.
+
+    ``now``: seconds since 1970 by the host's clock.
+    """
     journal = observed.get("upgrade") or {}
     chosen = decided.choice.get("driver") or {}
     there = installed(observed)
@@ -96,7 +101,8 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any]) -> Di
     return {
         "state": state,
         "opened": opened,
-        "staged": opened and journal["phase"] != BACK and journal.get("to") == target,
+        "staged": fetched(journal, target, now)
+        or (opened and journal["phase"] != BACK and journal.get("to") == target),
         "from": (old or {}).get("version"),
         "to": target,
         "way": way if steps else "none",
@@ -110,6 +116,21 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any]) -> Di
 
 
 ALLOW = "set gpu_ready_reboot_ok to true, or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out"
+
+
+def fetched(journal: Dict[str, Any], target: Optional[str], now: int) -> bool:
+    """Return whether a run fetched all for this driver so lately that nobody has to ask the sources again.
+
+    A host that came back to its old driver is asked for anew: what was fetched may be its trouble.
+    """
+    noted = journal.get("fetched") or {}
+    young = 0 <= now - int(noted.get("time") or 0) < FRESH
+    return bool(noted) and journal["phase"] != BACK and noted.get("to") == target and young
+
+
+def note_fetched(journal: Dict[str, Any], target: str, now: int, alike: Dict[str, str]) -> Dict[str, Any]:
+    """Return the journal after all was fetched; ``alike``: what its modules are built from (upgrade_modules.alike)."""
+    return dict(journal, fetched={"to": target, "time": now, "alike": alike})
 
 
 def installed(observed: Dict[str, Any]) -> Optional[Dict[str, Any]]:

@@ -31,6 +31,8 @@ class Staged(NamedTuple):
 
 def stage(manager: Manager, wanted: Dict[str, Any]) -> Staged:
     """Fetch what ``upgrade.downloads`` says (fills the cache); PackageError says what cannot be had."""
+    if isinstance(manager, dnf.Dnf):
+        manager.aside = ASIDE + (["--setopt=*.module_hotfixes=1"] if wanted["streams"] else [])
     if not wanted["names"] and not wanted["pins"]:
         return Staged([], again(manager, wanted["gone"]))
     if isinstance(manager, apt.Apt):
@@ -49,7 +51,7 @@ def again(manager: Manager, names: List[str]) -> List[str]:
             manager.get(what, ["--download-only", "--reinstall"] + ANY_STATE + ["install"] + kept)
         else:
             bare = [one.partition("=")[0] for one in kept]
-            manager.get(what, ASIDE + ["reinstall", "--downloadonly"] + bare)
+            manager.get(what, ["reinstall", "--downloadonly"] + bare)
     return kept
 
 
@@ -168,14 +170,11 @@ def stage_dnf(manager: dnf.Dnf, wanted: Dict[str, Any]) -> Staged:
         )
     what = "fetching the driver's packages"
     manager.update()
-    aside = list(ASIDE)
-    if wanted["streams"]:
-        aside.append("--setopt=*.module_hotfixes=1")
     wanted = dict(wanted, names=wanted["pins"] + wanted["names"])
     arguments = manager.resolve(parts(manager, wanted))
-    argv = aside + ["install", "--allowerasing"] + arguments
+    argv = ["install", "--allowerasing"] + arguments
     simulation = manager.simulate(what, argv)
     refuse(simulation, wanted["remove"] + wanted["allowed"] + wanted["pins_gone"])
-    manager.get(what, argv[: -len(arguments)] + ["--downloadonly"] + arguments)
+    manager.get(what, argv[:2] + ["--downloadonly"] + arguments)
     kept = before(manager, simulation)
     return Staged(after(simulation), again(manager, [one.partition("=")[0] for one in kept]))

@@ -100,6 +100,20 @@ def test_a_host_in_the_middle_is_gone_on_with(phase: str) -> None:
     assert status(observed("595.91.07", again), decided())["staged"] == (phase != "back")
 
 
+def test_what_was_fetched_lately_is_not_fetched_again() -> None:
+    journal = upgrade.note_fetched(noted(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
+    assert upgrade.fetched(journal, "595.91.07", 1000 + upgrade.FRESH - 1)
+    assert not upgrade.fetched(journal, "595.91.07", 1000 + upgrade.FRESH)
+    assert not upgrade.fetched(journal, "595.91.07", 999)  # the clock went back
+    assert not upgrade.fetched(journal, "610", 1001)
+    assert not upgrade.fetched(dict(journal, phase="back"), "595.91.07", 1001)
+    again = upgrade.advance(journal, "staged", 1002, OLD, "595.91.07", "")
+    seen = observed(journal=again)
+    chosen = decided(INSTALL, activate("reload"))
+    assert upgrade.status(seen, chosen, wishes.read({}).wanted, 1003)["staged"]
+    assert not upgrade.status(seen, chosen, wishes.read({}).wanted, 1003 + upgrade.FRESH)["staged"]
+
+
 def test_a_driver_that_can_be_exchanged_is_due() -> None:
     found = status(observed(), decided(INSTALL, activate("reload")))
     assert (found["state"], found["way"], found["from"], found["to"]) == ("due", "live", "580.95.05", "595.91.07")

@@ -10,6 +10,7 @@ from .report import one_line
 
 SCHEMA = 1
 UNREACHABLE, FAILED, NOT_REACHED = "unreachable", "failed", "not_reached"
+TASK_FAILED = "Task failed: "
 GOOD = ("ok", "no_gpu")
 """States that are no reason for an exit status other than 0."""
 MOST_HOLDERS = 20
@@ -37,9 +38,12 @@ CSV_COLUMNS = ("host", "state", "check", "wanted", "found", "ok", "why")
 def entry(given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the audit of one host; ``given``: ``audit``, ``failure`` and ``unreachable``, each may be absent."""
     found = dict(given.get("audit") or {})
-    empty: Dict[str, Any] = {"checks": [], "holders": [], "steps": [], "warnings": [], "row": {}}
+    empty: Dict[str, Any] = {"checks": [], "holders": [], "steps": [], "warnings": [], "summary": "", "row": {}}
     if given.get("unreachable"):
-        return dict(empty, state=UNREACHABLE, why=[one_line(given["unreachable"]) or "no answer"])
+        said = one_line(given["unreachable"])
+        # ansible-core since 2.19 begins so; the state says it already.
+        said = said[len(TASK_FAILED) :] if said.startswith(TASK_FAILED) else said
+        return dict(empty, state=UNREACHABLE, why=[said or "no answer"])
     if given.get("failure"):
         return dict(empty, state=FAILED, why=[one_line(given["failure"])])
     if not found:

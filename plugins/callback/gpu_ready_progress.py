@@ -1,6 +1,6 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""What a person can follow at 200 hosts: one live line a batch, every failure in full, the tables as they are.
+"""What a person can follow at 200 hosts: one live line a batch, every failure once, the tables as they are.
 
 `Progress` is the thought: events in, lines out, no Ansible, no clock of its own. `CallbackModule` translates.
 """
@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -15,16 +16,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ansible import constants as C
 from ansible import context
 from ansible.plugins.callback.default import CallbackModule as Default
 
 DOCUMENTATION = """
 name: gpu_ready_progress
 type: stdout
-short_description: one live line a batch, failures in full
+short_description: one live line a batch, every failure once
 description:
   - On a terminal one line tells phase, hosts done, running, failed and left, and the time left. It stands below what
     stays on the screen - failures, tables, the end of each batch.
+  - A failure is its host, its task and its whole reason. Tasks that only fail the hosts of which the table above tells
+    why say nothing. The rest of an answer, its arguments for instance, is shown with C(-v).
   - Plain lines where the output is no terminal, or TERM is V(dumb). No colours of its own; NO_COLOR is Ansible's.
   - Ansible's normal output with ANSIBLE_STDOUT_CALLBACK=default, with C(-v), C(--check) or C(--diff), and for playbooks
     that are not of this project.
@@ -40,6 +44,10 @@ GOOD = "done"
 BAD = "failed"
 NAMES = 8
 """Host names of a summary; of more, how many."""
+RAISING = ("This host is not ready", "This host is not as wanted")
+"""Tasks of the last plays, for the exit status: what they say stands in the table."""
+LOG_LINES = 20
+"""Lines of a program's output that are shown with a failure, the last ones."""
 SETTLED = 3
 """Hosts that must have ended before their pace says anything about the others."""
 
@@ -69,6 +77,7 @@ class Progress:
         self.good: set[str] = set()
         self.bad: set[str] = set()
         self.through = 0
+        self.news = False
 
     # ---- events
 
@@ -78,7 +87,7 @@ class Progress:
         again = play == self.play and len(everyone) > len(hosts)
         self.batches = self.batches + 1 if again else 1
         self.play, self.phase, self.task = play, "", ""
-        self.batch, self.busy = set(hosts), set()
+        self.batch, self.busy, self.news = set(hosts), set(), False
         if not again:
             self.waiting = set(everyone) - {host for host, how in self.ended.items() if how == BAD}
             self.ended = {host: how for host, how in self.ended.items() if how == BAD}
@@ -117,6 +126,7 @@ class Progress:
         """Say that a host is through with its batch: ``how`` is GOOD or BAD, ``note`` a few words for the screen."""
         if self.ended.get(host) == BAD or (host in self.ended and how == GOOD):
             return []
+        self.news = True
         self.through += host not in self.ended
         self.ended[host] = how
         if host in self.batch:
@@ -127,7 +137,7 @@ class Progress:
 
     def batch_ends(self) -> list[Line]:
         """End the present batch: its summary where something ended in it."""
-        if not (self.good or self.bad):
+        if not self.news:
             return []
         text = f"  {len(self.good)} of {count(len(self.batch))} done"
         text += f", failed: {listed(sorted(self.bad))}" if self.bad else ""
@@ -251,6 +261,20 @@ def spoken(value: dict[str, Any], for_all: bool) -> str:
     return str(told)
 
 
+def reason(value: dict[str, Any]) -> str:
+    """Return why a task failed: its sentence, and where it is a program's failure, the end of what that printed."""
+    said = str(value.get("msg") or value.get("censored") or "no reason was given; -v shows the whole answer").strip()
+    said = re.sub(r"^(?:(?:Task|Module|Action) failed: )+", "", said)
+    if "rc" in value and value.get("cmd"):
+        words = value["cmd"] if isinstance(value["cmd"], list) else [value["cmd"]]
+        said += f" ({value['rc']} of {' '.join(str(word) for word in words)})"
+    lines = said.splitlines()
+    for key in ("module_stderr", "stderr"):
+        log = str(value.get(key) or "").strip()
+        lines += log.splitlines()[-LOG_LINES:] if log and log not in str(value.get("msg")) else []
+    return "\n    ".join(lines)
+
+
 class CallbackModule(Default):  # type: ignore[misc]
     """Ansible's events to the state machine; everything to the default output where that is asked for."""
 
@@ -263,6 +287,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.normal = True
         self.playbook = ""
         self.began = time.monotonic()
+        self.tabled = False
         self.progress = Progress(time.monotonic)
         self.screen = Screen(self._display.display, live_possible())
 
@@ -281,7 +306,6 @@ class CallbackModule(Default):  # type: ignore[misc]
         if self.normal:
             super().v2_playbook_on_play_start(play)
             return
-        self._play = play  # where the default output looks for the strategy when it prints a failure
         known = play.get_variable_manager().get_vars(play=play)
         # A batch of a rollout has a name in it that is no host, see roles/gpu_upgrade/tasks/line_up.yml.
         batch, everyone = (
@@ -345,6 +369,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             self.screen.clear()
             self._handle_warnings(value)
         if action == "debug":
+            self.tabled = self.tabled or bool(task.run_once)
             text = spoken(value, bool(task.run_once))
             self.screen.put([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
         end = ending(self.playbook, action, value)
@@ -359,18 +384,31 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.screen.put(self.progress.host_answers(parts(result)[0]))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Show a failure as Ansible does, in full."""
-        self.screen.clear()
-        super().v2_runner_on_failed(result, ignore_errors)
-        if not self.normal:
-            self.screen.put(self.progress.host_answers(parts(result)[0]))
+        """Show why a task failed; of a loop, its items told it."""
+        if self.normal:
+            super().v2_runner_on_failed(result, ignore_errors)
+            return
+        host, task, value = parts(result)
+        if not (value.get("results") or (self.tabled and task.name in RAISING)):
+            self.fails(host, f"failed at '{task.get_name()}': {reason(value)}")
+        self.screen.put(self.progress.host_answers(host))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        """Show that a host does not answer as Ansible does, in full."""
+        """Show that a host does not answer; where the playbook goes on to judge that, its sentence says why."""
+        if self.normal:
+            super().v2_runner_on_unreachable(result)
+            return
+        host, task, value = parts(result)
+        if task.ignore_unreachable:
+            self.screen.put(self.progress.host_ends(host, BAD, "does not answer"))
+        else:
+            self.fails(host, f"does not answer at '{task.get_name()}': {reason(value)}")
+            self.screen.put(self.progress.host_ends(host, BAD))
+
+    def fails(self, host: str, text: str) -> None:
+        """Show what went wrong on a host."""
         self.screen.clear()
-        super().v2_runner_on_unreachable(result)
-        if not self.normal:
-            self.screen.put(self.progress.host_ends(parts(result)[0], BAD))
+        self._display.display(f"  {host} {text}", color=C.COLOR_ERROR)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         """Say nothing of single items."""
@@ -383,9 +421,12 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_runner_item_on_skipped(result)
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
-        """Show the failure of an item as Ansible does."""
-        self.screen.clear()
-        super().v2_runner_item_on_failed(result)
+        """Show why an item failed."""
+        if self.normal:
+            super().v2_runner_item_on_failed(result)
+            return
+        host, task, value = parts(result)
+        self.fails(host, f"failed at '{task.get_name()}' ({self._get_item_label(value)}): {reason(value)}")
 
     def v2_runner_retry(self, result: Any) -> None:
         """Say nothing of retries: the live line says which task lasts."""

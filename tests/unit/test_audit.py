@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import audit, audit_report, catalog, plan, wishes
+from gpu_ready import audit, audit_report, catalog, plan, report, wishes
 from gpu_ready.observe import holders
 
 from tests.unit import goldens
@@ -282,3 +282,15 @@ def test_json_and_csv_hold_every_host() -> None:
     assert (loaded["ok"], loaded["found"].split()[0]) == ("no", "580.1.1")
     held, _ = [row for row in rows if row["check"] == "holder"]
     assert held["found"] == "4711 python3 train.py" and held["why"] == "container trainer"
+
+
+def test_a_host_without_an_answer_has_all_keys_and_its_reason_once() -> None:
+    parts = {
+        "unreachable": {"n1": "Task failed: Data could not be sent"},
+        "failure": {"n2": "no look"},
+        "audit": {"n3": {}},
+    }
+    hosts = audit_report.build(report.entries(parts), "now")["hosts"]
+    assert hosts["n1"]["why"] == ["Data could not be sent"]
+    keys = {"state", "why", "checks", "holders", "steps", "warnings", "summary", "row"}
+    assert [set(one) for one in hosts.values()] == [keys, keys, keys]

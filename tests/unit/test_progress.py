@@ -90,6 +90,15 @@ def test_a_failed_host_stays_failed_in_later_plays(progress: Any) -> None:
     assert progress.ended == {"n002": BAD}
 
 
+def test_a_play_in_which_nothing_ends_has_no_summary(progress: Any) -> None:
+    progress.batch_starts("Provision", hosts(3), hosts(3))
+    progress.host_ends("n002", BAD)
+    progress.batch_starts("Report", hosts(3), hosts(3))
+    assert staying(progress.batch_starts("Raise what failed", hosts(3), hosts(3))) == [
+        "Raise what failed: n001, n002, n003"
+    ]
+
+
 def test_a_host_ends_once(progress: Any) -> None:
     progress.batch_starts("Provision", hosts(2), hosts(2))
     assert staying(progress.host_ends("n001", GOOD, "ready")) == ["  n001: ready"]
@@ -134,6 +143,29 @@ def test_what_ends_a_host(playbook: str, action: str, value: dict[str, Any], end
     assert plugin.ending(playbook, action, value) == end
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"msg": "one sentence"}, "one sentence"),
+        ({"msg": "two\nlines\n"}, "two\n    lines"),
+        ({"msg": "Task failed: Module failed: one sentence"}, "one sentence"),
+        ({"msg": "Task failed: Data could not be sent"}, "Data could not be sent"),
+        ({"msg": "non-zero return code", "rc": 2, "cmd": ["dkms", "x"], "stderr": "a\nb"}, "non-zero return code (2 of dkms x)\n    a\n    b"),
+        ({"msg": "MODULE FAILURE", "module_stderr": "/bin/sh: 1: python3: not found\n", "module_stdout": ""}, "MODULE FAILURE\n    /bin/sh: 1: python3: not found"),
+        ({"censored": "the output has been hidden"}, "the output has been hidden"),
+        ({"results": [{"failed": True}], "msg": "One or more items failed"}, "One or more items failed"),
+        ({}, "no reason was given; -v shows the whole answer"),
+    ],
+)  # fmt: skip
+def test_what_a_failure_says(value: dict[str, Any], said: str) -> None:
+    assert plugin.reason(value) == said
+
+
+def test_of_a_long_log_the_end_is_shown() -> None:
+    said = plugin.reason({"msg": "it failed", "stderr": "\n".join(f"line {number}" for number in range(99))})
+    assert said.splitlines()[0] == "it failed" and said.endswith("line 98") and len(said.splitlines()) < 30
+
+
 # ------------------------------------------------------------------------------------- the plugin in ansible-playbook
 
 PLAYBOOK = """\
@@ -146,7 +178,7 @@ PLAYBOOK = """\
     - name: verify | Look again
       ansible.builtin.set_fact:
         gpu_upgrade_result: {state: "{{ 'failed' if inventory_hostname == 'n003' else 'upgraded' }}", reason: because}
-    - name: This host is not as wanted
+    - name: Say what is wrong
       ansible.builtin.fail:
         msg: the whole sentence of the failure
       when: inventory_hostname == 'n003'
@@ -156,12 +188,37 @@ PLAYBOOK = """\
       run_once: true
 """
 
+RAISING = """\
+- name: Look
+  hosts: all
+  gather_facts: false
+  connection: local
+  tasks:
+    - block:
+        - name: Look at the host
+          ansible.builtin.command: {argv: [/bin/sh, -c, "echo why >&2; exit 3"]}
+          loop: [first]
+      rescue:
+        - name: Remember
+          ansible.builtin.set_fact: {gpu_ready_failure: x}
+- name: Report
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Show the table
+      ansible.builtin.debug: {msg: "n001: failed"}
+      run_once: true
+    - name: This host is not ready
+      ansible.builtin.fail: {msg: what the table says already}
+"""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     (folder / "upgrade_drivers.yml").write_text(PLAYBOOK)
     (folder / "other.yml").write_text(PLAYBOOK)
+    (folder / "site.yml").write_text(RAISING)
     return folder
 
 
@@ -222,10 +279,24 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
     assert "  n001: upgraded, because" in lines
     assert "Roll, batch 2: n002, n003, n004" in lines
     assert "  2 of 3 hosts done, failed: n003, in " in shown
-    assert "the whole sentence of the failure" in shown
+    assert "  n003 failed at 'Say what is wrong': the whole sentence of the failure" in lines
+    assert shown.count("the whole sentence of the failure") == 1, "200 hosts that fail are 200 lines"
+    assert "fatal:" not in shown and "[ERROR]" not in shown and "TASK [" not in shown
     assert "\nhost  state\n----  -----\n" in shown
     assert re.search(r"^4 hosts in \d+ s; failed: n003$", lines[-1])
     assert "ok: [" not in shown
+
+
+@pytest.mark.host_io
+def test_what_the_table_says_is_not_said_again(site: Path) -> None:
+    shown = in_pipe(site, "site.yml")
+    assert "what the table says already" not in shown
+    assert (
+        "  n001 failed at 'Look at the host' (first): non-zero return code (3 of /bin/sh -c echo why >&2; exit 3)\n    why\n"
+        in shown
+    )
+    assert shown.count("non-zero return code") == 4, "each host once"
+    assert re.search(r"^4 hosts in \d+ s; failed: n001, n002, n003, n004$", shown.splitlines()[-1])
 
 
 @pytest.mark.host_io

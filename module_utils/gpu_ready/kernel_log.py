@@ -47,6 +47,9 @@ LOADED = re.compile(
     r"|nvidia-nvlink: Nvlink Core is being|nvidia-uvm: Loaded the UVM driver",
     re.IGNORECASE,
 )
+STARTED = re.compile(r"loading NVIDIA (?:UNIX|Linux)", re.IGNORECASE)
+"""What the module says when its search for GPUs has found one that it drives."""
+NOT_STARTED = re.compile(r"probe routine failed|probe of \S{1,40} failed|may have misconfigured your GPU")
 NEEDED = {
     "open_module_unsupported_gpu": driver.PROPRIETARY,
     "proprietary_module_unsupported_gpu": driver.OPEN,
@@ -141,9 +144,14 @@ def complaints(flat: str) -> List[Found]:
     """Return the rows of the table that a log matches.
 
     "Xid (" without a number is none; and a signature of unknown origin is one only where the kernel did not load the
-    module all the same, as it does without Secure Boot.
+    module all the same, as it does without Secure Boot; so are regions that a GPU does not need where all GPUs started.
     """
-    none = {"xid": XID.search(flat) is None, "module_signature_unknown": LOADED.search(flat) is not None}
+    started = STARTED.search(flat) is not None and NOT_STARTED.search(flat) is None
+    none = {
+        "xid": XID.search(flat) is None,
+        "module_signature_unknown": LOADED.search(flat) is not None,
+        "bar_invalid": started,
+    }
     return [row for row in message_table.find(KERNEL, flat) if not none.get(row.entry.code)]
 
 

@@ -127,6 +127,17 @@ def test_the_cause_stands_before_what_follows_from_it() -> None:
     assert kernel_log.read(log)["driver_version"] == "570.211.01"
 
 
+def test_a_region_that_the_gpu_does_not_need_is_no_cause() -> None:
+    log = (
+        "[175.9] NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\n"
+        "               NVRM: BAR3 is 0M @ 0x0 (PCI:0001:00:00.0)\n"
+        "[176.2] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.309.01  Wed Mar 25 15:26:15 UTC 2026\n"
+    )
+    assert kernel_log.read(log)["condition"] == "loaded" and messages.explain("dmesg", log) == []
+    failed = log + "[176.3] nvidia: probe of 0001:00:01.0 failed with error -1\n"
+    assert messages.explain("dmesg", failed)[0].code == "bar_invalid"
+
+
 @pytest.mark.parametrize(
     ("condition", "code", "log"),
     [

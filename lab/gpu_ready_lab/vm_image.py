@@ -11,12 +11,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import debian_archive, images, paths
+from . import images, paths
 from .say import LabError, run, say
 
 PACKAGES = (
     "systemd", "systemd-sysv", "udev", "dbus", "openssh-server", "python3", "sudo", "ca-certificates", "pciutils",
     "kmod", "iproute2", "procps", "initramfs-tools", "e2fsprogs", "zstd",
+    "apparmor",  # what the kernel recommends: docker needs it there
 )  # fmt: skip
 SIZE = "12G"
 """Of the disk; what is not written takes no room."""
@@ -28,6 +29,7 @@ DRIVERS = {"nvidia-kernel-dkms": "nvidia-current", "nvidia-open-kernel-dkms": "n
 """Debian's packages of module sources, and what DKMS calls them."""
 AS_RELEASED = "@release"
 """After the name of a package: in the version that the release carries, without its security updates."""
+NO_UPDATES = "Package: *nvidia*\nPin: release l=Debian-Security\nPin-Priority: -1\n"
 
 
 def folder() -> Path:
@@ -51,7 +53,7 @@ def ensure(suite: str, kernel: str, more: tuple[str, ...], proxy: str | None) ->
         overlay.write_bytes(_overlay(Path(name)))
         _bootstrap(
             suite, root, packages, proxy, "main",
-            [f"tar-in {overlay} /", f"{paths.DATA / 'vm/prepare'} \"$1\""],
+            [f"--customize-hook=tar-in {overlay} /", f"--customize-hook={paths.DATA / 'vm/prepare'} \"$1\""],
             f"make the root file system of {suite} guests",
         )  # fmt: skip
         run(["/usr/bin/truncate", "-s", SIZE, str(new)], limit=20, what="make an empty disk")
@@ -94,16 +96,14 @@ def _overlay(work: Path) -> bytes:
 
 
 def _bootstrap(
-    suite: str, root: Path, packages: tuple[str, ...], proxy: str | None, components: str, hooks: list[str], what: str,
-    released: bool = False,
-) -> None:  # fmt: skip
-    """Make a root file system with packages in it; mmdebstrap's own choice of archives has the security updates."""
+    suite: str, root: Path, packages: tuple[str, ...], proxy: str | None, components: str, hooks: list[str], what: str
+) -> None:
+    """Make a root file system with packages in it; hooks are options of mmdebstrap."""
     options = [f'--aptopt=Acquire::http::Proxy "{proxy}"'] if proxy else []
     run(
         [
             "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--components={components}",
-            f"--include={','.join(packages)}", *options, *(f"--customize-hook={hook}" for hook in hooks),
-            suite, str(root), *([debian_archive.mirror()] if released else []),
+            f"--include={','.join(packages)}", *options, *hooks, suite, str(root),
         ],
         limit=BUILD_LIMIT,
         what=what,
@@ -129,8 +129,9 @@ def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
         root, out = Path(name, "root"), Path(name, "out")
         out.mkdir()
         hooks = [
-            f"copy-in {source} /root", f"chroot \"$1\" make -C /lib/modules/{release}/build M=/root/pci modules",
-            f"copy-out /root/pci/gpu_ready_pci.ko /root/pci/nouveau.ko {out}",
+            f"--customize-hook=copy-in {source} /root",
+            f"--customize-hook=chroot \"$1\" make -C /lib/modules/{release}/build M=/root/pci modules",
+            f"--customize-hook=copy-out /root/pci/gpu_ready_pci.ko /root/pci/nouveau.ko {out}",
         ]  # fmt: skip
         packages = (f"linux-headers-{release}", "gcc", "make")
         _bootstrap(suite, root, packages, proxy, "main", hooks, f"compile the lab's PCI bus for the kernel {release}")
@@ -153,8 +154,9 @@ def ensure_driver(suite: str, release: str, wanted: str, proxy: str | None) -> P
     with tempfile.TemporaryDirectory(dir=_ready()) as work:
         root = Path(work, "root")
         packages = (f"linux-headers-{release}", package)
-        what = f"build {package} for the kernel {release}"
-        _bootstrap(suite, root, packages, proxy, NON_FREE, [], what, released)
+        Path(work, "pin").write_text(NO_UPDATES)
+        pin = [f"--setup-hook=copy-in {work}/pin /etc/apt/preferences.d"] if released else []
+        _bootstrap(suite, root, packages, proxy, NON_FREE, pin, f"build {wanted} for the kernel {release}")
         built = sorted((root / f"lib/modules/{release}/updates/dkms").glob("*.ko*"))
         tree = root / "var/lib/dkms" / name
         versions = [path.name for path in tree.iterdir() if path.is_dir() and path.name[0].isdigit()]

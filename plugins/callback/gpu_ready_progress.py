@@ -389,7 +389,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_runner_on_failed(result, ignore_errors)
             return
         host, task, value = parts(result)
-        if not (value.get("results") or (self.tabled and task.name in RAISING)):
+        if not (value.get("results") or (self.tabled and str(task.name).rpartition(" | ")[2] in RAISING)):
             self.fails(host, f"failed at '{task.get_name()}': {reason(value)}")
         self.screen.put(self.progress.host_answers(host))
 

@@ -208,7 +208,7 @@ RAISING = """\
     - name: Show the table
       ansible.builtin.debug: {msg: "n001: failed"}
       run_once: true
-    - name: This host is not ready
+    - name: report | This host is not ready
       ansible.builtin.fail: {msg: what the table says already}
 """
 

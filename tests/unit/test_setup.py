@@ -1,0 +1,55 @@
+"""tools/setup: a virtual environment that is whole is left alone, one that is half made or moved is made again."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Makes an environment whose programs do nothing, and says that it did.
+PYTHON = """#!/bin/sh
+case "$1" in
+    -m) for folder; do :; done
+        echo made >>"$MADE"; mkdir -p "$folder/bin"
+        for name in python pip ansible; do printf '#!/bin/sh\\n' >"$folder/bin/$name"; chmod 755 "$folder/bin/$name"; done;;
+    --version) echo Python 3.13.0;;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for name in ("tools/setup", "requirements/runtime.txt", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "python").write_text(PYTHON)
+    (tmp_path / "python").chmod(0o755)
+    return tmp_path
+
+
+def made(checkout: Path) -> int:
+    """Run tools/setup and return how often an environment was made so far."""
+    log = checkout / "made"
+    more = {"PATH": "/usr/bin:/bin", "PYTHON": str(checkout / "python"), "MADE": str(log)}
+    subprocess.run([str(checkout / "tools/setup"), "runtime"], env=more, check=True, timeout=60)
+    return len(log.read_text().splitlines())
+
+
+@pytest.mark.host_io
+def test_a_whole_environment_is_made_once(checkout: Path) -> None:
+    assert (made(checkout), made(checkout)) == (1, 1)
+
+
+@pytest.mark.host_io
+def test_one_that_was_cut_off_before_it_had_pip_is_made_again(checkout: Path) -> None:
+    made(checkout)
+    (checkout / ".venv/bin/pip").unlink()
+    assert (made(checkout), made(checkout)) == (2, 2)
+
+
+@pytest.mark.host_io
+def test_one_of_a_checkout_that_moved_or_of_a_python_that_went_is_made_again(checkout: Path) -> None:
+    made(checkout)
+    (checkout / ".venv/bin/pip").write_text("#!/elsewhere/.venv/bin/python\n")
+    assert (made(checkout), made(checkout)) == (2, 2)

@@ -11,6 +11,10 @@ from .verify_devices import engine_names, mode_of, pick, unknown
 FABRIC_MANAGER = "nvidia-fabricmanager"
 SAYS_LITTLE = ("driver_not_loaded", "no_devices", "unknown", "timeout")
 """States of NVML for which the kernel's log has the reason."""
+NOT_REACHED = (
+    "the kernel module is loaded, but NVML does not get at it: its device nodes are missing, or closed",
+    "see 'ls -l /dev/nvidia*'; 'nvidia-modprobe -c=255 -c=0' and 'nvidia-modprobe -u -c=0' make them",
+)
 
 
 class Verdict(NamedTuple):
@@ -150,7 +154,9 @@ def check_gpus(world: Dict[str, Any]) -> List[Check]:
     if not answer["usable"]:
         found = answer.get("said") or answer["state"]
         cause, remedy = answer["cause"], answer["remedy"]
-        if answer["state"] in SAYS_LITTLE:
+        if answer["state"] == "driver_not_loaded" and world["observed"]["driver"].get("loaded"):
+            cause, remedy = NOT_REACHED
+        elif answer["state"] in SAYS_LITTLE:
             cause, remedy = by_kernel(world, cause, remedy)
         checks.append(judge("gpus_on_host", False, count(served), found, cause, remedy))
         return checks

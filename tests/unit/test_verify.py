@@ -413,7 +413,7 @@ STARTED = "[9.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
         (
             put("nvml", broken(9, "couldn't communicate with the NVIDIA driver")),
             STARTED + "[9.2] NVRM: Xid (PCI:0000:3b:00): 31, pid=9, name=train\n",
-            ["modprobe nvidia"],
+            ["module is loaded, but", "device nodes", "nvidia-modprobe -u"],
         ),
     ],
 )  # fmt: skip

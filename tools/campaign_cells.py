@@ -49,7 +49,12 @@ CONTAINERS = "*/libnvidia-container/*"
 INSTALL = "nvidia_driver : install | Driver packages*"
 DEB, RPM = ("c-deb",), ("c-rpm",)
 OLDER = "580.95.05"
-DOCKER_JSON = "/etc/docker/daemon.json"
+OWN_KEY = (
+    "/etc/docker/daemon.json",
+    "/var/lib/gpu-ready/backup*",
+    "/var/lib/gpu-ready/manifest.json#daemon_json",
+)
+"""What differs where somebody had a daemon.json before us: the file, our copy of it, and what we noted of it."""
 # Those that stop a run before it changed something come first: the next one meets the same bare host. Those that stop
 # it on its way come in the order of the way.
 ENVIRONMENT = (
@@ -87,7 +92,7 @@ ENVIRONMENT = (
     Fault("half-configured", ("0",), before="nvidia_driver : install | Package*", passes=True, only=DEB),
     Fault("tmp-noexec", before=INSTALL, passes=True),
     Fault("mirror-slow", (CONTAINERS,), before="nvidia_container_runtime : repository | *", passes=True),
-    Fault("daemon-json", before="nvidia_container_runtime : configure | *", passes=True, keeps=(DOCKER_JSON,)),
+    Fault("daemon-json", before="nvidia_container_runtime : configure | *", passes=True, keeps=OWN_KEY),
     Fault("second-run", before=INSTALL),
     Fault("libraries-moved", prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false"))),
 )

@@ -69,6 +69,9 @@ for top, folders, names in os.walk("/"):
                 text = "%o %d:%d " % (info.st_mode, info.st_uid, info.st_gid)
                 if path.startswith("/var/lib/gpu-ready/") and path.endswith(".json"):
                     text += open(path).read()
+                elif path.endswith("/versionlock.list"):  # dnf writes the time of each lock as a comment
+                    lines = [line for line in open(path).read().splitlines() if line and line[0] != "#"]
+                    text += " ".join(sorted(lines))
                 elif sys.argv[1:] == ["quick"]:
                     text += "%d bytes of %d" % (info.st_size, info.st_mtime_ns)
                 else:
@@ -135,10 +138,26 @@ def _without_times(value: object) -> object:
 
 
 def differences(wanted: dict[str, str], found: dict[str, str]) -> list[str]:
-    """Return what differs, one sentence a path, sorted."""
+    """Return what differs, one sentence a path, sorted; for a record of ours, one a section of it: PATH#SECTION."""
+    wanted, found = _by_section(wanted), _by_section(found)
     lines = []
     for path in sorted(wanted.keys() | found.keys()):
         before, after = wanted.get(path), found.get(path)
         if before != after:
             lines.append(f"{path}: {before or 'absent'} became {after or 'absent'}")
     return lines
+
+
+def _by_section(found: dict[str, str]) -> dict[str, str]:
+    """Return each section of a record as a path of its own."""
+    parts = {}
+    for path, what in found.items():
+        head, brace, rest = what.partition("{")
+        try:
+            record = json.loads(brace + rest)
+        except ValueError:
+            parts[path] = what
+            continue
+        parts[path] = head
+        parts |= {f"{path}#{name}": json.dumps(value, sort_keys=True) for name, value in record.items()}
+    return parts

@@ -68,6 +68,8 @@ class Fleet:
     name: str
     ansible: Path = VENV
     """Folder of the ansible-playbook that is run on it."""
+    limit: int = PLAY_LIMIT
+    """Seconds that one run may take."""
     folder: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -117,7 +119,7 @@ class Fleet:
             }
             done = subprocess.run(
                 self.command(*arguments, playbook=playbook),
-                capture_output=True, text=True, timeout=PLAY_LIMIT, cwd=ROOT, env=env, check=False, stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, timeout=self.limit, cwd=ROOT, env=env, check=False, stdin=subprocess.DEVNULL,
             )  # fmt: skip
             recorded = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
             counted = count_calls(calls.read_text() if calls.exists() else "", self.addresses())

@@ -1,13 +1,24 @@
 """Lab guests, as the tests on real kernels use them."""
 
+import subprocess
+import time
+
 import pytest
-from fleet import Fleet
-from gpu_ready_lab import vms
+from fleet import ROOT, Fleet
+from gpu_ready_lab import fleet as fleets
+from gpu_ready_lab import services, vm_image, vms
+
+SUITE = "bookworm"
+CACHE = "/var/cache/gpu-ready-lab/modules/"
+"""Where guests see the modules that the lab had built."""
+PLAY_LIMIT = 4800
+"""Seconds of a run: a quarter of an hour on an idle machine, and emulation has to share a busy one."""
+OPTIONS = "/etc/gpu-ready-lab/pci-options"
 
 
 def up(name: str) -> Fleet:
     """Start a fleet of guests; the test is skipped where this machine cannot emulate any."""
-    fleet = Fleet(name)
+    fleet = Fleet(name, limit=PLAY_LIMIT)
     try:
         fleet.up()
     except RuntimeError as error:
@@ -21,6 +32,21 @@ def boot_id(fleet: Fleet, host: str) -> str:
     return fleet.ssh(host, "cat /proc/sys/kernel/random/boot_id").strip()
 
 
+def reboot(fleet: Fleet, host: str) -> None:
+    """Reboot a guest as its operator would, and wait until it is back."""
+    before = boot_id(fleet, host)
+    fleet.ssh(host, "systemctl reboot", check=False)
+    for _ in range(60):
+        try:
+            now = fleet.ssh(host, "cat /proc/sys/kernel/random/boot_id", check=False, limit=60).strip()
+        except subprocess.TimeoutExpired:
+            continue
+        if now not in ("", before):
+            return
+        time.sleep(3)
+    raise AssertionError(f"{host} did not come back from its reboot: `gpu_ready_lab status` shows its state")
+
+
 def loaded(fleet: Fleet, host: str) -> str:
     """Return what the kernel itself says of the loaded driver, "" where none is."""
     return fleet.ssh(host, "cat /proc/driver/nvidia/version", check=False)
@@ -29,3 +55,58 @@ def loaded(fleet: Fleet, host: str) -> str:
 def said(fleet: Fleet, host: str) -> str:
     """Return what NVIDIA's module told the kernel's log since the guest booted."""
     return fleet.ssh(host, "dmesg | grep -A3 NVRM || true")
+
+
+def real_smi(fleet: Fleet, host: str) -> str:
+    """Run nvidia-smi with NVIDIA's own library, which lies beside the mock, and return what it printed and its status."""
+    folder = "/root/real"
+    script = f"""
+        set -e
+        if [ ! -d {folder} ]; then
+          mkdir -p {folder}
+          cd {folder}
+          apt-get -q download libnvidia-ml1 >/dev/null
+          dpkg-deb -x libnvidia-ml1_*.deb .
+        fi
+        export LD_LIBRARY_PATH=$(dirname $(find {folder} -name 'libnvidia-ml.so.*.*' | head -n 1))
+        [ -e $LD_LIBRARY_PATH/libnvidia-ml.so.1 ] || ln -s libnvidia-ml.so.*.* $LD_LIBRARY_PATH/libnvidia-ml.so.1
+        nvidia-smi 2>&1 || echo ended with $?
+    """
+    return fleet.ssh(host, script)
+
+
+def built(release: str, package: str) -> str:
+    """Return the folder, as guests see it, with the modules of a driver package for a kernel; built where missing."""
+    folder = vm_image.ensure_driver(SUITE, release, package, services.start().proxy)
+    return CACHE + str(folder.relative_to(vm_image.modules()))
+
+
+def insert(fleet: Fleet, host: str, folder: str, *names: str) -> str:
+    """Put modules of a folder into the kernel, past modprobe, and return what the kernel's log got by that."""
+    script = 'dmesg -C; for name in $(modinfo -F depends {0}/nvidia.ko | tr , " "); do modprobe "$name"; done; '
+    script += "; ".join(f"insmod {{0}}/{name}.ko" for name in names)
+    fleet.ssh(host, f"set -e; {script.format(folder)}; udevadm settle")
+    return fleet.ssh(host, "dmesg")
+
+
+def bound(fleet: Fleet, host: str) -> set[str]:
+    """Return the device ids of the functions that NVIDIA's module drives."""
+    script = "for f in /sys/bus/pci/drivers/nvidia/*:*; do [ -e $f/device ] && cat $f/device; done; true"
+    return {line.removeprefix("0x") for line in fleet.ssh(host, script).split()}
+
+
+def exchange_cards(fleet: Fleet, host: str, *devices: str) -> None:
+    """Take the pretended bus out of a guest and put another one in, with these cards."""
+    cards = "[" + ", ".join(f'{{device: "{device}"}}' for device in devices) + "]"
+    text = f"name: x\nhosts:\n  x: {{kind: vm, distribution: debian12, gpus: {cards}}}\n"
+    options = vms.bus_options(fleets.parse(text).hosts[0].gpus)
+    fleet.ssh(host, f"set -e; rmmod gpu_ready_pci; echo '{options}' >{OPTIONS}; /usr/lib/gpu-ready-lab/pci")
+
+
+def explain(kind: str, text: str) -> str:
+    """Return what gpu-explain says of an output."""
+    done = subprocess.run(
+        [str(ROOT / "bin/gpu-explain"), "read", kind, "-"], input=text, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr

@@ -2,9 +2,10 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from gpu_ready_lab import disks, fleet, vm_run, vms
+from gpu_ready_lab import disks, fleet, vm_image, vm_run, vms
 from gpu_ready_lab.say import LabError
 
 FLEET = """
@@ -96,3 +97,30 @@ def test_the_newest_kernel_with_an_initial_ram_disk_is_booted(tmp_path: Path) ->
     assert (tmp_path / "initrd").read_text() == "initrd.img-6.1.0-56-amd64"
     with pytest.raises(LabError, match="has no /boot/nothing"):
         disks.take_out(disk, "/boot/nothing", tmp_path / "nothing")
+
+
+def test_modules_as_released_are_built_without_security_updates_and_cached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[list[str]] = []
+
+    def bootstrap(suite: str, root: Path, packages: tuple[str, ...], *rest: Any) -> None:
+        made.append(rest[2])
+        for place in (
+            "lib/modules/6.1.0/updates/dkms",
+            "var/lib/dkms/nvidia-current-open/535.261.03/6.1.0/x86_64/module",
+        ):
+            (root / place).mkdir(parents=True)
+            (root / place / "nvidia-current-open.ko").write_bytes(b"module")
+
+    monkeypatch.setattr(vm_image, "folder", lambda: tmp_path)
+    monkeypatch.setattr(vm_image, "_bootstrap", bootstrap)
+    folder = vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms@release", None)
+    assert (folder / "nvidia.ko").read_bytes() == b"module"
+    assert vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms@release", None) == folder
+    (hooks,) = made
+    assert [hook.rpartition("/")[2] for hook in hooks] == ["preferences.d"]
+    vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms", None)
+    assert made[1:] == [[]]
+    with pytest.raises(LabError, match="is no package of NVIDIA's module sources"):
+        vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-driver@release", None)

@@ -230,6 +230,9 @@ def test_a_text_that_shows_other_cards_says_to_look_at_the_hardware() -> None:
 
 CLI = "docker: Error response from daemon: OCI runtime create failed: error running hook: exit status 1, stdout: , stderr: nvidia-container-cli: "
 MORE = [
+    ("not_gpu", None, 'docker: Error response from daemon: AppArmor enabled on system but the docker-default profile could not be'
+     ' loaded: running `apparmor_parser apparmor_parser -Kr /var/lib/docker/tmp/docker-default1` failed with output: \nerror: exec:'
+     ' "apparmor_parser": executable file not found in $PATH.'),
     ("rootless_cgroups", None, CLI + "mount error: mount operation failed: /srv/store/merged/proc/driver/nvidia: permission denied: unknown."),
     ("rootless_cgroups", None, CLI + "mount error: write error: /sys/fs/cgroup/devices/docker/ab/devices.allow: operation not permitted"),
     ("rootless_cgroups", None, CLI + "permission error: capability change failed: operation not permitted"),

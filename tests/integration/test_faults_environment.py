@@ -32,7 +32,7 @@ def campaign(lab_machine: None) -> Fleet:
         (DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"]),
         (DEBIAN, "half-configured", ["1"], ["gpu-ready-half"]),
         (ROCKY, "mirror-500", [], ["500"]),
-        (ROCKY, "python-old", [], ["3.4", "too old", "ansible_python_interpreter"]),
+        (ROCKY, "dns", [], ["mirror.gpu-ready.invalid"]),
     ],
 )
 def test_a_broken_host_or_network_is_told_with_cause_and_remedy(

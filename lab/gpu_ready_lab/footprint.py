@@ -52,7 +52,19 @@ PASSED_OVER = {
 TIMES = ("time", "boot_id", "at", "when", "verified_at", "started", "boot")
 
 ASK = r"""
-import hashlib, json, os, stat, subprocess, sys
+import hashlib, json, os, stat, struct, subprocess, sys
+SIGNED = b"~Module signature appended~\n"
+
+
+def content(path):
+    # Without the signature of a kernel module, which is by a key that each host makes for itself.
+    data = open(path, "rb").read()
+    if path.endswith(".ko") and data.endswith(SIGNED):
+        length, = struct.unpack(">I", data[-len(SIGNED) - 4:-len(SIGNED)])
+        data = data[:-len(SIGNED) - 12 - length]
+    return data
+
+
 found = {}
 for top, folders, names in os.walk("/"):
     here = os.stat(top).st_dev
@@ -75,7 +87,7 @@ for top, folders, names in os.walk("/"):
                 elif sys.argv[1:] == ["quick"]:
                     text += "%d bytes of %d" % (info.st_size, info.st_mtime_ns)
                 else:
-                    text += hashlib.sha256(open(path, "rb").read()).hexdigest()
+                    text += hashlib.sha256(content(path)).hexdigest()
             else:
                 text = "%o %d:%d" % (info.st_mode, info.st_uid, info.st_gid)
         except OSError:

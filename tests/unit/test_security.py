@@ -242,7 +242,7 @@ def test_the_paper_names_every_key_and_every_way_of_proof() -> None:
     assert "docs/security.md" in (ROOT / "README.md").read_text()
 
 
-CONTROL_NODE = {"gpu_audit_report", "gpu_node_python", "gpu_report"}
+CONTROL_NODE = {"gpu_audit_report", "gpu_node_python", "gpu_report", "gpu_upgrade_share"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=name_of)

@@ -96,10 +96,10 @@ def bound(fleet: Fleet, host: str) -> set[str]:
 
 
 def exchange_cards(fleet: Fleet, host: str, *devices: str) -> None:
-    """Take the pretended bus out of a guest and put another one in, with these cards."""
-    cards = "[" + ", ".join(f'{{device: "{device}"}}' for device in devices) + "]"
-    text = f"name: x\nhosts:\n  x: {{kind: vm, distribution: debian12, gpus: {cards}}}\n"
-    options = vms.bus_options(fleets.parse(text).hosts[0].gpus)
+    """Take the pretended bus out of a guest and put another one in, with these of the cards in its fleet file."""
+    described = fleets.read(ROOT / f"lab/fleets/{fleet.name}.yml")
+    cards = next(one.gpus for one in described.hosts if one.name == host)
+    options = vms.bus_options(tuple(card for card in cards if card.device in devices))
     fleet.ssh(host, f"set -e; rmmod gpu_ready_pci; echo '{options}' >{OPTIONS}; /usr/lib/gpu-ready-lab/pci")
 
 

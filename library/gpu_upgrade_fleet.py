@@ -49,6 +49,10 @@ options:
     description: How hosts are drained, for the table.
     type: str
     default: none
+  limited:
+    description: Whether the run has a C(--limit); names that are no hosts would be left out by it.
+    type: bool
+    default: false
   ended:
     description: Results by host; with it the module reports.
     type: dict
@@ -171,6 +175,7 @@ ARGUMENT_SPEC = {
     "exclude": {"type": "list", "elements": "str", "default": []},
     "batches": {"type": "list", "elements": "raw", "default": ["100%"]},
     "drain": {"type": "str", "default": "none"},
+    "limited": {"type": "bool", "default": False},
     "ended": {"type": "dict"},
     "began": {"type": "list", "elements": "str", "default": []},
     "good": {"type": "list", "elements": "str", "default": ["current", "upgraded"]},
@@ -196,7 +201,7 @@ def main():
     except upgrade_fleet.FleetError as error:
         module.fail_json(msg=str(error))
     table = upgrade_fleet.plan_table(roll, entries, given["drain"])
-    line = upgrade_fleet.lined(roll.due, roll.serial)
+    line = upgrade_fleet.lined(roll.due, roll.serial, given["limited"])
     module.exit_json(changed=False, table=table, **dict(roll._asdict(), **line._asdict()))
 
 

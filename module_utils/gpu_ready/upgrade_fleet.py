@@ -77,11 +77,14 @@ def batches(count: int, canaries: int, done: int, sizes: List[Any]) -> List[int]
     return found
 
 
-def lined(due: List[str], sizes: List[int]) -> Line:
+def lined(due: List[str], sizes: List[int], limited: bool) -> Line:
     """Return the line of a rollout: after the hosts of each batch, one more that stands for the control node.
 
-    Ansible ends a run, without its report, when all hosts of a batch are lost. This one never is.
+    Ansible ends a run, without its report, when all hosts of a batch are lost. This one never is. ``limited``: the run
+    has a --limit, which leaves such names out, so that they would shift all batches.
     """
+    if limited:
+        return Line(due, sizes, [])
     names, watch = [], []  # type: List[str], List[str]
     for number, count in enumerate(sizes, 1):
         begin = sum(sizes[: number - 1])

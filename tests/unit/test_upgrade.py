@@ -199,10 +199,11 @@ def test_the_operator_says_who_comes_first_and_who_does_not() -> None:
 
 
 def test_no_batch_can_be_lost_as_a_whole() -> None:
-    line = upgrade_fleet.lined(["d", "c", "b"], [1, 2])
+    line = upgrade_fleet.lined(["d", "c", "b"], [1, 2], limited=False)
     assert line.roll == ["d", "gpu_upgrade_batch_1", "c", "b", "gpu_upgrade_batch_2"]
     assert line.sizes == [2, 3] and line.watch == ["gpu_upgrade_batch_1", "gpu_upgrade_batch_2"]
-    assert upgrade_fleet.lined([], []).roll == []
+    assert upgrade_fleet.lined([], [], limited=False).roll == []
+    assert upgrade_fleet.lined(["d", "c", "b"], [1, 2], limited=True) == (["d", "c", "b"], [1, 2], [])
 
 
 def test_an_unknown_name_is_refused() -> None:

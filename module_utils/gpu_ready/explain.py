@@ -337,7 +337,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     try:
         answer = kind.read(read_file(arguments.file))
     except (OSError, ValueError) as error:
-        sys.stderr.write("gpu-explain read: %s: %s\n" % (arguments.file, error))
+        said = getattr(error, "strerror", None) or str(error)
+        sys.stderr.write("gpu-explain read: %s: %s; give a file, or - for standard input\n" % (arguments.file, said))
         return 2
     shown = json.dumps(answer, indent=1) if arguments.json else "\n".join(kind.tell(answer))
     sys.stdout.write(shown + "\n")

@@ -67,7 +67,12 @@ def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
             "%s is not valid JSON (%s): move it away, then uninstall.yml can no longer take back what it listed"
             % (path, error)
         ) from None
-    return dict(value)
+    if not isinstance(value, dict) or not all(isinstance(part, dict) for part in value.values()):
+        raise ManifestError(
+            "%s is no manifest (an object of objects): move it away, then uninstall.yml can no longer take back what it listed"
+            % path
+        )
+    return value
 
 
 def _write(value: Dict[str, Dict[str, Any]], path: str) -> None:

@@ -35,3 +35,9 @@ def test_forgetting_makes_no_folder(tmp_path: Path) -> None:
     manifest.drop("packages", ["tree"], path)
     manifest.forget_keys("/etc/docker/daemon.json", {}, path)
     assert not (tmp_path / "gpu-ready").exists()
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '"x"', '{"packages": ["tree"]}', "{"])
+def test_a_manifest_of_another_shape_is_named_with_a_remedy(text: str) -> None:
+    with pytest.raises(manifest.ManifestError, match=r"^/var/lib/gpu-ready/manifest\.json is .*: move it away"):
+        manifest.parse(text)

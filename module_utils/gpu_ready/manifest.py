@@ -69,7 +69,7 @@ def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
         ) from None
     if not isinstance(value, dict) or not all(isinstance(part, dict) for part in value.values()):
         raise ManifestError(
-            "%s is no manifest (an object of objects): move it away, then uninstall.yml can no longer take back what it listed"
+            "%s is no manifest of gpu-ready: move it away, then uninstall.yml can no longer take back what it listed"
             % path
         )
     return value

@@ -2,6 +2,7 @@
 
 usage: bench/scale.py                    compute, and write the tables of docs/scale.md from bench/scale_costs.json
        bench/scale.py --measure HOST     first measure the control node's costs on a converged lab host of this name
+       bench/scale.py --rollout HOST VERSION   first upgrade a lab host alone, count its remote calls and time its phases
 
 The measurement gives one lab host many names, so that the control node has the work of a fleet and the hosts none.
 """
@@ -19,7 +20,7 @@ import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 COSTS = Path(__file__).with_name("scale_costs.json")
@@ -190,6 +191,87 @@ def measure(host: str) -> dict[str, float | str]:
     return found_costs
 
 
+LOCAL = ("set_fact", "debug", "meta", "fail", "add_host", "pause", "include_role", "include_tasks", "import_role",
+         "gpu_upgrade_fleet", "gpu_upgrade_share", "tempfile", "validate_argument_spec")  # fmt: skip
+"""Actions of a rollout that send nothing to its hosts."""
+STARTS = {"prestage": "stage", "installers": "stage", "build": "build", "line_up": "line_up", "turn": "switch"}
+"""Words before the bar in names of tasks with which a host's next phase begins; tasks of other roles belong to it."""
+
+
+ENGINE = ["/usr/bin/docker", "-H", "unix:///run/gpu-ready-lab/docker.sock"]
+
+
+class Spent(NamedTuple):
+    """What a phase of a rollout took: remote calls, seconds of wall time, CPU seconds on the host."""
+
+    calls: int = 0
+    seconds: float = 0.0
+    cpu: float = 0.0
+
+
+def phases(events: list[dict[str, Any]], host: str, began: float, usage: list[tuple[float, float]]) -> dict[str, Spent]:
+    """Return what the phases (plan, stage, build, switch) took of a host, from the results of a run.
+
+    ``usage``: CPU seconds of the host so far, by time.
+    """
+
+    def used(moment: float) -> float:
+        return max((cpu for at, cpu in usage if at <= moment), default=usage[0][1] if usage else 0.0)
+
+    found: dict[str, Spent] = {}
+    phase, last = "plan", began
+    for event in (one for one in events if one["host"] == host):
+        word = event["task"].rpartition(" : ")[2].partition(" | ")[0]
+        phase = STARTS.get(word, phase)
+        here = event["action"].rpartition(".")[2] in LOCAL or "control node" in event["task"]
+        remote = not here and event["status"] != "skipped"
+        old, now = found.get(phase, Spent()), event["time"]
+        found[phase] = Spent(old.calls + remote, old.seconds + now - last, old.cpu + used(now) - used(last))
+        last = now
+    return found
+
+
+def account(host: str) -> Path:
+    """Return the file in which the kernel counts the nanoseconds of CPU of a lab host (control groups, version 1)."""
+    shown = subprocess.run([*ENGINE, "ps", "--no-trunc", "--format", "{{.Names}} {{.ID}}"], capture_output=True, text=True, check=True)  # fmt: skip
+    identity = next(line.split()[1] for line in shown.stdout.splitlines() if line.split()[0].endswith(f"-{host}"))
+    return next(Path("/sys/fs/cgroup/cpuacct").glob(f"*/{identity}/cpuacct.usage"))
+
+
+def measure_rollout(host: str, version: str) -> dict[str, float | str]:
+    """Upgrade one lab host, by itself; return its remote calls, seconds and CPU seconds by phase."""
+    inventories = sorted(ROOT.glob(".lab/*/gpu_hosts"))
+    inventory = next(path for path in inventories if re.search(rf"^{host} ", path.read_text(), re.MULTILINE))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "events")
+        env = os.environ | {
+            "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback_plugins"),
+            "ANSIBLE_CALLBACKS_ENABLED": "record",
+            "GPU_READY_TEST_EVENTS": str(file),
+        }
+        wishes = json.dumps({"nvidia_driver_version": version, "gpu_upgrade_soak": 0})
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "playbooks/upgrade_drivers.yml"]
+        counter, began = account(host), time.time()
+        usage: list[tuple[float, float]] = []
+        argv = [*command, "-i", str(inventory), "--limit", host, "-e", wishes]
+        with subprocess.Popen(argv, cwd=ROOT, env=env) as process:
+            while process.poll() is None:
+                usage.append((time.time(), int(counter.read_text()) / 1e9))
+                time.sleep(0.5)
+        assert process.returncode == 0
+        found = phases([json.loads(line) for line in file.read_text().splitlines()], host, began, usage)
+    costs: dict[str, float | str] = {}
+    for name in ("plan", "stage", "build", "switch"):
+        spent = found.get(name, Spent())
+        costs[f"lab_{name}"] = f"{spent.seconds:.0f} s, {spent.cpu:.1f} s of CPU"
+    costs |= {
+        "stage_calls": found["stage"].calls + found.get("build", Spent()).calls,
+        "switch_calls": found["switch"].calls,
+        "rollout": f"{datetime.now(UTC):%Y-%m-%d}, one lab host, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}",
+    }
+    return costs
+
+
 # ---- the page -------------------------------------------------------------------------------------------------------
 
 HOSTS = 2000
@@ -251,11 +333,11 @@ def costs_table(known: dict[str, float | str], costs: Costs) -> str:
         "main_mib": f"MiB of the main process | measured: {known['memory']}",
         "host_mib": "MiB that the main process keeps of each host | assumed: results of 10 to 30 kB, and copies of them",
         "fork_mib": "MiB that a fork has for itself | measured, the same runs",
-        "look_seconds": "seconds of the look on the host with the SSH connection | budget of 0.4 s on the node, and a new connection",
-        "stage_calls": "remote calls of a host in the pre-stage | about, from the tasks of `roles/gpu_upgrade`",
-        "stage_seconds": "seconds of the pre-stage on the host | assumed: 400 MB from a mirror in the same site, apt's own work",
-        "switch_calls": "remote calls of a host in its turn | about, from the tasks of `roles/gpu_upgrade` and the roles it calls",
-        "live_seconds": "seconds of a turn with a live swap | assumed: unpacking, a DKMS build of both modules, exchange, proof",
+        "look_seconds": f"seconds of the look on the host with the SSH connection | budget of 0.4 s on the node, and a new connection; {known['lab_plan']} on the lab host, with the start of the run",
+        "stage_calls": f"remote calls of a host in the pre-stage, with a build for others | measured: {known['rollout']}",
+        "stage_seconds": f"seconds of the pre-stage on the host | assumed: 400 MB from a mirror in the same site, apt's own work; {known['lab_stage']} on the lab host, whose packages are small",
+        "switch_calls": "remote calls of a host in its turn, without a drain | measured, the same run",
+        "live_seconds": f"seconds of a turn with a live swap | assumed: unpacking, a DKMS build of both modules, exchange, proof; {known['lab_switch']} on the lab host, whose modules were built before ({known['lab_build']})",
         "reboot_seconds": "seconds of a turn with a reboot | assumed: the same, and five minutes for the firmware of a GPU server",
     }  # fmt: skip
     rows = [f"| {value:g} | {said[name]} |" for name, value in costs._asdict().items()]
@@ -278,10 +360,14 @@ def main() -> int:
     """Measure where asked to, compute, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", metavar="HOST", help="a converged lab host that is up")
+    parser.add_argument("--rollout", metavar=("HOST", "VERSION"), nargs=2, help="a lab host that may be upgraded")
     options = parser.parse_args()
     known = json.loads(COSTS.read_text(encoding="utf-8"))
     if options.measure:
         known |= measure(options.measure)
+    if options.rollout:
+        known |= measure_rollout(*options.rollout)
+    if options.measure or options.rollout:
         COSTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     write(known)
     print(tables(Costs(**{name: known[name] for name in Costs._fields})))

@@ -6,7 +6,7 @@ from fleet import Fleet
 from gpu_ready.driver import OPEN, PROPRIETARY
 from gpu_ready.plan import candidates
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 HOST = "vmjudge"
 FERMI, K80, P40, V100, A100, H100, RTX5090, UNKNOWN = "06dd", "102d", "1b38", "1db1", "20b0", "2330", "2b85", "2fff"
@@ -45,7 +45,6 @@ def test_the_plan_refuses_the_open_module_for_a_p40(fleet: Fleet) -> None:
     assert "Tesla P40 [10de:1b38] at 0001:00:00.0 has no open kernel module" in run.failures(HOST)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("package", "branch", "words"),
     [
@@ -59,7 +58,6 @@ def test_the_proprietary_modules_too(fleet: Fleet, package: str, branch: int, wo
     assert words in said, said
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("card", "words"),
     [
@@ -73,7 +71,6 @@ def test_the_plan_refuses_a_card_that_no_driver_of_this_release_takes(fleet: Fle
     assert run.rc != 0 and words in run.failures(HOST), run.failures(HOST)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("card", [A100, H100, P40, V100])
 def test_the_plan_chooses_a_module_that_takes_the_card(fleet: Fleet, card: str) -> None:
     guests.exchange_cards(fleet, HOST, card)

@@ -43,7 +43,7 @@ class Cell(NamedTuple):
     moment: str
 
 
-DISTRO = "deb.debian.org/*"
+DISTRO = "*.debian.org/*"
 VENDOR = "*/cuda/repos/*"
 CONTAINERS = "*/libnvidia-container/*"
 INSTALL = "nvidia_driver : install | Driver packages*"
@@ -156,8 +156,8 @@ explains. A row is green when the run finished, or stopped with a sentence for t
 Cuts are in series, and so are faults that stop a run on its way: each run goes on where the one before stopped, and the
 last is repaired. Faults that a run gets through may come in one run, each until the task of the next.
 The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth, and all in
-the middle of each such task of more than 8 seconds. A cell that was not run is listed as such; one that is
-open was run, but its comparison lacks what its last column says. A commit with + had changes that were not committed.
+the middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit with + had
+changes that were not committed. MIRROR stands for the server of Debian's archive that a host asks.
 
 """
 
@@ -166,11 +166,11 @@ def page(record: dict[str, Any]) -> str:
     """Return docs/faults.md."""
     rows = {cell_of(row): row for row in record["rows"]}
     wanted = cells(record["undisturbed"])
-    text = HEAD + "| faults | host | cells | green | red | open | not run |\n|---|---|---|---|---|---|---|\n"
+    text = HEAD + "| faults | host | cells | green | red | not run |\n|---|---|---|---|---|---|\n"
     for part in PARTS:
         for host in HOSTS:
             mine = [rows.get(cell, {}).get("colour") for cell in wanted if (cell.part, cell.host) == (part, host)]
-            counts = [len(mine), *(mine.count(colour) for colour in ("green", "red", "open", None))]
+            counts = [len(mine), *(mine.count(colour) for colour in ("green", "red", None))]
             text += f"| {_heading(part)} | {host} | {' | '.join(str(number) for number in counts)} |\n"
     for part in PARTS:
         text += f"\n## {_heading(part)}\n\n"

@@ -26,9 +26,9 @@ def campaign(lab_machine: None) -> Fleet:
 @pytest.mark.parametrize(
     ("host", "fault", "arguments", "words"),
     [
-        (DEBIAN, "mirror-down", [], ["deb.debian.org", "does not answer", "gpu_ready_mirror"]),
+        (DEBIAN, "mirror-down", [], [".debian.org", "does not answer", "gpu_ready_mirror"]),
         (DEBIAN, "clock", ["-4000"], ["clock"]),
-        (DEBIAN, "dns", [], ["deb.debian.org", "resolv"]),
+        (DEBIAN, "dns", [], [".debian.org", "resolv"]),
         (DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"]),
         (DEBIAN, "half-configured", ["1"], ["gpu-ready-half"]),
         (ROCKY, "mirror-500", [], ["500"]),

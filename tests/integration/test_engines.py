@@ -22,7 +22,7 @@ systemctl start containerd
 """
 UPDATE = """
 set -e; cd /root
-archive=$(grep -rhoE -m1 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d | head -1)
+archive=$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head -1)
 echo "deb [trusted=yes] $archive sid main" >/etc/apt/sources.list.d/sid.list
 apt-get -qq -o Acquire::Check-Valid-Until=false update && apt-get -qq download containerd; rm /etc/apt/sources.list.d/sid.list
 DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i containerd_*.deb; containerd --version

@@ -62,9 +62,15 @@ def version(host: Host) -> str:
 
 
 def stopped(host: Host, path: str = STOPPED) -> List[str]:
-    """Return the services that an exchange stopped and did not start yet, in the order in which they were stopped."""
-    text = host.read(path)
-    return [] if text is None else [str(unit) for unit in json.loads(text)]
+    """Return the services that an exchange stopped and did not start yet, in the order in which they were stopped.
+
+    None where no mark can be read: it is written whole, so another one is not ours.
+    """
+    try:
+        found = json.loads(host.read(path) or "[]")
+    except ValueError:
+        return []
+    return [str(unit) for unit in found] if isinstance(found, list) else []
 
 
 def note_stopped(host: Host, units: List[str], path: str = STOPPED) -> List[str]:

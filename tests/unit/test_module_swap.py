@@ -182,3 +182,8 @@ def test_the_mark_of_stopped_services(tmp_path: Path) -> None:
     kernel_module.forget_stopped(path)
     kernel_module.forget_stopped(path)
     assert kernel_module.stopped(host, path) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}'])
+def test_a_mark_that_is_not_ours_names_no_service(text: str) -> None:
+    assert kernel_module.stopped(RecordedHost(files={kernel_module.STOPPED: text})) == []

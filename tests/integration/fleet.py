@@ -60,6 +60,13 @@ class Run:
         assert line, f"no recap for {host} in:\n{self.screen[-3000:]}"
         return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line[1])}
 
+    def row(self, host: str) -> str:
+        """Return the host's line of the last table on the screen."""
+        lines = [line.strip() for line in self.screen.splitlines() if line.strip().startswith(host + "  ")]
+        lines = [line for line in lines if ": ok=" not in line]  # of Ansible's recap
+        assert lines, self.screen[-3000:]
+        return lines[-1]
+
 
 @dataclass
 class Fleet:

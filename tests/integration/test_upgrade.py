@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 import pytest
-from fleet import ROOT, Fleet, Run, environment, lab
+from fleet import ROOT, Fleet, environment, lab
 
 pytestmark = pytest.mark.lab
 
@@ -44,18 +44,10 @@ def journal(fleet: Fleet, host: str) -> dict[str, Any]:
     return dict(json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/upgrade.json 2>/dev/null || echo '{}'")))
 
 
-def told(run: Run, host: str) -> str:
-    """Return the host's line of the last table."""
-    lines = [line.strip() for line in run.screen.splitlines() if line.strip().startswith(host + "  ")]
-    lines = [line for line in lines if ": ok=" not in line]  # of Ansible's recap
-    assert lines, run.screen[-3000:]
-    return lines[-1]
-
-
 def test_check_shows_the_plan_and_changes_nothing(fleet: Fleet) -> None:
     run = fleet.play("--check", playbook=UPGRADE, extra=TARGET)
     assert run.rc == 0
-    assert f"{OLD}  {NEW}  live" in told(run, "up-a")
+    assert f"{OLD}  {NEW}  live" in run.row("up-a")
     assert "batches of 1, 1" in run.screen
     assert all(run.calls[host] == 1 for host in HOSTS)
     assert journal(fleet, "up-a") == {}
@@ -72,11 +64,11 @@ def test_a_red_canary_comes_back_and_the_others_are_left_alone(fleet: Fleet) -> 
     fleet.ssh(CANARY, f"echo 'path-exclude=/usr/lib/x86_64-linux-gnu/libcuda.so.{NEW}' > {DEFECT}")
     run = fleet.play(playbook=UPGRADE, extra=TARGET)
     assert run.rc != 0
-    assert "rolled back" in told(run, CANARY)
+    assert "rolled back" in run.row(CANARY)
     assert loaded(fleet, CANARY) == OLD and journal(fleet, CANARY)["phase"] == "back"
     assert "held" in fleet.ssh(CANARY, "apt-mark showhold | sed 's/.*/held/'")
     for host in set(HOSTS) - {CANARY}:
-        assert "not reached" in told(run, host)
+        assert "not reached" in run.row(host)
         assert loaded(fleet, host) == OLD and journal(fleet, host)["phase"] == "staged"
     assert "gpu_upgrade_max_failures is 0; 1 is untouched" in run.screen
     # One of the two compiled, beside its driver of now; the other one took the same modules.
@@ -113,7 +105,7 @@ def test_the_same_command_goes_on_after_the_control_node_died_and_without_networ
         assert loaded(fleet, host) == NEW
         noted = journal(fleet, host)
         assert noted["phase"] == "done" and noted["from"]["version"] == OLD and noted["seconds"] > 0
-        assert f"{OLD}  {NEW}  live" in told(run, host) or host == CANARY
+        assert f"{OLD}  {NEW}  live" in run.row(host) or host == CANARY
     # DKMS took what was built beforehand: its log of the installation names no compiler.
     log = fleet.ssh("up-a", f"cat /var/lib/dkms/nvidia/{NEW}/*/x86_64/log/make.log")
     assert "cp -r /var/lib/gpu-ready/modules/files" in log and "CC [M]" not in log
@@ -124,7 +116,7 @@ def test_finished_hosts_cost_one_remote_call(fleet: Fleet) -> None:
     run = fleet.play(playbook=UPGRADE, extra=TARGET)
     assert run.rc == 0
     assert all(run.calls[host] == 1 for host in HOSTS)
-    assert "nothing to do" in told(run, "up-a")
+    assert "nothing to do" in run.row("up-a")
 
 
 @pytest.mark.long
@@ -134,9 +126,9 @@ def test_a_host_that_is_lost_alone_in_its_batch_is_reported(fleet: Fleet) -> Non
     run = fleet.play(playbook=UPGRADE, extra={"nvidia_driver_version": OLD} | hook)
     lab("power-cycle", CANARY)
     assert run.rc != 0
-    assert "failed" in told(run, CANARY) and f"{CANARY}: failed" in run.screen
+    assert "failed" in run.row(CANARY) and f"{CANARY}: failed" in run.screen
     assert "the host was lost in its turn" in " ".join(run.screen.split())
-    assert "not reached" in told(run, "up-a") and "gpu_upgrade_max_failures is 0; 1 is untouched" in run.screen
+    assert "not reached" in run.row("up-a") and "gpu_upgrade_max_failures is 0; 1 is untouched" in run.screen
     again = fleet.play(playbook=UPGRADE, extra=TARGET)
     assert again.rc == 0, again.screen[-3000:]
 
@@ -144,5 +136,5 @@ def test_a_host_that_is_lost_alone_in_its_batch_is_reported(fleet: Fleet) -> Non
 @pytest.mark.long
 def test_the_way_back_of_a_rollout(fleet: Fleet) -> None:
     run = fleet.play("--limit", "up-a", playbook=BACK, extra=TARGET)
-    assert run.rc == 0 and "rolled back" in told(run, "up-a")
+    assert run.rc == 0 and "rolled back" in run.row("up-a")
     assert loaded(fleet, "up-a") == OLD and loaded(fleet, CANARY) == NEW

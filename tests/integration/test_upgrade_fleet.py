@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from fleet import ROOT, Fleet, Run, environment, lab
+from fleet import ROOT, Fleet, environment, lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -69,20 +69,12 @@ def heals(fleet: Fleet) -> None:
         fleet.ssh(host, f"rm -f {DEFECT}")
 
 
-def told(run: Run, host: str) -> str:
-    """Return the host's line of the last table."""
-    lines = [line.strip() for line in run.screen.splitlines() if line.strip().startswith(host + "  ")]
-    lines = [line for line in lines if ": ok=" not in line]  # of Ansible's recap
-    assert lines, run.screen[-3000:]
-    return lines[-1]
-
-
 def test_a_red_canary_comes_back_and_all_others_are_untouched(fleet: Fleet) -> None:
     breaks(fleet, CANARY, NEW)
     run = fleet.play(playbook=UPGRADE, extra=FORWARD | {"gpu_upgrade_canaries": [CANARY]})
     heals(fleet)
     assert run.rc != 0
-    assert "rolled back" in told(run, CANARY)
+    assert "rolled back" in run.row(CANARY)
     assert f"gpu_upgrade_max_failures is 0; {len(HOSTS) - 1} are untouched" in run.screen
     assert set(loaded(fleet).values()) == {OLD}
     found = journals(fleet)
@@ -138,7 +130,7 @@ def test_finished_hosts_cost_one_remote_call(fleet: Fleet) -> None:
     run = fleet.play(playbook=UPGRADE, extra=FORWARD)
     assert run.rc == 0
     assert all(run.calls[host] == 1 for host in HOSTS)
-    assert all("nothing to do" in told(run, host) for host in HOSTS)
+    assert all("nothing to do" in run.row(host) for host in HOSTS)
 
 
 def test_failures_beyond_the_budget_stop_the_rollout(fleet: Fleet) -> None:
@@ -150,8 +142,8 @@ def test_failures_beyond_the_budget_stop_the_rollout(fleet: Fleet) -> None:
     run = fleet.play(playbook=UPGRADE, extra=wishes)
     heals(fleet)
     assert run.rc != 0
-    assert "upgraded" in told(run, HOSTS[0])
-    assert all("rolled back" in told(run, host) for host in second)
+    assert "upgraded" in run.row(HOSTS[0])
+    assert all("rolled back" in run.row(host) for host in second)
     assert f"2 hosts failed and gpu_upgrade_max_failures is 1; {len(HOSTS) - 3} are untouched" in run.screen
     found = loaded(fleet)
     assert found.pop(HOSTS[0]) == OLD and set(found.values()) == {NEW}
@@ -163,6 +155,6 @@ def test_failures_inside_the_budget_do_not(fleet: Fleet) -> None:
     run = fleet.play(playbook=UPGRADE, extra=BACK | {"gpu_upgrade_max_failures": 1})
     heals(fleet)
     assert run.rc != 0  # a host is not as wanted
-    assert "rolled back" in told(run, red) and "The rollout stopped" not in run.screen
+    assert "rolled back" in run.row(red) and "The rollout stopped" not in run.screen
     found = loaded(fleet)
     assert found.pop(red) == NEW and set(found.values()) == {OLD}

@@ -48,6 +48,7 @@ integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
 	@$(VENV)/pytest -v -m "alone and not long" tests/integration
 
 campaign: dev  ## the tests on lab hosts that take many minutes: whole grids, and what make test takes a sample of
+	@$(VENV)/pytest -q --hypothesis-profile=search tests/unit
 	@$(VENV)/pytest -v -m long tests/integration
 	@$(VENV)/python tools/campaign.py
 

@@ -20,7 +20,8 @@ MANAGERS = ("apt-get", "dnf", "yum")
 FIND = r"""
 for path in /usr/bin/python3 /usr/libexec/platform-python /usr/local/bin/python3 /usr/bin/python3.[0-9]*[0-9]; do
     [ -x "$path" ] || continue
-    "$path" -c 'import sys; print("python %%d.%%d %%s" %% (sys.version_info[:2] + (sys.argv[1],)))' "$path"
+    version=$("$path" -c 'import sys; print("%%d.%%d" %% sys.version_info[:2])' 2>&1) &&
+        echo "python $version $path" || echo "broken $? $path $(echo "$version" | tail -n 1)"
 done
 for program in %s; do
     if command -v "$program" >/dev/null; then echo "manager $program"; fi
@@ -64,6 +65,8 @@ class Found(NamedTuple):
     """What a shell on the host printed: each Python with its version, package managers, and the system."""
 
     pythons: List[Tuple[Tuple[int, int], str]]
+    broken: List[Tuple[int, str, str]]
+    """Those that do not start: exit status, path, the last line that they printed."""
     managers: List[str]
     release: platform.OsRelease
 
@@ -82,8 +85,12 @@ def read(text: str) -> Found:
         ((int(major), int(minor)), path)
         for major, minor, path in re.findall(r"^python (\d+)\.(\d+) (\S+)$", head, re.MULTILINE)
     ]
+    broken = [
+        (int(status), path, said.strip())
+        for status, path, said in re.findall(r"^broken (\d+) (\S+) ?(.*)$", head, re.MULTILINE)
+    ]
     managers = re.findall(r"^manager (\S+)$", head, re.MULTILINE)
-    return Found(pythons, managers, platform.read_os_release(system))
+    return Found(pythons, broken, managers, platform.read_os_release(system))
 
 
 def needed(core: str) -> Tuple[int, int]:
@@ -105,6 +112,8 @@ def way(found: Found, core: str, wanted: Dict[str, Any], tried: Optional[str] = 
     if found.pythons:
         version, path = max(found.pythons)
         raise BootstrapError(too_old("Python %d.%d of %s (%s)" % (version + (name, path)), least, core))
+    if found.broken:
+        raise BootstrapError(not_starting(name, found))
     if tried is not None:
         raise BootstrapError(not_installed(name, found, tried, wanted))
     if enterprise_7(found) and least > (3, 6):
@@ -149,6 +158,18 @@ def too_old(what: str, least: Tuple[int, int], core: str) -> str:
     if fitting:
         remedy += ", or run this with ansible-core %d.%d" % fitting[0]
     return "%s is too old for ansible-core %s, which needs %d.%d on hosts: %s" % ((what, core) + least + (remedy,))
+
+
+def not_starting(name: str, found: Found) -> str:
+    """Return the sentence for a Python that is there and does not run: to install it would do nothing."""
+    status, path, said = found.broken[0]
+    if "apt-get" in found.managers:
+        remedy = '`apt-get install --reinstall` the packages that `dpkg -S "$(readlink -f %s)"` names' % path
+    else:  # yum and dnf are written in Python
+        remedy = "put its package back with `rpm -Uvh --replacepkgs` of the file that its mirror has"
+    return "Python 3 of %s (%s) does not start (exit status %d%s): %s, or name one that works in %s" % (
+        name, path, status, ": " + said[:300] if said else "", remedy, "ansible_python_interpreter",
+    )  # fmt: skip
 
 
 def not_installed(name: str, found: Found, tried: str, wanted: Dict[str, Any]) -> str:

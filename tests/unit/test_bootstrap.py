@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +99,18 @@ def test_the_question_finds_the_python_of_this_machine() -> None:
             {"tried": "E: no route\r\nShared connection to h closed.\r\n"},
             ["(E: no route)", "package sources"],
         ),
+        (
+            "broken 127 /usr/bin/python3 error while loading shared libraries: libz.so.1\nmanager apt-get\n" + DEBIAN,
+            "2.16.19",
+            {},
+            ["/usr/bin/python3", "does not start (exit status 127: error while loading", "apt-get install --reinstall"],
+        ),
+        (
+            "broken 1 /usr/bin/python3 \r\nmanager dnf\n" + ROCKY,
+            "2.16.19",
+            {},
+            ["does not start (exit status 1)", "rpm -Uvh --replacepkgs", "ansible_python_interpreter"],
+        ),
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(text: str, core: str, options: dict[str, Any], words: list[str]) -> None:
@@ -105,6 +118,22 @@ def test_what_cannot_be_is_said_in_a_sentence(text: str, core: str, options: dic
         way(text, core, **options)
     for word in words:
         assert word in str(error.value)
+
+
+def test_a_python_that_works_counts_more_than_one_that_does_not() -> None:
+    text = "broken 1 /usr/bin/python3 x\npython 3.11 /usr/local/bin/python3\n" + DEBIAN
+    assert way(text, "2.19.14") == bootstrap.Way("/usr/local/bin/python3", None)
+
+
+@pytest.mark.host_io
+def test_the_question_finds_a_python_that_does_not_start(tmp_path: Path) -> None:
+    broken = tmp_path / "python3"
+    broken.write_text("#!/bin/sh\necho first >&2\necho no libz >&2\nexit 3\n")
+    broken.chmod(0o755)
+    find = bootstrap.FIND.replace("/usr/bin/python3 ", f"{broken} ")
+    printed = subprocess.run(["/bin/sh", "-c", find], capture_output=True, text=True, check=True, timeout=20)
+    assert bootstrap.read(printed.stdout).broken == [(3, str(broken), "no libz")]
+    assert bootstrap.read(printed.stdout).pythons
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "system", "python x y\n", "manager\n"])

@@ -4,7 +4,7 @@ import re
 from typing import List, Optional
 
 from .host import TIMED_OUT, Result
-from .packages import HEADERS, MISSING, RUN_LIMIT, WRONG_SIGNATURE, dkms_failed, headers_gone, remedy
+from .packages import HEADERS, MISSING, RUN_LIMIT, WRONG_CLOCK, WRONG_SIGNATURE, dkms_failed, headers_gone, remedy
 
 
 def words_of(lines: List[str], count: int = 4) -> str:
@@ -119,7 +119,9 @@ def signature(text: str) -> Optional[str]:
     if not match and not re.search(r"GPG check FAILED|Signature verification failed", text):
         return None
     said = " ".join(match.group(1).split())[:300] if match else "GPG check FAILED"
-    return "a signature is not valid (%s): %s" % (said, WRONG_SIGNATURE)
+    # rpm has these words also for a key that, by this host's clock, is not made yet or no longer good.
+    clock = "; or the clock of this host is wrong: " + WRONG_CLOCK if "not correct for this package" in said else ""
+    return "a signature is not valid (%s): %s%s" % (said, WRONG_SIGNATURE, clock)
 
 
 def download(text: str) -> Optional[str]:

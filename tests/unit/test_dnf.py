@@ -156,6 +156,7 @@ EXPLANATIONS = [
     ("[MIRROR] a-1.rpm: Status code: 404 for http://m/a-1.rpm (IP: 1.2.3.4)\nError: Error downloading packages:\n  a-1: Cannot download", ["http://m/a-1.rpm", "404", "correct gpu_ready_mirror"]),
     ("[MIRROR] a-1.rpm: Downloading successful, but checksum doesn't match. Calculated: 1 Expected: 2\nError: Error downloading packages:\n  a-1: Cannot download", ["checksum doesn't match", "not what the repository's list says"]),
     (">>> Curl error (7): Could not connect to server for http://m/a.rpm - http://m/a.rpm\nFailed to download packages", ["does not answer", "Curl error (7)"]),
+    ('The GPG keys listed for the "R" repository are already installed but they are not correct for this package.\nError: GPG check FAILED', ["not correct for this package", "the clock of this host is wrong", "timedatectl"]),
     ("Package a-1-1.noarch.rpm is not signed\nError: GPG check FAILED", ["signature", "a-1-1.noarch.rpm is not signed"]),
     ('Transaction failed: Signature verification failed.\nOpenPGP check for package "a-0:1-1.noarch" (/x.rpm) from repo "r" has failed: The package is not signed.', ["signature", "The package is not signed"]),
     ("However, you do not have any GPG public keys installed. You need\n\nProblem repository: [r]\nbandwidth: 0\n", ["the repository r wants signed packages"]),

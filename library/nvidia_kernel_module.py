@@ -200,10 +200,12 @@ def make_nodes(host):
     before = set(host.listdir("/dev"))
     if host.which("nvidia-modprobe"):
         host.run(["nvidia-modprobe", "-u", "-c=0"])
-    for path, (major, minor) in sorted(kernel_module.nodes(host).items()):
+    access = kernel_module.node_access(host)
+    for path, (major, minor) in sorted(kernel_module.nodes(host).items()) if access else ():
         if not host.exists(path):
-            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(major, minor))
-            os.chmod(path, 0o666)
+            os.mknod(path, stat.S_IFCHR, os.makedev(major, minor))  # nobody's but root's until it has its owner
+            os.chown(path, access.uid, access.gid)
+            os.chmod(path, access.mode)
     return sorted(set(host.listdir("/dev")) - before)
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
 from . import files, guard, manifest
 from .host import Host
@@ -26,6 +26,14 @@ CONSEQUENCES = ("no_gpu_found", "probe_failed")
 """What the kernel says of every module that takes no GPU; modprobe's error number says as much."""
 DKMS_TREES = ("extra", "updates/dkms", "updates")
 """Folders below /lib/modules/KERNEL that DKMS installs to, by distribution."""
+
+
+class NodeAccess(NamedTuple):
+    """Who may open the GPUs: owner, group and mode of the device nodes."""
+
+    uid: int
+    gid: int
+    mode: int
 
 
 class Holder(NamedTuple):
@@ -156,6 +164,19 @@ def majors(text: str) -> Dict[str, int]:
     """Read the character devices of /proc/devices: major number by name."""
     part = text.partition("Block devices")[0]
     return {name: int(number) for number, name in re.findall(r"(?m)^\s*(\d+) (\S+)$", part)}
+
+
+def node_access(host: Host) -> Optional[NodeAccess]:
+    """Return whose device nodes are by the module's options (NVreg_DeviceFile*), None where it leaves them to others.
+
+    The file is the one that nvidia-modprobe asks (nvidia-modprobe-utils.c in its source); numbers are decimal there.
+    """
+    said = dict(re.findall(r"^(\w+): (\d+)$", host.read("/proc/driver/nvidia/params") or "", re.MULTILINE))
+    if said.get("ModifyDeviceFiles") == "0":
+        return None
+    return NodeAccess(
+        int(said.get("DeviceFileUID", 0)), int(said.get("DeviceFileGID", 0)), int(said.get("DeviceFileMode", 0o666))
+    )
 
 
 def nodes(host: Host) -> Dict[str, "tuple[int, int]"]:

@@ -1,5 +1,7 @@
 """What holds NVIDIA's modules, and which were lost; why one does not load is in test_failure.py."""
 
+from typing import Any
+
 import pytest
 from gpu_ready import kernel_module
 
@@ -62,6 +64,27 @@ def test_device_nodes() -> None:
 
 
 K = "5.14.0-570.el9.x86_64"
+
+
+PARAMS = (
+    "ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 44\nDeviceFileMode: 432\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        (None, (0, 0, 0o666)),
+        ("", (0, 0, 0o666)),
+        (PARAMS, (0, 44, 0o660)),
+        (PARAMS.replace("ModifyDeviceFiles: 1", "ModifyDeviceFiles: 0"), None),
+        (PARAMS.replace("432", "garbage"), (0, 44, 0o666)),
+    ],
+)
+def test_device_nodes_belong_to_whom_the_driver_was_told(params: str | None, expected: Any) -> None:
+    """options nvidia NVreg_DeviceFileGID=44 NVreg_DeviceFileMode=0660 keeps GPUs from the other users of a host."""
+    host = RecordedHost(files={} if params is None else {"/proc/driver/nvidia/params": params})
+    assert kernel_module.node_access(host) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ options:
     description:
       - V(looked) says what V(drained) would do and changes nothing.
       - V(waited) returns after a share of O(timeout), so that somebody can tell how it goes; it fails past O(deadline).
+      - V(resumed) does so, too, where slurmd does not answer yet after a reboot; it has 300 s.
     type: str
     required: true
     choices: [looked, drained, waited, resumed]
@@ -69,21 +70,21 @@ left:
   type: str
   sample: "slurm's node gpu1 is drained already (bad fan): it stays so"
 done:
-  description: Whether nothing runs on the node any longer.
-  returned: waited
+  description: Whether nothing is awaited any longer; the node is resumed only then.
+  returned: waited, resumed
   type: bool
 waiting:
   description: What is awaited.
-  returned: waited
+  returned: waited, resumed where it waited
   type: str
   sample: "1 job on slurm's node gpu1: 17 of alice (running)"
 deadline:
   description: End of the wait, in seconds since 1970 on the host where this ran.
-  returned: waited
+  returned: waited, resumed where it waited
   type: float
 left_s:
   description: Seconds that are left of it.
-  returned: waited
+  returned: waited, resumed where it waited
   type: int
 """
 
@@ -111,7 +112,7 @@ def main():
         if given["state"] == "waited":
             answer = drain.waited(slurm.awaited, given["timeout"], given["deadline"], module.check_mode)
         elif given["state"] == "resumed":
-            answer = slurm.resume(drain_slurm.reason_of(given["reason"]), module.check_mode)
+            answer = slurm.resume(drain_slurm.reason_of(given["reason"]), module.check_mode, given["deadline"])
         else:
             act = given["state"] == "drained" and not module.check_mode
             answer = slurm.drain(drain_slurm.reason_of(given["reason"]), given["noted"], act)

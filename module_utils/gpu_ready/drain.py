@@ -114,11 +114,12 @@ def wait(
     deadline: float,
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
+    remedy: str = "end it or raise gpu_upgrade_drain_timeout",
 ) -> Wait:
     """Ask until nothing is awaited any longer or one call's share of the bound is over.
 
     ``ask`` returns what is awaited, "" for nothing; ``timeout``: seconds of the whole wait; ``deadline``: its end,
-    0 for a wait that begins here. Raises DrainError where something is awaited past the end.
+    0 for a wait that begins here. Raises DrainError, with the ``remedy``, where something is awaited past the end.
     """
     begin = now()
     end = deadline or begin + timeout
@@ -128,8 +129,7 @@ def wait(
         moment = now()
         if waiting and moment >= end:
             raise DrainError(
-                "still awaited after %d s: %s. The host stays drained: end it or raise gpu_upgrade_drain_timeout, "
-                "then run again." % (timeout, waiting)
+                "still awaited after %d s: %s. The host stays drained: %s, then run again." % (timeout, waiting, remedy)
             )
         if not waiting or moment >= until:
             return Wait(not waiting, waiting, end, max(int(end - moment), 0))
@@ -140,11 +140,9 @@ def waited(ask: Callable[[], str], timeout: int, deadline: float, check: bool) -
     """Return the answer of a module that waits; ``check``: it only says what it would wait for."""
     if check:
         return {"changed": False, "done": True, "waiting": "", "deadline": 0.0, "left_s": timeout}
-    found = wait(ask, timeout, deadline)
-    return {
-        "changed": False,
-        "done": found.done,
-        "waiting": found.waiting,
-        "deadline": found.deadline,
-        "left_s": found.left,
-    }
+    return dict(told(wait(ask, timeout, deadline)), changed=False)
+
+
+def told(found: Wait) -> Dict[str, Any]:
+    """Return where a wait stands as modules answer it."""
+    return {"done": found.done, "waiting": found.waiting, "deadline": found.deadline, "left_s": found.left}

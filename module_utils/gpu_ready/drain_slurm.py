@@ -3,11 +3,13 @@
 import re
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
 
-from .drain import DrainError
+from .drain import DrainError, told, wait
 from .host import MISSING, TIMED_OUT, Host, Result
 
 LIMIT = 60.0
 """Seconds for one answer of slurmctld; the programs themselves give up after MessageTimeout, 10 by default."""
+ANSWER_LIMIT = 300
+"""Seconds that slurmd has to answer slurmctld after a reboot, before its node is resumed."""
 SLURMS_OWN = ("Not responding", "Node unexpectedly rebooted")
 """Reasons that slurmctld writes itself over ours when the node that we drained reboots."""
 DRAINED = frozenset(("DRAIN", "DRAINED", "DRAINING"))
@@ -24,6 +26,8 @@ class Node(NamedTuple):
     name: str
     states: FrozenSet[str]
     reason: str
+    answers: bool = True
+    """Whether its slurmd answers slurmctld; after a reboot it does not at first."""
 
 
 class Drain(NamedTuple):
@@ -56,10 +60,11 @@ def read_node(text: str) -> Optional[Node]:
     if not name or not state:
         return None
     # Marks such as * (does not answer) or @ (waits for a reboot) follow a state; flags are joined with +.
+    answers = "*" not in state.group(1) and "NOT_RESPONDING" not in state.group(1)
     states = frozenset(re.sub(r"[^A-Z_]", "", word.upper()) for word in state.group(1).split("+"))
     # Who gave it follows in brackets since slurm 2.2; in -o other fields may follow those.
     reason = re.search(r"\sReason=(.*?)(?: \[[^\s\[\]]*@[^\s\[\]]*\]|\n|$)", text)
-    return Node(name.group(1), states - {""}, reason.group(1).strip() if reason else "")
+    return Node(name.group(1), states - {""}, reason.group(1).strip() if reason else "", answers)
 
 
 def read_jobs(text: str) -> List[Job]:
@@ -104,6 +109,15 @@ def awaited(node: Node, jobs: List[Job]) -> str:
         return "%d job%s on slurm's node %s: %s%s" % (len(jobs), "" if len(jobs) == 1 else "s", node.name, named, more)
     busy = sorted(node.states & BUSY)
     return "slurm's node %s, which is %s" % (node.name, "+".join(busy)) if busy else ""
+
+
+def unanswered(node: Node) -> str:
+    """Return what a node that is to be resumed lacks, "" for nothing.
+
+    A node that is resumed before its slurmd came back from a reboot is put down when it does: "Node unexpectedly
+    rebooted", and by then nobody would know that it was ours.
+    """
+    return "" if node.answers else "slurmd on slurm's node %s, which does not answer slurmctld yet" % node.name
 
 
 class Slurm:
@@ -170,12 +184,22 @@ class Slurm:
             self.update("state=drain", "reason=" + reason)
         return {"changed": decided.drain, "mine": decided.mine, "left": decided.left}
 
-    def resume(self, reason: str, check: bool) -> Dict[str, Any]:
-        """Resume the node where the drain is ours; ``check``: only say what would be done."""
+    def resume(self, reason: str, check: bool, deadline: float = 0.0) -> Dict[str, Any]:
+        """Resume the node where the drain is ours; ``check``: only say what would be done.
+
+        ``deadline``: end of the wait for its slurmd that began in an earlier call.
+        """
         decided = to_resume(self.look(), reason)
+        answer = {"changed": decided.resume, "left": decided.left, "done": True}
         if decided.resume and not check:
-            self.update("state=resume")
-        return {"changed": decided.resume, "left": decided.left}
+            found = wait(
+                lambda: unanswered(self.look()), ANSWER_LIMIT, deadline,
+                remedy="see `systemctl status slurmd` and `scontrol show node %s`" % self.name,
+            )  # fmt: skip
+            answer.update(told(found), changed=found.done)
+            if found.done:
+                self.update("state=resume")
+        return answer
 
 
 def reason_of(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,20 @@ from gpu_ready.host import Host, Result
 from tests.unit.recorded import RecordedHost
 
 REASON = "gpu-ready: driver upgrade"
+
+
+class Clock:
+    """A clock that only a sleep moves."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
 
 # ---- slurm ----------------------------------------------------------------------------------------------------------
 
@@ -46,6 +61,7 @@ OLD = (
 def test_a_node_of_slurm_is_read(text: str, states: set[str], reason: str) -> None:
     node = drain_slurm.read_node(text)
     assert node and (node.states, node.reason) == (states, reason)
+    assert node.answers == ("*" not in text)
 
 
 @pytest.mark.parametrize("text", ["", "Node n1 not found\n", "NodeName=n1 ", "State=IDLE"])
@@ -93,6 +109,46 @@ def test_whose_drain_a_node_of_slurm_has(states: str, reason: str, noted: bool, 
 def test_only_a_drain_of_ours_is_resumed(states: str, reason: str, resumed: bool, left: bool) -> None:
     decided = drain_slurm.to_resume(node(states, reason), REASON)
     assert (decided.resume, bool(decided.left)) == (resumed, left)
+
+
+class Controller(RecordedHost):
+    """slurmctld, whose node answers from the third look on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.asked.append(argv[1])
+        mark = "*" if self.asked.count("show") < 3 else ""
+        return Result(0, f"NodeName=n1 State=IDLE{mark}+DRAIN X=1\n   Reason={REASON} [root@now]\n", "")
+
+
+def test_a_node_is_resumed_once_its_slurmd_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resumed before, it would be put down when it comes back from the reboot, and nobody would know that it was ours."""
+    clock = Clock()
+    monkeypatch.setattr(drain_slurm, "wait", partial(drain.wait, now=clock.now, sleep=clock.sleep))
+    host = Controller()
+    slurm = drain_slurm.Slurm(host, "n1", "/x")
+    assert slurm.resume(REASON, check=True) == {"changed": True, "left": "", "done": True}
+    answer = slurm.resume(REASON, check=False)
+    assert answer["done"] and answer["changed"] and host.asked == ["show", "show", "show", "update"]
+
+
+def test_a_slurmd_that_never_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(drain_slurm, "wait", partial(drain.wait, now=clock.now, sleep=clock.sleep))
+    text = f"NodeName=n1 State=IDLE+DRAIN+NOT_RESPONDING X=1\n   Reason={REASON} [root@now]\n"
+    slurm = drain_slurm.Slurm(
+        RecordedHost(programs={("/x/scontrol", "show", "node", "n1"): Result(0, text, "")}), "n1", "/x"
+    )
+    first = slurm.resume(REASON, check=False)
+    assert not first["done"] and not first["changed"] and "does not answer slurmctld yet" in first["waiting"]
+    clock.time = first["deadline"]
+    with pytest.raises(
+        DrainError, match=r"after 300 s: slurmd on slurm's node n1.*systemctl status slurmd.*then run again"
+    ):
+        slurm.resume(REASON, check=False, deadline=first["deadline"])
 
 
 def test_jobs_are_named_until_they_are_many() -> None:
@@ -301,19 +357,6 @@ def test_uninstall_refuses_while_a_host_is_drained(tmp_path: Path) -> None:
     host = RecordedHost(files={str(tmp_path / "drain.json"): note})
     with pytest.raises(uninstall.UninstallError, match=r"slurm's node n1 is drained.*playbooks/undrain\.yml"):
         uninstall.Uninstall(host, str(tmp_path)).actions()
-
-
-class Clock:
-    """A clock that only a sleep moves."""
-
-    def __init__(self) -> None:
-        self.time = 1000.0
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
 
 
 def test_a_wait_tells_how_it_goes_and_ends() -> None:

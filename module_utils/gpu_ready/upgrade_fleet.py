@@ -8,6 +8,8 @@ from . import report
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
 RESULT_COLUMNS = ("host", "result", "from", "to", "way", "seconds away", "why")
 WIDTH = 150
+IN_ROW = 60
+"""Characters of a reason that stand in a host's row; a longer one comes below the table."""
 
 
 class FleetError(Exception):
@@ -187,22 +189,24 @@ def bad(found: Dict[str, Dict[str, Any]], good: List[str], excluded: List[str]) 
 
 
 def stopped(failed: int, left: int, budget: int) -> str:
-    """Return why the rollout stopped."""
-    return "The rollout stopped: %d host%s failed and gpu_upgrade_max_failures is %d; %d %s untouched." % (
+    """Return why the rollout stopped, and what to do, in two lines."""
+    why = "The rollout stopped: %d host%s failed and gpu_upgrade_max_failures is %d; %d %s untouched." % (
         failed, "" if failed == 1 else "s", budget, left, "is" if left == 1 else "are",
     )  # fmt: skip
+    return why + "\nRepair the cause, or leave out what failed (gpu_upgrade_exclude), then run the same command again."
 
 
 def result_table(found: Dict[str, Dict[str, Any]], good: List[str], budget: int, width: int = WIDTH) -> str:
     """Return what became of each host, and why the rollout stopped where it did."""
     failed = [one for one in found.values() if one["state"] not in (*good, "left_out", "not_reached")]
+    below = [one for one in found.values() if one in failed or len(one["reason"]) > IN_ROW]
     lines = [
         [one["host"], one["state"].replace("_", " "), one["from"], one["to"], one["way"], one["seconds_unavailable"],
-         "see below" if one in failed else one["reason"]]
+         "see below" if one in below else one["reason"]]
         for one in found.values()
     ]  # fmt: skip
     shown = columns(RESULT_COLUMNS, lines, width)
-    for one in failed:
+    for one in below:
         shown += ["", "%s: %s" % (one["host"], one["state"].replace("_", " "))] + report.paragraph(one["reason"], width)
     left = [one for one in found.values() if one["state"] == "not_reached"]
     if left and len(failed) > budget:

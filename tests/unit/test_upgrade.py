@@ -239,7 +239,15 @@ def test_the_report_says_why_the_rollout_stopped() -> None:
     good = ["current", "upgraded"]
     table = upgrade_fleet.result_table(found, good, 0)
     assert "gpu_upgrade_max_failures is 0; 2 are untouched" in table and "  the proof is red" in table
+    assert "gpu_upgrade_exclude), then run the same command again" in " ".join(table.split())
     assert upgrade_fleet.bad(found, good, ["e"]) == ["a", "c", "d"]
+
+
+def test_the_report_cuts_no_reason() -> None:
+    left = {"state": "left_out", "reason": "It could not be prepared: " + "the disk is full, " * 12 + "and that is all"}
+    found = upgrade_fleet.results(HOSTS, {"a": left, "b": left | {"reason": "excluded, as asked"}}, [], {})
+    table = upgrade_fleet.result_table(found, ["upgraded"], 0)
+    assert "a: left out\n  It could not" in table and "and that is all" in table and "b: left out" not in table
 
 
 # ---- what is fetched beforehand

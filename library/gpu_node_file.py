@@ -125,10 +125,7 @@ def main():
             for change in todo:
                 write(host, change)
         except OSError as error:
-            module.fail_json(
-                msg="%s cannot be written: %s; see that its file system is writable and has room"
-                % (error.filename or "a file", error.strerror)
-            )
+            module.fail_json(msg=files.unwritten(error))
         except manifest.ManifestError as error:
             module.fail_json(msg=str(error))
         if rebuild:

@@ -381,7 +381,7 @@ def main():
     except (packages.PackageError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
-        module.fail_json(msg="%s cannot be written: %s" % (error.filename or "a file", error.strerror))
+        module.fail_json(msg=files.unwritten(error, "a file of the package manager"))
     module.exit_json(**result)
 
 

@@ -57,7 +57,7 @@ held_by:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_default, manifest, packages, uninstall
+from ansible.module_utils.gpu_ready import cuda_default, files, manifest, packages, uninstall
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {"docker_engine_restart_ok": {"type": "bool", "default": False}}
@@ -81,7 +81,7 @@ def main():
     ) as error:
         module.fail_json(msg=str(error), actions=done)
     except OSError as error:
-        module.fail_json(msg="%s: %s" % (error.filename or "a file", error.strerror), actions=done)
+        module.fail_json(msg=files.unwritten(error), actions=done)
     module.exit_json(
         changed=bool(actions),
         actions=done,

@@ -8,12 +8,19 @@ SUFFIX = ".gpu-ready"
 
 
 def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
-    """Replace the file at ``path`` with ``data``; raises OSError and leaves the old file on any failure.
+    """Replace the file at ``path`` with ``data``; on any failure leaves the old file and raises OSError of ``path``.
 
     A symbolic link is followed (its target is replaced). Owner and mode of an existing file are kept unless ``mode``
     is given; a new file gets ``mode`` or 0644. The folder must exist. Data and folder entry are flushed to the disk.
     """
-    target = os.path.realpath(path)
+    try:
+        _write_atomic(os.path.realpath(path), data, mode)
+    except OSError as error:
+        error.filename = path  # not the temporary one, and a full disk names none
+        raise
+
+
+def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:
     folder = os.path.dirname(target)
     try:
         before = os.stat(target)
@@ -38,6 +45,13 @@ def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def unwritten(error: OSError, otherwise: str = "a file") -> str:
+    """Return the sentence for a file that could not be written; ``otherwise`` names it where the error does not."""
+    return "%s cannot be written (%s): free room or make its file system writable, and run again" % (
+        error.filename or otherwise, error.strerror or error,
+    )  # fmt: skip
 
 
 def leftovers(path: str) -> List[str]:

@@ -276,9 +276,12 @@ class _Handler(BaseHTTPRequestHandler):
     ) -> tuple[HTTPStatus, int]:
         size = os.fstat(content.fileno()).st_size
         start, end = 0, size
+        modified = email.utils.formatdate(changed, usegmt=True)
         asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "").strip())
+        # The rest of another file than the one that was begun is of no use: RFC 9110, section 13.1.5.
+        same = self.headers.get("If-Range", modified) == modified
         status = HTTPStatus.OK
-        if asked and (asked[1] or asked[2]):
+        if asked and (asked[1] or asked[2]) and same:
             start = int(asked[1]) if asked[1] else max(0, size - int(asked[2]))
             end = min(size, int(asked[2]) + 1) if asked[1] and asked[2] else size
             if start >= end:
@@ -292,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", mimetypes.guess_type(file.name)[0] or "application/octet-stream")
         self.send_header("Content-Length", str(end - start))
         self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Last-Modified", email.utils.formatdate(changed, usegmt=True))
+        self.send_header("Last-Modified", modified)
         if status == HTTPStatus.PARTIAL_CONTENT:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
         self.end_headers()

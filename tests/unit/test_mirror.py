@@ -151,6 +151,14 @@ class TestServer:
     def test_a_range_behind_the_end(self, server):
         assert ask(server, FILE, Range=f"bytes={len(CONTENT)}-")[0].status == 416
 
+    def test_the_rest_of_another_file_is_not_given(self, server):
+        """apt resumes what it has of a list, and asks for the rest only if the list is still the same."""
+        when = ask(server, FILE, "HEAD")[0].getheader("Last-Modified")
+        behind = f"bytes={len(CONTENT)}-"
+        assert ask(server, FILE, Range=behind, If_Range=when)[0].status == 416
+        answer, body = ask(server, FILE, Range=behind, If_Range="Thu, 01 Jan 1970 00:00:00 GMT")
+        assert (answer.status, body) == (200, CONTENT)
+
     def test_unchanged_since(self, server):
         when = ask(server, FILE, "HEAD")[0].getheader("Last-Modified")
         assert ask(server, FILE, If_Modified_Since=when)[0].status == 304

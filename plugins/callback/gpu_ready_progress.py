@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,10 @@ RAISING = ("This host is not ready", "This host is not as wanted")
 """Tasks of the last plays, for the exit status: what they say stands in the table."""
 LOG_LINES = 20
 """Lines of a program's output that are shown with a failure, the last ones."""
+LASTS = 10
+"""Seconds after which the live line tells how long the present task lasts already."""
+TICK = 1.0
+"""Seconds between two looks at the clock, for the live line of a task that says nothing for minutes."""
 SETTLED = 3
 """Hosts that must have ended before their pace says anything about the others."""
 
@@ -64,7 +69,7 @@ class Progress:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
-        self.began = self.batch_began = now()
+        self.began = self.batch_began = self.task_began = now()
         self.play = ""
         self.phase = ""
         self.task = ""
@@ -107,7 +112,7 @@ class Progress:
         """Begin a task; its name without the role. A phase lasts through tasks of other roles until the next."""
         self.busy = set()
         head, bar, _ = name.partition(" | ")
-        self.task = name
+        self.task, self.task_began = name, self.now()
         if bar and head in PHASES and head != self.phase:
             self.phase = head
         return self.live()
@@ -157,7 +162,9 @@ class Progress:
         parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]
         task = self.task.partition(" | ")[2] or self.task
         task = f"{self.phase}: {task}" if self.phase else task
-        on = f" ({len(self.busy)} on it)" if self.busy else ""
+        lasts = self.now() - self.task_began
+        since = f", {span(lasts)}" if lasts >= LASTS else ""
+        on = f" ({len(self.busy)} on it{since})" if self.busy else ""
         return [Line(f"{where}: {', '.join(parts)} | {task}{on}", False)]
 
     def time_left(self) -> float | None:
@@ -193,30 +200,62 @@ class Screen:
         self.show = show
         self.terminal = terminal
         self.drawn = ""
+        self.lock = threading.RLock()
 
     def put(self, lines: list[Line]) -> None:
         """Show lines; a live line only on a terminal."""
-        for line in lines:
-            if line.stays:
-                self.clear()
-                self.show(line.text)
-            elif self.terminal:
-                self.draw(line.text)
+        with self.lock:
+            for line in lines:
+                if line.stays:
+                    self.clear()
+                    self.show(line.text)
+                elif self.terminal:
+                    self.draw(line.text)
+
+    def redraw(self, lines: list[Line]) -> None:
+        """Draw the live line again where one is on the screen and nobody writes just now."""
+        if self.lock.acquire(blocking=False):
+            try:
+                if self.drawn and lines:
+                    self.draw(lines[-1].text)
+            finally:
+                self.lock.release()
 
     def draw(self, text: str) -> None:
         """Draw the live line and leave the cursor at its start, so that what others print goes over it."""
         text = text[: shutil.get_terminal_size().columns - 1]
         if text != self.drawn:
-            sys.stdout.write(f"\r\x1b[2K{text}\r")
-            sys.stdout.flush()
+            self.write(f"\r\x1b[2K{text}\r")
             self.drawn = text
 
     def clear(self) -> None:
         """Take the live line away."""
-        if self.drawn:
-            sys.stdout.write("\r\x1b[2K")
-            sys.stdout.flush()
-            self.drawn = ""
+        with self.lock:
+            if self.drawn:
+                self.write("\r\x1b[2K")
+                self.drawn = ""
+
+    @staticmethod
+    def write(text: str) -> None:
+        """Write at once, past Python's buffer: its lock must not be held by the clock's thread when Ansible forks.
+
+        Nothing waits in the buffer, since Ansible empties it after every line.
+        """
+        os.write(sys.stdout.fileno(), text.encode(sys.stdout.encoding or "utf-8", "replace"))
+
+
+class Ticker(threading.Thread):
+    """Has the live line tell the time while nothing happens."""
+
+    def __init__(self, tick: Callable[[], None]) -> None:
+        super().__init__(name="gpu-ready-progress", daemon=True)
+        self.tick = tick
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Tick until the run is over."""
+        while not self.over.wait(TICK):
+            self.tick()
 
 
 def live_possible() -> bool:
@@ -290,6 +329,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.tabled = False
         self.progress = Progress(time.monotonic)
         self.screen = Screen(self._display.display, live_possible())
+        self.ticker = Ticker(lambda: self.screen.redraw(self.progress.live()))
 
     # ---- the run
 
@@ -300,6 +340,8 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.normal = bool(asked) or self.playbook not in PLAYBOOKS
         if self.normal:
             super().v2_playbook_on_start(playbook)
+        elif self.screen.terminal:
+            self.ticker.start()
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin a play or its next batch."""
@@ -338,6 +380,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         if self.normal:
             super().v2_playbook_on_stats(stats)
             return
+        self.ticker.over.set()
         self.screen.put(self.progress.batch_ends())
         self.screen.clear()
         hosts = {host: stats.summarize(host) for host in sorted(stats.processed)}

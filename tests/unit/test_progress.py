@@ -213,12 +213,26 @@ RAISING = """\
 """
 
 
+LASTING = """\
+- name: Roll
+  hosts: n001
+  gather_facts: false
+  connection: local
+  tasks:
+    - name: prestage | Compile the module
+      ansible.builtin.command: {argv: [sleep, "4"]}
+    - name: Raise
+      ansible.builtin.fail: {msg: so}
+"""
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     (folder / "upgrade_drivers.yml").write_text(PLAYBOOK)
     (folder / "other.yml").write_text(PLAYBOOK)
     (folder / "site.yml").write_text(RAISING)
+    (folder / "rollback_drivers.yml").write_text(LASTING)
     return folder
 
 
@@ -246,11 +260,11 @@ def in_pipe(site: Path, *arguments: str, **more: str) -> str:
     return done.stdout + done.stderr
 
 
-def on_terminal(site: Path, **more: str) -> str:
+def on_terminal(site: Path, playbook: str = "upgrade_drivers.yml", **more: str) -> str:
     """Return everything that the run wrote to a terminal."""
     leader, follower = pty.openpty()
     with subprocess.Popen(
-        command(site, "upgrade_drivers.yml"), cwd=site, env=environment(**more), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower
+        command(site, playbook), cwd=site, env=environment(**more), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower
     ) as process:  # fmt: skip
         os.close(follower)
         text = b"".join(chunks(leader))
@@ -308,6 +322,21 @@ def test_a_live_line_on_a_terminal(site: Path) -> None:
     kept = [re.split(r"\r\x1b\[2K|\r", line)[-1] for line in shown.replace("\r\n", "\n").split("\n")]
     assert "  n001: upgraded, because" in kept
     assert not [line for line in kept if "running" in line]
+
+
+@pytest.mark.host_io
+def test_the_live_line_moves_while_a_module_compiles(site: Path) -> None:
+    shown = on_terminal(site, "rollback_drivers.yml")
+    seen = re.findall(r"1 running, 0 failed, (\d+) s \| prestage: Compile the module \(1 on it", shown)
+    assert len(set(seen)) >= 3, "nothing but the clock tells of these four seconds"
+
+
+def test_a_long_task_tells_how_long_it_lasts(progress: Any, clock: Clock) -> None:
+    progress.batch_starts("Roll", hosts(2), hosts(2))
+    progress.task_starts("prestage | Compile")
+    assert live(progress.host_starts("n001")).endswith("| prestage: Compile (1 on it)")
+    clock.seconds = 130
+    assert live(progress.live()).endswith("2 min | prestage: Compile (1 on it, 2 min)")
 
 
 @pytest.mark.host_io

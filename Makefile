@@ -44,7 +44,7 @@ unit: dev
 	@$(VENV)/pytest -q tests/unit tests/corpus
 
 integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
-	@$(VENV)/pytest -v -m "not long and not alone" --numprocesses=2 --dist=loadfile tests/integration
+	@$(VENV)/pytest -v --durations=25 -m "not long and not alone" --numprocesses=2 --dist=loadfile tests/integration
 	@$(VENV)/pytest -v -m "alone and not long" tests/integration
 
 campaign: dev  ## the tests on lab hosts that take many minutes: whole grids, and what make test takes a sample of

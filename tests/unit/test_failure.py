@@ -170,6 +170,11 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
             "Failed to start docker.service - Docker Application Container Engine.\n",
             ["no runtime called nvidia"],
         ),
+        (
+            STARTING + "docker.service: Control process exited, code=exited, status=1/FAILURE\n"
+            "docker.service: Failed with result 'exit-code'.\n",
+            ["a command of the unit itself failed", "status=1/FAILURE", "drop-in"],
+        ),
         ("", ["Unable to start service docker"]),
     ],
 )  # fmt: skip

@@ -23,7 +23,7 @@ class Fault(NamedTuple):
     passes: bool = False
     """A run gets through it: one run may meet several of them, each at its task and until the next one's."""
     keeps: tuple[str, ...] = ()
-    """Globs of paths that the fault changes for good."""
+    """Globs of paths that the fault changes for good; among them folders that no RPM of the lab owns."""
 
     def title(self) -> str:
         """Return the fault as the lab's command line takes it."""
@@ -96,7 +96,11 @@ ENVIRONMENT = (
     Fault("mirror-slow", (CONTAINERS,), before="nvidia_container_runtime : repository | *", passes=True),
     Fault("daemon-json", before="nvidia_container_runtime : configure | *", passes=True, keeps=OWN_KEY),
     Fault("second-run", before=INSTALL),
-    Fault("libraries-moved", prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false"))),
+    Fault(
+        "libraries-moved",
+        prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false")),
+        keeps=(f"/usr/lib/firmware/nvidia/{OLDER}", f"/usr/src/nvidia*-{OLDER}"),
+    ),
 )
 CUTS = {"control": "control node dies", "ssh": "SSH connections cut", "power": "power cut"}
 EVERY = {"control": 1, "ssh": 5, "power": 5}

@@ -28,6 +28,8 @@ BUILD_LIMIT = 1800.0
 LIMIT = 300.0
 RPM_CACHES = ("/var/cache/dnf", "/var/cache/libdnf5")
 PACKAGE = re.compile(r"^(?:kmod-)?nvidia-(?:[\w-]*-)?dkms(?:-[\w-]+)?$")
+SOURCE = re.compile(r"^nvidia-kernel-source(?:-[\w-]+)?$")
+"""Ubuntu has the sources in a package of their own, and dkms.conf in the one that compiles them."""
 MEMBER = re.compile(r"^(?:\./)?(?:[\w-]+/)*[\w-]+\.ko$")
 
 
@@ -62,7 +64,9 @@ def alike(host: Host, coming: List[str], secure_boot: Dict[str, Any]) -> Dict[st
     release = platform.read_os_release(host.read("/etc/os-release") or "")
     kernel, machine = host.uname()
     system = " ".join(one for one in (release.id, release.version_id) if one)
-    return {"package": found[0], "system": system, "kernel": kernel, "machine": machine}
+    shared = {"package": found[0], "system": system, "kernel": kernel, "machine": machine}
+    source = [one for one in coming if SOURCE.match(one.partition("=")[0])]
+    return dict(shared, source=source[0]) if source else shared
 
 
 # ---- what lies here -------------------------------------------------------------------------------------------------
@@ -105,7 +109,8 @@ def build(host: Host, wanted: Dict[str, str], paths: Paths = HERE) -> Dict[str, 
         root, tree, out = (os.path.join(folder, name) for name in ("root", "tree", "out"))
         for name in (root, tree, out):
             os.mkdir(name)
-        unpack_package(host, wanted["package"], root)
+        for package in [wanted["package"]] + ([wanted["source"]] if "source" in wanted else []):
+            unpack_package(host, package, root)
         name, version = prepare(root, out)
         common = ["--dkmstree", tree, "--sourcetree", root + "/usr/src", "-m", name, "-v", version]
         ask(host, ["dkms", "add"] + common)

@@ -68,6 +68,20 @@ def test_hosts_with_the_same_package_system_and_kernel_are_alike(coming: list[st
     assert found == (ALIKE | {"package": package} if package else {"why": "no package of this driver compiles any"})
 
 
+def test_sources_that_come_in_a_package_of_their_own_are_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Ubuntu's nvidia-dkms packages have dkms.conf alone.
+    coming = ["nvidia-dkms-open=595.91.07-1ubuntu1", "nvidia-kernel-source-open=595.91.07-1ubuntu1", "dkms=3.2"]
+    found = upgrade_modules.alike(RecordedHost(files=SYSTEM), coming, NO_BOOT)
+    assert (found["package"], found["source"]) == (coming[0], coming[1])
+    unpacked: list[str] = []
+    monkeypatch.setattr(upgrade_modules, "unpack_package", lambda host, package, root: unpacked.append(package))
+    with pytest.raises(ModulesError, match="holds 0 files dkms.conf"):
+        upgrade_modules.build(Built(), found, paths(tmp_path))
+    assert unpacked == coming[:2]
+
+
 def test_secure_boot_without_the_key_takes_nothing() -> None:
     host = RecordedHost(files=SYSTEM)
     assert "not enrolled" in upgrade_modules.alike(host, [PACKAGE], NO_BOOT | {"on": True})["why"]

@@ -219,11 +219,10 @@ def run(host, params, check):
     stopped = kernel_module.stopped(host) if wanted else []
     result = {"changed": bool(out or (wanted and (lacking or stopped))), "held_by": "", "services": []}
     result.update({"warnings": [], "reboot_required": False, "modules": before, "loaded_version": old})
-    if params["state"] == "loaded" and lacking and host.isdir("/sys/module/nouveau"):
-        bound = host.listdir("/sys/module/nouveau/drivers/pci:nouveau")
-        if [name for name in bound if name[:1].isdigit()]:
-            result.update({"changed": False, "reboot_required": True, "held_by": "nouveau drives the GPUs"})
-            return result
+    owner = kernel_module.kernels_own(host) if params["state"] == "loaded" and lacking else None
+    if owner:
+        result.update({"changed": False, "reboot_required": True, "held_by": "%s drives the GPUs" % owner})
+        return result
     if check:
         return result
 

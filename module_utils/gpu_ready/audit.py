@@ -137,8 +137,8 @@ def loaded(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Check:
     module, disk = observed["driver"]["loaded"], observed["driver"]["on_disk"]
     wanted = version_of(disk) or wish(chosen)
     if not module:
-        nouveau = observed["base"]["nouveau"]["bound"]
-        why = "nouveau drives the GPU" if nouveau else "no NVIDIA module is loaded"
+        own = observed["base"]["nouveau"]
+        why = "%s drives the GPU" % (own.get("name") or "nouveau") if own["bound"] else "no NVIDIA module is loaded"
         return Check("loaded", wanted, None, False, why)
     same = bool(disk) and module["version"] == disk["version"] and module["flavour"] in (None, disk["flavour"])
     why = "" if same else "the loaded module is %s, on disk is %s" % (version_of(module), version_of(disk) or "none")

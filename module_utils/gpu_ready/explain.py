@@ -159,8 +159,9 @@ def tell_gpu(row: Dict[str, Any]) -> List[str]:
         )
     if row.get("driver_in_use") == "vfio-pci":
         told.append("%s is bound to vfio-pci (given to a virtual machine): gpu-ready leaves it alone." % where)
-    if row.get("driver_in_use") == "nouveau":
-        told.append("%s is driven by nouveau: gpu-ready blacklists it; a reboot may be needed." % where)
+    own = pci.kernel_driver(row.get("driver_in_use"))
+    if own:
+        told.append("%s is driven by %s: gpu-ready blacklists it; a reboot may be needed." % (where, own))
     return told
 
 

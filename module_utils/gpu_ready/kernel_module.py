@@ -5,7 +5,7 @@ import os
 import re
 from typing import Dict, List, NamedTuple, Optional
 
-from . import files, guard, manifest
+from . import files, guard, manifest, pci
 from .host import Host
 
 UNLOAD_ORDER = (
@@ -46,6 +46,16 @@ class Holder(NamedTuple):
 def loaded(host: Host) -> List[str]:
     """Return the modules of NVIDIA that are loaded, in the order in which they can be unloaded."""
     return [name for name in UNLOAD_ORDER if host.isdir("/sys/module/" + name)]
+
+
+def kernels_own(host: Host) -> Optional[str]:
+    """Return the kernel's own module that drives a GPU, None where none does."""
+    for module in pci.KERNEL_DRIVERS.values():
+        folder = "/sys/module/%s/drivers" % module
+        for name in host.listdir(folder):
+            if [one for one in host.listdir("%s/%s" % (folder, name)) if one[:1].isdigit()]:
+                return module
+    return None
 
 
 def lost(status: str, kernel: str, there: List[str]) -> List[str]:

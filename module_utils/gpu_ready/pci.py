@@ -8,6 +8,8 @@ from .host import Host
 
 SYSFS = "/sys/bus/pci/devices"
 NVIDIA = "10de"
+KERNEL_DRIVERS = {"nouveau": "nouveau", "novacore": "nova_core"}
+"""The kernel's own drivers of NVIDIA GPUs: the module by the letters of the name under which it drives (NovaCore)."""
 
 
 class Function(NamedTuple):
@@ -63,6 +65,11 @@ def bound(host: Host, folder: str) -> Optional[str]:
     """Return the kernel driver that holds a function."""
     target = host.readlink(folder + "/driver")
     return target.rstrip("/").rpartition("/")[2] if target else None
+
+
+def kernel_driver(name: Optional[str]) -> Optional[str]:
+    """Return the module of the kernel's own that a driver's name means, None for any other driver."""
+    return KERNEL_DRIVERS.get(re.sub(r"[^a-z]", "", (name or "").lower()))
 
 
 def gpus(functions: List[Function]) -> List[Function]:

@@ -53,12 +53,13 @@ def test_none_leaves_it_to_the_operator_and_says_so() -> None:
     assert "535.104.05" in warning.message
 
 
-def test_nouveau_on_the_gpu_needs_a_reboot() -> None:
+@pytest.mark.parametrize("name", ["nouveau", "nova_core"])
+def test_the_kernels_own_driver_on_the_gpu_needs_a_reboot(name: str) -> None:
     observed = host(None)
-    observed["base"]["nouveau"]["bound"] = ["0000:3b:00.0"]
+    observed["base"]["nouveau"].update(name=name, bound=["0000:3b:00.0"])
     (step,) = decide(observed).steps
     assert step.params["action"] == "reboot"
-    assert "nouveau" in step.why
+    assert name in step.why
 
 
 def test_a_program_on_the_gpu_makes_auto_reboot_and_is_named() -> None:

@@ -63,6 +63,19 @@ def test_device_nodes() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("nouveau/drivers/pci:nouveau/0000:01:00.0", "nouveau"),
+        ("nova_core/drivers/pci:NovaCore/0000:01:00.0", "nova_core"),
+        ("nouveau/drivers/pci:nouveau/bind", None),
+        ("nvidia/drivers/pci:nvidia/0000:01:00.0", None),
+    ],
+)
+def test_the_kernels_own_driver_that_has_a_gpu(path: str, expected: str | None) -> None:
+    assert kernel_module.kernels_own(RecordedHost(files={"/sys/module/" + path: ""})) == expected
+
+
 K = "5.14.0-570.el9.x86_64"
 
 

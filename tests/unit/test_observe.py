@@ -173,7 +173,25 @@ def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
     files, links = function("0000:3b:00.0", "1b38", "030200", driver="../../../../bus/pci/drivers/nouveau")
     files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}
     seen = observe.look(p40(files=files, links=links))["base"]["nouveau"]
-    assert seen == {"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": True}
+    assert seen == {"name": "nouveau", "loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": True}
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"), [("", False), ("blacklist nova_core\n", True), ("blacklist nova-core # Turing\n", True)]
+)
+def test_the_kernels_other_driver_is_seen_as_nouveau_is(line: str, kept: bool) -> None:
+    """nova_core drives Turing and newer where a kernel has it (Fedora 44); the folder of its driver is "NovaCore"."""
+    files, links = function("0000:3b:00.0", "2330", "030200", driver="../../../../bus/pci/drivers/NovaCore")
+    files |= {"/sys/module/nova_core/refcnt": "1", "/etc/modprobe.d/x.conf": "blacklist nouveau\n" + line}
+    seen = observe.look(p40(files=files, links=links))["base"]["nouveau"]
+    assert seen == {"name": "nova_core", "loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": kept}
+
+
+def test_a_kernel_that_has_the_other_driver_needs_its_blacklist_before_it_drives() -> None:
+    files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n"}
+    module = f"/lib/modules/{KERNEL}/kernel/drivers/gpu/nova-core/nova_core.ko.xz"
+    assert observe.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is True
+    assert observe.look(p40(files=files | {module: ""}))["base"]["nouveau"]["blacklisted"] is False
 
 
 def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:

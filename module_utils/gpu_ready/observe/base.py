@@ -13,6 +13,7 @@ SHIM_STATE = EFIVARS + "/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SIGNING_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 """Certificates (DER) that DKMS signs with: Debian, EL and Fedora; Ubuntu."""
+NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
 INFINIBAND = "/sys/class/infiniband"
 DPKG_STATUS = "/var/lib/dpkg/status"
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
@@ -26,20 +27,21 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     running, machine = host.uname()
     functions = pci.read_sysfs(host)
     distro = platform.resolve(release, treat_as)
+    kernels = kernel(host, running)
     return {
         "os": release._asdict(),
         "distro": distro,
         "arch": machine,
         "python": python_platform.python_version(),
         "boot_id": (host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
-        "kernel": kernel(host, running),
+        "kernel": kernels,
         "compiler": host.which("gcc") or host.which("cc"),
         "initramfs": initramfs(host, distro),
         "secure_boot": secure_boot(host),
         "gpus": [gpu(function) for function in pci.gpus(functions)],
         "nvswitches": [function_row(function) for function in pci.nvswitches(functions)] + nvlink5(host),
         "other_functions": other_functions(functions),
-        "nouveau": nouveau(host, functions),
+        "nouveau": nouveau(host, functions, [running, kernels["next_boot"]]),
         "disk": {path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
     }
 
@@ -138,21 +140,29 @@ def secure_boot(host: Host) -> Dict[str, Any]:
     return {"on": not lifted, "key": None, "enrolled": False}
 
 
-def nouveau(host: Host, functions: List[Any]) -> Dict[str, Any]:
-    """Return whether nouveau is loaded, which GPUs it drives, and whether modprobe may load it.
+def nouveau(host: Host, functions: List[Any], kernels: List[str]) -> Dict[str, Any]:
+    """Return whether the kernel's own driver is loaded, which GPUs it drives, and whether modprobe may load it.
 
-    A blacklist that is not in the initial RAM disk yet, because a run was killed, is none.
+    There are two: nouveau, and nova_core, which newer kernels have besides for Turing and newer; ``name`` is the one
+    that drives. A blacklist that is not in the initial RAM disk yet, because a run was killed, is none.
     """
+    bound = [function for function in functions if pci.kernel_driver(function.driver)]
+    names = sorted({str(pci.kernel_driver(function.driver)) for function in bound})
+    loaded = [name for name in pci.KERNEL_DRIVERS.values() if host.isdir("/sys/module/" + name)]
+    nova = {"nova_core"} & {*names, *loaded} or [name for name in kernels if host.listdir(NOVA % name)]
+    drivers = ["nouveau"] + (["nova_core"] if nova else [])
     return {
-        "loaded": host.isdir("/sys/module/nouveau"),
-        "bound": [function.address for function in functions if function.driver == "nouveau"],
-        "blacklisted": blacklisted(host, "nouveau") and not rebuild.pending(host),
+        "name": " and ".join(names) or None,
+        "loaded": bool(loaded),
+        "bound": [function.address for function in bound],
+        "blacklisted": all(blacklisted(host, name) for name in drivers) and not rebuild.pending(host),
     }
 
 
 def blacklisted(host: Host, module: str) -> bool:
     """Return whether a file of modprobe.d keeps a module from being loaded by its alias."""
-    line = re.compile(r"^\s*blacklist\s+%s\s*(#.*)?$" % module, re.MULTILINE)
+    # A dash counts as an underscore there (modprobe.d(5)).
+    line = re.compile(r"^\s*blacklist\s+%s\s*(#.*)?$" % module.replace("_", "[_-]"), re.MULTILINE)
     for folder in ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"):
         for name in host.listdir(folder):
             if name.endswith(".conf") and line.search(host.read(folder + "/" + name) or ""):

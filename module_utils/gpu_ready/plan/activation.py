@@ -43,9 +43,11 @@ def needed(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Tuple[Optional[s
     state = observed["driver"]
     loaded = state["loaded"]
     if loaded is None:
-        bound = observed["base"]["nouveau"]["bound"]
-        if bound:
-            return "reboot", "nouveau drives the GPU at %s and cannot be taken off a running system" % ", ".join(bound)
+        own = observed["base"]["nouveau"]
+        if own["bound"]:
+            return "reboot", "%s drives the GPU at %s and cannot be taken off a running system" % (
+                own.get("name") or "nouveau", ", ".join(own["bound"]),
+            )  # fmt: skip
         return "load", "no NVIDIA module is loaded"
     if not chosen["satisfied"]:
         if same(loaded, chosen) and state["on_disk"] and same(state["on_disk"], chosen) and chosen["version"]:

@@ -10,7 +10,12 @@ from .sources import DKMS, PROFILES, RUNFILE
 from .steps import DRIVER_RELOAD, NONE, Step
 
 NOUVEAU_PATH = "/etc/modprobe.d/gpu-ready-blacklist-nouveau.conf"
-NOUVEAU_CONTENT = "# The NVIDIA driver needs the GPU for itself.\nblacklist nouveau\noptions nouveau modeset=0\n"
+NOUVEAU_CONTENT = (
+    "# The NVIDIA driver needs the GPU for itself.\n"
+    "blacklist nouveau\noptions nouveau modeset=0\n"
+    "# The kernel's other driver, of newer releases.\n"
+    "blacklist nova_core\n"
+)
 
 
 def steps(observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
@@ -148,7 +153,7 @@ def nouveau_steps(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[s
     if (nouveau["loaded"] or nouveau["bound"]) and observed["base"]["initramfs"]:
         params["rebuild"] = list(data.get("initramfs") or []) or None
     diff = {"path": NOUVEAU_PATH, "before": "", "after": NOUVEAU_CONTENT}
-    reason = "nouveau would take the GPU before NVIDIA's module can"
+    reason = "%s would take the GPU before NVIDIA's module can" % (nouveau.get("name") or "nouveau")
     return [Step("nvidia_driver.blacklist_nouveau", reason, params=params, diff=diff)]
 
 

@@ -169,6 +169,35 @@ def test_secure_boot_and_the_enrolled_key() -> None:
     assert base.secure_boot(p40())["on"] is False
 
 
+PEM = "text before\n-----BEGIN CERTIFICATE-----\nREVSIG9mIHRo\nZSBzaXRl\n-----END CERTIFICATE-----\n"
+
+
+@pytest.mark.parametrize("text", ["DER of the site", PEM])
+def test_a_key_of_the_sites_own_is_the_one_that_dkms_is_told(text: str) -> None:
+    """A site that enrolled a key of its own names it to DKMS in framework.conf; the key that DKMS made is not used."""
+    files = {
+        base.SECURE_BOOT: b"\x06\0\0\0\x01",
+        base.SHIM_KEYS: b"\x06\0\0\0list" + b"DER of the site",
+        "/var/lib/dkms/mok.pub": "DER of DKMS",
+        "/etc/dkms/framework.conf": "# mok_certificate=/no/such\nmok_certificate=/var/lib/dkms/mok.pub\n",
+        "/etc/dkms/framework.conf.d/site.conf": 'mok_certificate="/etc/pki/site-mok.pem" # ours\n',
+        "/etc/dkms/framework.conf.d/x.bak": "mok_certificate=/no/such\n",
+        "/etc/pki/site-mok.pem": text,
+    }
+    assert base.secure_boot(p40(files=files)) == {"on": True, "key": "/etc/pki/site-mok.pem", "enrolled": True}
+    del files["/etc/pki/site-mok.pem"]
+    # DKMS makes what it is told and does not find.
+    assert base.secure_boot(p40(files=files)) == {"on": True, "key": None, "enrolled": False}
+
+
+def test_keys_that_are_too_many_for_one_variable_of_the_firmware_are_found() -> None:
+    """shim gives a long list of keys to the kernel in a table of its own, of which the variable has only the start."""
+    files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/var/lib/dkms/mok.pub": "DER of DKMS"}
+    files[base.SHIM_KEYS] = b"\x06\0\0\0list"
+    files["/sys/firmware/efi/mok-variables/MokListRT"] = b"list DER of DKMS"
+    assert base.secure_boot(p40(files=files))["enrolled"] is True
+
+
 def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
     files, links = function("0000:3b:00.0", "1b38", "030200", driver="../../../../bus/pci/drivers/nouveau")
     files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}

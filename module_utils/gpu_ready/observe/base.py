@@ -1,5 +1,6 @@
 """What every room of the plan asks of a host: system, kernels, Secure Boot, PCI functions, packages, free disk."""
 
+import binascii
 import platform as python_platform
 import re
 from typing import Any, Dict, List, Optional, Tuple
@@ -11,6 +12,9 @@ EFIVARS = "/sys/firmware/efi/efivars"
 SECURE_BOOT = EFIVARS + "/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 SHIM_STATE = EFIVARS + "/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
+SHIM_TABLE = "/sys/firmware/efi/mok-variables/MokListRT"
+"""The same list whole, where it is too long for a variable (drivers/firmware/efi/mokvar-table.c)."""
+DKMS_CONFIGURATION = "/etc/dkms/framework.conf"
 SIGNING_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 """Certificates (DER) that DKMS signs with: Debian, EL and Fedora; Ubuntu."""
 NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
@@ -132,12 +136,35 @@ def secure_boot(host: Host) -> Dict[str, Any]:
     if not state or state[4:5] != b"\x01":
         return {"on": False, "key": None, "enrolled": False}
     lifted = (host.read_bytes(SHIM_STATE) or b"")[4:5] == b"\x01"
-    enrolled = host.read_bytes(SHIM_KEYS) or b""
-    for path in SIGNING_KEYS:
-        key = host.read_bytes(path)
+    enrolled = (host.read_bytes(SHIM_KEYS) or b"") + (host.read_bytes(SHIM_TABLE) or b"")
+    told = told_certificate(host)
+    for path in (told,) if told else SIGNING_KEYS:
+        key = certificate(host.read_bytes(path) or b"")
         if key:
             return {"on": not lifted, "key": path, "enrolled": key in enrolled}
     return {"on": not lifted, "key": None, "enrolled": False}
+
+
+def told_certificate(host: Host) -> Optional[str]:
+    """Return the certificate that DKMS is told to sign with, None where it uses one of its own; the last line counts.
+
+    The files are read by a shell (dkms(8), "mok_certificate").
+    """
+    names = [DKMS_CONFIGURATION + ".d/" + name for name in host.listdir(DKMS_CONFIGURATION + ".d")]
+    found = None
+    for path in [DKMS_CONFIGURATION] + [name for name in names if name.endswith(".conf")]:
+        for value in re.findall(r"(?m)^\s*(?:export\s+)?mok_certificate=(\S*)", host.read(path) or ""):
+            found = value.strip("\"'") or None
+    return found
+
+
+def certificate(data: bytes) -> bytes:
+    """Return a certificate as DER, which is what shim keeps; it may be written as PEM."""
+    text = re.search(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----", data)
+    try:
+        return binascii.a2b_base64(text.group(1)) if text else data
+    except binascii.Error:
+        return data  # a damaged file is enrolled nowhere
 
 
 def nouveau(host: Host, functions: List[Any], kernels: List[str]) -> Dict[str, Any]:

@@ -45,8 +45,10 @@ GOOD = "done"
 BAD = "failed"
 NAMES = 8
 """Host names of a summary; of more, how many."""
-RAISING = ("This host is not ready", "This host is not as wanted")
-"""Tasks of the last plays, for the exit status: what they say stands in the table."""
+UNTOUCHED_TOO = "This host is not as wanted"
+RAISING = ("This host is not ready", UNTOUCHED_TOO)
+"""Tasks of the last plays, for the exit status: what they say stands in the table. After a rollout that stopped, the
+second one fails hosts that nothing happened to."""
 LOG_LINES = 20
 """Lines of a program's output that are shown with a failure, the last ones."""
 LASTS = 10
@@ -327,6 +329,9 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.playbook = ""
         self.began = time.monotonic()
         self.tabled = False
+        self.heading: list[Line] = []
+        self.watch: set[str] = set()
+        self.raised: set[str] = set()
         self.progress = Progress(time.monotonic)
         self.screen = Screen(self._display.display, live_possible())
         self.ticker = Ticker(lambda: self.screen.redraw(self.progress.live()))
@@ -350,18 +355,25 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         known = play.get_variable_manager().get_vars(play=play)
         # A batch of a rollout has a name in it that is no host, see roles/gpu_upgrade/tasks/line_up.yml.
+        self.watch = set(known["groups"].get("gpu_upgrade_watch", []))
         batch, everyone = (
-            [name for name in known[key] if name not in known["groups"].get("gpu_upgrade_watch", [])]
+            [name for name in known[key] if name not in self.watch]
             for key in ("ansible_play_batch", "ansible_play_hosts_all")
         )
-        self.screen.put(self.progress.batch_starts(play.get_name().strip(), batch, everyone))
+        lines = self.progress.batch_starts(play.get_name().strip(), batch, everyone)
+        # Shown with its first task that does something: where too many hosts failed, a batch ends before it has one.
+        self.heading = lines[-1:] if batch else []
+        self.screen.put(lines[: len(lines) - len(self.heading)])
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Begin a task."""
         if self.normal:
             super().v2_playbook_on_task_start(task, is_conditional)
             return
-        self.screen.put(self.progress.task_starts(task.name or task.action))
+        if task.action.rpartition(".")[2] == "meta":
+            return
+        self.screen.put([*self.heading, *self.progress.task_starts(task.name or task.action)])
+        self.heading = []
 
     def v2_playbook_on_handler_task_start(self, task: Any) -> None:
         """Begin a handler."""
@@ -383,13 +395,15 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.ticker.over.set()
         self.screen.put(self.progress.batch_ends())
         self.screen.clear()
-        hosts = {host: stats.summarize(host) for host in sorted(stats.processed)}
-        failed = [host for host, told in hosts.items() if told["failures"]]
+        hosts = {host: stats.summarize(host) for host in sorted(stats.processed) if host not in self.watch}
+        failed = [host for host, told in hosts.items() if told["failures"] and host not in self.raised]
+        raised = [host for host in hosts if host in self.raised]
         silent = [host for host, told in hosts.items() if told["unreachable"]]
         text = f"{count(len(hosts))} in {span(time.monotonic() - self.began)}"
         text += f"; failed: {listed(failed)}" if failed else ""
+        text += f"; not as wanted: {listed(raised)}" if raised else ""
         text += f"; unreachable: {listed(silent)}" if silent else ""
-        self._display.display(f"\n{text}{'' if failed or silent else ', none failed'}")
+        self._display.display(f"\n{text}{'' if failed or raised or silent else ', none failed'}")
 
     # ---- the hosts
 
@@ -432,7 +446,10 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_runner_on_failed(result, ignore_errors)
             return
         host, task, value = parts(result)
-        if not (value.get("results") or (self.tabled and str(task.name).rpartition(" | ")[2] in RAISING)):
+        name = str(task.name).rpartition(" | ")[2]
+        if name == UNTOUCHED_TOO:
+            self.raised.add(host)
+        if not (value.get("results") or (self.tabled and name in RAISING)):
             self.fails(host, f"failed at '{task.get_name()}': {reason(value)}")
         self.screen.put(self.progress.host_answers(host))
 

@@ -226,6 +226,37 @@ LASTING = """\
 """
 
 
+STOPPED = """\
+- name: Roll
+  hosts: all
+  gather_facts: false
+  connection: local
+  serial: [1, 3]
+  tasks:
+    - name: budget | Begin no further batch where too many hosts failed
+      ansible.builtin.meta: end_play
+      when: hostvars.n001.gpu_upgrade_result is defined
+    - name: A name that stands for the control node
+      ansible.builtin.add_host: {name: gpu_upgrade_batch_1, groups: [gpu_upgrade_watch]}
+    - name: Remember
+      ansible.builtin.set_fact:
+        gpu_upgrade_result: {state: rolled_back, reason: red}
+- name: Report
+  hosts: all
+  gather_facts: false
+  connection: local
+  tasks:
+    - name: Show the table
+      ansible.builtin.debug: {msg: "n001: rolled back"}
+      run_once: true
+    - name: Leave the name
+      ansible.builtin.meta: end_host
+      when: inventory_hostname in groups.gpu_upgrade_watch
+    - name: report | This host is not as wanted
+      ansible.builtin.fail: {msg: what the table says already}
+"""
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
@@ -299,6 +330,14 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
     assert "\nhost  state\n----  -----\n" in shown
     assert re.search(r"^4 hosts in \d+ s; failed: n003$", lines[-1])
     assert "ok: [" not in shown
+
+
+@pytest.mark.host_io
+def test_a_rollout_that_stopped_begins_no_batch_and_counts_hosts(tmp_path: Path) -> None:
+    (tmp_path / "upgrade_drivers.yml").write_text(STOPPED)
+    shown = in_pipe(tmp_path, "upgrade_drivers.yml")
+    assert "Roll, batch 1: n001" in shown and "batch 2" not in shown
+    assert re.search(r"^4 hosts in \d+ s; not as wanted: n001, n002, n003, n004$", shown.splitlines()[-1])
 
 
 @pytest.mark.host_io

@@ -58,8 +58,8 @@ class Run(NamedTuple):
     seconds: float
     events: list[dict[str, Any]]
     screen: str
-    happened: bool
-    """What was to come at a moment did come."""
+    came: list[bool]
+    """Whether what was to come at each moment did come."""
 
     def killed(self) -> bool:
         """Tell whether it was ended by a signal."""
@@ -126,8 +126,8 @@ class Campaign:
             )  # fmt: skip
             screen, rc = _wait(process)
             lines = events.read_text().splitlines() if events.exists() else []
-            happened = all(Path(moment["mark"]).exists() for moment in planned)
-            return Run(rc, time.monotonic() - started, [json.loads(line) for line in lines], screen, happened)
+            came = [Path(moment["mark"]).exists() for moment in planned]
+            return Run(rc, time.monotonic() - started, [json.loads(line) for line in lines], screen, came)
 
     def learn(self, again: bool) -> None:
         """Provision the bare host undisturbed: its tasks, and the files that every other way has to end in."""
@@ -182,7 +182,7 @@ class Campaign:
                 run = self.run({"task": task, "argv": self.to_put(fault)}, variables=fault.variables)
         finally:
             faults.heal(self.running(), fault.name)
-        if fault.before and not run.happened:
+        if fault.before and not all(run.came):
             return self.row(fault, "red", f"the moment never came: {run.sentence()}", run)
         return self.row(fault, *judged(run), run)
 
@@ -206,7 +206,7 @@ class Campaign:
             for fault in wanted:
                 faults.heal(self.running(), fault.name)
         colour, outcome = judged(run)
-        if not run.happened:
+        if not all(run.came):
             colour, outcome = "red", f"{outcome}; a moment never came"
         rows = [self.row(fault, colour, outcome, run) for fault in wanted]
         for found in rows:
@@ -290,23 +290,45 @@ class Campaign:
     # ---- cuts at the boundaries and in the middle of tasks
 
     def cut(self, kind: str) -> None:
-        """Cut one run after the other: each at the next boundary, or in the middle of the next long task."""
+        """Cut runs at every moment: each cut comes in the first run that gets there.
+
+        A dead control node ends its run, so the next one has the next moment. A run that goes on after a cut meets the
+        next one, too; where it stops, another goes on.
+        """
         self.fresh()
         rows = []
-        for when, task, after in campaign_cells.cuts_of(kind, self.tasks):
-            moment: dict[str, Any] = {"task": task, "after": after}
-            moment |= {"die": True} if kind == "control" else {"argv": self.cutter(kind)}
-            run = self.run(moment)
-            found = {
-                "part": kind, "host": self.host, "fault": CUTS[kind], "moment": when, "colour": "green",
-                "commit": commit(), "seconds": f"{run.seconds:.0f}", "outcome": cut_outcome(run),
-                "sentence": "" if run.killed() else run.sentence(),
-            }  # fmt: skip
-            if run.rc is None or (found["outcome"] == "stopped" and not (run.happened and sound(run.sentence()))):
-                found["colour"] = "red"
-            rows.append(found)
-            show(found)
+        left = list(campaign_cells.cuts_of(self.tasks))
+        while left:
+            now = left[:1] if kind == "control" else left
+            run = self.run(*[self.moment(kind, task, after) for _, task, after in now])
+            found = [self.cut_row(kind, when, run) for (when, _, _), came in zip(now, run.came, strict=True) if came]
+            for each in found:
+                show(each)
+            rows += found
+            if kind == "control":
+                left = left[1:]
+            else:
+                left = [cut for cut, came in zip(now, run.came, strict=True) if not came]
+                if run.rc == 0 or not found:
+                    break
+        for when, _, _ in left:
+            say(f"{self.host}: not cut {when}: a run was through with this task")
         self.settle(rows)
+
+    def moment(self, kind: str, task: str, after: float) -> dict[str, Any]:
+        """Return what is to come in a run."""
+        how = {"die": True} if kind == "control" else {"argv": self.cutter(kind)}
+        return {"task": task, "after": after, **how}
+
+    def cut_row(self, kind: str, when: str, run: Run) -> dict[str, str]:
+        """Return the row of a cut that came."""
+        outcome = "killed" if run.killed() else "finished" if run.rc == 0 else "stopped"
+        sentence = "" if run.killed() else run.sentence()
+        wrong = run.rc is None or (outcome == "stopped" and not sound(sentence))
+        return {
+            "part": kind, "host": self.host, "fault": CUTS[kind], "moment": when, "colour": "red" if wrong else "green",
+            "commit": commit(), "seconds": f"{run.seconds:.0f}", "outcome": outcome, "sentence": sentence,
+        }  # fmt: skip
 
     def cutter(self, kind: str) -> list[str]:
         """Return the command that cuts."""
@@ -315,15 +337,6 @@ class Campaign:
 
 
 LAB = [sys.executable, "-m", "gpu_ready_lab"]
-
-
-def cut_outcome(run: Run) -> str:
-    """Return what became of a run that was cut."""
-    if not run.happened and run.rc == 0:
-        return "not cut: the run before had done this task"
-    if run.killed():
-        return "killed"
-    return "finished" if run.rc == 0 else "stopped"
 
 
 def _wait(process: subprocess.Popen[str]) -> tuple[str, int | None]:
@@ -430,7 +443,7 @@ def one_host(host: str, said: argparse.Namespace) -> None:
             [each for each in wanted if Cell("environment", host, each.title(), each.moment()) not in done]
         )
     for kind in CUTS:
-        cells = {Cell(kind, host, CUTS[kind], when) for when, _, _ in campaign_cells.cuts_of(kind, campaign.tasks)}
+        cells = {Cell(kind, host, CUTS[kind], when) for when, _, _ in campaign_cells.cuts_of(campaign.tasks)}
         if kind in parts and not (said.missing and cells <= done):
             campaign.cut(kind)
 

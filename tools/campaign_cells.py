@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 HOSTS = ("c-deb", "c-rpm")
-LONG = 8.0  # seconds; a task that takes longer is also broken in its middle
+LONG = 4.0  # seconds; a task that takes longer is also broken in its middle
 START = "from the start"
 
 
@@ -103,8 +103,6 @@ ENVIRONMENT = (
     ),
 )
 CUTS = {"control": "control node dies", "ssh": "SSH connections cut", "power": "power cut"}
-EVERY = {"control": 1, "ssh": 5, "power": 5}
-"""At which boundaries of tasks a run is cut: each, or each so manieth."""
 PARTS = ("environment", *CUTS)
 
 
@@ -114,11 +112,10 @@ def faults_of(host: str, names: Iterable[str] | None = None) -> list[Fault]:
     return [each for each in ENVIRONMENT if host in each.only and (wanted is None or each.name in wanted)]
 
 
-def cuts_of(kind: str, tasks: Iterable[tuple[str, float]]) -> Iterator[tuple[str, str, float]]:
+def cuts_of(tasks: Iterable[tuple[str, float]]) -> Iterator[tuple[str, str, float]]:
     """Return where a run is cut: the row's moment, the task, and the seconds into it."""
-    for number, (name, seconds) in enumerate(tasks):
-        if number % EVERY[kind] == 0:
-            yield f"before {name}", name, 0.0
+    for name, seconds in tasks:
+        yield f"before {name}", name, 0.0
         if seconds > LONG:
             yield f"in the middle of {name}", name, seconds / 2
 
@@ -137,7 +134,7 @@ def cells(undisturbed: dict[str, Any]) -> list[Cell]:
             if part == "environment":
                 found += [Cell(part, host, each.title(), each.moment()) for each in faults_of(host)]
             elif tasks:
-                found += [Cell(part, host, CUTS[part], moment) for moment, _, _ in cuts_of(part, tasks)]
+                found += [Cell(part, host, CUTS[part], moment) for moment, _, _ in cuts_of(tasks)]
             else:
                 found.append(Cell(part, host, CUTS[part], "all"))
     return found
@@ -160,10 +157,11 @@ then one of two things:
 Compared are paths, modes, owners, contents and packages, without what `lab/gpu_ready_lab/footprint.py` names and
 explains. A row is green when the run finished, or stopped with a sentence for the operator, and the host is either.
 Cuts are in series, and so are faults that stop a run on its way: each run goes on where the one before stopped, and the
-last is repaired. Faults that a run gets through may come in one run, each until the task of the next.
-The control node dies at each boundary of tasks that change something, SSH and power are cut at each fifth, and all in
-the middle of each such task of more than 8 seconds. A cell that was not run is listed as such. A commit with + had
-changes that were not committed. MIRROR stands for the server of Debian's archive that a host asks.
+last is repaired. Faults and cuts that a run gets through may come in one run, a fault until the task of the next.
+The control node dies, SSH and power are cut at each boundary of tasks that change something, and in the middle of each
+such task of more than 4 seconds. At a boundary the host is back before the task begins. A cell that was not run is
+listed as such. A commit with + had changes that were not committed. MIRROR stands for the server of Debian's archive
+that a host asks.
 
 """
 

@@ -48,7 +48,7 @@ def test_what_would_break_the_table_is_escaped() -> None:
 
 
 def test_a_long_task_is_also_cut_in_its_middle() -> None:
-    found = [(when, after) for when, _, after in campaign_cells.cuts_of("control", [(n, s) for n, s in TASKS])]
+    found = [(when, after) for when, _, after in campaign_cells.cuts_of([(n, s) for n, s in TASKS])]
     assert found == [
         ("before nvidia_driver : install | Driver packages", 0.0),
         ("in the middle of nvidia_driver : install | Driver packages", 15.0),

@@ -1,7 +1,7 @@
 """PCI functions of a host, from sysfs and from any form of lspci: which are GPUs, and what the others are."""
 
 import re
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional, Set
 
 from . import catalog
 from .host import Host
@@ -65,6 +65,35 @@ def bound(host: Host, folder: str) -> Optional[str]:
     """Return the kernel driver that holds a function."""
     target = host.readlink(folder + "/driver")
     return target.rstrip("/").rpartition("/")[2] if target else None
+
+
+def vgpu(host: Host, address: str) -> Optional[str]:
+    """Return the driver version of the host behind a virtual GPU ("" where it does not tell), None for a whole card.
+
+    A guest of NVIDIA vGPU sees the card's own device id. What tells is a vendor's capability that begins with "VF";
+    record 0 in it is the version (NVIDIA's k8s-device-plugin, internal/vgpu, reads it the same way).
+    """
+    space = host.read_bytes("%s/%s/config" % (SYSFS, address)) or b""
+    if len(space) < 256 or not space[0x06] & 0x10:
+        return None
+    place = space[0x34]
+    seen: Set[int] = set()
+    while place and place not in seen and place + 2 < 256:
+        seen.add(place)
+        identity, following, length = space[place : place + 3]
+        if identity == 0x09 and space[place + 3 : place + 5] == b"VF":
+            return vgpu_version(space[place + 5 : min(place + length, 256)])
+        place = following
+    return None
+
+
+def vgpu_version(records: bytes) -> str:
+    """Return the text of record 0: each has its number, its length with these two, and its content."""
+    while len(records) > 2 and records[1] > 2:
+        if records[0] == 0:
+            return records[2:12].rstrip(b"\0").decode("ascii", "replace")
+        records = records[records[1] :]
+    return ""
 
 
 def kernel_driver(name: Optional[str]) -> Optional[str]:

@@ -43,6 +43,38 @@ def test_sysfs_counts_cards_and_nothing_else() -> None:
     assert words == {"00.0": "gpu", "00.1": "audio", "00.2": "usb", "00.3": "ucsi"}
 
 
+def configuration(place: int, capability: bytes) -> bytes:
+    """Return a function's configuration space with one capability behind that of MSI."""
+    space = bytearray(256)
+    space[0x06], space[0x34], space[0x60:0x62] = 0x10, 0x60, bytes([0x05, place])
+    space[place : place + len(capability)] = capability
+    return bytes(space)
+
+
+GUEST = b"\x09\x00\x1bVF" + b"\x00\x16" + b"550.163.01" + b"r550_00\0\0\0"
+OTHER_RECORD_FIRST = b"\x09\x00\x1fVF" + b"\x01\x04ab" + GUEST[5:]
+
+
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        (configuration(0xC0, GUEST), "550.163.01"),
+        (configuration(0xC0, OTHER_RECORD_FIRST), "550.163.01"),
+        (configuration(0xC0, GUEST[:5] + b"\x01\x00"), ""),  # a record without length
+        (configuration(0xFC, b"\x09\x00\x14V"), None),  # cut off at the end
+        (configuration(0xC0, b"\x09\x00\x14\x01\x00"), None),  # of a whole card given to a guest
+        (configuration(0x60, b"\x05\x60"), None),  # a ring
+        (b"\xff" * 256, None),  # fallen off the bus
+        (b"\x00" * 64, None),  # all that others than root may read
+        (None, None),
+    ],
+)
+def test_a_virtual_gpu_tells_so_in_its_configuration_space(space: bytes | None, expected: str | None) -> None:
+    """A guest of NVIDIA vGPU sees the card's own device id: only a capability of NVIDIA's tells the two apart."""
+    files = {} if space is None else {f"{S}0000:02:00.0/config": space}
+    assert pci.vgpu(RecordedHost(files=files), "0000:02:00.0") == expected
+
+
 HEAD = "NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1)"
 P40 = {
     "slot": "3b:00.0",

@@ -114,6 +114,20 @@ def test_secure_boot_without_an_enrolled_key_is_refused_before_anything_is_done(
     assert decide(bare(P40, secure_boot=boot | {"enrolled": True})).refusals == []
 
 
+def test_a_virtual_gpu_gets_no_driver_of_a_repository() -> None:
+    """What a vGPU takes is NVIDIA's guest driver, which no repository has; the card's own driver does not start on it."""
+    guest = bare(T4)
+    guest["base"]["gpus"][0]["vgpu"] = "550.163.01"
+    (refusal,) = decide(guest).refusals
+    assert refusal.code == "vgpu_guest" and "550.163.01" in refusal.message
+    assert "nvidia_driver_runfile" in refusal.remedy and "nvidia_driver_source" in refusal.remedy
+    given = {"nvidia_driver_runfile": "https://files.example/NVIDIA-Linux-x86_64-550.163.01-grid.run"}
+    assert decide(guest, **given).refusals == []
+    there = with_driver(guest, "550.163.01", "proprietary", "runfile", [])
+    there["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+    assert codes(decide(there, nvidia_driver_source="none")) == []
+
+
 def test_a_full_disk_is_refused() -> None:
     assert codes(decide(bare(P40, disk={"/usr": 1, "/var": 10**11}))) == ["disk_full"]
 

@@ -42,7 +42,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
         "compiler": host.which("gcc") or host.which("cc"),
         "initramfs": initramfs(host, distro),
         "secure_boot": secure_boot(host),
-        "gpus": [gpu(function) for function in pci.gpus(functions)],
+        "gpus": [gpu(host, function) for function in pci.gpus(functions)],
         "nvswitches": [function_row(function) for function in pci.nvswitches(functions)] + nvlink5(host),
         "other_functions": other_functions(functions),
         "nouveau": nouveau(host, functions, [running, kernels["next_boot"]]),
@@ -75,11 +75,17 @@ def nvlink5(host: Host) -> List[Dict[str, Any]]:
     return found
 
 
-def gpu(function: Any) -> Dict[str, Any]:
-    """Return a GPU as plain values, with the catalog's name (its id where the catalog does not know it)."""
+def gpu(host: Host, function: Any) -> Dict[str, Any]:
+    """Return a GPU as plain values, with the catalog's name (its id where the catalog does not know it).
+
+    A virtual one has ``vgpu`` besides: the version of the driver on the machine that it is a part of.
+    """
     known = catalog.gpu(function.device)
     row = function_row(function)
     row["name"] = known.name if known else "NVIDIA device 10de:%s" % function.device
+    part = pci.vgpu(host, function.address)
+    if part is not None:
+        row["vgpu"] = part
     return row
 
 

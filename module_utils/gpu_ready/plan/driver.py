@@ -180,6 +180,9 @@ def refuse(
         refusals.append(driver_refusals.foreign_driver(observed, driver))
     if driver["source"] == RUNFILE and not driver["runfile"]["version"]:
         refusals.append(driver_refusals.version_unknown())
+    virtual = [card for card in served(observed) if card.get("vgpu") is not None]
+    if virtual and not wanted.get("nvidia_driver_runfile"):
+        refusals.append(driver_refusals.vgpu_guest(virtual[0]))
     if not candidates.trusted(observed, data, picked):
         refusals.append(driver_refusals.secure_boot_unsigned(observed["base"]["secure_boot"], picked, data))
     refusals += repository.keyless(repository.lacking(observed, needed(observed, wanted, driver, data)))

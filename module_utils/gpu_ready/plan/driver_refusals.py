@@ -270,6 +270,18 @@ def foreign_driver(observed: Dict[str, Any], driver: Dict[str, Any]) -> Refusal:
     )
 
 
+def vgpu_guest(card: Dict[str, Any]) -> Refusal:
+    """Refuse to give a virtual GPU the driver of the whole card, which does not start on it."""
+    behind = " (the driver on its machine is %s)" % card["vgpu"] if card["vgpu"] else ""
+    return Refusal(
+        "vgpu_guest",
+        "%s is a virtual GPU%s: it takes NVIDIA's vGPU guest driver only, which no repository carries"
+        % (card_name(card), behind),
+        "give the guest driver's installer (NVIDIA-Linux-x86_64-VERSION-grid.run) as nvidia_driver_runfile, or install "
+        "it yourself and set nvidia_driver_source to none",
+    )
+
+
 def secure_boot_unsigned(boot: Dict[str, Any], candidate: Candidate, data: Dict[str, Any]) -> Refusal:
     """Refuse a module that the kernel would reject, before anything is changed."""
     signed = [

@@ -41,7 +41,7 @@ LEARNED = "learned-{}.json"
 """In the folder of the fleet: the files of a host after an undisturbed run."""
 RUN_LIMIT = 1800  # seconds; a run that takes longer counts as hanging
 PLAYBOOK = [str(Path(sys.executable).parent / "ansible-playbook"), "site.yml"]
-ARCHIVE = re.compile(r"\b[a-z]+\.debian\.org\b")
+ARCHIVE = re.compile(r"\b[a-z]+\.debian\.\w*")  # also where a sentence was cut off
 """Which mirror a machine asks is nobody's matter."""
 RAW = re.compile(r"Traceback|MODULE FAILURE|Module failed|non-zero return code|Unexpected failure|\[Errno \d+\](?!.*:)")
 LONGEST_SENTENCE = 1200

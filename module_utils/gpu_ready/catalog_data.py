@@ -247,6 +247,7 @@ DEFAULTS: Dict[Any, Any] = {
     'gpu_ready_mirror': '',
     'gpu_ready_mirror_keys': {},
     'gpu_ready_reboot_ok': False,
+    'gpu_ready_reboot_timeout': 1200,
     'gpu_ready_treat_as': '',
     'gpu_ready_vault': False,
     'gpu_report_folder': '{{ role_path }}/../../reports',

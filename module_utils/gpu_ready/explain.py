@@ -1,4 +1,4 @@
-"""``gpu-explain``: read an output that somebody pasted, or tell which driver a host would get, without the host."""
+"""gpu-explain: read an output that somebody pasted, or tell which driver a host would get, without the host."""
 
 import argparse
 import io

@@ -4,6 +4,7 @@ import re
 from typing import Any, Dict, List, NamedTuple
 
 from . import report
+from .upgrade import BACK
 
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
 RESULT_COLUMNS = ("host", "result", "from", "to", "way", "seconds away", "why")
@@ -144,9 +145,9 @@ def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drain: str, wi
     for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
         upgrade = entries[name].get("upgrade") or {}
         if name in roll.due:
-            what = "goes on with what a run began" if upgrade["opened"] else upgrade["why"]
+            what = again(upgrade["journal"]) if upgrade["opened"] else upgrade["why"]
         else:
-            what = {True: "nothing to do"}.get(name in roll.current, "left out, as asked")
+            what = {True: "nothing to do"}.get(name in roll.current, "excluded, as asked")
         if name in roll.refused:
             what = "refused, see below"
         there = upgrade.get("from") if name in roll.due else (upgrade.get("installed") or {}).get("version")
@@ -159,9 +160,16 @@ def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drain: str, wi
     for name in sorted(roll.refused):
         shown += ["", "%s:" % name] + report.paragraph(roll.refused[name], width)
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    shown += ["", "%d to do, %d as wanted, %d refused, %d left out%s" % (
+    shown += ["", "%d to do, %d as wanted, %d refused, %d excluded%s" % (
         len(roll.due), len(roll.current), len(roll.refused), len(roll.excluded), sizes)]  # fmt: skip
     return "\n".join(shown)
+
+
+def again(journal: Dict[str, Any]) -> str:
+    """Return what becomes of a host whose turn an earlier run began."""
+    return {BACK: "tried again: a run brought its old driver back"}.get(
+        journal["phase"], "goes on with what a run began"
+    )
 
 
 def results(
@@ -198,7 +206,7 @@ def stopped(failed: int, left: int, budget: int) -> str:
 
 def result_table(found: Dict[str, Dict[str, Any]], good: List[str], budget: int, width: int = WIDTH) -> str:
     """Return what became of each host, and why the rollout stopped where it did."""
-    failed = [one for one in found.values() if one["state"] not in (*good, "left_out", "not_reached")]
+    failed = [one for one in found.values() if one["state"] not in (*good, "left_out", "excluded", "not_reached")]
     below = [one for one in found.values() if one in failed or len(one["reason"]) > IN_ROW]
     lines = [
         [one["host"], one["state"].replace("_", " "), one["from"], one["to"], one["way"], one["seconds_unavailable"],

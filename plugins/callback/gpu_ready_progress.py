@@ -272,12 +272,16 @@ def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str]
     if isinstance(upgraded, dict):
         good = ("current", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
         bad = upgraded.get("state") not in good
-        if upgraded.get("state") == "current":
+        if upgraded.get("state") in ("current", "excluded"):
             return GOOD, ""  # of 2,000 hosts most may be so, and the table has them
         words = [str(upgraded.get("state") or "").replace("_", " ")]
-        words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"] if upgraded.get("to") else []
+        if bad and upgraded.get("state") == "rolled_back":
+            words = [f"rolled back to {upgraded.get('from')}"]
+        elif upgraded.get("to"):
+            words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"]
         words += [f"{upgraded['seconds_unavailable']} s away"] if upgraded.get("seconds_unavailable") else []
-        words += [str(upgraded["reason"])] if upgraded.get("reason") else []
+        why = str(upgraded.get("reason") or "")
+        words += [why.partition(" -- ")[2] or why] if why else []  # what failed was said when it did
         return BAD if bad else GOOD, ", ".join(words)
     for name in ("gpu_ready_failure", "gpu_audit_failure"):
         if name in facts:

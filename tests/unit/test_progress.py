@@ -127,7 +127,11 @@ UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "
     ("playbook", "action", "value", "end"),
     [
         ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": UPGRADED}}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s away")),
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "back", "reason": "red"}}}, (BAD, "back, red")),
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "failed", "to": "2", "from": "1", "reason": "red -- BOTH WAYS FAILED"}}}, (BAD, "failed, 1 -> 2, BOTH WAYS FAILED")),
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "rolled_back", "to": "2", "from": "1", "reason": "red -- It is back"}}}, (BAD, "rolled back to 1, It is back")),
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "left_out", "reason": "no disk"}}}, (BAD, "left out, no disk")),
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "excluded", "reason": "as asked"}}}, (GOOD, "")),
+        ("rollback_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "rolled_back", "to": "1", "from": "2"}}}, (GOOD, "rolled back, 2 -> 1")),
         ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "current", "to": "1"}}}, (GOOD, "")),
         ("upgrade_drivers.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, None),
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, (GOOD, "")),

@@ -223,7 +223,7 @@ def test_hosts_of_an_earlier_run_are_not_begun_again() -> None:
     assert (roll.due, roll.serial, roll.done) == (["d", "e"], [2], ["a"])
     assert roll.refused == {"b": "The disk is full.", "c": "no answer"}
     table = upgrade_fleet.plan_table(roll, entries | {"c": {"failure": "no answer"}}, "docker")
-    assert "2 to do, 1 as wanted, 2 refused, 0 left out; batches of 2" in table and "live  docker" in table
+    assert "2 to do, 1 as wanted, 2 refused, 0 excluded; batches of 2" in table and "live  docker" in table
 
 
 def test_the_report_says_why_the_rollout_stopped() -> None:
@@ -245,9 +245,17 @@ def test_the_report_says_why_the_rollout_stopped() -> None:
 
 def test_the_report_cuts_no_reason() -> None:
     left = {"state": "left_out", "reason": "It could not be prepared: " + "the disk is full, " * 12 + "and that is all"}
-    found = upgrade_fleet.results(HOSTS, {"a": left, "b": left | {"reason": "excluded, as asked"}}, [], {})
+    found = upgrade_fleet.results(HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {})
     table = upgrade_fleet.result_table(found, ["upgraded"], 0)
-    assert "a: left out\n  It could not" in table and "and that is all" in table and "b: left out" not in table
+    assert "a: left out\n  It could not" in table and "and that is all" in table and "b: excluded" not in table
+
+
+def test_a_host_that_was_brought_back_is_tried_again() -> None:
+    tried = entry("due", opened=True, journal={"phase": "back"})
+    entries = {name: tried for name in HOSTS} | {"b": entry("due", opened=True, journal={"phase": "switching"})}
+    table = upgrade_fleet.plan_table(rollout(entries, exclude=["e"]), entries, "none")
+    assert table.count("tried again: a run brought its old driver back") == 3
+    assert "goes on with what a run began" in table and "excluded, as asked" in table and "1 excluded" in table
 
 
 # ---- what is fetched beforehand

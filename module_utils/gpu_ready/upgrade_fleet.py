@@ -167,9 +167,9 @@ def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drain: str, wi
 
 def again(journal: Dict[str, Any]) -> str:
     """Return what becomes of a host whose turn an earlier run began."""
-    return {BACK: "tried again: a run brought its old driver back"}.get(
-        journal["phase"], "goes on with what a run began"
-    )
+    if journal["phase"] == BACK:
+        return "tried again: a run brought its old driver back"
+    return "goes on with what a run began"
 
 
 def results(

@@ -177,3 +177,10 @@ def test_which_holds_are_ours_is_read_from_the_manifest(manifest: "str | None", 
     if manifest is not None:
         host.files["/var/lib/gpu-ready/manifest.json"] = manifest
     assert look.look_engine(host)["held_by_us"] == held
+
+
+def test_docker_of_a_snap_is_seen() -> None:
+    host = RecordedHost(files={"/snap/docker/x1/bin/dockerd": ""}, links={"/snap/docker/current": "x1"})
+    seen = look.look_engine(host)
+    assert (seen["installed"], seen["snap"]) == (False, "/snap/docker/current")
+    assert look.look_engine(RecordedHost())["snap"] is None

@@ -49,6 +49,16 @@ def test_a_missing_engine_is_installed_from_the_distribution() -> None:
     assert {"name": "docker.io", "version": None} in step.params["packages"]
 
 
+@pytest.mark.parametrize("wanted", [{}, {"docker_engine_source": "none"}, {"docker_engine_source": "docker_ce"}])
+def test_a_second_engine_beside_that_of_a_snap_is_refused(wanted: dict[str, Any]) -> None:
+    """Both would take the socket, and the containers of the snap's engine would seem to be gone."""
+    (refusal,) = decide(engine(None, active=True, snap="/snap/docker/current"), **wanted).refusals
+    assert refusal.code == "docker_is_a_snap" and "/snap/docker/current" in refusal.message
+    assert "snap remove docker" in refusal.remedy
+    # Beside a whole engine it is somebody's own affair.
+    assert decide(engine(snap="/snap/docker/current")).refusals == []
+
+
 def test_a_missing_engine_that_somebody_else_installs_is_refused() -> None:
     assert [refusal.code for refusal in decide(engine(None), docker_engine_source="none").refusals] == [
         "docker_missing"

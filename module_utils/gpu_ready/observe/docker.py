@@ -19,6 +19,8 @@ PLUGIN = "nvidia-docker-plugin"
 """The program of nvidia-docker 1.0 that serves its volumes; nvidia-docker2 has none."""
 WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
 CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
+SNAPS = ("/snap/docker/current", "/var/lib/snapd/snap/docker/current")
+"""Where snapd mounts docker: Debian's family, and the others. Its dockerd is in no folder of programs."""
 MOST_CONTAINERS = 64
 MULTIARCH = {"x86_64": "/usr/lib/x86_64-linux-gnu", "aarch64": "/usr/lib/aarch64-linux-gnu"}
 
@@ -43,6 +45,7 @@ def look_engine(host: Host) -> Dict[str, Any]:
         "program": program,
         "version": version,
         "package": package(host),
+        "snap": next((path for path in SNAPS if host.isdir(path)), None),
         "active": info is not None,
         "pid": pid,
         "started": host.changed_at(service.pidfile) if pid else None,

@@ -37,6 +37,8 @@ class Outcome(NamedTuple):
 def decide(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Outcome:
     """Return what is to be done to the engine's packages and its service."""
     engine = observed["docker"]
+    if engine.get("snap") and not engine["installed"]:
+        return Outcome([], [snapped(engine["snap"])])
     target = aim(observed, wanted)
     there = present(observed)
     if target is None:
@@ -296,6 +298,16 @@ def unmovable(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Refusal:
         "docker %s (%s) came from no package that the catalog knows, so it cannot be brought to version %s"
         % (there, engine.get("program") or "dockerd", asked),
         "remove it and let gpu-ready install docker, or take docker_engine_version away",
+    )
+
+
+def snapped(path: str) -> Refusal:
+    """Return the refusal where docker is a snap: it has files and a toolkit of its own, and takes the same socket."""
+    return Refusal(
+        "docker_is_a_snap",
+        "docker on this host is a snap (%s), with configuration, containers and a toolkit of its own that gpu-ready "
+        "does not manage, and a second docker would take its socket" % path,
+        "move its containers and images away and run `snap remove docker`, then run this again",
     )
 
 

@@ -30,7 +30,7 @@ NAMES = (10, 40)
 
 
 class Costs(NamedTuple):
-    """Costs of one host on the control node (measured) and on itself (``*_seconds``: measured or assumed, see the page)."""
+    """Costs of one host on the control node, and of a lab host (measured) and a real one (assumed) on itself."""
 
     call_cpu: float
     main_mib: float
@@ -39,8 +39,10 @@ class Costs(NamedTuple):
     look_seconds: float
     stage_calls: int
     stage_seconds: float
+    real_stage_seconds: float
     switch_calls: int
     live_seconds: float
+    real_live_seconds: float
     reboot_seconds: float
 
 
@@ -260,13 +262,14 @@ def measure_rollout(host: str, version: str) -> dict[str, float | str]:
                 time.sleep(0.5)
         assert process.returncode == 0
         found = phases([json.loads(line) for line in file.read_text().splitlines()], host, began, usage)
-    costs: dict[str, float | str] = {}
-    for name in ("plan", "stage", "build", "switch"):
-        spent = found.get(name, Spent())
-        costs[f"lab_{name}"] = f"{spent.seconds:.0f} s, {spent.cpu:.1f} s of CPU"
-    costs |= {
-        "stage_calls": found["stage"].calls + found.get("build", Spent()).calls,
-        "switch_calls": found["switch"].calls,
+    stage, build, switch = (found.get(name, Spent()) for name in ("stage", "build", "switch"))
+    costs: dict[str, float | str] = {
+        "stage_calls": stage.calls + build.calls,
+        "stage_seconds": round(stage.seconds + build.seconds),
+        "stage_note": f"one alone, {stage.seconds:.0f} s to fetch and {build.seconds:.0f} s to build, {stage.cpu + build.cpu:.1f} s of CPU",
+        "switch_calls": switch.calls,
+        "live_seconds": round(switch.seconds),
+        "live_note": f"one alone, {switch.cpu:.1f} s of CPU",
         "rollout": f"{datetime.now(UTC):%Y-%m-%d}, one lab host, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}",
     }
     return costs
@@ -277,6 +280,7 @@ def measure_rollout(host: str, version: str) -> dict[str, float | str]:
 HOSTS = 2000
 CORES = 8
 FORKS = (20, 50, 100, 200, 400)
+ROLL_FORKS = (50, 200)
 ROLLS = (["1", "10%", "25%"], ["1", "5%", "10%"], ["1", "2%", "5%"], ["1", "50", "100"])
 SOAK = 120.0
 
@@ -284,39 +288,38 @@ SOAK = 120.0
 def tables(costs: Costs) -> str:
     """Return the tables of the page."""
     look = Phase(1, costs.look_seconds)
-    stage = Phase(costs.stage_calls, costs.stage_seconds)
-    live, reboot = Phase(costs.switch_calls, costs.live_seconds), Phase(costs.switch_calls, costs.reboot_seconds)
+    stages = [Phase(costs.stage_calls, one) for one in (costs.stage_seconds, costs.real_stage_seconds)]
+    turns = [
+        Phase(costs.switch_calls, one) for one in (costs.live_seconds, costs.real_live_seconds, costs.reboot_seconds)
+    ]
     lines = [
         f"{HOSTS} hosts, one control node with {CORES} cores:", "",
-        "| forks | audit, plan, converged run | pre-stage | control node's CPU is the limit | memory |",
-        "|---|---|---|---|---|",
+        "| forks | audit, plan, converged run | pre-stage, lab hosts | pre-stage, assumed | control node's CPU is the limit | memory |",
+        "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for forks in FORKS:
-        limits = [name for name, phase in (("look", look), ("pre-stage", stage)) if limited(phase, costs, forks)]
+        limits = [name for name, phase in (("look", look), ("pre-stage", stages[0])) if limited(phase, costs, forks)]
+        spans = [span(wall(HOSTS, phase, costs, forks, CORES)) for phase in (look, *stages)]
         lines.append(
-            f"| {forks} | {span(wall(HOSTS, look, costs, forks, CORES))} | {span(wall(HOSTS, stage, costs, forks, CORES))} "
-            f"| {', '.join(limits) or '-'} | {memory(HOSTS, costs, forks) / 1024:.1f} GiB |"
+            f"| {forks} | {' | '.join(spans)} | {', '.join(limits) or '-'} | {memory(HOSTS, costs, forks) / 1024:.1f} GiB |"
         )
+    names = ["live, lab hosts", "live, assumed", "reboot, assumed"]
     lines += [
         "", f"The rollout itself, {span(SOAK)} of soak a batch, by `gpu_upgrade_batches` and forks:", "",
-        "| batches | number | " + " | ".join(f"live, {forks} forks" for forks in FORKS[1:4]) + " | "
-        + " | ".join(f"reboot, {forks} forks" for forks in FORKS[1:4]) + " |",
-        "|---" * (2 + 2 * len(FORKS[1:4])) + "|",
+        "| batches | number | largest | " + " | ".join(f"{name}, {forks} forks" for name in names for forks in ROLL_FORKS) + " |",
+        "|---" * (3 + len(names) * len(ROLL_FORKS)) + "|",
     ]  # fmt: skip
     for sizes in ROLLS:
-        cells = [
-            span(roll(HOSTS, sizes, phase, costs, forks, CORES, SOAK))
-            for phase in (live, reboot)
-            for forks in FORKS[1:4]
-        ]
-        lines.append(f"| `[{', '.join(sizes)}]` | {len(batches(HOSTS, sizes))} | {' | '.join(cells)} |")
+        found = batches(HOSTS, sizes)
+        cells = [span(roll(HOSTS, sizes, phase, costs, forks, CORES, SOAK)) for phase in turns for forks in ROLL_FORKS]
+        lines.append(f"| `[{', '.join(sizes)}]` | {len(found)} | {max(found)} | {' | '.join(cells)} |")
     lines += [
         "", "The same audit on more control nodes, or in slices of a job (100 forks each):", "",
-        "| control nodes or slices | hosts each | audit | rollout `[1, 10%, 25%]`, live, in each slice |", "|---|---|---|---|",
+        "| control nodes or slices | hosts each | audit | rollout `[1, 10%, 25%]`, live, assumed, in each slice |", "|---|---|---|---|",
     ]  # fmt: skip
     for slices in (1, 2, 4, 8):
         each = math.ceil(HOSTS / slices)
-        rolled = roll(each, ROLLS[0], live, costs, 100, CORES, SOAK)
+        rolled = roll(each, ROLLS[0], turns[1], costs, 100, CORES, SOAK)
         lines.append(f"| {slices} | {each} | {span(wall(each, look, costs, 100, CORES))} | {span(rolled)} |")
     return "\n".join(lines) + "\n"
 
@@ -333,11 +336,13 @@ def costs_table(known: dict[str, float | str], costs: Costs) -> str:
         "main_mib": f"MiB of the main process | measured: {known['memory']}",
         "host_mib": "MiB that the main process keeps of each host | assumed: results of 10 to 30 kB, and copies of them",
         "fork_mib": "MiB that a fork has for itself | measured, the same runs",
-        "look_seconds": f"seconds of the look on the host with the SSH connection | budget of 0.4 s on the node, and a new connection; {known['lab_plan']} on the lab host, with the start of the run",
-        "stage_calls": f"remote calls of a host in the pre-stage, with a build for others | measured: {known['rollout']}",
-        "stage_seconds": f"seconds of the pre-stage on the host | assumed: 400 MB from a mirror in the same site, apt's own work; {known['lab_stage']} on the lab host, whose packages are small",
-        "switch_calls": "remote calls of a host in its turn, without a drain | measured, the same run",
-        "live_seconds": f"seconds of a turn with a live swap | assumed: unpacking, a DKMS build of both modules, exchange, proof; {known['lab_switch']} on the lab host, whose modules were built before ({known['lab_build']})",
+        "look_seconds": f"seconds of the look on a host with the SSH connection | measured, lab hosts: {known['rollout']}; the budget for a real node is 0.4 s and a connection",
+        "stage_calls": "tasks that reach a host in the pre-stage, with modules that another host built | measured, the same lab hosts",
+        "stage_seconds": f"seconds of the pre-stage on the host | measured, the same lab hosts: {known['stage_note']}. Less than a real host: their packages are small, and the module's sources few and in a compiler's cache",
+        "real_stage_seconds": "seconds of the pre-stage on a real host | assumed: 400 MB from a mirror in the same site, apt's own work",
+        "switch_calls": "tasks that reach a host in its turn, without a drain, with the second proof | measured, the same lab hosts",
+        "live_seconds": f"seconds of a turn with a live swap | measured, the same lab hosts: {known['live_note']}. Less than a real host, for the same reasons",
+        "real_live_seconds": "seconds of the same turn on a real host | assumed: unpacking 400 MB, a DKMS build of both modules where none were built before, exchange, proof",
         "reboot_seconds": "seconds of a turn with a reboot | assumed: the same, and five minutes for the firmware of a GPU server",
     }  # fmt: skip
     rows = [f"| {value:g} | {said[name]} |" for name, value in costs._asdict().items()]

@@ -9,7 +9,7 @@ from .upgrade import BACK
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
 RESULT_COLUMNS = ("host", "result", "from", "to", "way", "seconds away", "why")
 WIDTH = 150
-IN_ROW = 60
+IN_ROW = 80
 """Characters of a reason that stand in a host's row; a longer one comes below the table."""
 
 

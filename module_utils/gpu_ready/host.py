@@ -15,6 +15,9 @@ MISSING = 127
 TIMED_OUT = 124
 """Exit status of :meth:`Host.run` when the program was stopped at its time limit (as timeout(1) says it)."""
 
+GRACE = 10.0
+"""Seconds that a program gets to go after it was killed."""
+
 FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Root's usual PATH. The one of the login may lack sbin, or begin with a folder of its user's (`become_method: su`)."""
 
@@ -139,8 +142,8 @@ class Host:
         except subprocess.TimeoutExpired:
             # Its children too: one that goes on would hold the pipes open, and this call with them.
             os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-            return Result(TIMED_OUT, out.decode("utf-8", "replace"), "%s: no answer in %g s" % (argv[0], timeout))
+            said = "%s: no answer in %g s" % (argv[0], timeout)
+            return Result(TIMED_OUT, last_words(process).decode("utf-8", "replace"), said)
         return Result(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
     def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
@@ -159,3 +162,18 @@ class Host:
             return None
         finally:
             connection.close()
+
+
+def last_words(process: "subprocess.Popen[bytes]") -> bytes:
+    """Return what a killed program wrote; nothing of one that does not go: whoever waited for it would not either.
+
+    A signal does not reach a program that waits in the kernel (nvidia-smi, where a GPU fell off the bus), and a service
+    that a package's script started keeps the pipe in a session of its own.
+    """
+    try:
+        return process.communicate(timeout=GRACE)[0]
+    except subprocess.TimeoutExpired:
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        return b""

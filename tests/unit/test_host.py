@@ -15,6 +15,18 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
     assert time.monotonic() - started < 20
 
 
+def test_a_program_that_cannot_be_ended_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits in a broken driver takes no signal, and one that made a session of its own gets none.
+
+    Both keep the pipe open for as long as they live. The second stands for the first, which only a kernel can make.
+    """
+    monkeypatch.setattr(host, "GRACE", 0.2)
+    started = time.monotonic()
+    answer = Host().run(["sh", "-c", "echo begun; setsid sleep 30 & exec sleep 30"], timeout=0.5)
+    assert answer.rc == TIMED_OUT and "no answer in 0.5 s" in answer.err
+    assert time.monotonic() - started < 10
+
+
 def test_a_missing_program_is_an_answer() -> None:
     assert Host().run(["/nowhere/program"]).rc == MISSING
 

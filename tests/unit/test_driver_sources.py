@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, catalog_data, plan
+from gpu_ready import catalog, catalog_data, packages, plan
 from gpu_ready.observe import driver as look_at_driver
 from gpu_ready.plan import repository, sources
 
@@ -403,11 +403,23 @@ def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome
     assert todo["optional"] == ["kernel-devel-5.14.0-2"]
 
 
-def test_oracles_kernel_has_headers_of_its_own_name() -> None:
-    kernel = {"running": "5.15.0-300.el9uek.x86_64", "next_boot": "5.15.0-300.el9uek.x86_64", "headers": {}}
-    host = bare(T4, distro="el9", kernel=kernel | {"installed": [kernel["running"]]})
-    todo = plan.todo(decide(host))["kernel_headers.install"]
-    assert todo["packages"][0] == "kernel-uek-devel-5.15.0-300.el9uek.x86_64"
+@pytest.mark.parametrize(
+    ("distro", "running", "package"),
+    [
+        ("el9", "5.15.0-300.el9uek.x86_64", "kernel-uek-devel-5.15.0-300.el9uek.x86_64"),
+        ("amzn2023", "6.1.158-178.288.amzn2023.x86_64", "kernel-devel-6.1.158-178.288.amzn2023.x86_64"),
+        ("amzn2023", "6.12.58-82.121.amzn2023.x86_64", "kernel6.12-devel-6.12.58-82.121.amzn2023.x86_64"),
+        ("amzn2023", "6.18.44-99.149.amzn2023.x86_64", "kernel6.18-devel-6.18.44-99.149.amzn2023.x86_64"),
+        ("debian12", "6.1.0-50-cloud-amd64", "linux-headers-6.1.0-50-cloud-amd64"),
+        ("debian12", "6.8.12-15-pve", "proxmox-headers-6.8.12-15-pve"),
+        ("debian13", "6.14.11-4-pve", "proxmox-headers-6.14.11-4-pve"),
+    ],
+)
+def test_some_kernels_have_headers_of_their_own_name(distro: str, running: str, package: str) -> None:
+    kernel = {"running": running, "next_boot": running, "headers": {}, "installed": [running]}
+    todo = plan.todo(decide(bare(T4, distro=distro, kernel=kernel)))["kernel_headers.install"]
+    assert todo["packages"][0] == package
+    assert packages.HEADERS.match(package)
 
 
 def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:

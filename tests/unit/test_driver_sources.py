@@ -187,6 +187,18 @@ def test_the_kernel_that_boots_next_gets_its_modules_too() -> None:
     assert ids(decide(done)) == ["gpu_verify.verify"]
 
 
+def test_a_newer_kernel_without_its_modules_is_told_before_it_boots() -> None:
+    """Unattended upgrades bring kernels; nothing brings their precompiled modules, so the GPUs would be gone."""
+    host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
+    assert [one.code for one in decide(host).warnings if "kernel" in one.code] == []
+    newer = host["base"]["kernel"]["next_boot"] = host["driver"]["kernel_without_module"] = "6.8.0-99-generic"
+    (warning,) = [one for one in decide(host).warnings if "kernel" in one.code]
+    assert (warning.code, newer in warning.message) == ("next_kernel_without_module", True)
+    assert f"linux-modules-nvidia-580-server-open-{newer}" in warning.remedy and "dkms" in warning.remedy
+    # With another driver, the modules of both kernels come at once.
+    assert not [one for one in decide(host, nvidia_driver_branch=595).warnings if "kernel" in one.code]
+
+
 def test_modules_of_a_kernel_go_with_it_so_they_are_not_held() -> None:
     """Held, they would keep every old kernel for ever; a newer one of them needs a driver that the hold keeps away."""
     todo = steps(decide(bare(T4, distro=UBUNTU)))

@@ -33,7 +33,11 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, A
     if refusals:
         return Decision(driver, [], refusals, warnings)
     steps = driver_steps.steps(observed, wanted, driver, data)
-    return Decision(driver, steps, [], warnings + driver_refusals.branch_warnings(driver))
+    warnings += driver_refusals.branch_warnings(driver)
+    if driver["satisfied"] and not driver_steps.next_kernel(observed, driver):
+        names = driver_steps.for_next_boot(observed, driver, data)
+        warnings += driver_refusals.next_boot_warnings(observed, names)
+    return Decision(driver, steps, [], warnings)
 
 
 def as_found(observed: Dict[str, Any]) -> Dict[str, Any]:

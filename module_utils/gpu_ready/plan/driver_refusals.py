@@ -257,6 +257,25 @@ def branch_warnings(driver: Dict[str, Any]) -> List[Notice]:
     ]
 
 
+def next_boot_warnings(observed: Dict[str, Any], names: List[str]) -> List[Notice]:
+    """Warn of a kernel that boots next and has no module; ``names``: packages that would bring it one.
+
+    They are not brought unasked: they may need a newer driver than the one that is held and runs.
+    """
+    kernel = observed["driver"]["kernel_without_module"]
+    if kernel is None:
+        return []
+    first = "install %s before it boots" % " and ".join(names) if names else "bring its module before it boots"
+    return [
+        Notice(
+            "next_kernel_without_module",
+            "kernel %s boots next and has no NVIDIA module: after a reboot there would be no GPU" % kernel,
+            "%s, or run this again after the reboot; nvidia_driver_kernel_modules: dkms has modules built with each "
+            "new kernel" % first,
+        )
+    ]
+
+
 def foreign_driver(observed: Dict[str, Any], driver: Dict[str, Any]) -> Refusal:
     """Refuse to mix two drivers."""
     state = observed["driver"]

@@ -5,7 +5,7 @@ import re
 import time
 from typing import Dict, List, Optional, Tuple
 
-from .host import Host, Result
+from .host import TIMED_OUT, Host, Result
 from .packages import (
     HEADERS,
     LOCK_WAIT,
@@ -54,6 +54,8 @@ OPTIONS = [
     "-o", "Acquire::https::Timeout=30",
 ]  # fmt: skip
 DAY = 86400.0
+ASK_LIMIT = 300.0
+"""Seconds for a call that only asks: after an update apt-cache first reads all lists."""
 QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\n"
 
 
@@ -214,7 +216,7 @@ class Apt(Manager):
 
     def installed(self) -> Dict[str, Installed]:
         """Return dpkg's database."""
-        answer = self.host.run(["dpkg-query", "-W", "-f", QUERY])
+        answer = self.host.run(["dpkg-query", "-W", "-f", QUERY], timeout=ASK_LIMIT)
         if answer.rc != 0:
             raise PackageError(explain("reading the package database", answer))
         return read_installed(answer.out)
@@ -288,11 +290,21 @@ class Apt(Manager):
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
         """Return the versions that the package sources offer, by name."""
-        return read_madison(self.host.run(["apt-cache", "madison"] + names).out) if names else {}
+        return read_madison(self.ask("madison", names)) if names else {}
 
     def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
         """Return the lowest version that packages of the sources ask of others, by name."""
-        return read_floors(self.host.run(["apt-cache", "show"] + ["%s=%s" % pair for pair in packages]).out)
+        return read_floors(self.ask("show", ["%s=%s" % pair for pair in packages]))
+
+    def ask(self, verb: str, names: List[str]) -> str:
+        """Return what apt-cache says of packages; its status is not asked, as it is 100 where one is not known."""
+        answer = self.host.run(["apt-cache", verb] + names, timeout=ASK_LIMIT)
+        if answer.rc == TIMED_OUT:
+            raise PackageError(
+                "asking the package lists for %s: %s: see what keeps the disk of this host busy, then run again"
+                % (", ".join(names[:5]), answer.err)
+            )
+        return answer.out
 
     def resolve(self, wanted: List[Wish], offers: Dict[str, List[str]]) -> List[str]:
         """Return arguments for apt-get install; PackageError says what is offered instead of a missing version."""
@@ -347,7 +359,7 @@ class Apt(Manager):
     def simulate(self, what: str, argv: List[str]) -> Simulation:
         """Return what an apt-get call would do; changes nothing and needs no lock."""
         answer = self.host.run(
-            ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=300.0, env=ENVIRONMENT
+            ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
         )
         if answer.rc != 0:
             raise PackageError(explain(what, answer))
@@ -357,5 +369,5 @@ class Apt(Manager):
         """Raise PackageError when the packages do not fit on the disk."""
         names = ["%s=%s" % (name, after) for name, (_, after) in sorted(simulation.install.items())]
         if names:
-            fetch, unpacked = read_sizes(self.host.run(["apt-cache", "show"] + names).out)
+            fetch, unpacked = read_sizes(self.ask("show", names))
             self.fits(len(names), [("/usr", unpacked), (ARCHIVES, fetch)])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gpu_ready import apt, packages
-from gpu_ready.host import Host, Result
+from gpu_ready.host import TIMED_OUT, Host, Result
 
 from tests.unit.recorded import RecordedHost
 
@@ -217,3 +217,19 @@ def test_a_read_only_host_is_told_before_anything_is_changed(monkeypatch: pytest
     monkeypatch.setattr(os, "access", lambda path, _mode: path != "/etc")
     with pytest.raises(packages.PackageError, match=r"/etc is read-only.*run again"):
         apt.Apt(Host()).fits(3, [])
+
+
+class Slow(RecordedHost):
+    """A host whose apt-cache does not come back: its lists are new, its disk slow."""
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        assert timeout >= 300
+        return Result(TIMED_OUT, "", f"{argv[0]}: no answer in {timeout:g} s")
+
+
+def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() -> None:
+    """It was told as headers that the archive no longer carries."""
+    with pytest.raises(packages.PackageError, match=r"linux-headers-6\.1.*no answer in 300 s"):
+        apt.Apt(Slow()).offers(["linux-headers-6.1.0-50-amd64"])
+    with pytest.raises(packages.PackageError, match="no answer in 300 s"):
+        apt.Apt(Slow()).floors([("cuda-toolkit-12-9", "12.9.1-1")])

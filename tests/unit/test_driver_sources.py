@@ -434,6 +434,13 @@ def test_some_kernels_have_headers_of_their_own_name(distro: str, running: str, 
     assert packages.HEADERS.match(package)
 
 
+RHUI = [
+    "codeready-builder-for-rhel-9-rhui-rpms",  # Amazon
+    "codeready-builder-for-rhel-9-x86_64-rhui-rpms",  # Microsoft
+    "rhui-codeready-builder-for-rhel-9-x86_64-rhui-rpms",  # Google
+]
+
+
 def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
     """RHEL and Oracle Linux name the developers' repository otherwise; a mirror may have put it into another."""
     listed = catalog.distro("el9")["build_enable"]
@@ -442,6 +449,7 @@ def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
         ("[crb]\nenabled = 1\n", []),
         ("[crb]\nname=without a word it is on\n", []),
         ("[ol9_codeready_builder]\nenabled=0\n", ["ol9_codeready_builder"]),
+        *((f"[{name}]\nenabled=0\n", [name]) for name in RHUI),
         ("[site]\nenabled=1\n", []),
     ):
         assert repository.to_enable({"yum": {"sources": {"/etc/yum.repos.d/a.repo": text}}}, listed) == expected, text

@@ -65,6 +65,11 @@ def test_a_bare_debian_12_host_with_two_p40() -> None:
     assert {"base", "packages", "apt", "driver", "docker", "runtime", "cuda", "cudnn", "verified"} <= set(observed)
 
 
+def test_a_host_that_boots_an_image_is_seen() -> None:
+    assert observe.look(p40())["base"]["image"] is False
+    assert observe.look(p40(files={"/run/ostree-booted": ""}))["base"]["image"] is True
+
+
 def test_functions_that_are_no_gpu_do_not_count() -> None:
     files = function("0000:3b:00.1", "10ef", "040300")[0] | function("0000:05:00.0", "22a3", "068000")[0]
     seen = observe.look(p40(files=files))["base"]

@@ -128,6 +128,16 @@ def test_a_virtual_gpu_gets_no_driver_of_a_repository() -> None:
     assert codes(decide(there, nvidia_driver_source="none")) == []
 
 
+def test_a_host_that_boots_an_image_gets_no_packages_one_by_one() -> None:
+    """RHEL's image mode, RHEL AI: os-release names the system that the image was made of."""
+    (refusal,) = decide(bare(H100, distro="el9", image=True, disk={"/usr": 1})).refusals
+    assert refusal.code == "image_based" and "nvidia_driver_source" in refusal.remedy
+    data = catalog.distro("el9")
+    names = sources.packages(data, "cuda_repo", 580, "compute", "open")
+    whole = with_driver(bare(H100, distro="el9", image=True), "580.95.05", "open", "cuda_repo", names)
+    assert decide(whole).refusals == []  # the image has it
+
+
 def test_a_full_disk_is_refused() -> None:
     assert codes(decide(bare(P40, disk={"/usr": 1, "/var": 10**11}))) == ["disk_full"]
 

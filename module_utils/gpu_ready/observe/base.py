@@ -19,6 +19,8 @@ SIGNING_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 """Certificates (DER) that DKMS signs with: Debian, EL and Fedora; Ubuntu."""
 NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
 INFINIBAND = "/sys/class/infiniband"
+IMAGE = "/run/ostree-booted"
+"""There where the system is an image (ostree, bootc), whose packages are not changed one by one."""
 DPKG_STATUS = "/var/lib/dpkg/status"
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
@@ -35,6 +37,7 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     return {
         "os": release._asdict(),
         "distro": distro,
+        "image": host.exists(IMAGE),
         "arch": machine,
         "python": python_platform.python_version(),
         "boot_id": (host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,

@@ -179,6 +179,8 @@ def refuse(
     """Return what forbids installing the chosen driver on this host, [] where it is there already."""
     if driver["satisfied"]:
         return []
+    if observed["base"].get("image"):
+        return [driver_refusals.image_based()]
     refusals = []
     if foreign(observed, driver) and not wanted.get("nvidia_driver_replace_foreign"):
         refusals.append(driver_refusals.foreign_driver(observed, driver))

@@ -34,6 +34,15 @@ def unknown_distribution(observed: Dict[str, Any]) -> Refusal:
     )
 
 
+def image_based() -> Refusal:
+    """Refuse a system that is booted as a whole image: what is installed into it is lost, or cannot be installed."""
+    return Refusal(
+        "image_based",
+        "this host boots an image (ostree or bootc), whose /usr is read-only: no driver can be installed into it",
+        "build the driver into the image, then set nvidia_driver_source to none",
+    )
+
+
 def driver_missing(observed: Dict[str, Any]) -> List[Refusal]:
     """Refuse a host without a driver where somebody else should have installed it: nothing could be verified."""
     if observed["driver"]["on_disk"] or observed["driver"]["loaded"]:

@@ -37,6 +37,14 @@ def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> 
     return observed
 
 
+def test_a_card_that_is_given_to_a_virtual_machine_bounds_no_toolkit() -> None:
+    observed = host(V100, T4, distro="ubuntu2404")
+    assert set(room.gpu_architectures(observed)) == {"volta", "turing"}
+    observed["base"]["gpus"][0]["driver"] = "vfio-pci"
+    assert set(room.gpu_architectures(observed)) == {"turing"}
+    assert not room.decide(observed, WANTED | {"cuda_toolkit_versions": ["13.0"]}, driver(580)).refusals
+
+
 def driver(branch: int, version: str | None = None, source: str = "distro") -> dict[str, Any]:
     chosen = {"source": source, "branch": branch, "version": version, "flavour": "open", "satisfied": False}
     return {"driver": chosen}

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from .. import catalog, versions
 from .. import cuda as toolkit_names
 from . import cuda_steps, cuda_wishes, repository
+from .candidates import served
 from .cuda_wishes import NONE, RUNFILE, Wish
 from .steps import Decision, Notice, Refusal, Step
 
@@ -106,9 +107,12 @@ def present(observed: Dict[str, Any]) -> List[Dict[str, Any]]:
 
 
 def gpu_architectures(observed: Dict[str, Any]) -> Dict[str, str]:
-    """Return the architectures of the host's GPUs, each with the name of one card; unknown cards bound nothing."""
+    """Return the architectures of the GPUs that the host drives, each with the name of one card.
+
+    Cards that the catalog does not know bound nothing, nor do those that are given to virtual machines.
+    """
     found: Dict[str, str] = {}
-    for card in observed["base"]["gpus"]:
+    for card in served(observed):
         known = catalog.gpu(card["device"])
         if known is not None:
             found.setdefault(known.architecture, card["name"])

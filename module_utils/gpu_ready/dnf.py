@@ -92,7 +92,7 @@ class Dnf(Manager):
         text = answer.out + answer.err
         if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
             raise PackageError(self.told("asking the package sources for " + ", ".join(names[:5]), answer))
-        return read_offers(read_list(answer.out))
+        return read_offers(read_list(answer.out), names)
 
     def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
         """Return the lowest version that packages of the sources ask of others, by name."""

@@ -123,12 +123,19 @@ def read_list(text: str) -> Dict[str, List[str]]:
     return found
 
 
-def read_offers(listed: Dict[str, List[str]]) -> Dict[str, List[str]]:
-    """Return offers also under full names, so that a wish for one version of kernel-devel finds itself."""
+def read_offers(listed: Dict[str, List[str]], names: List[str]) -> Dict[str, List[str]]:
+    """Return offers also under full names, so that a wish for one version of kernel-devel finds itself.
+
+    ``names`` are those that were asked for: a kernel's release ends with its architecture, and so may they.
+    """
     found = dict(listed)
     for name, versions in listed.items():
         for version in versions:
             found.setdefault("%s-%s" % (name, version.rpartition(":")[2]), [version])
+    for name in names:
+        plain = re.sub(r"\.(?:x86_64|aarch64|noarch)$", "", name)
+        if plain in found:
+            found.setdefault(name, found[plain])
     return found
 
 

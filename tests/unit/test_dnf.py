@@ -131,7 +131,16 @@ a-package-whose-name-is-longer-than-its-column.noarch
         "driver": ["3:580.105.08-1.el9", "3:580.95.05-1.el9"],
         "a-package-whose-name-is-longer-than-its-column": ["1-1"],
     }
-    assert dnf_text.read_offers(found)["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
+    assert dnf_text.read_offers(found, [])["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
+
+
+def test_an_offer_is_found_by_the_name_with_the_release_of_a_kernel() -> None:
+    """`uname -r` ends with the architecture: without it in the offers, welcome headers of other kernels never came."""
+    listed = {"kernel-devel": ["5.14.0-2.el9", "5.14.0-1.el9"], "docker-ce": ["3:28.5.1-1.el9"]}
+    asked = ["kernel-devel-5.14.0-1.el9.x86_64", "kernel-devel-5.14.0-9.el9.x86_64", "docker-ce"]
+    found = dnf_text.read_offers(listed, asked)
+    assert found["kernel-devel-5.14.0-1.el9.x86_64"] == ["5.14.0-1.el9"]
+    assert "kernel-devel-5.14.0-9.el9.x86_64" not in found
 
 
 EXPLANATIONS = [

@@ -109,8 +109,12 @@ class Dnf(Manager):
     # calls
 
     def options(self) -> List[str]:
-        """Return the options of every call: no weak dependencies, no clearing up of what others left."""
+        """Return the options of every call: no weak dependencies, no clearing up of what others left.
+
+        Headers of one more kernel would have the oldest ones removed (installonly_limit, 3), which nobody asked for.
+        """
         found = ["--setopt=clean_requirements_on_remove=False", "--setopt=exit_on_lock=True", "--setopt=retries=3"]
+        found.append("--setopt=installonly_limit=0")
         if (upgrade.read(self.host) or {"phase": upgrade.DONE})["phase"] != upgrade.DONE:
             # Packages were fetched beforehand, those of the way back too: dnf deletes them after a transaction.
             found.append("--setopt=keepcache=1")

@@ -253,6 +253,12 @@ def change(*names: packages.Wish, remove: list[str] | None = None, allowed: list
     return packages.Change(list(names), remove or [], allowed or [])
 
 
+@pytest.mark.parametrize("program", ["/usr/bin/dnf", "/usr/bin/yum"])
+def test_headers_of_one_more_kernel_push_no_others_out(program: str) -> None:
+    """Of kernel-devel three stay (installonly_limit), so a fourth had the oldest one removed, which is refused."""
+    assert "--setopt=installonly_limit=0" in dnf.Dnf(Scripted({}, program=program), wait=0.0).options()
+
+
 def test_versions_become_exact_and_removals_are_part_of_the_installation() -> None:
     table = (
         "Installing:\n driver x86_64 3:580.95.05-1 r 1 k\nRemoving:\n old x86_64 1-1 @r 1 k\nTotal download size: 1 k\n"

@@ -164,19 +164,23 @@ def again(host, names):
 
 
 def restore(host):
-    """Have DKMS install modules again that it installed and that another package took along."""
+    """Have DKMS install the modules that it should have installed and that another package took along."""
     answer = host.run(["dkms", "status"])
     if answer.rc != 0:  # no DKMS: the modules came ready made
         return
     kernel = os.uname()[2]
     there = [name for tree in kernel_module.DKMS_TREES for name in host.listdir("/lib/modules/%s/%s" % (kernel, tree))]
-    for module in kernel_module.lost(answer.out, kernel, there):
-        again = host.run(["dkms", "install", "--force", module, "-k", kernel], LIMIT)
-        if again.rc != 0:
-            raise ModuleError(
-                "dkms install --force %s -k %s ended with %d (%s): see `dkms status` on the host"
-                % (module, kernel, again.rc, (again.err or again.out).strip()[-300:])
-            )
+    for module in kernel_module.lost(answer.out, kernel, there, kernel_module.dkms_sources(host)):
+        # Not added yet, it is not known by this name alone.
+        known = module in answer.out or module.replace("/", ", ") in answer.out
+        argv = ["dkms", "install", "--force", module, "-k", kernel]
+        for step in [argv] if known else [["dkms", "add", module], argv]:
+            done = host.run(step, LIMIT)
+            if done.rc != 0:
+                raise ModuleError(
+                    "%s ended with %d (%s): see `dkms status` on the host"
+                    % (" ".join(step), done.rc, (done.err or done.out).strip()[-300:])
+                )
 
 
 def load(host, names):

@@ -116,3 +116,27 @@ def test_device_nodes_belong_to_whom_the_driver_was_told(params: str | None, exp
 )  # fmt: skip
 def test_modules_that_dkms_installed_and_that_are_gone(status: str, there: list[str], expected: list[str]) -> None:
     assert kernel_module.lost(status + "\n", K, there) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "there", "expected"),
+    [
+        ("", [], ["nvidia-open/580.178.04"]),  # forgotten by the %preun of a package that was installed again
+        (f"zfs/2.1, {K}, x86_64: installed", [], ["nvidia-open/580.178.04"]),
+        ("nvidia-open/580.178.04: added", [], []),  # dkms autoinstall builds what was added
+        (f"nvidia-open, 580.178.04, {K}, x86_64: built", [], []),
+        (f"nvidia-open/580.178.04, {K}, x86_64: installed", [], []),
+        ("", ["nvidia.ko"], []),
+    ],
+)
+def test_modules_that_dkms_never_heard_of(status: str, there: list[str], expected: list[str]) -> None:
+    host = RecordedHost(
+        files={
+            "/usr/src/nvidia-open-580.178.04/dkms.conf": "",
+            "/usr/src/nvidia-fs-2.27.3/dkms.conf": "",
+            "/usr/src/k/x": "",
+        }
+    )
+    sources = kernel_module.dkms_sources(host)
+    assert sources == ["nvidia-open/580.178.04"]
+    assert kernel_module.lost(status + "\n", K, there, sources) == expected

@@ -80,6 +80,22 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     return types.SimpleNamespace(**scope)
 
 
+def test_a_module_that_a_reinstalled_package_had_dkms_forget_is_built_again(swap: Any) -> None:
+    """A power cut in %post, and the repair's `dnf reinstall`: %post builds, then %preun of the old one removes."""
+
+    class Forgetful(Kernel):
+        def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+            super().run(argv, timeout, env)
+            return FINE
+
+    host = Forgetful(())
+    host.files["/usr/src/nvidia-open-580.178.04/dkms.conf"] = ""
+    assert swap.swap(host, state="loaded")["changed"]
+    calls = [call for call in host.asked if call[0] == "dkms"]
+    assert [call[:2] for call in calls] == [("dkms", "status"), ("dkms", "add"), ("dkms", "install")]
+    assert "nvidia-open/580.178.04" in calls[1] and "nvidia-open/580.178.04" in calls[2]
+
+
 PERSISTENCED, EXPORTER = "nvidia-persistenced.service", "dcgm-exporter.service"
 
 

@@ -18,9 +18,9 @@ DISK_RESERVE = 64 * 1024 * 1024
 WRITTEN = ("/etc", "/usr", "/var")
 """Folders that every installation writes to."""
 KERNEL = re.compile(
-    r"linux-image-|kernel(?:6\.\d+)?(?:-(?:uek|lt|ml|rt|64k|16k|debug|PAE))*(?:-(?:core|modules.*|virt.*))?(?:-\d.*)?$"
+    r"linux-image-|kernel(?:6\.\d+)?(?:-(?:uek|lt|ml|rt|64k|16k|debug|PAE))*(?:-(?:core|modules(?!-extra).*|virt.*))?(?:-\d.*)?$"
 )
-"""Packages that are a kernel, on any distribution; its headers and kernel-devel are none."""
+"""Packages that are a kernel, on any distribution; its headers, kernel-devel and more modules for one are none."""
 HEADERS = re.compile(r"(?:linux|proxmox)-headers-|kernel[\w.-]*-devel-\d")
 GROUPS = {
     "docker": ("docker.io", "docker-ce", "moby-engine", "docker"),

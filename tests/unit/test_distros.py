@@ -211,7 +211,7 @@ def test_precompiled_modules_tell_who_signed_them(key: str, source: str, kind: s
 def test_docker_has_a_source(key: str) -> None:
     for name, entry in catalog.distro(key)["docker"].items():
         assert name in ("distro", "docker_ce")
-        assert set(entry) <= {"repository", "packages", "engine", "version", "conflicts"}
+        assert set(entry) <= {"repository", "packages", "engine", "version", "conflicts", "kernel_packages"}
         names = [one["name"] if isinstance(one, dict) else one for one in entry["packages"]]
         assert names and not set(names) & set(entry.get("conflicts", []))
         assert entry["engine"] and set(entry["engine"]) <= set(names)

@@ -49,6 +49,19 @@ def test_a_missing_engine_is_installed_from_the_distribution() -> None:
     assert {"name": "docker.io", "version": None} in step.params["packages"]
 
 
+@pytest.mark.parametrize("part", [engine(None), engine(active=False, info={})])
+def test_docker_gets_the_modules_that_a_kernel_keeps_in_another_package(part: dict[str, Any]) -> None:
+    """Without xt_addrtype dockerd does not start, and Enterprise Linux 10 has it in kernel-modules-extra."""
+    observed = host(part, distro="el10")
+    observed["base"]["kernel"] = {"running": "6.12.0-124.el10.x86_64", "next_boot": "6.12.0-201.el10.x86_64"}
+    observed["packages"]["installed"] = {"docker-ce": "3:29.0.1-1"} if part["installed"] else {}
+    (step,) = [one for one in docker.decide(observed, {}, {}).steps if one.id == "docker_engine.install"]
+    assert step.params["optional"] == [
+        "kernel-modules-extra-6.12.0-124.el10.x86_64",
+        "kernel-modules-extra-6.12.0-201.el10.x86_64",
+    ]
+
+
 @pytest.mark.parametrize("wanted", [{}, {"docker_engine_source": "none"}, {"docker_engine_source": "docker_ce"}])
 def test_a_second_engine_beside_that_of_a_snap_is_refused(wanted: dict[str, Any]) -> None:
     """Both would take the socket, and the containers of the snap's engine would seem to be gone."""

@@ -230,6 +230,8 @@ HEADERS += [
     "kernel6.12-devel",
     "kernel-devel-matched",
     "kernel-srpm-macros",
+    "kernel-modules-extra",
+    "kernel-modules-extra-6.12.0-124.8.1.el10_1.x86_64",
 ]
 
 

@@ -167,6 +167,17 @@ def packages(target: Target) -> List[Dict[str, Any]]:
     return rows
 
 
+def modules(observed: Dict[str, Any], target: Target) -> List[str]:
+    """Return the packages with what the engine needs of the kernel that runs and of the one that boots next.
+
+    They come where a source has them: a site's own kernel may have it all, and the engine says what it lacks.
+    """
+    patterns = target.entry.get("kernel_packages") or []
+    kernel = observed["base"]["kernel"] if patterns else {}
+    kernels = dict.fromkeys(kernel[name] for name in ("running", "next_boot") if kernel)
+    return [pattern.format(kernel=one) for pattern in patterns for one in kernels]
+
+
 def version(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[str]:
     """Return the version of the engine that will be there as far as it can be told (None: not known)."""
     engine = observed["docker"]
@@ -188,6 +199,7 @@ def install(observed: Dict[str, Any], target: Target, why: str, disruption: str,
     rows = packages(target) + [{"name": name, "version": None} for name in tools if name not in state["installed"]]
     params = {
         "packages": rows,
+        "optional": modules(observed, target),
         "remove": leaving,
         "hold": hold,
         "unhold": sorted(set(state["held"]) & {*target.engine, *leaving}),
@@ -197,9 +209,17 @@ def install(observed: Dict[str, Any], target: Target, why: str, disruption: str,
     return Step("docker_engine.install", why, disruption, params)
 
 
-def service(why: str, unhold: List[str]) -> Step:
+def service(why: str, unhold: List[str], optional: Optional[List[str]] = None) -> Step:
     """Return the step where no package is asked for at a version, and only the service or a hold is not right."""
-    params = {"packages": [], "remove": [], "hold": [], "unhold": unhold, "service": SERVICE, "state": "started"}
+    params = {
+        "packages": [],
+        "optional": optional or [],
+        "remove": [],
+        "hold": [],
+        "unhold": unhold,
+        "service": SERVICE,
+        "state": "started",
+    }
     return Step("docker_engine.install", why, NONE, params)
 
 
@@ -217,7 +237,8 @@ def settled(observed: Dict[str, Any], wanted: Dict[str, Any], target: Target) ->
         ours = sorted(held & set(target.engine) & set(engine.get("held_by_us") or []))
         if ours:
             reasons.append("%s is held, and no version is asked for any more" % ", ".join(ours))
-        return Outcome([service("; ".join(reasons), ours)] if reasons else [], [], warnings)
+        more = modules(observed, target) if silent(observed) else []
+        return Outcome([service("; ".join(reasons), ours, more)] if reasons else [], [], warnings)
     if not set(target.engine) <= held:
         reasons.append("an unattended upgrade would take docker away from the version that is asked for")
     owed = bool(engine["active"] and engine.get("outdated"))

@@ -160,6 +160,11 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
             ["firewall", "iptables"],
         ),
         (
+            STARTING + "failed to start daemon: Error initializing network controller: failed to append jump rules to"
+            " nat-PREROUTING: Warning: Extension addrtype revision 0 not supported, missing kernel module?\n",
+            ["firewall", "addrtype", "kernel-modules-extra"],
+        ),
+        (
             STARTING + "failed to start daemon: error initializing graphdriver: driver not supported: overlay2\n",
             ["storage driver"],
         ),

@@ -39,6 +39,11 @@ WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or th
 WRONG_CLOCK = "compare the clock of this host with another one (`timedatectl`) and set it, by NTP"
 MISSING = "the mirror does not have it: complete the mirror, or correct gpu_ready_mirror or the source's address"
 UNFETCHED = (
+    (
+        r"(?i)certificate",
+        "this host does not trust the server's certificate: install the package ca-certificates, or the certificate of "
+        "your mirror's or proxy's own authority, and check the clock (`timedatectl`)",
+    ),
     (r"\b4(?:04|10)\b", MISSING),
     (r"\b40[137]\b", "the mirror or a proxy refuses it: check its rules and the user and password given for it"),
     (

@@ -233,3 +233,22 @@ def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() ->
         apt.Apt(Slow()).offers(["linux-headers-6.1.0-50-amd64"])
     with pytest.raises(packages.PackageError, match="no answer in 300 s"):
         apt.Apt(Slow()).floors([("cuda-toolkit-12-9", "12.9.1-1")])
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate",
+            "authority",
+        ),
+        ("Certificate verification failed: The certificate is NOT trusted. [IP: 10.4.40.1 443]", "ca-certificates"),
+        ("Curl error (60): SSL peer certificate or SSH remote key was not OK for https://m/x", "ca-certificates"),
+        ("404  Not Found [IP: 10.0.0.1 80]", "complete the mirror"),
+        ("Temporary failure resolving 'm'", "cannot resolve"),
+        ("Connection timed out", "does not answer"),
+    ],
+)
+def test_what_helps_where_a_file_cannot_be_fetched(said: str, words: str) -> None:
+    """A site that looks into TLS, and an image without the list of authorities, are no mirror that does not answer."""
+    assert words in packages.remedy(said)

@@ -49,6 +49,7 @@ UNTOUCHED_TOO = "This host is not as wanted"
 RAISING = ("This host is not ready", UNTOUCHED_TOO)
 """Tasks of the last plays, for the exit status: what they say stands in the table. After a rollout that stopped, the
 second one fails hosts that nothing happened to."""
+UNREACHABLE = "See that it is up and answers ssh, then run the same command again: it goes on from here."
 LOG_LINES = 20
 """Lines of a program's output that are shown with a failure, the last ones."""
 LASTS = 10
@@ -466,7 +467,8 @@ class CallbackModule(Default):  # type: ignore[misc]
         if task.ignore_unreachable:
             self.screen.put(self.progress.host_ends(host, BAD, "does not answer"))
         else:
-            self.fails(host, f"does not answer at '{task.get_name()}': {reason(value)}")
+            said = reason(value).rstrip(" :.")
+            self.fails(host, f"does not answer at '{task.get_name()}': {said}. {UNREACHABLE}")
             self.screen.put(self.progress.host_ends(host, BAD))
 
     def fails(self, host: str, text: str) -> None:

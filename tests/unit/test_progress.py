@@ -1,6 +1,7 @@
 """The progress of a run on the screen: the state machine, and the plugin on a terminal, in a pipe, and put aside."""
 
 import importlib.util
+import json
 import os
 import pty
 import re
@@ -380,6 +381,18 @@ def test_a_long_task_tells_how_long_it_lasts(progress: Any, clock: Clock) -> Non
     assert live(progress.host_starts("n001")).endswith("| prestage: Compile (1 on it)")
     clock.seconds = 130
     assert live(progress.live()).endswith("2 min | prestage: Compile (1 on it, 2 min)")
+
+
+@pytest.mark.host_io
+def test_a_host_that_is_lost_on_the_way_has_its_remedy(site: Path) -> None:
+    nowhere = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    done = subprocess.run(
+        command(site, "rollback_drivers.yml", "-e", json.dumps(nowhere)),
+        cwd=site, env=environment(), capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    said = next(line for line in done.stdout.splitlines() if "does not answer at" in line)
+    assert said.startswith("  n001 does not answer at 'prestage | Compile the module': ") and "refused" in said
+    assert said.endswith(". See that it is up and answers ssh, then run the same command again: it goes on from here.")
 
 
 @pytest.mark.host_io

@@ -67,7 +67,10 @@ class Run(NamedTuple):
 
     def sentence(self) -> str:
         """Return why the host is not ready, "" where it is."""
-        said = [event["message"] for event in self.events if event["status"] in ("failed", "unreachable")]
+        failed = [event for event in self.events if event["status"] in ("failed", "unreachable")]
+        said = [event["message"] for event in failed]
+        if failed and failed[-1]["status"] == "unreachable":  # Ansible's own words; the screen has ours
+            said = [line.strip() for line in self.screen.splitlines() if " does not answer at '" in line]
         if said:
             return ARCHIVE.sub("MIRROR", " ".join(said[-1].split()))
         return "" if self.rc == 0 else " ".join(self.screen.split())[-600:]
@@ -309,6 +312,7 @@ class Campaign:
                 left = left[1:]
             else:
                 left = [cut for cut, came in zip(now, run.came, strict=True) if not came]
+                hosts.power_on(self.running())  # the next run does not begin while it still boots
                 if run.rc == 0 or not found:
                     break
         for when, _, _ in left:

@@ -21,7 +21,7 @@ KERNEL = re.compile(
     r"linux-image-|kernel(?:6\.\d+)?(?:-(?:uek|lt|ml|rt|64k|16k|debug|PAE))*(?:-(?:core|modules(?!-extra).*|virt.*))?(?:-\d.*)?$"
 )
 """Packages that are a kernel, on any distribution; its headers, kernel-devel and more modules for one are none."""
-HEADERS = re.compile(r"(?:linux|proxmox)-headers-|kernel[\w.-]*-devel-\d")
+HEADERS = re.compile(r"(?:linux|proxmox)-headers-|kernel[\w.-]*-devel-(?:matched-)?\d")
 GROUPS = {
     "docker": ("docker.io", "docker-ce", "moby-engine", "docker"),
     "nvidia-persistenced": ("nvidia-persistenced", "nvidia-persistenced-latest-dkms"),

@@ -42,6 +42,7 @@ OPTIONAL = {
     "key",
     "relatives",
     "headers_by_kernel",
+    "matched",
     "build_repositories",
     "build_enable",
     "vault",

@@ -434,6 +434,23 @@ def test_some_kernels_have_headers_of_their_own_name(distro: str, running: str, 
     assert packages.HEADERS.match(package)
 
 
+@pytest.mark.parametrize("distro", ["el9", "el10", "fedora44"])
+def test_dkms_brings_no_newer_kernel(distro: str) -> None:
+    """It requires kernel-devel-matched beside kernel-core, and dnf takes the newest, which requires its own kernel."""
+    host = bare(T4, distro=distro, compiler="/usr/bin/gcc")
+    running = host["base"]["kernel"]["running"]
+    host["base"]["kernel"]["headers"] = {running: True}
+    assert "kernel_headers.install" not in plan.todo(decide(host))
+    host["packages"]["installed"]["kernel-core"] = running.rpartition(".")[0]
+    todo = plan.todo(decide(host))["kernel_headers.install"]
+    assert (todo["packages"], todo["optional"]) == ([], [f"kernel-devel-matched-{running.rpartition('.')[0]}.x86_64"])
+    assert packages.HEADERS.match(todo["optional"][0])
+    for there in ("dkms", "kernel-devel-matched"):
+        done = copy.deepcopy(host)
+        done["packages"]["installed"][there] = "1-1"
+        assert "kernel_headers.install" not in plan.todo(decide(done))
+
+
 RHUI = [
     "codeready-builder-for-rhel-9-rhui-rpms",  # Amazon
     "codeready-builder-for-rhel-9-x86_64-rhui-rpms",  # Microsoft

@@ -56,6 +56,7 @@ def headers_steps(
     missing = [name for name in kernels if not kernel["headers"].get(name)]
     others = [name for name in kernel["installed"] if name not in kernels and not kernel["headers"].get(name)]
     tools = build_tools(observed, driver, data)
+    fitting = matched(observed, data)
     third = build_repositories(observed, wanted, data, missing)
     sections = repository.to_enable(observed, data.get("build_enable"))
     found = []
@@ -63,11 +64,13 @@ def headers_steps(
         reason = "what the module is built with comes from %s" % " and ".join([one["id"] for one in third] + sections)
         params = {"repositories": third, "enable": sections or None}
         found.append(Step("kernel_headers.repository", reason, params=params))
-    if missing or tools:
-        cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else "there is no compiler"
+    if missing or tools or fitting:
+        cause = "DKMS comes with the headers of an installed kernel"
+        cause = "there is no compiler" if tools else cause
+        cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else cause
         params = {
             "packages": [package for name in missing for package in headers_of(data, name)] + tools,
-            "optional": [package for name in others for package in headers_of(data, name)],
+            "optional": [package for name in others for package in headers_of(data, name)] + fitting,
             "kernel": kernel["running"],
         }
         reason = "the driver's module is built here, and %s" % cause
@@ -94,6 +97,14 @@ def headers_of(data: Dict[str, Any], kernel: str) -> List[str]:
     special = (data.get("headers_by_kernel") or {}).items()
     patterns = next((names for pattern, names in special if re.search(pattern, kernel)), data["headers"])
     return [pattern.format(kernel=kernel) for pattern in patterns]
+
+
+def matched(observed: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
+    """Return the packages that keep DKMS, which is still to come, from bringing a newer kernel than is installed."""
+    there = observed["packages"]["installed"]
+    rules = {} if "dkms" in there else data.get("matched") or {}
+    names = [pattern.format(version=there[kernel]) for kernel, pattern in sorted(rules.items()) if kernel in there]
+    return [name for name in names if re.sub(r"-\d.*", "", name) not in there]
 
 
 def build_tools(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:

@@ -370,6 +370,11 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.heading = lines[-1:] if batch else []
         self.screen.put(lines[: len(lines) - len(self.heading)])
 
+    def v2_playbook_on_no_hosts_matched(self) -> None:
+        """Say nothing of a later play that has nobody to act on: the tables tell."""
+        if self.normal or not self.progress.play:
+            super().v2_playbook_on_no_hosts_matched()
+
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Begin a task."""
         if self.normal:

@@ -33,6 +33,7 @@ from . import container_engine as engines
 from . import rebuild as rebuilds
 from .host import Host
 from .observe import docker as observe_docker
+from .observe import driver as observe_driver
 from .observe import engines as observe_engines
 from .plan import containerd as plan_containerd
 from .plan import docker as plan_docker
@@ -266,9 +267,13 @@ class Uninstall:
         manifest.drop("daemon_json", [path], self.path)
 
     def modules(self) -> List[Action]:
-        """Unload the modules that we loaded, when nothing holds them."""
+        """Unload the modules of a driver that we brought or loaded, when nothing holds them.
+
+        After a reboot the host has loaded them itself.
+        """
         names = kernel_module.loaded(self.host)
-        if not names or not self.noted.get("modules"):
+        driver = observe_driver.driver_packages(dict.fromkeys(self.noted.get("packages", {}), ""))
+        if not names or not (self.noted.get("modules") or driver or "driver" in self.noted.get("runfile", {})):
             return []
         return [Action("unload " + " ".join(names), lambda: self.unload(names))]
 
@@ -281,7 +286,7 @@ class Uninstall:
         if not self.held_by:
             for name in names:
                 self.run(["rmmod", name])
-        manifest.drop("modules", list(self.noted["modules"]), self.path)
+        manifest.drop("modules", list(self.noted.get("modules", {})), self.path)
 
     def runfile(self) -> List[Action]:
         """Have the driver of a .run installer that we ran take itself away."""

@@ -197,6 +197,22 @@ def test_a_restart_that_a_killed_run_left_out_is_made_up_for(tmp_path: Path) -> 
     assert action.words == "restart docker" and host.asked[-1] == ("systemctl", "restart", "docker")
 
 
+@pytest.mark.parametrize(
+    ("noted", "goes"),
+    [
+        ({"modules": {"nvidia": {}}}, True),
+        ({"packages": {"nvidia-kernel-open-dkms": {}}}, True),  # the host loaded it at a boot
+        ({"packages": {"kmod-nvidia-open-dkms": {}}}, True),
+        ({"runfile": {"driver": {}}}, True),
+        ({"packages": {"docker.io": {}, "nvidia-container-toolkit": {}}}, False),  # the driver is somebody else's
+    ],
+)
+def test_modules_of_a_driver_that_goes_are_unloaded(noted: dict[str, object], goes: bool, tmp_path: Path) -> None:
+    host = RecordedHost(files={"/sys/module/nvidia/refcnt": "0\n"}, programs=query())
+    actions = uninstall.Uninstall(host, note(tmp_path, noted)).modules()
+    assert [action.words for action in actions] == (["unload nvidia"] if goes else [])
+
+
 def test_images_of_ours_leave_a_docker_that_stays(tmp_path: Path) -> None:
     ls = ("docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "gpu-ready/verify")
     host = RecordedHost(programs={ls: Result(0, "gpu-ready/verify:1\ngpu-ready/verify:2\n", "")})

@@ -147,6 +147,10 @@ class Campaign:
                     tasks.append((event["task"], round(event["time"] - last, 1)))
                 last = event["time"]
             with recorded() as record:
+                # The cells stay what they were as long as the tasks do: a second more or less makes no other campaign.
+                before = record["undisturbed"].get(self.host, {}).get("tasks", [])
+                if [name for name, _ in before] == [name for name, _ in tasks]:
+                    tasks = [(name, seconds) for name, seconds in before]
                 record["undisturbed"][self.host] = {"commit": commit(), "seconds": round(run.seconds), "tasks": tasks}
             say(f"{self.host}: undisturbed in {run.seconds:.0f} s, {len(tasks)} tasks that change something")
         self.good = json.loads(kept.read_text())

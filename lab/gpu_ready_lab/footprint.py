@@ -157,8 +157,22 @@ def differences(wanted: dict[str, str], found: dict[str, str]) -> list[str]:
     for path in sorted(wanted.keys() | found.keys()):
         before, after = wanted.get(path), found.get(path)
         if before != after and not passed_over(path):
-            lines.append(f"{path}: {before or 'absent'} became {after or 'absent'}")
+            before, after = _without_same(before or "absent", after or "absent")
+            lines.append(f"{path}: {before} became {after}")
     return lines
+
+
+def _without_same(before: str, after: str) -> tuple[str, str]:
+    """Return two sections of a record without the entries that are the same in both."""
+    try:
+        old, new = json.loads(before), json.loads(after)
+    except ValueError:
+        return before, after
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return before, after
+    same = {key for key in old.keys() & new.keys() if old[key] == new[key]}
+    old, new = ({key: value for key, value in each.items() if key not in same} for each in (old, new))
+    return json.dumps(old, sort_keys=True), json.dumps(new, sort_keys=True)
 
 
 def _by_section(found: dict[str, str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ def test_hosts_that_are_alike_differ_in_nothing() -> None:
 
 
 def test_a_record_differs_by_section() -> None:
-    before = {MANIFEST: '100600 0:0 {"holds": {"a": {}}, "modules": {"m": {}}, "packages": {"b": {}}}'}
-    after = {MANIFEST: '100600 0:0 {"holds": {"a": {}}, "packages": {"c": {}}}'}
+    before = {MANIFEST: '100600 0:0 {"holds": {"a": {}}, "modules": {"m": {}}, "packages": {"b": {}, "same": {}}}'}
+    after = {MANIFEST: '100600 0:0 {"holds": {"a": {}}, "packages": {"c": {}, "same": {}}}'}
     assert footprint.differences(before, after) == [f'{MANIFEST}#packages: {{"b": {{}}}} became {{"c": {{}}}}']
 
 

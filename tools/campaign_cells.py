@@ -99,7 +99,12 @@ ENVIRONMENT = (
     Fault(
         "libraries-moved",
         prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false")),
-        keeps=(f"/usr/lib/firmware/nvidia/{OLDER}", f"/usr/src/nvidia*-{OLDER}"),
+        # The package that keeps the branch came by somebody else, so it is not noted as ours.
+        keeps=(
+            f"/usr/lib/firmware/nvidia/{OLDER}",
+            f"/usr/src/nvidia*-{OLDER}",
+            "/var/lib/gpu-ready/manifest.json#packages",
+        ),
     ),
 )
 CUTS = {"control": "control node dies", "ssh": "SSH connections cut", "power": "power cut"}

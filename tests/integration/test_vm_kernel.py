@@ -1,0 +1,76 @@
+"""A guest whose operator does the reboots: nouveau without leave to reboot, and then a newer kernel under the driver."""
+
+import guests
+import pytest
+import yaml
+from fleet import ROOT, Fleet
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+HOST = "vmkernel"
+FILE = ROOT / "lab/fleets/vm_kernel.yml"
+AUDIT = "playbooks/audit.yml"
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    return guests.up("vm_kernel")
+
+
+@pytest.fixture(scope="module")
+def kernels() -> tuple[str, str]:
+    """Return the kernel that the guest begins with and the one that its operator brings."""
+    old, new = yaml.safe_load(FILE.read_text())["hosts"][HOST]["kernels"]
+    return old, new
+
+
+def test_without_leave_to_reboot_the_run_says_that_one_is_required(fleet: Fleet, kernels: tuple[str, str]) -> None:
+    assert fleet.ssh(HOST, "lspci -k -d 10de:").count("Kernel driver in use: nouveau") == 2
+    before = guests.boot_id(fleet, HOST)
+    run = fleet.play()
+    assert run.rc != 0
+    assert "A reboot is required: nouveau drives the GPU at " in run.failures(HOST), run.failures(HOST)
+    assert guests.boot_id(fleet, HOST) == before
+    assert fleet.ssh(HOST, "lspci -k -d 10de:").count("Kernel driver in use: nouveau") == 2
+    assert fleet.ssh(HOST, "uname -r").strip() == kernels[0]
+
+
+def test_the_same_command_finishes_after_the_operators_reboot(fleet: Fleet) -> None:
+    guests.reboot(fleet, HOST)
+    run = fleet.play()
+    assert run.rc == 0, run.failures(HOST)
+    assert not {"kernel_headers.install", "nvidia_driver.install"} & set(run.changed_steps(HOST))
+    assert "x86_64 Kernel Module  535." in guests.loaded(fleet, HOST)
+    assert fleet.ssh(HOST, "lspci -k -d 10de:").count("Kernel driver in use: nvidia") == 2
+    assert fleet.play(playbook=AUDIT).rc == 0
+
+
+def test_the_audit_says_that_a_new_kernel_would_boot_without_the_driver(fleet: Fleet, kernels: tuple[str, str]) -> None:
+    """The kernel comes without its headers, as upgrades bring it where headers were named by their release."""
+    install = f"DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install linux-image-{kernels[1]}"
+    fleet.ssh(HOST, install, limit=guests.PLAY_LIMIT)
+    run = fleet.play(playbook=AUDIT)
+    assert run.rc != 0
+    said = " ".join(run.screen.split())
+    assert f"there is no module for kernel {kernels[1]}; DKMS cannot build 535." in said, run.screen[-3000:]
+    assert "without its headers" in said
+
+
+def test_the_next_run_builds_the_module_for_it_while_the_old_one_runs(fleet: Fleet, kernels: tuple[str, str]) -> None:
+    before = guests.boot_id(fleet, HOST)
+    run = fleet.play()
+    assert run.rc == 0, run.failures(HOST)
+    assert {"kernel_headers.install", "nvidia_driver.next_kernel"} & set(run.changed_steps(HOST))
+    assert guests.boot_id(fleet, HOST) == before and fleet.ssh(HOST, "uname -r").strip() == kernels[0]
+    assert f"{kernels[1]}, x86_64: installed" in fleet.ssh(HOST, "dkms status")
+    assert fleet.play(playbook=AUDIT).rc == 0
+
+
+def test_the_new_kernel_has_the_driver_from_its_first_boot_on(fleet: Fleet, kernels: tuple[str, str]) -> None:
+    guests.reboot(fleet, HOST)
+    assert fleet.ssh(HOST, "uname -r").strip() == kernels[1]
+    assert "x86_64 Kernel Module  535." in guests.loaded(fleet, HOST)
+    run = fleet.play()
+    assert run.rc == 0, run.failures(HOST)
+    assert set(run.changed_steps(HOST)) <= {"gpu_verify.verify"}
+    assert fleet.play(playbook=AUDIT).rc == 0

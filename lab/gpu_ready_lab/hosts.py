@@ -12,6 +12,7 @@ from . import dress, engine, hardware, images, mirror_faults, paths, pci_tree, p
 from .fleet import NO_PYTHON, Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
+KEY = "id_ed25519"
 LABEL = "gpu-ready-lab.fleet"
 BOOT_LIMIT = 120
 ENGINES = ("docker", "containers", "containerd")
@@ -89,6 +90,12 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
     containers = [host for host in fleet.hosts if host.kind == "container"]
     wanted = sorted({(host.distribution, host.image or "") for host in containers})
     tags = {(d, own): images.ensure_own(own, d, proxy) if own else images.ensure(d, proxy) for d, own in wanted}
+    left = [r.host for r in existing() if r.fleet == fleet.name]
+    if left and not (paths.fleet_folder(fleet.name) / KEY).exists():
+        raise LabError(
+            f"{', '.join(left)} of {fleet.name} were started from another checkout, whose key they know: "
+            f"take them down first (`python -m gpu_ready_lab down {fleet.name}`)"
+        )
     key = ssh_key(fleet.name)
 
     def create(host: Host) -> None:
@@ -144,7 +151,7 @@ def ssh_key(fleet: str) -> str:
     """Return the public half of a fleet's SSH key, made when there is none."""
     folder = paths.fleet_folder(fleet)
     folder.mkdir(parents=True, exist_ok=True)
-    key = folder / "id_ed25519"
+    key = folder / KEY
     if not key.exists():
         run(
             ["/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gpu-ready lab {fleet}", "-f", str(key)],

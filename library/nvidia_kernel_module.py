@@ -171,10 +171,9 @@ def restore(host):
     kernel = os.uname()[2]
     there = [name for tree in kernel_module.DKMS_TREES for name in host.listdir("/lib/modules/%s/%s" % (kernel, tree))]
     for module in kernel_module.lost(answer.out, kernel, there, kernel_module.dkms_sources(host)):
-        # Not added yet, it is not known by this name alone.
-        known = module in answer.out or module.replace("/", ", ") in answer.out
         argv = ["dkms", "install", "--force", module, "-k", kernel]
-        for step in [argv] if known else [["dkms", "add", module], argv]:
+        added = module in kernel_module.registered(answer.out)
+        for step in [argv] if added else [["dkms", "add", module], argv]:
             done = host.run(step, LIMIT)
             if done.rc != 0:
                 raise ModuleError(

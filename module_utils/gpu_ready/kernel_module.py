@@ -68,14 +68,18 @@ def lost(status: str, kernel: str, there: List[str], sources: Iterable[str] = ()
     """
     if any(name.partition(".ko")[0] == "nvidia" for name in there):
         return []
-    found, known = [], set()
+    found = []
     for line in status.splitlines():
-        match = re.match(r"(nvidia[\w-]*)(?:/|, )([^,/: ]+)(?:, ([^,]+), [^:]+: installed\b.*[Dd]iff)?", line)
-        if match:
-            known.add("%s/%s" % match.group(1, 2))
+        match = re.match(r"(nvidia[\w-]*)(?:/|, )([^,/ ]+), ([^,]+), [^:]+: installed\b.*[Dd]iff", line)
         if match and match.group(3) == kernel:
             found.append("%s/%s" % match.group(1, 2))
+    known = registered(status)
     return found + [name for name in sources if name not in known]
+
+
+def registered(status: str) -> List[str]:
+    """Return NVIDIA's modules that DKMS knows ("nvidia/580.95.05"), from what `dkms status` printed."""
+    return ["%s/%s" % found for found in re.findall(r"(?m)^(nvidia[\w-]*)(?:/|, )([^,/:\s]+)", status)]
 
 
 def dkms_sources(host: Host) -> List[str]:

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import images, paths
+from . import debian_archive, images, paths
 from .say import LabError, run, say
 
 PACKAGES = (
@@ -24,11 +24,13 @@ SIZE = "12G"
 BUILD_LIMIT = 1800
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 NON_FREE = "main,contrib,non-free,non-free-firmware"
-DRIVERS = {"nvidia-kernel-dkms": "nvidia-current", "nvidia-open-kernel-dkms": "nvidia-current-open",
+PROPRIETARY = "nvidia-current"
+DRIVERS = {"nvidia-kernel-dkms": PROPRIETARY, "nvidia-open-kernel-dkms": "nvidia-current-open",
            "nvidia-tesla-470-kernel-dkms": "nvidia-tesla-470"}  # fmt: skip
 """Debian's packages of module sources, and what DKMS calls them."""
-AS_RELEASED = "@release"
-"""After the name of a package: in the version that the release carries, without its security updates."""
+AS_RELEASED = "release"
+"""After the name of a package and an @: in the version that the release carries, without its security updates. Another
+word there is the suite whose version is meant."""
 NO_UPDATES = "Package: *nvidia*\nPin: release l=Debian-Security\nPin-Priority: -1\n"
 
 
@@ -143,34 +145,61 @@ def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
 
 def ensure_driver(suite: str, release: str, wanted: str, proxy: str | None) -> Path:
     """Have the modules of one of Debian's driver packages built by DKMS for a kernel, and return their folder."""
-    package, released = wanted.removesuffix(AS_RELEASED), wanted.endswith(AS_RELEASED)
+    package, _, origin = wanted.partition("@")
     name = DRIVERS.get(package)
     if name is None:
         raise LabError(f"{package} is no package of NVIDIA's module sources: there are {', '.join(sorted(DRIVERS))}")
-    done = modules() / "dkms" / name / f"{suite}-{release}{AS_RELEASED if released else ''}"
-    if done.exists():
-        return done.parent / done.read_text().strip() / release
-    say(f"building {wanted} of {suite} for the kernel {release} with DKMS (minutes)")
-    with tempfile.TemporaryDirectory(dir=_ready()) as work:
-        root = Path(work, "root")
-        packages = (f"linux-headers-{release}", package)
-        Path(work, "pin").write_text(NO_UPDATES)
-        pin = [f"--setup-hook=copy-in {work}/pin /etc/apt/preferences.d"] if released else []
-        _bootstrap(suite, root, packages, proxy, NON_FREE, pin, f"build {wanted} for the kernel {release}")
-        built = sorted((root / f"lib/modules/{release}/updates/dkms").glob("*.ko*"))
-        tree = root / "var/lib/dkms" / name
-        versions = [path.name for path in tree.iterdir() if path.is_dir() and path.name[0].isdigit()]
-        if not built or len(versions) != 1:
-            raise LabError(f"DKMS built nothing of {package} for the kernel {release}; its log is in {tree}")
-        target = modules() / "dkms" / name / versions[0] / release
-        target.mkdir(parents=True, exist_ok=True)
-        own = tree / versions[0] / release / "x86_64/module"
-        for path in sorted(own.glob("*.ko*")):
-            # As the compiler leaves them: DKMS renames and compresses them when it installs.
-            plain = target / path.name.replace(name, "nvidia", 1).removesuffix(".xz")
-            plain.write_bytes(lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes())
-    done.write_text(versions[0] + "\n")
-    return target
+    done = modules() / "dkms" / name / f"{suite}-{release}{origin and '@' + origin}"
+    if not done.exists():
+        say(f"building {wanted} of {suite} for the kernel {release} with DKMS (minutes)")
+        with tempfile.TemporaryDirectory(dir=_ready()) as work:
+            root = Path(work, "root")
+            packages, hooks = _driver_source(package, origin, release, Path(work), proxy)
+            what = f"build {wanted} for the kernel {release}"
+            _bootstrap(suite, root, (f"linux-headers-{release}", *packages), proxy, NON_FREE, hooks, what)
+            version = _take_modules(root / "var/lib/dkms" / name, name, release, what)
+        done.write_text(version + "\n")
+    version = done.read_text().strip()
+    if name == PROPRIETARY and not (modules() / "dkms/nvidia" / version).is_symlink():
+        # NVIDIA's own installer brings the same sources under another name.
+        (modules() / "dkms/nvidia").mkdir(exist_ok=True)
+        (modules() / "dkms/nvidia" / version).symlink_to(f"../{name}/{version}")
+    return done.parent / version / release
+
+
+def _driver_source(
+    package: str, origin: str, release: str, work: Path, proxy: str | None
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the packages and mmdebstrap's hooks that bring a driver's sources and have DKMS build them."""
+    if origin == AS_RELEASED:
+        (work / "pin").write_text(NO_UPDATES)
+        return (package,), [f"--setup-hook=copy-in {work}/pin /etc/apt/preferences.d"]
+    if not origin:
+        return (package,), []
+    # The sources alone: the other packages of that suite want its C library.
+    deb = debian_archive.Archive(origin, paths.cache() / "debian", proxy).download(package)
+    run(["/usr/bin/dpkg-deb", "--extract", str(deb), str(work / "deb")], limit=120, what=f"unpack {deb.name}")
+    source = next((work / "deb/usr/src").iterdir())
+    driver = source.name.removeprefix(f"{DRIVERS[package]}-")
+    return ("dkms", "gcc", "make"), [
+        f"--customize-hook=copy-in {source} /usr/src",
+        f'--customize-hook=chroot "$1" dkms build {DRIVERS[package]}/{driver} -k {release}',
+    ]
+
+
+def _take_modules(tree: Path, name: str, release: str, what: str) -> str:
+    """Keep the modules of the one version in a folder of DKMS, as the compiler left them, and return that version."""
+    versions = [path.name for path in tree.glob("*") if path.is_dir() and path.name[0].isdigit()]
+    built = [path for version in versions for path in sorted((tree / version / release).glob("x86_64/module/*.ko*"))]
+    if not built or len(versions) != 1:
+        raise LabError(f"cannot {what}: DKMS built nothing; `dkms build` on a Debian machine shows why")
+    target = modules() / "dkms" / name / versions[0] / release
+    target.mkdir(parents=True, exist_ok=True)
+    for path in built:
+        # DKMS renames and compresses them when it installs.
+        plain = target / path.name.replace(name, "nvidia", 1).removesuffix(".xz")
+        plain.write_bytes(lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes())
+    return versions[0]
 
 
 def _ready() -> Path:

@@ -121,6 +121,11 @@ def take(running: Running, quick: bool = False) -> dict[str, str]:
         "exec", "-i", running.container, "python3", "-", *(["quick"] if quick else []),
         stdin=ASK.encode(), limit=LIMIT, what=f"list {running.host}",
     )  # fmt: skip
+    return read(text)
+
+
+def read(text: str) -> dict[str, str]:
+    """Return what ASK, run by a host's Python, printed of it."""
     found: dict[str, str] = json.loads(text)
     return {path: _timeless(what) for path, what in found.items() if not passed_over(path)}
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,8 +105,14 @@ class Fleet:
         """Return the argv of a playbook run on this fleet."""
         return [str(self.ansible / "ansible-playbook"), playbook, "-i", str(self.inventory), *arguments]
 
-    def play(self, *arguments: str, playbook: str = "site.yml", extra: dict[str, Any] | None = None) -> Run:
-        """Run a playbook on the fleet, record results and remote calls."""
+    def play(
+        self,
+        *arguments: str,
+        playbook: str = "site.yml",
+        extra: dict[str, Any] | None = None,
+        moments: Sequence[dict[str, Any]] = (),
+    ) -> Run:
+        """Run a playbook on the fleet, record results and remote calls; what comes at moments: callback_plugins/moment.py."""
         if self.name != "demo":  # which shows the folder that users get; the others keep out of its way
             extra = {"gpu_report_folder": str(self.folder / "reports")} | (extra or {})
         if extra:
@@ -119,7 +126,8 @@ class Fleet:
             env = environment()
             env |= {
                 "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback_plugins"),
-                "ANSIBLE_CALLBACKS_ENABLED": "record",
+                "ANSIBLE_CALLBACKS_ENABLED": "record,moment",
+                "GPU_READY_MOMENT": json.dumps(list(moments)),
                 "GPU_READY_TEST_EVENTS": str(events),
                 "ANSIBLE_SSH_EXECUTABLE": str(wrapper),
                 "ANSIBLE_NOCOLOR": "1",

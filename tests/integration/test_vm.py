@@ -1,4 +1,4 @@
-"""A guest with a kernel of its own: from nothing to NVIDIA's real module, verified, and then nothing more to do."""
+"""Guests with a kernel of their own: from nothing to NVIDIA's real module, verified, and then nothing more to do."""
 
 import guests
 import pytest
@@ -6,37 +6,43 @@ from fleet import Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
-HOST = "vm12"
+GUESTS = {"vm12": ("vm", "535."), "vm13": ("vm13", "550.")}
+"""Fleet of each guest, and the branch that its distribution carries."""
+
+
+@pytest.fixture(scope="module", params=GUESTS)
+def host(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def fleet(lab_machine: None) -> Fleet:
-    return guests.up("vm")
+def fleet(lab_machine: None, host: str) -> Fleet:
+    return guests.up(GUESTS[host][0])
 
 
-def test_a_bare_guest_gets_the_real_module_by_one_reboot(fleet: Fleet) -> None:
-    bound = fleet.ssh(HOST, "lspci -k -d 10de:")
+def test_a_bare_guest_gets_the_real_module_by_one_reboot(fleet: Fleet, host: str) -> None:
+    bound = fleet.ssh(host, "lspci -k -d 10de:")
     assert bound.count("Kernel driver in use: nouveau") == 2, bound
-    before = guests.boot_id(fleet, HOST)
-    run = fleet.play()
-    assert run.rc == 0, run.failures(HOST)
+    before = guests.boot_id(fleet, host)
+    run = fleet.play("--limit", host)
+    assert run.rc == 0, run.failures(host)
     assert {"kernel_headers.install", "nvidia_driver.blacklist_nouveau", "nvidia_driver.install"} <= set(
-        run.steps(HOST)
+        run.steps(host)
     )
-    assert run.changed_steps(HOST) == run.steps(HOST)
-    assert guests.boot_id(fleet, HOST) != before
+    assert run.changed_steps(host) == run.steps(host)
+    assert guests.boot_id(fleet, host) != before
 
-    assert "x86_64 Kernel Module  535." in guests.loaded(fleet, HOST)
-    now = fleet.ssh(HOST, "lspci -k -d 10de:; lsmod")
+    assert f"x86_64 Kernel Module  {GUESTS[host][1]}" in guests.loaded(fleet, host)
+    now = fleet.ssh(host, "lspci -k -d 10de:; lsmod")
     assert now.count("Kernel driver in use: nvidia") == 2 and "nouveau " not in now.partition("Module ")[2]
-    assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.said(fleet, HOST)
-    assert fleet.ssh(HOST, "cat /proc/driver/nvidia/gpus/*/information").count("Tesla P40") == 2
-    assert "gpu-ready-blacklist-nouveau.conf" in fleet.ssh(HOST, "lsinitramfs /boot/initrd.img-$(uname -r)")
+    assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.said(fleet, host)
+    assert fleet.ssh(host, "cat /proc/driver/nvidia/gpus/*/information").count("Tesla P40") == 2
+    assert "gpu-ready-blacklist-nouveau.conf" in fleet.ssh(host, "lsinitramfs /boot/initrd.img-$(uname -r)")
 
 
-def test_the_second_run_does_nothing_and_leaves_the_kernel_alone(fleet: Fleet) -> None:
-    before = guests.boot_id(fleet, HOST)
-    run = fleet.play()
-    assert run.rc == 0, run.failures(HOST)
-    assert run.steps(HOST) == [] and run.changed(HOST) == [] and run.calls[HOST] == 1
-    assert guests.boot_id(fleet, HOST) == before
+def test_the_second_run_does_nothing_and_leaves_the_kernel_alone(fleet: Fleet, host: str) -> None:
+    before = guests.boot_id(fleet, host)
+    run = fleet.play("--limit", host)
+    assert run.rc == 0, run.failures(host)
+    assert run.steps(host) == [] and run.changed(host) == [] and run.calls[host] == 1
+    assert guests.boot_id(fleet, host) == before

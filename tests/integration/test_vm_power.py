@@ -1,0 +1,54 @@
+"""A guest that loses its power in the middle of its provisioning, again and again, beside a twin that does not."""
+
+import sys
+from pathlib import Path
+
+import guests
+import pytest
+from fleet import Fleet
+from gpu_ready_lab import footprint
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+WHOLE, CUT = "vm13", "vm13cut"
+CUTS = {
+    "kernel_headers : install | Headers of the running kernel": 8,
+    "nvidia_driver : blacklist_nouveau | Keep nouveau from taking the GPUs at the next boot": 4,
+    "nvidia_driver : install | Driver packages; compiling the module takes minutes": 25,
+    "reboot : reboot | Restart the host and wait for it": 6,
+    "nvidia_container_runtime : configure | Have docker take our keys over": 0,
+    "gpu_verify : verify | Compare PCI bus, driver and container, GPU by GPU": 5,
+}
+"""Tasks, and the seconds after which the power goes; 0: just before the task."""
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = guests.up("vm13")
+    run = fleet.play("--limit", WHOLE)
+    assert run.rc == 0, run.failures(WHOLE)
+    return fleet
+
+
+def files(fleet: Fleet, host: str) -> dict[str, str]:
+    """Return what each file and package of a guest is."""
+    return footprint.read(fleet.ssh(host, f"python3 - <<'END'\n{footprint.ASK}\nEND", limit=1200))
+
+
+def test_after_cuts_at_six_moments_it_is_the_same_file_by_file(fleet: Fleet, tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "gpu_ready_lab", "power-cycle", f"{fleet.name}/{CUT}"]
+    marks = {task: tmp_path / str(number) for number, task in enumerate(CUTS)}
+    for number in range(len(CUTS) + 1):
+        left = [task for task in CUTS if not marks[task].exists()]
+        moments = [{"task": task, "after": CUTS[task], "argv": argv, "mark": str(marks[task])} for task in left]
+        run = fleet.play("--limit", CUT, moments=moments)
+        came = [task for task in left if marks[task].exists()]
+        print(f"run {number} ended with {run.rc}, the power went at {came}: {run.failures(CUT)}")
+        if run.rc == 0 and not came:
+            break
+        fleet.up()  # which waits for the guest, where the last cut was a moment ago
+    assert all(mark.exists() for mark in marks.values())
+    assert run.rc == 0, run.failures(CUT)
+    assert footprint.differences(files(fleet, WHOLE), files(fleet, CUT)) == []
+    again = fleet.play("--limit", CUT)
+    assert again.steps(CUT) == [] and again.calls[CUT] == 1

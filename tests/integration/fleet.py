@@ -126,7 +126,7 @@ class Fleet:
             env = environment()
             env |= {
                 "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback_plugins"),
-                "ANSIBLE_CALLBACKS_ENABLED": "record,moment",
+                "ANSIBLE_CALLBACKS_ENABLED": "record,moment" if moments else "record",
                 "GPU_READY_MOMENT": json.dumps(list(moments)),
                 "GPU_READY_TEST_EVENTS": str(events),
                 "ANSIBLE_SSH_EXECUTABLE": str(wrapper),

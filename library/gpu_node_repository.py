@@ -87,7 +87,6 @@ import os
 import re
 import ssl
 import urllib.error
-import urllib.request
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready import (
@@ -101,6 +100,7 @@ from ansible.module_utils.gpu_ready import (
     rpm,
     yum_repos,
 )
+from ansible.module_utils.gpu_ready.download import open_url
 from ansible.module_utils.gpu_ready.host import Host
 
 REPOSITORY = {
@@ -131,7 +131,7 @@ FETCH_WAIT = 30.0
 def fetch(url):
     """Return the bytes behind a URL; PackageError names URL, cause and remedy."""
     try:
-        with urllib.request.urlopen(url, timeout=FETCH_WAIT) as answer:
+        with open_url(url, FETCH_WAIT) as answer:
             return answer.read(KEY_LIMIT)
     except urllib.error.HTTPError as error:
         raise packages.PackageError(

@@ -8,11 +8,11 @@ import socket
 import time
 import urllib.error
 import urllib.parse
-import urllib.request
 from typing import NamedTuple
 
 from . import cudnn
 from .cudnn import CudnnError
+from .download import open_url
 
 CHUNK = 1 << 20
 MANIFEST_LIMIT = 8 << 20
@@ -143,7 +143,7 @@ def _download(url: str, path: str, limits: Limits, most: int) -> "tuple[int, str
     digest = hashlib.sha256()
     size = 0
     try:
-        with urllib.request.urlopen(url, timeout=limits.silence) as answer, open(path, "wb") as handle:
+        with open_url(url, limits.silence) as answer, open(path, "wb") as handle:
             stated = answer.headers.get("Content-Length")
             while True:
                 block = answer.read(CHUNK)

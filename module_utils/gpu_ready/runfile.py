@@ -19,10 +19,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.parse
-import urllib.request
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from . import driver, files, kernel_module, manifest, runfile_text
+from .download import open_url
 from .host import Host
 from .runfile_text import Wish
 
@@ -375,7 +375,7 @@ def download(
     deadline = time.monotonic() + limits.download
     total, size = hasher(algorithm), 0
     try:
-        with urllib.request.urlopen(url, timeout=limits.silence) as answer, open(path, "wb") as handle:
+        with open_url(url, limits.silence) as answer, open(path, "wb") as handle:
             length = answer.headers.get("Content-Length") or ""
             if length.isdigit() and not most:
                 room(os.path.dirname(path), int(length) * (1 + unpacked), url)

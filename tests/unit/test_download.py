@@ -1,0 +1,332 @@
+"""The proxy of a download: the environment's, the package manager's or none; what is tried again, what an error says."""
+
+import base64
+import http.server
+import sys
+import threading
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready import cudnn, cudnn_fetch, download, runfile
+from gpu_ready.host import Host, Result
+from recorded import RecordedHost
+
+APT = ("apt-config", "dump", "Acquire")
+DUMP = """Acquire "";
+Acquire::AllowInsecureRepositories "0";
+Acquire::HTTP "";
+Acquire::HTTP::Proxy "http://us%40er:p@ss@proxy.site:3128/";
+Acquire::HTTP::Proxy::10.199.0.1 "DIRECT";
+Acquire::HTTP::Proxy::near.site "http://other.site";
+Acquire::HTTP::Proxy-Auto-Detect "/usr/bin/find-proxy";
+"""
+DNF = """[main]
+gpgcheck=1
+proxy = http://proxy.site:3128
+proxy_username=me
+proxy_password=a/b@c%41
+
+[other]
+proxy=http://another.site:1
+"""
+NOWHERE = "http://127.0.0.1:9"
+"""A port (discard) that nobody listens on."""
+
+
+def apt(proxy: str, *more: str) -> RecordedHost:
+    lines = [f'Acquire::http::Proxy "{proxy}";', *more]
+    return RecordedHost(programs={APT: Result(0, "\n".join(lines) + "\n", "")})
+
+
+def dnf(path: str, text: str) -> RecordedHost:
+    return RecordedHost(files={path: text}, programs={APT: Result(127, "", "apt-config: No such file")})
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers all with one status, as a proxy does and as a server; keeps what it was asked, and by whom."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.asked: list[str] = []
+        self.logins: list[str] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def far(self) -> str:
+        """An address that leads here without being one of those that no proxy is asked for."""
+        return f"http://0.0.0.0:{self.port}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        self.server.logins.append(self.headers.get("Proxy-Authorization", ""))
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "4")
+        self.end_headers()
+        self.wfile.write(b"file")
+
+    do_CONNECT = do_GET
+
+    def log_message(self, *_words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def servers() -> Iterator[Any]:
+    """Give a function that starts a server."""
+    started: list[Server] = []
+
+    def start(status: int = 200) -> Server:
+        started.append(Server(status))
+        threading.Thread(target=started[-1].serve_forever, args=(0.01,), daemon=True).start()
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.shutdown()
+        one.server_close()
+
+
+def body(url: str, host: Host) -> bytes:
+    with download.open_url(url, 10.0, host) as answer:
+        return bytes(answer.read())
+
+
+# ---- what is configured ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "http", "https"),
+    [
+        ("", "vendor.test", "http://proxy.site:3128", "http://proxy.site:3128"),
+        ("", "10.199.0.1", None, None),
+        ("", "near.site", "http://other.site:80", "http://other.site:80"),
+        ('Acquire::https::Proxy "DIRECT";', "vendor.test", "http://proxy.site:3128", None),
+        ('Acquire::https::Proxy "";', "vendor.test", "http://proxy.site:3128", "http://proxy.site:3128"),
+        ('Acquire::https::Proxy "https://tls.site";', "vendor.test", "http://proxy.site:3128", "https://tls.site:443"),
+        ('Acquire::https::Proxy::vendor.test "direct";', "vendor.test", "http://proxy.site:3128", None),
+        ('Acquire::https::Proxy "http://tls.site:1";', "10.199.0.1", None, None),
+        ('Acquire::https::Proxy::Vendor.Test "http://one.site:2";', "vendor.test", "http://proxy.site:3128", "http://one.site:2"),
+    ],
+)  # fmt: skip
+def test_apt_names_a_proxy_by_scheme_and_host(more: str, name: str, http: str | None, https: str | None) -> None:
+    found = download.of_apt(DUMP + more + "\n", name)
+    assert {scheme: proxy.said for scheme, proxy in found.items()} == {
+        scheme: said for scheme, said in (("http", http), ("https", https)) if said
+    }
+
+
+def test_a_user_and_a_password_of_apt_are_handed_on_and_not_shown() -> None:
+    assert download.of_apt(DUMP, "vendor.test")["http"] == (
+        "http://us%40er:p%40ss@proxy.site:3128",
+        "http://proxy.site:3128",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        (DNF, "http://me:a%2Fb%40c%2541@proxy.site:3128"),
+        ("[main]\nproxy=http://proxy.site\n", "http://proxy.site:1080"),
+        ("[main]\nproxy: proxy.site:8\nproxy_password=x\n", "http://proxy.site:8"),
+        ("# all\n[main]\nproxy=http://old.site:1\nproxy=http://a:b@new.site:2\n", "http://a:b@new.site:2"),
+        ("[main]\nproxy=http://[fd00::1]:3128/\n", "http://[fd00::1]:3128"),
+        ("[main]\nproxy=//proxy.site:9\n", "http://proxy.site:9"),
+        ("[main]\nproxy=http://[fd00::1]\n", "http://[fd00::1]:1080"),
+    ],
+)
+def test_dnf_names_a_proxy_for_all(text: str, url: str) -> None:
+    found = download.of_dnf(text)
+    assert (found["http"].url, found["https"].url) == (url, url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\0\xff", "[main]\n", "[main]\nproxy=_none_\n", "[main]\nproxy=\n", "[x]\nproxy=http://a:1\n", "[main]\n#proxy=http://a:1\n"],
+)  # fmt: skip
+def test_no_proxy_is_none(text: str) -> None:
+    assert download.of_dnf(text) == {}
+    assert download.of_apt(text, "vendor.test") == {}
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        (apt("http://a:1"), ["http://a:1"]),
+        (apt("DIRECT"), []),
+        (dnf("/etc/dnf/dnf.conf", DNF), ["http://proxy.site:3128"]),
+        (dnf("/etc/yum.conf", DNF), ["http://proxy.site:3128"]),
+        (RecordedHost(programs={APT: Result(124, "", "no answer in 30 s")}), []),
+    ],
+)
+def test_the_package_manager_that_is_there_is_asked(host: Host, said: list[str]) -> None:
+    found = download.of_package_manager(host, "vendor.test")
+    assert [found[scheme].said for scheme in sorted(found)] == said * 2
+
+
+# ---- what is opened -------------------------------------------------------------------------------------------------
+
+
+def test_a_download_goes_through_the_proxy_of_the_package_manager(servers: Any) -> None:
+    proxy = servers()
+    host = apt(f"http://me:geheim@127.0.0.1:{proxy.port}")
+    assert body("http://vendor.test/key", host) == b"file"
+    assert proxy.asked == ["http://vendor.test/key"]
+    assert proxy.logins == ["Basic " + base64.b64encode(b"me:geheim").decode()]
+
+
+def test_a_tunnel_is_asked_of_the_proxy_for_https(servers: Any) -> None:
+    proxy = servers(403)
+    with pytest.raises(urllib.error.URLError, match="403 Forbidden through the package manager's"):
+        body("https://vendor.invalid/key", apt(proxy.address))
+    assert proxy.asked == ["vendor.invalid:443"]
+
+
+def test_what_the_package_manager_reaches_directly_is(servers: Any) -> None:
+    proxy, server = servers(), servers()
+    assert body(server.far + "/key", apt(proxy.address, 'Acquire::http::Proxy::0.0.0.0 "DIRECT";')) == b"file"
+    assert (server.asked, proxy.asked) == (["/key"], [])
+
+
+def test_the_environment_wins_and_nobody_else_is_asked(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+    proxy, host = servers(), RecordedHost()
+    monkeypatch.setenv("http_proxy", f"http://me:a/b@127.0.0.1:{proxy.port}")
+    assert body("http://vendor.test/key", host) == b"file"
+    assert proxy.logins == ["Basic " + base64.b64encode(b"me:a/b").decode()]
+    assert host.asked == [] and host.opened == []
+
+
+def test_the_environment_of_the_other_scheme_does_not(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+    proxy = servers()
+    monkeypatch.setenv("https_proxy", NOWHERE)
+    assert body("http://vendor.test/key", apt(proxy.address)) == b"file"
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+def test_this_host_is_no_site_s_business(servers: Any, name: str) -> None:
+    server, host = servers(), RecordedHost()
+    assert body(f"http://{name}:{server.port}/key", host) == b"file"
+    assert host.asked == []
+
+
+def test_no_proxy_holds_for_the_package_manager_s_too(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+    server, host = servers(), RecordedHost()
+    monkeypatch.setenv("no_proxy", "vendor.test,0.0.0.0")
+    assert body(server.far + "/key", host) == b"file"
+    assert host.asked == []
+
+
+def test_a_host_without_a_proxy_is_as_it_was(servers: Any) -> None:
+    assert body(servers().far + "/key", dnf("/etc/dnf/dnf.conf", "[main]\n")) == b"file"
+
+
+# ---- what fails -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [400, 403, 405, 407, 500, 502, 503])
+def test_a_proxy_that_refuses_is_gone_round(servers: Any, status: int) -> None:
+    proxy, server = servers(status), servers()
+    assert body(server.far + "/key", apt(proxy.address)) == b"file"
+    assert proxy.asked == [server.far + "/key"] and server.asked == ["/key"] and server.logins == [""]
+
+
+@pytest.mark.parametrize("proxy", [NOWHERE, "socks5h://127.0.0.1:9", "http://proxy.invalid:3128", "http://127.0.0.1:x"])
+def test_a_proxy_that_nobody_reaches_is_gone_round(servers: Any, proxy: str) -> None:
+    assert body(servers().far + "/key", apt(proxy)) == b"file"
+
+
+@pytest.mark.parametrize("status", [401, 404, 410])
+def test_what_the_server_itself_answers_is_its_answer(servers: Any, status: int) -> None:
+    proxy, server = servers(status), servers()
+    with pytest.raises(
+        urllib.error.HTTPError, match=rf"{status}.* through the package manager's proxy {proxy.address}"
+    ):
+        body(server.far + "/key", apt(proxy.address))
+    assert server.asked == []
+
+
+def test_where_both_ways_fail_both_causes_are_told_and_no_password(servers: Any) -> None:
+    proxy = servers(403)
+    with pytest.raises(urllib.error.URLError) as caught:
+        body("http://0.0.0.0:9/key", apt(f"http://me:geheim@127.0.0.1:{proxy.port}"))
+    assert caught.value.reason == (
+        "[Errno 111] Connection refused without a proxy, and 403 Forbidden through the package manager's, "
+        + proxy.address
+    )
+
+
+def test_an_answer_of_the_server_behind_a_proxy_that_refuses_stays_one(servers: Any) -> None:
+    proxy, server = servers(403), servers(404)
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        body(server.far + "/key", apt(proxy.address))
+    assert caught.value.code == 404
+    assert caught.value.reason == (
+        f"Not Found without a proxy, and 403 Forbidden through the package manager's, {proxy.address}"
+    )
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://me:geh/eim@127.0.0.1:9", "http:/me:geheim@127.0.0.1:9", "me:geheim@127.0.0.1:9", "http://me:ge@heim@127.0.0.1:x"]
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["environment", "apt"])
+def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str, where: str) -> None:
+    host = apt(proxy)
+    if where == "environment":
+        monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises((OSError, ValueError, download.http.client.HTTPException)) as caught:
+        body("http://0.0.0.0:9/key", host)
+    said: BaseException | None = caught.value
+    while said is not None:
+        assert not any(part in str(said) for part in ("geh", "eim", "ge@", "me:")), said
+        said = said.__context__
+
+
+# ---- who opens ------------------------------------------------------------------------------------------------------
+
+
+def program(folder: Path, proxy: str) -> None:
+    """Put an apt-config that names a proxy."""
+    (folder / "apt-config").write_text(f"#!{sys.executable}\nprint('Acquire::http::Proxy \"{proxy}\";')\n")
+    (folder / "apt-config").chmod(0o755)
+
+
+@pytest.mark.host_io
+def test_installers_archives_and_their_lists_are_fetched_so(
+    monkeypatch: pytest.MonkeyPatch, servers: Any, tmp_path: Path
+) -> None:
+    proxy = servers(403)
+    program(tmp_path, f"http://me:geheim@127.0.0.1:{proxy.port}")
+    monkeypatch.setattr("gpu_ready.host.FOLDERS", (str(tmp_path), "/usr/bin", "/bin"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    url = "http://0.0.0.0:9/file.run"
+    words = (
+        rf"^{url} could not be fetched: .*Connection refused without a proxy, and 403 Forbidden through the package "
+        rf"manager's, {proxy.address}; nothing was changed; check"
+    )
+    with pytest.raises(runfile.RunfileError, match=words):
+        runfile.fetch(runfile.Source(url, "0" * 64), str(tmp_path), runfile.Limits(5.0, 5.0))
+    with pytest.raises(cudnn.CudnnError, match=words):
+        cudnn_fetch.fetch(
+            cudnn_fetch.Install("12.9", archive_url=url, sha256="0" * 64), str(tmp_path), cudnn_fetch.Limits(5.0, 5.0)
+        )

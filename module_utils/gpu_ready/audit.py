@@ -34,6 +34,7 @@ GROUPS = (
     ("packages", ("gpu_plan.repair_packages",)),
 )
 """Parts of which the plan says what they lack: the part, and how the names of its steps begin."""
+CUT_OFF = "an exchange that was cut off stopped %s"
 
 
 class Check(NamedTuple):
@@ -174,6 +175,8 @@ def groups(observed: Dict[str, Any], decided: plan.Plan) -> List[Check]:
     checks = []
     for name, starts in GROUPS:
         why = whys(decided, starts)
+        if name == "services" and observed["driver"].get("stopped"):
+            why = "; ".join(part for part in (why, CUT_OFF % ", ".join(observed["driver"]["stopped"])) if part)
         there = found.get(name) or (wanted.get(name) if not why and not decided.refusals else None)
         if why or wanted.get(name) or there:
             ok = None if decided.refusals and not why else not why

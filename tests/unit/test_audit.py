@@ -86,6 +86,14 @@ def test_a_lost_hold_is_drift() -> None:
     assert "holds" in drifting(audited(host))
 
 
+def test_services_that_an_exchange_left_stopped_are_drift() -> None:
+    host = ready(T4)
+    host["driver"]["stopped"] = ["nvidia-dcgm.service"]
+    assert not plan.plan(host, WANTED).converged
+    assert drifting(audited(host)) == ["services"]
+    assert check(audited(host), "services")["why"] == "an exchange that was cut off stopped nvidia-dcgm.service"
+
+
 def new_kernel(headers: bool, compiler: str | None) -> dict[str, Any]:
     host = ready(T4)
     kernel = host["base"]["kernel"]

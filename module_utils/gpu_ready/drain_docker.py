@@ -175,7 +175,9 @@ def stop_all(host: Host, engine: Engine, temporary: bool, grace: int, check: boo
     """Note and stop the GPU containers; returns their names. ``check``: only say which. DrainError when one stays."""
     found = decide(engine.holding(), temporary).stop
     if found and not check:
-        note(host, [one for one in found if not one.temporary], path)
+        lasting = [one for one in found if not one.temporary]
+        if lasting:  # of the others nothing comes back, and an entry without containers would stay for ever
+            note(host, lasting, path)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             problems = [problem for problem in pool.map(lambda one: engine.stop(one, grace), found) if problem]
         if problems:

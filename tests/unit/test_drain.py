@@ -406,8 +406,15 @@ def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
 class Docker(drain_docker.Engine):
     """An engine of values; ``reborn``: containers that somebody starts anew, ``needs``: what has to run before."""
 
-    def __init__(self, running: dict[str, bool], reborn: tuple[str, ...] = (), needs: dict[str, str] | None = None):
+    def __init__(
+        self,
+        running: dict[str, bool],
+        reborn: tuple[str, ...] = (),
+        needs: dict[str, str] | None = None,
+        temporary: bool = False,
+    ):
         super().__init__(RecordedHost(), "/run/docker.sock")
+        self.temporary = temporary
         self.running = running
         self.reborn = reborn
         self.needs = needs or {}
@@ -418,12 +425,18 @@ class Docker(drain_docker.Engine):
             return 200, [{"Id": one} for one, there in self.running.items() if there]
         if verb == "json":
             state = {"Running": self.running[name]}
-            wish = {"DeviceRequests": [{"Capabilities": [["gpu"]]}]}
+            wish = {"DeviceRequests": [{"Capabilities": [["gpu"]]}], "AutoRemove": self.temporary}
             return 200, {"Id": name, "Name": "/" + name, "State": state, "Config": {}, "HostConfig": wish}
         if verb == "start" and not self.running.get(self.needs.get(name, name), True) and name in self.needs:
             return 409, {"message": "cannot join network of a non running container"}
         self.running[name] = verb == "start" or name in self.reborn
         return 204, None
+
+
+def test_nothing_stays_noted_of_containers_that_docker_deletes(tmp_path: Path) -> None:
+    path, engine = str(tmp_path / "drain.json"), Docker({"a": True}, temporary=True)
+    assert drain_docker.stop_all(Host(), engine, True, -1, False, path) == ["a"]
+    assert not drain_docker.start_all(Host(), engine, False, path)["changed"] and not Path(path).exists()
 
 
 def test_a_container_that_needs_another_one_is_started_after_it(tmp_path: Path) -> None:

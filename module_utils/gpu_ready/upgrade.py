@@ -50,17 +50,24 @@ def advance(
     """Return the journal after a phase began. ``driver``: the one that is installed, ``now``: seconds since 1970.
 
     The driver to go back to is noted where a new upgrade begins, and kept by a run that goes on with an open one. The
-    clock starts with the drain; a run that goes on does not start it again.
+    clock starts with the drain; a run that goes on does not start it again. ``touched`` says whether the driver may be
+    half exchanged: a drain that a run goes on with keeps what the run before had come to.
     """
     found = dict(journal or {"schema": SCHEMA, "from": None, "since": None, "seconds": None})
     begins = found.get("phase") in (None,) + CLOSED + (BACK,)
+    touched = phase not in CLOSED
+    if phase == DRAINING:
+        touched = found.get("phase") not in (None,) + CLOSED and found.get("touched", True)
     if phase in (STAGED, DRAINING) and begins and driver and driver != found["from"]:
         found["from"] = driver
     if phase == DRAINING and (begins or not found["since"]):
         found.update(since=now, seconds=None)
+    if phase == GOING_BACK and found["seconds"] is not None:
+        # It was in service again, and the second proof is red: the seconds of both times count.
+        found.update(since=now - found["seconds"], seconds=None)
     if phase in ENDS and found["since"] and found["seconds"] is None:
         found["seconds"] = max(now - int(found["since"]), 0)
-    found.update(phase=phase, time=now, reason=reason)
+    found.update(phase=phase, time=now, reason=reason, touched=touched)
     if target:
         found["to"] = target
     return found
@@ -81,7 +88,10 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any], now: 
     opened = bool(journal) and journal["phase"] not in CLOSED
     way, why = activation(observed, decided)
     refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
-    if not decided.gpu_host:
+    if not decided.gpu_host and opened:
+        state = "refused"
+        refusals = [LOST % decided.summary]
+    elif not decided.gpu_host:
         state = "current"
     elif refusals:
         state = "refused"
@@ -101,6 +111,7 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any], now: 
     return {
         "state": state,
         "opened": opened,
+        "touched": opened and bool(journal.get("touched", True)),
         "staged": fetched(journal, target, now)
         or (opened and journal["phase"] != BACK and journal.get("to") == target),
         "from": (old or {}).get("version"),
@@ -115,6 +126,10 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any], now: 
     }
 
 
+LOST = (
+    "An upgrade of this host did not come to its end, and there is nothing left to serve (%s). Remedy: see with "
+    "`lspci -d 10de:` and a reboot that its GPUs are back on the PCI bus, then run the same command again."
+)
 ALLOW = "set gpu_ready_reboot_ok to true, or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out"
 
 

@@ -45,10 +45,14 @@ options:
     type: list
     elements: raw
     default: ["100%"]
-  drain:
-    description: How hosts are drained, for the table.
-    type: str
-    default: none
+  drains:
+    description: How each host is drained, for the table.
+    type: dict
+    default: {}
+  backwards:
+    description: Whether the recorded driver is the goal; hosts without a record keep theirs then.
+    type: bool
+    default: false
   limited:
     description: Whether the run has a C(--limit); names that are no hosts would be left out by it.
     type: bool
@@ -58,6 +62,11 @@ options:
     type: dict
   began:
     description: Hosts whose turn began.
+    type: list
+    elements: str
+    default: []
+  lost:
+    description: Hosts that do not answer any longer.
     type: list
     elements: str
     default: []
@@ -174,10 +183,12 @@ ARGUMENT_SPEC = {
     "first": {"type": "list", "elements": "str", "default": []},
     "exclude": {"type": "list", "elements": "str", "default": []},
     "batches": {"type": "list", "elements": "raw", "default": ["100%"]},
-    "drain": {"type": "str", "default": "none"},
+    "drains": {"type": "dict", "default": {}},
+    "backwards": {"type": "bool", "default": False},
     "limited": {"type": "bool", "default": False},
     "ended": {"type": "dict"},
     "began": {"type": "list", "elements": "str", "default": []},
+    "lost": {"type": "list", "elements": "str", "default": []},
     "good": {"type": "list", "elements": "str", "default": ["current", "upgraded"]},
     "budget": {"type": "int", "default": 0},
 }
@@ -187,7 +198,7 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     given = module.params
     if given["ended"] is not None:
-        found = upgrade_fleet.results(given["hosts"], given["ended"], given["began"], given["upgrades"])
+        found = upgrade_fleet.results(given["hosts"], given["ended"], given["began"], given["upgrades"], given["lost"])
         table = upgrade_fleet.result_table(found, given["good"], given["budget"])
         excluded = upgrade_fleet.members(given["exclude"], given["groups"], given["hosts"], "gpu_upgrade_exclude")
         bad = upgrade_fleet.bad(found, given["good"], excluded)
@@ -200,7 +211,7 @@ def main():
         roll = upgrade_fleet.rollout(given["hosts"], entries, given)
     except upgrade_fleet.FleetError as error:
         module.fail_json(msg=str(error))
-    table = upgrade_fleet.plan_table(roll, entries, given["drain"])
+    table = upgrade_fleet.plan_table(roll, entries, given["drains"])
     line = upgrade_fleet.lined(roll.due, roll.serial, given["limited"])
     module.exit_json(changed=False, table=table, **dict(roll._asdict(), **line._asdict()))
 

@@ -99,7 +99,8 @@ def lined(due: List[str], sizes: List[int], limited: bool) -> Line:
 def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[str, Any]) -> Rollout:
     """Return the rollout: ``entries`` hold ``upgrade`` (upgrade.status) and ``failure`` of each host.
 
-    ``wishes``: groups, canaries, first, exclude, batches as the operator gave them.
+    ``wishes``: groups, canaries, first, exclude, batches as the operator gave them; ``backwards``: the goal is the
+    recorded driver, so that a host without a record keeps what it has, whatever else stands in its way.
     """
     groups = wishes["groups"]
     named = {
@@ -108,11 +109,16 @@ def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[s
     }
     part = [name for name in hosts if name not in named["exclude"]]
     states = {name: (entries[name].get("upgrade") or {}).get("state") for name in part}
+    for name in part if wishes.get("backwards") else []:
+        if states[name] and not entries[name]["upgrade"]["back"] and not entries[name]["upgrade"]["opened"]:
+            states[name] = "current"
     refused = {name: why_not(entries[name]) for name in part if states[name] not in ("current", "due")}
     ordered = named["canaries"] + named["first"] + hosts
     due = [name for name in sorted(set(part), key=ordered.index) if states[name] == "due"]
     done = [name for name in part if states[name] == "current" and finished(entries[name]["upgrade"])]
     canaries = len([name for name in named["canaries"] if name in due or name in done])
+    if named["canaries"] and due and not canaries:
+        canaries = 1  # none of them can take part, and all others must not come at once for that
     return Rollout(
         due,
         batches(len(due), canaries, len(done), wishes["batches"]),
@@ -139,8 +145,8 @@ def why_not(entry: Dict[str, Any]) -> str:
 # ---- for people -----------------------------------------------------------------------------------------------------
 
 
-def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drain: str, width: int = WIDTH) -> str:
-    """Return what would happen where, and what stands in the way."""
+def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drains: Dict[str, Any], width: int = WIDTH) -> str:
+    """Return what would happen where, and what stands in the way; ``drains``: gpu_upgrade_drain of each host."""
     lines = []
     for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
         upgrade = entries[name].get("upgrade") or {}
@@ -154,7 +160,7 @@ def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drain: str, wi
         moves = name in roll.due
         lines.append(
             [name, there, upgrade.get("to") if moves else None, upgrade.get("way") if moves else None,
-             drain if moves else None, what]
+             drain_words(drains.get(name)) if moves else None, what]
         )  # fmt: skip
     shown = columns(PLAN_COLUMNS, lines, width)
     for name in sorted(roll.refused):
@@ -165,6 +171,11 @@ def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drain: str, wi
     return "\n".join(shown)
 
 
+def drain_words(value: Any) -> str:
+    """Return gpu_upgrade_drain, one hook or a list of them, as a cell."""
+    return " ".join(str(one) for one in value) if isinstance(value, list) else str(value or "none")
+
+
 def again(journal: Dict[str, Any]) -> str:
     """Return what becomes of a host whose turn an earlier run began."""
     if journal["phase"] == BACK:
@@ -173,9 +184,16 @@ def again(journal: Dict[str, Any]) -> str:
 
 
 def results(
-    hosts: List[str], ends: Dict[str, Dict[str, Any]], began: List[str], upgrades: Dict[str, Dict[str, Any]]
+    hosts: List[str],
+    ends: Dict[str, Dict[str, Any]],
+    began: List[str],
+    upgrades: Dict[str, Dict[str, Any]],
+    lost: List[str],
 ) -> Dict[str, Dict[str, Any]]:
-    """Return one result a host: what it said itself; ``failed`` where it was lost; ``not_reached`` for the rest."""
+    """Return one result a host: what it said itself; ``failed`` where it was lost; ``not_reached`` for the rest.
+
+    ``began``: hosts whose turn began; ``lost``: those that do not answer any longer, in their turn or before.
+    """
     found = {}
     for name in hosts:
         upgrade = upgrades.get(name) or {}
@@ -186,6 +204,11 @@ def results(
                 state="failed",
                 way=upgrade.get("way") or "none",
                 reason="the host was lost in its turn: see that it is up, then run the same command again",
+            )
+        elif name in lost:
+            result.update(
+                state="left_out",
+                reason="lost while it was prepared: see that it is up, then run the same command again",
             )
         found[name] = dict(result, **(ends.get(name) or {}))
     return found

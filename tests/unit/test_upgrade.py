@@ -62,6 +62,45 @@ def test_the_journal_counts_the_time_out_of_service_over_an_interrupted_run() ->
     assert journal["seconds"] == 60 and journal["from"] == OLD and journal["to"] == "595"
 
 
+def test_the_time_of_a_second_drain_counts_too() -> None:
+    journal = noted(("staged", 5), ("draining", 10), ("verified", 60), ("done", 70), ("going_back", 130), ("back", 150))
+    assert journal["seconds"] == 80
+
+
+@pytest.mark.parametrize(
+    ("phases", "touched"),
+    [
+        (["staged", "draining"], False),
+        (["staged", "draining", "draining"], False),  # jobs ran past the bound twice: the driver was never touched
+        (["staged", "draining", "switching"], True),
+        (["staged", "draining", "switching", "draining"], True),
+        (["staged", "draining", "switching", "verified", "draining"], True),
+        (["staged", "draining", "switching", "going_back", "back"], True),
+        (["staged", "draining", "switching", "going_back", "back", "draining"], True),
+        (["staged", "draining", "switching", "verified", "done", "staged", "draining"], False),
+        (["staged", "draining", "untouched"], False),
+    ],
+)
+def test_a_driver_that_may_be_half_exchanged_is_known_over_runs(phases: list[str], touched: bool) -> None:
+    journal = noted(*[(phase, number) for number, phase in enumerate(phases, 1)])
+    assert status(observed(journal=journal), decided(INSTALL))["touched"] == touched
+
+
+def test_a_journal_of_an_earlier_release_counts_as_touched() -> None:
+    journal = noted(("staged", 1), ("draining", 2))
+    del journal["touched"]
+    assert status(observed(journal=journal), decided())["touched"]
+    assert upgrade.advance(journal, "draining", 3, OLD, "595", "")["touched"]
+
+
+def test_a_host_that_lost_its_gpus_in_the_middle_is_no_host_without_gpu() -> None:
+    none = decided()._replace(gpu_host=False, choice={}, summary="no NVIDIA GPU: left alone")
+    assert status(observed(), none)["state"] == "current"
+    assert status(observed(journal=noted(("staged", 1), ("done", 2))), none)["state"] == "current"
+    found = status(observed(journal=noted(("staged", 1), ("draining", 2))), none)
+    assert found["state"] == "refused" and "no NVIDIA GPU" in found["refusal"] and "Remedy" in found["refusal"]
+
+
 def test_a_run_that_goes_on_keeps_the_way_back() -> None:
     journal = noted(("staged", 1), ("draining", 2), ("switching", 3))
     again = upgrade.advance(journal, "draining", 9, NEW, "595", "")
@@ -206,6 +245,25 @@ def test_no_batch_can_be_lost_as_a_whole() -> None:
     assert upgrade_fleet.lined(["d", "c", "b"], [1, 2], limited=True) == (["d", "c", "b"], [1, 2], [])
 
 
+def test_others_do_not_come_at_once_where_no_canary_can_take_part() -> None:
+    entries = {name: entry("due") for name in HOSTS} | {"d": {"failure": "no answer"}}
+    roll = rollout(entries, canaries=["d"], batches=["100%"])
+    assert (roll.due, roll.serial) == (["a", "b", "c", "e"], [1, 3])
+    nobody = {name: entry("current") for name in HOSTS} | {"d": {"failure": "no answer"}}
+    assert rollout(nobody, canaries=["d"], batches=["100%"]).serial == []
+
+
+def test_a_host_without_a_record_keeps_its_driver_whatever_is_in_its_way() -> None:
+    bare = entry("refused", refusal="There is no driver", back=None)
+    entries = {"a": entry("due", back={}), "b": bare, "c": {"failure": "no answer"}} | {
+        name: entry("due", back={"nvidia_driver_branch": "580"}) for name in "de"
+    }
+    assert rollout(entries, exclude=["a"], backwards=True)[:1] == (["d", "e"],)
+    roll = rollout(entries, exclude=["a"], backwards=True)
+    assert roll.current == ["b"] and list(roll.refused) == ["c"]
+    assert list(rollout(entries, exclude=["a"]).refused) == ["b", "c"]
+
+
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(FleetError, match="gpu_upgrade_canaries names x"):
         rollout({name: entry("due") for name in HOSTS}, canaries=["x"])
@@ -222,13 +280,18 @@ def test_hosts_of_an_earlier_run_are_not_begun_again() -> None:
     roll = rollout(entries | {"b": entry("refused", refusal="The disk is full."), "c": {"failure": "no answer"}})
     assert (roll.due, roll.serial, roll.done) == (["d", "e"], [2], ["a"])
     assert roll.refused == {"b": "The disk is full.", "c": "no answer"}
-    table = upgrade_fleet.plan_table(roll, entries | {"c": {"failure": "no answer"}}, "docker")
+    table = upgrade_fleet.plan_table(
+        roll, entries | {"c": {"failure": "no answer"}}, {"d": "docker", "e": ["slurm", "./x.yml"]}
+    )
     assert "2 to do, 1 as wanted, 2 refused, 0 excluded; batches of 2" in table and "live  docker" in table
+    assert "live  slurm ./x.yml" in table
 
 
 def test_the_report_says_why_the_rollout_stopped() -> None:
     back = {"host": "a", "state": "rolled_back", "from": "580.95.05", "to": "595", "way": "live", "seconds_unavailable": 61, "reason": "the proof is red"}  # fmt: skip
-    found = upgrade_fleet.results(HOSTS, {"a": back, "b": back | {"host": "b", "state": "upgraded"}}, ["a", "c"], {})
+    found = upgrade_fleet.results(
+        HOSTS, {"a": back, "b": back | {"host": "b", "state": "upgraded"}}, ["a", "c"], {}, ["c"]
+    )
     assert [one["state"] for one in found.values()] == [
         "rolled_back",
         "upgraded",
@@ -245,15 +308,16 @@ def test_the_report_says_why_the_rollout_stopped() -> None:
 
 def test_the_report_cuts_no_reason() -> None:
     left = {"state": "left_out", "reason": "It could not be prepared: " + "the disk is full, " * 12 + "and that is all"}
-    found = upgrade_fleet.results(HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {})
+    found = upgrade_fleet.results(HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {}, ["c"])
     table = upgrade_fleet.result_table(found, ["upgraded"], 0)
     assert "a: left out\n  It could not" in table and "and that is all" in table and "b: excluded" not in table
+    assert found["c"]["state"] == "left_out" and "lost while it was prepared" in found["c"]["reason"]
 
 
 def test_a_host_that_was_brought_back_is_tried_again() -> None:
     tried = entry("due", opened=True, journal={"phase": "back"})
     entries = {name: tried for name in HOSTS} | {"b": entry("due", opened=True, journal={"phase": "switching"})}
-    table = upgrade_fleet.plan_table(rollout(entries, exclude=["e"]), entries, "none")
+    table = upgrade_fleet.plan_table(rollout(entries, exclude=["e"]), entries, {})
     assert table.count("tried again: a run brought its old driver back") == 3
     assert "goes on with what a run began" in table and "excluded, as asked" in table and "1 excluded" in table
 

@@ -1,0 +1,185 @@
+"""The plays of an upgrade as they are, run by Ansible over hosts that are a file each: who is lined up, drained, brought back."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready import upgrade
+
+ROOT = Path(__file__).resolve().parents[2]
+OLD, NEW = "580.95.05", "595.91.07"
+DRIVER = {"version": OLD, "branch": "580", "flavour": "open", "source": "cuda_repo", "kernel_modules": "dkms"}
+HEAD = """\
+#!/usr/bin/python
+import json, os
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import drain, plan, upgrade, wishes
+from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.plan.steps import DRIVER_RELOAD, Step
+
+module = AnsibleModule(argument_spec={name: {"type": "raw"} for name in NAMES}, supports_check_mode=True)
+given = module.params
+folder = module._remote_tmp
+state = json.load(open(folder + "/state.json"))
+with open(folder + "/calls", "a") as calls:
+    calls.write(json.dumps([MODULE, given.get("phase") or given.get("state") or ""]) + "\\n")
+
+
+def save():
+    with open(folder + "/state.json", "w") as handle:
+        json.dump(state, handle)
+"""
+MODULES = {
+    "gpu_node_plan": """
+wanted = given["nvidia_driver_version"] or state["installed"]
+journal = upgrade.read(Host(), folder + "/upgrade.json")
+disk = {"version": state["installed"], "flavour": "open"}
+dkms = [{"name": "nvidia", "version": state["installed"], "kernels": []}]
+seen = {"driver": {"on_disk": disk, "origin": "cuda_repo", "dkms": dkms}, "upgrade": journal}
+due = state["gpu"] and (state["installed"] != wanted or not state["proved"])
+steps = [Step("nvidia_driver.install", "x", DRIVER_RELOAD)] if due and state["installed"] != wanted else []
+chosen = {"driver": {"version": wanted, "branch": int(wanted.split(".")[0])}} if state["gpu"] else {}
+decided = plan.Plan(state["gpu"], "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone", chosen, steps, [], [], "")
+todo = {"gpu_verify.verify": {"expect": {}, "digest": wanted}} if due else {}
+found = upgrade.status(seen, decided, wishes.read({}).wanted)
+module.exit_json(plan={"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}, todo=todo, lines=["x"], refusal="", upgrade=found)
+""",
+    "gpu_verify": """
+state["installed"] = given["digest"]
+state["proved"] = given["digest"] not in state["red"]
+state["gpu"] = not (state["loses_gpu"] and not state["proved"])
+save()
+if not state["proved"]:
+    module.fail_json(msg="Not verified")
+module.exit_json(changed=True, row={"driver_loaded": given["digest"]})
+""",
+    "gpu_upgrade_journal": """
+journal = upgrade.advance(upgrade.read(Host(), folder + "/upgrade.json"), given["phase"], 100, given["driver"] or None,
+                          given["target"] or "", given["reason"] or "")
+upgrade.write(journal, folder + "/upgrade.json")
+module.exit_json(changed=True, journal=journal)
+""",
+    "gpu_upgrade_stage": """
+module.exit_json(changed=False, coming=[], kept=[], installers=[], files={}, alike={"package": "p", "kernel": "k"})
+""",
+    "gpu_upgrade_modules": """
+module.exit_json(changed=False, record={"sha256": "1"}, offered=False, why="none lie here")
+""",
+    "gpu_drain_journal": """
+path = folder + "/drain.json"
+drain.forget(Host(), given["forget"] or [], path)
+drain.note(Host(), given["note"] or {}, path)
+module.exit_json(changed=False, journal=drain.read(Host(), path), words=[])
+""",
+}
+NAMES = {
+    "gpu_verify": "expect digest image archive remove_archive devices compute framework framework_image timeout",
+    "gpu_upgrade_journal": "phase driver target reason",
+    "gpu_upgrade_stage": "todo installer target fetch",
+    "gpu_upgrade_modules": "state alike record",
+    "gpu_drain_journal": "note forget",
+}
+
+
+class Fleet:
+    """Hosts in a folder each, and the playbook over them."""
+
+    def __init__(self, folder: Path, *names: str) -> None:
+        self.folder, self.names = folder, names
+        (folder / "library").mkdir()
+        (folder / "roles").symlink_to(ROOT / "roles")
+        for playbook in ("upgrade_drivers.yml", "rollback_drivers.yml"):
+            (folder / playbook).write_text((ROOT / "playbooks" / playbook).read_text())
+        spec = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/look.yml").read_text())[0]["gpu_node_plan"]
+        for name, text in MODULES.items():
+            listed = list(spec) if name == "gpu_node_plan" else NAMES[name].split()
+            head = HEAD.replace("NAMES", repr(listed)).replace("MODULE,", repr(name) + ",")
+            (folder / "library" / f"{name}.py").write_text(head + text)
+        for name in ("gpu_upgrade_fleet", "gpu_upgrade_share"):
+            (folder / "library" / f"{name}.py").symlink_to(ROOT / "library" / f"{name}.py")
+        lines = []
+        for name in names:
+            (folder / name).mkdir()
+            self.set(name)
+            lines.append(f"{name} ansible_connection=local ansible_remote_tmp={folder / name}")
+        self.hosts = lines
+
+    def set(self, name: str, **change: Any) -> None:
+        """Say what a host is like."""
+        told = {"installed": OLD, "gpu": True, "proved": True, "red": [], "loses_gpu": False} | change
+        (self.folder / name / "state.json").write_text(json.dumps(told))
+
+    def journal(self, name: str) -> dict[str, Any]:
+        """Return what a host's journal says."""
+        found: dict[str, Any] = json.loads((self.folder / name / "upgrade.json").read_text())
+        return found
+
+    def calls(self, name: str, module: str) -> list[str]:
+        """Return what a host was asked of a module."""
+        rows = [json.loads(line) for line in (self.folder / name / "calls").read_text().splitlines()]
+        return [what for called, what in rows if called == module]
+
+    def run(self, playbook: str = "upgrade_drivers.yml", **said: Any) -> "subprocess.CompletedProcess[str]":
+        """Run the playbook."""
+        common = f"ansible_become=false ansible_python_interpreter={sys.executable} nvidia_driver_version={NEW}"
+        variables = "\n".join(["", "[all:vars]", *common.split(), "gpu_upgrade_soak=0"])
+        (self.folder / "hosts").write_text("\n".join(self.hosts) + variables + "\n")
+        environment = os.environ | {
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_MODULE_UTILS": str(ROOT / "module_utils"),
+            "ANSIBLE_STDOUT_CALLBACK": "default",
+            "ANSIBLE_FORKS": "3",
+        }
+        argv = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(self.folder / "hosts")]
+        argv += [playbook, "-e", json.dumps(said)]
+        return subprocess.run(
+            argv, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+
+
+@pytest.mark.host_io
+def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path, "lost", "busy", "first", "dead")
+    silent = "{{ 'ssh' if gpu_upgrade_planned is defined else 'local' }}"
+    fleet.hosts[0] = fleet.hosts[0].replace("ansible_connection=local", f'ansible_connection="{silent}"')
+    fleet.hosts[0] += " ansible_host=127.0.0.1 ansible_port=1"
+    # An earlier run drained this one, and its jobs ran past the bound.
+    fleet.hosts[1] += " gpu_upgrade_drain=./busy.yml"
+    (tmp_path / "busy.yml").write_text("- ansible.builtin.fail: {msg: still awaited after 1800 s}\n")
+    journal = upgrade.advance(None, "staged", 1, DRIVER, NEW, "")
+    upgrade.write(upgrade.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "busy/upgrade.json"))
+    # Its GPUs fall off the bus while the new driver is proved.
+    fleet.hosts[3] += " gpu_upgrade_drain=./dead.yml"
+    (tmp_path / "dead.yml").write_text("- gpu_drain_journal:\n")
+    fleet.set("dead", red=[NEW], loses_gpu=True)
+    done = fleet.run(
+        gpu_upgrade_canaries="first",
+        gpu_upgrade_batches=["100%"],
+        gpu_upgrade_max_failures=9,
+        gpu_upgrade_build_once=False,
+    )
+    told = " ".join(done.stdout.split())
+
+    assert re.search(r"first .* none +none +a GPU", done.stdout)
+    assert re.search(r"busy .* none +\./busy\.yml +goes on", done.stdout)
+    turns = [set(names.split(", ")) for names in re.findall(r"included: gpu_upgrade for (.*)", done.stdout)]
+    assert turns[-2:] == [{"first"}, {"busy", "dead"}]
+
+    assert re.search(r"lost +left out .* lost while it was prepared: see that it is up", done.stdout)
+    assert fleet.journal("first")["phase"] == "done"
+
+    assert "Nothing was changed on the host, which stays drained" in told
+    assert fleet.journal("busy")["phase"] == "draining" and fleet.calls("busy", "gpu_verify") == []
+
+    assert "THE WAY BACK FAILED TOO" in told and "no NVIDIA GPU" in told and "is back and proved" not in told
+    asked = [json.loads(line) for line in (tmp_path / "dead/calls").read_text().splitlines()]
+    back = asked.index(["gpu_upgrade_journal", "going_back"])
+    assert ["gpu_drain_journal", ""] in asked[back:] and asked[back - 1] != ["gpu_drain_journal", ""]
+    assert fleet.journal("dead")["phase"] == "stuck"
+    assert done.returncode == 4  # unreachable

@@ -1,7 +1,7 @@
 """What an audit says of a host: each part with what is wanted, what is there, and whether that is drift.
 
 The same look and the same decision as gpu_node_plan: a host without drift is one that site.yml would leave as it is
-and whose next boot finds a module for its kernel.
+and whose next boot finds a module for its kernel. Besides, a host that lost all its GPUs is no host without GPU.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional
@@ -70,7 +70,7 @@ def extra(door: Host, observed: Dict[str, Any]) -> Dict[str, Any]:
 
 def answer(observed: Dict[str, Any], decided: plan.Plan, more: Dict[str, Any]) -> Dict[str, Any]:
     """Return the host's state, its checks, who holds its GPUs, and its columns of the table."""
-    checks = judge(observed, decided, more) if decided.gpu_host else []
+    checks = judge(observed, decided, more) if decided.gpu_host else gone(observed)
     state = state_of(decided, checks)
     refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
     return {
@@ -87,10 +87,10 @@ def answer(observed: Dict[str, Any], decided: plan.Plan, more: Dict[str, Any]) -
 
 def state_of(decided: plan.Plan, checks: List[Check]) -> str:
     """Return the host in one word."""
-    if not decided.gpu_host:
-        return NO_GPU
     if decided.refusals:
         return REFUSED
+    if not decided.gpu_host and not checks:
+        return NO_GPU
     return DRIFT if any(check.ok is False for check in checks) else SOUND
 
 
@@ -104,6 +104,18 @@ def judge(observed: Dict[str, Any], decided: plan.Plan, more: Dict[str, Any]) ->
     checks += groups(observed, decided)
     checks += [holds(observed, decided), next_boot(observed, chosen, more), reboot(observed, decided, more)]
     return checks + [verified(observed, decided)]
+
+
+def gone(observed: Dict[str, Any]) -> List[Check]:
+    """Judge a host without any GPU: a drift where the last verification saw some, which fell off the bus since."""
+    there = (observed.get("verified") or {}).get("addresses") or []
+    if not there or observed["base"]["gpus"]:
+        return []
+    why = (
+        "the last verification saw %d, now none is on the PCI bus: see `lspci -d 10de:` and the kernel's log; where "
+        "they were taken out, run playbooks/uninstall.yml" % len(there)
+    )
+    return [Check("gpus", ", ".join(there), None, False, why)]
 
 
 def version_of(module: Optional[Dict[str, Any]]) -> Optional[str]:

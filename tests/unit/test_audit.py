@@ -141,6 +141,18 @@ def test_a_host_without_gpu_has_no_checks() -> None:
     assert (said["state"], said["checks"], said["why"]) == ("no_gpu", [], [])
 
 
+def test_a_host_that_lost_all_its_gpus_is_no_host_without_gpu() -> None:
+    host = ready(T4, T4)
+    lost = host | {"base": host["base"] | {"gpus": []}}
+    said = audited(lost)
+    assert (said["state"], drifting(said)) == ("drift", ["gpus"])
+    assert said["why"] == ["gpus: " + check(said, "gpus")["why"]] and "saw 2" in said["why"][0]
+    made = audit_report.build({"a": {"audit": said}}, "2026-01-01T00:00:00Z")
+    assert "!none" in audit_report.table(made, 150) and "drift in gpus" in audit_report.bad(made)["a"]
+    given = [dict(gpu, driver="vfio-pci") for gpu in host["base"]["gpus"]]
+    assert audited(host | {"base": host["base"] | {"gpus": given}})["state"] == "no_gpu"
+
+
 def test_the_role_hands_over_every_public_variable() -> None:
     (task,) = yaml.safe_load((ROOT.parents[1] / "roles/gpu_audit/tasks/look.yml").read_text())
     given = task["gpu_audit"]["wishes"]

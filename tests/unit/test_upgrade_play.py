@@ -13,6 +13,7 @@ import yaml
 from gpu_ready import upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
+OLDEST = ROOT / "build/ansible-2.16/bin"
 OLD, NEW = "580.95.05", "595.91.07"
 DRIVER = {"version": OLD, "branch": "580", "flavour": "open", "source": "cuda_repo", "kernel_modules": "dkms"}
 HEAD = """\
@@ -90,8 +91,8 @@ NAMES = {
 class Fleet:
     """Hosts in a folder each, and the playbook over them."""
 
-    def __init__(self, folder: Path, *names: str) -> None:
-        self.folder, self.names = folder, names
+    def __init__(self, folder: Path, programs: Path, *names: str) -> None:
+        self.folder, self.programs, self.names = folder, programs, names
         (folder / "library").mkdir()
         (folder / "roles").symlink_to(ROOT / "roles")
         for playbook in ("upgrade_drivers.yml", "rollback_drivers.yml"):
@@ -136,16 +137,19 @@ class Fleet:
             "ANSIBLE_STDOUT_CALLBACK": "default",
             "ANSIBLE_FORKS": "3",
         }
-        argv = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(self.folder / "hosts")]
+        argv = [str(self.programs / "ansible-playbook"), "-i", str(self.folder / "hosts")]
         argv += [playbook, "-e", json.dumps(said)]
         return subprocess.run(
-            argv, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+            argv, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
 
 
 @pytest.mark.host_io
-def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_path: Path) -> None:
-    fleet = Fleet(tmp_path, "lost", "busy", "first", "dead")
+@pytest.mark.parametrize("programs", [Path(sys.executable).parent, OLDEST], ids=["newest", "oldest"])
+def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_path: Path, programs: Path) -> None:
+    if not (programs / "ansible-playbook").exists():
+        pytest.skip(f"{programs} is not there: tests/integration/test_versions.py installs ansible-core 2.16")
+    fleet = Fleet(tmp_path, programs, "lost", "busy", "first", "dead")
     silent = "{{ 'ssh' if gpu_upgrade_planned is defined else 'local' }}"
     fleet.hosts[0] = fleet.hosts[0].replace("ansible_connection=local", f'ansible_connection="{silent}"')
     fleet.hosts[0] += " ansible_host=127.0.0.1 ansible_port=1"

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.lab
 MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
 NEW_CONTROLLERS = ("3.14", "3.13", "3.12")
 MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
+UPGRADE, AUDIT = "playbooks/upgrade_drivers.yml", "playbooks/audit.yml"
 CRASHES = ("MODULE FAILURE", "Traceback", "deserialization", "SyntaxError")
 
 
@@ -139,6 +140,18 @@ def test_every_module_answers_instead_of_crashing(runs: Runs) -> None:
         for event in answers:
             assert not [word for word in CRASHES if word in event["message"]], event
             assert event["status"] == "ok" or event["message"], event
+
+
+def test_an_upgrade_of_the_driver_and_an_audit_after_it(runs: Runs) -> None:
+    host, wish = runs.hosts[0], {"nvidia_driver_version": "595.91.07"}
+    before = runs.fleet.play("--limit", host, playbook=AUDIT, extra=wish)
+    assert before.rc != 0 and "595.91.07" in before.row(host)
+    run = runs.fleet.play("--limit", host, playbook=UPGRADE, extra=wish)
+    assert run.rc == 0, run.screen[-4000:]
+    assert "upgraded" in run.row(host)
+    assert runs.fleet.ssh(host, "cat /sys/module/nvidia/version").strip() == wish["nvidia_driver_version"]
+    after = runs.fleet.play("--limit", host, playbook=AUDIT, extra=wish)
+    assert (after.rc, after.calls[host]) == (0, 1)
 
 
 def played(runs: Runs, tasks: list[dict[str, Any]], *arguments: str) -> Run:

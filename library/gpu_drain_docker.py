@@ -92,7 +92,7 @@ def main():
     module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
     given = module.params
     host = Host()
-    engine = drain_docker.Engine(host)
+    engine = drain_docker.Engine(host, limit=given["timeout"])
     try:
         if given["state"] == "undrained":
             answer = drain_docker.start_all(host, engine, module.check_mode)

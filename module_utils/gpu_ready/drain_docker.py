@@ -80,10 +80,11 @@ def awaited(found: List[Container]) -> str:
 
 
 class Engine:
-    """Docker's engine on this host, through its socket."""
+    """Docker's engine on this host, through its socket; ``limit``: seconds that the end of a container may take."""
 
-    def __init__(self, host: Host, path: Optional[str] = None) -> None:
+    def __init__(self, host: Host, path: Optional[str] = None, limit: float = 1800.0) -> None:
         self.host = host
+        self.limit = limit
         self.socket = path or next((one for one in docker.SOCKETS if host.exists(one)), None)
 
     def ask(self, method: str, url: str, timeout: float = SLACK) -> Tuple[int, Any]:
@@ -140,11 +141,17 @@ class Engine:
 
     def stop(self, container: Container, grace: int) -> str:
         """Stop a container; returns what went wrong, "" for nothing."""
-        seconds = container.grace if grace < 0 else grace
+        seconds = container.grace if grace < 0 else grace  # below 0 still: docker waits for ever
+        limit = (self.limit if seconds < 0 else min(seconds, self.limit)) + SLACK
         try:
-            status, value = self.ask("POST", PATH % (container.id, "stop?t=%d" % seconds), seconds + SLACK)
+            status, value = self.ask("POST", PATH % (container.id, "stop?t=%d" % seconds), limit)
         except DrainError as error:
-            return str(error)
+            if 0 <= seconds <= self.limit:
+                return str(error)
+            killed = "never" if seconds < 0 else "only after %d s" % seconds
+            return "%s did not end within %d s, and docker kills it %s (gpu_drain_docker_grace sets another time)" % (
+                container.name, limit, killed
+            )  # fmt: skip
         return "" if status in (204, 304, 404) else "%s did not stop (%s)" % (container.name, said(value))
 
     def start(self, identity: str, entry: Dict[str, Any]) -> str:

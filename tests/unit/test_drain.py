@@ -455,6 +455,31 @@ def test_a_container_that_never_starts_is_named_and_stays_noted(tmp_path: Path) 
     assert list(drain.read(Host(), path)["docker"]["containers"]) == ["a"] and engine.running["b"]
 
 
+@pytest.mark.parametrize(("names", "killed"), [(-1, "never"), (90000, "only after 90000 s")])
+def test_a_container_that_docker_gives_longer_than_the_drain_has_is_named_in_time(
+    tmp_path: Path, names: int, killed: str
+) -> None:
+    waits: list[float] = []
+
+    class Stubborn(Docker):
+        def ask(self, method: str, url: str, timeout: float = 60.0) -> tuple[int, Any]:
+            if "/stop" in url:
+                waits.append(timeout)
+                raise DrainError("docker does not answer at /run/docker.sock (timed out): see ...")
+            status, value = super().ask(method, url, timeout)
+            if url.endswith("/json") and isinstance(value, dict):
+                value["Config"] = {"StopTimeout": names}
+            return status, value
+
+    engine = Stubborn({"a": True})
+    engine.limit = 300.0
+    with pytest.raises(
+        DrainError, match=f"a did not end within 360 s, and docker kills it {killed}.*gpu_drain_docker_grace"
+    ):
+        drain_docker.stop_all(Host(), engine, False, -1, False, str(tmp_path / "drain.json"))
+    assert waits == [360.0]
+
+
 def test_a_container_that_somebody_starts_anew_is_awaited_and_named(tmp_path: Path) -> None:
     path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, reborn=("a",))
     assert drain_docker.stop_all(Host(), engine, False, -1, False, path) == ["a", "b"]

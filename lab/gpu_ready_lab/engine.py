@@ -41,7 +41,7 @@ NEEDS = {
 
 def need_packages(needs: dict[str, str], why: str) -> None:
     """Install the packages of missing programs; nothing that comes with them starts by itself."""
-    missing = sorted({package for program, package in needs.items() if not Path(program).exists()})
+    missing = _missing(needs)
     if not missing:
         return
     if os.geteuid() != 0:
@@ -50,7 +50,17 @@ def need_packages(needs: dict[str, str], why: str) -> None:
         raise LabError(
             f"{why} needs {', '.join(missing)}, and this machine has no apt-get: the lab runs on Debian and Ubuntu"
         )
-    say(f"installing {' '.join(missing)} with apt-get ({why}; no service is started)")
+    with _locked("packages.lock"):  # apt-get would not wait for another one that reads the lists
+        if missing := _missing(needs):
+            say(f"installing {' '.join(missing)} with apt-get ({why}; no service is started)")
+            _install(missing)
+
+
+def _missing(needs: dict[str, str]) -> list[str]:
+    return sorted({package for program, package in needs.items() if not Path(program).exists()})
+
+
+def _install(packages: list[str]) -> None:
     env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     policy = Path("/usr/sbin/policy-rc.d")
     ours = not policy.exists()
@@ -60,7 +70,7 @@ def need_packages(needs: dict[str, str], why: str) -> None:
     try:
         apt = ["/usr/bin/apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120", "--no-install-recommends"]
         run([*apt, "update"], limit=300, what="update the package lists", env=env)
-        run([*apt, "install", *missing], limit=900, what=f"install {' '.join(missing)}", env=env)
+        run([*apt, "install", *packages], limit=900, what=f"install {' '.join(packages)}", env=env)
     finally:
         if ours:
             policy.unlink()
@@ -91,15 +101,15 @@ def start() -> None:
     """Start the engine and its network, unless they are there."""
     if os.geteuid() != 0:
         raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
-    with _locked():
+    with _locked("engine.lock"):
         _start()
 
 
 @contextlib.contextmanager
-def _locked() -> Iterator[None]:
-    """Let one process of this machine start the engine at a time."""
+def _locked(name: str) -> Iterator[None]:
+    """Let one process of this machine at a time do what the lock is named after."""
     paths.STATE.mkdir(parents=True, exist_ok=True)
-    with (paths.STATE / "engine.lock").open("w") as lock:
+    with (paths.STATE / name).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import catalog, decide, observe, pci, plan, rpm
+from . import catalog, decide, lspci, observe, pci, plan, rpm
 from .host import MISSING, Host, Result
 
 KERNEL = "VERSION"
@@ -95,9 +95,9 @@ def functions_of_ids(texts: List[str]) -> List[Any]:
     return found
 
 
-def explain(lspci: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
+def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the decision for a host on paper: GPUs, plan, todo, texts."""
-    reading = pci.read_lspci(lspci) if lspci is not None else None
+    reading = lspci.read(listing) if listing is not None else None
     if reading is not None and reading.unnamed:
         card = reading.unnamed[0]
         raise ValueError("%s (%s) is shown without its number; give the output of lspci -nn" % (card.slot, card.name))
@@ -173,9 +173,9 @@ def main(argv: Optional[List[str]] = None) -> int:
         parser().error("give the GPUs with --lspci FILE or --pci-id ID")
     try:
         given = read_settings(arguments.set)
-        lspci = read_file(arguments.lspci) if arguments.lspci is not None else None
+        listing = read_file(arguments.lspci) if arguments.lspci is not None else None
         release = read_file(arguments.os_release) if arguments.os_release else ""
-        answer = explain(lspci, ids, release, given)
+        answer = explain(listing, ids, release, given)
     except (OSError, ValueError) as error:
         sys.stderr.write("gpu-explain host: %s\n" % error)
         return 2

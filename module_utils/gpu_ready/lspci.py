@@ -1,4 +1,4 @@
-"""Every form of lspci output that people paste, and the kernel's own lists: which cards it shows.
+"""Every form of lspci output that people paste, read to the PCI functions that it shows.
 
 Forms: plain, -n, -nn, -k, -v, -mm, -vmm and their mixtures, -D; lines filtered by grep, wrapped by a mailer, with host
 names, list marks or IOMMU groups before the slot; kernel messages; the files of sysfs by path. Text that was filtered
@@ -7,49 +7,12 @@ proves no absence.
 
 import html
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
-from . import catalog, pci
+from . import pci, pci_kernel, pci_reading
+from .pci_reading import Entry, Reading
+from .pci_words import CLASS, CLASSES, NVIDIA_NAME, SLOT, UNKNOWN, UNKNOWN_CLASS, split_vendor
 
-SLOT = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{1,2}:[01][0-9a-fA-F]\.[0-7]"
-CLASSES = {
-    "0300": "VGA compatible controller",
-    "0301": "XGA compatible controller",
-    "0302": "3D controller",
-    "0380": "Display controller",
-    "0100": "SCSI storage controller",
-    "0101": "IDE interface",
-    "0104": "RAID bus controller",
-    "0106": "SATA controller",
-    "0107": "Serial Attached SCSI controller",
-    "0108": "Non-Volatile memory controller",
-    "0200": "Ethernet controller",
-    "0207": "Infiniband controller",
-    "0280": "Network controller",
-    "0400": "Multimedia video controller",
-    "0401": "Multimedia audio controller",
-    "0403": "Audio device",
-    "0480": "Multimedia controller",
-    "0500": "RAM memory",
-    "0580": "Memory controller",
-    "0600": "Host bridge",
-    "0601": "ISA bridge",
-    "0604": "PCI bridge",
-    "0680": "Bridge",
-    "0700": "Serial controller",
-    "0780": "Communication controller",
-    "0880": "System peripheral",
-    "0b40": "Co-processor",
-    "0c00": "FireWire (IEEE 1394)",
-    "0c03": "USB controller",
-    "0c05": "SMBus",
-    "0c80": "Serial bus controller",
-    "1180": "Signal processing controller",
-    "1200": "Processing accelerators",
-}
-NUMBERS = {name.lower(): number for number, name in CLASSES.items()}
-NUMBERS["non-vga unclassified device"] = "0000"
-CLASS = "|".join(map(re.escape, sorted(CLASSES.values(), key=len, reverse=True)))
 HEAD = re.compile(r"(?<![\w.])(%s)([:,;)\]]+|(?=[\s\"'|]|$))[\s|\"']*?(?=\S|$)" % SLOT)
 KNOWN = re.compile(r"[\s|\"']*(?:(?:%s)\b|(?:Class\s+)?\[?[0-9a-f]{4}\]?(?::|\"))" % CLASS, re.IGNORECASE)
 SLOTLESS = re.compile(r"^(?:[^:]{0,40}[:.)\]]\s+|.*[\s\"'](?=VGA|3D))?\W*((?:%s)(?:\s+\[[0-9a-f]{4}\])?:\s.*)$" % CLASS)
@@ -89,181 +52,12 @@ VERBOSE = re.compile(
 DRIVERS = re.compile(r"Kernel\s+(?:driver\s+in\s+use|modules):")
 OFF = re.compile(r"header\s+type\s+7f", re.IGNORECASE)
 REV = re.compile(r"\(rev\s+ff\)", re.IGNORECASE)
-KERNEL = re.compile(
-    r"(%s):?\s+(?:found\s+)?\[?([0-9a-f]{4}):([0-9a-f]{4})\]?\s+(?:type\s+\w+\s+)?class[\s=:]+((?:0x)?[0-9a-f]{6})"
-    r"|(%s)\W+(?:vendor\W+)?0x([0-9a-f]{4})\W+(?:device\W+)?0x([0-9a-f]{4})\W+(?:class\W+)?(0x[0-9a-f]{6})\b"
-    % (SLOT, SLOT),
-    re.IGNORECASE,
-)
-UEVENT = re.compile(r"\b(PCI_CLASS|PCI_ID|PCI_SLOT_NAME|DRIVER)=(\S+)")
-SYSFS = re.compile(r"devices/(?:\S*/)?(%s)/(vendor|device|class|modalias)\s*:?\s*(\S+)" % SLOT, re.IGNORECASE)
-MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S*?bc(\w\w)sc(\w\w)i(\w\w)", re.IGNORECASE)
-UNKNOWN = re.compile(r"^(?:Unknown )?Device(?:\s+([0-9a-f]{4}))?$", re.IGNORECASE)
-TEGRA = re.compile(r"^(0bf[01]|0e1[23cd]|0fa[ef]|10e[56]|1ad[0-2]|229[ace]|22d8|22e6|2b00|3400)$")
-"""Functions of Jetson boards. Grace servers have root ports of NVIDIA's as well (22b1), and are no Jetsons."""
-TEGRA_NAME = re.compile(r"\b(?:Tegra|Jetson|Orin|THOR)")
-VENDORS = (
-    "3DLabs",
-    "AMD Pensando Systems",
-    "Advanced Micro Devices, Inc. [AMD/ATI]",
-    "Advanced Micro Devices, Inc. [AMD]",
-    "Advanced Micro Devices [AMD] nee ATI",
-    "Advanced Micro Devices [AMD]",
-    "Amazon.com, Inc.",
-    "ATI Technologies Inc",
-    "ASPEED Technology, Inc.",
-    "Broadcom Inc. and subsidiaries",
-    "Chips and Technologies",
-    "Cirrus Logic",
-    "Diamond Multimedia Systems",
-    "Gigabyte Technology Co., Ltd",
-    "Google, Inc.",
-    "Huawei Technologies Co., Ltd.",
-    "InnoTek Systemberatung GmbH",
-    "Intel Corporation",
-    "Loongson Technology LLC",
-    "Matrox Electronics Systems Ltd.",
-    "Matrox Graphics, Inc.",
-    "Microsoft Corporation",
-    "Mitsubishi Electric",
-    "Moore Threads Technology Co.,Ltd",
-    "NVidia / SGS Thomson (Joint Venture)",
-    "Number 9 Computer Company",
-    "Parallels, Inc.",
-    "Philips Semiconductors",
-    "Red Hat, Inc.",
-    "S3 Graphics Ltd.",
-    "S3 Inc.",
-    "Silicon Integrated Systems [SiS]",
-    "Silicon Motion, Inc.",
-    "Sapphire Technology Limited",
-    "Technical Corp.",
-    "Texas Instruments",
-    "Trident Microsystems",
-    "Tul Corporation / PowerColor",
-    "Unisys Systems",
-    "VIA Technologies, Inc.",
-    "VMware",
-    "XGI Technology Inc. (eXtreme Graphics Innovation)",
-    "Zhaoxin",
-)
-FORM = (
-    r"(?:Corporation|Corp|Incorporated|Inc|Ltd|Limited|GmbH|LLC|AG|S\.A|PLC|plc|Co|Technologies|Technology|Labs|Systems|"
-    r"Semiconductors?|Microsystems|Instruments|Electronics|Interactive|Multimedia)\b\.?"
-)
-COMPANY = re.compile(
-    r"^(\S.*?\b%s(?:,?\s*%s)*(?:\s\[[A-Za-z/ .&]+\](?=\s+\S))?)(?=\s|$)\s*(.*)$" % (FORM, FORM), re.DOTALL
-)
-NVIDIA_NAME = re.compile(r"^n?[Nn]?[Vv](?:idia|IDIA)(?:\s+Corporation|\s+Corp\.?)?(?=[\s:]|$)(?!\s*/):?\s*")
-
-
-class Entry(NamedTuple):
-    """One function as the text shows it; None for what it does not show."""
-
-    slot: Optional[str]
-    class_name: str
-    class_id: Optional[str]
-    class_raw: Optional[str]
-    vendor_id: Optional[str]
-    vendor: Optional[str]
-    device_id: Optional[str]
-    name: Optional[str]
-    driver: Optional[str] = None
-    off: bool = False
-    vf: bool = False
-
-    @property
-    def nvidia(self) -> bool:
-        """Return whether the vendor is NVIDIA, by number where there is one."""
-        vendor = (self.vendor or "").lower()
-        return self.vendor_id == pci.NVIDIA if self.vendor_id else vendor.startswith("nvidia") and "/" not in vendor
-
-    @property
-    def display(self) -> bool:
-        """Return whether the class is display, by number where there is one."""
-        number = self.class_id or NUMBERS.get(self.class_name.lower(), "")
-        return number[:2] == "03"
-
-    @property
-    def what(self) -> str:
-        """Return in a word what an NVIDIA function is."""
-        number = self.class_id or NUMBERS.get(self.class_name.lower())
-        return pci.what_of(number, self.class_name, self.name or "", self.device_id)
-
-
-class Reading(NamedTuple):
-    """What a text shows. ``unnamed``: GPUs whose device id neither the text nor the catalog tells."""
-
-    entries: List[Entry]
-    functions: List[pci.Function]
-    unnamed: List[Entry]
-
-    @property
-    def gpus(self) -> List[Entry]:
-        """Return NVIDIA's display functions, virtual ones among them."""
-        return [entry for entry in self.entries if entry.nvidia and entry.display]
-
-    def as_dict(self) -> Dict[str, Any]:
-        """Return the reading as plain values."""
-        others = [entry for entry in self.entries if entry.nvidia and not entry.display]
-        found: Dict[str, Any] = {
-            "nvidia_gpus": [gpu_row(entry) for entry in self.gpus],
-            "nvidia_other": [
-                {
-                    "slot": entry.slot,
-                    "class_name": entry.class_name,
-                    "device_id": entry.device_id,
-                    "name": entry.name,
-                    "what": entry.what,
-                }
-                for entry in others
-            ],
-            "other_display": [
-                {
-                    "slot": entry.slot,
-                    "vendor": entry.vendor,
-                    "name": UNKNOWN.sub("Device", entry.name or "") or entry.name,
-                }
-                for entry in self.entries
-                if entry.display and not entry.nvidia
-            ],
-        }
-        if any(entry.vf for entry in self.gpus):
-            found["physical_gpus"] = sum(not entry.vf for entry in self.gpus)
-        if any(
-            TEGRA.match(entry.device_id or "") or TEGRA_NAME.search(entry.name or "")
-            for entry in self.entries
-            if entry.nvidia
-        ):
-            found["tegra"] = True
-        return found
-
-
-def gpu_row(entry: Entry) -> Dict[str, Any]:
-    """Return a GPU as plain values; what the form does not show is left out."""
-    row: Dict[str, Any] = {
-        "slot": entry.slot,
-        "class_name": entry.class_name,
-        "class_id": entry.class_id,
-        "device_id": entry.device_id,
-        "name": entry.name,
-    }
-    if entry.class_raw:
-        row["class_raw"] = entry.class_raw
-    if entry.driver is not None:
-        row["driver_in_use"] = entry.driver
-    if entry.off:
-        row["powered_off"] = True
-    if entry.vf:
-        row["sriov_vf"] = True
-    return row
 
 
 def read(text: str) -> Reading:
-    """Read any form."""
+    """Read any form, and the kernel's own lists."""
     lines = with_dumps(clean(text))
-    entries = read_kernel(lines) or read_files(lines) or read_records(lines) or read_lines(lines)
-    return reading(mark_virtual(entries))
+    return pci_reading.of_entries(pci_kernel.read(lines) or read_records(lines) or read_lines(lines))
 
 
 def with_dumps(lines: List[str]) -> List[str]:
@@ -327,128 +121,6 @@ def head_of(line: str) -> Optional[Tuple[str, str, int]]:
     return plain
 
 
-def reading(entries: List[Entry]) -> Reading:
-    """Return a reading with the functions as the planner takes them; a card without its number is sought by name."""
-    functions: List[pci.Function] = []
-    unnamed: List[Entry] = []
-    for entry in entries:
-        number = entry.class_id or NUMBERS.get(entry.class_name.lower())
-        vendor = pci.NVIDIA if entry.nvidia else entry.vendor_id
-        device = entry.device_id or (by_name(entry.name) if entry.nvidia and entry.display else None)
-        if vendor and number and device:
-            found = pci.Function(full(entry.slot), vendor, device, number, None, None, entry.driver or None, entry.vf)
-            functions.append(found)
-        elif entry.nvidia and entry.display:
-            unnamed.append(entry)
-    return Reading(entries, functions, unnamed)
-
-
-def full(slot: Optional[str]) -> str:
-    """Return a slot with its domain, "" where the text has none."""
-    return "" if slot is None else slot.lower() if slot.count(":") == 2 else "0000:" + slot.lower()
-
-
-def by_name(name: Optional[str]) -> Optional[str]:
-    """Return the device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
-    match = re.search(r"\[([^\]]+)\]\s*$", name or "")
-    wanted = [letters(part) for part in match.group(1).split("/")] if match else []
-    fitting = [gpu for gpu in catalog.gpus().values() if letters(gpu.name) in wanted]
-    verdicts = {(gpu.architecture, gpu.last_branch, gpu.first_branch, gpu.flavours) for gpu in fitting}
-    return fitting[0].device_id if len(verdicts) == 1 else None
-
-
-def letters(text: str) -> str:
-    """Return a name without blanks, dashes and case."""
-    return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-def mark_virtual(entries: List[Entry]) -> List[Entry]:
-    """Mark SR-IOV virtual functions: a display function above .0, and its like in higher device numbers of that bus."""
-    buses = {bus(entry) for entry in entries if entry.nvidia and entry.display and above_zero(entry)}
-    return [
-        entry._replace(vf=True)
-        if entry.nvidia
-        and entry.display
-        and (above_zero(entry) or (bus(entry) in buses and not str(entry.slot).endswith(":00.0")))
-        else entry
-        for entry in entries
-    ]
-
-
-def above_zero(entry: Entry) -> bool:
-    """Return whether a function's number is not 0."""
-    return entry.slot is not None and not entry.slot.endswith(".0")
-
-
-def bus(entry: Entry) -> Optional[str]:
-    """Return domain and bus of a slot."""
-    return entry.slot.rpartition(":")[0] if entry.slot else None
-
-
-# --- numbers of the kernel ---------------------------------------------------------------------------------------
-
-
-def read_kernel(lines: List[str]) -> List[Entry]:
-    """Read kernel messages, ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``, and lists of sysfs's numbers."""
-    found: Dict[str, Entry] = {}
-    for match in KERNEL.finditer(re.sub(r"\n> ?", "\n", "\n".join(lines))):
-        slot, vendor, device, raw = [value for value in match.groups() if value is not None]
-        found[slot] = numbers_only(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
-    return list(found.values())
-
-
-def read_files(lines: List[str]) -> List[Entry]:
-    """Read sysfs files with their paths, as ``grep -r . /sys/bus/pci/devices`` prints them."""
-    values: Dict[str, Dict[str, str]] = {}
-    for line in lines:
-        match = SYSFS.search(line)
-        if match:
-            values.setdefault(match.group(1), {})[match.group(2).lower()] = match.group(3)
-    found = []
-    for slot, files in values.items():
-        alias = MODALIAS.match(files.get("modalias", ""))
-        if alias:
-            files = {"vendor": alias.group(1), "device": alias.group(2), "class": "".join(alias.groups()[2:])}
-        if all(re.match(r"^(0x)?[0-9a-fA-F]{4,6}$", files.get(key, "")) for key in ("vendor", "device", "class")):
-            raw = "0x" + files["class"].lower().replace("0x", "").zfill(6)
-            found.append(numbers_only(slot, files["vendor"][-4:], files["device"][-4:], raw))
-    return found or read_uevents(lines)
-
-
-def read_uevents(lines: List[str]) -> List[Entry]:
-    """Read uevent files of sysfs one after the other, as cat and udevadm print them."""
-    found = []
-    values: Dict[str, str] = {}
-    for match in map(UEVENT.search, lines):
-        if match:
-            if match.group(1) in values:
-                values = {}
-            values[match.group(1)] = match.group(2)
-            if all(key in values for key in ("PCI_CLASS", "PCI_ID", "PCI_SLOT_NAME")):
-                vendor, _, device = values["PCI_ID"].lower().partition(":")
-                raw = "0x" + values["PCI_CLASS"].lower().zfill(6)
-                entry = numbers_only(values["PCI_SLOT_NAME"], vendor, device, raw)
-                found.append(entry._replace(driver=values.get("DRIVER", "")))
-                values = {}
-    return found
-
-
-def numbers_only(slot: str, vendor: str, device: str, raw: str) -> Entry:
-    """Return a function of which only numbers are known; ``raw`` is the kernel's class, 0x030200."""
-    # Old kernels print the class without its programming interface: 0x000300.
-    number = raw[4:8] if raw[2:4] == "00" and raw[4:8] in CLASSES else raw[2:6].lower()
-    return Entry(slot, CLASSES.get(number, number), number, raw, vendor.lower(), None, device.lower(), None)
-
-
-def of_sysfs(functions: List[pci.Function]) -> Reading:
-    """Return the reading of functions that were read from sysfs."""
-    entries = []
-    for function in functions:
-        entry = numbers_only(function.address, function.vendor, function.device, "0x%s00" % function.class_id)
-        entries.append(entry._replace(driver=function.driver or "", vf=function.vf))
-    return reading(mark_virtual(entries))
-
-
 # --- records: lspci -vmm -----------------------------------------------------------------------------------------
 
 
@@ -493,7 +165,7 @@ def of_fields(slot: Optional[str], kind: str, vendor: str, device: str) -> Entry
     nobody = re.match(r"^Vendor(?:\s+([0-9a-f]{4}))?$", vendor_name or "")
     if nobody:
         vendor_name, vendor_id = "", vendor_id or nobody.group(1)
-    bare = re.match(r"^Class(?:\s+([0-9a-f]{4}))?$", class_name or "")
+    bare = UNKNOWN_CLASS.match(class_name or "")
     if bare:
         class_name, class_id = None, class_id or bare.group(1)
     unknown = UNKNOWN.match(name or "")
@@ -598,7 +270,12 @@ def unquoted(before: str, head: str) -> str:
 def add(found: List[Tuple[str, Entry]], origin: str, entry: Entry) -> None:
     """Add a function, or what a second listing of the same host tells of it."""
     for place, (before, old) in enumerate(found):
-        if before == origin and entry.slot and full(old.slot) == full(entry.slot) and old.nvidia == entry.nvidia:
+        if (
+            before == origin
+            and entry.slot
+            and pci_reading.full(old.slot) == pci_reading.full(entry.slot)
+            and old.nvidia == entry.nvidia
+        ):
             known = {key: value for key, value in old._asdict().items() if value is not None}
             driver = old.driver or (old.driver if entry.driver is None else entry.driver)
             found[place] = (origin, entry._replace(**dict(known, off=old.off or entry.off, driver=driver)))
@@ -639,7 +316,7 @@ def of_head(slot: Optional[str], head: str) -> Optional[Entry]:
     if match is None or len(match.group(1)) > 60:
         return None
     class_name, class_id = match.group(1).strip(), (match.group(2) or "").strip("[]").lower() or None
-    bare = re.match(r"^Class(?:\s+([0-9a-f]{4}))?$", class_name)
+    bare = UNKNOWN_CLASS.match(class_name)
     if bare:
         # Without a list of ids: "Class 0300: Device 10de:1b38".
         class_id = class_id or bare.group(1)
@@ -674,18 +351,3 @@ def of_words(slot: Optional[str], class_name: str, class_id: Optional[str], rest
 def hexadecimal(text: str) -> Optional[str]:
     """Return an id as small letters, None for a placeholder such as xxxx."""
     return text.lower() if re.match(r"^[0-9a-fA-F]{4}$", text) else None
-
-
-def split_vendor(text: str) -> Tuple[str, str]:
-    """Return vendor and name; the list of ids does not mark where one ends."""
-    match = NVIDIA_NAME.match(text)
-    if match:
-        return text[: match.end()].strip(), text[match.end() :]
-    for vendor in VENDORS:
-        if text.startswith(vendor) and text[len(vendor) :][:1].strip() == "":
-            return vendor, text[len(vendor) :].strip()
-    company = COMPANY.match(text)
-    if company:
-        return company.group(1), company.group(2)
-    first, _, rest = text.partition(" ")
-    return first, rest

@@ -1,7 +1,7 @@
-"""PCI functions of a host, from sysfs and from any form of lspci: which are GPUs, and what the others are."""
+"""PCI functions of a host, from sysfs: which are GPUs, and what the others are."""
 
 import re
-from typing import Any, List, NamedTuple, Optional, Set
+from typing import List, NamedTuple, Optional, Set
 
 from . import catalog
 from .host import Host
@@ -149,10 +149,3 @@ def chipset(name: str, device: Optional[str]) -> bool:
         return True
     number = int(device, 16) if device and re.match(r"^[0-9a-f]{4}$", device) else None
     return number is not None and (number < 0x0BE0 or 0x0D60 <= number <= 0x0DAF)
-
-
-def read_lspci(text: str) -> Any:
-    """Read any form of lspci: a lspci.Reading (its ``functions`` are what :func:`read_sysfs` returns)."""
-    from . import lspci  # only gpu-explain needs it, so hosts do not load it
-
-    return lspci.read(text)

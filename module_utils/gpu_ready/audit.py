@@ -6,7 +6,7 @@ and whose next boot finds a module for its kernel. Besides, a host that lost all
 
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import decide, plan, versions
+from . import decide, plan, upgrade, versions
 from .host import Host
 from .observe import driver, holders
 from .plan import proof
@@ -108,13 +108,10 @@ def judge(observed: Dict[str, Any], decided: plan.Plan, more: Dict[str, Any]) ->
 
 def gone(observed: Dict[str, Any]) -> List[Check]:
     """Judge a host without any GPU: a drift where the last verification saw some, which fell off the bus since."""
-    there = (observed.get("verified") or {}).get("addresses") or []
-    if not there or observed["base"]["gpus"]:
+    there = upgrade.lost(observed)
+    if not there:
         return []
-    why = (
-        "the last verification saw %d, now none is on the PCI bus: see `lspci -d 10de:` and the kernel's log; where "
-        "they were taken out, run playbooks/uninstall.yml" % len(there)
-    )
+    why = "the last verification saw %d, now none is on the PCI bus: %s" % (len(there), upgrade.FIND_LOST)
     return [Check("gpus", ", ".join(there), None, False, why)]
 
 

@@ -91,6 +91,9 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any], now: 
     if not decided.gpu_host and opened:
         state = "refused"
         refusals = [LOST % decided.summary]
+    elif not decided.gpu_host and lost(observed):
+        state = "refused"
+        refusals = [GONE % (len(lost(observed)), ", ".join(lost(observed)), FIND_LOST)]
     elif not decided.gpu_host:
         state = "current"
     elif refusals:
@@ -126,6 +129,17 @@ def status(observed: Dict[str, Any], decided: Any, wanted: Dict[str, Any], now: 
     }
 
 
+def lost(observed: Dict[str, Any]) -> List[str]:
+    """Return the addresses of the GPUs that the last verification saw, where none is on the PCI bus any longer."""
+    there = list((observed.get("verified") or {}).get("addresses") or [])
+    return there if there and not observed["base"]["gpus"] else []
+
+
+FIND_LOST = "see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml"
+GONE = (
+    "The GPUs that the last verification saw (%d: %s) are gone, none is on the PCI bus now. Remedy: %s, or leave the "
+    "host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
+)
 LOST = (
     "An upgrade of this host did not come to its end, and there is nothing left to serve (%s). Remedy: see with "
     "`lspci -d 10de:` and a reboot that its GPUs are back on the PCI bus, then run the same command again."

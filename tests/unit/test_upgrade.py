@@ -101,6 +101,20 @@ def test_a_host_that_lost_its_gpus_in_the_middle_is_no_host_without_gpu() -> Non
     assert found["state"] == "refused" and "no NVIDIA GPU" in found["refusal"] and "Remedy" in found["refusal"]
 
 
+def test_a_host_that_lost_all_its_gpus_does_not_count_as_wanted() -> None:
+    none = decided()._replace(gpu_host=False, choice={}, summary="no NVIDIA GPU: left alone")
+    seen = observed() | {"base": {"gpus": []}, "verified": {"addresses": ["0000:01:00.0", "0000:02:00.0"]}}
+    found = status(seen, none)
+    assert found["state"] == "refused" and found["refusal"] == (
+        "The GPUs that the last verification saw (2: 0000:01:00.0, 0000:02:00.0) are gone, none is on the PCI bus now. "
+        "Remedy: see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml, "
+        "or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
+    )
+    given = seen | {"base": {"gpus": [{"address": "0000:01:00.0"}]}}  # to virtual machines
+    assert status(given, none)["state"] == "current"
+    assert status(seen | {"verified": None}, none)["state"] == "current"
+
+
 def test_a_run_that_goes_on_keeps_the_way_back() -> None:
     journal = noted(("staged", 1), ("draining", 2), ("switching", 3))
     again = upgrade.advance(journal, "draining", 9, NEW, "595", "")

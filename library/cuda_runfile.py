@@ -110,7 +110,7 @@ releases:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_default, cuda_runfile, manifest, runfile
+from ansible.module_utils.gpu_ready import cuda_default, cuda_runfile, manifest, runfile_fetch, runfile_text
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -140,7 +140,7 @@ def wishes(entries):
             entry["version"],
             entry["release"],
             entry["path"],
-            runfile.Source(entry["file"] or entry["source"], entry["sha256"], md5_url=entry["md5_url"]),
+            runfile_fetch.Source(entry["file"] or entry["source"], entry["sha256"], md5_url=entry["md5_url"]),
         )
         for entry in entries
     ]
@@ -152,7 +152,7 @@ def run(host, params, check):
     lacking = {one.version: cuda_runfile.lacking(host, one, where) for one in wanted}
     before = {one.version: cuda_runfile.stated(host, one.path) for one in wanted}
     after = {one.version: one.release or before[one.version] or one.version for one in wanted}
-    limits = runfile.Limits(params["timeout"], params["download_timeout"], params["install_timeout"])
+    limits = runfile_fetch.Limits(params["timeout"], params["download_timeout"], params["install_timeout"])
     todo = [one for one in wanted if lacking[one.version]]
     if not check:
         for one in todo:
@@ -174,7 +174,7 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
         result = run(Host(), module.params, module.check_mode)
-    except (runfile.RunfileError, cuda_default.DefaultError, manifest.ManifestError) as error:
+    except (runfile_text.RunfileError, cuda_default.DefaultError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         where = error.filename or "the host"

@@ -49,7 +49,7 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_default, cuda_runfile, manifest, runfile
+from ansible.module_utils.gpu_ready import cuda_default, cuda_runfile, manifest, runfile_text
 from ansible.module_utils.gpu_ready.cudnn import CudnnError
 from ansible.module_utils.gpu_ready.host import Host
 
@@ -80,7 +80,7 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
         result = run(Host(), module.params["toolkits"], module.check_mode)
-    except (runfile.RunfileError, cuda_default.DefaultError, CudnnError, manifest.ManifestError) as error:
+    except (runfile_text.RunfileError, cuda_default.DefaultError, CudnnError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         where = error.filename or "the host"

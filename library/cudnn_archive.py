@@ -129,7 +129,7 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_runfile, cudnn, cudnn_fetch, cudnn_install, manifest, runfile
+from ansible.module_utils.gpu_ready import cuda_runfile, cudnn, cudnn_fetch, cudnn_install, manifest, runfile_text
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -215,7 +215,7 @@ def main():
             cudnn_install.Paths(),
             lambda: cuda_runfile.linker(host),
         )
-    except (cudnn.CudnnError, runfile.RunfileError, manifest.ManifestError) as error:
+    except (cudnn.CudnnError, runfile_text.RunfileError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         where = error.filename or "the host"

@@ -86,8 +86,9 @@ from ansible.module_utils.gpu_ready import (
     manifest,
     package_manager,
     packages,
-    runfile,
+    runfile_fetch,
     runfile_store,
+    runfile_text,
     upgrade,
     upgrade_modules,
     upgrade_stage,
@@ -119,11 +120,11 @@ def main():
         module.exit_json(changed=False, coming=[], kept=[], installers=[], files=places, alike=alike)
     try:
         staged = upgrade_stage.stage(package_manager.choose(host), wanted)
-        fetched = upgrade_stage.installers(files, host.uname()[1], runfile.Limits())
+        fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.Limits())
         alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
         if journal:
             upgrade.write(upgrade.note_fetched(journal, module.params["target"], int(time.time()), alike))
-    except (packages.PackageError, runfile.RunfileError) as error:
+    except (packages.PackageError, runfile_text.RunfileError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         where = error.filename or manifest.FOLDER

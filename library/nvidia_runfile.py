@@ -127,7 +127,7 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import manifest, runfile, runfile_store, runfile_text
+from ansible.module_utils.gpu_ready import manifest, runfile, runfile_fetch, runfile_state, runfile_store, runfile_text
 from ansible.module_utils.gpu_ready.host import Host
 
 ARGUMENT_SPEC = {
@@ -148,31 +148,31 @@ ARGUMENT_SPEC = {
 
 
 def state(host):
-    version = runfile.installed(host)
+    version = runfile_state.installed(host)
     return "NVIDIA driver %s (.run)\n" % version if version else ""
 
 
 def present(host, params, check):
     kernels = params["kernels"] or [host.uname()[0]]
     wish = runfile_text.Wish(params["version"], params["flavour"], kernels, params["dkms"], params["opengl"])
-    lacking = runfile.lacking(host, wish)
+    lacking = runfile_state.lacking(host, wish)
     kept = runfile_store.kept(wish.version, params["sha256"])
-    needs_file = bool(lacking) and not kept and not runfile.only_builds(host, wish)
+    needs_file = bool(lacking) and not kept and not runfile_state.only_builds(host, wish)
     if lacking:
-        runfile.refuse_packages(host, wish)
+        runfile_state.refuse_packages(host, wish)
         ours = "driver" in manifest.read().get("runfile", {})
-        runfile.refuse_foreign(host, ours, bool(params["uninstall"]))
-        runfile.refuse_flavour(wish)
+        runfile_state.refuse_foreign(host, ours, bool(params["uninstall"]))
+        runfile_state.refuse_flavour(wish)
     if lacking and not check:
-        source = kept or runfile.Source(params["source"], params["sha256"], params["sha256_url"])
-        limits = runfile.Limits(params["timeout"], params["download_timeout"], params["install_timeout"])
+        source = kept or runfile_fetch.Source(params["source"], params["sha256"], params["sha256_url"])
+        limits = runfile_fetch.Limits(params["timeout"], params["download_timeout"], params["install_timeout"])
         runfile.install(host, wish, source, limits)
     after = "".join("%s module for %s\n" % (wish.flavour, kernel) for kernel in kernels)
     after = "NVIDIA driver %s (.run)\n%s" % (wish.version, after)
     before = "lacking: %s\n" % ", ".join(lacking) if lacking else after
     return {
         "changed": bool(lacking),
-        "version": runfile.installed(host) if check else wish.version,
+        "version": runfile_state.installed(host) if check else wish.version,
         "lacking": lacking,
         "needs_file": needs_file,
         "removed": [],
@@ -182,10 +182,10 @@ def present(host, params, check):
 
 def absent(host, check):
     before = state(host)
-    there = bool(before or runfile.uninstaller(host))
+    there = bool(before or runfile_state.uninstaller(host))
     removed = runfile.remove(host) if there and not check else []
     diff = {"before": before, "after": ""}
-    version = runfile.installed(host)
+    version = runfile_state.installed(host)
     return {"changed": there, "version": version, "lacking": [], "needs_file": False, "removed": removed, "diff": diff}
 
 
@@ -201,7 +201,7 @@ def main():
             result = present(host, module.params, module.check_mode)
         else:
             result = absent(host, module.check_mode)
-    except (runfile.RunfileError, manifest.ManifestError) as error:
+    except (runfile_text.RunfileError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         where = error.filename or "the host"

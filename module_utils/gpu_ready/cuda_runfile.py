@@ -13,9 +13,10 @@ import os
 import shutil
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from . import cuda, cuda_default, cudnn_install, files, manifest, runfile, runfile_text
+from . import cuda, cuda_default, cudnn_install, files, manifest, runfile_fetch, runfile_text
 from .host import Host
-from .runfile import Limits, RunfileError, Source
+from .runfile_fetch import Limits, Source
+from .runfile_text import RunfileError
 
 LOG = "/var/log/cuda-installer.log"
 UNINSTALL_LOG = "/var/log/cuda-uninstaller.log"
@@ -142,8 +143,8 @@ def install(host: Host, wanted: Installer, limits: Limits, where: Where) -> str:
     refuse_alias(host, wanted.version, wanted.path, where)
     local = wanted.source.location
     size = os.path.getsize(local) if os.path.isfile(local) else 0
-    with runfile.workplace(size * UNPACKED) as temporary:
-        file = runfile.fetch(wanted.source, temporary, limits, UNPACKED)
+    with runfile_fetch.workplace(size * UNPACKED) as temporary:
+        file = runfile_fetch.fetch(wanted.source, temporary, limits, UNPACKED)
         judge(file, wanted)
         room(file, temporary, wanted)
         with marked(host, wanted, where), link_kept(host, where):
@@ -179,7 +180,7 @@ def room(file: str, temporary: str, wanted: Installer) -> None:
     place = os.path.dirname(wanted.path)
     shared = os.stat(place).st_dev == os.stat(temporary).st_dev
     times = INSTALLED + UNPACKED if shared else INSTALLED
-    runfile.room(place + "/", os.path.getsize(file) * times, "CUDA " + (wanted.release or wanted.version))
+    runfile_fetch.room(place + "/", os.path.getsize(file) * times, "CUDA " + (wanted.release or wanted.version))
 
 
 @contextlib.contextmanager
@@ -249,7 +250,7 @@ def release(host: Host, wanted: Installer) -> str:
 def call(host: Host, argv: List[str], limit: float, temporary: str, wanted: Installer) -> None:
     """Run the installer once; RunfileError with the cause that its log names."""
     _forget(LOG)
-    environment: Dict[str, str] = dict(runfile.ENVIRONMENT, TMPDIR=temporary)
+    environment: Dict[str, str] = dict(runfile_text.ENVIRONMENT, TMPDIR=temporary)
     answer = host.run(argv, limit, environment)
     if answer.rc == 0:
         return
@@ -262,7 +263,7 @@ def call(host: Host, argv: List[str], limit: float, temporary: str, wanted: Inst
 
 def uninstall(host: Host, version: str, path: str) -> None:
     """Have a toolkit's own uninstaller take it away; RunfileError when the toolkit is still there afterwards."""
-    answer = host.run([uninstaller(path), "--silent"], REMOVAL_LIMIT, runfile.ENVIRONMENT)
+    answer = host.run([uninstaller(path), "--silent"], REMOVAL_LIMIT, runfile_text.ENVIRONMENT)
     if answer.rc != 0 or host.exists(path + "/bin/nvcc"):
         why = runfile_text.explain(host.read(UNINSTALL_LOG) or "", answer.out + "\n" + answer.err, CAUSES)
         raise RunfileError(

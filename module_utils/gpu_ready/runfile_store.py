@@ -8,7 +8,8 @@ import os
 import re
 from typing import List, NamedTuple, Optional
 
-from . import files, manifest, runfile, runfile_text
+from . import files, manifest, runfile_fetch, runfile_text
+from .runfile_fetch import Limits, Source
 
 FOLDER = manifest.FOLDER + "/installers"
 NAME = re.compile(r"^NVIDIA-driver-(\d{2,4}(?:\.\d+){1,2})\.run$")
@@ -32,7 +33,7 @@ def path(version: str, folder: str = FOLDER) -> str:
     return os.path.join(folder, "NVIDIA-driver-%s.run" % version)
 
 
-def kept(version: str, sha256: str = "", folder: str = FOLDER) -> Optional[runfile.Source]:
+def kept(version: str, sha256: str = "", folder: str = FOLDER) -> Optional[Source]:
     """Return the installer of a version that lies here, None where none does or another file is asked for."""
     file = path(version, folder)
     try:
@@ -42,10 +43,10 @@ def kept(version: str, sha256: str = "", folder: str = FOLDER) -> Optional[runfi
         return None
     if not os.path.isfile(file) or sha256.lower() not in ("", proof):
         return None
-    return runfile.Source(file, proof)
+    return Source(file, proof)
 
 
-def keep(wanted: Wanted, machine: str, limits: runfile.Limits, folder: str = FOLDER) -> bool:
+def keep(wanted: Wanted, machine: str, limits: Limits, folder: str = FOLDER) -> bool:
     """Have an installer here, proved (changes the host); return whether it was fetched. RunfileError.
 
     The file takes its name when all is proved, after its checksum did: a run that is killed leaves nothing that is
@@ -57,12 +58,12 @@ def keep(wanted: Wanted, machine: str, limits: runfile.Limits, folder: str = FOL
     os.makedirs(folder, mode=0o755, exist_ok=True)
     if os.path.exists(file + PROOF):
         os.unlink(file + PROOF)
-    source = runfile.Source(wanted.source if remote else file, wanted.sha256, wanted.sha256_url)
+    source = Source(wanted.source if remote else file, wanted.sha256, wanted.sha256_url)
     before = set(os.listdir(folder))
     try:
-        found = runfile.fetch(source, folder, limits)
-        runfile.judge(found, wanted.source, runfile_text.Wish(wanted.version, "", []), machine)
-        files.write_atomic(file + PROOF, (runfile.digest(found) + "\n").encode("ascii"), 0o600)
+        found = runfile_fetch.fetch(source, folder, limits)
+        runfile_fetch.judge(found, wanted.source, runfile_text.Wish(wanted.version, "", []), machine)
+        files.write_atomic(file + PROOF, (runfile_fetch.digest(found) + "\n").encode("ascii"), 0o600)
         os.chmod(found, 0o600)
         os.replace(found, file)
     finally:

@@ -1,4 +1,4 @@
-"""Texts of NVIDIA's .run installer: its head, its checksum file, its backup log, its log, and its options by release.
+"""Texts of NVIDIA's .run installer: its head, its checksum file, its backup log, its log, its options by release.
 
 What the options of each release are, and what silent mode answers by itself, is read in NVIDIA/nvidia-installer
 (tags 470.256.02 to 590.48.01).
@@ -18,6 +18,12 @@ MODULE_TYPE = (555, 42)
 """First releases with open modules, --no-dkms, --allow-installation-with-running-driver, --skip-module-load and
 --kernel-module-type; an option that a release does not know ends its installer."""
 LOG = "/var/log/nvidia-installer.log"
+ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+"""For installers, uninstallers and DKMS: they look for programs of the system and of administrators."""
+
+
+class RunfileError(Exception):
+    """What a .run installer brings cannot be installed or removed; one sentence with cause and remedy."""
 
 
 class Wish(NamedTuple):

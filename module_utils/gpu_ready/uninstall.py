@@ -26,6 +26,7 @@ from . import (
     packages,
     rpm,
     runfile,
+    runfile_state,
     toml,
     yum_repos,
 )
@@ -37,6 +38,7 @@ from .observe import driver as observe_driver
 from .observe import engines as observe_engines
 from .plan import containerd as plan_containerd
 from .plan import docker as plan_docker
+from .runfile_text import RunfileError
 
 LIMIT = 1200.0
 FOLDERS = cdi.FOLDERS + (
@@ -292,14 +294,14 @@ class Uninstall:
         """Have the driver of a .run installer that we ran take itself away."""
         if "driver" not in self.noted.get("runfile", {}):
             return []
-        version = runfile.installed(self.host)
+        version = runfile_state.installed(self.host)
         return [Action("remove the driver %s of NVIDIA's installer" % (version or ""), self.remove_runfile)]
 
     def remove_runfile(self) -> None:
         """Run the driver's own uninstaller."""
         try:
             runfile.remove(self.host, self.folder)
-        except runfile.RunfileError as error:
+        except RunfileError as error:
             raise UninstallError(str(error)) from None
 
     def cudnn(self) -> List[Action]:
@@ -328,7 +330,7 @@ class Uninstall:
         where = cuda_runfile.Where(self.folder + "/cuda", self.path, cuda_default.Where(manifest=self.path))
         try:
             cuda_runfile.remove(self.host, version, cuda.folder(version), where)
-        except (runfile.RunfileError, cuda_default.DefaultError) as error:
+        except (RunfileError, cuda_default.DefaultError) as error:
             raise UninstallError(str(error)) from None
 
     def holds(self) -> List[Action]:

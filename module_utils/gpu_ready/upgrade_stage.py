@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from typing import Any, Dict, Iterator, List, NamedTuple
 
-from . import apt, dnf, manifest, runfile, runfile_store
+from . import apt, dnf, manifest, runfile_fetch, runfile_store
 from .packages import Manager, PackageError, Simulation, Wish, refuse, wishes
 
 PREFERENCES = "/etc/apt/preferences.d"
@@ -78,7 +78,7 @@ def after(simulation: Simulation) -> List[str]:
 
 
 def installers(
-    wanted: List[Dict[str, Any]], machine: str, limits: runfile.Limits, folder: str = runfile_store.FOLDER
+    wanted: List[Dict[str, Any]], machine: str, limits: runfile_fetch.Limits, folder: str = runfile_store.FOLDER
 ) -> List[str]:
     """Have installers on the host, proved (changes it), and no others; return the versions that were not there."""
     rows = [runfile_store.Wanted(one["version"], one["source"], one["sha256"], one["sha256_url"]) for one in wanted]

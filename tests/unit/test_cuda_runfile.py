@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import cuda, cuda_default, cuda_runfile, manifest, runfile
+from gpu_ready import cuda, cuda_default, cuda_runfile, manifest, runfile_fetch
 from gpu_ready.cuda_runfile import Installer, Where
 from gpu_ready.host import Host, Result
-from gpu_ready.runfile import RunfileError, Source
+from gpu_ready.runfile_fetch import Source
+from gpu_ready.runfile_text import RunfileError
 
 from tests.unit.recorded import RecordedHost
 
 pytestmark = pytest.mark.host_io
 
-LIMITS = runfile.Limits(5.0, 10.0, 10.0)
+LIMITS = runfile_fetch.Limits(5.0, 10.0, 10.0)
 INSTALLER = """#!/bin/sh
 # What NVIDIA's does, as far as a toolkit's folder goes.
 for word; do case "$word" in --toolkitpath=*) to=${word#*=} ;; esac; done
@@ -84,8 +85,8 @@ class Node:
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     (tmp_path / "work").mkdir()
-    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path / "work"),))
-    monkeypatch.setattr(runfile, "LOCK", str(tmp_path / "lock"))
+    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path / "work"),))
+    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     monkeypatch.setattr(cuda_runfile, "LOG", str(tmp_path / "installer.log"))
     monkeypatch.setattr(cuda_runfile, "UNINSTALL_LOG", str(tmp_path / "uninstaller.log"))
     monkeypatch.setattr(cuda_runfile.cudnn_install, "Paths", lambda **_: records(tmp_path))
@@ -190,7 +191,7 @@ def test_an_installer_that_fails_is_told_with_its_cause_and_leaves_no_record(
 def test_an_installer_that_was_cut_off_is_repaired_by_the_next_run(node: Node) -> None:
     wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile.Limits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, wanted, runfile_fetch.Limits(5.0, 10.0, 0.5), node.where)
     assert node.record() == cuda.Record("12.9.1", False)
     again = node.installer()
     assert node.lacking(again) == "the rest of an installation of CUDA 12.9 that was cut off"
@@ -221,7 +222,7 @@ def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
 def test_the_half_of_a_toolkit_without_an_uninstaller_goes_as_it_came(node: Node) -> None:
     wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile.Limits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, wanted, runfile_fetch.Limits(5.0, 10.0, 0.5), node.where)
     assert node.remove() == ["the half of CUDA 12.9"]
     assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
@@ -231,7 +232,7 @@ def test_half_of_an_upgrade_may_hold_somebodys_files_and_is_not_deleted(node: No
     Path(node.path(), "targets/mine.so").write_text("x")
     wanted = node.installer("12.9.1", before="sleep 5")
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile.Limits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, wanted, runfile_fetch.Limits(5.0, 10.0, 0.5), node.where)
     with pytest.raises(RunfileError, match=r"still holds .*mine\.so"):
         node.remove()
     assert node.install(node.installer("12.9.1")) == "12.9.1"
@@ -277,7 +278,7 @@ def test_an_uninstaller_that_leaves_the_toolkit_is_told(node: Node) -> None:
 
 def test_a_full_disk_is_told_before_anything_is_changed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil._ntuple_diskusage(10, 10, 1)  # type: ignore[attr-defined]
-    monkeypatch.setattr(runfile.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(runfile_fetch.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(RunfileError, match=r"CUDA 12\.9\.1 needs \d+ MiB under .*0 MiB are free"):
         node.install(node.installer())
     assert (node.noted(), Path(node.path()).exists()) == ({}, False)

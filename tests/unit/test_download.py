@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import cudnn, cudnn_fetch, download, runfile
+from gpu_ready import cudnn, cudnn_fetch, download, runfile_fetch, runfile_text
 from gpu_ready.host import Host, Result
 from recorded import RecordedHost
 
@@ -324,8 +324,8 @@ def test_installers_archives_and_their_lists_are_fetched_so(
         rf"^{url} could not be fetched: .*Connection refused without a proxy, and 403 Forbidden through the package "
         rf"manager's, {proxy.address}; nothing was changed; check"
     )
-    with pytest.raises(runfile.RunfileError, match=words):
-        runfile.fetch(runfile.Source(url, "0" * 64), str(tmp_path), runfile.Limits(5.0, 5.0))
+    with pytest.raises(runfile_text.RunfileError, match=words):
+        runfile_fetch.fetch(runfile_fetch.Source(url, "0" * 64), str(tmp_path), runfile_fetch.Limits(5.0, 5.0))
     with pytest.raises(cudnn.CudnnError, match=words):
         cudnn_fetch.fetch(
             cudnn_fetch.Install("12.9", archive_url=url, sha256="0" * 64), str(tmp_path), cudnn_fetch.Limits(5.0, 5.0)

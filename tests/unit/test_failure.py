@@ -1,7 +1,7 @@
 """A failed build, module or service ends in one sentence: thing, cause, remedy, and where the whole log lies."""
 
 import pytest
-from gpu_ready import apt, failure, kernel_module, runfile, runfile_text, service
+from gpu_ready import apt, failure, kernel_module, runfile, runfile_fetch, runfile_text, service
 from gpu_ready.host import Result
 
 from tests.unit.recorded import RecordedHost
@@ -220,8 +220,8 @@ def test_an_installer_whose_build_failed_names_the_compilers_reason() -> None:
     }
     host = RecordedHost(files=files, programs={("sh", "x.run"): Result(1, "", "")})
     wish = runfile_text.Wish("580.95.05", "open", ["6.12.0-1-amd64"])
-    with pytest.raises(runfile.RunfileError) as caught:
-        runfile.call(host, wish, ["sh", "x.run"], runfile.Limits(), {}, None)
+    with pytest.raises(runfile_text.RunfileError) as caught:
+        runfile.call(host, wish, ["sh", "x.run"], runfile_fetch.Limits(), {}, None)
     said = str(caught.value)
     assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in said
     assert "no driver was installed; the whole log is /var/log/nvidia-installer.log" in said

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready import manifest, runfile, runfile_text
+from gpu_ready import manifest, runfile, runfile_fetch, runfile_state, runfile_text
 from gpu_ready.host import Result
-from gpu_ready.runfile import RunfileError, Source
-from gpu_ready.runfile_text import Wish
+from gpu_ready.runfile_fetch import Source
+from gpu_ready.runfile_text import RunfileError, Wish
 from recorded import RecordedHost
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
@@ -29,7 +29,7 @@ def with_driver(version: str = "580.178.04", flavour: str = "open", **more: obje
     """A host that a .run installer of ours has served."""
     digits = version.replace(".", "")
     files = {
-        runfile.BACKUP_LOG: f"1.0-{digits} ({version})\nNVIDIA Accelerated Graphics Driver\n0: /usr/bin/nvidia-smi\n",
+        runfile_state.BACKUP_LOG: f"1.0-{digits} ({version})\nNVIDIA Accelerated Graphics Driver\n0: /usr/bin/nvidia-smi\n",
         LIBRARY + version: "",
         "/usr/bin/nvidia-uninstall": "",
         "/usr/bin/nvidia-smi": "",
@@ -138,7 +138,7 @@ def test_an_unknown_failure_shows_what_was_said() -> None:
 
 
 def test_a_host_as_wished_lacks_nothing() -> None:
-    assert runfile.lacking(with_driver(), WISH) == []
+    assert runfile_state.lacking(with_driver(), WISH) == []
 
 
 @pytest.mark.parametrize(
@@ -148,24 +148,24 @@ def test_a_host_as_wished_lacks_nothing() -> None:
         (with_driver("580.95.05"), WISH, "580.178.04 in place of 580.95.05"),
         (with_driver(flavour="proprietary"), WISH, "the open module in place of the proprietary one"),
         (with_driver(), WISH._replace(kernels=[KERNEL, NEWER]), "the module for " + NEWER),
-        (RecordedHost(files={runfile.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), WISH, "the libraries"),
+        (RecordedHost(files={runfile_state.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), WISH, "the libraries"),
         (RecordedHost(files=with_driver().files, programs=modinfo("570.1.1")), WISH, "in place of 570.1.1"),
         (RecordedHost(files={**with_driver().files, "/var/lib/gpu-ready/runfile-pending": ""}, programs=modinfo("580.178.04")),
          WISH, "cut off"),
     ],
 )  # fmt: skip
 def test_what_is_lacking_is_said(host: RecordedHost, wish: Wish, words: str) -> None:
-    assert words in ", ".join(runfile.lacking(host, wish))
+    assert words in ", ".join(runfile_state.lacking(host, wish))
 
 
 def test_a_further_kernel_needs_only_a_build() -> None:
     both = WISH._replace(kernels=[KERNEL, NEWER])
-    assert runfile.only_builds(with_driver(), both) == [NEWER]
-    assert runfile.only_builds(with_driver(), both._replace(dkms=False)) == []
-    assert runfile.only_builds(with_driver(flavour="proprietary"), both) == []
-    assert runfile.only_builds(with_driver("580.95.05"), both) == []
-    assert runfile.only_builds(RecordedHost(), both) == []
-    assert runfile.only_builds(with_driver(), WISH._replace(kernels=[NEWER])) == []  # nothing tells the flavour
+    assert runfile_state.only_builds(with_driver(), both) == [NEWER]
+    assert runfile_state.only_builds(with_driver(), both._replace(dkms=False)) == []
+    assert runfile_state.only_builds(with_driver(flavour="proprietary"), both) == []
+    assert runfile_state.only_builds(with_driver("580.95.05"), both) == []
+    assert runfile_state.only_builds(RecordedHost(), both) == []
+    assert runfile_state.only_builds(with_driver(), WISH._replace(kernels=[NEWER])) == []  # nothing tells the flavour
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -185,35 +185,35 @@ def owning(answer: str) -> RecordedHost:
 def test_a_driver_of_packages_is_refused_with_their_names() -> None:
     host = owning("libnvidia-ml1:amd64: " + LIBRARY + "580.178.04\nnvidia-smi: /usr/bin/nvidia-smi\n")
     with pytest.raises(RunfileError, match=r"belongs to packages \(libnvidia-ml1, nvidia-smi; /usr/lib.*\)"):
-        runfile.refuse_packages(host, WISH)
+        runfile_state.refuse_packages(host, WISH)
 
 
 def test_a_driver_that_no_package_owns_is_not_refused() -> None:
-    runfile.refuse_packages(owning(""), WISH)
-    runfile.refuse_packages(RecordedHost(), WISH)
+    runfile_state.refuse_packages(owning(""), WISH)
+    runfile_state.refuse_packages(RecordedHost(), WISH)
 
 
 def test_what_dpkg_and_rpm_answer_about_owners() -> None:
     text = "diversion by glx from: /usr/lib/a\na:amd64, b:i386: /usr/lib/a\n"
-    assert runfile.read_dpkg_owners(text) == {"a": "/usr/lib/a", "b": "/usr/lib/a"}
+    assert runfile_state.read_dpkg_owners(text) == {"a": "/usr/lib/a", "b": "/usr/lib/a"}
     said = "nvidia-driver-cuda\nfile /usr/lib64/x is not owned by any package\n"
-    assert runfile.read_rpm_owners(said, ["/usr/bin/nvidia-smi", "/usr/lib64/x"]) == {
+    assert runfile_state.read_rpm_owners(said, ["/usr/bin/nvidia-smi", "/usr/lib64/x"]) == {
         "nvidia-driver-cuda": "/usr/bin/nvidia-smi"
     }
 
 
 def test_a_foreign_run_driver_is_refused_unless_allowed() -> None:
     with pytest.raises(RunfileError, match=r"gpu-ready did not run.*580\.178\.04.*nvidia_driver_replace_foreign"):
-        runfile.refuse_foreign(with_driver(), ours=False, replace=False)
+        runfile_state.refuse_foreign(with_driver(), ours=False, replace=False)
     for ours, replace in ((True, False), (False, True)):
-        runfile.refuse_foreign(with_driver(), ours, replace)
-    runfile.refuse_foreign(RecordedHost(), ours=False, replace=False)
+        runfile_state.refuse_foreign(with_driver(), ours, replace)
+    runfile_state.refuse_foreign(RecordedHost(), ours=False, replace=False)
 
 
 def test_open_modules_of_a_release_without_them_are_refused() -> None:
     with pytest.raises(RunfileError, match=r"470\.256\.02 has no open kernel modules"):
-        runfile.refuse_flavour(WISH._replace(version="470.256.02"))
-    runfile.refuse_flavour(WISH)
+        runfile_state.refuse_flavour(WISH._replace(version="470.256.02"))
+    runfile_state.refuse_flavour(WISH)
 
 
 def buildable(**more: object) -> RecordedHost:
@@ -223,34 +223,34 @@ def buildable(**more: object) -> RecordedHost:
 
 
 def test_missing_headers_and_tools_are_refused() -> None:
-    runfile.refuse_unbuildable(buildable(), WISH)
+    runfile_state.refuse_unbuildable(buildable(), WISH)
     with pytest.raises(RunfileError, match=r"headers of the kernel 6\.1\.0-41-amd64 are missing"):
-        runfile.refuse_unbuildable(buildable(), WISH._replace(kernels=[KERNEL, NEWER]))
+        runfile_state.refuse_unbuildable(buildable(), WISH._replace(kernels=[KERNEL, NEWER]))
     host = buildable()
     del host.programs[("dkms",)], host.programs[("cc",)]
     with pytest.raises(RunfileError, match="needs cc and dkms"):
-        runfile.refuse_unbuildable(host, WISH)
+        runfile_state.refuse_unbuildable(host, WISH)
     with pytest.raises(RunfileError, match="needs cc to"):
-        runfile.refuse_unbuildable(host, WISH._replace(dkms=False))
+        runfile_state.refuse_unbuildable(host, WISH._replace(dkms=False))
 
 
 def test_an_installer_from_before_545_minds_nouveau_and_users() -> None:
     old = WISH._replace(version="470.256.02", flavour="proprietary")
     nouveau = {"/sys/bus/pci/drivers/nouveau/0000:01:00.0/class": "", "/sys/bus/pci/drivers/nouveau/bind": ""}
     with pytest.raises(RunfileError, match=r"nouveau drives the GPU 0000:01:00\.0.*reboot"):
-        runfile.refuse_unbuildable(buildable(files=nouveau), old)
-    runfile.refuse_unbuildable(buildable(files=nouveau), WISH)
+        runfile_state.refuse_unbuildable(buildable(files=nouveau), old)
+    runfile_state.refuse_unbuildable(buildable(files=nouveau), WISH)
     used = {"/sys/module/nvidia/refcnt": "1\n", "/proc/77/comm": "smi\n", "/proc/77/cmdline": "nvidia-persistenced\0"}
     host = buildable(files=used, links={"/proc/77/fd/3": "/dev/nvidia0"}, folders=["/sys/module/nvidia"])
     with pytest.raises(RunfileError, match=r"process 77 \(nvidia-persistenced\) uses the loaded NVIDIA driver"):
-        runfile.refuse_unbuildable(host, old)
-    runfile.refuse_unbuildable(host, WISH)
+        runfile_state.refuse_unbuildable(host, old)
+    runfile_state.refuse_unbuildable(host, WISH)
 
 
 # ---- the file -------------------------------------------------------------------------------------------------------
 
 NAME = "NVIDIA-Linux-x86_64-580.178.04.run"
-LIMITS = runfile.Limits(10.0, 30.0, 30.0)
+LIMITS = runfile_fetch.Limits(10.0, 30.0, 30.0)
 
 
 @pytest.fixture
@@ -274,16 +274,16 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def obtain(source: Source, folder: Path, wish: Wish = WISH) -> str:
     (folder / "work").mkdir(exist_ok=True)
-    return runfile.obtain(source, wish, "x86_64", str(folder / "work"), LIMITS)
+    return runfile_fetch.obtain(source, wish, "x86_64", str(folder / "work"), LIMITS)
 
 
 def test_a_file_is_fetched_and_proved_by_the_sum_beside_it(server: tuple[str, Path], tmp_path: Path) -> None:
     url, root = server
     (root / NAME).write_text(HEAD)
-    (root / f"{NAME}.sha256sum").write_text(f"{runfile.digest(str(root / NAME))}  {NAME}\n")
+    (root / f"{NAME}.sha256sum").write_text(f"{runfile_fetch.digest(str(root / NAME))}  {NAME}\n")
     path = obtain(Source(f"{url}/{NAME}", "", f"{url}/{NAME}.sha256sum"), tmp_path)
     assert Path(path).read_text() == HEAD
-    assert obtain(Source(f"{url}/{NAME}", runfile.digest(path).upper()), tmp_path) == path
+    assert obtain(Source(f"{url}/{NAME}", runfile_fetch.digest(path).upper()), tmp_path) == path
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_a_wrong_file_is_refused(
     url, root = server
     if content is not None:
         (root / NAME).write_text(content)
-        sha256 = runfile.digest(str(root / NAME)) if sha256 == "right" else sha256
+        sha256 = runfile_fetch.digest(str(root / NAME)) if sha256 == "right" else sha256
     if sums is not None:
         (root / "sums").write_text(sums)
     with pytest.raises(RunfileError, match=words):
@@ -327,23 +327,23 @@ def test_a_path_on_the_host(tmp_path: Path) -> None:
 
 
 def test_a_folder_for_programs_has_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path / "absent"), str(tmp_path)))
-    assert runfile.place(0) == str(tmp_path)
+    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path / "absent"), str(tmp_path)))
+    assert runfile_fetch.place(0) == str(tmp_path)
     with pytest.raises(RunfileError, match=r"MiB free"):
-        runfile.place(1 << 60)
+        runfile_fetch.place(1 << 60)
 
 
 def test_a_workplace_goes_with_its_content_and_so_does_that_of_a_killed_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path),))
-    monkeypatch.setattr(runfile, "LOCK", str(tmp_path / "lock"))
-    left = tmp_path / (runfile.PREFIX + "left")
+    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path),))
+    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
+    left = tmp_path / (runfile_fetch.PREFIX + "left")
     left.mkdir()
-    with runfile.workplace() as folder:
+    with runfile_fetch.workplace() as folder:
         Path(folder, "file").write_text("x")
         assert not left.exists()
-        with pytest.raises(RunfileError, match="another run"), runfile.workplace():
+        with pytest.raises(RunfileError, match="another run"), runfile_fetch.workplace():
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
@@ -382,8 +382,8 @@ class Installing(RecordedHost):
 
 @pytest.fixture
 def installer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Source:
-    monkeypatch.setattr(runfile, "WORKPLACES", (str(tmp_path),))
-    monkeypatch.setattr(runfile, "LOCK", str(tmp_path / "lock"))
+    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path),))
+    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     (tmp_path / NAME).write_text(HEAD)
     return Source(str(tmp_path / NAME))
 
@@ -395,7 +395,7 @@ def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(installe
     assert [argv[2] for argv in ran[:2]] == ["--check", "--silent"]
     assert ran[2:] == [("dkms", "install", "-m", "nvidia", "-v", "580.178.04", "-k", NEWER)]
     assert manifest.read(str(tmp_path / "manifest.json")) == {"runfile": {"driver": {"before": None}}}
-    assert not (tmp_path / runfile.PENDING).exists()
+    assert not (tmp_path / runfile_state.PENDING).exists()
 
 
 def test_a_further_kernel_is_built_without_the_installer(installer: Source, tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_a_failure_names_the_cause_and_leaves_no_trace(installer: Source, tmp_pa
     ):
         runfile.install(host, WISH, installer, LIMITS, str(tmp_path))
     assert manifest.read(str(tmp_path / "manifest.json")) == {}
-    assert not (tmp_path / runfile.PENDING).exists()
+    assert not (tmp_path / runfile_state.PENDING).exists()
 
 
 def test_a_failed_upgrade_says_that_the_old_driver_stays(installer: Source, tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ class HalfDone(Installing):
 def test_a_run_that_broke_off_half_way_is_marked_until_the_next(installer: Source, tmp_path: Path) -> None:
     with pytest.raises(RunfileError, match="half done"):
         runfile.install(HalfDone("ERROR: No space left on device\n", rc=1), WISH, installer, LIMITS, str(tmp_path))
-    assert (tmp_path / runfile.PENDING).exists()
+    assert (tmp_path / runfile_state.PENDING).exists()
     assert "runfile" in manifest.read(str(tmp_path / "manifest.json"))
 
 
@@ -476,7 +476,7 @@ def test_an_uninstaller_that_ends_with_0_and_did_nothing_is_an_error(tmp_path: P
 
 
 def test_a_driver_without_its_uninstaller_is_an_error_and_none_at_all_is_not(tmp_path: Path) -> None:
-    host = RecordedHost(files={runfile.BACKUP_LOG: "580.95.05\n"})
+    host = RecordedHost(files={runfile_state.BACKUP_LOG: "580.95.05\n"})
     with pytest.raises(RunfileError, match="its uninstaller is gone"):
         runfile.remove(host, str(tmp_path))
     assert runfile.remove(RecordedHost(), str(tmp_path)) == []

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from gpu_ready import runfile_store
-from gpu_ready.runfile import Limits, RunfileError
+from gpu_ready.runfile_fetch import Limits
 from gpu_ready.runfile_store import Wanted
+from gpu_ready.runfile_text import RunfileError
 
 VERSION = "580.178.04"
 BODY = f'#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 {VERSION}"\n'.encode()

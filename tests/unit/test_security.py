@@ -110,7 +110,7 @@ def test_downloads_are_left_to_the_modules_that_prove_them() -> None:
     assert opening == [
         "library/gpu_node_repository.py",
         "module_utils/gpu_ready/cudnn_fetch.py",
-        "module_utils/gpu_ready/runfile.py",
+        "module_utils/gpu_ready/runfile_fetch.py",
     ]
 
 

@@ -3,8 +3,7 @@
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import catalog, driver, kernel_module, versions
-from .. import runfile as runfiles
+from .. import catalog, driver, kernel_module, runfile_state, versions
 from ..host import Host
 from ..plan import sources
 
@@ -26,9 +25,7 @@ MODULE_FOLDERS = (
 )
 LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.(\d{2,4}\.\d+(?:\.\d+)?)$")
 LIBRARY_FOLDERS = tuple(
-    folder + part
-    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
-    for part in ("", "/nvidia/current", "/nvidia")
+    folder + part for folder in runfile_state.LIBRARY_FOLDERS for part in ("", "/nvidia/current", "/nvidia")
 )
 PACKAGE = re.compile(
     r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia)|^(xserver-xorg-video|xorg-x11-drv|kmod|akmod|dkms)-nvidia"
@@ -37,7 +34,6 @@ PACKAGE = re.compile(
 NOT_DRIVER = re.compile(
     r"container|cuda-toolkit|nvidia-cuda|cuda-keyring|pinning|detect|installer-cleanup|modprobe$|driver-assistant"
 )
-RUNFILE_MARKS = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer")
 FABRICMANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
@@ -55,7 +51,7 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
     modules = find_modules(host, running)
     on_disk = read_module(host, modules[0]) if modules else None
     installed = driver_packages(packages["installed"])
-    runfile = runfile_mark(host)
+    runfile = runfile_state.uninstaller(host)
     used = use(host) if loaded else {}
     held = busy(used)
     lagging = bool(on_disk and loaded and loaded["version"] != on_disk["version"])
@@ -75,7 +71,7 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
         "dkms": dkms(host),
         "persistenced": persistenced(host),
         "imex": imex(host),
-        "interrupted": runfiles.pending(host),
+        "interrupted": runfile_state.pending(host),
         "stopped": kernel_module.stopped(host),
     }
 
@@ -145,14 +141,6 @@ def userspace(host: Host) -> List[str]:
 def driver_packages(installed: Dict[str, str]) -> Dict[str, str]:
     """Return those packages that are part of a driver, with their versions."""
     return {n: v for n, v in installed.items() if PACKAGE.match(n) and not NOT_DRIVER.search(n)}
-
-
-def runfile_mark(host: Host) -> Optional[str]:
-    """Return the uninstaller that a .run installer left, None where there is none (packages ship neither file)."""
-    for path in RUNFILE_MARKS:
-        if host.exists(path):
-            return path
-    return None
 
 
 def origin(

@@ -58,20 +58,22 @@ def size(value: Any, total: int) -> int:
     return max(total * number // 100, 1) if match.group(2) else number
 
 
-def batches(count: int, canaries: int, done: int, sizes: List[Any]) -> List[int]:
+def batches(count: int, canaries: int, done: int, sizes: List[Any], passed: int = 0) -> List[int]:
     """Return the sizes of the batches for the ``count`` hosts that are left, canaries first.
 
     Shares are of the whole rollout. ``done`` hosts are ready from an earlier run, which this one goes on with: the
-    batches that they made up are over. The last size repeats.
+    batches that they made up are over. ``passed`` of them were canaries; ``canaries`` are those that are left, which
+    stay a batch of their own whatever came after them. The last size repeats.
     """
-    total = count + done
-    wanted = [canaries] if canaries else []
+    total, done = count + done, done - passed
     listed = [size(value, total) for value in sizes]
     if not listed:
         raise FleetError("gpu_upgrade_batches is empty: give at least one size, such as 1 or 100%")
-    while sum(wanted) < total:
-        wanted.append(min(listed.pop(0) if len(listed) > 1 else listed[0], total - sum(wanted)))
-    found = []
+    wanted = []  # type: List[int]
+    while sum(wanted) < total - canaries - passed:
+        left = total - canaries - passed - sum(wanted)
+        wanted.append(min(listed.pop(0) if len(listed) > 1 else listed[0], left))
+    found = [canaries] if canaries else []
     for number in wanted:
         over = min(number, done)
         done -= over
@@ -116,12 +118,14 @@ def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[s
     ordered = named["canaries"] + named["first"] + hosts
     due = [name for name in sorted(set(part), key=ordered.index) if states[name] == "due"]
     done = [name for name in part if states[name] == "current" and finished(entries[name]["upgrade"])]
-    canaries = len([name for name in named["canaries"] if name in due or name in done])
-    if named["canaries"] and due and not canaries:
-        canaries = 1  # none of them can take part, and all others must not come at once for that
+    canaries = len([name for name in named["canaries"] if name in due])
+    passed = len([name for name in named["canaries"] if name in done])
+    if named["canaries"] and due and not canaries + passed:
+        # None of them can take part, and all others must not come at once for that: one host stands in for them.
+        canaries, passed = (0, 1) if done else (1, 0)
     return Rollout(
         due,
-        batches(len(due), canaries, len(done), wishes["batches"]),
+        batches(len(due), canaries, len(done), wishes["batches"], passed),
         [name for name in part if states[name] == "current"],
         done,
         refused,

@@ -213,6 +213,7 @@ def test_the_way_back_asks_for_exactly_the_driver_from_before() -> None:
     [
         (24, 0, 0, [1, "10%", "25%", "50%", "100%"], [1, 2, 6, 12, 3]),
         (4, 2, 0, [1], [2, 1, 1]),
+        (22, 1, 2, [1, "10%", "25%", "50%", "100%"], [1, 1, 6, 12, 2]),  # the canary failed, within the budget
         (23, 0, 1, [1, "10%", "25%", "50%", "100%"], [2, 6, 12, 3]),
         (20, 0, 4, [1, "10%", "100%"], [20]),
         (3, 0, 0, ["100%"], [3]),
@@ -265,6 +266,20 @@ def test_others_do_not_come_at_once_where_no_canary_can_take_part() -> None:
     assert (roll.due, roll.serial) == (["a", "b", "c", "e"], [1, 3])
     nobody = {name: entry("current") for name in HOSTS} | {"d": {"failure": "no answer"}}
     assert rollout(nobody, canaries=["d"], batches=["100%"]).serial == []
+
+
+def test_a_canary_that_is_tried_again_comes_before_all_others() -> None:
+    tried = {"opened": True, "journal": {"phase": "back", "to": "595.91.07"}}
+    over = entry("current", journal={"phase": "done", "to": "595.91.07"})
+    # It failed within the budget: the batches after it went on, and are over.
+    failed = {"a": over, "b": over, "c": entry("due"), "d": entry("due", **tried), "e": entry("due")}
+    roll = rollout(failed, canaries=["d"])
+    assert (roll.due, roll.serial) == (["d", "c", "e"], [1, 2])
+    assert rollout(failed, canaries=["d", "a"]).serial == [1, 2]  # the other canary has passed
+    assert rollout(failed, canaries=["d", "c"]).serial == [2, 1]
+    assert rollout(failed | {"b": entry("due")}, canaries=["d"], batches=[2, "100%"]).serial == [1, 1, 2]
+    passed = failed | {"d": over}
+    assert rollout(passed, canaries=["d"], batches=[1, "100%"]).serial == [2]
 
 
 def test_a_host_without_a_record_keeps_its_driver_whatever_is_in_its_way() -> None:

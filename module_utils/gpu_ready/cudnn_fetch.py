@@ -10,7 +10,7 @@ import urllib.error
 import urllib.parse
 from typing import NamedTuple
 
-from . import cudnn
+from . import cudnn, files
 from .cudnn import CudnnError
 from .download import open_url
 
@@ -93,7 +93,7 @@ def _fetch_given(install: Install, folder: str, limits: Limits) -> Archive:
     if "://" not in source:
         if not os.path.isfile(source):
             raise CudnnError("%s is no file of this host; correct cudnn_archive, then run again" % source)
-        sha256 = sha256_of(source) if install.sha256 else ""
+        sha256 = files.checksum(source) if install.sha256 else ""
         proved = Archive(source, named, install.version)
     else:
         if not install.sha256:
@@ -126,15 +126,6 @@ def _room(install: Install, size: int, folder: str, fetched: int) -> None:
                 "cuDNN %s needs %d MiB under %s (archive and unpacked files), but %d MiB are free; make room there, "
                 "then run again" % (install.version, needed >> 20, where, free >> 20)
             )
-
-
-def sha256_of(path: str) -> str:
-    """Return the checksum of a file."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as handle:
-        for block in iter(lambda: handle.read(CHUNK), b""):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _download(url: str, path: str, limits: Limits, most: int) -> "tuple[int, str]":

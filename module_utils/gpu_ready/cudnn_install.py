@@ -21,7 +21,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optiona
 
 from . import cuda, cudnn, files, manifest
 from .cudnn import CudnnError
-from .cudnn_fetch import CHUNK, Archive, Install, Limits, fetch, sha256_of
+from .cudnn_fetch import CHUNK, Archive, Install, Limits, fetch
 
 STAGING = ".gpu-ready-cudnn-"
 SHELF = ".archives-"
@@ -72,7 +72,7 @@ def _is_there(path: str, content: str) -> bool:
 
 def _is_ours(path: str, content: str) -> bool:
     """Return whether a file is as it was placed, to the byte."""
-    return _is_there(path, content) and (content.startswith("link:") or sha256_of(path) == content)
+    return _is_there(path, content) and (content.startswith("link:") or files.checksum(path) == content)
 
 
 @contextlib.contextmanager

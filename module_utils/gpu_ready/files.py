@@ -1,10 +1,12 @@
-"""Write files so that every moment shows either the old content or the new one."""
+"""Write files so that every moment shows either the old content or the new one, and sum them up."""
 
+import hashlib
 import os
 import tempfile
-from typing import List, Optional
+from typing import Any, List, Optional
 
 SUFFIX = ".gpu-ready"
+CHUNK = 1 << 20
 
 
 def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
@@ -52,6 +54,15 @@ def unwritten(error: OSError, otherwise: str = "a file") -> str:
     return "%s cannot be written (%s): free room or make its file system writable, and run again" % (
         error.filename or otherwise, error.strerror or error,
     )  # fmt: skip
+
+
+def checksum(path: str, total: Any = None) -> str:
+    """Return the checksum of a file: its sha256, or what the empty sum ``total`` of hashlib comes to."""
+    total = total or hashlib.sha256()
+    with open(path, "rb") as handle:
+        for block in iter(lambda: handle.read(CHUNK), b""):
+            total.update(block)
+    return str(total.hexdigest())
 
 
 def leftovers(path: str) -> List[str]:

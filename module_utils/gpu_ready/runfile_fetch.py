@@ -14,7 +14,7 @@ import urllib.error
 import urllib.parse
 from typing import Any, Iterator, NamedTuple
 
-from . import manifest, runfile_text
+from . import files, manifest, runfile_text
 from .download import open_url
 from .runfile_text import RunfileError, Wish
 
@@ -145,7 +145,7 @@ def fetch(source: Source, folder: str, limits: Limits, unpacked: int = UNPACKED)
     elif not os.path.isfile(path):
         raise RunfileError("there is no installer %s on this host: check the path, or give a URL" % path)
     else:
-        found = digest(path, wanted.algorithm)
+        found = files.checksum(path, hasher(wanted.algorithm))
     if wanted.digits and found != wanted.digits:
         raise RunfileError(
             "%s has %s %s, expected %s: it is damaged or not the file that is meant; nothing was changed; correct "
@@ -180,15 +180,6 @@ def hasher(algorithm: str) -> Any:
         raise RunfileError(
             "this host calculates no %s (%s), so the file cannot be proved: give its sha256" % (algorithm, error)
         ) from error
-
-
-def digest(path: str, algorithm: str = "sha256") -> str:
-    """Return the checksum of a file."""
-    total = hasher(algorithm)
-    with open(path, "rb") as handle:
-        for block in iter(lambda: handle.read(CHUNK), b""):
-            total.update(block)
-    return str(total.hexdigest())
 
 
 def judge(path: str, said: str, wish: Wish, machine: str) -> None:

@@ -63,7 +63,7 @@ def keep(wanted: Wanted, machine: str, limits: Limits, folder: str = FOLDER) -> 
     try:
         found = runfile_fetch.fetch(source, folder, limits)
         runfile_fetch.judge(found, wanted.source, runfile_text.Wish(wanted.version, "", []), machine)
-        files.write_atomic(file + PROOF, (runfile_fetch.digest(found) + "\n").encode("ascii"), 0o600)
+        files.write_atomic(file + PROOF, (files.checksum(found) + "\n").encode("ascii"), 0o600)
         os.chmod(found, 0o600)
         os.replace(found, file)
     finally:

@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import apt, driver, files, manifest, platform, runfile_fetch, runfile_text
+from . import apt, driver, files, manifest, platform, runfile_text
 from .host import Host
 
 FOLDER = manifest.FOLDER + "/modules"
@@ -85,7 +85,7 @@ def record(host: Host, wanted: Optional[Dict[str, str]], paths: Paths = HERE) ->
 
 def digest(path: str) -> Optional[str]:
     """Return the checksum of a file, None where there is none."""
-    return runfile_fetch.digest(path) if os.path.isfile(path) else None
+    return files.checksum(path) if os.path.isfile(path) else None
 
 
 def write_record(found: Dict[str, Any], paths: Paths) -> Dict[str, Any]:

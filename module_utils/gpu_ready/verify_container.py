@@ -1,11 +1,10 @@
 """Containers that prove a host: the image they come from, what they are started with, what nvidia-smi says in them."""
 
-import hashlib
 import random
 import re
 from typing import Any, Dict, List, Optional
 
-from . import cdi, messages, nvml
+from . import cdi, files, messages, nvml
 from . import container_engine as engines
 from .host import MISSING, TIMED_OUT, Host, Result
 from .observe import engines as observe_engines
@@ -107,16 +106,12 @@ def image_name(image: str, archive: str) -> str:
     """Return the name of the image: the given one, one made of a tarball's checksum, or the usual one."""
     if image or not archive:
         return image or IMAGE
-    total = hashlib.sha256()
     try:
-        with open(archive, "rb") as stream:
-            for block in iter(lambda: stream.read(1 << 20), b""):
-                total.update(block)
+        return "gpu-ready/verify:" + files.checksum(archive)[:12]
     except OSError as error:
         raise VerifyError(
             "The image tarball %s is neither on the control node nor on this host: correct gpu_verify_image." % archive
         ) from error
-    return "gpu-ready/verify:" + total.hexdigest()[:12]
 
 
 def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, engine: str = engines.DOCKER) -> None:

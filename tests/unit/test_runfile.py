@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready import manifest, runfile, runfile_fetch, runfile_state, runfile_text
+from gpu_ready import files, manifest, runfile, runfile_fetch, runfile_state, runfile_text
 from gpu_ready.host import Result
 from gpu_ready.runfile_fetch import Source
 from gpu_ready.runfile_text import RunfileError, Wish
@@ -280,10 +280,10 @@ def obtain(source: Source, folder: Path, wish: Wish = WISH) -> str:
 def test_a_file_is_fetched_and_proved_by_the_sum_beside_it(server: tuple[str, Path], tmp_path: Path) -> None:
     url, root = server
     (root / NAME).write_text(HEAD)
-    (root / f"{NAME}.sha256sum").write_text(f"{runfile_fetch.digest(str(root / NAME))}  {NAME}\n")
+    (root / f"{NAME}.sha256sum").write_text(f"{files.checksum(str(root / NAME))}  {NAME}\n")
     path = obtain(Source(f"{url}/{NAME}", "", f"{url}/{NAME}.sha256sum"), tmp_path)
     assert Path(path).read_text() == HEAD
-    assert obtain(Source(f"{url}/{NAME}", runfile_fetch.digest(path).upper()), tmp_path) == path
+    assert obtain(Source(f"{url}/{NAME}", files.checksum(path).upper()), tmp_path) == path
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_a_wrong_file_is_refused(
     url, root = server
     if content is not None:
         (root / NAME).write_text(content)
-        sha256 = runfile_fetch.digest(str(root / NAME)) if sha256 == "right" else sha256
+        sha256 = files.checksum(str(root / NAME)) if sha256 == "right" else sha256
     if sums is not None:
         (root / "sums").write_text(sums)
     with pytest.raises(RunfileError, match=words):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from . import cudnn, files
 from .cudnn import CudnnError
-from .download import open_url
+from .download import open_url, unfetched
 
 CHUNK = 1 << 20
 MANIFEST_LIMIT = 8 << 20
@@ -175,7 +175,4 @@ def _download(url: str, path: str, limits: Limits, most: int) -> "tuple[int, str
 
 
 def _unreachable(url: str, cause: str) -> CudnnError:
-    return CudnnError(
-        "%s could not be fetched: %s; nothing was changed; check that this host reaches it (proxy, DNS, firewall), "
-        "or set gpu_ready_mirror" % (url, cause)
-    )
+    return CudnnError(unfetched(url, cause))

@@ -120,6 +120,14 @@ def open_url(url: str, timeout: float, host: Optional[Host] = None) -> Any:
         raise urllib.error.URLError("%s %s" % (_cause(error), further)) from error
 
 
+def unfetched(url: str, cause: str) -> str:
+    """Return the sentence for a file that did not come, or not as a whole."""
+    return (
+        "%s could not be fetched: %s; nothing was changed; check that this host reaches it (proxy, DNS, firewall), "
+        "or set gpu_ready_mirror" % (url, cause)
+    )
+
+
 def _by_scheme(plain: Optional[Proxy], tls: Optional[Proxy]) -> Dict[str, Proxy]:
     return {scheme: proxy for scheme, proxy in (("http", plain), ("https", tls)) if proxy}
 

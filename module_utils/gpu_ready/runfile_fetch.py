@@ -15,7 +15,7 @@ import urllib.parse
 from typing import Any, Iterator, NamedTuple
 
 from . import files, manifest, runfile_text
-from .download import open_url
+from .download import open_url, unfetched
 from .runfile_text import RunfileError, Wish
 
 WORKPLACES = ("/var/tmp", manifest.FOLDER, "/root", "/tmp")
@@ -231,7 +231,4 @@ def download(
 
 
 def _unfetched(url: str, cause: str) -> RunfileError:
-    return RunfileError(
-        "%s could not be fetched: %s; nothing was changed; check that this host reaches it (proxy, DNS, firewall), "
-        "or set gpu_ready_mirror" % (url, cause)
-    )
+    return RunfileError(unfetched(url, cause))

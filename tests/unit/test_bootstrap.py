@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,19 @@ def test_the_question_finds_a_python_that_does_not_start(tmp_path: Path) -> None
     printed = subprocess.run(["/bin/sh", "-c", find], capture_output=True, text=True, check=True, timeout=20)
     assert bootstrap.read(printed.stdout).broken == [(3, str(broken), "no libz")]
     assert bootstrap.read(printed.stdout).pythons
+
+
+@pytest.mark.host_io
+def test_the_playbook_names_the_python_that_a_host_has(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    (tmp_path / "hosts").write_text("gpu1 ansible_connection=local ansible_become=false\n")
+    program = str(Path(sys.executable).parent / "ansible-playbook")
+    done = subprocess.run(
+        [program, "-i", str(tmp_path / "hosts"), str(root / "playbooks/bootstrap_python.yml")],
+        cwd=root, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"msg: /usr/\S+", done.stdout)
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "system", "python x y\n", "manager\n"])

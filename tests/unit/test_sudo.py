@@ -1,0 +1,48 @@
+"""What the playbooks say of a host whose sudo says no: by the playbooks themselves, run by Ansible with a sudo of ours."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = str(Path(sys.executable).parent / "ansible-playbook")
+# sudo's own words: 1.8 to 1.9 with `Defaults requiretty`; with -n where a password is due; for a user without any rule.
+NO_TTY = "sudo: sorry, you must have a tty to run sudo"
+NO_PASSWORD = "sudo: a password is required"
+NO_RULE = "sudo: gpu is not in the sudoers file"
+SSH = '#!/bin/sh\nfor last; do :; done\nexec /bin/sh -c "$last"\n'
+
+
+def refused(folder: Path, playbook: str, said: str) -> str:
+    """Return, as one line, what a playbook tells of a host behind ssh whose sudo ends with these words."""
+    for name, text in (("ssh", SSH), ("sudo", f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    variables = f"ansible_connection=ssh ansible_ssh_executable={folder}/ssh ansible_become_exe={folder}/sudo"
+    (folder / "hosts").write_text(f"gpu1 ansible_user=gpu ansible_python_interpreter={sys.executable} {variables}\n")
+    done = subprocess.run(
+        [PROGRAM, "-i", str(folder / "hosts"), str(ROOT / "playbooks" / playbook)],
+        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("playbook", ["provision.yml", "audit.yml"])
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (NO_TTY, [NO_TTY, "requiretty", "ansible_pipelining: false", "!requiretty"]),
+        (NO_PASSWORD, ["Missing sudo password", "--ask-become-pass", "without a password"]),
+        (NO_RULE, [NO_RULE]),
+    ],
+    ids=["tty", "password", "rule"],
+)
+def test_a_host_whose_sudo_says_no_is_told_of_with_what_to_do(
+    playbook: str, said: str, words: list[str], tmp_path: Path
+) -> None:
+    told = refused(tmp_path, playbook, said)
+    assert [word for word in words if word not in told] == []
+    assert "bootstrap_python" not in told

@@ -26,8 +26,8 @@ CARDS |= {"L4": "27b8", "GH200": "2342", "B200": "2901", "GB10": "2e12", "RTX 30
 K80, P40, V100, T4, A100, H100, B200, GB10 = "102d", "1b38", "1db1", "1eb8", "20b2", "2330", "2901", "2e12"
 GH200, L4, GEFORCE = "2342", "27b8", "2204"
 NVSWITCH, UNKNOWN = "22a3", "3fff"
-SECURE = {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": False}
-ENROLLED = {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": True}
+SECURE = {"on": True, "key": "/var/lib/dkms/mok.pub", "certificate": "/var/lib/dkms/mok.pub", "enrolled": False}
+ENROLLED = {**SECURE, "enrolled": True}
 
 NO_DOCKER: dict[str, Any] = {
     "installed": False,
@@ -111,7 +111,7 @@ def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: A
             "kernel": {"running": kernel, "installed": [kernel], "next_boot": kernel, "headers": {kernel: False}},
             "compiler": None,
             "initramfs": True,
-            "secure_boot": {"on": False, "key": None, "enrolled": False},
+            "secure_boot": {"on": False, "key": None, "certificate": None, "enrolled": False},
             "gpus": [card(device, position) for position, device in enumerate(devices)],
             "nvswitches": [
                 {"address": f"0000:0{n}:00.0", "device": NVSWITCH, "driver": None} for n in range(nvswitches)

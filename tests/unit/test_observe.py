@@ -167,11 +167,44 @@ def test_where_a_driver_came_from(installed: dict[str, str], runfile: str | None
 
 def test_secure_boot_and_the_enrolled_key() -> None:
     key = b"DER of the key"
-    files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/var/lib/dkms/mok.pub": key}
-    assert base.secure_boot(p40(files=files)) == {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": False}
+    files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", base.DKMS_KEY: key}
+    row = {"on": True, "key": base.DKMS_KEY, "certificate": base.DKMS_KEY, "enrolled": False}
+    assert base.secure_boot(p40(files=files)) == row
     files[base.SHIM_KEYS] = b"\x06\0\0\0list" + key
     assert base.secure_boot(p40(files=files))["enrolled"] is True
     assert base.secure_boot(p40())["on"] is False
+
+
+@pytest.mark.parametrize(
+    ("system", "enrolled"),
+    [("ID=debian", True), ("ID=ubuntu", True), ('ID="rocky"', True), ("ID=fedora", True), ("ID=amzn", False)],
+)
+def test_a_key_in_the_firmwares_own_database_counts_where_the_kernel_asks_it(system: str, enrolled: bool) -> None:
+    files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", base.DKMS_KEY: "DER", base.UBUNTU_KEY: "DER"}
+    files |= {base.FIRMWARE_KEYS: b"\x27\0\0\0list DER", "/etc/os-release": system + "\n"}
+    assert base.secure_boot(p40(files=files))["enrolled"] is enrolled
+
+
+@pytest.mark.parametrize(
+    ("system", "told", "certificate"),
+    [
+        ("ID=ubuntu", "", base.UBUNTU_KEY),
+        ('ID=pop\nID_LIKE="ubuntu debian"', "", base.UBUNTU_KEY),
+        ("ID=debian", "", base.DKMS_KEY),
+        # Only a signing key makes Ubuntu's DKMS look at the settings; a certificate that is not told is DKMS' own.
+        ("ID=ubuntu", "mok_certificate=/site.der", base.UBUNTU_KEY),
+        ("ID=ubuntu", "mok_signing_key=/site.key\nmok_certificate=/site.der", "/site.der"),
+        ("ID=ubuntu", "mok_signing_key=/site.key", base.DKMS_KEY),
+        ("ID=debian", "mok_signing_key=pkcs11:token=x", base.DKMS_KEY),
+    ],
+)
+def test_the_certificate_is_the_one_that_dkms_signs_with(system: str, told: str, certificate: str) -> None:
+    """Both are there: what Debian's DKMS made, and what Ubuntu's installer enrolled."""
+    files: dict[str, str | bytes] = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/etc/os-release": system + "\n"}
+    files |= {path: path for path in (base.DKMS_KEY, base.UBUNTU_KEY, "/site.der")}
+    files |= {"/etc/dkms/framework.conf": told + "\n", base.SHIM_KEYS: b"\x06\0\0\0 " + certificate.encode()}
+    row = {"on": True, "key": certificate, "certificate": certificate, "enrolled": True}
+    assert base.secure_boot(p40(files=files)) == row
 
 
 PEM = "text before\n-----BEGIN CERTIFICATE-----\nREVSIG9mIHRo\nZSBzaXRl\n-----END CERTIFICATE-----\n"
@@ -189,10 +222,11 @@ def test_a_key_of_the_sites_own_is_the_one_that_dkms_is_told(text: str) -> None:
         "/etc/dkms/framework.conf.d/x.bak": "mok_certificate=/no/such\n",
         "/etc/pki/site-mok.pem": text,
     }
-    assert base.secure_boot(p40(files=files)) == {"on": True, "key": "/etc/pki/site-mok.pem", "enrolled": True}
-    del files["/etc/pki/site-mok.pem"]
+    path = "/etc/pki/site-mok.pem"
+    assert base.secure_boot(p40(files=files)) == {"on": True, "key": path, "certificate": path, "enrolled": True}
+    del files[path]
     # DKMS makes what it is told and does not find.
-    assert base.secure_boot(p40(files=files)) == {"on": True, "key": None, "enrolled": False}
+    assert base.secure_boot(p40(files=files)) == {"on": True, "key": None, "certificate": path, "enrolled": False}
 
 
 def test_keys_that_are_too_many_for_one_variable_of_the_firmware_are_found() -> None:

@@ -67,7 +67,7 @@ def test_a_half_configured_package_is_repaired_first() -> None:
 
 
 def test_refusals_of_all_rooms_come_at_once_and_nothing_is_done() -> None:
-    boot = {"on": True, "key": None, "enrolled": False}
+    boot = {"on": True, "key": None, "certificate": "/var/lib/dkms/mok.pub", "enrolled": False}
     decided = decide(bare(P40, secure_boot=boot), docker_engine_source="none")
     assert {"secure_boot_unsigned", "docker_missing"} <= {refusal.code for refusal in decided.refusals}
     assert (decided.steps, plan.todo(decided), plan.diff(decided)) == ([], {}, [])

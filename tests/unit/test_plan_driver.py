@@ -8,7 +8,22 @@ from gpu_ready.plan import candidates, driver, services, sources
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.hosts import A100, B200, GB10, H100, K80, P40, T4, UNKNOWN, V100, bare, card, with_driver
+from tests.unit.hosts import (
+    A100,
+    B200,
+    ENROLLED,
+    GB10,
+    H100,
+    K80,
+    P40,
+    SECURE,
+    T4,
+    UNKNOWN,
+    V100,
+    bare,
+    card,
+    with_driver,
+)
 
 
 def decide(observed: dict[str, Any], **given_: Any) -> Any:
@@ -107,11 +122,25 @@ def test_an_unknown_distribution_is_refused_with_the_known_ones() -> None:
 
 
 def test_secure_boot_without_an_enrolled_key_is_refused_before_anything_is_done() -> None:
-    boot = {"on": True, "key": "/var/lib/dkms/mok.pub", "enrolled": False}
-    decision = decide(bare(P40, secure_boot=boot))
+    decision = decide(bare(P40, secure_boot=SECURE))
     assert codes(decision) == ["secure_boot_unsigned"]
     assert "mokutil --import /var/lib/dkms/mok.pub" in decision.refusals[0].remedy
-    assert decide(bare(P40, secure_boot=boot | {"enrolled": True})).refusals == []
+    assert decide(bare(P40, secure_boot=ENROLLED)).refusals == []
+
+
+@pytest.mark.parametrize(
+    ("certificate", "made"),
+    [
+        ("/var/lib/dkms/mok.pub", "openssl req -new -x509"),
+        ("/var/lib/shim-signed/mok/MOK.der", "update-secureboot-policy --new-key"),
+        ("/etc/pki/site.der", "put it there"),
+    ],
+)
+def test_a_key_that_is_not_there_yet_is_made_before_it_is_enrolled(certificate: str, made: str) -> None:
+    """DKMS makes its key with the first module that it builds, which Secure Boot would reject: there is none to enrol."""
+    boot = {"on": True, "key": None, "certificate": certificate, "enrolled": False}
+    (refusal,) = decide(bare(P40, secure_boot=boot)).refusals
+    assert refusal.remedy.index(made) < refusal.remedy.index("mokutil --import " + certificate)
 
 
 def test_a_virtual_gpu_gets_no_driver_of_a_repository() -> None:

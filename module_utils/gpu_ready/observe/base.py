@@ -14,9 +14,14 @@ SHIM_STATE = EFIVARS + "/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_TABLE = "/sys/firmware/efi/mok-variables/MokListRT"
 """The same list whole, where it is too long for a variable (drivers/firmware/efi/mokvar-table.c)."""
+FIRMWARE_KEYS = EFIVARS + "/db-d719b2cb-3d3a-4596-a3bc-dad00e67656f"
+PLATFORM_KEYRING = ("debian", "rhel", "fedora")
+"""Families whose kernels take the firmware's own keys for modules, by a patch that the kernel's own sources lack
+("KEYS: Make use of platform keyring for module signature verify": Debian, Ubuntu, EL, Fedora)."""
 DKMS_CONFIGURATION = "/etc/dkms/framework.conf"
-SIGNING_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
-"""Certificates (DER) that DKMS signs with: Debian, EL and Fedora; Ubuntu."""
+DKMS_KEY = "/var/lib/dkms/mok.pub"
+UBUNTU_KEY = "/var/lib/shim-signed/mok/MOK.der"
+"""Certificates (DER) that DKMS signs with unless it is told of another one."""
 NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
 INFINIBAND = "/sys/class/infiniband"
 IMAGE = "/run/ostree-booted"
@@ -29,7 +34,7 @@ NO_APT: Dict[str, Any] = {"sources": {}, "preferences": [], "pins": {}, "keyring
 
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     """Return the part "base"; ``treat_as`` is the catalog's name of a distribution to treat the host as."""
-    release = platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
+    release = system(host)
     running, machine = host.uname()
     functions = pci.read_sysfs(host)
     distro = platform.resolve(release, treat_as)
@@ -51,6 +56,11 @@ def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
         "nouveau": nouveau(host, functions, [running, kernels["next_boot"]]),
         "disk": {path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
     }
+
+
+def system(host: Host) -> platform.OsRelease:
+    """Return what os-release says of a host."""
+    return platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
 
 
 def initramfs(host: Host, distro: Optional[str]) -> bool:
@@ -137,38 +147,48 @@ def next_boot(host: Host, images: List[str]) -> Optional[str]:
 
 
 def secure_boot(host: Host) -> Dict[str, Any]:
-    """Return whether the kernel takes signed modules only, and whether DKMS' key is enrolled.
+    """Return whether the kernel takes signed modules only, whether DKMS' key is enrolled, and which one it is.
 
     An EFI variable file holds 4 bytes of attributes, then the value (Documentation/filesystems/efivarfs.rst).
     """
     state = host.read_bytes(SECURE_BOOT)
     if not state or state[4:5] != b"\x01":
-        return {"on": False, "key": None, "enrolled": False}
-    lifted = (host.read_bytes(SHIM_STATE) or b"")[4:5] == b"\x01"
-    enrolled = (host.read_bytes(SHIM_KEYS) or b"") + (host.read_bytes(SHIM_TABLE) or b"")
-    told = told_certificate(host)
-    for path in (told,) if told else SIGNING_KEYS:
-        key = certificate(host.read_bytes(path) or b"")
-        if key:
-            return {"on": not lifted, "key": path, "enrolled": key in enrolled}
-    return {"on": not lifted, "key": None, "enrolled": False}
+        return {"on": False, "key": None, "certificate": None, "enrolled": False}
+    release = system(host)
+    lists = [SHIM_KEYS, SHIM_TABLE] + ([FIRMWARE_KEYS] if release.family in PLATFORM_KEYRING else [])
+    path = signing_certificate(host, release)
+    key = certificate(host.read_bytes(path) or b"")
+    return {
+        "on": (host.read_bytes(SHIM_STATE) or b"")[4:5] != b"\x01",
+        "key": path if key else None,
+        "certificate": path,
+        "enrolled": bool(key) and any(key in (host.read_bytes(name) or b"") for name in lists),
+    }
 
 
-def told_certificate(host: Host) -> Optional[str]:
-    """Return the certificate that DKMS is told to sign with, None where it uses one of its own; the last line counts.
+def signing_certificate(host: Host, release: platform.OsRelease) -> str:
+    """Return the path of the certificate that DKMS signs with, which it makes where there is none.
 
-    The files are read by a shell (dkms(8), "mok_certificate").
+    As DKMS 3 has it (prepare_mok): on Ubuntu and what is like it, settings count with a signing key only.
     """
+    told = dkms_settings(host)
+    if "ubuntu" in [release.id] + release.id_like[:1] and not told.get("mok_signing_key"):
+        return UBUNTU_KEY
+    return told.get("mok_certificate") or DKMS_KEY
+
+
+def dkms_settings(host: Host) -> Dict[str, str]:
+    """Return what DKMS is told of its key (dkms(8), "mok_certificate"); a shell reads it, so the last line counts."""
     names = [DKMS_CONFIGURATION + ".d/" + name for name in host.listdir(DKMS_CONFIGURATION + ".d")]
-    found = None
+    line = re.compile(r"(?m)^\s*(?:export\s+)?(mok_certificate|mok_signing_key)=(\S*)")
+    found = {}
     for path in [DKMS_CONFIGURATION] + [name for name in names if name.endswith(".conf")]:
-        for value in re.findall(r"(?m)^\s*(?:export\s+)?mok_certificate=(\S*)", host.read(path) or ""):
-            found = value.strip("\"'") or None
+        found.update({name: value.strip("\"'") for name, value in line.findall(host.read(path) or "")})
     return found
 
 
 def certificate(data: bytes) -> bytes:
-    """Return a certificate as DER, which is what shim keeps; it may be written as PEM."""
+    """Return a certificate as DER, as shim and the firmware keep it; it may be written as PEM."""
     text = re.search(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----", data)
     try:
         return binascii.a2b_base64(text.group(1)) if text else data

@@ -10,6 +10,13 @@ from .steps import Notice, Refusal
 
 ROOM = 3 * 1024**3
 """Bytes under /usr and /var that a driver with its module build and its packages needs."""
+MAKE_KEY = {
+    "/var/lib/shim-signed/mok/MOK.der": "run `update-secureboot-policy --new-key`",
+    # What DKMS does itself at the first build; its own command for it (generate_mok) is one of 3.1 and newer.
+    "/var/lib/dkms/mok.pub": "install dkms, run `openssl req -new -x509 -nodes -days 36500 -newkey rsa:2048 -subj "
+    "'/CN=DKMS module signing key' -outform DER -keyout /var/lib/dkms/mok.key -out /var/lib/dkms/mok.pub`",
+}
+"""What makes a key for DKMS, by its certificate."""
 
 
 def machine_unsupported(observed: Dict[str, Any]) -> Refusal:
@@ -329,9 +336,8 @@ def secure_boot_unsigned(boot: Dict[str, Any], candidate: Candidate, data: Dict[
         )
     key = boot["key"]
     cause = "its key %s is not enrolled" % key if key else "there is no key to sign it with yet"
-    enrol = (
-        "run `mokutil --import %s`" % key if key else "install dkms, then run `mokutil --import /var/lib/dkms/mok.pub`"
-    )
+    make = "" if key else MAKE_KEY.get(boot["certificate"], "put it there") + ", then "
+    enrol = make + "run `mokutil --import %s`" % boot["certificate"]
     return Refusal(
         "secure_boot_unsigned",
         "Secure Boot is on, the module is built on this host, and %s: the kernel would reject it" % cause,

@@ -196,6 +196,11 @@ todo:
   returned: always
   type: dict
   sample: {"kernel_headers.install": {"packages": ["linux-headers-6.1.0-50-amd64"], "kernel": "6.1.0-50-amd64"}}
+proof:
+  description: The parameters of C(gpu_verify.verify), also where no proof is due; null where no driver is wanted.
+  returned: always
+  type: dict
+  sample: {"expect": {"driver": {"branch": 595}, "gpus": ["0000:01:00.0"]}, "digest": "e3b0c442"}
 row:
   description: The host's line of the report.
   returned: always

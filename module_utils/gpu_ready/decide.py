@@ -43,9 +43,11 @@ def refused(wrong: List[str]) -> plan.Plan:
 
 def answer(observed: Dict[str, Any], decided: plan.Plan) -> Dict[str, Any]:
     """Return plan, parameters, table row and the texts for people."""
+    chosen = decided.choice.get("driver")
     return {
         "plan": plan.as_dict(decided),
         "todo": plan.todo(decided),
+        "proof": plan.promised(observed, decided.choice, decided.digest) if chosen else None,
         "row": plan.row(observed, decided),
         "diff": plan.diff(decided),
         "lines": lines(decided),

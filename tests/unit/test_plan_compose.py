@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from gpu_ready import catalog, plan, wishes
+from gpu_ready import decide as look_and_decide
 from hypothesis import given
 
 from tests.unit import goldens
@@ -51,6 +52,16 @@ def test_golden(distro: str) -> None:
     assert goldens.text(distro) == path.read_text(), (
         "changed: run `.venv/bin/python -m tests.unit.goldens`, read the diff"
     )
+
+
+def test_what_a_proof_compares_with_is_known_where_none_is_due() -> None:
+    before = bare(T4)
+    after = carried_out(before, decide(before))
+    unproved = after | {"verified": None}
+    assert decide(after).converged and not decide(unproved).converged
+    proof = look_and_decide.answer(after, decide(after))["proof"]
+    assert proof == look_and_decide.answer(unproved, decide(unproved))["todo"]["gpu_verify.verify"]
+    assert look_and_decide.answer(bare(), decide(bare()))["proof"] is None
 
 
 def test_steps_stand_in_the_order_of_the_roles() -> None:

@@ -49,7 +49,9 @@ chosen = {"driver": {"version": wanted, "branch": int(wanted.split(".")[0])}} if
 decided = plan.Plan(state["gpu"], "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone", chosen, steps, [], [], "")
 todo = {"gpu_verify.verify": {"expect": {}, "digest": wanted}} if due else {}
 found = upgrade.status(seen, decided, wishes.read({}).wanted)
-module.exit_json(plan={"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}, todo=todo, lines=["x"], refusal="", upgrade=found)
+shown = {"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}
+proof = {"expect": {}, "digest": wanted}
+module.exit_json(plan=shown, todo=todo, proof=proof, lines=["x"], refusal="", upgrade=found)
 """,
     "gpu_verify": """
 state["installed"] = given["digest"]
@@ -144,11 +146,17 @@ class Fleet:
         )
 
 
+@pytest.fixture(params=[Path(sys.executable).parent, OLDEST], ids=["newest", "oldest"])
+def programs(request: pytest.FixtureRequest) -> Path:
+    """Return the folder of an ansible-core's programs."""
+    found: Path = request.param
+    if not (found / "ansible-playbook").exists():
+        pytest.skip(f"{found} is not there: tests/integration/test_versions.py installs ansible-core 2.16")
+    return found
+
+
 @pytest.mark.host_io
-@pytest.mark.parametrize("programs", [Path(sys.executable).parent, OLDEST], ids=["newest", "oldest"])
 def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_path: Path, programs: Path) -> None:
-    if not (programs / "ansible-playbook").exists():
-        pytest.skip(f"{programs} is not there: tests/integration/test_versions.py installs ansible-core 2.16")
     fleet = Fleet(tmp_path, programs, "lost", "busy", "first", "dead")
     silent = "{{ 'ssh' if gpu_upgrade_planned is defined else 'local' }}"
     fleet.hosts[0] = fleet.hosts[0].replace("ansible_connection=local", f'ansible_connection="{silent}"')
@@ -187,3 +195,20 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert ["gpu_drain_journal", ""] in asked[back:] and asked[back - 1] != ["gpu_drain_journal", ""]
     assert fleet.journal("dead")["phase"] == "stuck"
     assert done.returncode == 4  # unreachable
+
+
+@pytest.mark.host_io
+def test_a_host_that_a_killed_run_left_proved_gets_the_second_proof_of_its_soak(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "good", "red")
+    for name in fleet.names:
+        journal = upgrade.advance(None, "staged", 1, DRIVER, NEW, "")
+        for phase in ("draining", "switching", "verified"):
+            journal = upgrade.advance(journal, phase, 2, DRIVER, NEW, "")
+        upgrade.write(journal, str(tmp_path / name / "upgrade.json"))
+    fleet.set("good", installed=NEW)
+    fleet.set("red", installed=NEW, red=[NEW])
+    done = fleet.run(gpu_upgrade_soak=1, gpu_upgrade_batches=["100%"])
+
+    assert fleet.journal("good")["phase"] == "done" and len(fleet.calls("good", "gpu_verify")) == 1
+    assert fleet.journal("red")["phase"] == "back" and len(fleet.calls("red", "gpu_verify")) == 2
+    assert re.search(r"red +rolled back", done.stdout) and done.returncode == 2

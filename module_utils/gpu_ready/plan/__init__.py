@@ -72,7 +72,7 @@ def plan(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Plan:
     steps = [] if refusals else repair_steps(observed) + [step for decision in decisions for step in decision.steps]
     stamp = digest(wanted, choice)
     if not refusals:
-        steps += verify_steps(observed, wanted, choice, steps, stamp)
+        steps += verify_steps(observed, choice, steps, stamp)
     return Plan(True, summary(observed, choice, steps, refusals), choice, steps, refusals, warnings, stamp)
 
 
@@ -105,13 +105,16 @@ def digest(wanted: Dict[str, Any], choice: Dict[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def verify_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any], steps: List[Step], stamp: str
-) -> List[Step]:
+def verify_steps(observed: Dict[str, Any], choice: Dict[str, Any], steps: List[Step], stamp: str) -> List[Step]:
     """Return the proof that is due: after any change, and where no record proves the present state."""
     reason = "what was changed is proved in a container" if steps else proof.lacking(observed, stamp)
     if reason is None:
         return []
+    return [Step("gpu_verify.verify", reason, params=promised(observed, choice, stamp))]
+
+
+def promised(observed: Dict[str, Any], choice: Dict[str, Any], stamp: str) -> Dict[str, Any]:
+    """Return what a proof compares the host with: the parameters of gpu_verify.verify, also where no proof is due."""
     chosen = choice["driver"]
     expect = {
         "driver": {name: chosen.get(name) for name in ("branch", "version", "flavour")},
@@ -120,7 +123,7 @@ def verify_steps(
         "runtime": choice.get("runtime") or {},
         "engines": choice.get("engines") or {},
     }
-    return [Step("gpu_verify.verify", reason, params={"expect": expect, "digest": stamp})]
+    return {"expect": expect, "digest": stamp}
 
 
 def summary(observed: Dict[str, Any], choice: Dict[str, Any], steps: List[Step], refusals: List[Refusal]) -> str:

@@ -419,6 +419,18 @@ def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome
     ("distro", "running", "package"),
     [
         ("el9", "5.15.0-300.el9uek.x86_64", "kernel-uek-devel-5.15.0-300.el9uek.x86_64"),
+        ("el9", "5.15.0-300.el9uek.x86_64+debug", "kernel-uek-debug-devel-5.15.0-300.el9uek.x86_64"),
+        ("el8", "4.18.0-553.el8_10.x86_64+debug", "kernel-debug-devel-4.18.0-553.el8_10.x86_64"),
+        ("el8", "4.18.0-553.rt7.342.el8_10.x86_64", "kernel-rt-devel-4.18.0-553.rt7.342.el8_10.x86_64"),
+        ("el8", "4.18.0-553.rt7.342.el8_10.x86_64+debug", "kernel-rt-debug-devel-4.18.0-553.rt7.342.el8_10.x86_64"),
+        # 9.3 began to build it from the sources of the usual kernel.
+        ("el9", "5.14.0-284.11.1.rt14.296.el9_2.x86_64", "kernel-rt-devel-5.14.0-284.11.1.rt14.296.el9_2.x86_64"),
+        ("el9", "5.14.0-427.13.1.el9_4.x86_64+rt", "kernel-rt-devel-5.14.0-427.13.1.el9_4.x86_64"),
+        ("el9", "5.14.0-503.23.1.el9_5.x86_64+rt-debug", "kernel-rt-debug-devel-5.14.0-503.23.1.el9_5.x86_64"),
+        ("el10", "6.12.0-211.51.1.el10_2.x86_64+rt", "kernel-rt-devel-6.12.0-211.51.1.el10_2.x86_64"),
+        ("fedora44", "6.18.2-300.fc44.x86_64+debug", "kernel-debug-devel-6.18.2-300.fc44.x86_64"),
+        ("debian13", "6.12.41+deb13-rt-amd64", "linux-headers-6.12.41+deb13-rt-amd64"),
+        ("ubuntu2404", "6.8.0-1035-aws", "linux-headers-6.8.0-1035-aws"),
         ("amzn2023", "6.1.158-178.288.amzn2023.x86_64", "kernel-devel-6.1.158-178.288.amzn2023.x86_64"),
         ("amzn2023", "6.12.58-82.121.amzn2023.x86_64", "kernel6.12-devel-6.12.58-82.121.amzn2023.x86_64"),
         ("amzn2023", "6.18.44-99.149.amzn2023.x86_64", "kernel6.18-devel-6.18.44-99.149.amzn2023.x86_64"),
@@ -428,10 +440,37 @@ def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome
     ],
 )
 def test_some_kernels_have_headers_of_their_own_name(distro: str, running: str, package: str) -> None:
-    kernel = {"running": running, "next_boot": running, "headers": {}, "installed": [running]}
-    todo = plan.todo(decide(bare(T4, distro=distro, kernel=kernel)))["kernel_headers.install"]
-    assert todo["packages"][0] == package
+    assert headers(distro, running) == package
     assert packages.HEADERS.match(package)
+
+
+def headers(distro: str, running: str, **there: str) -> str:
+    """Return the first package that a module build on a kernel brings; ``there``: packages with their versions."""
+    kernel = {"running": running, "next_boot": running, "headers": {}, "installed": [running]}
+    host = bare(T4, distro=distro, kernel=kernel)
+    host["packages"]["installed"].update({name.replace("_", "-"): version for name, version in there.items()})
+    wanted = {"nvidia_driver_kernel_modules": "dkms"}
+    return str(plan.todo(decide(host, **wanted))["kernel_headers.install"]["packages"][0])
+
+
+@pytest.mark.parametrize(
+    ("there", "package"),
+    [
+        ({"kernel_lt_core": "6.1.110-1.el9.elrepo"}, "kernel-lt-devel"),
+        ({"kernel_ml_core": "6.1.110-1.el9.elrepo"}, "kernel-ml-devel"),
+        ({"kernel_ml": "6.1.110-1.el7.elrepo"}, "kernel-ml-devel"),
+        # Of both, the one of this series runs, if not in the newest version that is installed.
+        ({"kernel_lt_core": "6.1.112-1.el9.elrepo", "kernel_ml_core": "6.10.8-1.el9.elrepo"}, "kernel-lt-devel"),
+        ({"kernel_lt_core": "5.15.9-1.el9.elrepo", "kernel_ml_core": "6.1.112-1.el9.elrepo"}, "kernel-ml-devel"),
+        ({}, "kernel-lt-devel"),
+    ],
+)
+def test_the_headers_of_elrepos_kernels_are_told_by_the_package_that_is_installed(
+    there: dict[str, str], package: str
+) -> None:
+    """Their names do not tell the long-term kernel (lt) from the newest one (ml)."""
+    running = "6.1.110-1.el9.elrepo.x86_64"
+    assert headers("el9", running, **there) == f"{package}-{running}"
 
 
 @pytest.mark.parametrize("distro", ["el9", "el10", "fedora44"])
@@ -445,6 +484,10 @@ def test_dkms_brings_no_newer_kernel(distro: str) -> None:
     todo = plan.todo(decide(host))["kernel_headers.install"]
     assert (todo["packages"], todo["optional"]) == ([], [f"kernel-devel-matched-{running.rpartition('.')[0]}.x86_64"])
     assert packages.HEADERS.match(todo["optional"][0])
+    both = copy.deepcopy(host)
+    both["packages"]["installed"]["kernel-debug-core"] = "1-2"
+    optional = plan.todo(decide(both))["kernel_headers.install"]["optional"]
+    assert optional == todo["optional"] + ["kernel-debug-devel-matched-1-2.x86_64"]
     for there in ("dkms", "kernel-devel-matched"):
         done = copy.deepcopy(host)
         done["packages"]["installed"][there] = "1-1"

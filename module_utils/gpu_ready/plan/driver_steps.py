@@ -55,6 +55,7 @@ def headers_steps(
     kernels = [kernel["running"]] + [name for name in (kernel["next_boot"],) if name != kernel["running"]]
     missing = [name for name in kernels if not kernel["headers"].get(name)]
     others = [name for name in kernel["installed"] if name not in kernels and not kernel["headers"].get(name)]
+    there = observed["packages"]["installed"]
     tools = build_tools(observed, driver, data)
     fitting = matched(observed, data)
     third = build_repositories(observed, wanted, data, missing)
@@ -69,8 +70,8 @@ def headers_steps(
         cause = "there is no compiler" if tools else cause
         cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else cause
         params = {
-            "packages": [package for name in missing for package in headers_of(data, name)] + tools,
-            "optional": [package for name in others for package in headers_of(data, name)] + fitting,
+            "packages": [package for name in missing for package in headers_of(data, name, there)] + tools,
+            "optional": [package for name in others for package in headers_of(data, name, there)] + fitting,
             "kernel": kernel["running"],
         }
         reason = "the driver's module is built here, and %s" % cause
@@ -92,11 +93,24 @@ def next_kernel(observed: Dict[str, Any], driver: Dict[str, Any]) -> List[Step]:
     return [Step("nvidia_driver.next_kernel", reason, params={"kernel": kernel})]
 
 
-def headers_of(data: Dict[str, Any], kernel: str) -> List[str]:
-    """Return the packages with the headers of a kernel; some vendors' kernels have other names (Oracle's UEK)."""
+def headers_of(data: Dict[str, Any], kernel: str, there: Dict[str, str]) -> List[str]:
+    """Return the packages with the headers of a kernel; some kernels have other names (UEK, real time, debug).
+
+    ``{release}`` is the kernel's name without its kind: 5.14.0-427.el9.x86_64+rt is of kernel-rt-5.14.0-427.el9.x86_64.
+    """
     special = (data.get("headers_by_kernel") or {}).items()
     patterns = next((names for pattern, names in special if re.search(pattern, kernel)), data["headers"])
-    return [pattern.format(kernel=kernel) for pattern in patterns]
+    if isinstance(patterns, dict):
+        patterns = patterns[package_of(list(patterns), kernel, there)]
+    return [pattern.format(kernel=kernel, release=kernel.rpartition("+")[0] or kernel) for pattern in patterns]
+
+
+def package_of(names: List[str], kernel: str, there: Dict[str, str]) -> str:
+    """Return which of these packages a kernel is of: an installed one, of several that of its series (6.1)."""
+    version_of = {name: there.get(name + "-core") or there.get(name) for name in names}
+    installed = [name for name in names if version_of[name]]
+    series = [name for name in installed if str(version_of[name]).split(".")[:2] == kernel.split(".")[:2]]
+    return (series or installed or names)[0]
 
 
 def matched(observed: Dict[str, Any], data: Dict[str, Any]) -> List[str]:

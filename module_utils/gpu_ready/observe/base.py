@@ -5,7 +5,7 @@ import platform as python_platform
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import catalog, pci, platform, rebuild, versions
+from .. import catalog, grub, pci, platform, rebuild, versions
 from ..host import Host
 
 EFIVARS = "/sys/firmware/efi/efivars"
@@ -131,14 +131,15 @@ def kernel(host: Host, running: str) -> Dict[str, Any]:
 
 
 def next_boot(host: Host, images: List[str]) -> Optional[str]:
-    """Return the kernel of the link /vmlinuz (kept by Debian), of GRUB's saved entry (EL, Fedora), else the newest.
+    """Return the kernel that GRUB has as its default, else that of the link /vmlinuz (kept by Debian), else the newest.
 
-    GRUB's entry is ``saved_entry=MACHINE_ID-RELEASE`` (grubby, Boot Loader Specification).
+    Other boot loaders (systemd-boot, Petitboot) are not asked.
     """
-    saved = re.search(r"(?m)^saved_entry=(\S+)$", host.read("/boot/grub2/grubenv") or "")
-    named = [name for name in images if saved and saved.group(1).endswith("-" + name)]
-    if named:
-        return max(named, key=len)
+    for folder in ("/boot/grub2", "/boot/grub"):
+        texts = [host.read("%s/%s" % (folder, name)) or "" for name in ("grubenv", "grub.cfg")]
+        found = grub.chosen(texts[0], texts[1], images)
+        if found:
+            return found
     for link in ("/vmlinuz", "/boot/vmlinuz"):
         target = host.readlink(link)
         if target and "vmlinuz-" in target:

@@ -274,3 +274,11 @@ def test_what_engines_toolkit_and_cuda_say_besides(cause: str, needs: str | None
     found = container_errors.read(text)
     assert (found["cause"], found["needs_cuda"]) == (cause, needs)
     assert messages.explain("container-error", text)[0].remedy
+
+
+def test_selinux_that_forbids_the_devices_is_told_with_what_lets_every_container_in() -> None:
+    """docker asks SELinux only with selinux-enabled in daemon.json; an option of one run does not help the others."""
+    found = messages.explain_container(4, "Failed to initialize NVML: Insufficient Permissions")
+    assert found.code == "selinux_denied" and "selinux-enabled" in found.cause
+    assert "setsebool -P container_use_xserver_devices on" in found.remedy
+    assert "container_use_devices" in found.remedy and "label=disable" in found.remedy

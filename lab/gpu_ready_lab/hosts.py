@@ -97,11 +97,14 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
             f"take them down first (`python -m gpu_ready_lab down {fleet.name}`)"
         )
     key = ssh_key(fleet.name)
+    guests = [host for host in fleet.hosts if host.kind == "vm"]
+    bare = [host for host in guests if host.name not in left]
+    disks = vms.prepare(bare, proxy) if bare else {}  # it may take many minutes
 
     def create(host: Host) -> None:
         _create(fleet.name, host, tags[host.distribution, host.image or ""], address[host.name], key, proxy)
 
-    with _locked():  # an address is taken when its container is there
+    with _locked():  # an address is taken when its container or guest is there
         there = {r.host: r for r in existing() if r.fleet == fleet.name}
         address = _addresses(fleet, there)
         new = [host for host in containers if host.name not in there]
@@ -111,6 +114,9 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
             + (f": {', '.join(missing)}" if missing else "")
         )
         parallel(create, new)
+        for host in guests:
+            if host.name not in there:
+                vms.create(fleet.name, host, disks[host.name], address[host.name], key, proxy)
 
     def start(host: Host) -> None:
         if host.name not in there or there[host.name].state != "running":
@@ -120,9 +126,8 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
             _preinstall(container(fleet.name, host.name), host)
 
     parallel(start, containers)
-    guests = [(host, address[host.name]) for host in fleet.hosts if host.kind == "vm"]
-    if guests:
-        vms.up(fleet.name, guests, key, proxy)
+    for host in guests:  # one after the other: two at once only slow each other down
+        vms.switch_on(fleet.name, host.name)
     return {r.host: r for r in existing() if r.fleet == fleet.name}
 
 
@@ -130,13 +135,8 @@ def _addresses(fleet: Fleet, there: dict[str, Running]) -> dict[str, str]:
     """Return the address of each host of a fleet: those that are there keep theirs."""
     used = {r.address for r in existing()}
     numbers = range(FIRST_ADDRESS, LAST_ADDRESS)
-    free = {  # guests from the other end: making their disks takes minutes, in which another fleet may be started
-        "container": (a for a in (f"{paths.PREFIX}.{n}" for n in numbers) if a not in used),
-        "vm": (a for a in (f"{paths.PREFIX}.{n}" for n in reversed(numbers)) if a not in used),
-    }
-    return {
-        host.name: there[host.name].address if host.name in there else next(free[host.kind]) for host in fleet.hosts
-    }
+    free = (a for a in (f"{paths.PREFIX}.{n}" for n in numbers) if a not in used)
+    return {host.name: there[host.name].address if host.name in there else next(free) for host in fleet.hosts}
 
 
 @contextlib.contextmanager

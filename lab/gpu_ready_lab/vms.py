@@ -213,18 +213,12 @@ def remove(fleet: str, host: str) -> None:
         where.parent.rmdir()
 
 
-def up(fleet: str, wanted: list[tuple[Host, str]], key: str, proxy: str | None) -> None:
-    """Start the guests of a fleet at their addresses, one after the other: two at once only slow each other down."""
-    there = {machine["host"] for machine in existing() if machine["fleet"] == fleet}
-    missing = [host for host, _ in wanted if host.name not in there]
-    images_of = prepare(missing, proxy) if missing else {}
-    for host, address in wanted:
-        if host.name not in there:
-            create(fleet, host, images_of[host.name], address, key, proxy)
-        began = time.monotonic()
-        switched_on = state(fleet, host.name) != "running"
-        if switched_on:
-            start(fleet, host.name)
-        wait_booted(fleet, host.name)
-        if switched_on:
-            say(f"{host.name}: booted in {time.monotonic() - began:.0f} s")
+def switch_on(fleet: str, host: str) -> None:
+    """Start a guest that is off, and wait until it has booted."""
+    began = time.monotonic()
+    off = state(fleet, host) != "running"
+    if off:
+        start(fleet, host)
+    wait_booted(fleet, host)
+    if off:
+        say(f"{host}: booted in {time.monotonic() - began:.0f} s")

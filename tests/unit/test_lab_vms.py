@@ -1,11 +1,12 @@
 """Virtual machines of the lab: their fleet files, their files, the command that runs them, the kernel they boot."""
 
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready_lab import disks, fleet, vm_image, vm_run, vms
+from gpu_ready_lab import disks, fleet, hosts, paths, vm_image, vm_run, vms
 from gpu_ready_lab.say import LabError
 
 FLEET = """
@@ -124,3 +125,33 @@ def test_modules_as_released_are_built_without_security_updates_and_cached(
     assert made[1:] == [[]]
     with pytest.raises(LabError, match="is no package of NVIDIA's module sources"):
         vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-driver@release", None)
+
+
+def test_two_fleets_whose_disks_are_made_at_once_get_addresses_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[hosts.Running] = []
+    made = threading.Barrier(2, timeout=30)
+
+    def prepare(guests: list[fleet.Host], proxy: str | None) -> dict[str, Path]:
+        made.wait()
+        return {guest.name: tmp_path for guest in guests}
+
+    def create(name: str, host: fleet.Host, disk: Path, address: str, *rest: object) -> None:
+        there.append(hosts.Running(name, host.name, address, "exited", "vm"))
+
+    monkeypatch.setattr(paths, "STATE", tmp_path)
+    monkeypatch.setattr(hosts, "existing", lambda: list(there))
+    monkeypatch.setattr(hosts, "ssh_key", lambda name: "key")
+    monkeypatch.setattr(vms, "prepare", prepare)
+    monkeypatch.setattr(vms, "create", create)
+    monkeypatch.setattr(vms, "switch_on", lambda name, host: None)
+    fleets = [
+        threading.Thread(target=hosts.up, args=(fleet.parse(FLEET.replace("guests", name)), None))
+        for name in ("first", "second")
+    ]
+    for one in fleets:
+        one.start()
+    for one in fleets:
+        one.join(timeout=60)
+    assert len({running.address for running in there}) == 2

@@ -13,6 +13,7 @@ import urllib.request
 from typing import Any, Dict, NamedTuple, Optional
 
 from .host import Host
+from .packages import remedy
 
 APT = ["apt-config", "dump", "Acquire"]
 DNF = ("/etc/dnf/dnf.conf", "/etc/yum.conf")
@@ -122,10 +123,7 @@ def open_url(url: str, timeout: float, host: Optional[Host] = None) -> Any:
 
 def unfetched(url: str, cause: str) -> str:
     """Return the sentence for a file that did not come, or not as a whole."""
-    return (
-        "%s could not be fetched: %s; nothing was changed; check that this host reaches it (proxy, DNS, firewall), "
-        "or set gpu_ready_mirror" % (url, cause)
-    )
+    return "%s could not be fetched: %s; nothing was changed; %s" % (url, cause, remedy(cause))
 
 
 def _by_scheme(plain: Optional[Proxy], tls: Optional[Proxy]) -> Dict[str, Proxy]:

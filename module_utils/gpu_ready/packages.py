@@ -51,7 +51,7 @@ UNFETCHED = (
         "the mirror has an error of its own: see its log, or run again later",
     ),
     (
-        r"(?i)resolv|name or service not known",
+        r"(?i)resolv|name resolution|name or service not known|no address associated with hostname",
         "this host cannot resolve the name: check its DNS, proxy and gpu_ready_mirror",
     ),
     (

@@ -302,6 +302,22 @@ def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str
         said = said.__context__
 
 
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        # A Debian of debootstrap's variant minbase has no certificates at all.
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate", "ca-certificates"),
+        ("[Errno -3] Temporary failure in name resolution", "DNS"),
+        ("[Errno -5] No address associated with hostname", "DNS"),
+        ("no answer in 60 s", "network, proxy and gpu_ready_mirror"),
+    ],
+)  # fmt: skip
+def test_a_file_that_did_not_come_is_told_with_what_to_do_about_its_cause(cause: str, words: str) -> None:
+    told = download.unfetched("https://files.example/a.run", cause)
+    assert told.startswith("https://files.example/a.run could not be fetched: " + cause)
+    assert words in told.partition("nothing was changed; ")[2]
+
+
 # ---- who opens ------------------------------------------------------------------------------------------------------
 
 
@@ -322,7 +338,7 @@ def test_installers_archives_and_their_lists_are_fetched_so(
     url = "http://0.0.0.0:9/file.run"
     words = (
         rf"^{url} could not be fetched: .*Connection refused without a proxy, and 403 Forbidden through the package "
-        rf"manager's, {proxy.address}; nothing was changed; check"
+        rf"manager's, {proxy.address}; nothing was changed; the mirror or a proxy refuses it"
     )
     with pytest.raises(runfile_text.RunfileError, match=words):
         runfile_fetch.fetch(runfile_fetch.Source(url, "0" * 64), str(tmp_path), runfile_fetch.Limits(5.0, 5.0))

@@ -50,7 +50,7 @@ options:
     type: dict
     default: {}
   backwards:
-    description: Whether the recorded driver is the goal; hosts without a record keep theirs then.
+    description: Whether the recorded driver is the goal; hosts that the last rollout did not change keep theirs then.
     type: bool
     default: false
   limited:
@@ -152,6 +152,16 @@ done:
   returned: without ended
   type: list
   elements: str
+kept:
+  description: Why hosts keep the driver that they have on the way back, by host.
+  returned: without ended
+  type: dict
+  sample: {"gpu4": "nothing to go back to: the last rollout did not change it"}
+rollout:
+  description: What tells this rollout from others, in seconds since 1970; a run that goes on keeps it.
+  returned: without ended
+  type: int
+  sample: 1767225600
 refused:
   description: Why hosts cannot take part, by host.
   returned: without ended
@@ -170,6 +180,8 @@ table:
   returned: always
   type: str
 """
+
+import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready import upgrade_fleet
@@ -213,7 +225,8 @@ def main():
         module.fail_json(msg=str(error))
     table = upgrade_fleet.plan_table(roll, entries, given["drains"])
     line = upgrade_fleet.lined(roll.due, roll.serial, given["limited"])
-    module.exit_json(changed=False, table=table, **dict(roll._asdict(), **line._asdict()))
+    number = upgrade_fleet.number(entries, int(time.time()))
+    module.exit_json(changed=False, table=table, rollout=number, **dict(roll._asdict(), **line._asdict()))
 
 
 if __name__ == "__main__":

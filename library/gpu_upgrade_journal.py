@@ -24,6 +24,10 @@ options:
     description: Why, for whoever reads the journal on the host.
     type: str
     default: ""
+  rollout:
+    description: The rollout that this belongs to, RV(gpu_upgrade_fleet#module:rollout); 0 leaves what is noted.
+    type: int
+    default: 0
 attributes:
   check_mode: {support: full, description: Writes nothing.}
   diff_mode: {support: none, description: The journal is no configuration.}
@@ -36,6 +40,7 @@ EXAMPLES = r"""
     phase: staged
     driver: "{{ gpu_plan_result.upgrade.installed }}"
     target: "595"
+    rollout: "{{ gpu_upgrade_fleet.rollout }}"
 
 - name: Note that the host leaves service
   gpu_upgrade_journal:
@@ -66,6 +71,7 @@ ARGUMENT_SPEC = {
     "driver": {"type": "dict"},
     "target": {"type": "str", "default": ""},
     "reason": {"type": "str", "default": ""},
+    "rollout": {"type": "int", "default": 0},
 }
 
 
@@ -73,7 +79,13 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     given = module.params
     journal = upgrade.advance(
-        upgrade.read(Host()), given["phase"], int(time.time()), given["driver"], given["target"], given["reason"]
+        upgrade.read(Host()),
+        given["phase"],
+        int(time.time()),
+        given["driver"],
+        given["target"],
+        given["reason"],
+        given["rollout"],
     )
     if not module.check_mode:
         try:

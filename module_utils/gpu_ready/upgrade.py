@@ -45,13 +45,20 @@ def write(journal: Dict[str, Any], path: str = PATH) -> None:
 
 
 def advance(
-    journal: Optional[Dict[str, Any]], phase: str, now: int, driver: Optional[Dict[str, Any]], target: str, reason: str
+    journal: Optional[Dict[str, Any]],
+    phase: str,
+    now: int,
+    driver: Optional[Dict[str, Any]],
+    target: str,
+    reason: str,
+    rollout: int = 0,
 ) -> Dict[str, Any]:
     """Return the journal after a phase began. ``driver``: the one that is installed, ``now``: seconds since 1970.
 
     The driver to go back to is noted where a new upgrade begins, and kept by a run that goes on with an open one. The
     clock starts with the drain; a run that goes on does not start it again. ``touched`` says whether the driver may be
-    half exchanged: a drain that a run goes on with keeps what the run before had come to.
+    half exchanged: a drain that a run goes on with keeps what the run before had come to. ``rollout``: the one that
+    this belongs to (upgrade_fleet.number); 0 leaves what is noted.
     """
     found = dict(journal or {"schema": SCHEMA, "from": None, "since": None, "seconds": None})
     begins = found.get("phase") in (None,) + CLOSED + (BACK,)
@@ -70,6 +77,8 @@ def advance(
     found.update(phase=phase, time=now, reason=reason, touched=touched)
     if target:
         found["to"] = target
+    if rollout:
+        found["rollout"] = rollout
     return found
 
 

@@ -11,6 +11,8 @@ RESULT_COLUMNS = ("host", "result", "from", "to", "way", "seconds away", "why")
 WIDTH = 150
 IN_ROW = 80
 """Characters of a reason that stand in a host's row; a longer one comes below the table."""
+NO_RECORD = "nothing to go back to: no upgrade has changed it"
+LEFT_OUT = "nothing to go back to: the last rollout did not change it"
 
 
 class FleetError(Exception):
@@ -18,11 +20,15 @@ class FleetError(Exception):
 
 
 class Rollout(NamedTuple):
-    """Who takes part, in order; sizes of the batches; and why others do not."""
+    """Who takes part, in order; sizes of the batches; and why others do not.
+
+    ``kept``: those of the current hosts that a way back leaves as they are, and why.
+    """
 
     due: List[str]
     serial: List[int]
     current: List[str]
+    kept: Dict[str, str]
     done: List[str]
     refused: Dict[str, str]
     excluded: List[str]
@@ -102,7 +108,8 @@ def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[s
     """Return the rollout: ``entries`` hold ``upgrade`` (upgrade.status) and ``failure`` of each host.
 
     ``wishes``: groups, canaries, first, exclude, batches as the operator gave them; ``backwards``: the goal is the
-    recorded driver, so that a host without a record keeps what it has, whatever else stands in its way.
+    recorded driver, so that a host which the last rollout did not change keeps what it has, whatever else stands in its
+    way.
     """
     groups = wishes["groups"]
     named = {
@@ -111,13 +118,13 @@ def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[s
     }
     part = [name for name in hosts if name not in named["exclude"]]
     states = {name: (entries[name].get("upgrade") or {}).get("state") for name in part}
-    for name in part if wishes.get("backwards") else []:
-        if states[name] and not entries[name]["upgrade"]["back"] and not entries[name]["upgrade"]["opened"]:
-            states[name] = "current"
+    kept = unchanged(entries, part) if wishes.get("backwards") else {}
+    states.update(dict.fromkeys(kept, "current"))
     refused = {name: why_not(entries[name]) for name in part if states[name] not in ("current", "due")}
     ordered = named["canaries"] + named["first"] + hosts
     due = [name for name in sorted(set(part), key=ordered.index) if states[name] == "due"]
-    done = [name for name in part if states[name] == "current" and finished(entries[name]["upgrade"])]
+    ready = [name for name in part if states[name] == "current"]
+    done = [name for name in ready if name not in kept and finished(entries[name]["upgrade"])]
     canaries = len([name for name in named["canaries"] if name in due])
     passed = len([name for name in named["canaries"] if name in done])
     if named["canaries"] and due and not canaries + passed:
@@ -126,7 +133,8 @@ def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[s
     return Rollout(
         due,
         batches(len(due), canaries, len(done), wishes["batches"], passed),
-        [name for name in part if states[name] == "current"],
+        ready,
+        kept,
         done,
         refused,
         named["exclude"],
@@ -138,6 +146,42 @@ def finished(upgrade: Dict[str, Any]) -> bool:
     journal = upgrade.get("journal") or {}
     to, wanted = str(journal.get("to")), str(upgrade.get("to"))
     return journal.get("phase") == "done" and (to + ".").startswith(wanted + ".")
+
+
+def unchanged(entries: Dict[str, Dict[str, Any]], part: List[str]) -> Dict[str, str]:
+    """Return why hosts keep their driver on the way back: all that the last rollout did not change.
+
+    One that it left out may have the record of an earlier one. A host in the middle of its turn always takes part.
+    """
+    newest = max([stamp(entry) for entry in entries.values()] or [0])
+    found = {}
+    for name in part:
+        upgrade = entries[name].get("upgrade")
+        if not upgrade or upgrade["opened"]:
+            continue
+        if not upgrade["back"]:
+            found[name] = NO_RECORD
+        elif stamp(entries[name]) < newest:
+            found[name] = LEFT_OUT
+    return found
+
+
+def number(entries: Dict[str, Dict[str, Any]], now: int) -> int:
+    """Return what tells this rollout from others; ``now``: seconds since 1970, which a new one is called by.
+
+    A run that goes on belongs to the rollout of those that came to their end: the newest that these hosts know of, if
+    it led where this one leads.
+    """
+    newest = max([stamp(entry) for entry in entries.values()] or [0])
+    ended = [entry for entry in entries.values() if finished(entry.get("upgrade") or {})]
+    if newest and newest in [stamp(entry) for entry in ended]:
+        return newest
+    return max(now, newest + 1)
+
+
+def stamp(entry: Dict[str, Any]) -> int:
+    """Return the rollout that changed a host last, 0 where none did; journals of earlier releases do not say it."""
+    return int(((entry.get("upgrade") or {}).get("journal") or {}).get("rollout") or 0)
 
 
 def why_not(entry: Dict[str, Any]) -> str:
@@ -157,7 +201,7 @@ def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drains: Dict[s
         if name in roll.due:
             what = again(upgrade["journal"]) if upgrade["opened"] else upgrade["why"]
         else:
-            what = {True: "nothing to do"}.get(name in roll.current, "excluded, as asked")
+            what = roll.kept.get(name) or ("nothing to do" if name in roll.current else "excluded, as asked")
         if name in roll.refused:
             what = "refused, see below"
         there = upgrade.get("from") if name in roll.due else (upgrade.get("installed") or {}).get("version")
@@ -170,8 +214,10 @@ def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drains: Dict[s
     for name in sorted(roll.refused):
         shown += ["", "%s:" % name] + report.paragraph(roll.refused[name], width)
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    shown += ["", "%d to do, %d as wanted, %d refused, %d excluded%s" % (
-        len(roll.due), len(roll.current), len(roll.refused), len(roll.excluded), sizes)]  # fmt: skip
+    stay = ", %d with nothing to go back to" % len(roll.kept) if roll.kept else ""
+    wanted = len(roll.current) - len(roll.kept)
+    shown += ["", "%d to do, %d as wanted%s, %d refused, %d excluded%s" % (
+        len(roll.due), wanted, stay, len(roll.refused), len(roll.excluded), sizes)]  # fmt: skip
     return "\n".join(shown)
 
 

@@ -293,6 +293,57 @@ def test_a_host_without_a_record_keeps_its_driver_whatever_is_in_its_way() -> No
     assert list(rollout(entries, exclude=["a"]).refused) == ["b", "c"]
 
 
+def test_only_hosts_of_the_last_rollout_go_back() -> None:
+    def changed(rollout: int, **more: Any) -> dict[str, Any]:
+        return entry(
+            "due",
+            back={"nvidia_driver_branch": "580"},
+            journal={"phase": "done", "to": "595", "rollout": rollout},
+            **more,
+        )
+
+    older = changed(1)
+    del older["upgrade"]["journal"]["rollout"]  # of an earlier release
+    entries = {
+        "a": changed(7),
+        "b": changed(5),
+        "c": changed(5, opened=True),
+        "d": older,
+        "e": entry("refused", back=None),
+    }
+    roll = rollout(entries, backwards=True)
+    assert roll.due == ["a", "c"] and roll.current == ["b", "d", "e"] and roll.refused == {}
+    assert set(roll.kept) == {"b", "d", "e"} and roll.done == []
+    assert "nothing to go back to" in roll.kept["b"] and "the last rollout" in roll.kept["b"]
+    assert "nothing to go back to" in roll.kept["e"] and "no upgrade" in roll.kept["e"]
+    table = upgrade_fleet.plan_table(roll, entries, {})
+    assert table.count("nothing to go back to:") == 3
+    assert "2 to do, 0 as wanted, 3 with nothing to go back to, 0 refused" in table
+    assert rollout(entries).due == ["a", "b", "c", "d"] and rollout(entries).kept == {}
+    alone = {name: {"failure": "no answer"} for name in HOSTS} | {"b": changed(5)}
+    assert rollout(alone, backwards=True).due == ["b"]  # such as by --limit
+    before = {name: older for name in HOSTS}
+    assert rollout(before, backwards=True).due == HOSTS
+
+
+def test_a_run_that_goes_on_belongs_to_the_same_rollout() -> None:
+    def told(phase: str, to: str, rollout: int) -> dict[str, Any]:
+        return entry("current", to="595", journal={"phase": phase, "to": to, "rollout": rollout})
+
+    assert upgrade_fleet.number({"a": entry("due"), "b": {"failure": "no answer"}}, 100) == 100
+    assert upgrade_fleet.number({"a": told("done", "595.91.07", 7), "b": told("back", "595", 7)}, 100) == 7
+    assert upgrade_fleet.number({"a": told("back", "595.91.07", 7)}, 100) == 100  # nobody came to the end
+    # The newest led elsewhere: what an older one brought to the same driver is no part of this one.
+    assert upgrade_fleet.number({"a": told("done", "595.91.07", 7), "b": told("done", "580.95.05", 8)}, 100) == 100
+    assert upgrade_fleet.number({"a": told("done", "580.95.05", 200)}, 100) == 201  # the clock went back
+
+
+def test_the_journal_knows_the_rollout_that_changed_the_host_last() -> None:
+    journal = upgrade.advance(None, "staged", 1, OLD, "595", "", 7)
+    assert upgrade.advance(journal, "draining", 2, OLD, "595", "")["rollout"] == 7
+    assert upgrade.advance(journal, "draining", 2, OLD, "595", "", 9)["rollout"] == 9
+
+
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(FleetError, match="gpu_upgrade_canaries names x"):
         rollout({name: entry("due") for name in HOSTS}, canaries=["x"])

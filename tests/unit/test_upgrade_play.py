@@ -64,7 +64,7 @@ module.exit_json(changed=True, row={"driver_loaded": given["digest"]})
 """,
     "gpu_upgrade_journal": """
 journal = upgrade.advance(upgrade.read(Host(), folder + "/upgrade.json"), given["phase"], 100, given["driver"] or None,
-                          given["target"] or "", given["reason"] or "")
+                          given["target"] or "", given["reason"] or "", int(given["rollout"] or 0))
 upgrade.write(journal, folder + "/upgrade.json")
 module.exit_json(changed=True, journal=journal)
 """,
@@ -83,7 +83,7 @@ module.exit_json(changed=False, journal=drain.read(Host(), path), words=[])
 }
 NAMES = {
     "gpu_verify": "expect digest image archive remove_archive devices compute framework framework_image timeout",
-    "gpu_upgrade_journal": "phase driver target reason",
+    "gpu_upgrade_journal": "phase driver target reason rollout",
     "gpu_upgrade_stage": "todo installer target fetch",
     "gpu_upgrade_modules": "state alike record",
     "gpu_drain_journal": "note forget",
@@ -123,12 +123,18 @@ class Fleet:
         found: dict[str, Any] = json.loads((self.folder / name / "upgrade.json").read_text())
         return found
 
+    def installed(self, name: str) -> str:
+        """Return the driver of a host."""
+        return str(json.loads((self.folder / name / "state.json").read_text())["installed"])
+
     def calls(self, name: str, module: str) -> list[str]:
         """Return what a host was asked of a module."""
         rows = [json.loads(line) for line in (self.folder / name / "calls").read_text().splitlines()]
         return [what for called, what in rows if called == module]
 
-    def run(self, playbook: str = "upgrade_drivers.yml", **said: Any) -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, playbook: str = "upgrade_drivers.yml", limit: str = "", **said: Any
+    ) -> "subprocess.CompletedProcess[str]":
         """Run the playbook."""
         common = f"ansible_become=false ansible_python_interpreter={sys.executable} nvidia_driver_version={NEW}"
         variables = "\n".join(["", "[all:vars]", *common.split(), "gpu_upgrade_soak=0"])
@@ -140,7 +146,7 @@ class Fleet:
             "ANSIBLE_FORKS": "3",
         }
         argv = [str(self.programs / "ansible-playbook"), "-i", str(self.folder / "hosts")]
-        argv += [playbook, "-e", json.dumps(said)]
+        argv += [playbook, "-e", json.dumps(said), *(["--limit", limit] if limit else [])]
         return subprocess.run(
             argv, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
@@ -212,3 +218,25 @@ def test_a_host_that_a_killed_run_left_proved_gets_the_second_proof_of_its_soak(
     assert fleet.journal("good")["phase"] == "done" and len(fleet.calls("good", "gpu_verify")) == 1
     assert fleet.journal("red")["phase"] == "back" and len(fleet.calls("red", "gpu_verify")) == 2
     assert re.search(r"red +rolled back", done.stdout) and done.returncode == 2
+
+
+@pytest.mark.host_io
+def test_a_host_that_the_last_rollout_left_out_does_not_go_back(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "changed", "left")
+    # An earlier rollout had brought it from 570 to the driver of now.
+    journal = None
+    for phase in ("staged", "draining", "done"):
+        journal = upgrade.advance(journal, phase, 1, dict(DRIVER, version="570.10.01", branch="570"), OLD, "", 1)
+    assert journal
+    upgrade.write(journal, str(tmp_path / "left/upgrade.json"))
+    there = fleet.run(gpu_upgrade_exclude="left")
+    assert there.returncode == 0 and fleet.installed("changed") == NEW
+    back = fleet.run("rollback_drivers.yml")
+
+    assert (fleet.installed("changed"), fleet.installed("left")) == (OLD, OLD)
+    assert fleet.journal("left") == journal
+    assert re.search(r"changed +rolled back +595.91.07 +580.95.05", back.stdout)
+    assert re.search(r"left +current +580.95.05 +- .*nothing to go back to: the last rollout", back.stdout)
+    assert back.returncode == 0
+    alone = fleet.run("rollback_drivers.yml", limit="left")
+    assert alone.returncode == 0 and fleet.installed("left") == "570.10.01"

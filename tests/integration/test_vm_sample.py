@@ -1,0 +1,43 @@
+"""A guest with a kernel of its own that loses its power under the driver's installation: what `make test` has of the guests."""
+
+import sys
+from pathlib import Path
+
+import guests
+import pytest
+from fleet import Fleet
+
+pytestmark = pytest.mark.lab
+
+HOST = "sample"
+INSTALL = "nvidia_driver : install | Driver packages; compiling the module takes minutes"
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    return guests.up("vm_sample")
+
+
+def test_a_power_cut_under_the_installation_is_told_as_such(fleet: Fleet, tmp_path: Path) -> None:
+    cut = [sys.executable, "-m", "gpu_ready_lab", "power-cycle", f"{fleet.name}/{HOST}"]
+    run = fleet.play(moments=[{"task": INSTALL, "after": 15, "argv": cut, "mark": str(tmp_path / "cut")}])
+    assert run.rc != 0 and (tmp_path / "cut").exists(), run.screen[-3000:]
+    assert f"{HOST} does not answer at 'nvidia_driver : install" in run.screen, run.screen[-3000:]
+    assert "run the same command again: it goes on from here" in run.screen
+
+
+def test_the_same_command_then_loads_the_real_module_without_a_reboot(fleet: Fleet) -> None:
+    fleet.up()  # which waits for the guest
+    before = guests.boot_id(fleet, HOST)
+    run = fleet.play()
+    assert run.rc == 0, run.failures(HOST)
+    assert guests.boot_id(fleet, HOST) == before
+    assert "x86_64 Kernel Module  550." in guests.loaded(fleet, HOST)
+    assert "Kernel driver in use: nvidia" in fleet.ssh(HOST, "lspci -k -d 10de:")
+    assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.said(fleet, HOST)
+
+
+def test_and_the_next_one_does_nothing(fleet: Fleet) -> None:
+    run = fleet.play()
+    assert run.rc == 0, run.failures(HOST)
+    assert run.steps(HOST) == [] and run.changed(HOST) == [] and run.calls[HOST] == 1

@@ -5,6 +5,7 @@ import re
 import time
 from typing import Dict, List, Optional, Tuple
 
+from . import apt_lists
 from .host import TIMED_OUT, Host, Result
 from .packages import (
     HEADERS,
@@ -34,7 +35,6 @@ LOCKS = (
     "/var/cache/apt/archives/lock",
 )
 ARCHIVES = "/var/cache/apt/archives"
-LISTS = "/var/lib/apt/lists"
 STATUS = "/var/lib/dpkg/status"
 ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
@@ -67,12 +67,6 @@ def read_installed(text: str) -> Dict[str, Installed]:
         if len(parts) == 4 and (parts[0] not in found or parts[2] == "installed"):
             found[parts[0]] = Installed(parts[1], parts[2], parts[3] == "hold")
     return found
-
-
-def unread(uris: str, lists: List[str]) -> List[str]:
-    """Return the sources whose lists were never read, by ``apt-get update --print-uris`` and the files there."""
-    names = re.findall(r"^'[^']*/InRelease' (\S+)", uris, re.MULTILINE)
-    return [name for name in names if name not in lists and name[: -len("InRelease")] + "Release" not in lists]
 
 
 def read_simulation(text: str) -> Simulation:
@@ -278,15 +272,21 @@ class Apt(Manager):
         return found
 
     def update(self, extra: Optional[List[str]] = None) -> None:
-        """Read the package lists again (changes the host); any list that fails is an PackageError."""
+        """Read the package lists again (changes the host); any list that fails is a PackageError."""
+        for name in self.damaged():
+            os.unlink(os.path.join(apt_lists.FOLDER, name))
         self.get("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
 
     def stale(self) -> bool:
-        """Return whether the package lists of any source are missing, or all are older than a day."""
+        """Return whether the package lists of any source are missing or damaged, or all are older than a day."""
         answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody
-        if answer.rc != 0 or unread(answer.out, self.host.listdir(LISTS)):
+        if answer.rc != 0 or apt_lists.unread(answer.out, self.host.listdir(apt_lists.FOLDER)) or self.damaged():
             return True
-        return time.time() - os.stat(LISTS).st_mtime > DAY
+        return time.time() - os.stat(apt_lists.FOLDER).st_mtime > DAY
+
+    def damaged(self) -> List[str]:
+        """Return the files of package lists that a power cut left without their content."""
+        return apt_lists.damaged(self.host.listdir(apt_lists.FOLDER), self.host.read, self.host.stamp)
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
         """Return the versions that the package sources offer, by name."""

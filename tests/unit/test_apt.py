@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpu_ready import apt, packages
+from gpu_ready import apt, apt_lists, packages
 from gpu_ready.host import TIMED_OUT, Host, Result
 
 from tests.unit.recorded import RecordedHost
@@ -151,7 +151,49 @@ URIS = """'http://mirror.example/cuda/InRelease' mirror.example_cuda_InRelease 0
 )
 def test_a_source_that_was_never_read_is_seen_beside_one_that_was(lists: list[str], missing: list[str]) -> None:
     """The repository that a run has just added is read by itself: that tells nothing of the distribution's own archive."""
-    assert apt.unread(URIS, lists) == missing
+    assert apt_lists.unread(URIS, lists) == missing
+
+
+BASE = "deb.example_debian_dists_trixie_"
+MAIN, NON_FREE, EMPTY = (f"{part}_binary-amd64_Packages" for part in ("main", "non-free", "contrib"))
+RELEASE = f"""-----BEGIN PGP SIGNED MESSAGE-----
+MD5Sum:
+ {"a" * 32}  7 main/binary-amd64/Packages
+SHA256:
+ {"a" * 64}        7 main/binary-amd64/Packages
+ {"b" * 64}        3 main/binary-amd64/Packages.xz
+ {"c" * 64}        9 non-free/binary-amd64/Packages
+ {"e" * 64}        0 contrib/binary-amd64/Packages
+-----BEGIN PGP SIGNATURE-----
+-----END PGP SIGNATURE-----
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "lost"),
+    [
+        ({}, []),
+        ({BASE + NON_FREE: ""}, [BASE + NON_FREE, BASE + "InRelease"]),
+        ({BASE + MAIN: "1234"}, [BASE + MAIN, BASE + "InRelease"]),
+        ({BASE + MAIN: None}, []),  # a source that never had it
+        ({BASE + MAIN: None, BASE + MAIN + ".lz4": "12"}, []),
+        ({BASE + MAIN: None, BASE + MAIN + ".lz4": ""}, [BASE + MAIN + ".lz4", BASE + "InRelease"]),
+        ({BASE + "InRelease": ""}, [BASE + EMPTY, BASE + "InRelease"]),
+        ({BASE + "InRelease": RELEASE[:-40]}, [BASE + "InRelease"]),
+        ({"other_._Release": "", "other_._Packages": "12"}, ["other_._Release"]),
+    ],
+)
+def test_lists_that_a_power_cut_left_without_their_content(changes: dict[str, str | None], lost: list[str]) -> None:
+    """Seen on a guest whose power went a minute after `apt-get update`: "nvidia-kernel-dkms is in no package source"."""
+    files = {
+        BASE + "InRelease": RELEASE,
+        BASE + MAIN: "1234567",
+        BASE + NON_FREE: "123456789",
+        BASE + EMPTY: "",
+    } | changes
+    there = {f"{apt_lists.FOLDER}/{name}": text for name, text in files.items() if text is not None}
+    names = [Path(path).name for path in there]
+    assert apt_lists.damaged(names, there.get, lambda path: (len(there[path] or ""), 0)) == lost
 
 
 def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:

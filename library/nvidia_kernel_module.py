@@ -81,7 +81,7 @@ import stat
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import failure, kernel_module, manifest
+from ansible.module_utils.gpu_ready import dkms, failure, kernel_module, manifest
 from ansible.module_utils.gpu_ready.host import MISSING, Host
 
 ARGUMENT_SPEC = {
@@ -169,17 +169,11 @@ def restore(host):
     if answer.rc != 0:  # no DKMS: the modules came ready made
         return
     kernel = os.uname()[2]
-    there = [name for tree in kernel_module.DKMS_TREES for name in host.listdir("/lib/modules/%s/%s" % (kernel, tree))]
-    for module in kernel_module.lost(answer.out, kernel, there, kernel_module.dkms_sources(host)):
-        argv = ["dkms", "install", "--force", module, "-k", kernel]
-        added = module in kernel_module.registered(answer.out)
-        for step in [argv] if added else [["dkms", "add", module], argv]:
-            done = host.run(step, LIMIT)
-            if done.rc != 0:
-                raise ModuleError(
-                    "%s ended with %d (%s): see `dkms status` on the host"
-                    % (" ".join(step), done.rc, (done.err or done.out).strip()[-300:])
-                )
+    there = [name for tree in dkms.TREES for name in host.listdir("/lib/modules/%s/%s" % (kernel, tree))]
+    for module in dkms.lost(answer.out, kernel, there, dkms.sources(host)):
+        if module not in dkms.registered(answer.out):
+            dkms.run(host, ["dkms", "add", module])
+        dkms.run(host, ["dkms", "install", "--force", module, "-k", kernel])
 
 
 def load(host, names):
@@ -275,7 +269,7 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
         result = run(Host(), module.params, module.check_mode)
-    except (ModuleError, manifest.ManifestError) as error:
+    except (ModuleError, dkms.DkmsError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg="%s: %s" % (error.filename or "device nodes", error.strerror))

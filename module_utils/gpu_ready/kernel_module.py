@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from typing import Dict, Iterable, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from . import files, guard, manifest, pci
 from .host import Host
@@ -24,8 +24,6 @@ STOPPED = manifest.FOLDER + "/services-stopped.json"
 
 CONSEQUENCES = ("no_gpu_found", "probe_failed")
 """What the kernel says of every module that takes no GPU; modprobe's error number says as much."""
-DKMS_TREES = ("extra", "updates/dkms", "updates")
-"""Folders below /lib/modules/KERNEL that DKMS installs to, by distribution."""
 
 
 class NodeAccess(NamedTuple):
@@ -56,40 +54,6 @@ def kernels_own(host: Host) -> Optional[str]:
             if [one for one in host.listdir("%s/%s" % (folder, name)) if one[:1].isdigit()]:
                 return module
     return None
-
-
-def lost(status: str, kernel: str, there: List[str], sources: Iterable[str] = ()) -> List[str]:
-    """Return those of DKMS's modules ("nvidia/580.95.05") that a kernel should have and has not.
-
-    ``status`` is what `dkms status` printed, ``there`` the files in DKMS_TREES, ``sources`` what packages brought for
-    DKMS. Two ways of the RPM packages lose them: the open and the proprietary module have the same file names, so that
-    the package of one, removed after the other was installed, takes that along; and a package that is installed again
-    builds them in %post, after which its %preun has DKMS forget them.
-    """
-    if any(name.partition(".ko")[0] == "nvidia" for name in there):
-        return []
-    found = []
-    for line in status.splitlines():
-        match = re.match(r"(nvidia[\w-]*)(?:/|, )([^,/ ]+), ([^,]+), [^:]+: installed\b.*[Dd]iff", line)
-        if match and match.group(3) == kernel:
-            found.append("%s/%s" % match.group(1, 2))
-    known = registered(status)
-    return found + [name for name in sources if name not in known]
-
-
-def registered(status: str) -> List[str]:
-    """Return NVIDIA's modules that DKMS knows ("nvidia/580.95.05"), from what `dkms status` printed."""
-    return ["%s/%s" % found for found in re.findall(r"(?m)^(nvidia[\w-]*)(?:/|, )([^,/:\s]+)", status)]
-
-
-def dkms_sources(host: Host) -> List[str]:
-    """Return the drivers whose sources lie where DKMS takes them from, as "nvidia-open/580.95.05"."""
-    found = []
-    for folder in host.listdir("/usr/src"):
-        match = re.match(r"(nvidia(?!-fs|-peer)[\w-]*)-(\d[\w.]*)$", folder)
-        if match and host.exists("/usr/src/%s/dkms.conf" % folder):
-            found.append("%s/%s" % match.group(1, 2))
-    return found
 
 
 def version(host: Host) -> str:

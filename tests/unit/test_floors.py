@@ -12,7 +12,7 @@ FLOORS = {
     1: "pci pci_words pci_reading pci_kernel lspci platform driver nvidia_detect compute_program nvml xid messages cuda cudnn daemon_json daemon_json_edit daemon_json_text docker cdi driver_volume apt_sources apt_lists grub openpgp profile_d runfile_text rpm "
     "container_engine toml containerd_config "
     "yum_repos message_table smi_text container_errors installer_log kernel_log failure",
-    2: "packages apt dnf dnf_text dnf_errors package_manager kernel_module service cuda_default cuda_runfile cudnn_fetch cudnn_install download daemon_json_file driver_volume_files rebuild containerd_files runfile runfile_fetch runfile_state runfile_store upgrade upgrade_stage upgrade_modules drain drain_slurm drain_kubernetes",
+    2: "packages apt dkms dnf dnf_text dnf_errors package_manager kernel_module service cuda_default cuda_runfile cudnn_fetch cudnn_install download daemon_json_file driver_volume_files rebuild containerd_files runfile runfile_fetch runfile_state runfile_store upgrade upgrade_stage upgrade_modules drain drain_slurm drain_kubernetes",
     3: "wishes plan",
     4: "observe upgrade_fleet upgrade_share verify verdict verify_container verify_devices compute frameworks requirement checks report decide audit audit_report drain_docker uninstall bootstrap",
     5: "explain explain_host explain_messages",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready import kernel_module
+from gpu_ready import dkms, kernel_module
 
 from tests.unit.recorded import RecordedHost
 
@@ -115,7 +115,7 @@ def test_device_nodes_belong_to_whom_the_driver_was_told(params: str | None, exp
     ],
 )  # fmt: skip
 def test_modules_that_dkms_installed_and_that_are_gone(status: str, there: list[str], expected: list[str]) -> None:
-    assert kernel_module.lost(status + "\n", K, there) == expected
+    assert dkms.lost(status + "\n", K, there) == expected
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ def test_modules_that_dkms_never_heard_of(status: str, there: list[str], expecte
             "/usr/src/k/x": "",
         }
     )
-    sources = kernel_module.dkms_sources(host)
+    sources = dkms.sources(host)
     assert sources == ["nvidia-open/580.178.04"]
-    assert kernel_module.lost(status + "\n", K, there, sources) == expected
+    assert dkms.lost(status + "\n", K, there, sources) == expected

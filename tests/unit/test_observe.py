@@ -119,9 +119,21 @@ def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
 )
 def test_the_module_is_found_wherever_it_lies(place: str) -> None:
     path = f"/lib/modules/{KERNEL}/{place}"
-    host = p40(files={path: ""}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
+    host = p40(files={path: "ELF"}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
     disk = observe.look(host)["driver"]["on_disk"]
     assert (disk["path"], disk["version"], disk["flavour"]) == (path, "535.261.03", "proprietary")
+
+
+@pytest.mark.parametrize(
+    ("main", "companion", "said"),
+    [("", "ELF", ""), ("ELF", "", PROPRIETARY), ("EL", "ELF", "filename: x\n")],
+    ids=["empty", "one beside it", "cut off"],
+)
+def test_a_module_that_lost_its_content_with_the_power_is_none(main: str, companion: str, said: str) -> None:
+    folder = f"/lib/modules/{KERNEL}/updates/dkms/"
+    files = {folder + "nvidia.ko": main, folder + "nvidia-uvm.ko": companion}
+    host = p40(files=files, programs={("modinfo", folder + "nvidia.ko"): Result(0, said, "")})
+    assert observe.look(host)["driver"]["on_disk"] is None
 
 
 def test_other_modules_are_not_the_driver() -> None:

@@ -23,6 +23,7 @@ MODULE_FOLDERS = (
     "kernel/nvidia",
     "kernel/drivers/char/drm",
 )
+COMPANION = re.compile(r"^nvidia[\w-]*\.ko")
 LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.(\d{2,4}\.\d+(?:\.\d+)?)$")
 LIBRARY_FOLDERS = tuple(
     folder + part for folder in runfile_state.LIBRARY_FOLDERS for part in ("", "/nvidia/current", "/nvidia")
@@ -50,6 +51,8 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
     loaded = read_loaded(host)
     modules = find_modules(host, running)
     on_disk = read_module(host, modules[0]) if modules else None
+    if on_disk and not on_disk["version"]:  # cut off by a loss of power: as good as none
+        on_disk = None
     installed = driver_packages(packages["installed"])
     runfile = runfile_state.uninstaller(host)
     used = use(host) if loaded else {}
@@ -110,14 +113,17 @@ def read_loaded(host: Host) -> Optional[Dict[str, Any]]:
 def find_modules(host: Host, running: str) -> List[str]:
     """Return the paths of nvidia's main module for a kernel, the one modprobe prefers first.
 
-    Ubuntu's precompiled modules have a folder for each branch: ``kernel/nvidia-580srv-open``.
+    Ubuntu's precompiled modules have a folder for each branch: ``kernel/nvidia-580srv-open``. A folder in which any
+    module is empty does not count: DKMS does not wait for the disk, and a loss of power takes their content.
     """
     paths = []
     root = "/lib/modules/%s/" % running
     own = ["kernel/" + name for name in host.listdir(root + "kernel") if name.startswith("nvidia-")]
     for folder in MODULE_FOLDERS + tuple(own):
-        path = root + folder
-        paths += ["%s/%s" % (path, name) for name in host.listdir(path) if MODULE.match(name)]
+        there = [name for name in host.listdir(root + folder) if COMPANION.match(name)]
+        files = {name: "%s/%s" % (root + folder, name) for name in there}
+        main = [path for name, path in files.items() if MODULE.match(name)]
+        paths += main if not main or all((host.stamp(path) or (1, 0))[0] for path in files.values()) else []
     return paths
 
 

@@ -1,0 +1,69 @@
+#!/usr/bin/python
+"""Have DKMS build NVIDIA's modules for a kernel."""
+
+DOCUMENTATION = r"""
+module: nvidia_dkms
+short_description: Have DKMS build NVIDIA's modules for a kernel
+description:
+  - For packages that are there while their modules are not, such as after a build that was killed, or for a kernel that
+    came later.
+  - Modules that a loss of power left unreadable are built anew, although DKMS calls them installed.
+  - A build that fails is told with the cause that the compiler's log holds.
+options:
+  kernel:
+    description: Release of the kernel, as C(uname -r) says it.
+    type: str
+    required: true
+attributes:
+  check_mode: {support: full, description: Says whether something would be built; changes nothing.}
+  diff_mode: {support: none}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Build the module for the kernel that boots next
+  nvidia_dkms:
+    kernel: 6.1.0-40-amd64
+"""
+
+RETURN = r"""
+damaged:
+  description: Files that were no modules and were built anew.
+  returned: always
+  type: list
+modules:
+  description: Files of NVIDIA's modules for that kernel.
+  returned: always
+  type: list
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready import dkms
+from ansible.module_utils.gpu_ready.host import Host
+
+ARGUMENT_SPEC = {"kernel": {"type": "str", "required": True}}
+
+
+def run(host, kernel, check):
+    """Have the modules there; returns the module's answer."""
+    before = dkms.module_files(host, kernel)
+    if check:
+        damaged = dkms.unreadable(host, kernel)
+        return {"changed": bool(damaged) or not before, "damaged": damaged, "modules": before}
+    damaged, there = dkms.build(host, kernel)
+    return {"changed": bool(damaged) or there != before, "damaged": damaged, "modules": there}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    try:
+        result = run(Host(), module.params["kernel"], module.check_mode)
+    except dkms.DkmsError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg="%s: %s" % (error.filename or "modules of the kernel", error.strerror))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -135,6 +135,7 @@ def main():
                     msg="`%s` ended with %d (%s): repair on the host what it names, and run again"
                     % (" ".join(rebuild), answer.rc, (answer.err or answer.out).strip()[-500:])
                 )
+            host.settle()
             rebuilds.done()
     module.exit_json(
         changed=bool(todo or rebuild),

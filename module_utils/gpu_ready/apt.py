@@ -336,6 +336,7 @@ class Apt(Manager):
         """Make the call of prepare (changes the host)."""
         for argv in calls:
             self.get(what, argv)
+        self.host.settle()  # dpkg waits for its own files, and for nothing that the packages' scripts write
 
     def removal(self, names: List[str]) -> List[str]:
         """Return the call that purges packages."""

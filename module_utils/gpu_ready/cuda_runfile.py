@@ -211,6 +211,7 @@ def marked(host: Host, wanted: Installer, where: Where) -> Iterator[None]:
             else:
                 files.write_atomic(path, cuda.write_record(before).encode("ascii"), 0o644)
         raise
+    host.settle()
     files.write_atomic(path, cuda.write_record(done).encode("ascii"), 0o644)
 
 

@@ -369,6 +369,8 @@ def _unpack_one(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str, ur
             digest.update(block)
             handle.write(block)
         os.fchmod(handle.fileno(), 0o755 if member.mode & 0o111 else 0o644)
+        handle.flush()
+        os.fsync(handle.fileno())  # before its rename: the record that it is there outlives a loss of power
     return digest.hexdigest()
 
 

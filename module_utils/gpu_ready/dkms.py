@@ -89,6 +89,7 @@ def build(host: Host, kernel: str) -> Tuple[List[str], List[str]]:
     if damaged:
         forget(host, kernel, damaged)
     run(host, ["dkms", "autoinstall", "-k", kernel])
+    host.settle()
     there = module_files(host, kernel)
     left = unreadable(host, kernel)
     if left or not there:

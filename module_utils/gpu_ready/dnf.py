@@ -251,6 +251,7 @@ class Dnf(Manager):
         except PackageError:
             end(self.pending)
             raise
+        self.host.settle()  # rpm waits for its database, and for none of the files
         end(self.pending)
 
     def removal(self, names: List[str]) -> List[str]:

@@ -146,6 +146,16 @@ class Host:
             return Result(TIMED_OUT, last_words(process).decode("utf-8", "replace"), said)
         return Result(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
+    def settle(self, limit: float = 120.0) -> None:
+        """Wait until what programs wrote is on the disk: few of them do, and a loss of power takes the rest.
+
+        For ``limit`` seconds at most: a disk that takes longer is not ours to wait for. The sync of old distributions
+        knows no file systems and waits for all, network ones too.
+        """
+        places = [path for path in ("/usr", "/var", "/boot") if os.path.isdir(path)]
+        if self.run(["sync", "-f"] + places, limit).rc not in (0, TIMED_OUT):
+            self.run(["sync"], limit)
+
     def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
         """Return the body of ``GET url`` on a UNIX socket, None where nobody answers with status 200."""
         connection = http.client.HTTPConnection("localhost", timeout=timeout)

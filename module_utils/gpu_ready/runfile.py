@@ -82,6 +82,7 @@ def marked(host: Host, wish: Wish, folder: str) -> Iterator[Optional[str]]:
             if not known:
                 manifest.drop("runfile", ["driver"], listing)
         raise
+    host.settle()
     os.unlink(mark)
 
 

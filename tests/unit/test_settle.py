@@ -1,0 +1,29 @@
+"""Waiting for the disk: after what programs write without waiting for it themselves."""
+
+import pytest
+from gpu_ready.host import TIMED_OUT, Result
+
+from tests.unit.recorded import RecordedHost
+
+USAGE = "sync: invalid option -- 'f'\n"
+
+
+class Node(RecordedHost):
+    """A host whose sync answers so."""
+
+    def __init__(self, rc: int) -> None:
+        super().__init__()
+        self.rc = rc
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.asked.append((*argv, str(timeout)))
+        return Result(self.rc if "-f" in argv else 0, "", USAGE if self.rc == 1 else "")
+
+
+@pytest.mark.parametrize(("rc", "calls"), [(0, ["-f"]), (1, ["-f", "7"]), (TIMED_OUT, ["-f"])])
+def test_the_disk_is_waited_for_once_and_for_a_time(rc: int, calls: list[str]) -> None:
+    """Enterprise Linux 7 has a sync without -f; a disk that hangs is not asked a second time."""
+    host = Node(rc)
+    host.settle(7)
+    assert [call[1] for call in host.asked] == calls
+    assert {call[-1] for call in host.asked} == {"7"}

@@ -20,6 +20,8 @@ PASSED_OVER = {
     "/usr/lib/gpu-ready-lab/*": "the lab's own",
     "/etc/ssh/ssh_host_*": "keys of the host",
     "/etc/machine-id": "identity of the host",
+    "/etc/systemd/network/10-lab.network": "the address of a guest",
+    "/var/lib/gpu-ready/verified.json#gpus": "UUIDs of the host's own cards",
     "/var/lib/dbus/machine-id": "identity of the host",
     "/var/lib/systemd/*": "random seed, timers, catalog",
     "/var/lib/dpkg/*": "compared as packages; the order of its paragraphs tells of their order in time",
@@ -53,16 +55,22 @@ PASSED_OVER = {
 TIMES = ("time", "boot_id", "at", "when", "verified_at", "started", "boot")
 
 ASK = r"""
-import hashlib, json, os, stat, struct, subprocess, sys
+import hashlib, json, lzma, os, stat, struct, subprocess, sys
 SIGNED = b"~Module signature appended~\n"
+MOCK = b"GRLNVML1"
 
 
 def content(path):
-    # Without the signature of a kernel module, which is by a key that each host makes for itself.
+    # Without the signature of a kernel module, which is by a key that each host makes for itself, and without the cards
+    # that the lab's NVML has at its end, each with a UUID of its own.
     data = open(path, "rb").read()
-    if path.endswith(".ko") and data.endswith(SIGNED):
+    if path.endswith(".ko.xz") and data:
+        data = lzma.decompress(data)
+    if path.endswith((".ko", ".ko.xz")) and data.endswith(SIGNED):
         length, = struct.unpack(">I", data[-len(SIGNED) - 4:-len(SIGNED)])
         data = data[:-len(SIGNED) - 12 - length]
+    if data.endswith(MOCK):
+        data = data[:-len(MOCK) - 16 - int(data[-len(MOCK) - 16:-len(MOCK)], 16)]
     return data
 
 

@@ -15,11 +15,12 @@ CUTS = {
     "kernel_headers : install | Headers of the running kernel": 8,
     "nvidia_driver : blacklist_nouveau | Keep nouveau from taking the GPUs at the next boot": 4,
     "nvidia_driver : install | Driver packages; compiling the module takes minutes": 25,
-    "reboot : reboot | Restart the host and wait for it": 6,
+    "nvidia_driver : activate | Bring the module into use": 3,
+    "nvidia_container_runtime : install | Toolkit packages": 6,
     "nvidia_container_runtime : configure | Have docker take our keys over": 0,
     "gpu_verify : verify | Compare PCI bus, driver and container, GPU by GPU": 5,
 }
-"""Tasks, and the seconds after which the power goes; 0: just before the task."""
+"""Tasks, and the seconds after which the power goes; 0: just before the task. The first boot after the blacklist is a cut's."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def files(fleet: Fleet, host: str) -> dict[str, str]:
     return footprint.read(fleet.ssh(host, f"python3 - <<'END'\n{footprint.ASK}\nEND", limit=1200))
 
 
-def test_after_cuts_at_six_moments_it_is_the_same_file_by_file(fleet: Fleet, tmp_path: Path) -> None:
+def test_after_cuts_at_seven_moments_it_is_the_same_file_by_file(fleet: Fleet, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "gpu_ready_lab", "power-cycle", f"{fleet.name}/{CUT}"]
     marks = {task: tmp_path / str(number) for number, task in enumerate(CUTS)}
     for number in range(len(CUTS) + 1):

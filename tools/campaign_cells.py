@@ -166,7 +166,8 @@ last is repaired. Faults and cuts that a run gets through may come in one run, a
 The control node dies, SSH and power are cut at each boundary of tasks that change something, and in the middle of each
 such task of more than 4 seconds. At a boundary the host is back before the task begins. A cell that was not run is
 listed as such. A commit with + had changes that were not committed. MIRROR stands for the server of Debian's archive
-that a host asks.
+that a host asks. A container that loses its power keeps what it wrote, since its kernel goes on: what is lost with the
+power of a machine is shown on guests, by `tests/integration/test_vm_sample.py` and `test_vm_power.py` (docs/lab.md).
 
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import host, packages, plan, report
+from gpu_ready import packages, plan, report
 from gpu_ready.catalog_data import REPOSITORIES
 from gpu_ready.plan.steps import Step
 
@@ -76,15 +76,6 @@ def test_no_task_gives_a_shell_anything_but_the_script_that_installs_python() ->
 def test_a_command_gets_a_list_of_arguments(task: dict[str, Any]) -> None:
     command = task["ansible.builtin.command"]
     assert set(command) == {"argv"}
-
-
-DKMS = [task for _, task in ALL if (task.get("ansible.builtin.command") or {}).get("argv", [""])[0] == "dkms"]
-
-
-@pytest.mark.parametrize("task", DKMS, ids=lambda task: str(task.get("name")))
-def test_dkms_is_found_where_the_login_has_no_sbin(task: dict[str, Any]) -> None:
-    """It lies in /usr/sbin, and so does what it calls: `su` without a login keeps the PATH of its caller."""
-    assert task["environment"]["PATH"] == ":".join(host.FOLDERS)
 
 
 @pytest.mark.parametrize(

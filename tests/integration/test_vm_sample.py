@@ -1,4 +1,4 @@
-"""A guest with a kernel of its own that loses its power under the driver's installation: what `make test` has of the guests."""
+"""A guest with a kernel of its own that loses its power under the driver's installation: the shortest way of a guest."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import guests
 import pytest
 from fleet import Fleet
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 HOST = "sample"
 INSTALL = "nvidia_driver : install | Driver packages; compiling the module takes minutes"

@@ -55,7 +55,7 @@ campaign: dev  ## the tests on lab hosts that take many minutes: whole grids, an
 catalog: dev  ## compile catalog/*.yml and the roles' defaults for the hosts
 	@$(VENV)/python tools/compile_catalog.py
 
-docs: dev  ## write docs/variables.md from the roles, docs/distributions.md from the planner and the tests' record
+docs: dev  ## write docs/variables.md from the roles, the pages about distributions from the planner and the tests' record
 	@$(VENV)/python tools/document_variables.py
 	@$(VENV)/python tools/distribution_table.py
 
@@ -71,7 +71,7 @@ lab-purge: setup  ## lab-down, and delete the cache (images, packages, compiler 
 lab-status: setup
 	@$(LAB) status
 
-bench: dev  ## measure on lab hosts, print ratios, write docs/benchmarks.md
+bench: dev  ## measure on lab hosts, print ratios, write docs/dev/benchmarks.md
 	@$(VENV)/python bench/run.py
 
 clean:  ## remove what was built in this checkout

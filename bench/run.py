@@ -1,6 +1,6 @@
 """Measure the budgets of the project on lab hosts and print ratios of two measurements of one run.
 
-usage: bench/run.py [--hosts N] [--keep]      Writes docs/benchmarks.md with the commit that was measured.
+usage: bench/run.py [--hosts N] [--keep]      Writes docs/dev/benchmarks.md with the commit that was measured.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def shell_script(todo: dict[str, Any]) -> str:
 
 
 def report(rows: list[tuple[str, str, str, str]], hosts: int) -> str:
-    """Return docs/benchmarks.md."""
+    """Return docs/dev/benchmarks.md."""
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True, cwd=ROOT
     )
@@ -154,7 +154,7 @@ def main() -> int:
     ]
     text = report(rows, hosts)
     print(text)
-    (ROOT / "docs/benchmarks.md").write_text(text, encoding="utf-8")
+    (ROOT / "docs/dev/benchmarks.md").write_text(text, encoding="utf-8")
     over = calls > 1 or played.wall > 2 * pinged.wall or played.cpu > 2 * pinged.cpu or ours.wall > 1.15 * shell.wall
     return 1 if over else 0
 

@@ -1,4 +1,4 @@
-"""Break provisioning runs in every way that the lab knows, and write docs/faults.md: fault x moment -> outcome.
+"""Break provisioning runs in every way that the lab knows, and write docs/dev/faults.md: fault x moment -> outcome.
 
 usage: tools/campaign.py [--host NAME]... [--only PART]... [--fault NAME]... [--learned] [--missing] [--page]
 
@@ -36,7 +36,7 @@ from tools.campaign_cells import CUTS, HOSTS, PARTS, Cell, Fault
 
 FLEET = "campaign"
 RECORD = ROOT / "tools/campaign.json"
-PAGE = ROOT / "docs/faults.md"
+PAGE = ROOT / "docs/dev/faults.md"
 LEARNED = "learned-{}.json"
 """In the folder of the fleet: the files of a host after an undisturbed run."""
 RUN_LIMIT = 1800  # seconds; a run that takes longer counts as hanging

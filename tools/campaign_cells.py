@@ -1,4 +1,4 @@
-"""What the campaign of faults consists of, and docs/faults.md made of its record. Pure: values in, text out."""
+"""What the campaign of faults consists of, and docs/dev/faults.md made of its record. Pure: values in, text out."""
 
 import fnmatch
 from collections.abc import Iterable, Iterator
@@ -167,13 +167,13 @@ The control node dies, SSH and power are cut at each boundary of tasks that chan
 such task of more than 4 seconds. At a boundary the host is back before the task begins. A cell that was not run is
 listed as such. A commit with + had changes that were not committed. MIRROR stands for the server of Debian's archive
 that a host asks. A container that loses its power keeps what it wrote, since its kernel goes on: what is lost with the
-power of a machine is shown on guests, by `tests/integration/test_vm_sample.py` and `test_vm_power.py` (docs/lab.md).
+power of a machine is shown on guests, by `tests/integration/test_vm_sample.py` and `test_vm_power.py` (lab.md).
 
 """
 
 
 def page(record: dict[str, Any]) -> str:
-    """Return docs/faults.md."""
+    """Return docs/dev/faults.md."""
     rows = {cell_of(row): row for row in record["rows"]}
     wanted = cells(record["undisturbed"])
     text = HEAD + "| faults | host | cells | green | red | not run |\n|---|---|---|---|---|---|\n"

@@ -1,1 +1,1 @@
-"""Simulated GPU hosts and a vendor mirror on one machine: see docs/lab.md."""
+"""Simulated GPU hosts and a vendor mirror on one machine: see docs/dev/lab.md."""

@@ -1,4 +1,4 @@
-"""What test_distributions.py takes lab hosts through: the cells of docs/distributions.md that are run, from the fleet's file.
+"""What test_distributions.py takes lab hosts through: the cells of docs/dev/distributions.md that are run, from the fleet's file.
 
 Data only, without the lab: tools/distribution_table.py and a unit test read it too.
 """

@@ -1,6 +1,6 @@
 """The life of a driver on a host of every distribution that the lab can dress, through the real playbooks.
 
-All hosts go through each phase together. What passed is written to build/matrix.json; the page docs/distributions.md is made of
+All hosts go through each phase together. What passed is written to build/matrix.json; the page docs/dev/distributions.md is made of
 the copy of it that the repository keeps, and the last test compares the two, so that the page claims what was run and no more.
 """
 

@@ -1,6 +1,6 @@
 """Hosts, mirrors and networks that are broken: a sentence with cause and remedy.
 
-A sample of what tools/campaign.py does at length (docs/faults.md): faults that are met before anything is installed.
+A sample of what tools/campaign.py does at length (docs/dev/faults.md): faults that are met before anything is installed.
 """
 
 import re

@@ -12,7 +12,7 @@ from gpu_ready import explain, wishes
 from gpu_ready_lab import fleet
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*/README.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 NAME = re.compile(r"(?<![\w/.])(?:gpu|nvidia|cuda|cudnn|docker)_[a-z0-9_]+\b")
 NO_VARIABLES = {"gpu_hosts", "gpu_ready_lab", "gpu_in_container"}
@@ -116,7 +116,10 @@ def test_the_readme_has_every_kind_that_is_explained() -> None:
 
 def test_the_architecture_has_every_room() -> None:
     table = (
-        (ROOT / "docs/architecture.md").read_text(encoding="utf-8").split("## The floors", 1)[1].split("\n## ", 1)[0]
+        (ROOT / "docs/dev/architecture.md")
+        .read_text(encoding="utf-8")
+        .split("## The floors", 1)[1]
+        .split("\n## ", 1)[0]
     )
     assert set(test_floors.FLOOR) <= set(re.findall(r"`(\w+)(?:\.py|/)?`", table))
 
@@ -148,6 +151,6 @@ def test_examples_are_accepted() -> None:
 
 
 def test_the_fleet_of_the_page_about_the_lab_is_one() -> None:
-    text = (ROOT / "docs/lab.md").read_text(encoding="utf-8").split("## Fleet files", 1)[1]
+    text = (ROOT / "docs/dev/lab.md").read_text(encoding="utf-8").split("## Fleet files", 1)[1]
     block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert block and len(fleet.parse(block.group(1)).hosts) == 3

@@ -1,4 +1,4 @@
-"""The floors of docs/architecture.md: a room imports from its own floor or from below, never from above."""
+"""The floors of docs/dev/architecture.md: a room imports from its own floor or from below, never from above."""
 
 import ast
 import sys

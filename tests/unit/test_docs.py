@@ -103,6 +103,36 @@ def test_the_readme_has_every_playbook() -> None:
         assert f"| `{name_of(path)}` |" in README
 
 
+CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
+COMMENT = re.compile(r"\s+# .*$", re.MULTILINE)
+
+
+def fences(text: str) -> list[str]:
+    """Return the code blocks without comments at the end of a line."""
+    return [COMMENT.sub("", block) for block in re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)]
+
+
+def table_rows(text: str) -> list[tuple[int, list[str]]]:
+    """Return the number of cells and the code spans of each table row."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return [(row.count("|"), sorted(re.findall(r"`[^`]+`", row))) for row in rows]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 120
+
+
+def test_the_chinese_readme_has_the_same_commands_tables_links_and_sections() -> None:
+    assert fences(CHINESE) == fences(README)
+    assert table_rows(CHINESE) == table_rows(README)
+    assert len(re.findall("^## ", CHINESE, re.MULTILINE)) == len(re.findall("^## ", README, re.MULTILINE))
+    targets = [
+        {link for link in re.findall(r"\]\(([^)#]+)\)", text)} - {"README.md", "README.zh-CN.md"}
+        for text in (CHINESE, README)
+    ]
+    assert targets[0] == targets[1]
+
+
 def test_targets_of_make_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
@@ -110,7 +140,7 @@ def test_targets_of_make_exist() -> None:
 
 
 def test_the_readme_has_every_kind_that_is_explained() -> None:
-    part = README.split("## Ask without a host", 1)[1].split("\n## ", 1)[0]
+    part = README.split("\n## gpu-explain", 1)[1].split("\n## ", 1)[0]
     assert [kind for kind in explain.KINDS if kind not in part] == []
 
 

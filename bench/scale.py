@@ -294,18 +294,18 @@ def tables(costs: Costs) -> str:
     ]
     lines = [
         f"{HOSTS} hosts, one control node with {CORES} cores:", "",
-        "| forks | audit, plan, converged run | pre-stage, lab hosts | pre-stage, assumed | control node's CPU is the limit | memory |",
+        "| forks | audit, plan, converged run | prestage, lab hosts | prestage, assumed | control node's CPU is the limit | memory |",
         "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for forks in FORKS:
-        limits = [name for name, phase in (("look", look), ("pre-stage", stages[0])) if limited(phase, costs, forks)]
+        limits = [name for name, phase in (("plan", look), ("prestage", stages[0])) if limited(phase, costs, forks)]
         spans = [span(wall(HOSTS, phase, costs, forks, CORES)) for phase in (look, *stages)]
         lines.append(
             f"| {forks} | {' | '.join(spans)} | {', '.join(limits) or '-'} | {memory(HOSTS, costs, forks) / 1024:.1f} GiB |"
         )
     names = ["live, lab hosts", "live, assumed", "reboot, assumed"]
     lines += [
-        "", f"The rollout itself, {span(SOAK)} of soak a batch, by `gpu_upgrade_batches` and forks:", "",
+        "", f"The rollout itself, {span(SOAK)} of soak per batch, by `gpu_upgrade_batches` and forks:", "",
         "| batches | number | largest | " + " | ".join(f"{name}, {forks} forks" for name in names for forks in ROLL_FORKS) + " |",
         "|---" * (3 + len(names) * len(ROLL_FORKS)) + "|",
     ]  # fmt: skip
@@ -334,19 +334,19 @@ def costs_table(known: dict[str, float | str], costs: Costs) -> str:
     said = {
         "call_cpu": f"CPU seconds of the control node for a remote call: fork, ssh, templates, result, and a share of the run's start | measured: {known['cpu']}",
         "main_mib": f"MiB of the main process | measured: {known['memory']}",
-        "host_mib": "MiB that the main process keeps of each host | assumed: results of 10 to 30 kB, and copies of them",
-        "fork_mib": "MiB that a fork has for itself | measured, the same runs",
-        "look_seconds": f"seconds of the look on a host with the SSH connection | measured, lab hosts: {known['rollout']}; the budget for a real node is 0.4 s and a connection",
-        "stage_calls": "remote calls of a host in the pre-stage, with modules that another host built | measured, the same lab hosts",
-        "stage_seconds": f"seconds of the pre-stage on the host | measured, the same lab hosts: {known['stage_note']}. Less than a real host: their packages are small, and the module's sources few and in a compiler's cache",
-        "real_stage_seconds": "seconds of the pre-stage on a real host | assumed: 400 MB from a mirror in the same site, apt's own work",
-        "switch_calls": "remote calls of a host in its turn, without a drain, with the second proof | measured, the same lab hosts",
-        "live_seconds": f"seconds of a turn with a live swap | measured, the same lab hosts: {known['live_note']}. Less than a real host, for the same reasons",
-        "real_live_seconds": "seconds of the same turn on a real host | assumed: unpacking 400 MB, a DKMS build of both modules where none were built before, exchange, proof",
-        "reboot_seconds": "seconds of a turn with a reboot | assumed: the same, and five minutes for the firmware of a GPU server",
+        "host_mib": "MiB per host in the main process | assumed: results of 10 to 30 kB, and copies of them",
+        "fork_mib": "MiB per fork | measured, the same runs",
+        "look_seconds": f"seconds to collect facts and plan on a host, with the SSH connection | measured, lab hosts: {known['rollout']}; the budget for a real node is 0.4 s and a connection",
+        "stage_calls": "remote calls per host in the prestage, with modules that another host built | measured, the same lab hosts",
+        "stage_seconds": f"seconds of the prestage on the host | measured, the same lab hosts: {known['stage_note']}. Less than a real host: their packages and module sources are small, and a compiler cache is used",
+        "real_stage_seconds": "seconds of the prestage on a real host | assumed: 400 MB from a mirror in the same site, apt's own work",
+        "switch_calls": "remote calls per host during its upgrade, without a drain, with the second verification | measured, the same lab hosts",
+        "live_seconds": f"seconds of an upgrade with a live reload | measured, the same lab hosts: {known['live_note']}. Less than a real host, for the same reasons",
+        "real_live_seconds": "seconds of the same upgrade on a real host | assumed: unpacking 400 MB, a DKMS build if no modules were built before, reload, verification",
+        "reboot_seconds": "seconds of an upgrade with a reboot | assumed: the same, and five minutes for the firmware of a GPU server",
     }  # fmt: skip
     rows = [f"| {value:g} | {said[name]} |" for name, value in costs._asdict().items()]
-    return "\n".join(["| cost | of what | where from |", "|---|---|---|", *rows]) + "\n"
+    return "\n".join(["| cost | of what | source |", "|---|---|---|", *rows]) + "\n"
 
 
 def write(known: dict[str, float | str]) -> None:

@@ -49,9 +49,12 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_default, cuda_runfile, manifest, runfile_text
-from ansible.module_utils.gpu_ready.cudnn import CudnnError
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.cuda import default as cuda_default
+from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
+from ansible.module_utils.gpu_ready.cuda.cudnn.model import CudnnError
+from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 
 ARGUMENT_SPEC = {
     "toolkits": {

@@ -62,8 +62,9 @@ kept_by:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_default, manifest
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.cuda import default as cuda_default
 
 ARGUMENT_SPEC = {
     "version": {"type": "str", "required": True},

@@ -129,8 +129,13 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_runfile, cudnn, cudnn_fetch, cudnn_install, manifest, runfile_text
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
+from ansible.module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
+from ansible.module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
+from ansible.module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 
 ARGUMENT_SPEC = {
     "installs": {

@@ -56,8 +56,8 @@ audit:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import audit
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.lifecycle import audit
 
 ARGUMENT_SPEC = {"wishes": {"type": "dict", "default": {}}}
 

@@ -80,7 +80,9 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import audit_report, files, report
+from ansible.module_utils.gpu_ready.base import files
+from ansible.module_utils.gpu_ready.report import audit_table as audit_report
+from ansible.module_utils.gpu_ready.report import run as report
 
 ARGUMENT_SPEC = {
     "parts": {"type": "dict", "required": True},

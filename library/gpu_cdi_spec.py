@@ -75,9 +75,10 @@ import re
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cdi, files, manifest
-from ansible.module_utils.gpu_ready.host import Host
-from ansible.module_utils.gpu_ready.observe import docker as look
+from ansible.module_utils.gpu_ready.base import files, manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.containers import cdi
+from ansible.module_utils.gpu_ready.facts import docker as look
 
 ARGUMENT_SPEC = {
     "path": {"type": "path", "required": True},

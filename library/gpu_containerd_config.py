@@ -67,10 +67,12 @@ keys:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import containerd_config, containerd_files, manifest
-from ansible.module_utils.gpu_ready.host import Host
-from ansible.module_utils.gpu_ready.observe import engines
-from ansible.module_utils.gpu_ready.plan import containerd
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from ansible.module_utils.gpu_ready.containers.containerd import files as containerd_files
+from ansible.module_utils.gpu_ready.facts import engines
+from ansible.module_utils.gpu_ready.plan.containers import containerd
 
 ARGUMENT_SPEC = {
     "mode": {"type": "str", "choices": ["toolkit", "cdi", "native", "none"], "default": "toolkit"},

@@ -91,8 +91,10 @@ validated:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import daemon_json, daemon_json_file, guard, manifest
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import manifest, validation
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from ansible.module_utils.gpu_ready.containers.daemon_json import write as daemon_json_file
 
 ARGUMENT_SPEC = {
     "path": {"type": "path", "default": "/etc/docker/daemon.json"},
@@ -138,7 +140,7 @@ def main():
         activation=change.activation,
         validated=validated,
         backup=backup,
-        diff=dict(header, before=guard.masked(change.before or ""), after=guard.masked(change.after)),
+        diff=dict(header, before=validation.masked(change.before or ""), after=validation.masked(change.after)),
     )
 
 

@@ -75,8 +75,9 @@ left_s:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import drain, drain_docker
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.drain import docker as drain_docker
+from ansible.module_utils.gpu_ready.drain import journal as drain
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "required": True, "choices": ["drained", "undrained"]},

@@ -51,8 +51,8 @@ words:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import drain
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.drain import journal as drain
 
 ARGUMENT_SPEC = {
     "note": {"type": "dict", "default": {}},

@@ -89,8 +89,9 @@ left_s:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import drain, drain_slurm
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.drain import journal as drain
+from ansible.module_utils.gpu_ready.drain import slurm as drain_slurm
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "required": True, "choices": ["looked", "drained", "waited", "resumed"]},

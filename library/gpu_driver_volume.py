@@ -51,9 +51,10 @@ files:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import driver_volume, driver_volume_files, manifest
-from ansible.module_utils.gpu_ready.host import Host
-from ansible.module_utils.gpu_ready.observe import docker as look
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.containers import driver_volume, driver_volume_files
+from ansible.module_utils.gpu_ready.facts import docker as look
 
 ARGUMENT_SPEC = {"path": {"type": "path", "default": driver_volume.ROOT}}
 

@@ -50,15 +50,16 @@ ansible_facts:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import guard, observe
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import validation
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.facts import collect
 
 ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
 
 
 def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    facts = guard.hidden(observe.public(observe.look(Host(), module.params["treat_as"])))
+    facts = validation.hidden(collect.public(collect.look(Host(), module.params["treat_as"])))
     module.exit_json(changed=False, ansible_facts={"gpu_node": facts})
 
 

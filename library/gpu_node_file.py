@@ -63,9 +63,9 @@ import base64
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import files, manifest
-from ansible.module_utils.gpu_ready import rebuild as rebuilds
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import files, manifest
+from ansible.module_utils.gpu_ready.base import pending as rebuilds
+from ansible.module_utils.gpu_ready.base.host import Host
 
 ARGUMENT_SPEC = {
     "files": {

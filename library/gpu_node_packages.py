@@ -118,8 +118,11 @@ versions:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import manifest, package_manager, packages
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.packaging import manager as packages
+from ansible.module_utils.gpu_ready.packaging import select
+from ansible.module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
@@ -294,7 +297,8 @@ def run(manager, wanted, check):
 def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
-        result = run(package_manager.choose(Host()), module.params, module.check_mode)
+        host = Host()
+        result = run(select.choose(host, journal.is_open(host)), module.params, module.check_mode)
     except (packages.PackageError, manifest.ManifestError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:

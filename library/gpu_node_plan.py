@@ -225,10 +225,10 @@ refusal:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import decide, wishes
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.lifecycle import decide, variables
 
-ARGUMENT_SPEC = {name: {"type": "raw"} for name in wishes.VARIABLES}
+ARGUMENT_SPEC = {name: {"type": "raw"} for name in variables.VARIABLES}
 
 
 def main():

@@ -81,7 +81,7 @@ install:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import bootstrap
+from ansible.module_utils.gpu_ready.lifecycle import bootstrap
 
 ARGUMENT_SPEC = {
     "printed": {"type": "str"},

@@ -89,19 +89,12 @@ import ssl
 import urllib.error
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import (
-    apt_sources,
-    files,
-    guard,
-    manifest,
-    openpgp,
-    package_manager,
-    packages,
-    rpm,
-    yum_repos,
-)
-from ansible.module_utils.gpu_ready.download import open_url
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import download_errors, files, manifest, validation
+from ansible.module_utils.gpu_ready.base.download import open_url
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.packaging import apt_sources, openpgp, rpm, select, yum_repos
+from ansible.module_utils.gpu_ready.packaging import manager as packages
+from ansible.module_utils.gpu_ready.upgrade import journal
 
 REPOSITORY = {
     "id": {"type": "str", "required": True},
@@ -118,6 +111,7 @@ REPOSITORY = {
     "gpgcheck": {"type": "bool", "default": True},
     "repo_gpgcheck": {"type": "bool", "default": False},
 }
+
 ARGUMENT_SPEC = {
     "components": {"type": "list", "elements": "str"},
     "enable": {"type": "list", "elements": "str"},
@@ -136,12 +130,12 @@ def fetch(url):
     except urllib.error.HTTPError as error:
         raise packages.PackageError(
             "the key %s could not be fetched (%d %s): %s"
-            % (url, error.code, error.reason, packages.remedy("%d %s" % (error.code, error.reason)))
+            % (url, error.code, error.reason, download_errors.download_remedy("%d %s" % (error.code, error.reason)))
         ) from None
     except (urllib.error.URLError, OSError, ssl.SSLError, ValueError) as error:
+        reason = getattr(error, "reason", error)
         raise packages.PackageError(
-            "the key %s could not be fetched (%s): %s"
-            % (url, getattr(error, "reason", error), packages.remedy(str(getattr(error, "reason", error))))
+            "the key %s could not be fetched (%s): %s" % (url, reason, download_errors.download_remedy(str(reason)))
         ) from None
 
 
@@ -268,13 +262,13 @@ def shown(path, data):
     """Return a file as a diff shows it."""
     if path.endswith(".gpg") or path.startswith(yum_repos.KEYRINGS):
         return "(key)\n" if data else ""
-    return guard.masked((data or b"").decode("utf-8", "replace"))
+    return validation.masked((data or b"").decode("utf-8", "replace"))
 
 
 def read_lists(host, params, repositories, sections):
     """Have the package manager read the lists of what changed, of nothing else where that is possible."""
-    manager = package_manager.choose(host)
-    if isinstance(manager, package_manager.dnf.Dnf):
+    manager = select.choose(host, journal.is_open(host))
+    if isinstance(manager, select.dnf.Dnf):
         for name in sections + [yum_repos.identity(one) for one in repositories]:
             manager.read_repository(name)
     elif params["components"]:

@@ -57,8 +57,11 @@ held_by:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import cuda_default, files, manifest, packages, uninstall
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import files, manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.cuda import default as cuda_default
+from ansible.module_utils.gpu_ready.lifecycle import uninstall
+from ansible.module_utils.gpu_ready.packaging import manager
 
 ARGUMENT_SPEC = {"docker_engine_restart_ok": {"type": "bool", "default": False}}
 
@@ -76,7 +79,7 @@ def main():
     except (
         cuda_default.DefaultError,
         manifest.ManifestError,
-        packages.PackageError,
+        manager.PackageError,
         uninstall.UninstallError,
     ) as error:
         module.fail_json(msg=str(error), actions=done)

@@ -66,8 +66,11 @@ import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import files, manifest, package_manager, packages, uninstall
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import files, manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.lifecycle import uninstall
+from ansible.module_utils.gpu_ready.packaging import manager, select
+from ansible.module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
     "packages": {"type": "list", "elements": "str", "default": []},
@@ -94,7 +97,7 @@ def take_back(path, before, mode):
 
 def purge(host, names, noted, check):
     """Purge those of the packages that are noted; returns them."""
-    installed = package_manager.choose(host).installed() if names else {}
+    installed = select.choose(host, journal.is_open(host)).installed() if names else {}
     there = [name for name in names if name in installed and installed[name].state != "not-installed"]
     mine = [name for name in there if name in noted.get("packages", {})]
     if mine and not check:
@@ -140,7 +143,7 @@ def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     try:
         result = run(Host(), module.params, module.check_mode)
-    except (manifest.ManifestError, packages.PackageError, uninstall.UninstallError) as error:
+    except (manifest.ManifestError, manager.PackageError, uninstall.UninstallError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(

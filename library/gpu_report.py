@@ -80,7 +80,8 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import files, report
+from ansible.module_utils.gpu_ready.base import files
+from ansible.module_utils.gpu_ready.report import run as report
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "dict", "default": {}},

@@ -60,8 +60,8 @@ msg:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import service
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.driver import service
 
 ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "said": {"type": "str", "default": ""}}
 

@@ -184,7 +184,7 @@ table:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import upgrade_fleet
+from ansible.module_utils.gpu_ready.upgrade import fleet as upgrade_fleet
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},

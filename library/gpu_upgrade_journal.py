@@ -63,8 +63,8 @@ journal:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import upgrade
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
 
 ARGUMENT_SPEC = {
     "phase": {"type": "str", "choices": list(upgrade.PHASES), "required": True},

@@ -65,8 +65,9 @@ why:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import manifest, upgrade_modules
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.upgrade import modules as upgrade_modules
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["built", "taken", "offered", "withdrawn"], "required": True},

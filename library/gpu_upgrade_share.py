@@ -73,7 +73,7 @@ table:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import upgrade_share
+from ansible.module_utils.gpu_ready.upgrade import share as upgrade_share
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},

@@ -82,19 +82,16 @@ files:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import (
-    manifest,
-    package_manager,
-    packages,
-    runfile_fetch,
-    runfile_store,
-    runfile_text,
-    upgrade,
-    upgrade_modules,
-    upgrade_stage,
-)
-from ansible.module_utils.gpu_ready.host import Host
-from ansible.module_utils.gpu_ready.observe import base
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
+from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
+from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
+from ansible.module_utils.gpu_ready.facts import base
+from ansible.module_utils.gpu_ready.packaging import manager, select
+from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
+from ansible.module_utils.gpu_ready.upgrade import modules as upgrade_modules
+from ansible.module_utils.gpu_ready.upgrade import stage as upgrade_stage
 
 ARGUMENT_SPEC = {
     "todo": {"type": "dict", "required": True},
@@ -119,12 +116,12 @@ def main():
         alike = ((journal or {}).get("fetched") or {}).get("alike") or {}
         module.exit_json(changed=False, coming=[], kept=[], installers=[], files=places, alike=alike)
     try:
-        staged = upgrade_stage.stage(package_manager.choose(host), wanted)
+        staged = upgrade_stage.stage(select.choose(host, journal.is_open(host)), wanted)
         fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.Limits())
         alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
         if journal:
             upgrade.write(upgrade.note_fetched(journal, module.params["target"], int(time.time()), alike))
-    except (packages.PackageError, runfile_text.RunfileError) as error:
+    except (manager.PackageError, runfile_text.RunfileError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         where = error.filename or manifest.FOLDER

@@ -126,8 +126,10 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import verify, verify_container, verify_devices
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.verify import container as verify_container
+from ansible.module_utils.gpu_ready.verify import devices as verify_devices
+from ansible.module_utils.gpu_ready.verify import run as verify
 
 ARGUMENT_SPEC = {
     "expect": {"type": "dict", "default": {}},

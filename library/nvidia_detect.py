@@ -67,8 +67,8 @@ devices:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import nvidia_detect
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.driver import nvidia_detect
 
 ARGUMENT_SPEC = {
     "expect": {"type": "list", "elements": "str", "required": True},

@@ -38,8 +38,8 @@ modules:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import dkms
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.driver import dkms
 
 ARGUMENT_SPEC = {"kernel": {"type": "str", "required": True}}
 

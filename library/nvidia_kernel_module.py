@@ -81,8 +81,10 @@ import stat
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import dkms, failure, kernel_module, manifest
-from ansible.module_utils.gpu_ready.host import MISSING, Host
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import MISSING, Host
+from ansible.module_utils.gpu_ready.diagnostics import failure
+from ansible.module_utils.gpu_ready.driver import dkms, gpu_services, kernel_module
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["loaded", "reloaded", "unloaded"], "default": "loaded"},
@@ -226,7 +228,7 @@ def run(host, params, check):
     if wanted and (out or lacking):
         restore(host)
     if out:
-        fresh = active(host, list(kernel_module.SERVICES) + params["services"])
+        fresh = active(host, list(gpu_services.UNITS) + params["services"])
         stopped = kernel_module.note_stopped(host, fresh)
         stop(host, fresh)
         held = unload(host, before)

@@ -127,8 +127,13 @@ removed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import manifest, runfile, runfile_fetch, runfile_state, runfile_store, runfile_text
-from ansible.module_utils.gpu_ready.host import Host
+from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
+from ansible.module_utils.gpu_ready.driver.runfile import install as runfile
+from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
+from ansible.module_utils.gpu_ready.driver.runfile import state as runfile_state
+from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

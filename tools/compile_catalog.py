@@ -94,7 +94,7 @@ def compiled_messages() -> str:
     return head + "".join(literal(name, value) for name, value in parts.items())
 
 
-TARGETS = {"catalog_data.py": compiled, "messages_data.py": compiled_messages}
+TARGETS = {"catalog/data.py": compiled, "diagnostics/messages_data.py": compiled_messages}
 
 
 def main() -> int:

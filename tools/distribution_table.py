@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
 
-from gpu_ready import catalog, wishes
-from gpu_ready.plan import Plan, plan, sources
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan.compose import Plan, plan
 
 from tests.integration import matrix
 from tests.integration.matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Cell
@@ -92,7 +94,7 @@ class Refused(Exception):
 
 def wish(keys: dict[str, str], **given: Any) -> dict[str, Any]:
     """Return wishes about the driver alone."""
-    reading = wishes.read(
+    reading = variables.read(
         {"cuda_toolkit_source": "none", "cudnn_source": "none", "gpu_ready_mirror_keys": keys, **given}
     )
     if reading.wrong:
@@ -136,7 +138,7 @@ def missing_keys(distribution: str, source: str) -> dict[str, str]:
 def versions_of(distribution: str, source: str, flavour: str) -> list[str]:
     """Return two versions that a source may have: of two branches, or of the one that it carries."""
     data = catalog.distro(distribution)
-    pairs = sources.pairs(data, source, sources.kinds(data, source)[0], "compute")
+    pairs = driver_sources.pairs(data, source, driver_sources.kinds(data, source)[0], "compute")
     drives = {branch for branch, kind in pairs if kind == flavour}
     known = [catalog.branch(branch) for branch in sorted(drives)]
     newest = [branch.newest for branch in known if branch and "." in branch.newest]
@@ -165,7 +167,7 @@ def row(distribution: str, source: str) -> Row:
         cells[column] = transition(
             host, {**asked, "nvidia_driver_version": start}, {**asked, "nvidia_driver_version": end}, keys
         )
-    other = next(one for one in sources.FLAVOURS if one != flavour)
+    other = next(one for one in driver_sources.FLAVOURS if one != flavour)
     cells[FLAVOUR] = transition(host, asked, {**asked, "nvidia_driver_flavour": other}, keys)
     cells[CONFLICT] = conflict(there, source, keys)
     return Row(source, cells, remarks)

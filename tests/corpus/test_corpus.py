@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import explain
+from gpu_ready.explain import cli as explain
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 FLAGS = {

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import message_table, runfile_text
+from gpu_ready.diagnostics import message_table
+from gpu_ready.driver.runfile import messages as runfile_text
 
 from tests.corpus.test_corpus import CORPUS
 

@@ -14,8 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
 
-from gpu_ready import catalog, plan, wishes
-from gpu_ready.plan import sources
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
 
 from tests.unit.hosts import CARDS, ENROLLED, SECURE, bare, installed
 
@@ -37,12 +39,12 @@ def host(names: str, distro: str, **base: Any) -> dict[str, Any]:
     )
 
 
-def decide(observed: dict[str, Any], **given: Any) -> plan.Plan:
+def decide(observed: dict[str, Any], **given: Any) -> compose.Plan:
     """Return the plan for the operator's words; keys that the catalog lacks are given."""
     given.setdefault("gpu_ready_mirror_keys", dict.fromkeys(filter(keyless, repositories()), KEY))
-    reading = wishes.read(given)
+    reading = variables.read(given)
     assert not reading.wrong, reading.wrong
-    return plan.plan(observed, reading.wanted)
+    return compose.plan(observed, reading.wanted)
 
 
 def keyless(name: str) -> bool:
@@ -59,7 +61,7 @@ def repositories() -> list[str]:
 # --- text --------------------------------------------------------------------------------------------------------
 
 
-def decision(decided: plan.Plan) -> str:
+def decision(decided: compose.Plan) -> str:
     """Return the driver that was chosen, or why there is none, in one line."""
     if decided.refusals:
         return "; ".join(f"REFUSED {one.code}: {one.message}" for one in decided.refusals)
@@ -113,7 +115,7 @@ def checks(one: dict[str, Any]) -> str:
     return pin + (" (signed metadata, not packages)" if one.get("gpgcheck") is False else "")
 
 
-def block(title: str, decided: plan.Plan, roles: tuple[str, ...] = ("kernel_headers", "nvidia_driver")) -> list[str]:
+def block(title: str, decided: compose.Plan, roles: tuple[str, ...] = ("kernel_headers", "nvidia_driver")) -> list[str]:
     """Return a plan: the decision, its steps and its warnings."""
     lines = ["", f"## {title}", decision(decided)]
     lines += [f"  remedy: {one.remedy}" for one in decided.refusals]
@@ -131,7 +133,7 @@ def text(distro: str) -> str:
     data = catalog.distro(distro)
     lines = [f"# {data['pretty']}: which driver for which GPUs; plans of some hosts below", ""]
     lines += table(distro, "auto", SETS)
-    for source in sources.names(data):
+    for source in driver_sources.names(data):
         lines += ["", *table(distro, source, FEW)]
     for title, decided, roles in plans(distro, data):
         lines += block(title, decided, roles)
@@ -144,7 +146,7 @@ def table(distro: str, source: str, sets: list[str]) -> list[str]:
     return [f"{source:9} {names:20} {decision(decide(host(names, distro), **wish))}" for names in sets]
 
 
-Row = tuple[str, plan.Plan, tuple[str, ...]]
+Row = tuple[str, compose.Plan, tuple[str, ...]]
 DRIVER = ("kernel_headers", "nvidia_driver")
 NO_STEPS = ("-",)
 
@@ -153,10 +155,10 @@ def plans(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     """Yield the plans that are shown whole: everything for a T4, the driver of each source, the special cases."""
     yield "T4, everything", decide(host("T4", distro)), ()
     yield "H100 + 4 NVSwitches", decide(host("H100 + 4 NVSwitches", distro)), DRIVER
-    for source in sources.names(data):
+    for source in driver_sources.names(data):
         for names in ("P40", "T4"):
             shown = decide(host(names, distro), nvidia_driver_source=source)
-            if shown.refusals or (names, source) != ("T4", sources.automatic(data)[0]):  # that one is above
+            if shown.refusals or (names, source) != ("T4", driver_sources.automatic(data)[0]):  # that one is above
                 yield f"{names}, {source}", shown, DRIVER
     yield from special(distro, data)
     yield from changes(distro, data)
@@ -208,8 +210,14 @@ def next_kernel(observed: dict[str, Any], branch: Any) -> Any:
 def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     """Yield what happens to a driver that is there: another branch, version, flavour, origin."""
     source = "cuda_repo"
-    pairs = {pair for pair in sources.pairs(data, source, sources.DKMS, "compute") if pair in every_pair()}
-    flavour = sources.OPEN if any(flavour == sources.OPEN for _, flavour in pairs) else sources.PROPRIETARY
+    pairs = {
+        pair for pair in driver_sources.pairs(data, source, driver_sources.DKMS, "compute") if pair in every_pair()
+    }
+    flavour = (
+        driver_sources.OPEN
+        if any(flavour == driver_sources.OPEN for _, flavour in pairs)
+        else driver_sources.PROPRIETARY
+    )
     numbers = sorted(branch for branch, one in pairs if one == flavour)
     low, high = (catalog.branch(number) for number in (numbers[0], numbers[-1]))
     assert low and high
@@ -227,18 +235,18 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
         decide(above, nvidia_driver_version=low.newest, **wish),
         DRIVER,
     )
-    if (high.number, sources.PROPRIETARY) in pairs and flavour == sources.OPEN:
+    if (high.number, driver_sources.PROPRIETARY) in pairs and flavour == driver_sources.OPEN:
         other = {"nvidia_driver_source": source, "nvidia_driver_flavour": "proprietary"}
         yield f"flavour of {source} {high.number}", decide(above, **other), DRIVER
     foreign = installed(distro, CARDS["T4"], "runfile", low.newest, flavour)
     yield "T4 with the driver of an installer", decide(foreign), DRIVER
     yield "the same, to be replaced", decide(foreign, nvidia_driver_replace_foreign=True), DRIVER
-    if "runfile" in sources.names(data):
+    if "runfile" in driver_sources.names(data):
         gone = {"nvidia_driver_source": "runfile", "nvidia_driver_replace_foreign": True}
         yield f"{source} to runfile", decide(below, **gone), DRIVER
 
 
-def every_pair() -> set[sources.Pair]:
+def every_pair() -> set[driver_sources.Pair]:
     """Return the branches of the catalog with the flavours that each of them has."""
     return {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
 

@@ -3,9 +3,15 @@
 import copy
 from typing import Any
 
-from gpu_ready import apt_sources, catalog, cdi, containerd_config, daemon_json, driver_volume, toml, versions
-from gpu_ready.observe import driver as look_at_driver
-from gpu_ready.plan import sources
+from gpu_ready.base import versions
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.containers import cdi, driver_volume
+from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.containers.containerd import toml
+from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.facts import driver as look_at_driver
+from gpu_ready.packaging import apt_sources
 
 KERNEL = "6.1.0-50-amd64"
 KERNELS = {"debian12": KERNEL, "debian13": "6.12.48+deb13-amd64"}
@@ -176,22 +182,28 @@ def with_driver(
 
 
 def installed(
-    distro: str, device: str, source: str, version: str, flavour: str, kind: str = sources.DKMS, loaded: bool = True
+    distro: str,
+    device: str,
+    source: str,
+    version: str,
+    flavour: str,
+    kind: str = driver_sources.DKMS,
+    loaded: bool = True,
 ) -> dict[str, Any]:
     """Return a host of a distribution with the packages that the catalog names for a driver."""
     host = bare(device, distro=distro)
     data, branch = catalog.distro(distro), int(version.split(".")[0])
-    if source == sources.RUNFILE:
+    if source == driver_sources.RUNFILE:
         after = with_driver(host, version, flavour, source, [], loaded)
         after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
         return after
-    names = sources.packages(data, source, branch, "compute", flavour, kind, host["base"]["kernel"]["running"])
+    names = driver_sources.packages(data, source, branch, "compute", flavour, kind, host["base"]["kernel"]["running"])
     assert names, (distro, source, branch, flavour, kind)
     after = with_driver(host, version, flavour, source, names, loaded)
-    pinning = sources.table(data, source, kind).get("pinning")
+    pinning = driver_sources.table(data, source, kind).get("pinning")
     if pinning:
         after["packages"]["installed"][pinning.format(branch=branch)] = "1.0-1"
-    stream = sources.stream(data, source, branch, flavour, kind)
+    stream = driver_sources.stream(data, source, branch, flavour, kind)
     after["yum"]["streams"] = {"nvidia-driver": stream} if stream else {}
     return after
 

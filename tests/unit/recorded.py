@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterable, Mapping
 
-from gpu_ready.host import MISSING, Host, Result
+from gpu_ready.base.host import MISSING, Host, Result
 
 Content = str | bytes
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready.plan import activation
+from gpu_ready.plan.driver import activation
 
 from tests.unit.hosts import P40, bare, with_driver
 

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpu_ready import apt, apt_lists, packages
-from gpu_ready.host import TIMED_OUT, Host, Result
+from gpu_ready.base.download_errors import download_remedy
+from gpu_ready.base.host import TIMED_OUT, Host, Result
+from gpu_ready.packaging import apt, apt_lists
+from gpu_ready.packaging import manager as packages
 
 from tests.unit.recorded import RecordedHost
 
@@ -293,4 +295,4 @@ def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() ->
 )
 def test_what_helps_where_a_file_cannot_be_fetched(said: str, words: str) -> None:
     """A site that looks into TLS, and an image without the list of authorities, are no mirror that does not answer."""
-    assert words in packages.remedy(said)
+    assert words in download_remedy(said)

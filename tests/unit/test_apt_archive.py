@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from gpu_ready import catalog
+from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import apt_archive, mirror, packages
 
 RELEASES = ("ubuntu2004", "ubuntu2204", "ubuntu2404", "ubuntu2604")

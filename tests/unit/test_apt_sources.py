@@ -1,7 +1,7 @@
 """Debian's sources get components and keep everything else."""
 
 import pytest
-from gpu_ready import apt_sources
+from gpu_ready.packaging import apt_sources
 
 NAMES = ["contrib", "non-free"]
 

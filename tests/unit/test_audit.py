@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import audit, audit_report, catalog, plan, report, wishes
-from gpu_ready.observe import holders
+from gpu_ready.catalog import model as catalog
+from gpu_ready.facts import holders
+from gpu_ready.lifecycle import audit, variables
+from gpu_ready.plan import compose
+from gpu_ready.report import audit_table as audit_report
+from gpu_ready.report import run as report
+from tests.unit.test_floors import ROOT
 
 from tests.unit import goldens
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out
 from tests.unit.recorded import RecordedHost
-from tests.unit.test_floors import ROOT
 
-WANTED = wishes.read({}).wanted
+WANTED = variables.read({}).wanted
 CONTAINER = "c0ffee" + "0" * 58
 
 
@@ -23,13 +27,13 @@ def ready(*devices: str, **base: Any) -> dict[str, Any]:
     """Return a host after everything that was planned was done and proved."""
     host = bare(*devices, **base)
     host["driver"]["dkms"] = [{"name": "nvidia-current", "version": "535.309.01", "kernels": []}]
-    return carried_out(host, plan.plan(host, WANTED))
+    return carried_out(host, compose.plan(host, WANTED))
 
 
 def audited(host: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return what the audit says of an observed host."""
     given = {"next_module": host["driver"]["on_disk"], "holders": [], "reboot_mark": None}
-    return audit.answer(host, plan.plan(host, WANTED), given | more)
+    return audit.answer(host, compose.plan(host, WANTED), given | more)
 
 
 def check(answer: dict[str, Any], name: str) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def test_a_bare_host_drifts_until_what_was_planned_is_done(distro: str) -> None:
 def test_site_yml_and_audit_agree_on_hosts_that_are_as_wanted() -> None:
     host = ready(T4)
     said = audited(host)
-    assert plan.plan(host, WANTED).converged
+    assert compose.plan(host, WANTED).converged
     assert (said["state"], said["why"]) == ("ok", [])
 
 
@@ -89,7 +93,7 @@ def test_a_lost_hold_is_drift() -> None:
 def test_services_that_an_exchange_left_stopped_are_drift() -> None:
     host = ready(T4)
     host["driver"]["stopped"] = ["nvidia-dcgm.service"]
-    assert not plan.plan(host, WANTED).converged
+    assert not compose.plan(host, WANTED).converged
     assert drifting(audited(host)) == ["services"]
     assert check(audited(host), "services")["why"] == "an exchange that was cut off stopped nvidia-dcgm.service"
 
@@ -156,7 +160,7 @@ def test_a_host_that_lost_all_its_gpus_is_no_host_without_gpu() -> None:
 def test_the_role_hands_over_every_public_variable() -> None:
     (task,) = yaml.safe_load((ROOT.parents[1] / "roles/gpu_audit/tasks/look.yml").read_text())
     given = task["gpu_audit"]["wishes"]
-    assert given == {name: f"{{{{ {name} | default(omit) }}}}" for name in wishes.VARIABLES}
+    assert given == {name: f"{{{{ {name} | default(omit) }}}}" for name in variables.VARIABLES}
 
 
 # ---------------------------------------------------------------------------------------------------------- holders

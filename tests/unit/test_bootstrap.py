@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import bootstrap, catalog
+from gpu_ready.catalog import model as catalog
+from gpu_ready.lifecycle import bootstrap
 
 CENTOS = 'system\nNAME="CentOS Linux"\nVERSION_ID="7"\nID="centos"\nID_LIKE="rhel fedora"\nPRETTY_NAME="CentOS Linux 7 (Core)"\n'
 ROCKY = 'system\nID="rocky"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\nPRETTY_NAME="Rocky Linux 8.10"\n'

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from gpu_ready import catalog, catalog_data, cuda, versions, wishes
+from gpu_ready.base import versions
+from gpu_ready.catalog import data as catalog_data
+from gpu_ready.catalog import model as catalog
+from gpu_ready.cuda import toolkit as cuda
+from gpu_ready.lifecycle import variables
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "nvidia-data"
@@ -130,7 +134,7 @@ def test_no_id_stands_twice_in_the_source() -> None:
 
 
 def test_a_default_stands_for_every_public_variable_with_one() -> None:
-    assert set(catalog.DEFAULTS) - {"gpu_verify_image", "gpu_verify_devices"} <= set(wishes.VARIABLES) | {
+    assert set(catalog.DEFAULTS) - {"gpu_verify_image", "gpu_verify_devices"} <= set(variables.VARIABLES) | {
         name for name in catalog.DEFAULTS if name.startswith("gpu_")
     }
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from gpu_ready import cdi
-from gpu_ready.observe import docker as look
+from gpu_ready.containers import cdi
+from gpu_ready.facts import docker as look
 
 from tests.unit.recorded import RecordedHost
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import compute, compute_program
-from gpu_ready.host import MISSING, TIMED_OUT, Host, Result
+from gpu_ready.base.host import MISSING, TIMED_OUT, Host, Result
+from gpu_ready.verify import compute, compute_program
 
 from tests.unit.recorded import RecordedHost
 

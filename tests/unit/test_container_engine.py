@@ -1,8 +1,7 @@
 """The command lines of the engines: docker's as they always were, and names as podman and ctr take them."""
 
 import pytest
-from gpu_ready import cdi
-from gpu_ready import container_engine as engine
+from gpu_ready.containers import cdi, engine
 
 
 @pytest.mark.parametrize(

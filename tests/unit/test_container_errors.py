@@ -1,7 +1,7 @@
 """Failures of containers as engines and their versions wrap them: the cause under all the frames."""
 
 import pytest
-from gpu_ready import container_errors, messages
+from gpu_ready.diagnostics import container_errors, messages
 
 CASES = [
     (

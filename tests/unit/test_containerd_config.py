@@ -4,8 +4,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from gpu_ready import containerd_config as config
-from gpu_ready import toml
+from gpu_ready.containers.containerd import config, toml
 
 from tests.unit.test_toml import DEBIAN
 

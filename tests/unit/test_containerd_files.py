@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import containerd_config as config
-from gpu_ready import containerd_files, manifest
-from gpu_ready.host import Host, Result
+from gpu_ready.base import manifest
+from gpu_ready.base.host import Host, Result
+from gpu_ready.containers.containerd import config
+from gpu_ready.containers.containerd import files as containerd_files
 
 from tests.unit.test_toml import DEBIAN
 

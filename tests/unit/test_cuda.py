@@ -1,8 +1,8 @@
 """Reading CUDA toolkits, and looking at a host that has some."""
 
 import pytest
-from gpu_ready import cuda
-from gpu_ready.observe import cuda as observe_cuda
+from gpu_ready.cuda import toolkit as cuda
+from gpu_ready.facts import cuda as observe_cuda
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready import cuda, cuda_default
-from gpu_ready.host import Host
+from gpu_ready.base.host import Host
+from gpu_ready.cuda import default as cuda_default
+from gpu_ready.cuda import toolkit as cuda
 
 pytestmark = pytest.mark.host_io
 

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import cuda, cuda_default, cuda_runfile, manifest, runfile_fetch
-from gpu_ready.cuda_runfile import Installer, Where
-from gpu_ready.host import Host, Result
-from gpu_ready.runfile_fetch import Source
-from gpu_ready.runfile_text import RunfileError
+from gpu_ready.base import manifest
+from gpu_ready.base.host import Host, Result
+from gpu_ready.cuda import default as cuda_default
+from gpu_ready.cuda import runfile as cuda_runfile
+from gpu_ready.cuda import toolkit as cuda
+from gpu_ready.cuda.runfile import Installer, Where
+from gpu_ready.driver.runfile import fetch as runfile_fetch
+from gpu_ready.driver.runfile.fetch import Source
+from gpu_ready.driver.runfile.messages import RunfileError
 
 from tests.unit.recorded import RecordedHost
 

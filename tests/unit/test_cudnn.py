@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from gpu_ready import cudnn
-from gpu_ready.observe import cudnn as look_at_cudnn
+from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.facts import cudnn as look_at_cudnn
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import cudnn, cudnn_fetch, cudnn_install
-from gpu_ready.cudnn import CudnnError
+from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
+from gpu_ready.cuda.cudnn import install as cudnn_install
+from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.cuda.cudnn.model import CudnnError
 
 pytestmark = pytest.mark.host_io
 ROOT = Path(__file__).resolve().parents[2]

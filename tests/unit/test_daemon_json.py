@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import daemon_json
-from gpu_ready.plan import docker_options
+from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.plan.containers import docker_options
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

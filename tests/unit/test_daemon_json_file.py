@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import daemon_json, daemon_json_file, uninstall
-from gpu_ready.host import Result
+from gpu_ready.base.host import Result
+from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.containers.daemon_json import write as daemon_json_file
+from gpu_ready.lifecycle import uninstall
 
 from tests.unit.recorded import RecordedHost
 

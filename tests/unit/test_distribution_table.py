@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready import catalog
+from gpu_ready.catalog import model as catalog
 
 from tests.integration import matrix
 from tools import distribution_table

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import catalog
-from gpu_ready.plan import sources
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
 
 KEYS = [
     "amzn2023",
@@ -84,8 +84,8 @@ def kinds() -> list[Any]:
         pytest.param(key, source, kind, id=f"{key}-{source}-{kind}")
         for key in catalog.distros()
         for source in catalog.distro(key)["driver_sources"]
-        if source != sources.RUNFILE
-        for kind in sources.kinds(catalog.distro(key), source)
+        if source != driver_sources.RUNFILE
+        for kind in driver_sources.kinds(catalog.distro(key), source)
     ]
 
 
@@ -139,23 +139,23 @@ def test_its_repositories_exist_and_are_of_its_kind(key: str) -> None:
 @each
 def test_the_sources_are_whole(key: str) -> None:
     data = catalog.distro(key)
-    assert sources.automatic(data), "auto needs a source"
+    assert driver_sources.automatic(data), "auto needs a source"
     known = {branch.number for branch in catalog.branches()}
     for name, entry in data["driver_sources"].items():
         assert name in ("distro", "cuda_repo", "elrepo", "runfile")
         assert set(entry) <= SOURCE_KEYS and set(entry.get("precompiled", {})) <= SOURCE_KEYS
         assert bool(entry.get("only_when_asked")) == (name in ("elrepo", "runfile"))
-        for kind in sources.kinds(data, name):
-            listed = sources.branches(data, name, kind)
+        for kind in driver_sources.kinds(data, name):
+            listed = driver_sources.branches(data, name, kind)
             assert listed and set(listed) <= known
             assert data["max_branch"] is None or max(listed) <= data["max_branch"]
         assert {str(version) for version in entry.get("toolkits", [])} <= {one.version for one in catalog.toolkits()}
         assert entry["module_name"].startswith("nvidia")
         assert "fabricmanager" in entry
-        for branch in sources.branches(data, name):
-            package = sources.fabricmanager(data, name, branch)
+        for branch in driver_sources.branches(data, name):
+            package = driver_sources.fabricmanager(data, name, branch)
             assert package is None or NAME.match(package)
-            imex = sources.companion(data, name, "imex", branch)
+            imex = driver_sources.companion(data, name, "imex", branch)
             assert imex in (None, "nvidia-imex", f"nvidia-imex-{branch}")
     assert "cuda_repo" in data["driver_sources"]
 
@@ -171,20 +171,20 @@ def test_installers_come_with_their_checksum(key: str) -> None:
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_every_flavour_of_a_branch_is_carried_or_said_to_be_absent(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
-    entry = sources.table(data, source, kind)
+    entry = driver_sources.table(data, source, kind)
     kernel = KERNELS.get(data["family"], KERNELS["rhel"])
-    for number in sources.branches(data, source, kind):
+    for number in driver_sources.branches(data, source, kind):
         branch = catalog.branch(number)
         assert branch is not None
         carried = set()
-        for profile in sources.PROFILES:
-            for flavour in sources.FLAVOURS:
-                names = sources.packages(data, source, number, profile, flavour, kind, kernel)
+        for profile in driver_sources.PROFILES:
+            for flavour in driver_sources.FLAVOURS:
+                names = driver_sources.packages(data, source, number, profile, flavour, kind, kernel)
                 assert all(NAME.match(name) for name in names) and len(names) == len(set(names)), names
                 if names:
                     carried.add((profile, flavour))
         for flavour in branch.flavours:
-            both = {(profile, flavour) for profile in sources.PROFILES}
+            both = {(profile, flavour) for profile in driver_sources.PROFILES}
             assert both <= carried or (not both & carried and (entry.get("absent") or {}).get(flavour)), (
                 number,
                 flavour,
@@ -194,19 +194,19 @@ def test_every_flavour_of_a_branch_is_carried_or_said_to_be_absent(key: str, sou
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_streams_stand_where_the_repository_is_modular(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
-    entry = sources.table(data, source, kind)
+    entry = driver_sources.table(data, source, kind)
     modular = "repository" in entry and catalog.repository(entry["repository"]).get("modular", False)
     assert bool(entry.get("streams")) == bool(modular)
     for flavour, pattern in (entry.get("streams") or {}).items():
-        assert flavour in sources.FLAVOURS
+        assert flavour in driver_sources.FLAVOURS
         assert re.fullmatch(r"\d+(-open|-dkms)?", pattern.format(branch=580))
         assert pattern.format(branch=580).endswith("-dkms" if flavour == "proprietary" else "-open") or kind != "dkms"
 
 
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_precompiled_modules_tell_who_signed_them(key: str, source: str, kind: str) -> None:
-    entry = sources.table(catalog.distro(key), source, kind)
-    if kind == sources.PRECOMPILED:
+    entry = driver_sources.table(catalog.distro(key), source, kind)
+    if kind == driver_sources.PRECOMPILED:
         assert entry["signed_by"] in ("distribution", "nvidia", "elrepo")
 
 
@@ -223,23 +223,23 @@ def test_docker_has_a_source(key: str) -> None:
 
 def test_names_before_and_after_590_in_nvidias_repository_for_ubuntu() -> None:
     data = catalog.distro("ubuntu2404")
-    assert "nvidia-dkms-580-open" in sources.packages(data, "cuda_repo", 580, "compute", "open")
-    assert "nvidia-dkms-open" in sources.packages(data, "cuda_repo", 595, "compute", "open")
+    assert "nvidia-dkms-580-open" in driver_sources.packages(data, "cuda_repo", 580, "compute", "open")
+    assert "nvidia-dkms-open" in driver_sources.packages(data, "cuda_repo", 595, "compute", "open")
 
 
 def test_ubuntu_prefers_the_modules_that_it_signed() -> None:
     data = catalog.distro("ubuntu2204")
-    assert sources.kinds(data, "distro") == [sources.PRECOMPILED, sources.DKMS]
-    assert sources.packages(data, "distro", 580, "compute", "open", sources.PRECOMPILED, "5.15.0-91-generic")[0] == (
-        "linux-modules-nvidia-580-server-open-5.15.0-91-generic"
-    )
+    assert driver_sources.kinds(data, "distro") == [driver_sources.PRECOMPILED, driver_sources.DKMS]
+    assert driver_sources.packages(
+        data, "distro", 580, "compute", "open", driver_sources.PRECOMPILED, "5.15.0-91-generic"
+    )[0] == ("linux-modules-nvidia-580-server-open-5.15.0-91-generic")
 
 
 def test_centos7_stays_at_what_its_kernel_can_load() -> None:
     data = catalog.distro("centos7")
     for source in data["driver_sources"]:
-        for kind in sources.kinds(data, source):
-            assert max(sources.branches(data, source, kind)) == 550
+        for kind in driver_sources.kinds(data, source):
+            assert max(driver_sources.branches(data, source, kind)) == 550
 
 
 def repositories() -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """DKMS and NVIDIA's modules: a build that is missing, and files that a loss of power left without their content."""
 
 import pytest
-from gpu_ready import dkms
-from gpu_ready.host import Result
+from gpu_ready.base.host import Result
+from gpu_ready.driver import dkms
 
 from tests.unit.recorded import RecordedHost
 

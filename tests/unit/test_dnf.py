@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready import dnf, dnf_errors, dnf_text, packages, rpm
-from gpu_ready.host import Result
+from gpu_ready.base.host import Result
+from gpu_ready.packaging import dnf, dnf_errors, dnf_output, rpm
+from gpu_ready.packaging import manager as packages
 
 from tests.unit.recorded import RecordedHost
 
@@ -91,7 +92,7 @@ BEFORE = {
 
 
 def test_the_table_of_dnf_4() -> None:
-    found = dnf_text.read_simulation(DNF4, BEFORE)
+    found = dnf_output.read_simulation(DNF4, BEFORE)
     assert found.install == {
         "driver": (None, "3:580.95.05-1.el9"),
         "a-package-whose-name-is-longer-than-its-column": (None, "1-1"),
@@ -105,14 +106,14 @@ def test_the_table_of_dnf_4() -> None:
 
 
 def test_the_table_of_dnf5() -> None:
-    found = dnf_text.read_simulation(DNF5, BEFORE)
+    found = dnf_output.read_simulation(DNF5, BEFORE)
     assert found.install == {"driver": (None, "3:580.95.05-1.el9"), "tool": ("1-1", "2-1")}
     assert found.remove == ["fighter", "old-driver"]
     assert (found.fetch, found.unpacked) == (20 * 1024, 5 * 2**20)
 
 
 def test_the_table_of_yum() -> None:
-    found = dnf_text.read_simulation(YUM, BEFORE)
+    found = dnf_output.read_simulation(YUM, BEFORE)
     assert found.new == ["driver", "libs"] and found.install["tool"] == ("1-1", "2-1")
     assert found.remove == ["fighter"]
 
@@ -126,19 +127,19 @@ driver.x86_64                    3:580.95.05-1.el9                   vendor
 a-package-whose-name-is-longer-than-its-column.noarch
                                  0:1-1                               vendor
 """
-    found = dnf_text.read_list(text)
+    found = dnf_output.read_list(text)
     assert found == {
         "driver": ["3:580.105.08-1.el9", "3:580.95.05-1.el9"],
         "a-package-whose-name-is-longer-than-its-column": ["1-1"],
     }
-    assert dnf_text.read_offers(found, [])["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
+    assert dnf_output.read_offers(found, [])["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
 
 
 def test_an_offer_is_found_by_the_name_with_the_release_of_a_kernel() -> None:
     """`uname -r` ends with the architecture: without it in the offers, welcome headers of other kernels never came."""
     listed = {"kernel-devel": ["5.14.0-2.el9", "5.14.0-1.el9"], "docker-ce": ["3:28.5.1-1.el9"]}
     asked = ["kernel-devel-5.14.0-1.el9.x86_64", "kernel-devel-5.14.0-9.el9.x86_64", "docker-ce"]
-    found = dnf_text.read_offers(listed, asked)
+    found = dnf_output.read_offers(listed, asked)
     assert found["kernel-devel-5.14.0-1.el9.x86_64"] == ["5.14.0-1.el9"]
     assert "kernel-devel-5.14.0-9.el9.x86_64" not in found
 
@@ -196,8 +197,8 @@ def test_errors_are_sentences(text: str, words: list[str]) -> None:
     "text", ["", "\0\xff garbage", "Installing:\n x", "[[packages]]\nname", "replacing", " replacing x"]
 )
 def test_readers_survive_garbage(text: str) -> None:
-    dnf_text.read_simulation(text, {})
-    dnf_text.read_list(text)
+    dnf_output.read_simulation(text, {})
+    dnf_output.read_list(text)
     dnf_errors.explain("x", Result(1, text, text))
     rpm.read_packages(text)
     rpm.read_locks(text)
@@ -422,12 +423,20 @@ def test_the_lock_of_a_package_that_is_gone_is_told() -> None:
 def test_what_a_metapackage_asks_for_at_least() -> None:
     """`dnf repoquery --requires` (4.14, dnf5) and `yum deplist` (CentOS 7) of the same package."""
     wanted = {"cuda-nvcc-12-9": "12.9.41", "cuda-cupti-12-9": "12.9.19-1"}
-    assert dnf_text.read_floors("/bin/sh\ncuda-cupti-12-9 >= 12.9.19-1\ncuda-nvcc-12-9 >= 0:12.9.41\nx = 1\n") == wanted
+    assert (
+        dnf_output.read_floors("/bin/sh\ncuda-cupti-12-9 >= 12.9.19-1\ncuda-nvcc-12-9 >= 0:12.9.41\nx = 1\n") == wanted
+    )
     deplist = """package: cuda-toolkit-12-9.x86_64 12.9.0-1
   dependency: cuda-nvcc-12-9 >= 12.9.41
    provider: cuda-nvcc-12-9.x86_64 12.9.86-1
   dependency: cuda-cupti-12-9 >= 12.9.19-1
    provider: cuda-cupti-12-9.x86_64 12.9.79-1
 """
-    assert dnf_text.read_floors(deplist) == wanted
-    assert dnf_text.read_floors("") == {}
+    assert dnf_output.read_floors(deplist) == wanted
+    assert dnf_output.read_floors("") == {}
+
+
+def test_downloaded_packages_are_kept_only_where_an_upgrade_needs_them_later() -> None:
+    host = Scripted({}, program="/usr/bin/dnf")
+    assert "--setopt=keepcache=1" in dnf.Dnf(host, wait=0.0, keep_cache=True).options()
+    assert "--setopt=keepcache=1" not in dnf.Dnf(host, wait=0.0).options()

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import test_floors
 import yaml
-from gpu_ready import explain, wishes
+from gpu_ready.explain import cli as explain
+from gpu_ready.lifecycle import variables
 from gpu_ready_lab import fleet
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,9 +175,9 @@ def mappings() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_examples_are_accepted() -> None:
     seen = 0
     for place, given in mappings():
-        wanted = {name: value for name, value in given.items() if name in wishes.VARIABLES}
+        wanted = {name: value for name, value in given.items() if name in variables.VARIABLES}
         seen += len(wanted)
-        assert (place, wishes.read(wanted).wrong) == (place, [])
+        assert (place, variables.read(wanted).wrong) == (place, [])
     assert seen > 10
 
 

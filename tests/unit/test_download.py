@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import cudnn, cudnn_fetch, download, runfile_fetch, runfile_text
-from gpu_ready.host import Host, Result
+from gpu_ready.base import download
+from gpu_ready.base.host import Host, Result
+from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
+from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.driver.runfile import fetch as runfile_fetch
+from gpu_ready.driver.runfile import messages as runfile_text
 from recorded import RecordedHost
 
 APT = ("apt-config", "dump", "Acquire")
@@ -333,7 +337,7 @@ def test_installers_archives_and_their_lists_are_fetched_so(
 ) -> None:
     proxy = servers(403)
     program(tmp_path, f"http://me:geheim@127.0.0.1:{proxy.port}")
-    monkeypatch.setattr("gpu_ready.host.FOLDERS", (str(tmp_path), "/usr/bin", "/bin"))
+    monkeypatch.setattr("gpu_ready.base.host.FOLDERS", (str(tmp_path), "/usr/bin", "/bin"))
     monkeypatch.setenv("PATH", str(tmp_path))
     url = "http://0.0.0.0:9/file.run"
     words = (

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import drain, drain_docker, drain_kubernetes, drain_slurm, uninstall
-from gpu_ready.drain import DrainError
-from gpu_ready.host import Host, Result
+from gpu_ready.base.host import Host, Result
+from gpu_ready.drain import docker as drain_docker
+from gpu_ready.drain import journal as drain
+from gpu_ready.drain import kubernetes as drain_kubernetes
+from gpu_ready.drain import slurm as drain_slurm
+from gpu_ready.drain.journal import DrainError
+from gpu_ready.lifecycle import uninstall
 
 from tests.unit.recorded import RecordedHost
 

@@ -4,9 +4,12 @@ import copy
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, catalog_data, packages, plan
-from gpu_ready.observe import driver as look_at_driver
-from gpu_ready.plan import repository, sources
+from gpu_ready.catalog import data as catalog_data
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.facts import driver as look_at_driver
+from gpu_ready.packaging import manager as packages
+from gpu_ready.plan import compose, repository
 
 from tests.unit.goldens import decide
 from tests.unit.hosts import (
@@ -28,7 +31,7 @@ from tests.unit.hosts import (
 NEW, OLD = "580.178.04", "570.211.01"
 
 
-def steps(decided: plan.Plan) -> dict[str, dict[str, Any]]:
+def steps(decided: compose.Plan) -> dict[str, dict[str, Any]]:
     """Return the parameters of the driver's steps by their action."""
     assert not decided.refusals, decided.refusals
     return {step.action: step.params for step in decided.steps if step.role == "nvidia_driver"}
@@ -39,7 +42,7 @@ def names(params: dict[str, Any]) -> dict[str, Any]:
     return {package["name"]: package["version"] for package in params["packages"]}
 
 
-def codes(decided: plan.Plan) -> list[str]:
+def codes(decided: compose.Plan) -> list[str]:
     return [refusal.code for refusal in decided.refusals]
 
 
@@ -335,7 +338,7 @@ def test_elrepos_modules_are_signed_with_its_own_key() -> None:
 
 # --- NVIDIA's installer --------------------------------------------------------------------------------------------
 
-RUNFILES = [key for key in catalog.distros() if "runfile" in sources.names(catalog.distro(key))]
+RUNFILES = [key for key in catalog.distros() if "runfile" in driver_sources.names(catalog.distro(key))]
 
 
 @pytest.mark.parametrize("distro", RUNFILES)
@@ -390,13 +393,13 @@ def test_none_touches_no_driver_and_needs_one(distro: str) -> None:
 # --- what a plan needs beside the driver ---------------------------------------------------------------------------
 
 
-def ids(decided: plan.Plan) -> list[str]:
+def ids(decided: compose.Plan) -> list[str]:
     return [step.id for step in decided.steps]
 
 
-def brought(decided: plan.Plan) -> list[str]:
+def brought(decided: compose.Plan) -> list[str]:
     """Return the repositories of headers and build tools."""
-    todo = plan.todo(decided).get("kernel_headers.repository") or {"repositories": []}
+    todo = compose.todo(decided).get("kernel_headers.repository") or {"repositories": []}
     return [one["id"] for one in todo["repositories"]]
 
 
@@ -410,7 +413,7 @@ def test_a_vault_is_added_when_asked_for_and_needed_only() -> None:
 
 def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome() -> None:
     kernel = {"running": "5.14.0-1", "next_boot": "5.14.0-3", "installed": ["5.14.0-1", "5.14.0-2", "5.14.0-3"]}
-    todo = plan.todo(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
+    todo = compose.todo(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
     assert todo["packages"][:2] == ["kernel-devel-5.14.0-1", "kernel-devel-5.14.0-3"]
     assert todo["optional"] == ["kernel-devel-5.14.0-2"]
 
@@ -450,7 +453,7 @@ def headers(distro: str, running: str, **there: str) -> str:
     host = bare(T4, distro=distro, kernel=kernel)
     host["packages"]["installed"].update({name.replace("_", "-"): version for name, version in there.items()})
     wanted = {"nvidia_driver_kernel_modules": "dkms"}
-    return str(plan.todo(decide(host, **wanted))["kernel_headers.install"]["packages"][0])
+    return str(compose.todo(decide(host, **wanted))["kernel_headers.install"]["packages"][0])
 
 
 @pytest.mark.parametrize(
@@ -479,19 +482,19 @@ def test_dkms_brings_no_newer_kernel(distro: str) -> None:
     host = bare(T4, distro=distro, compiler="/usr/bin/gcc")
     running = host["base"]["kernel"]["running"]
     host["base"]["kernel"]["headers"] = {running: True}
-    assert "kernel_headers.install" not in plan.todo(decide(host))
+    assert "kernel_headers.install" not in compose.todo(decide(host))
     host["packages"]["installed"]["kernel-core"] = running.rpartition(".")[0]
-    todo = plan.todo(decide(host))["kernel_headers.install"]
+    todo = compose.todo(decide(host))["kernel_headers.install"]
     assert (todo["packages"], todo["optional"]) == ([], [f"kernel-devel-matched-{running.rpartition('.')[0]}.x86_64"])
     assert packages.HEADERS.match(todo["optional"][0])
     both = copy.deepcopy(host)
     both["packages"]["installed"]["kernel-debug-core"] = "1-2"
-    optional = plan.todo(decide(both))["kernel_headers.install"]["optional"]
+    optional = compose.todo(decide(both))["kernel_headers.install"]["optional"]
     assert optional == todo["optional"] + ["kernel-debug-devel-matched-1-2.x86_64"]
     for there in ("dkms", "kernel-devel-matched"):
         done = copy.deepcopy(host)
         done["packages"]["installed"][there] = "1-1"
-        assert "kernel_headers.install" not in plan.todo(decide(done))
+        assert "kernel_headers.install" not in compose.todo(decide(done))
 
 
 RHUI = [
@@ -572,7 +575,7 @@ def test_a_toolkits_repository_needs_a_pinned_key_too(monkeypatch: pytest.Monkey
 
 def test_a_kernels_ceiling_holds_whatever_a_source_carries() -> None:
     data = dict(catalog.distro("el9"), max_branch=550)
-    assert max(branch for branch, _ in sources.pairs(data, "cuda_repo", "dkms", "compute")) == 550
+    assert max(branch for branch, _ in driver_sources.pairs(data, "cuda_repo", "dkms", "compute")) == 550
 
 
 def test_libraries_of_another_version_are_exchanged() -> None:
@@ -592,7 +595,7 @@ def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again
     other = copy.deepcopy(done)
     other["packages"]["installed"]["nvidia-fabricmanager"] = "3:580.95.05-1.el9"
     assert ids(decide(other)) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
-    todo = plan.todo(decide(other))["nvidia_driver.fabricmanager"]
+    todo = compose.todo(decide(other))["nvidia_driver.fabricmanager"]
     assert todo["packages"] == [{"name": "nvidia-fabricmanager", "version": f"{NEW}-*"}]
 
 
@@ -619,7 +622,7 @@ def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
     if there:
         host["packages"]["installed"]["nvidia-imex"] = there
     decided = decide(host, **wanted)
-    params = plan.todo(decided).get("nvidia_driver.imex")
+    params = compose.todo(decided).get("nvidia_driver.imex")
     assert (params["packages"][0]["name"] if params else None) == package
     assert params is None or (params["start"], params["service"]) == (start, "nvidia-imex")
     assert [warning.code for warning in decided.warnings if "imex" in warning.code] == (
@@ -644,7 +647,7 @@ def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
 
 # --- every source of every distribution ----------------------------------------------------------------------------
 
-EVERY = [(key, name) for key in catalog.distros() for name in sources.names(catalog.distro(key))]
+EVERY = [(key, name) for key in catalog.distros() for name in driver_sources.names(catalog.distro(key))]
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)
@@ -653,10 +656,10 @@ def test_what_a_source_installs_is_seen_as_from_it(distro: str, source: str) -> 
     data = catalog.distro(distro)
     host = bare(T4, distro=distro)
     kernel = host["base"]["kernel"]["running"]
-    for kind in sources.kinds(data, source) if source != "runfile" else []:
-        for profile in sources.PROFILES:
-            for branch, flavour in sources.pairs(data, source, kind, profile):
-                listed = sources.packages(data, source, branch, profile, flavour, kind, kernel)
+    for kind in driver_sources.kinds(data, source) if source != "runfile" else []:
+        for profile in driver_sources.PROFILES:
+            for branch, flavour in driver_sources.pairs(data, source, kind, profile):
+                listed = driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)
                 there = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
                 ours = look_at_driver.driver_packages(there)
                 assert ours, (branch, flavour, kind, profile)
@@ -668,7 +671,11 @@ def test_installed_held_upgraded_and_gone_back(distro: str, source: str) -> None
     """Each branch after the other, up and down again; each time the next look finds nothing to do."""
     data = catalog.distro(distro)
     known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
-    carried = {pair for kind in sources.kinds(data, source) for pair in sources.pairs(data, source, kind, "compute")}
+    carried = {
+        pair
+        for kind in driver_sources.kinds(data, source)
+        for pair in driver_sources.pairs(data, source, kind, "compute")
+    }
     branches = sorted({branch for branch, _ in carried & known})
     host = bare(T4, distro=distro)
     for branch in branches + branches[::-1][1:]:

@@ -1,7 +1,7 @@
 """Texts that tell version and flavour of NVIDIA's module."""
 
 import pytest
-from gpu_ready import driver
+from gpu_ready.diagnostics import nvrm_version
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.91.07  Release Build  (root@host)  Mon Jan 1 2026"
 CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed Oct 12 09:19:07 UTC 2022"
@@ -38,7 +38,7 @@ CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed Oct 12 09
     ],
 )
 def test_version_and_flavour(text: str, answer: tuple[object, ...]) -> None:
-    assert driver.read(text) == driver.DriverVersion(*answer)  # type: ignore[arg-type]
+    assert nvrm_version.read(text) == nvrm_version.DriverVersion(*answer)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -52,22 +52,22 @@ def test_version_and_flavour(text: str, answer: tuple[object, ...]) -> None:
     ],
 )
 def test_no_module_is_none(text: str, absent: bool) -> None:
-    assert driver.read(text) is None
-    assert driver.absent(text) == absent
+    assert nvrm_version.read(text) is None
+    assert nvrm_version.absent(text) == absent
 
 
 def test_modinfo_of_a_signed_module() -> None:
     text = "filename: /x/nvidia.ko\nversion: 580.95.05\nlicense: Dual MIT/GPL\nsigner: DKMS module signing key\nsig_key: 1A\n"
-    info = driver.read_modinfo(text)
+    info = nvrm_version.read_modinfo(text)
     assert (info.version, info.flavour, info.signer) == ("580.95.05", "open", "DKMS module signing key")
-    assert driver.read_modinfo("").version is None
+    assert nvrm_version.read_modinfo("").version is None
 
 
 def test_a_line_without_end_is_read_at_once() -> None:
     """A log of one huge line once kept the reader busy for minutes."""
     for text in (" " * 300_000, "' " * 150_000, "version: " + "a, " * 100_000, "x" * 300_000, "a: " * 100_000):
-        assert driver.read(text) is None
+        assert nvrm_version.read(text) is None
 
 
 def test_a_file_that_may_not_be_read_is_not_absent() -> None:
-    assert not driver.absent("cat: /proc/driver/nvidia/version: Permission denied\n")
+    assert not nvrm_version.absent("cat: /proc/driver/nvidia/version: Permission denied\n")

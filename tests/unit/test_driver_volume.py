@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, driver_volume, driver_volume_files, manifest
-from gpu_ready.host import Host
-from gpu_ready.observe import docker as look
+from gpu_ready.base import manifest
+from gpu_ready.base.host import Host
+from gpu_ready.containers import cdi, driver_volume, driver_volume_files
+from gpu_ready.facts import docker as look
 
 from tests.unit.test_cdi import LIB, host_with_driver
 

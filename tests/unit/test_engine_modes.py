@@ -6,8 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, containerd_config, daemon_json, docker, driver_volume, manifest, plan, toml, wishes
-from gpu_ready.plan import runtime_switch
+from gpu_ready.base import manifest
+from gpu_ready.containers import cdi, docker, driver_volume
+from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.containers.containerd import toml
+from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
+from gpu_ready.plan.containers import runtime_switch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +68,7 @@ def decide(host: Any, names: "list[str]", way: str) -> Any:
         "nvidia_container_runtime_default": way == "default",
         "nvidia_container_runtime_migrate": True,
     } | {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return plan.plan(copy.deepcopy(host), wishes.read(wish).wanted)
+    return compose.plan(copy.deepcopy(host), variables.read(wish).wanted)
 
 
 def restart(host: Any) -> None:

@@ -5,7 +5,11 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, containerd_config, daemon_json, plan, wishes
+from gpu_ready.containers import cdi
+from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
 
 from tests.unit import hosts
 from tests.unit.test_toml import DEBIAN
@@ -40,7 +44,7 @@ def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: An
 def decide(observed: Any, names: "list[str]", mode: str = "toolkit", **more: Any) -> Any:
     wish = {"nvidia_container_runtime_engines": names, "nvidia_container_runtime_mode": mode}
     wish |= {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return plan.plan(observed, wishes.read(wish | more).wanted)
+    return compose.plan(observed, variables.read(wish | more).wanted)
 
 
 def runtime(decided: Any) -> "dict[str, Any]":

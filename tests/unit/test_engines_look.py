@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, containerd_config, manifest
-from gpu_ready.host import Result
-from gpu_ready.observe import engines
+from gpu_ready.base import manifest
+from gpu_ready.base.host import Result
+from gpu_ready.containers import cdi
+from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.facts import engines
 
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_toml import DEBIAN

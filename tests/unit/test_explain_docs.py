@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from gpu_ready import explain
+from gpu_ready.explain import cli as explain
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/explain.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```console\n\$ gpu-explain read (\S+) - <<'END'\n(.*?)END\n(.*?)```", TEXT, re.DOTALL)

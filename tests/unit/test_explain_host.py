@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import explain_host, host
+from gpu_ready.base import host
+from gpu_ready.explain import host as explain_host
 
 P40 = "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1)\n"
 H100 = "1b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n"

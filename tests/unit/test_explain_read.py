@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import explain
+from gpu_ready.explain import cli as explain
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,8 +1,13 @@
 """A failed build, module or service ends in one sentence: thing, cause, remedy, and where the whole log lies."""
 
 import pytest
-from gpu_ready import apt, failure, kernel_module, runfile, runfile_fetch, runfile_text, service
-from gpu_ready.host import Result
+from gpu_ready.base.host import Result
+from gpu_ready.diagnostics import failure
+from gpu_ready.driver import kernel_module, service
+from gpu_ready.driver.runfile import fetch as runfile_fetch
+from gpu_ready.driver.runfile import install as runfile
+from gpu_ready.driver.runfile import messages as runfile_text
+from gpu_ready.packaging import apt
 
 from tests.unit.recorded import RecordedHost
 

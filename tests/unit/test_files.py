@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from gpu_ready import files
+from gpu_ready.base import files
 
 
 @pytest.mark.parametrize("call", ["fsync", "rename", "fchmod"])

@@ -1,8 +1,8 @@
 """Which kernel GRUB boots next: its environment, its menu, and what neither tells."""
 
 import pytest
-from gpu_ready import grub
-from gpu_ready.observe import base
+from gpu_ready.facts import base
+from gpu_ready.system import grub
 
 from tests.unit.recorded import RecordedHost
 

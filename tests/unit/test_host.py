@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 
 import pytest
-from gpu_ready import host
-from gpu_ready.host import MISSING, TIMED_OUT, Host
+from gpu_ready.base import host
+from gpu_ready.base.host import MISSING, TIMED_OUT, Host
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:

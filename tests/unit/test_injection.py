@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import apt_sources, bootstrap, catalog, container_engine, daemon_json, guard, plan, wishes, yum_repos
-from gpu_ready.plan import repository
+from gpu_ready.base import validation
+from gpu_ready.catalog import model as catalog
+from gpu_ready.containers import engine
+from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.lifecycle import bootstrap, variables
+from gpu_ready.packaging import apt_sources, yum_repos
+from gpu_ready.plan import compose, repository
 from hosts import P40, bare
 
 from tests.unit.test_module_docs import ROLES
@@ -37,7 +42,7 @@ HOSTILE = {
     "URL of a file": "file:///etc/shadow",
     "URL with a comma": "http://mirror.site/a b",
 }
-STRICT = sorted(set(wishes.VARIABLES) - {
+STRICT = sorted(set(variables.VARIABLES) - {
     "nvidia_driver_runfile", "cudnn_archive", "gpu_verify_image", "gpu_verify_framework_image",
     "docker_engine_daemon_options", "docker_engine_log_options", "cuda_toolkit_runfiles",
 })  # fmt: skip
@@ -46,7 +51,7 @@ STRICT = sorted(set(wishes.VARIABLES) - {
 
 def given(name: str, value: str) -> Any:
     """Return a value in the type of a variable."""
-    kind = wishes.VARIABLES[name].type
+    kind = variables.VARIABLES[name].type
     if name == "gpu_ready_mirror_keys":
         return {"cuda-debian12": value}
     return {value: value} if kind == "dict" else [value] if kind in ("list", "devices") else value
@@ -56,10 +61,10 @@ def given(name: str, value: str) -> Any:
 @pytest.mark.parametrize("name", STRICT)
 def test_a_variable_with_a_form_refuses_what_is_hostile_in_one_sentence(name: str, value: str) -> None:
     # What is left of white space around one value is that value.
-    if wishes.VARIABLES[name].type == "str" and value.strip() == "12.9":
-        assert wishes.read({name: value}).wanted[name] in ("12.9", catalog.DEFAULTS.get(name))
+    if variables.VARIABLES[name].type == "str" and value.strip() == "12.9":
+        assert variables.read({name: value}).wanted[name] in ("12.9", catalog.DEFAULTS.get(name))
         return
-    wrong = wishes.read({name: given(name, value)}).wrong
+    wrong = variables.read({name: given(name, value)}).wrong
     assert len(wrong) == 1
     assert wrong[0].startswith(f"{name} is ")
     assert "\n" not in wrong[0]
@@ -94,7 +99,7 @@ def texts(value: Any) -> list[str]:
 @pytest.mark.parametrize("name", FREE)
 def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> None:
     value = HOSTILE[kind]
-    reading = wishes.read({name: value, "nvidia_driver_flavour": "proprietary", **FREE[name]})
+    reading = variables.read({name: value, "nvidia_driver_flavour": "proprietary", **FREE[name]})
     image = name.startswith("gpu_verify")
     if kind in REFUSED - ({"URL with password"} if image else set()) or (
         value.startswith(("http", "file:")) and not image
@@ -106,11 +111,11 @@ def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> 
     assert not reading.wrong
     text = value.strip()
     assert reading.wanted[name] == text
-    decided = plan.plan(bare(P40), reading.wanted)
-    marked = [one for one in texts(plan.todo(decided)) if "touch /x" in one]
+    decided = compose.plan(bare(P40), reading.wanted)
+    marked = [one for one in texts(compose.todo(decided)) if "touch /x" in one]
     assert all(one in (text, f"file:{text.rpartition('/')[2]}") for one in marked)
     if image:
-        argv = container_engine.run("docker", "n", [], ["--gpus", "all"], text, ["nvidia-smi"])
+        argv = engine.run("docker", "n", [], ["--gpus", "all"], text, ["nvidia-smi"])
         assert argv.count(text) == 1
         assert argv[argv.index(text) + 1] == "nvidia-smi"
 
@@ -119,21 +124,21 @@ def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> 
 def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) -> None:
     value = HOSTILE[kind]
     for entry in (value, {"file": value}, {"file": value, "sha256": "ab" * 32}):
-        reading = wishes.read(
+        reading = variables.read(
             {
                 "cuda_toolkit_source": "runfile",
                 "cuda_toolkit_versions": ["12.9"],
                 "cuda_toolkit_runfiles": {"12.9": entry},
             }
         )
-        decided = plan.plan(bare(P40), reading.wanted)
+        decided = compose.plan(bare(P40), reading.wanted)
         if decided.refusals:
             text = " ".join(one.message for one in decided.refusals)
             assert "cuda_toolkit_runfiles" in text
             assert "hunter2" not in text
             assert "\n" not in text
             continue
-        (installer,) = plan.todo(decided)["cuda_toolkit.runfile"]["installers"]
+        (installer,) = compose.todo(decided)["cuda_toolkit.runfile"]["installers"]
         assert installer["source"] == value
         assert installer["file"] == "/var/lib/gpu-ready/cuda_12.9.run"
     assert decided.refusals or kind not in REFUSED
@@ -142,8 +147,8 @@ def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) ->
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if HOSTILE[kind] != "12.9"])
 def test_no_version_names_a_file_of_somebody_else(kind: str) -> None:
     given = {"cuda_toolkit_source": "runfile", "cuda_toolkit_runfiles": {HOSTILE[kind]: "/srv/cuda.run"}}
-    reading = wishes.read(given)
-    refusals = reading.wrong or [one.message for one in plan.plan(bare(P40), reading.wanted).refusals]
+    reading = variables.read(given)
+    refusals = reading.wrong or [one.message for one in compose.plan(bare(P40), reading.wanted).refusals]
     assert len(refusals) == 1
     assert "\n" not in refusals[0]
     assert "hunter2" not in refusals[0]
@@ -152,7 +157,7 @@ def test_no_version_names_a_file_of_somebody_else(kind: str) -> None:
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_an_option_of_docker_stays_one_value_of_its_json(value: str) -> None:
     for name in ("docker_engine_daemon_options", "docker_engine_log_options"):
-        reading = wishes.read({name: {"label": value}})
+        reading = variables.read({name: {"label": value}})
         assert not reading.wrong
         wanted = reading.wanted[name]
         merged = daemon_json.merge(b'{"debug": true}', {"log-opts": wanted}, [])
@@ -169,7 +174,7 @@ MIRRORS = [
 
 @pytest.mark.parametrize("mirror", MIRRORS)
 def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_shell(mirror: str) -> None:
-    wanted = wishes.read({"gpu_ready_mirror": mirror})
+    wanted = variables.read({"gpu_ready_mirror": mirror})
     assert not wanted.wrong
     for name in ("cuda-debian12", "cuda-rhel9"):
         params = repository.params(name, wanted.wanted)
@@ -202,7 +207,7 @@ def test_the_one_script_that_is_built_of_variables_quotes_them_or_is_not_built(v
             words = shlex.split(line)
             assert len(words) == 5
             assert shlex.join(words) == line
-            assert guard.fingerprint_fault(words[4]) == ""
+            assert validation.fingerprint_fault(words[4]) == ""
 
 
 def test_every_variable_of_every_role_was_put_to_the_test() -> None:
@@ -224,7 +229,7 @@ def test_every_variable_of_every_role_was_put_to_the_test() -> None:
         if not name.startswith(("gpu_report_", "gpu_audit_", "gpu_upgrade_", "gpu_drain_"))
     }
     assert other == {"gpu_verify_timeout"}
-    assert tested == set(wishes.VARIABLES)
+    assert tested == set(variables.VARIABLES)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +244,7 @@ def test_every_variable_of_every_role_was_put_to_the_test() -> None:
     ],
 )
 def test_passwords_are_hidden_in_what_is_printed(text: str, printed: str) -> None:
-    assert guard.masked(text) == printed
+    assert validation.masked(text) == printed
 
 
 def test_secrets_are_found_and_hidden_in_plain_values() -> None:
@@ -248,10 +253,10 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
         "proxies": {"http-proxy": "http://u:p@proxy"},
         "list": ["http://u:p@one", 1, None],
     }
-    assert guard.secrets(value) == ["splunk-token", "http-proxy", "0"]
+    assert validation.secrets(value) == ["splunk-token", "http-proxy", "0"]
     hidden = {"log-opts": {"splunk-token": "***", "tag": "x"}, "proxies": {"http-proxy": "http://***@proxy"}}
-    assert guard.hidden(value) == {**hidden, "list": ["http://***@one", 1, None]}
-    assert guard.secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []
+    assert validation.hidden(value) == {**hidden, "list": ["http://***@one", 1, None]}
+    assert validation.secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []
 
 
 @pytest.mark.parametrize(
@@ -266,4 +271,4 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
     ],
 )
 def test_a_command_line_is_printed_without_its_secrets(words: list[str], said: str) -> None:
-    assert " ".join(guard.command(words)) == said
+    assert " ".join(validation.command(words)) == said

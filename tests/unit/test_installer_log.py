@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import installer_log, messages
+from gpu_ready.diagnostics import installer_log, messages
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     (

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready import kernel_log, messages
+from gpu_ready.diagnostics import kernel_log, messages
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     (

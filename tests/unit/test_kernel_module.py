@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready import dkms, kernel_module
+from gpu_ready.driver import dkms, kernel_module
 
 from tests.unit.recorded import RecordedHost
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from gpu_ready import pci
+from gpu_ready.hardware import pci
 from gpu_ready_lab import fleet, hardware, paths, pci_tree
 from recorded import RecordedHost
 

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from gpu_ready import manifest
+from gpu_ready.base import manifest
 
 
 def test_notes_of_two_runs_at_once_are_all_kept(tmp_path: Path) -> None:

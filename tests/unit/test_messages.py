@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import messages, xid
+from gpu_ready.diagnostics import messages, xid
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 

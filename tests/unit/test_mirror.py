@@ -6,7 +6,8 @@ import time
 
 import pytest
 import yaml
-from gpu_ready import catalog, catalog_data
+from gpu_ready.catalog import data
+from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import mirror, mirror_faults, packages
 
 CONTENT = bytes(range(256)) * 40
@@ -22,7 +23,7 @@ def declared():
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in catalog_data.REPOSITORIES if name in mirror.repositories()])
+@pytest.mark.parametrize("name", [name for name in data.REPOSITORIES if name in mirror.repositories()])
 def test_a_repository_is_where_the_catalog_says(name):
     said = mirror.repositories()[name]
     url = catalog.repository(name)["url"].split("://")[1].rstrip("/")

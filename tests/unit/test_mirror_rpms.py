@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 import yaml
-from gpu_ready import catalog, catalog_data
+from gpu_ready.catalog import data as catalog_data
+from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import dress, mirror, packages, rpms
 
 DISTRIBUTIONS = [

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import catalog, wishes
+from gpu_ready.catalog import model as catalog
+from gpu_ready.lifecycle import variables
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "library").glob("*.py"))
@@ -73,8 +74,8 @@ def test_every_module_has_examples_and_returns(path: Path) -> None:
 
 def test_the_plan_has_one_option_for_each_public_variable() -> None:
     documented = yaml.safe_load(constants(ROOT / "library/gpu_node_plan.py")["DOCUMENTATION"])["options"]
-    assert set(documented) == set(wishes.VARIABLES)
-    for name, variable in wishes.VARIABLES.items():
+    assert set(documented) == set(variables.VARIABLES)
+    for name, variable in variables.VARIABLES.items():
         assert tuple(documented[name].get("choices") or ()) == variable.choices, name
         if variable.type != "devices":
             assert documented[name]["type"] == variable.type, name
@@ -83,7 +84,7 @@ def test_the_plan_has_one_option_for_each_public_variable() -> None:
 def test_the_role_hands_over_every_public_variable() -> None:
     tasks = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/look.yml").read_text())
     given = next(task["gpu_node_plan"] for task in tasks if "gpu_node_plan" in task)
-    assert set(given) == set(wishes.VARIABLES)
+    assert set(given) == set(variables.VARIABLES)
     for name, value in given.items():
         instead = "(gpu_plan_instead | default({})).%s | default(%s)" % (name, name)  # noqa: UP031
         assert value.replace(instead, name) == "{{ %s | default(omit) }}" % name  # noqa: UP031
@@ -94,7 +95,7 @@ def test_defaults_of_the_roles_reach_the_plan() -> None:
     for role in (ROOT / "roles").iterdir():
         path = role / "defaults/main.yml"
         stated |= (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
-    wanted = set(wishes.VARIABLES) & set(stated)
+    wanted = set(variables.VARIABLES) & set(stated)
     assert {name: catalog.DEFAULTS.get(name) for name in wanted} == {name: stated[name] for name in wanted}
 
 
@@ -106,10 +107,10 @@ def test_argument_specs_equal_the_defaults(role: Path) -> None:
     assert set(specs.get("options") or {}) == set(defaults)
 
 
-@pytest.mark.parametrize("name", sorted(set(wishes.VARIABLES)))
+@pytest.mark.parametrize("name", sorted(set(variables.VARIABLES)))
 def test_choices_agree_with_the_roles(name: str) -> None:
     for role in ROLES:
         specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
         option = (specs.get("options") or {}).get(name)
-        if option and wishes.VARIABLES[name].choices:
-            assert set(option["choices"]) == set(wishes.VARIABLES[name].choices)
+        if option and variables.VARIABLES[name].choices:
+            assert set(option["choices"]) == set(variables.VARIABLES[name].choices)

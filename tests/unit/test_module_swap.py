@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import kernel_module
-from gpu_ready.host import Host, Result
+from gpu_ready.base.host import Host, Result
+from gpu_ready.driver import kernel_module
 
 from tests.unit.recorded import RecordedHost
 

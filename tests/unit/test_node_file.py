@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import rebuild
-from gpu_ready.host import Host
+from gpu_ready.base import pending as rebuild
+from gpu_ready.base.host import Host
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from gpu_ready import nvidia_detect
-from gpu_ready.host import TIMED_OUT, Result
+from gpu_ready.base.host import TIMED_OUT, Result
+from gpu_ready.driver import nvidia_detect
 from recorded import RecordedHost
 
 P40 = "[10de:1b38] NVIDIA Corporation GP102GL [Tesla P40]\n"

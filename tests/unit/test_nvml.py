@@ -3,8 +3,8 @@
 import sys
 
 import pytest
-from gpu_ready import nvml
-from gpu_ready.host import TIMED_OUT, Result
+from gpu_ready.base.host import TIMED_OUT, Result
+from gpu_ready.verify import nvml
 
 from tests.unit.recorded import RecordedHost
 

@@ -4,9 +4,9 @@ import time
 from typing import Any
 
 import pytest
-from gpu_ready import observe, rebuild
-from gpu_ready.host import Result
-from gpu_ready.observe import base, driver
+from gpu_ready.base import pending
+from gpu_ready.base.host import Result
+from gpu_ready.facts import base, collect, driver
 
 from tests.unit.recorded import RecordedHost
 
@@ -56,7 +56,7 @@ def p40(**more: Any) -> RecordedHost:
 
 
 def test_a_bare_debian_12_host_with_two_p40() -> None:
-    observed = observe.look(p40())
+    observed = collect.look(p40())
     seen = observed["base"]
     assert (seen["distro"], seen["boot_id"], seen["kernel"]["running"]) == ("debian12", "b0", KERNEL)
     assert seen["kernel"]["headers"] == {KERNEL: False}
@@ -66,13 +66,13 @@ def test_a_bare_debian_12_host_with_two_p40() -> None:
 
 
 def test_a_host_that_boots_an_image_is_seen() -> None:
-    assert observe.look(p40())["base"]["image"] is False
-    assert observe.look(p40(files={"/run/ostree-booted": ""}))["base"]["image"] is True
+    assert collect.look(p40())["base"]["image"] is False
+    assert collect.look(p40(files={"/run/ostree-booted": ""}))["base"]["image"] is True
 
 
 def test_functions_that_are_no_gpu_do_not_count() -> None:
     files = function("0000:3b:00.1", "10ef", "040300")[0] | function("0000:05:00.0", "22a3", "068000")[0]
-    seen = observe.look(p40(files=files))["base"]
+    seen = collect.look(p40(files=files))["base"]
     assert len(seen["gpus"]) == 2
     assert [switch["address"] for switch in seen["nvswitches"]] == ["0000:05:00.0"]
     assert [other["address"] for other in seen["other_functions"]] == ["0000:3b:00.1"]
@@ -120,7 +120,7 @@ def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
 def test_the_module_is_found_wherever_it_lies(place: str) -> None:
     path = f"/lib/modules/{KERNEL}/{place}"
     host = p40(files={path: "ELF"}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
-    disk = observe.look(host)["driver"]["on_disk"]
+    disk = collect.look(host)["driver"]["on_disk"]
     assert (disk["path"], disk["version"], disk["flavour"]) == (path, "535.261.03", "proprietary")
 
 
@@ -133,7 +133,7 @@ def test_a_module_that_lost_its_content_with_the_power_is_none(main: str, compan
     folder = f"/lib/modules/{KERNEL}/updates/dkms/"
     files = {folder + "nvidia.ko": main, folder + "nvidia-uvm.ko": companion}
     host = p40(files=files, programs={("modinfo", folder + "nvidia.ko"): Result(0, said, "")})
-    assert observe.look(host)["driver"]["on_disk"] is None
+    assert collect.look(host)["driver"]["on_disk"] is None
 
 
 def test_other_modules_are_not_the_driver() -> None:
@@ -156,7 +156,7 @@ def test_loaded_and_userspace_are_told_apart() -> None:
             library + "libnvidia-ml.so.535.261.03": "",
         }
     )
-    seen = observe.look(host)["driver"]
+    seen = collect.look(host)["driver"]
     assert seen["loaded"] == {"version": "535.104.05", "flavour": "proprietary"}
     assert seen["userspace"] == ["535.261.03"]
     assert seen["busy"] is True
@@ -252,7 +252,7 @@ def test_keys_that_are_too_many_for_one_variable_of_the_firmware_are_found() -> 
 def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
     files, links = function("0000:3b:00.0", "1b38", "030200", driver="../../../../bus/pci/drivers/nouveau")
     files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}
-    seen = observe.look(p40(files=files, links=links))["base"]["nouveau"]
+    seen = collect.look(p40(files=files, links=links))["base"]["nouveau"]
     assert seen == {"name": "nouveau", "loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": True}
 
 
@@ -263,20 +263,20 @@ def test_the_kernels_other_driver_is_seen_as_nouveau_is(line: str, kept: bool) -
     """nova_core drives Turing and newer where a kernel has it (Fedora 44); the folder of its driver is "NovaCore"."""
     files, links = function("0000:3b:00.0", "2330", "030200", driver="../../../../bus/pci/drivers/NovaCore")
     files |= {"/sys/module/nova_core/refcnt": "1", "/etc/modprobe.d/x.conf": "blacklist nouveau\n" + line}
-    seen = observe.look(p40(files=files, links=links))["base"]["nouveau"]
+    seen = collect.look(p40(files=files, links=links))["base"]["nouveau"]
     assert seen == {"name": "nova_core", "loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": kept}
 
 
 def test_a_kernel_that_has_the_other_driver_needs_its_blacklist_before_it_drives() -> None:
     files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n"}
     module = f"/lib/modules/{KERNEL}/kernel/drivers/gpu/nova-core/nova_core.ko.xz"
-    assert observe.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is True
-    assert observe.look(p40(files=files | {module: ""}))["base"]["nouveau"]["blacklisted"] is False
+    assert collect.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is True
+    assert collect.look(p40(files=files | {module: ""}))["base"]["nouveau"]["blacklisted"] is False
 
 
 def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:
-    files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n", rebuild.PATH: '["update-initramfs", "-u"]\n'}
-    assert observe.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is False
+    files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n", pending.PATH: '["update-initramfs", "-u"]\n'}
+    assert collect.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is False
 
 
 @pytest.mark.parametrize(
@@ -299,20 +299,20 @@ def test_the_processes_on_the_device_are_named() -> None:
 def test_a_look_starts_no_program_on_a_bare_host_and_is_quick() -> None:
     host = p40()
     start = time.process_time()
-    observe.look(host)
+    collect.look(host)
     assert host.asked == []
     assert time.process_time() - start < 1
 
 
 def test_facts_tell_nothing_private() -> None:
-    shown = observe.public(observe.look(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'})))
+    shown = collect.public(collect.look(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'})))
     assert "u:p@h" not in repr(shown)
     assert "apt" not in shown
 
 
 def test_a_virtual_function_is_no_gpu() -> None:
     files, links = function("0000:3b:00.4", "20b2", "030200", physfn="../0000:3b:00.0")
-    seen = observe.look(p40(files=files, links=links))["base"]
+    seen = collect.look(p40(files=files, links=links))["base"]
     assert [gpu["address"] for gpu in seen["gpus"]] == ["0000:3b:00.0", "0000:af:00.0"]
     assert [other["what"] for other in seen["other_functions"]] == ["virtual_function"]
 

@@ -4,7 +4,7 @@ import textwrap
 from typing import Any
 
 import pytest
-from gpu_ready import lspci, pci
+from gpu_ready.hardware import lspci, pci
 
 from tests.unit.recorded import RecordedHost
 

@@ -6,8 +6,10 @@ import random
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, plan, wishes
-from gpu_ready import decide as look_and_decide
+from gpu_ready.catalog import model as catalog
+from gpu_ready.lifecycle import decide as look_and_decide
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
 from hypothesis import given
 
 from tests.unit import goldens
@@ -26,16 +28,16 @@ ORDER = [
 ]
 
 
-def decide(observed: dict[str, Any], **given_: Any) -> plan.Plan:
-    reading = wishes.read(given_)
+def decide(observed: dict[str, Any], **given_: Any) -> compose.Plan:
+    reading = variables.read(given_)
     assert not reading.wrong
-    return plan.plan(observed, reading.wanted)
+    return compose.plan(observed, reading.wanted)
 
 
 def test_a_host_without_gpu_is_left_alone() -> None:
     decided = decide(bare())
     assert (decided.gpu_host, decided.steps, decided.summary) == (False, [], "no NVIDIA GPU: left alone")
-    assert plan.row(bare(), decided)["gpus"] == "none"
+    assert compose.row(bare(), decided)["gpus"] == "none"
 
 
 def test_a_host_whose_gpus_are_given_away_is_left_alone() -> None:
@@ -81,7 +83,7 @@ def test_refusals_of_all_rooms_come_at_once_and_nothing_is_done() -> None:
     boot = {"on": True, "key": None, "certificate": "/var/lib/dkms/mok.pub", "enrolled": False}
     decided = decide(bare(P40, secure_boot=boot), docker_engine_source="none")
     assert {"secure_boot_unsigned", "docker_missing"} <= {refusal.code for refusal in decided.refusals}
-    assert (decided.steps, plan.todo(decided), plan.diff(decided)) == ([], {}, [])
+    assert (decided.steps, compose.todo(decided), compose.diff(decided)) == ([], {}, [])
 
 
 @pytest.mark.parametrize("host", [bare(P40, P40), bare(T4), bare(A100), bare(V100, H100), bare(H100, nvswitches=4)])
@@ -89,7 +91,7 @@ def test_a_plan_carried_out_leaves_nothing_to_do(host: dict[str, Any]) -> None:
     after = carried_out(host, decide(host))
     assert [step.id for step in decide(after).steps] == []
     assert decide(after).converged
-    assert plan.row(after, decide(after))["verified"]
+    assert compose.row(after, decide(after))["verified"]
 
 
 @given(DEVICES, WISHES)
@@ -101,9 +103,9 @@ def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], wish: dic
 
 
 def test_a_plan_changes_neither_of_its_inputs() -> None:
-    host, wanted = bare(P40), wishes.read({}).wanted
+    host, wanted = bare(P40), variables.read({}).wanted
     before = copy.deepcopy((host, wanted))
-    plan.plan(host, wanted)
+    compose.plan(host, wanted)
     assert (host, wanted) == before
 
 
@@ -123,17 +125,19 @@ def test_the_digest_says_what_is_wanted_not_how() -> None:
     one = decide(bare(P40)).digest
     assert decide(bare(P40), gpu_ready_mirror="http://m", gpu_ready_reboot_ok=True).digest == one
     assert decide(bare(P40), nvidia_driver_source="cuda_repo").digest != one
-    wanted = wishes.read({}).wanted
-    assert plan.plan(bare(P40), wanted | {"later_release_adds_this": ""}).digest == one
+    wanted = variables.read({}).wanted
+    assert compose.plan(bare(P40), wanted | {"later_release_adds_this": ""}).digest == one
 
 
 def test_the_plan_is_plain_values() -> None:
     decided = decide(bare(B200), nvidia_driver_branch="580")
-    json.dumps([plan.as_dict(decided), plan.todo(decided), plan.row(bare(B200), decided), plan.diff(decided)])
+    json.dumps(
+        [compose.as_dict(decided), compose.todo(decided), compose.row(bare(B200), decided), compose.diff(decided)]
+    )
 
 
 def test_the_diff_shows_the_steps_and_the_files() -> None:
-    shown = plan.diff(decide(bare(P40)))
+    shown = compose.diff(decide(bare(P40)))
     assert "nvidia_driver.install" in shown[0]["after"]
     assert any("blacklist nouveau" in change["after"] for change in shown[1:])
 
@@ -151,16 +155,16 @@ def test_the_diff_shows_the_steps_and_the_files() -> None:
     ],
 )
 def test_a_wrong_value_is_a_sentence(given_: dict[str, Any], words: list[str]) -> None:
-    (sentence,) = wishes.read(given_).wrong
+    (sentence,) = variables.read(given_).wrong
     assert all(word in sentence for word in words)
 
 
 def test_all_wrong_values_are_told_at_once() -> None:
-    assert len(wishes.read({"nvidia_driver_hold": "x", "nvidia_driver_flavour": "x"}).wrong) == 2
+    assert len(variables.read({"nvidia_driver_hold": "x", "nvidia_driver_flavour": "x"}).wrong) == 2
 
 
 def test_values_of_the_command_line_are_converted() -> None:
-    wanted = wishes.read(
+    wanted = variables.read(
         {"nvidia_driver_hold": "false", "nvidia_driver_branch": 580, "cuda_toolkit_versions": "12.8,12.9"}
     ).wanted
     assert (wanted["nvidia_driver_hold"], wanted["nvidia_driver_branch"]) == (False, "580")
@@ -168,7 +172,7 @@ def test_values_of_the_command_line_are_converted() -> None:
 
 
 def test_defaults_come_from_the_roles() -> None:
-    wanted = wishes.read({}).wanted
+    wanted = variables.read({}).wanted
     assert {name: wanted[name] for name in catalog.DEFAULTS if name in wanted} == {
         name: value for name, value in catalog.DEFAULTS.items() if name in wanted
     }
@@ -177,7 +181,7 @@ def test_defaults_come_from_the_roles() -> None:
 def test_the_table_shows_three_places_of_the_driver() -> None:
     host = with_driver(bare(P40, P40), "535.261.03", "proprietary", "distro", [])
     host["driver"]["loaded"]["version"] = "535.1.1"
-    shown = plan.row(host, decide(host))
+    shown = compose.row(host, decide(host))
     assert (shown["gpus"].startswith("2x "), shown["driver_installed"], shown["driver_loaded"]) == (
         True,
         "535.261.03",

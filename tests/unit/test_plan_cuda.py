@@ -4,9 +4,12 @@ import copy
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, cuda, profile_d, versions
-from gpu_ready.plan import cuda as room
-from gpu_ready.plan.steps import Decision
+from gpu_ready.base import versions
+from gpu_ready.catalog import model as catalog
+from gpu_ready.cuda import profile
+from gpu_ready.cuda import toolkit as cuda
+from gpu_ready.plan.cuda import choose as room
+from gpu_ready.plan.model import Decision
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -489,7 +492,7 @@ def test_with_source_none_the_link_follows_to_what_stays_or_goes_with_its_profil
     assert decided.steps[0].params["version"] == "12.4"
     assert chosen(decided) == ["12.4"]
     last = linked(host(T4, toolkits={"12.9.1": "package"}), "12.9")
-    last["cuda"]["profile"] = {**profile_d.files(cuda.LINK)}
+    last["cuda"]["profile"] = {**profile.files(cuda.LINK)}
     decided = decide(last, 580, **wanted)
     assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
     assert {file["state"] for file in decided.steps[0].params["files"]} == {"absent"}
@@ -503,21 +506,21 @@ def test_with_source_none_the_link_follows_to_what_stays_or_goes_with_its_profil
 
 
 @pytest.mark.parametrize(
-    ("there", "profile", "files"),
+    ("there", "setting", "files"),
     [
-        ({}, "default", profile_d.files("/usr/local/cuda")),
-        ({}, "12.9", profile_d.files("/usr/local/cuda-12.9")),
-        (profile_d.files("/usr/local/cuda"), "12.9", profile_d.files("/usr/local/cuda-12.9")),
-        (profile_d.files("/usr/local/cuda"), "default", {}),
-        (profile_d.files("/usr/local/cuda"), "none", dict.fromkeys(profile_d.PATHS)),
-        ({profile_d.SH: "export PATH=/opt/cuda/bin:$PATH\n"}, "none", {}),
+        ({}, "default", profile.files("/usr/local/cuda")),
+        ({}, "12.9", profile.files("/usr/local/cuda-12.9")),
+        (profile.files("/usr/local/cuda"), "12.9", profile.files("/usr/local/cuda-12.9")),
+        (profile.files("/usr/local/cuda"), "default", {}),
+        (profile.files("/usr/local/cuda"), "none", dict.fromkeys(profile.PATHS)),
+        ({profile.SH: "export PATH=/opt/cuda/bin:$PATH\n"}, "none", {}),
         ({}, "none", {}),
     ],
 )
-def test_what_login_shells_are_led_to(there: dict[str, str], profile: str, files: dict[str, str | None]) -> None:
+def test_what_login_shells_are_led_to(there: dict[str, str], setting: str, files: dict[str, str | None]) -> None:
     observed = host(T4, toolkits={"12.9.1": "package"})
-    observed["cuda"]["profile"] = {**dict.fromkeys(profile_d.PATHS), **there}
-    decided = decide(observed, 580, "12.9", cuda_toolkit_profile=profile)
+    observed["cuda"]["profile"] = {**dict.fromkeys(profile.PATHS), **there}
+    decided = decide(observed, 580, "12.9", cuda_toolkit_profile=setting)
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.profile"]
     assert {file["path"]: file.get("content") for step in steps for file in step.params["files"]} == files
 
@@ -601,13 +604,13 @@ def test_a_name_that_leads_to_another_toolkit_does_not_count_as_one() -> None:
     assert [one["version"] for one in room.present(aliased())] == ["12.9"]
 
 
-@pytest.mark.parametrize(("stays", "leads"), [(["12.9.1"], profile_d.files(cuda.LINK)), ([], {})])
+@pytest.mark.parametrize(("stays", "leads"), [(["12.9.1"], profile.files(cuda.LINK)), ([], {})])
 def test_a_profile_of_its_own_goes_with_the_toolkit_that_it_leads_to(stays: list[str], leads: dict[str, str]) -> None:
     observed = host(T4, toolkits=dict.fromkeys(["12.4.1", *stays], "runfile"))
-    observed["cuda"]["profile"] = profile_d.files("/usr/local/cuda-12.4")
+    observed["cuda"]["profile"] = profile.files("/usr/local/cuda-12.4")
     observed["cuda"]["default"] = {"target": "/usr/local/cuda-12.9" if stays else None, "kind": "link", "mode": None}
     decided = decide(observed, 580, cuda_toolkit_source="none", cuda_toolkit_remove=["12.4"])
     assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
     written = {entry["path"]: entry.get("content") for entry in decided.steps[0].params["files"]}
     assert {path: text for path, text in written.items() if text} == leads
-    assert set(written) == set(profile_d.PATHS)
+    assert set(written) == set(profile.PATHS)

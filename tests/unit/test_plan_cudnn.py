@@ -4,9 +4,10 @@ import copy
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, cudnn
-from gpu_ready.plan import cudnn as room
-from gpu_ready.plan.steps import Decision
+from gpu_ready.catalog import model as catalog
+from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.plan.cuda import cudnn as room
+from gpu_ready.plan.model import Decision
 from hypothesis import given
 from hypothesis import strategies as st
 

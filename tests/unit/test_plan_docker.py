@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.plan import docker
+from gpu_ready.plan.containers import docker
 
 DAEMON_JSON = "/etc/docker/daemon.json"
 

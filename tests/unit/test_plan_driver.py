@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, wishes
-from gpu_ready.plan import candidates, driver, services, sources
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan.driver import candidates, services
+from gpu_ready.plan.driver import choose as driver
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +30,7 @@ from tests.unit.hosts import (
 
 
 def decide(observed: dict[str, Any], **given_: Any) -> Any:
-    reading = wishes.read(given_)
+    reading = variables.read(given_)
     assert not reading.wrong
     return driver.decide(observed, reading.wanted, {})
 
@@ -162,7 +165,7 @@ def test_a_host_that_boots_an_image_gets_no_packages_one_by_one() -> None:
     (refusal,) = decide(bare(H100, distro="el9", image=True, disk={"/usr": 1})).refusals
     assert refusal.code == "image_based" and "nvidia_driver_source" in refusal.remedy
     data = catalog.distro("el9")
-    names = sources.packages(data, "cuda_repo", 580, "compute", "open")
+    names = driver_sources.packages(data, "cuda_repo", 580, "compute", "open")
     whole = with_driver(bare(H100, distro="el9", image=True), "580.95.05", "open", "cuda_repo", names)
     assert decide(whole).refusals == []  # the image has it
 
@@ -199,7 +202,7 @@ def test_a_driver_that_is_left_alone_gets_no_step() -> None:
 
 
 def test_a_fitting_driver_of_nvidia_is_kept_although_the_archive_has_one() -> None:
-    names = sources.packages(catalog.distro("debian12"), "cuda_repo", 580, "compute", "proprietary")
+    names = driver_sources.packages(catalog.distro("debian12"), "cuda_repo", 580, "compute", "proprietary")
     decision = decide(with_driver(bare(P40), "580.95.05", "proprietary", "cuda_repo", names))
     assert (decision.choice["source"], decision.choice["branch"], decision.choice["satisfied"]) == (
         "cuda_repo",
@@ -210,7 +213,7 @@ def test_a_fitting_driver_of_nvidia_is_kept_although_the_archive_has_one() -> No
 
 
 def test_another_branch_is_one_install_step_that_says_from_and_to() -> None:
-    names = sources.packages(catalog.distro("debian12"), "cuda_repo", 580, "compute", "open")
+    names = driver_sources.packages(catalog.distro("debian12"), "cuda_repo", 580, "compute", "open")
     host = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
     (install,) = [s for s in decide(host, nvidia_driver_branch="595").steps if s.id == "nvidia_driver.install"]
     assert "580.95.05" in install.why
@@ -253,7 +256,7 @@ def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, ran
 def test_the_initial_ram_disk_is_rebuilt_where_there_is_one(tool: bool, rebuild: list[str] | None) -> None:
     """A host without initramfs-tools has no initial RAM disk that could carry nouveau."""
     observed = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
-    wanted = wishes.read({}).wanted
+    wanted = variables.read({}).wanted
     steps = {step.id: step.params for step in driver.decide(observed, wanted, {}).steps}
     assert steps["nvidia_driver.blacklist_nouveau"]["rebuild"] == rebuild
 
@@ -351,7 +354,7 @@ NEXT = "6.1.0-99-amd64"
 
 def upgraded_kernel(headers: bool, dkms: bool = True) -> dict[str, Any]:
     """Return a host with a driver in use on which an upgrade brought a kernel without a module."""
-    host = with_driver(bare(P40), "535.261.03", "proprietary", "distro", sources.packages(
+    host = with_driver(bare(P40), "535.261.03", "proprietary", "distro", driver_sources.packages(
         catalog.distro("debian12"), "distro", 535, "compute", "proprietary"))  # fmt: skip
     kernel = host["base"]["kernel"]
     kernel.update(next_boot=NEXT, installed=[kernel["running"], NEXT], headers={kernel["running"]: True, NEXT: headers})

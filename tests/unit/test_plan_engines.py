@@ -4,8 +4,11 @@ import copy
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, containerd_config, plan, wishes
-from gpu_ready.plan import cdi_versions, engines, runtime
+from gpu_ready.containers import cdi
+from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
+from gpu_ready.plan.containers import cdi_versions, engines, runtime
 
 from tests.unit import hosts
 from tests.unit.test_toml import DEBIAN
@@ -142,8 +145,8 @@ def test_refusals(host: Any, names: "list[str]", mode: str, more: Any, codes: "l
 
 
 def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
-    wanted = wishes.read({"nvidia_container_runtime_engines": KUBERNETES}).wanted
-    decided = plan.plan(observed(toolkit=False), wanted)
+    wanted = variables.read({"nvidia_container_runtime_engines": KUBERNETES}).wanted
+    decided = compose.plan(observed(toolkit=False), wanted)
     assert decided.refusals == []
     assert not [step.id for step in decided.steps if step.id.startswith("docker_engine.")]
     steps = [step.id for step in decided.steps if step.id.startswith("nvidia_container_runtime.")]
@@ -161,16 +164,16 @@ def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
 def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, before: str) -> None:
     host = observed(toolkit=False, containerd=engine)
     for wish in (before, mode):
-        wanted = wishes.read(
+        wanted = variables.read(
             {"nvidia_container_runtime_engines": KUBERNETES, "nvidia_container_runtime_mode": wish}
         ).wanted
-        decided = plan.plan(host, wanted)
+        decided = compose.plan(host, wanted)
         assert decided.refusals == []
         host = hosts.carried_out(host, decided)
         if wish == "toolkit":
             host["packages"]["installed"]["nvidia-container-toolkit"] = "1.20.0-1"
             host["runtime"]["noted"].update(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])
-        assert [step.id for step in plan.plan(host, wanted).steps] == []
+        assert [step.id for step in compose.plan(host, wanted).steps] == []
 
 
 NEW = {"format": "0.7.0"}

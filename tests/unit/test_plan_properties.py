@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from gpu_ready import catalog, plan
-from gpu_ready.plan import sources
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.plan import compose
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -93,9 +94,9 @@ def driven(draw: Any) -> dict[str, Any]:
     known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
     found = [
         (source, kind, branch, flavour)
-        for source in sources.names(data)
-        for kind in sources.kinds(data, source)
-        for branch, flavour in sorted(sources.pairs(data, source, kind, "compute") & known)
+        for source in driver_sources.names(data)
+        for kind in driver_sources.kinds(data, source)
+        for branch, flavour in sorted(driver_sources.pairs(data, source, kind, "compute") & known)
     ]
     source, kind, branch, flavour = draw(st.sampled_from(found))
     version = getattr(catalog.branch(branch), "newest", "")
@@ -137,7 +138,7 @@ def test_no_plan_raises_and_all_of_it_is_plain_values(host: dict[str, Any], wish
     before = copy.deepcopy(host)
     decided = decide(host, **wish)
     assert host == before
-    json.dumps([plan.as_dict(decided), plan.todo(decided), plan.row(host, decided), plan.diff(decided)])
+    json.dumps([compose.as_dict(decided), compose.todo(decided), compose.row(host, decided), compose.diff(decided)])
     assert decided.summary
 
 
@@ -308,5 +309,5 @@ def test_without_the_keys_nothing_is_installed_from_an_unpinned_repository(host:
 @given(hosts(), WISHES)
 def test_with_a_mirror_every_address_is_the_mirrors(host: Any, wish: Any) -> None:
     decided = decide(host, **wish, gpu_ready_mirror="http://mirror.site/path")
-    for address in re.findall(r'"(https?://[^"]+)"', json.dumps(plan.todo(decided))):
+    for address in re.findall(r'"(https?://[^"]+)"', json.dumps(compose.todo(decided))):
         assert address.startswith("http://mirror.site/path/"), address

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, driver_volume
-from gpu_ready.plan import runtime
+from gpu_ready.containers import cdi, driver_volume
+from gpu_ready.plan.containers import runtime
 
 from tests.unit.test_plan_docker import engine, host
 

@@ -1,7 +1,8 @@
 """Reading os-release and finding the catalog's entry for a system."""
 
 import pytest
-from gpu_ready import catalog, platform
+from gpu_ready.catalog import model as catalog
+from gpu_ready.system import os_release
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,12 +38,12 @@ from hypothesis import strategies as st
     ],
 )  # fmt: skip
 def test_it_is_read_as_a_shell_reads_it(text: str, identity: str | None, version: str | None, family: str) -> None:
-    found = platform.read_os_release(text)
+    found = os_release.read_os_release(text)
     assert (found.id, found.version_id, found.family) == (identity, version, family)
 
 
 def test_escapes_and_empty_values() -> None:
-    found = platform.read_os_release('PRETTY_NAME="A \\$5 \\"b\\" \\\\ c"\nVERSION_CODENAME=\nVERSION_ID=rolling\n')
+    found = os_release.read_os_release('PRETTY_NAME="A \\$5 \\"b\\" \\\\ c"\nVERSION_CODENAME=\nVERSION_ID=rolling\n')
     assert (found.pretty, found.version_codename, found.major) == ('A $5 "b" \\ c', "", None)
 
 
@@ -59,7 +60,7 @@ def test_escapes_and_empty_values() -> None:
     ],
 )
 def test_only_known_systems_are_resolved(text: str, treat_as: str | None, key: str | None) -> None:
-    assert platform.resolve(platform.read_os_release(text), treat_as) == key
+    assert os_release.resolve(os_release.read_os_release(text), treat_as) == key
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_only_known_systems_are_resolved(text: str, treat_as: str | None, key: s
     ],
 )  # fmt: skip
 def test_a_system_counts_as_itself_or_as_its_known_parent(text: str, key: str | None) -> None:
-    assert platform.resolve(platform.read_os_release(text)) == key
+    assert os_release.resolve(os_release.read_os_release(text)) == key
 
 
 def test_no_system_is_listed_twice() -> None:
@@ -127,6 +128,6 @@ def test_no_system_is_listed_twice() -> None:
 
 @given(st.text(alphabet=st.sampled_from("ID_VERSON=\"'\\ \n#x19.\r"), max_size=80))
 def test_any_text_is_read(text: str) -> None:
-    found = platform.read_os_release(text)
+    found = os_release.read_os_release(text)
     assert found.family in {*catalog.families()["families"], "other"}
-    platform.resolve(found)
+    os_release.resolve(found)

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready import profile_d
+from gpu_ready.cuda import profile
 
 PREFIX = "/usr/local/cuda"
 BIN = PREFIX + "/bin"
@@ -27,7 +27,7 @@ def sourced(shell: str, folder: Path, times: int, environment: dict[str, str]) -
         pytest.skip(f"{shell} is not installed here")
     csh = "csh" in shell
     file = folder / ("cuda.csh" if csh else "cuda.sh")
-    file.write_text(profile_d.csh(PREFIX) if csh else profile_d.sh(PREFIX))
+    file.write_text(profile.csh(PREFIX) if csh else profile.sh(PREFIX))
     word = "source" if csh else "."
     script = "\n".join([f"{word} {file}"] * times + ["/usr/bin/env"]) + "\n"
     environment = {"PATH": "/usr/bin:/bin", **environment}
@@ -67,7 +67,7 @@ def test_puts_the_toolkit_in_front_once(
     assert "" not in once["PATH"].split(":") + once["LD_LIBRARY_PATH"].split(":")
 
 
-@pytest.mark.parametrize("text", profile_d.files("/usr/local/cuda-12.9").values())
+@pytest.mark.parametrize("text", profile.files("/usr/local/cuda-12.9").values())
 def test_a_pinned_version_names_no_other_folder(text: str) -> None:
     assert "/usr/local/cuda-12.9/bin" in text
     assert "/usr/local/cuda/" not in text

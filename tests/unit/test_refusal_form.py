@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 CODE = Path(__file__).parents[2] / "module_utils" / "gpu_ready"
-FILES = [*sorted((CODE / "plan").glob("*.py")), CODE / "containerd_config.py"]
+FILES = [*sorted((CODE / "plan").rglob("*.py")), CODE / "containers/containerd/config.py"]
 WORDS = ("Refusal", "Notice", "ConfigError")
 
 

@@ -7,23 +7,18 @@ from typing import Any
 
 import ansible.module_utils
 import pytest
-from gpu_ready import (
-    apt,
-    catalog,
-    dnf_errors,
-    nvidia_detect,
-    openpgp,
-    packages,
-    pci,
-    plan,
-    platform,
-    rpm,
-    verdict,
-    versions,
-)
-from gpu_ready.host import TIMED_OUT, Result
-from gpu_ready.observe import driver as look_at_driver
-from gpu_ready.plan import sources
+from gpu_ready.base import versions
+from gpu_ready.base.host import TIMED_OUT, Result
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.driver import nvidia_detect
+from gpu_ready.facts import driver as look_at_driver
+from gpu_ready.hardware import pci
+from gpu_ready.packaging import apt, dnf_errors, openpgp, rpm
+from gpu_ready.packaging import manager as packages
+from gpu_ready.plan import compose
+from gpu_ready.system import os_release
+from gpu_ready.verify import verdict
 
 from tests.unit import test_verify as verdicts
 from tests.unit.goldens import decide
@@ -61,8 +56,8 @@ def test_versions_are_numbers_not_letters() -> None:
 def test_enterprise_linux_10_is_not_1(version: str, key: str) -> None:
     """Comparing the first character takes EL 10 for EL 1, or gives it the repository of nobody."""
     identity = "rhel" if key != "centos7" else "centos"
-    release = platform.read_os_release(f'ID="{identity}"\nVERSION_ID="{version}"\nPRETTY_NAME="Linux {version}"\n')
-    assert platform.resolve(release) == key
+    release = os_release.read_os_release(f'ID="{identity}"\nVERSION_ID="{version}"\nPRETTY_NAME="Linux {version}"\n')
+    assert os_release.resolve(release) == key
 
 
 # --- 2: PCI functions ----------------------------------------------------------------------------------------------
@@ -164,7 +159,7 @@ def test_the_catalog_and_the_detector_of_today_agree() -> None:
     """For each kind of card the packages that the plan expects hold the one that ELRepo's program prints."""
     printed = {T4: "kmod-nvidia-open", P40: "kmod-nvidia-580xx", "102d": "kmod-nvidia-470xx"}
     for device, package in printed.items():
-        todo = plan.todo(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
+        todo = compose.todo(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
         assert package in todo["nvidia_driver.detect"]["expect"]
         assert todo["nvidia_driver.install"]["packages"][0]["name"] == package
 
@@ -253,7 +248,7 @@ def test_headers_are_asked_for_the_running_kernel_exactly(distro: str) -> None:
     host = bare(T4, distro=distro)
     kernel = host["base"]["kernel"]["running"]
     wish = {"nvidia_driver_kernel_modules": "dkms"}
-    asked = plan.todo(decide(host, **wish))["kernel_headers.install"]["packages"]
+    asked = compose.todo(decide(host, **wish))["kernel_headers.install"]["packages"]
     assert [name for name in asked if kernel in name]
     assert not [name for name in asked if name.startswith(("linux-headers", "kernel")) and kernel not in name]
     assert "the archive no longer carries the headers" in packages.headers_gone(asked[0])
@@ -298,7 +293,7 @@ RENAMES = [
 @pytest.mark.parametrize(("distro", "branch", "name"), RENAMES)
 def test_the_fabric_manager_has_its_name_of_the_branch(distro: str, branch: int, name: str) -> None:
     """From 580 on it is written without a dash, and the old name finds nothing."""
-    assert sources.fabricmanager(catalog.distro(distro), "cuda_repo", branch) == name
+    assert driver_sources.fabricmanager(catalog.distro(distro), "cuda_repo", branch) == name
 
 
 def test_over_the_rename_the_new_fabric_manager_comes_with_the_new_driver() -> None:
@@ -306,7 +301,7 @@ def test_over_the_rename_the_new_fabric_manager_comes_with_the_new_driver() -> N
     host = bare(H100, distro="el9", nvswitches=4)
     host = carried_out(host, decide(host, nvidia_driver_branch="570"))
     assert "nvidia-fabric-manager" in host["packages"]["installed"]
-    todo = plan.todo(decide(host, nvidia_driver_branch="580"))
+    todo = compose.todo(decide(host, nvidia_driver_branch="580"))
     assert todo["nvidia_driver.fabricmanager"]["packages"][0]["name"] == "nvidia-fabricmanager"
 
 
@@ -322,10 +317,10 @@ def test_nothing_is_installed_by_a_metapackage_that_follows_the_newest_branch() 
     """nvidia-open, cuda-drivers and cuda moved to 620 under everybody who asked for them: compute needs none of them."""
     for distro in catalog.distros():
         data = catalog.distro(distro)
-        for source in sources.names(data):
-            for kind in sources.kinds(data, source):
-                for branch, flavour in sources.pairs(data, source, kind, "compute"):
-                    names = sources.packages(data, source, branch, "compute", flavour, kind, "any")
+        for source in driver_sources.names(data):
+            for kind in driver_sources.kinds(data, source):
+                for branch, flavour in driver_sources.pairs(data, source, kind, "compute"):
+                    names = driver_sources.packages(data, source, branch, "compute", flavour, kind, "any")
                     assert not {"nvidia-open", "cuda-drivers", "cuda", "nvidia-driver"} & set(names), (distro, source)
 
 
@@ -539,7 +534,7 @@ def test_a_driver_change_takes_the_fabric_manager_along() -> None:
     """Both have exactly one version; the driver alone upgraded leaves the fabric manager refusing to start."""
     host = bare(H100, distro="el10", nvswitches=4)
     host = carried_out(host, decide(host, nvidia_driver_version="580.95.05"))
-    todo = plan.todo(decide(host, nvidia_driver_version="580.178.04"))
+    todo = compose.todo(decide(host, nvidia_driver_version="580.178.04"))
     assert todo["nvidia_driver.fabricmanager"]["packages"][0] == {
         "name": "nvidia-fabricmanager",
         "version": "580.178.04-*",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready import report
+from gpu_ready.report import run as report
 
 ROW = {
     "distribution": "Debian 12",

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from gpu_ready import catalog, plan
+from gpu_ready.catalog import model as catalog
+from gpu_ready.plan import compose
 
 from tests.unit import goldens
 from tests.unit.hosts import H100, bare
@@ -33,7 +34,7 @@ def order() -> list[str]:
     return found
 
 
-def decided(distro: str) -> list[tuple[str, plan.Plan]]:
+def decided(distro: str) -> list[tuple[str, compose.Plan]]:
     """Return plans of a distribution with their titles: the golden ones, and one that needs every service."""
     found = [(title, one) for title, one, _ in goldens.plans(distro, catalog.distro(distro))]
     host = bare(H100, distro=distro, nvswitches=4)

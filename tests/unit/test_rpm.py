@@ -1,9 +1,10 @@
 """The RPM database, version locks, module streams and .repo files as values."""
 
 import pytest
-from gpu_ready import observe, rpm, yum_repos
-from gpu_ready.host import Result
-from gpu_ready.observe import rpm as look
+from gpu_ready.base.host import Result
+from gpu_ready.facts import collect
+from gpu_ready.facts import rpm as look
+from gpu_ready.packaging import rpm, yum_repos
 
 from tests.unit.recorded import RecordedHost
 
@@ -109,7 +110,7 @@ def test_a_host_with_rpms_is_asked_rpm_once_and_no_dpkg() -> None:
         },
         programs={tuple(rpm.QUERY): Result(0, ROWS, "")},
     )
-    found = observe.look(host)
+    found = collect.look(host)
     assert found["packages"]["installed"]["nvidia-driver"] == "3:580.95.05-1.el9"
     assert found["packages"]["held"] == ["nvidia-driver"] and found["packages"]["broken"] == []
     assert found["yum"] == {
@@ -117,14 +118,14 @@ def test_a_host_with_rpms_is_asked_rpm_once_and_no_dpkg() -> None:
         "keyrings": ["RPM-GPG-KEY-Rocky-9"],
         "streams": {"nvidia-driver": "580-open"},
     }
-    assert found["apt"]["sources"] == {} and "yum" not in observe.public(found)
+    assert found["apt"]["sources"] == {} and "yum" not in collect.public(found)
     assert len([argv for argv in host.asked if argv[0] == "rpm"]) == 1
     assert not [path for path in host.opened if "dpkg" in path or "/etc/apt" in path]
 
 
 def test_a_host_with_apt_is_asked_nothing_of_rpm() -> None:
     host = RecordedHost(files={"/etc/os-release": "ID=debian\nVERSION_ID=12\n"})
-    assert observe.look(host)["yum"] == look.NO_YUM
+    assert collect.look(host)["yum"] == look.NO_YUM
     assert not [argv for argv in host.asked if argv[0] in ("rpm", "dnf", "yum")]
 
 

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready import files, manifest, runfile, runfile_fetch, runfile_state, runfile_text
-from gpu_ready.host import Result
-from gpu_ready.runfile_fetch import Source
-from gpu_ready.runfile_text import RunfileError, Wish
+from gpu_ready.base import files, manifest
+from gpu_ready.base.host import Result
+from gpu_ready.driver.runfile import fetch as runfile_fetch
+from gpu_ready.driver.runfile import install as runfile
+from gpu_ready.driver.runfile import messages as runfile_text
+from gpu_ready.driver.runfile import state as runfile_state
+from gpu_ready.driver.runfile.fetch import Source
+from gpu_ready.driver.runfile.messages import RunfileError, Wish
 from recorded import RecordedHost
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready import runfile_store
-from gpu_ready.runfile_fetch import Limits
-from gpu_ready.runfile_store import Wanted
-from gpu_ready.runfile_text import RunfileError
+from gpu_ready.driver.runfile import store as runfile_store
+from gpu_ready.driver.runfile.fetch import Limits
+from gpu_ready.driver.runfile.messages import RunfileError
+from gpu_ready.driver.runfile.store import Wanted
 
 VERSION = "580.178.04"
 BODY = f'#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 {VERSION}"\n'.encode()

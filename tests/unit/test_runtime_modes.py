@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, daemon_json, docker, driver_volume, manifest
-from gpu_ready.plan import runtime, runtime_switch
+from gpu_ready.base import manifest
+from gpu_ready.containers import cdi, docker, driver_volume
+from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.plan.containers import runtime, runtime_switch
 
 from tests.unit.test_plan_docker import engine, host
 from tests.unit.test_plan_runtime import noted, toolkit

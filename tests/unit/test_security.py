@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import packages, plan, report
-from gpu_ready.catalog_data import REPOSITORIES
-from gpu_ready.plan.steps import Step
+from gpu_ready.catalog.data import REPOSITORIES
+from gpu_ready.packaging import manager
+from gpu_ready.plan import compose
+from gpu_ready.plan.model import Step
+from gpu_ready.report import run as report
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = sorted([*(ROOT / "library").glob("*.py"), *(ROOT / "module_utils").rglob("*.py")])
@@ -94,14 +96,14 @@ def test_downloads_are_left_to_the_modules_that_prove_them() -> None:
     ]
     ways = r"urlopen\(|urlretrieve|http\.client\.HTTPS|build_opener"
     assert [name_of(path) for path in CODE if re.search(ways, path.read_text())] == [
-        "module_utils/gpu_ready/download.py"
+        "module_utils/gpu_ready/base/download.py"
     ]
     opening = [name_of(path) for path in CODE if re.search(r"(?<!def )open_url\(", path.read_text())]
     # Each compares a checksum, or the fingerprint of a key, before it uses what came: see docs/security.md.
     assert opening == [
         "library/gpu_node_repository.py",
-        "module_utils/gpu_ready/cudnn_fetch.py",
-        "module_utils/gpu_ready/runfile_fetch.py",
+        "module_utils/gpu_ready/cuda/cudnn/fetch.py",
+        "module_utils/gpu_ready/driver/runfile/fetch.py",
     ]
 
 
@@ -115,7 +117,7 @@ FORBIDDEN = (
 @pytest.mark.parametrize("path", [*CODE, *(one for one in PAPERS if one.is_file())], ids=name_of)
 def test_nothing_switches_a_proof_off(path: Path) -> None:
     text = path.read_text()
-    if path.name in ("catalog_data.py", "messages_data.py"):
+    if path.name in ("data.py", "messages_data.py"):
         return  # data: the next test reads it
     assert not re.search(FORBIDDEN, text, re.IGNORECASE)
 
@@ -182,7 +184,7 @@ def test_no_file_is_made_that_others_may_write(path: Path) -> None:
 @pytest.mark.host_io
 def test_folders_and_programs_do_not_take_over_the_umask_of_the_login(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from gpu_ready.host import Host; from gpu_ready import files, manifest\n"
+        "import os, sys; from gpu_ready.base.host import Host; from gpu_ready.base import files, manifest\n"
         "folder = sys.argv[1]; host = Host()\n"
         "os.makedirs(folder + '/etc/apt/keyrings', mode=0o755)\n"
         "files.write_atomic(folder + '/etc/apt/keyrings/a.gpg', b'key')\n"
@@ -213,7 +215,7 @@ def test_folders_and_programs_do_not_take_over_the_umask_of_the_login(tmp_path: 
 
 
 def test_what_package_managers_print_of_passwords_is_hidden() -> None:
-    said = str(packages.PackageError("Curl error (22): 401 for http://me:hunter2@mirror.site/repodata/repomd.xml"))
+    said = str(manager.PackageError("Curl error (22): 401 for http://me:hunter2@mirror.site/repodata/repomd.xml"))
     assert said == "Curl error (22): 401 for http://***@mirror.site/repodata/repomd.xml"
 
 
@@ -226,9 +228,9 @@ def test_neither_a_diff_nor_a_report_shows_a_secret() -> None:
         params=params,
         diff={"path": "/etc/docker/daemon.json", "before": "", "after": text},
     )
-    decided = plan.Plan(True, "", {}, [step], [], [], "")
-    assert "hunter2" not in json.dumps(plan.diff(decided))
-    assert "***" in json.dumps(plan.diff(decided))
+    decided = compose.Plan(True, "", {}, [step], [], [], "")
+    assert "hunter2" not in json.dumps(compose.diff(decided))
+    assert "***" in json.dumps(compose.diff(decided))
     built = report.build({"gpu1": {"row": {"gpus": "T4"}, "steps": [dict(step._asdict())]}}, "now")
     assert "hunter2" not in json.dumps(built)
     assert built["hosts"]["gpu1"]["steps"][0]["params"]["daemon_json"]["set"] == {"log-opts": {"splunk-token": "***"}}

@@ -1,7 +1,7 @@
 """Waiting for the disk: after what programs write without waiting for it themselves."""
 
 import pytest
-from gpu_ready.host import TIMED_OUT, Result
+from gpu_ready.base.host import TIMED_OUT, Result
 
 from tests.unit.recorded import RecordedHost
 

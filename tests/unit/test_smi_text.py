@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import explain_messages, messages, smi_text
+from gpu_ready.diagnostics import messages, smi
+from gpu_ready.explain import messages as explain_messages
 
 OLD = """\
 Thu Jan  1 00:00:00 2015
@@ -282,7 +283,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_the_reading(text: str, expected: dict[str, Any]) -> None:
-    answer = smi_text.read(text)
+    answer = smi.read(text)
     assert {key: answer.get(key) for key in expected} == expected
 
 
@@ -309,38 +310,38 @@ VIRTUAL = {
     ids=range(10),
 )
 def test_a_table_in_any_wrapping(text: str) -> None:
-    answer = smi_text.read(text)
+    answer = smi.read(text)
     assert {key: answer.get(key) for key in VIRTUAL} == VIRTUAL
 
 
 def test_a_jetson_board_is_told() -> None:
-    answer = smi_text.read(JETSON)
+    answer = smi.read(JETSON)
     assert answer["tegra"] and answer["gpus"][0]["bus_id"] is None
-    assert "vgpu_host" not in smi_text.read(JETSON.replace("CUDA Version: 12.2", "CUDA Version: N/A "))
+    assert "vgpu_host" not in smi.read(JETSON.replace("CUDA Version: 12.2", "CUDA Version: N/A "))
 
 
 def test_a_gpu_that_does_not_answer_is_marked() -> None:
-    answer = smi_text.read(ERRORS)
+    answer = smi.read(ERRORS)
     assert answer["usable"]
     assert [gpu.get("error", False) for gpu in answer["gpus"]] == [False, True, True]
 
 
 def test_a_state_by_the_status_where_no_text_is() -> None:
-    assert smi_text.state(9, "") == "driver_not_loaded"
-    assert smi_text.state(99, "") == "unknown"
+    assert smi.state(9, "") == "driver_not_loaded"
+    assert smi.state(99, "") == "unknown"
     assert messages.explain("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)") == []
 
 
 def test_a_very_old_table_has_another_number_for_the_program_and_is_not_wsl() -> None:
     text = "| NVIDIA-SMI 4.304.54   Driver Version: 304.54         |\n|   0  Tesla M2090              | 0000:06:00.0     Off |                    0 |\n"
-    found = smi_text.read(text)
+    found = smi.read(text)
     assert (found["driver_version"], found["smi_version"]) == ("304.54", "4.304.54")
     assert "wsl" not in found and found["gpus"][0]["name"] == "Tesla M2090"
 
 
 def test_a_row_without_any_value_is_a_gpu_with_an_error() -> None:
     text = "| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |\n|   1  Unknown Error        Off |Unknown Error     Off |        Unknown Error |\n"
-    (gpu,) = smi_text.read(text)["gpus"]
+    (gpu,) = smi.read(text)["gpus"]
     assert gpu["index"] == 1 and gpu["error"] and gpu["bus_id"] is None
 
 
@@ -352,7 +353,7 @@ def test_a_row_without_any_value_is_a_gpu_with_an_error() -> None:
     ],
 )
 def test_what_shells_say(text: str, state: str) -> None:
-    assert smi_text.read(text)["state"] == state
+    assert smi.read(text)["state"] == state
 
 
 def test_a_list_tells_of_the_gpu_that_it_lacks() -> None:

@@ -5,7 +5,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from gpu_ready import toml
+from gpu_ready.containers.containerd import toml
 
 DEBIAN = """version = 2
 

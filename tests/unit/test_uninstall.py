@@ -5,8 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready import apt, manifest, rpm, uninstall
-from gpu_ready.host import Result
+from gpu_ready.base import manifest
+from gpu_ready.base.host import Result
+from gpu_ready.lifecycle import uninstall
+from gpu_ready.packaging import apt, rpm
 
 from tests.unit.recorded import RecordedHost
 

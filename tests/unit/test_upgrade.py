@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import plan, upgrade, upgrade_fleet, wishes
-from gpu_ready.plan import driver
-from gpu_ready.plan.steps import DRIVER_RELOAD, REBOOT, Refusal, Step
-from gpu_ready.upgrade_fleet import FleetError, batches
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
+from gpu_ready.plan.driver import choose as driver
+from gpu_ready.plan.model import DRIVER_RELOAD, REBOOT, Refusal, Step
+from gpu_ready.upgrade import fleet as upgrade_fleet
+from gpu_ready.upgrade import journal as upgrade
+from gpu_ready.upgrade.fleet import FleetError, batches
 
 OLD = {
     "version": "580.95.05",
@@ -38,9 +41,9 @@ def observed(version: str | None = "580.95.05", journal: dict[str, Any] | None =
     return {"driver": driver, "upgrade": journal}
 
 
-def decided(*steps: Step, refusals: tuple[Refusal, ...] = (), version: str = "595.91.07") -> plan.Plan:
+def decided(*steps: Step, refusals: tuple[Refusal, ...] = (), version: str = "595.91.07") -> compose.Plan:
     choice = {"driver": {"version": version, "branch": 595}}
-    return plan.Plan(True, "2x Tesla T4", choice, list(steps), list(refusals), [], "")
+    return compose.Plan(True, "2x Tesla T4", choice, list(steps), list(refusals), [], "")
 
 
 def activate(action: str, why: str = "the driver changes", fallback: str | None = "reboot") -> Step:
@@ -51,8 +54,8 @@ def activate(action: str, why: str = "the driver changes", fallback: str | None 
 INSTALL = Step("nvidia_driver.install", "driver 580.95.05 is installed", DRIVER_RELOAD, {})
 
 
-def status(seen: dict[str, Any], chosen: plan.Plan, **given: Any) -> dict[str, Any]:
-    return upgrade.status(seen, chosen, wishes.read(given).wanted)
+def status(seen: dict[str, Any], chosen: compose.Plan, **given: Any) -> dict[str, Any]:
+    return upgrade.status(seen, chosen, variables.read(given).wanted)
 
 
 def test_the_journal_counts_the_time_out_of_service_over_an_interrupted_run() -> None:
@@ -163,8 +166,8 @@ def test_what_was_fetched_lately_is_not_fetched_again() -> None:
     again = upgrade.advance(journal, "staged", 1002, OLD, "595.91.07", "")
     seen = observed(journal=again)
     chosen = decided(INSTALL, activate("reload"))
-    assert upgrade.status(seen, chosen, wishes.read({}).wanted, 1003)["staged"]
-    assert not upgrade.status(seen, chosen, wishes.read({}).wanted, 1003 + upgrade.FRESH)["staged"]
+    assert upgrade.status(seen, chosen, variables.read({}).wanted, 1003)["staged"]
+    assert not upgrade.status(seen, chosen, variables.read({}).wanted, 1003 + upgrade.FRESH)["staged"]
 
 
 def test_a_driver_that_can_be_exchanged_is_due() -> None:

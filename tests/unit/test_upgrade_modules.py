@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import manifest, upgrade_modules, upgrade_share
-from gpu_ready.host import Host, Result
-from gpu_ready.upgrade_modules import ModulesError, Paths
+from gpu_ready.base import manifest
+from gpu_ready.base.host import Host, Result
+from gpu_ready.upgrade import modules as upgrade_modules
+from gpu_ready.upgrade import share as upgrade_share
+from gpu_ready.upgrade.modules import ModulesError, Paths
 from recorded import RecordedHost
 
 KERNEL, VERSION = "6.1.0-40-amd64", "595.91.07"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready import upgrade
+from gpu_ready.upgrade import journal as upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST = ROOT / "build/ansible-2.16/bin"
@@ -20,9 +20,12 @@ HEAD = """\
 #!/usr/bin/python
 import json, os
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready import drain, plan, upgrade, wishes
-from ansible.module_utils.gpu_ready.host import Host
-from ansible.module_utils.gpu_ready.plan.steps import DRIVER_RELOAD, Step
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.drain import journal as drain
+from ansible.module_utils.gpu_ready.lifecycle import variables
+from ansible.module_utils.gpu_ready.plan import compose
+from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Step
+from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
 
 module = AnsibleModule(argument_spec={name: {"type": "raw"} for name in NAMES}, supports_check_mode=True)
 given = module.params
@@ -46,9 +49,9 @@ seen = {"driver": {"on_disk": disk, "origin": "cuda_repo", "dkms": dkms}, "upgra
 due = state["gpu"] and (state["installed"] != wanted or not state["proved"])
 steps = [Step("nvidia_driver.install", "x", DRIVER_RELOAD)] if due and state["installed"] != wanted else []
 chosen = {"driver": {"version": wanted, "branch": int(wanted.split(".")[0])}} if state["gpu"] else {}
-decided = plan.Plan(state["gpu"], "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone", chosen, steps, [], [], "")
+decided = compose.Plan(state["gpu"], "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone", chosen, steps, [], [], "")
 todo = {"gpu_verify.verify": {"expect": {}, "digest": wanted}} if due else {}
-found = upgrade.status(seen, decided, wishes.read({}).wanted)
+found = upgrade.status(seen, decided, variables.read({}).wanted)
 shown = {"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}
 proof = {"expect": {}, "digest": wanted}
 module.exit_json(plan=shown, todo=todo, proof=proof, lines=["x"], refusal="", upgrade=found)

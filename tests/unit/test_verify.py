@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready import checks, compute, frameworks, kernel_log, nvml, verdict, verify, verify_container, verify_devices
-from gpu_ready.host import TIMED_OUT, Result
-from gpu_ready.observe import verified
-from gpu_ready.plan import proof
+from gpu_ready.base.host import TIMED_OUT, Result
+from gpu_ready.diagnostics import kernel_log
+from gpu_ready.facts import verified
+from gpu_ready.plan import verification
+from gpu_ready.verify import checks, compute, frameworks, nvml, verdict
+from gpu_ready.verify import container as verify_container
+from gpu_ready.verify import devices as verify_devices
+from gpu_ready.verify import run as verify
 
 from tests.unit.recorded import RecordedHost
 
@@ -348,7 +352,7 @@ def test_the_record_proves_the_state_it_saw(tmp_path: Path) -> None:
     kept = verified.look(RecordedHost(files={verified.PATH: path.read_text()}))["verified"]
     assert kept == record() | {"time": kept["time"]}
     assert kept["gpus"] == [gpu["uuid"] for gpu in GPUS]
-    assert proof.lacking(sound()["observed"] | {"verified": kept}, "digest") is None
+    assert verification.lacking(sound()["observed"] | {"verified": kept}, "digest") is None
 
 
 @pytest.mark.parametrize(
@@ -364,16 +368,16 @@ def test_the_record_proves_the_state_it_saw(tmp_path: Path) -> None:
 def test_the_record_proves_nothing_else(change: Callable[[World], None]) -> None:
     observed = sound()["observed"]
     change(observed)
-    assert proof.lacking(observed | {"verified": record()}, "digest")
+    assert verification.lacking(observed | {"verified": record()}, "digest")
 
 
 def test_a_failed_record_and_another_digest_prove_nothing() -> None:
     observed = sound()["observed"]
-    assert proof.lacking(observed | {"verified": record()}, "other")
+    assert verification.lacking(observed | {"verified": record()}, "other")
     failed = record(ok=False)
     assert failed["result"] == "failed" and failed["reasons"]
-    assert "nvidia-smi" in str(proof.lacking(observed | {"verified": failed}, "digest"))
-    assert proof.lacking(observed | {"verified": None}, "digest")
+    assert "nvidia-smi" in str(verification.lacking(observed | {"verified": failed}, "digest"))
+    assert verification.lacking(observed | {"verified": None}, "digest")
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "[]", "{}", '{"schema": 99}', json.dumps("x")])

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
-from gpu_ready import cdi, verdict, verify_container
-from gpu_ready.host import Result
+from gpu_ready.base.host import Result
+from gpu_ready.containers import cdi
+from gpu_ready.verify import container as verify_container
+from gpu_ready.verify import verdict
 
 from tests.unit.recorded import RecordedHost
 

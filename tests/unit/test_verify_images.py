@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready import catalog, frameworks, requirement
-from gpu_ready.host import TIMED_OUT, Result
+from gpu_ready.base.host import TIMED_OUT, Result
+from gpu_ready.catalog import model as catalog
+from gpu_ready.verify import frameworks, requirement
 
 from tests.unit import test_verify as verdicts
 from tests.unit.recorded import RecordedHost

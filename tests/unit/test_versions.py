@@ -1,7 +1,7 @@
 """Comparing versions of drivers, toolkits, packages and kernels."""
 
 import pytest
-from gpu_ready import versions
+from gpu_ready.base import versions
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,8 +2,9 @@
 
 from typing import Any, Dict, List, Optional
 
-from .. import apt_sources, catalog, yum_repos
-from .steps import Refusal
+from ..catalog import model as catalog
+from ..packaging import apt_sources, yum_repos
+from .model import Refusal
 
 KEYRINGS = "/etc/apt/keyrings"
 LISTS = "/etc/apt/sources.list.d"

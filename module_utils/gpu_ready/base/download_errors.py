@@ -1,0 +1,34 @@
+"""Remedies for files that could not be fetched, by what a package manager, Python or a server says."""
+
+import re
+
+MISSING = "the mirror does not have it: complete the mirror, or correct gpu_ready_mirror or the source's address"
+UNFETCHED = (
+    (
+        r"(?i)certificate",
+        "this host does not trust the server's certificate: install the package ca-certificates, or the certificate of "
+        "your mirror's or proxy's own authority, and check the clock (`timedatectl`)",
+    ),
+    (r"\b4(?:04|10)\b", MISSING),
+    (r"\b40[137]\b", "the mirror or a proxy refuses it: check its rules and the user and password given for it"),
+    (
+        r"\b5\d\d\b +\S|: 5\d\d\b|HTTP Error 5\d\d",
+        "the mirror has an error of its own: see its log, or run again later",
+    ),
+    (
+        r"(?i)resolv|name resolution|name or service not known|no address associated with hostname",
+        "this host cannot resolve the name: check its DNS, proxy and gpu_ready_mirror",
+    ),
+    (
+        r"Hash Sum mismatch|unexpected size",
+        "the mirror serves another file than its own lists name: it is being updated, or a proxy keeps an old file; "
+        "run again later",
+    ),
+)
+"""Remedies by what a package manager or Python says of a file that could not be fetched; the first that matches."""
+
+
+def download_remedy(cause: str) -> str:
+    """Return what to do about a file that could not be fetched."""
+    found = (words for pattern, words in UNFETCHED if re.search(pattern, cause))
+    return next(found, "the mirror does not answer: check network, proxy and gpu_ready_mirror")

@@ -1,0 +1,197 @@
+"""The catalog: what is known about GPUs, drivers, CUDA, cuDNN, distributions and repositories (data: catalog/*.yml)."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ..base import versions
+from . import data as catalog_data
+
+DATE: str = catalog_data.DATE
+DEFAULT_BRANCH: int = catalog_data.DEFAULT_BRANCH
+"""The branch with the longest support, serving the widest range of GPUs."""
+NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
+"""What a GPU gets that is newer than the catalog."""
+MACHINE = "x86_64"
+"""The one machine (uname -m) whose repositories, installers and archives the catalog names."""
+DEFAULTS: Dict[str, Any] = catalog_data.DEFAULTS
+"""The default of every public variable."""
+
+
+class Gpu(NamedTuple):
+    """A GPU by its PCI device id. ``last_branch`` is the ceiling (None: served by current drivers)."""
+
+    device_id: str
+    name: str
+    architecture: str
+    last_branch: Optional[int]
+    first_branch: Optional[int]
+    flavours: Tuple[str, ...]
+    compute: Optional[str]
+
+
+class Branch(NamedTuple):
+    """A driver branch. ``eol`` is the month its support ends, ``cuda`` what its libcuda brings."""
+
+    number: int
+    newest: str
+    kind: str
+    eol: Optional[str]
+    cuda: str
+    min_kernel: str
+    flavours: Tuple[str, ...]
+
+
+class Toolkit(NamedTuple):
+    """A CUDA toolkit: ``min_driver`` runs it (minor-version compatibility), ``native_driver`` it came with."""
+
+    version: str
+    min_driver: str
+    native_driver: str
+    architectures: Tuple[str, ...]
+
+
+class CudaInstaller(NamedTuple):
+    """NVIDIA's .run installer of a toolkit; ``sha256`` is "" where only the list at ``md5_url`` proves it."""
+
+    release: str
+    url: str
+    sha256: str
+    md5_url: str
+
+
+class Cudnn(NamedTuple):
+    """A cuDNN release; ``archives`` by (machine, CUDA major): path below the redist folder, sha256 where known."""
+
+    version: str
+    cuda: Tuple[str, ...]
+    architectures: Tuple[str, ...]
+    archives: Dict[Tuple[str, str], Dict[str, Optional[str]]]
+
+
+_gpus: Dict[str, Gpu] = {}
+
+
+def gpus() -> Dict[str, Gpu]:
+    """Return every GPU by device id (four small letters)."""
+    if not _gpus:
+        found: Dict[str, Gpu] = {}
+        head: List[str] = []
+        for line in catalog_data.GPUS.splitlines():
+            if line.startswith("="):
+                head = line[1:].split("|")
+                first, last = (int(value) if value else None for value in head[1:3])
+                flavours = tuple(head[3].split(","))
+            else:
+                device, name = line.split(" ", 1)
+                found[device] = Gpu(device, name, head[0], last, first, flavours, head[4] or None)
+        _gpus.update(found)
+    return _gpus
+
+
+def gpu(device_id: str) -> Optional[Gpu]:
+    """Return a GPU by its device id ("1b38"), None for one that is newer than the catalog."""
+    return gpus().get(device_id.lower())
+
+
+def nvswitch(device_id: str) -> Optional[str]:
+    """Return the name of an NVSwitch by its device id, None for anything else."""
+    name = catalog_data.NVSWITCHES.get(device_id.lower())
+    return None if name is None else str(name)
+
+
+def branches() -> List[Branch]:
+    """Return the driver branches, ascending."""
+    return [
+        Branch(
+            number,
+            data["newest"],
+            data["kind"],
+            data["eol"],
+            data["cuda"],
+            data["min_kernel"],
+            tuple(data["flavours"]),
+        )
+        for number, data in sorted(catalog_data.BRANCHES.items())
+    ]
+
+
+def branch(number: int) -> Optional[Branch]:
+    """Return a driver branch by its number."""
+    return next((entry for entry in branches() if entry.number == int(number)), None)
+
+
+def toolkits() -> List[Toolkit]:
+    """Return the CUDA toolkits, ascending."""
+    return [
+        Toolkit(version, data["min_driver"], data["native_driver"], tuple(data["architectures"]))
+        for version, data in sorted(catalog_data.TOOLKITS.items(), key=lambda item: versions.key(item[0]))
+    ]
+
+
+def cuda_installers() -> List[CudaInstaller]:
+    """Return the .run installers of CUDA toolkits, ascending."""
+    data = catalog_data.CUDA_INSTALLER
+    found = []
+    for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
+        words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
+        form = data["file" if entry.get("driver") else "file_without_driver"]
+        sha256 = entry.get("sha256") or ""
+        found.append(CudaInstaller(release, form.format(**words), sha256, data["md5"].format(**words)))
+    return found
+
+
+def cuda_installer_needs() -> List[str]:
+    """Return the packages that the program inside such an installer needs on the host."""
+    return list(catalog_data.CUDA_INSTALLER["needs"])
+
+
+def cudnns() -> List[Cudnn]:
+    """Return the cuDNN releases, ascending."""
+    return [
+        Cudnn(
+            version,
+            tuple(data["cuda"]),
+            tuple(data["architectures"]),
+            {
+                ("x86_64", major): {
+                    "path": catalog_data.CUDNN_PATH.format(version=version, cuda=major),
+                    "sha256": (data.get("sha256") or {}).get(major),
+                }
+                for major in data["cuda"]
+            },
+        )
+        for version, data in sorted(catalog_data.CUDNNS.items(), key=lambda item: versions.key(item[0]))
+    ]
+
+
+def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
+    """Return the packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
+
+    ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
+    possible), and ``side_by_side`` says whether those of two CUDAs go together.
+    """
+    line = catalog_data.CUDNN_PACKAGES.get(int(major)) or {}
+    entry = line.get(kind)
+    return entry and {"side_by_side": line["side_by_side"], "any": None, **entry}
+
+
+def distro(key: str) -> Dict[str, Any]:
+    """Return the data of a distribution by its key ("debian12"); KeyError for an unknown one."""
+    data: Dict[str, Any] = catalog_data.DISTROS[key]
+    return dict(data, key=key)
+
+
+def distros() -> List[str]:
+    """Return the keys of the distributions that are known, sorted."""
+    return sorted(catalog_data.DISTROS)
+
+
+def families() -> Dict[str, Any]:
+    """Return the rules that tell a distribution's family (catalog/families.yml)."""
+    data: Dict[str, Any] = catalog_data.FAMILIES
+    return data
+
+
+def repository(identity: str) -> Dict[str, Any]:
+    """Return a third-party package repository by its id; KeyError for an unknown one."""
+    data: Dict[str, Any] = catalog_data.REPOSITORIES[identity]
+    return data

@@ -1,0 +1,71 @@
+"""What docker, containerd, podman and the NVIDIA container programs say when a container cannot have its GPUs."""
+
+import re
+from typing import Any, Dict, List, Optional
+
+from . import message_table, smi
+from .message_table import CONTAINER, Explanation, Found
+
+NEEDS_CUDA = re.compile(
+    r"(?:unsatisfied condition:\s*cuda\s*>=\s*|unsupported CUDA version: driver [\d.]+ < image )(\d+\.\d+)",
+    re.IGNORECASE,
+)
+RESOURCE = re.compile(r"nvidia\.com/(?:gpu|mig)", re.IGNORECASE)
+UNRELATED = "not_gpu"
+TOOLKIT = re.compile(r"nvidia-container|nvidia-ctk|nvidia-cdi|nvml|\bCDI\b|libnvidia|libcuda", re.IGNORECASE)
+GPU = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|\bcdi\b", re.IGNORECASE)
+DISPLAY = re.compile(r"(?:VGA compatible|3D|Display) controller(?: \[03\d\d\])?: (.{1,60})")
+ERROR = re.compile(r"error|fail|cannot|denied|not found|invalid|unknown|unable", re.IGNORECASE)
+
+
+def problems(text: str) -> List[Explanation]:
+    """Return what a container's failure means, the root cause first; nvidia-smi's own failures in it included."""
+    flat = message_table.joined(text)
+    found = message_table.find(CONTAINER, flat) or message_table.find(CONTAINER, message_table.glued(text))
+    # A word like "permission denied" in a message of the toolkit says nothing against GPUs.
+    if TOOLKIT.search(without_images(flat)) or any(row.entry.names != UNRELATED for row in found):
+        found = [row for row in found if row.entry.names != UNRELATED]
+    if not found:
+        return smi.problems(text)
+    needs = needed_cuda(flat)
+    found = [without_card(row, flat) for row in found]
+    return [message_table.explanation(row, needs if row.entry.code == "driver_too_old" else None) for row in found]
+
+
+def without_card(row: Found, flat: str) -> Found:
+    """Return docker's word for a missing toolkit as that for a missing GPU where the text shows other cards only."""
+    shown = DISPLAY.findall(flat)
+    if row.entry.code != "toolkit_missing" or not shown or any("nvidia" in card.lower() for card in shown):
+        return row
+    other = "toolkit_missing_or_no_nvidia_gpu"
+    return row._replace(entry=next(entry for entry in message_table.table(CONTAINER) if entry.code == other))
+
+
+def without_images(flat: str) -> str:
+    """Return a text without names of images such as nvidia/cuda:12.4, which say nothing about the failure."""
+    return " ".join(
+        word
+        for word in flat.split()
+        if "/" not in word.lstrip("/['\"`(") or word.strip("['\"`(")[:1] == "/" or RESOURCE.search(word)
+    )
+
+
+def needed_cuda(flat: str) -> Optional[str]:
+    """Return the CUDA version that an image asks for, None where the text names none."""
+    match = NEEDS_CUDA.search(flat)
+    return match.group(1) if match else None
+
+
+def cause(text: str) -> Optional[str]:
+    """Return the word for the root cause; None for an unknown failure."""
+    found = problems(text)
+    if found:
+        names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}
+        return names.get(found[0].code, found[0].code)
+    flat = message_table.joined(text)
+    return UNRELATED if ERROR.search(flat) and not GPU.search(without_images(flat)) else None
+
+
+def read(text: str) -> Dict[str, Any]:
+    """Read a container's failure."""
+    return {"cause": cause(text), "needs_cuda": needed_cuda(message_table.joined(text))}

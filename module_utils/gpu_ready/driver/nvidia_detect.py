@@ -1,0 +1,317 @@
+"""What nvidia-detect answers: ELRepo's program of that name, and Debian's."""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ..base.host import TIMED_OUT, Host
+
+DEVICE = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]\s*(.*)$", re.IGNORECASE)
+ANSWER = re.compile(
+    r"requires\s+the\s+(current|legacy)\s+(\S+)\s+NVIDIA\s+driver(?:[ \t]+(kmod-\S+|nvidia-\S+))?", re.IGNORECASE
+)
+OLD_ANSWER = re.compile(
+    r"requires\s+the\s+(current|legacy)\s+NVIDIA\s+(\S+?)\s+driver(?:[ \t]+(kmod-\S+))?", re.IGNORECASE
+)
+PACKAGE = re.compile(r"^\W*(?:[\w.-]+:\s+)?(kmod-nvidia(?:-open|-latest|-\d+xx)?(?:-dkms)?)\W*$")
+ELREPO = re.compile(
+    r"Probing for supported NVIDIA|requires the (?:current|legacy)|No NVIDIA devices were found|"
+    r"does not appear to be supported at present"
+)
+DEBIAN = re.compile(
+    r"Detected NVIDIA GPUs|Checking driver support for PCI ID|Checking card:|No NVIDIA GPU detected|Your card is|"
+    r"It is recommended to install|Error parsing PCI ID|Failed to identify your Debian suite"
+)
+CARD = re.compile(
+    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{1,2}:[0-9a-f]{2}\.[0-7])\s+.*?\[(03[0-9a-f]{2})\]:\s+(.*?)\s*"
+    r"\[(?:10de|12d2):([0-9a-f]{4})\]",
+    re.IGNORECASE,
+)
+ASKED = re.compile(r"Checking driver support for PCI ID \[10de:([0-9a-f]{4})\]", re.IGNORECASE)
+REMARK = re.compile(r"\s{2,}#.*$")
+VENDOR = re.compile(r"^NVIDIA(?: Corporation)?(?=\s|$)\s*", re.IGNORECASE)
+BRANCHES = {"71": "71xx", "96": "96xx", "173": "173xx"}
+
+
+class Reading(NamedTuple):
+    """The answer: ``tool`` is "elrepo", "debian" or None where the text is from neither."""
+
+    tool: Optional[str]
+    nvidia: List[Dict[str, Any]]
+    branch: Optional[str] = None
+    driver_version: Optional[str] = None
+    package: Optional[str] = None
+    other_display: Optional[List[str]] = None
+    support: Optional[List[str]] = None
+    newest_checked: Optional[str] = None
+
+    def as_dict(self) -> Dict[str, Any]:
+        """Return the fields that this tool's answer has."""
+        if self.tool == "debian":
+            found = {"tool": "debian", "nvidia": self.nvidia, "support": self.support, "package": self.package}
+            return dict(found, newest_checked=self.newest_checked) if self.newest_checked else found
+        return {
+            "tool": self.tool,
+            "nvidia": self.nvidia,
+            "branch": self.branch,
+            "driver_version": self.driver_version,
+            "package": self.package,
+            "other_display": self.other_display or [],
+        }
+
+
+def read(text: str) -> Reading:
+    """Read the output of either tool."""
+    text = clean(text)
+    if DEBIAN.search(text) and not ELREPO.search(text):
+        return read_debian(text)
+    if ELREPO.search(text) or any(PACKAGE.match(line) for line in text.splitlines()) or DEVICE.search(text):
+        return read_elrepo(text)
+    return Reading(None, [])
+
+
+def clean(text: str) -> str:
+    """Return the text without marks of encoding, terminal, Markdown, comments, results, and host names."""
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[\ufeff\x00\u200b`]|\*\*", "", text).replace("\u00a0", " ")
+    if re.search(r"\\n\s*(?:\[[0-9a-f]{4}:|This device|Checking|Your card)", text):
+        text = text.replace("\\n", "\n").replace("\\t", "\t")
+    lines = [re.sub(r"^\s*(?:[>#|]+\s?)+|^\s*[\"']|[\"'],?$", "", line.rstrip()) for line in text.splitlines()]
+    first = next((line.split(":")[0] + ":" for line in lines if re.match(r"^[\w.-]+:\s", line)), "\n")
+    if all(line.startswith(first) for line in lines if line.strip()):
+        lines = [line[len(first) :] for line in lines]
+    return "\n".join(lines)
+
+
+# --- ELRepo ------------------------------------------------------------------------------------------------------
+
+
+def read_elrepo(text: str) -> Reading:
+    """Read ELRepo's answer: one answer for each card, with -v below the card's line; terse: package names only."""
+    cards: List[Dict[str, Any]] = []
+    answers: List[Optional[Dict[str, Any]]] = []
+    others: List[str] = []
+    terse: List[str] = []
+    for line in joined(text):
+        device = DEVICE.search(line)
+        answer = ANSWER.search(line) or OLD_ANSWER.search(line)
+        package = PACKAGE.match(line)
+        if answer:
+            found = answered(answer.group(1), answer.group(2), answer.group(3))
+            if answers and answers[-1] is None:
+                answers[-1] = found
+            else:
+                answers.append(found)
+        elif device and device.group(1).lower() == "10de":
+            cards.append(
+                {
+                    "device_id": device.group(2).lower(),
+                    "name": VENDOR.sub("", REMARK.sub("", device.group(3)).strip()).strip(),
+                }
+            )
+            answers.append(None)
+        elif device:
+            others.append("%s:%s" % (device.group(1).lower(), device.group(2).lower()))
+        elif package:
+            terse.append(package.group(1))
+    if not cards and terse and not any(answers):
+        answers = [answered_by_package(name) for name in terse]
+    distinct = {tuple(sorted((answer or NOTHING).items(), key=str)) for answer in answers}
+    if len(distinct) == 1:
+        same = answers[0] or NOTHING
+        return Reading("elrepo", cards, same["branch"], same["driver_version"], same["package"], others)
+    if len(cards) == len(answers):
+        pairs = zip(cards, answers)  # noqa: B905 - Python 3.6 has no strict=
+        cards = [dict(card, **(answer or NOTHING)) for card, answer in pairs]
+    return Reading("elrepo", cards, None, None, None, others)
+
+
+NOTHING: Dict[str, Optional[str]] = {"branch": None, "driver_version": None, "package": None}
+
+
+def joined(text: str) -> List[str]:
+    """Return the lines, those that a mailer broke in two put together again."""
+    found: List[str] = []
+    for line in text.splitlines():
+        line = line.strip(" \t\"',>")
+        starts = re.match(
+            r"^(\S+:\s+)?(\[[0-9a-f]{4}:|This device|Probing|An Intel|No NVIDIA|Please|Version|\$)", line, re.I
+        )
+        last = found[-1] if found else ""
+        unfinished = (
+            (re.search(r"This device\s+(requires|does)", last) and not re.search(r"\bdriver\b|present", last))
+            or re.search(r"This device$", last)
+            or last.count("[") > last.count("]")
+        )
+        if found and line and not starts and unfinished:
+            found[-1] = last + " " + line
+        else:
+            found.append(line)
+    return found
+
+
+def answered(kind: str, version: str, package: Optional[str]) -> Dict[str, Optional[str]]:
+    """Return branch, version and package of one answer."""
+    return {"branch": branch(kind, version), "driver_version": version, "package": package}
+
+
+def branch(kind: str, version: str) -> str:
+    """Return the word for a branch: current, 580xx, 96xx ..."""
+    return "current" if kind.lower() == "current" else version.split(".")[0].lower().replace("xx", "") + "xx"
+
+
+def answered_by_package(name: str) -> Dict[str, Optional[str]]:
+    """Return what a package name alone tells."""
+    match = re.match(r"^kmod-nvidia-(\d+xx)$", name)
+    return {"branch": match.group(1) if match else "current", "driver_version": None, "package": name}
+
+
+# --- Debian ------------------------------------------------------------------------------------------------------
+
+SERIES = re.compile(r"the Tesla (\d+) drivers? series", re.IGNORECASE)
+LEGACY = re.compile(
+    r"the (?:legacy )?([\d.]+)(?:xx)? legacy drivers? series|the legacy ([\d.]+)(?:xx)? drivers? series|"
+    r"legacy drivers? series ([\d.]*\d)",
+    re.IGNORECASE,
+)
+RECOMMENDED = re.compile(r"It is recommended to install the\s+([\w.+/:-]+)\s+package", re.IGNORECASE)
+CHECKED = re.compile(r"Checking card:\s+(.*?)\s*(?:\(rev \w+\)|Your card|Uh oh|$)")
+UNSERVED = re.compile(r"only available up to|not in any current|not supported by any")
+NEWEST = re.compile(r"any driver version up to ([\d.]*\d)")
+
+
+def read_debian(text: str) -> Reading:
+    """Read Debian's answer. It repeats the last package for a card that has none: such a repetition does not count."""
+    flat = re.sub(r"\s+", " ", text)
+    cards = [
+        {"slot": slot, "class": kind.lower(), "device_id": device.lower(), "name": VENDOR.sub("", name).strip()}
+        for slot, kind, name, device in CARD.findall(flat)
+    ]
+    asked = [{"slot": None, "class": None, "device_id": one.lower(), "name": None} for one in ASKED.findall(flat)]
+    newest = NEWEST.search(flat)
+    parts = re.split(r"(?=Checking (?:card:|driver support for))", flat)
+    cards = cards or asked or [unlisted(match.group(1)) for match in map(CHECKED.search, parts) if match]
+    support: List[str] = []
+    packages: List[str] = []
+    for part in parts:
+        words = supports(part)
+        support += [word for word in words if word not in support]
+        recommended = RECOMMENDED.search(part)
+        if recommended and words and not UNSERVED.search(part):
+            packages.append(recommended.group(1))
+    distinct = sorted(set(packages))
+    package = distinct[0] if len(distinct) == 1 else None
+    return Reading(
+        "debian", cards, package=package, support=support, newest_checked=newest.group(1) if newest else None
+    )
+
+
+def unlisted(name: str) -> Dict[str, Any]:
+    """Return a card that is checked in a text whose list of cards was cut away."""
+    return {"slot": None, "class": None, "device_id": None, "name": VENDOR.sub("", name).strip()}
+
+
+def supports(text: str) -> List[str]:
+    """Return the words of support in one card's part of the text."""
+    found: List[str] = []
+    for sentence in re.findall(r"Your card is (.*?)(?=Your card is|It is recommended|Uh oh|Checking |$)", text):
+        only = "-only" if re.match(r"(?:also )?only\b", sentence) else ""
+        if "not supported by any" in sentence:
+            continue
+        if "all driver versions" in sentence:
+            found.append("all")
+        elif "default driver" in sentence:
+            found.append("default")
+        if "Open GPU Kernel Module" in sentence:
+            found.append("open")
+        if "backports" in sentence and "may be available" not in sentence:
+            found.append("backports")
+        found += ["tesla-%s%s" % (number, only) for number in SERIES.findall(sentence)]
+        found += ["legacy-%s%s" % ("".join(numbers), only) for numbers in LEGACY.findall(sentence)]
+        if not SERIES.search(sentence) and re.search(r"the Tesla drivers?\b", sentence):
+            found.append("tesla")
+    return found
+
+
+# --- asking the program ------------------------------------------------------------------------------------------
+
+PROGRAM = "nvidia-detect"
+
+
+class Verdict(NamedTuple):
+    """What nvidia-detect says: (device in words, package or None) for each device that it tells of.
+
+    ``problem`` is a sentence where it could not be asked or understood, "" elsewhere.
+    """
+
+    devices: List[Tuple[str, Optional[str]]]
+    problem: str = ""
+
+    @property
+    def packages(self) -> List[str]:
+        """Return the packages that it names, each once."""
+        return sorted({package for _device, package in self.devices if package})
+
+    def words(self) -> List[str]:
+        """Return a line for each device."""
+        return ["%s: %s" % (device, package or "no package") for device, package in self.devices]
+
+
+def ask(host: Host, timeout: float = 60.0) -> Verdict:
+    """Run nvidia-detect and return its verdict, from what it prints on standard output and nothing else.
+
+    The exit status is never read: ELRepo's is an enum of branches, renumbered in March 2025, of the last device only.
+    ELRepo's names the devices with -v, which Debian's takes for a PCI ID: so it is asked without first.
+    """
+    if host.which(PROGRAM) is None:
+        return Verdict([], "nvidia-detect is not installed on this host: install it from the source of the driver")
+    terse = host.run([PROGRAM], timeout)
+    if terse.rc == TIMED_OUT:
+        return Verdict([], "nvidia-detect gave no answer in %g s: run it on the host to see why" % timeout)
+    if read(terse.out).tool == "debian":
+        return Verdict(debian_verdicts(terse.out))
+    told = elrepo_verdicts(host.run([PROGRAM, "-v"], timeout).out)
+    return Verdict(told or terse_verdicts(terse.out))
+
+
+def elrepo_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Return device and package of ELRepo's program with -v; a blank or missing package (EL10, old cards) is None."""
+    found = read(text)
+    return [
+        ("10de:%s %s" % (card["device_id"], card["name"]), card.get("package", found.package)) for card in found.nvidia
+    ]
+
+
+def terse_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Return the package of each line of ELRepo's program without -v; a blank line is a device without one."""
+    found = [(PACKAGE.match(line), line.strip()) for line in text.splitlines()]
+    return [
+        ("device %d" % number, match.group(1) if match else None)
+        for number, (match, line) in enumerate(found, 1)
+        if match or not line
+    ]
+
+
+def debian_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Return device and package of Debian's program; the repeated package of an unsupported card does not count."""
+    flat = re.sub(r"\s+", " ", clean(text))
+    found: List[Tuple[str, Optional[str]]] = []
+    for part in re.split(r"(?=Checking (?:card:|driver support for))", flat)[1:]:
+        card, asked = CHECKED.search(part), ASKED.search(part)
+        name = VENDOR.sub("", card.group(1)) if card else "10de:" + asked.group(1).lower() if asked else "a device"
+        recommended = None if UNSERVED.search(part) else RECOMMENDED.search(part)
+        found.append((name, recommended.group(1) if recommended else None))
+    return found
+
+
+def disagreement(verdict: Verdict, expect: List[str], gpus: List[str]) -> str:
+    """Return both verdicts in one sentence where nvidia-detect names another package than ``expect``, else ""."""
+    ours = "the catalog would install %s%s" % (" or ".join(expect), " for " + ", ".join(gpus) if gpus else "")
+    remedy = "nothing was changed; set nvidia_driver_branch or nvidia_driver_source to what is right for this host"
+    if verdict.problem:
+        return "%s (%s)" % (verdict.problem, ours)
+    if not verdict.devices:
+        return "nvidia-detect finds no NVIDIA device, but %s: %s" % (ours, remedy)
+    if all(package in expect for _device, package in verdict.devices):
+        return ""
+    return "nvidia-detect and the catalog disagree: nvidia-detect says %s; %s; %s" % (
+        "; ".join(verdict.words()), ours, remedy,
+    )  # fmt: skip

@@ -1,0 +1,356 @@
+"""gpu-explain: read an output that somebody pasted, or tell which driver a host would get, without the host."""
+
+import argparse
+import io
+import json
+import posixpath
+import sys
+import tarfile
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from ..base.host import Host
+from ..catalog import model as catalog
+from ..diagnostics import nvrm_version
+from ..driver import nvidia_detect
+from ..hardware import lspci, pci
+from ..hardware import pci_listing as pci_reading
+from ..system import os_release
+from . import messages as explain_messages
+
+
+class Kind(NamedTuple):
+    """A kind of output: its reader (bytes to plain values) and its words for people (values to sentences)."""
+
+    read: Callable[[bytes], Dict[str, Any]]
+    tell: Callable[[Dict[str, Any]], List[str]]
+    help: str
+
+
+def text_of(data: bytes) -> str:
+    """Return bytes as text, whatever wrote them: UTF-8, UTF-16 with its mark, undecodable bytes replaced."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8", "replace")
+
+
+# --- os-release --------------------------------------------------------------------------------------------------
+
+
+def read_os_release(data: bytes) -> Dict[str, Any]:
+    """Read an os-release file, and say which distribution of the catalog it is."""
+    found = os_release.read_os_release(text_of(data))
+    answer = dict(found._asdict())
+    answer["distro"] = os_release.resolve(found)
+    return answer
+
+
+def tell_os_release(answer: Dict[str, Any]) -> List[str]:
+    """Return what an os-release means for gpu-ready."""
+    name = answer["pretty"] or answer["id"] or "this text"
+    if answer["id"] is None:
+        return ["%s names no system: there is no ID= line." % name, "Remedy: give the host's whole /etc/os-release."]
+    told = ["%s: ID %s, version %s, family %s." % (name, answer["id"], answer["version_id"], answer["family"])]
+    if answer["base"]:
+        told.append("It is made from %s." % answer["base"])
+    if answer["distro"]:
+        return told + ["gpu-ready knows it as %s." % answer["distro"]]
+    known = ", ".join(catalog.distros())
+    return told + [
+        "gpu-ready does not know this distribution, so it would refuse the host before changing anything.",
+        "Remedy: use one of %s, or set gpu_ready_treat_as to the one it is compatible with." % known,
+    ]
+
+
+# --- lspci -------------------------------------------------------------------------------------------------------
+
+
+class Archive(Host):
+    """A host in a tar archive of its /sys."""
+
+    def __init__(self, data: bytes) -> None:
+        self.files: Dict[str, bytes] = {}
+        self.links: Dict[str, str] = {}
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            for member in archive:
+                path = self.path(member.name)
+                if member.issym():
+                    self.links[path] = member.linkname
+                elif member.isfile() and member.size < 65536:
+                    handle = archive.extractfile(member)
+                    self.files[path] = handle.read() if handle else b""
+
+    @staticmethod
+    def path(name: str) -> str:
+        """Return a member's path from /sys on, wherever the archive begins."""
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        return "/" + "/".join(parts[parts.index("sys") :] if "sys" in parts else parts)
+
+    def realpath(self, path: str) -> str:
+        """Return a path with the links of its folders resolved."""
+        for _ in range(40):
+            parts = path.split("/")
+            for length in range(2, len(parts) + 1):
+                target = self.links.get("/".join(parts[:length]))
+                if target is not None:
+                    folder = "/".join(parts[: length - 1])
+                    path = posixpath.normpath(posixpath.join(folder, target, *parts[length:]))
+                    break
+            else:
+                return path
+        return path
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        """Return the content of a file."""
+        return self.files.get(self.realpath(path))
+
+    def readlink(self, path: str) -> Optional[str]:
+        """Return a link's target."""
+        folder, _, name = path.rpartition("/")
+        return self.links.get(self.realpath(folder) + "/" + name)
+
+    def listdir(self, path: str) -> List[str]:
+        """Return the names in a folder."""
+        prefix = path.rstrip("/") + "/"
+        names = list(self.files) + list(self.links)
+        return sorted({name[len(prefix) :].split("/")[0] for name in names if name.startswith(prefix)})
+
+
+def read_lspci(data: bytes) -> Dict[str, Any]:
+    """Read lspci output of any form, kernel messages, or a tar archive of sysfs."""
+    if data[:2] == b"\x1f\x8b" or data[257:262] == b"ustar" or data[:3] == b"BZh" or data[:6] == b"\xfd7zXZ\x00":
+        try:
+            return pci_reading.of_sysfs(pci.read_sysfs(Archive(data))).as_dict()
+        except (tarfile.TarError, OSError, EOFError) as error:
+            raise ValueError("the archive cannot be read: %s" % error) from error
+    return lspci.read(text_of(data)).as_dict()
+
+
+def tell_lspci(answer: Dict[str, Any]) -> List[str]:
+    """Return what the cards are and which driver each one takes."""
+    told = []
+    for gpu in answer["nvidia_gpus"]:
+        told += tell_gpu(gpu)
+    told += ["%s: %s, not counted as a GPU." % (row["slot"], row["what"]) for row in answer["nvidia_other"]]
+    if any(row["what"] == "nvswitch" for row in answer["nvidia_other"]):
+        told.append("NVSwitches need the fabric manager of exactly the driver's version; gpu-ready installs it.")
+    if not answer["nvidia_gpus"]:
+        told.append("This text shows no NVIDIA GPU. If it was filtered (grep, -s), that proves nothing.")
+        told.append(
+            "Remedy: look at the whole list with `lspci -nn -d 10de:`; see to seating, power and firmware settings."
+        )
+    return told
+
+
+def tell_gpu(row: Dict[str, Any]) -> List[str]:
+    """Return the sentences about one card."""
+    identity = row["device_id"] or pci_reading.by_name(row["name"])
+    known = catalog.gpu(identity) if identity else None
+    where = row["slot"] or "a GPU"
+    if row.get("sriov_vf"):
+        return ["%s: an SR-IOV virtual function, not counted as a GPU." % where]
+    if known is None and identity is None:
+        told = ["%s: %s; the text does not show its number. Remedy: use `lspci -nn`." % (where, row["name"])]
+    elif known is None:
+        words = "%s: device 10de:%s is newer than the catalog of %s: branch %d with the open module is the best guess."
+        told = [words % (where, identity, catalog.DATE, catalog.NEWEST_BRANCH)]
+    else:
+        ceiling = "any branch" if known.last_branch is None else "branch %d is the last one" % known.last_branch
+        if known.first_branch and known.last_branch is None:
+            ceiling = "branch %d or newer" % known.first_branch
+        flavours = " or ".join(known.flavours)
+        told = ["%s: %s (%s): %s, %s module." % (where, known.name, known.architecture, ceiling, flavours)]
+    if row.get("powered_off"):
+        told.append(
+            "%s does not answer (powered down or fallen off the bus). Remedy: reboot; check power and slot." % where
+        )
+    if row.get("driver_in_use") == "vfio-pci":
+        told.append("%s is bound to vfio-pci (given to a virtual machine): gpu-ready leaves it alone." % where)
+    own = pci.kernel_driver(row.get("driver_in_use"))
+    if own:
+        told.append("%s is driven by %s: gpu-ready blacklists it; a reboot may be needed." % (where, own))
+    return told
+
+
+# --- /proc/driver/nvidia/version ---------------------------------------------------------------------------------
+
+
+def read_proc_version(data: bytes) -> Dict[str, Any]:
+    """Read /proc/driver/nvidia/version, modinfo or /sys/module/nvidia/version."""
+    text = text_of(data)
+    found = nvrm_version.read(text)
+    if found is None:
+        answer: Dict[str, Any] = {"driver_version": None, "major": None, "flavour": None, "arch": None}
+        return dict(answer, loaded=False) if nvrm_version.absent(text) else answer
+    answer = {
+        "driver_version": found.version,
+        "major": found.major,
+        "flavour": found.flavour,
+        "arch": found.arch,
+    }
+    return dict(answer, tegra=True) if found.tegra else answer
+
+
+def tell_proc_version(answer: Dict[str, Any]) -> List[str]:
+    """Return what the version means."""
+    if answer.get("loaded") is False:
+        return [
+            "The module is not loaded: the file does not exist. That says nothing about the hardware.",
+            "Remedy: install the driver, or load it with `modprobe nvidia`; look at dmesg if that fails.",
+        ]
+    if answer["driver_version"] is None:
+        return ["This text names no NVIDIA module.", "Remedy: give the whole /proc/driver/nvidia/version."]
+    told = ["NVIDIA driver %s, %s module." % (answer["driver_version"], answer["flavour"] or "flavour not told")]
+    if answer.get("tegra"):
+        return told + ["This is the number of a Jetson release (L4T), no desktop branch: gpu-ready does not serve it."]
+    known = catalog.branch(answer["major"])
+    if known and known.eol and known.eol < catalog.DATE[:7]:
+        told.append("Support of branch %d ended in %s." % (known.number, known.eol))
+        told.append("Remedy: move to branch %d where the GPUs allow it." % catalog.DEFAULT_BRANCH)
+    elif known:
+        told.append("Branch %d (%s) brings CUDA %s." % (known.number, known.kind.replace("_", " "), known.cuda))
+    return told
+
+
+# --- nvidia-detect -----------------------------------------------------------------------------------------------
+
+
+def read_detect(data: bytes) -> Dict[str, Any]:
+    """Read the answer of nvidia-detect."""
+    return nvidia_detect.read(text_of(data)).as_dict()
+
+
+def tell_detect(answer: Dict[str, Any]) -> List[str]:
+    """Return what nvidia-detect says, and where the catalog differs."""
+    if answer["tool"] is None:
+        return ["This is no output of nvidia-detect.", "Remedy: give the whole output of `nvidia-detect -v`."]
+    told = ["nvidia-detect of %s: package %s." % (answer["tool"], answer["package"] or "none")]
+    for card in answer["nvidia"]:
+        known = catalog.gpu(card["device_id"]) if card["device_id"] else None
+        if card["device_id"] is None:
+            told.append("%s: the text does not show its number." % card["name"])
+        elif known:
+            ceiling = "current drivers" if known.last_branch is None else "branch %d at most" % known.last_branch
+            told.append("%s [10de:%s]: the catalog says %s." % (known.name, card["device_id"], ceiling))
+        else:
+            told.append("10de:%s is newer than the catalog of %s." % (card["device_id"], catalog.DATE))
+    if any(card.get("branch") for card in answer["nvidia"]):
+        told.append(
+            "The cards get different answers: one driver serves all of them only within the oldest card's ceiling."
+        )
+    if not answer["package"] and answer["nvidia"]:
+        told.append("Remedy: leave the choice to gpu-ready, which also knows the vendor's repositories.")
+    return told
+
+
+# --- daemon.json -------------------------------------------------------------------------------------------------
+
+
+def read_daemon_json(data: bytes) -> Dict[str, Any]:
+    """Read docker's daemon.json."""
+    from ..containers.daemon_json import merge as daemon_json
+
+    return daemon_json.explain(data)
+
+
+def tell_daemon_json(answer: Dict[str, Any]) -> List[str]:
+    """Return what a daemon.json means."""
+    if not answer.get("valid_json"):
+        return ["Not valid: %s." % answer.get("problem"), "Remedy: %s." % answer.get("action")]
+    runtime = answer.get("nvidia_runtime_path") if answer.get("nvidia_runtime") else "none"
+    told = ["Keys: %s." % (", ".join(answer.get("keys") or []) or "none")]
+    told.append("NVIDIA runtime: %s; default runtime: %s." % (runtime, answer.get("default_runtime") or "docker's own"))
+    if answer.get("default_runtime") == "nvidia" and not answer.get("nvidia_runtime"):
+        told.append("Docker does not start: the default runtime is not defined. Remedy: define it under runtimes.")
+    return told
+
+
+KINDS: Dict[str, Kind] = {
+    "os-release": Kind(read_os_release, tell_os_release, "/etc/os-release"),
+    "lspci": Kind(read_lspci, tell_lspci, "any form of lspci, or a tar archive of /sys"),
+    "proc-driver-version": Kind(read_proc_version, tell_proc_version, "/proc/driver/nvidia/version, or modinfo nvidia"),
+    "nvidia-detect": Kind(read_detect, tell_detect, "nvidia-detect of ELRepo or Debian"),
+    "daemon-json": Kind(read_daemon_json, tell_daemon_json, "/etc/docker/daemon.json"),
+    "nvidia-smi": Kind(
+        lambda data: explain_messages.read_smi(text_of(data)),
+        explain_messages.tell_smi,
+        "any output of nvidia-smi, its errors included",
+    ),
+    "container-error": Kind(
+        lambda data: explain_messages.read_container(text_of(data)),
+        explain_messages.tell_container,
+        "why docker, containerd or podman did not start a container, or it sees no GPU",
+    ),
+    "installer-log": Kind(
+        lambda data: explain_messages.read_installer(text_of(data)),
+        explain_messages.tell_installer,
+        "a log of nvidia-installer, DKMS or a package manager",
+    ),
+    "dmesg": Kind(
+        lambda data: explain_messages.read_dmesg(text_of(data)),
+        explain_messages.tell_dmesg,
+        "the kernel's log, by dmesg, journalctl -k or syslog",
+    ),
+}
+"""Every kind of output that `gpu-explain read` understands; a new one is one entry."""
+
+
+def kind_of(word: str) -> str:
+    """Return the kind that a word means: container_errors is container-error."""
+    word = word.replace("_", "-")
+    return word[:-1] if word.endswith("s") and word[:-1] in KINDS else word
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the arguments of gpu-explain."""
+    found = argparse.ArgumentParser(prog="gpu-explain", description=__doc__)
+    commands = found.add_subparsers(dest="command", metavar="read|host")
+    reading = commands.add_parser("read", help="read one output that somebody pasted")
+    kinds = "; ".join("%s: %s" % (name, kind.help) for name, kind in sorted(KINDS.items()))
+    reading.add_argument("kind", type=kind_of, choices=sorted(KINDS), metavar="KIND", help=kinds)
+    reading.add_argument("file", metavar="FILE", help="the output in a file; - is standard input")
+    reading.add_argument("--json", action="store_true", help="the reading as JSON, and nothing else")
+    commands.add_parser("host", help="which driver a host would get, and why", add_help=False)
+    return found
+
+
+LARGEST = 64 << 20
+"""Bytes that are read at most: no output of these kinds is longer."""
+
+
+def read_file(path: str) -> bytes:
+    """Return a file's bytes, standard input for "-"; ValueError for one that is no output that somebody pasted."""
+    if path == "-":
+        data = sys.stdin.buffer.read(LARGEST + 1)
+    else:
+        with open(path, "rb") as handle:
+            data = handle.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError("it is larger than %d MiB; give the part that matters" % (LARGEST >> 20))
+    return data
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Run gpu-explain."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["host"]:
+        from . import host as explain_host
+
+        return explain_host.main(words[1:])
+    arguments = parser().parse_args(words)
+    if arguments.command is None:
+        parser().print_help()
+        return 2
+    kind = KINDS[arguments.kind]
+    try:
+        answer = kind.read(read_file(arguments.file))
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        sys.stderr.write("gpu-explain read: %s: %s; give a file, or - for standard input\n" % (arguments.file, said))
+        return 2
+    shown = json.dumps(answer, indent=1) if arguments.json else "\n".join(kind.tell(answer))
+    sys.stdout.write(shown + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,193 @@
+"""``gpu-explain host``: which driver and what else a host would get, and why, without the host.
+
+GPUs come from any form of ``lspci`` or as PCI ids, the system from an os-release file; everything else is taken for a
+freshly installed machine.
+"""
+
+import argparse
+import json
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+from ..base.host import MISSING, Host, Result
+from ..catalog import model as catalog
+from ..facts import collect
+from ..hardware import lspci, pci
+from ..lifecycle import decide
+from ..packaging import rpm
+from ..plan import compose
+
+KERNEL = "VERSION"
+"""Stands for the kernel's release, which nobody told."""
+
+
+class Paper(Host):
+    """A host that is known from papers only: its os-release and its PCI functions, and nothing installed."""
+
+    def __init__(self, release: str, functions: List[Any]) -> None:
+        self.files: Dict[str, str] = {"/etc/os-release": release}
+        self.links: Dict[str, str] = {}
+        for position, function in enumerate(functions):
+            self.add(position, function)
+
+    def add(self, position: int, function: Any) -> None:
+        """Lay a function out as the kernel does."""
+        address = function.address or "0000:%02x:00.0" % position
+        folder = "/sys/bus/pci/devices/%s/" % (address if address.count(":") == 2 else "0000:" + address)
+        self.files[folder + "vendor"] = "0x%s\n" % function.vendor
+        self.files[folder + "device"] = "0x%s\n" % function.device
+        self.files[folder + "class"] = "0x%s\n" % (function.class_id + "00")[:6]
+        driver = getattr(function, "driver", None)
+        if driver:
+            self.links[folder + "driver"] = "../../../bus/pci/drivers/" + driver
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        """Return what the papers say of a file."""
+        text = self.files.get(path)
+        return None if text is None else text.encode("utf-8")
+
+    def listdir(self, path: str) -> List[str]:
+        """Return the names that the papers have below a folder."""
+        prefix = path.rstrip("/") + "/"
+        return sorted({name[len(prefix) :].split("/")[0] for name in self.files if name.startswith(prefix)})
+
+    def exists(self, path: str) -> bool:
+        """Return whether the papers know a path."""
+        return path in self.files or self.isdir(path)
+
+    def isdir(self, path: str) -> bool:
+        """Return whether the papers know something below a path."""
+        return bool(self.listdir(path))
+
+    def readlink(self, path: str) -> Optional[str]:
+        """Return a link of the papers."""
+        return self.links.get(path)
+
+    def realpath(self, path: str) -> str:
+        """Return the path: links are not followed on paper."""
+        return path
+
+    def which(self, program: str) -> Optional[str]:
+        """Return None: nothing is installed."""
+        return None
+
+    def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
+        """Answer for rpm that one package is there, as on any system that it manages; no other program exists."""
+        if argv == rpm.QUERY:
+            return Result(0, "filesystem\t(none)\t0\t0\tx86_64\n", "")
+        return Result(MISSING, "", "%s: not on paper" % argv[0])
+
+    def uname(self) -> Tuple[str, str]:
+        """Return a stand-in for the kernel's release."""
+        return KERNEL, "x86_64"
+
+    def free(self, path: str) -> Optional[int]:
+        """Return None: nobody told."""
+        return None
+
+    def changed_at(self, path: str) -> Optional[float]:
+        """Return None: nothing was ever changed."""
+        return None
+
+
+def functions_of_ids(texts: List[str]) -> List[Any]:
+    """Return functions for PCI ids as people write them: 1b38, 10de:1b38, 0x10de:0x1b38."""
+    found = []
+    for position, text in enumerate(texts):
+        ids = text.lower().replace("0x", "").strip("[]").split(":")
+        vendor = ids[-2] if len(ids) > 1 else "10de"
+        found.append(pci.Function("0000:%02x:00.0" % (position + 1), vendor, ids[-1], "0302", None, None, None, False))
+    return found
+
+
+def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the decision for a host on paper: GPUs, plan, todo, texts."""
+    reading = lspci.read(listing) if listing is not None else None
+    if reading is not None and reading.unnamed:
+        card = reading.unnamed[0]
+        raise ValueError("%s (%s) is shown without its number; give the output of lspci -nn" % (card.slot, card.name))
+    functions = list(reading.functions) if reading is not None else []
+    host = Paper(release, functions + functions_of_ids(ids))
+    answer = decide.host(host, given)
+    base = collect.look(host, given.get("gpu_ready_treat_as") or None)["base"]
+    cards = [{"address": gpu["address"], "device": gpu["device"], "name": gpu["name"]} for gpu in base["gpus"]]
+    return {
+        "catalog": catalog.DATE,
+        "distribution": answer["row"]["distribution"],
+        "gpus": cards,
+        "other_functions": base["other_functions"],
+        "plan": answer["plan"],
+        "todo": answer["todo"],
+        "text": text(base, answer),
+    }
+
+
+def text(base: Dict[str, Any], answer: Dict[str, Any]) -> str:
+    """Return the decision for a person."""
+    decided = answer["plan"]
+    lines = ["%s, GPUs: %s" % (answer["row"]["distribution"], compose.gpus_text({"base": base}))]
+    lines += ["not counted: %s (%s)" % (other["address"], other["what"]) for other in base["other_functions"]]
+    if not decided["gpu_host"]:
+        return "\n".join(lines + [decided["summary"]])
+    driver = decided["choice"].get("driver") or {}
+    if driver.get("why"):
+        lines.append("driver: " + driver["why"])
+    for refusal in decided["refusals"]:
+        lines += ["refused: " + refusal["message"], "  remedy: " + refusal["remedy"]]
+    for warning in decided["warnings"]:
+        lines += ["warning: " + warning["message"], "  remedy: " + warning["remedy"]]
+    lines += ["%2d. %s: %s" % (number, step["id"], step["why"]) for number, step in enumerate(decided["steps"], 1)]
+    return "\n".join(lines)
+
+
+def read_settings(words: List[str]) -> Dict[str, Any]:
+    """Return variables from ``name=value`` words; a value may be JSON (a list, a mapping) or plain text."""
+    given: Dict[str, Any] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign:
+            raise ValueError("--set %s: write it as name=value" % word)
+        given[name] = json.loads(value) if value[:1] in ("[", "{") else value
+    return given
+
+
+def read_file(path: str) -> str:
+    """Return the text of a file, of standard input for ``-``."""
+    if path == "-":
+        return sys.stdin.read()
+    with open(path, encoding="utf-8", errors="replace") as handle:
+        return handle.read()
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the arguments of ``gpu-explain host``."""
+    found = argparse.ArgumentParser(prog="gpu-explain host", description="Which driver a host would get, and why.")
+    found.add_argument("--lspci", metavar="FILE", help="output of lspci, lspci -nn, -n, -mm, -vmm or -k ('-': stdin)")
+    found.add_argument("--pci-id", metavar="ID", nargs="+", action="append", default=[], help="such as 10de:1b38")
+    found.add_argument("--os-release", metavar="FILE", help="the host's /etc/os-release ('-': stdin)")
+    found.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a public variable")
+    found.add_argument("--json", action="store_true", help="everything as JSON")
+    return found
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Explain one host; exit status 0: it can be served (or needs nothing), 1: refused, 2: wrong usage."""
+    arguments = parser().parse_args(argv)
+    ids = [word for group in arguments.pci_id for word in group]
+    if arguments.lspci is None and not ids:
+        parser().error("give the GPUs with --lspci FILE or --pci-id ID")
+    try:
+        given = read_settings(arguments.set)
+        listing = read_file(arguments.lspci) if arguments.lspci is not None else None
+        release = read_file(arguments.os_release) if arguments.os_release else ""
+        answer = explain(listing, ids, release, given)
+    except (OSError, ValueError) as error:
+        sys.stderr.write("gpu-explain host: %s\n" % error)
+        return 2
+    shown = answer.pop("text")
+    sys.stdout.write((json.dumps(answer, indent=1, default=str) if arguments.json else shown) + "\n")
+    return 1 if answer["plan"]["refusals"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The kernel's own lists of PCI functions, as people paste them: its messages, and sysfs's files by path."""
+
+import re
+from typing import Dict, List
+
+from .pci_classes import SLOT
+from .pci_listing import Entry, numbers_only
+
+MESSAGE = re.compile(
+    r"(%s):?\s+(?:found\s+)?\[?([0-9a-f]{4}):([0-9a-f]{4})\]?\s+(?:type\s+\w+\s+)?class[\s=:]+((?:0x)?[0-9a-f]{6})"
+    r"|(%s)\W+(?:vendor\W+)?0x([0-9a-f]{4})\W+(?:device\W+)?0x([0-9a-f]{4})\W+(?:class\W+)?(0x[0-9a-f]{6})\b"
+    % (SLOT, SLOT),
+    re.IGNORECASE,
+)
+UEVENT = re.compile(r"\b(PCI_CLASS|PCI_ID|PCI_SLOT_NAME|DRIVER)=(\S+)")
+SYSFS = re.compile(r"devices/(?:\S*/)?(%s)/(vendor|device|class|modalias)\s*:?\s*(\S+)" % SLOT, re.IGNORECASE)
+MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S*?bc(\w\w)sc(\w\w)i(\w\w)", re.IGNORECASE)
+
+
+def read(lines: List[str]) -> List[Entry]:
+    """Read whichever list the lines hold, [] where they hold none."""
+    return read_messages(lines) or read_files(lines) or read_uevents(lines)
+
+
+def read_messages(lines: List[str]) -> List[Entry]:
+    """Read kernel messages, ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``, and lists of sysfs's numbers."""
+    found: Dict[str, Entry] = {}
+    for match in MESSAGE.finditer(re.sub(r"\n> ?", "\n", "\n".join(lines))):
+        slot, vendor, device, raw = [value for value in match.groups() if value is not None]
+        found[slot] = numbers_only(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
+    return list(found.values())
+
+
+def read_files(lines: List[str]) -> List[Entry]:
+    """Read sysfs files with their paths, as ``grep -r . /sys/bus/pci/devices`` prints them."""
+    values: Dict[str, Dict[str, str]] = {}
+    for line in lines:
+        match = SYSFS.search(line)
+        if match:
+            values.setdefault(match.group(1), {})[match.group(2).lower()] = match.group(3)
+    found = []
+    for slot, files in values.items():
+        alias = MODALIAS.match(files.get("modalias", ""))
+        if alias:
+            files = {"vendor": alias.group(1), "device": alias.group(2), "class": "".join(alias.groups()[2:])}
+        if all(re.match(r"^(0x)?[0-9a-fA-F]{4,6}$", files.get(key, "")) for key in ("vendor", "device", "class")):
+            raw = "0x" + files["class"].lower().replace("0x", "").zfill(6)
+            found.append(numbers_only(slot, files["vendor"][-4:], files["device"][-4:], raw))
+    return found
+
+
+def read_uevents(lines: List[str]) -> List[Entry]:
+    """Read uevent files of sysfs one after the other, as cat and udevadm print them."""
+    found = []
+    values: Dict[str, str] = {}
+    for match in map(UEVENT.search, lines):
+        if match:
+            if match.group(1) in values:
+                values = {}
+            values[match.group(1)] = match.group(2)
+            if all(key in values for key in ("PCI_CLASS", "PCI_ID", "PCI_SLOT_NAME")):
+                vendor, _, device = values["PCI_ID"].lower().partition(":")
+                raw = "0x" + values["PCI_CLASS"].lower().zfill(6)
+                entry = numbers_only(values["PCI_SLOT_NAME"], vendor, device, raw)
+                found.append(entry._replace(driver=values.get("DRIVER", "")))
+                values = {}
+    return found

@@ -1,0 +1,515 @@
+"""Take back what the manifest lists, last things first. The work of others is not touched."""
+
+import base64
+import functools
+import os
+import re
+import shutil
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from ..base import files, manifest
+from ..base import pending as rebuilds
+from ..base.host import Host
+from ..containers import cdi
+from ..containers import engine as engines
+from ..containers.containerd import config as containerd_config
+from ..containers.containerd import files as containerd_files
+from ..containers.containerd import toml
+from ..containers.daemon_json import merge as daemon_json
+from ..containers.daemon_json import write as daemon_json_file
+from ..cuda import default as cuda_default
+from ..cuda import runfile as cuda_runfile
+from ..cuda import toolkit as cuda
+from ..cuda.cudnn import install as cudnn_install
+from ..drain import journal as drain
+from ..driver import gpu_services, kernel_module
+from ..driver.runfile import install as runfile
+from ..driver.runfile import state as runfile_state
+from ..driver.runfile.messages import RunfileError
+from ..facts import docker as observe_docker
+from ..facts import driver as observe_driver
+from ..facts import engines as observe_engines
+from ..packaging import apt_sources, rpm, select, yum_repos
+from ..packaging import manager as packages
+from ..plan.containers import containerd as plan_containerd
+from ..plan.containers import docker as plan_docker
+from ..upgrade import journal
+
+LIMIT = 1200.0
+FOLDERS = cdi.FOLDERS + (
+    os.path.dirname(cdi.BOOT_NODES),
+    os.path.dirname(cdi.REFRESH_OLD),
+    os.path.dirname(cdi.NODES[1]),
+    os.path.dirname(containerd_config.DROP_IN),
+)
+"""Folders that may have come with a file of ours, and go with it when they are empty."""
+IMEX = "nvidia-imex"
+WANTS = "/etc/systemd/system/multi-user.target.wants/"
+MODULE_SOURCES = ("/usr/src", "/var/lib/dkms")
+"""Where the sources of the driver's module lie in folders of their own, which not every package takes along."""
+INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])
+"""What rebuilds the initial RAM disk, as the catalog's distributions name it."""
+
+
+class UninstallError(Exception):
+    """Something cannot be taken back; one sentence with cause and remedy."""
+
+
+class Action(NamedTuple):
+    """One thing to take back: what it is, in words, and the function that does it."""
+
+    words: str
+    act: Callable[[], object]
+
+
+def restored(entry: Dict[str, Any]) -> Optional[bytes]:
+    """Return the content of a file before gpu-ready, None where there was none."""
+    return None if entry.get("before") is None else base64.b64decode(entry["before"])
+
+
+def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Optional[bytes]:
+    """Return a file without our work: as it was; a source list without what we enabled in it."""
+    before = restored(entry)
+    if before is None or not {"components", "sections"} & set(entry):
+        return before
+    if now is None:
+        return None
+    try:
+        text, old = now.decode("utf-8"), before.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UninstallError("%s is not UTF-8 (%s): repair it, then run again" % (path, error)) from None
+    if "sections" in entry:
+        mine = [name for name in entry["sections"] if not yum_repos.sections(old).get(name, True)]
+        return yum_repos.disable(text, mine).encode("utf-8")
+    return apt_sources.disable(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
+
+
+def remove_empty(folder: str) -> None:
+    """Remove the empty folders below a folder, and it when none is left."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        if not os.listdir(path):
+            os.rmdir(path)
+
+
+class Uninstall:
+    """What is to be taken back on this host. The list is made first, so check mode shows what a real run does."""
+
+    def __init__(self, host: Host, folder: str = manifest.FOLDER, restart_ok: bool = False) -> None:
+        self.host = host
+        self.folder = folder
+        self.restart_ok = restart_ok
+        self.path = folder + "/manifest.json"
+        self.mark = folder + "/" + os.path.basename(rebuilds.PATH)
+        self.manager = select.choose(host, journal.is_open(host))
+        self.noted = manifest.read(self.path)
+        self.held_by = ""
+
+    def actions(self) -> List[Action]:
+        """Return everything that is still to be taken back, in order."""
+        self.refuse_drained()
+        found = (
+            self.images()
+            + self.docker()
+            + self.containerd()
+            + self.modules()
+            + self.runfile()
+            + self.cudnn()
+            + self.toolkits()
+            + self.holds()
+            + self.packages()
+            + self.streams()
+            + self.keys()
+            + self.groups()
+            + self.leftovers()
+            + self.alternatives()
+            + self.folders()
+            + self.files()
+            + self.services()
+        )
+        if self.host.isdir(self.folder):
+            found.append(Action("remove " + self.folder, lambda: shutil.rmtree(self.folder)))
+        return found
+
+    def refuse_drained(self) -> None:
+        """Raise UninstallError while an upgrade keeps this host out of service: its journal would go with the rest."""
+        try:
+            words = drain.words(drain.read(self.host, self.folder + "/" + os.path.basename(drain.PATH)))
+        except drain.DrainError as error:
+            raise UninstallError(str(error)) from None
+        if words:
+            raise UninstallError(
+                "an upgrade left this host drained (%s): give it back with playbooks/undrain.yml, then run again; "
+                "nothing was taken back" % "; ".join(words)
+            )
+
+    def run(self, argv: List[str]) -> None:
+        """Run a program that changes the host; UninstallError when it fails."""
+        answer = self.host.run(argv, LIMIT)
+        if answer.rc != 0:
+            raise UninstallError(
+                "`%s` ended with %d (%s): see to its cause on the host, then run again"
+                % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
+            )
+
+    def docker_stays(self) -> bool:
+        """Return whether docker was on this host before us."""
+        return not set(packages.GROUPS["docker"]) & set(self.noted.get("packages", {}))
+
+    def images(self) -> List[Action]:
+        """Remove the images of our verification from engines that stay."""
+        found = self.docker_images() if self.noted and self.docker_stays() else []
+        if self.noted and self.host.which("podman"):
+            argv = ["podman", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}"]
+            names = [name for name in self.host.run(argv).out.split() if "/gpu-ready/verify:" in name]
+            act = functools.partial(self.run, ["podman", "image", "rm"] + names)
+            found += [Action("remove podman's images " + ", ".join(names), act)] if names else []
+        if self.noted and self.host.which("ctr"):
+            names = self.host.run(engines.images(engines.CONTAINERD)).out.split()
+            act = functools.partial(self.namespace, names)
+            found += [Action("remove containerd's images " + ", ".join(names), act)] if names else []
+        return found
+
+    def namespace(self, names: List[str]) -> None:
+        """Empty our namespace of containerd, and remove it."""
+        self.run(engines.ctr("images", "remove", "--sync") + names)
+        self.run(["ctr", "namespaces", "remove", engines.NAMESPACE])
+
+    def docker_images(self) -> List[Action]:
+        """Remove the images of our verification from docker."""
+        argv = ["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "gpu-ready/verify"]
+        names = self.host.run(argv).out.split()
+        argv = ["docker", "image", "rm"] + names
+        return [Action("remove the images " + ", ".join(names), lambda: self.run(argv))] if names else []
+
+    def containerd(self) -> List[Action]:
+        """Take our keys out of containerd's files, and have a containerd that runs take that over."""
+        try:
+            edits = containerd_files.edits_back(self.host, self.noted)
+        except toml.TomlError as error:
+            raise UninstallError(
+                "containerd's main file is no valid TOML (%s): repair it, then run again" % error
+            ) from None
+        if not edits:
+            return []
+        engine = observe_engines.look_containerd(self.host, {})
+        wish = {"docker_engine_restart_ok": self.restart_ok}
+        for refusal in (
+            plan_containerd.ends_containers(engine, wish, "our keys leave its files") if engine["active"] else []
+        ):
+            raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
+        words = "take our keys out of " + ", ".join(edit.path for edit in edits)
+        words += " and restart containerd, which leaves containers running" if engine["active"] else ""
+        return [Action(words, functools.partial(self.tell_containerd, edits, bool(engine["active"])))]
+
+    def tell_containerd(self, edits: List[containerd_config.Edit], restart: bool) -> None:
+        """Write containerd's files without our keys, and restart it."""
+        files.write_atomic(self.folder + "/" + containerd_files.RESTART_MARK, b"{}\n", 0o600)
+        for edit in edits:
+            if edit.after is None:
+                self.delete(edit.path)
+            else:
+                containerd_files.put(edit.path, edit.after)
+        if restart:
+            self.run(["systemctl", "restart", "containerd"])
+        manifest.drop("containerd", list(self.noted.get("containerd", {})), self.path)
+
+    def docker(self) -> List[Action]:
+        """Take our keys out of docker's configuration; refuse when the restart would end GPU containers."""
+        noted = self.noted.get("daemon_json", {})
+        if not noted:
+            return []
+        engine = observe_docker.look_engine(self.host)
+        found = []
+        for path, entry in sorted(noted.items()):
+            before = restored(entry)
+            record = {"before": None if before is None else before.decode("utf-8", "replace"), "keys": entry["keys"]}
+            text = self.host.read(path)
+            try:
+                after = daemon_json.take_back(text, record)
+                keys = daemon_json.difference(text, after)
+            except daemon_json.DaemonJsonError as error:
+                raise UninstallError("%s is not valid (%s): repair it, then run again" % (path, error)) from None
+            need = plan_docker.RESTART if engine["restart_pending"] else daemon_json.activation(keys)
+            need = need if engine["active"] and self.docker_stays() else "none"
+            why = "%s is taken out of %s" % (", ".join(keys), path) if keys else "an interrupted run changed " + path
+            words = self.consequence(engine, need, why)
+            if after != text:
+                act = functools.partial(self.configure, path, after, need)  # type: Callable[[], object]
+                found.append(Action("take our keys out of " + path + words, act))
+            elif need == plan_docker.RESTART:
+                act = functools.partial(self.run, ["systemctl", "restart", "docker"])
+                found.append(Action("restart docker", act))
+        return found
+
+    def consequence(self, engine: Dict[str, Any], need: str, why: str) -> str:
+        """Return, in words, what docker's restart does to containers; UninstallError where that is not allowed."""
+        if need != plan_docker.RESTART:
+            return ""
+        observed = {"docker": engine}
+        for refusal in plan_docker.ends_containers(observed, {"docker_engine_restart_ok": self.restart_ok}, need, why):
+            raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
+        notices = plan_docker.notices(observed, need)
+        return " (%s)" % "; ".join(notice.message for notice in notices) if notices else " and restart docker"
+
+    def configure(self, path: str, after: Optional[str], need: str) -> None:
+        """Write docker's configuration and have a docker that runs and stays take it over."""
+        if need == plan_docker.RESTART:
+            files.write_atomic(self.folder + "/" + daemon_json_file.RESTART_MARK, b"{}\n", 0o600)
+        if after is None:
+            os.unlink(path)
+        else:
+            files.write_atomic(path, after.encode("utf-8"))
+        if need != "none":
+            self.run(["systemctl", need, "docker"])
+        manifest.drop("daemon_json", [path], self.path)
+
+    def modules(self) -> List[Action]:
+        """Unload the modules of a driver that we brought or loaded, when nothing holds them.
+
+        After a reboot the host has loaded them itself.
+        """
+        names = kernel_module.loaded(self.host)
+        driver = observe_driver.driver_packages(dict.fromkeys(self.noted.get("packages", {}), ""))
+        if not names or not (self.noted.get("modules") or driver or "driver" in self.noted.get("runfile", {})):
+            return []
+        return [Action("unload " + " ".join(names), lambda: self.unload(names))]
+
+    def unload(self, names: List[str]) -> None:
+        """Stop the services that hold the GPUs for the system, then unload; what is held stays until a reboot."""
+        for unit in gpu_services.UNITS:
+            if self.host.run(["systemctl", "is-active", unit]).rc == 0:
+                self.run(["systemctl", "stop", unit])
+        self.held_by = kernel_module.held(self.host, names)
+        if not self.held_by:
+            for name in names:
+                self.run(["rmmod", name])
+        manifest.drop("modules", list(self.noted.get("modules", {})), self.path)
+
+    def runfile(self) -> List[Action]:
+        """Have the driver of a .run installer that we ran take itself away."""
+        if "driver" not in self.noted.get("runfile", {}):
+            return []
+        version = runfile_state.installed(self.host)
+        return [Action("remove the driver %s of NVIDIA's installer" % (version or ""), self.remove_runfile)]
+
+    def remove_runfile(self) -> None:
+        """Run the driver's own uninstaller."""
+        try:
+            runfile.remove(self.host, self.folder)
+        except RunfileError as error:
+            raise UninstallError(str(error)) from None
+
+    def cudnn(self) -> List[Action]:
+        """Remove the cuDNN files that we placed."""
+        paths = cudnn_install.Paths()
+        return [
+            Action(
+                "remove cuDNN from CUDA " + cuda, functools.partial(cudnn_install.remove, cuda, paths, self.ldconfig)
+            )
+            for cuda in sorted(self.noted.get("cudnn", {}))
+        ]
+
+    def ldconfig(self) -> None:
+        """Have the dynamic linker forget libraries that went."""
+        self.run(["ldconfig"])
+
+    def toolkits(self) -> List[Action]:
+        """Have the CUDA toolkits of NVIDIA's installer that we ran take themselves away."""
+        return [
+            Action("remove CUDA %s of NVIDIA's installer" % version, functools.partial(self.remove_toolkit, version))
+            for version in sorted(self.noted.get(cuda_runfile.SECTION, {}))
+        ]
+
+    def remove_toolkit(self, version: str) -> None:
+        """Run a toolkit's own uninstaller; what else lies in its folder is named, not deleted."""
+        where = cuda_runfile.Where(self.folder + "/cuda", self.path, cuda_default.Where(manifest=self.path))
+        try:
+            cuda_runfile.remove(self.host, version, cuda.folder(version), where)
+        except (RunfileError, cuda_default.DefaultError) as error:
+            raise UninstallError(str(error)) from None
+
+    def holds(self) -> List[Action]:
+        """Release the packages that we hold."""
+        installed = self.manager.installed() if self.noted.get("holds") else {}
+        names = [name for name in sorted(self.noted.get("holds", {})) if name in installed and installed[name].hold]
+        return [Action("release " + ", ".join(names), lambda: self.manager.unhold(names))] if names else []
+
+    def streams(self) -> List[Action]:
+        """Bring module streams back to what they were."""
+        there = self.manager.streams() if self.noted.get("streams") else {}
+        before = {name: entry.get("before") for name, entry in self.noted.get("streams", {}).items()}
+        changed = {name: stream for name, stream in before.items() if there.get(name) != stream}
+        words = ", ".join("%s:%s" % (name, stream) if stream else "none of " + name for name, stream in changed.items())
+        act = functools.partial(self.manager.restore_streams, changed)
+        return [Action("go back to the module stream " + words, act)] if changed else []
+
+    def keys(self) -> List[Action]:
+        """Take the keys that came with our repositories out of the RPM database."""
+        noted = self.noted.get("rpm_keys", {})
+        argv = ["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION} %{NAME}-%{VERSION}-%{RELEASE}\n"]
+        rows = [line.split() for line in self.host.run(argv).out.splitlines()] if noted else []
+        names = sorted(row[1] for row in rows if len(row) == 2 and [key for key in noted if rpm.same_key(row[0], key)])
+        argv = ["rpm", "-e", "--allmatches"] + names
+        words = "take %s out of the RPM database" % ", ".join(names)
+        return [Action(words, functools.partial(self.run, argv))] if names else []
+
+    def packages(self) -> List[Action]:
+        """Purge the packages that we brought; refuse when somebody else's package needs one."""
+        if not self.noted.get("packages"):
+            return []
+        installed = self.manager.installed()
+        names = [n for n in sorted(self.noted["packages"]) if n in installed and installed[n].state != "not-installed"]
+        if not names:
+            return []
+        argv = self.manager.removal(names)
+        if not self.manager.half_done():
+            self.would_purge(argv, names)
+        return [Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: self.purge(argv, names))]
+
+    def groups(self) -> List[Action]:
+        """Delete the users, and the groups without members, that came with our packages."""
+        found = []
+        for names, path, program in (
+            (packages.USERS, "/etc/passwd", "userdel"),
+            (packages.GROUPS, "/etc/group", "groupdel"),
+        ):
+            text = self.host.read(path) or ""
+            there = {line.split(":")[0]: line.split(":") for line in text.splitlines()}
+            what = "user" if path == "/etc/passwd" else "group"
+            found += [
+                Action("delete the %s %s" % (what, name), functools.partial(self.account, path, name, program))
+                for name, owners in sorted(names.items())
+                if set(owners) & set(self.noted.get("packages", {}))
+                and name in there
+                and (what == "user" or not there[name][-1])
+                and name not in self.noted.get("stays", {})
+            ]
+        return found
+
+    def account(self, path: str, name: str, program: str) -> None:
+        """Delete a user or group that is still there: a group may go with its user."""
+        if re.search("(?m)^%s:" % re.escape(name), self.host.read(path) or ""):
+            self.run([program, name])
+
+    def leftovers(self) -> List[Action]:
+        """Delete what the programs of our packages wrote and their removal leaves."""
+        return [
+            Action("delete " + path, functools.partial(self.delete, path))
+            for path, owners in sorted(packages.LEFTOVERS.items())
+            if set(owners) & set(self.noted.get("packages", {}))
+            and path not in self.noted.get("stays", {})
+            and self.host.exists(path)
+        ]
+
+    def delete(self, path: str) -> None:
+        """Delete a file that may have gone already, and its folder when it is empty."""
+        if os.path.lexists(path):
+            os.unlink(path)
+        folder = os.path.dirname(path)
+        if os.path.isdir(folder) and not os.listdir(folder):
+            os.rmdir(folder)
+
+    def would_purge(self, argv: List[str], names: List[str]) -> None:
+        """Raise UninstallError when the purge would take or bring what is not ours."""
+        simulation = self.manager.simulate("purging what gpu-ready brought", argv)
+        # Of a package beside another version of it, the full name is noted, and the short one is in the simulation.
+        known = [name for name in simulation.remove if name in names or [n for n in names if n.startswith(name + "-")]]
+        others = [name for name in simulation.remove if name not in known] + sorted(simulation.install)
+        if others:
+            raise UninstallError(
+                "%s needs packages that gpu-ready brought and would go or change with them: remove it yourself, "
+                "then run again; nothing was taken back" % ", ".join(others[:8])
+            )
+
+    def purge(self, argv: List[str], names: List[str]) -> None:
+        """Purge exactly the noted packages."""
+        self.manager.repair(sorted(self.noted["packages"]))
+        self.would_purge(argv, names)
+        folders = self.module_sources()
+        if set(names) & set(self.imex()):
+            # It is enabled for a node's sake, not by its package, which would leave the link.
+            self.run(["systemctl", "disable", "--now", IMEX])
+        self.manager.get("purging what gpu-ready brought", argv)
+        for folder in folders:
+            remove_empty(folder)
+
+    def imex(self) -> List[str]:
+        """Return those of our packages that brought IMEX, where it is enabled."""
+        noted = [name for name in self.noted["packages"] if name.startswith(IMEX)]
+        return noted if self.host.exists(WANTS + IMEX + ".service") else []
+
+    def module_sources(self) -> List[str]:
+        """Return the folders with sources of a driver's module."""
+        return [
+            "%s/%s" % (folder, name)
+            for folder in MODULE_SOURCES
+            for name in self.host.listdir(folder)
+            if name.startswith("nvidia") and self.host.isdir("%s/%s" % (folder, name))
+        ]
+
+    def alternatives(self) -> List[Action]:
+        """Lead the link of the default CUDA toolkit back; packages took their own candidates away by then."""
+        where = cuda_default.Where(manifest=self.path)
+        return [
+            Action("restore the alternative " + name, functools.partial(cuda_default.restore, self.host, entry, where))
+            for name, entry in sorted(self.noted.get("alternatives", {}).items())
+        ]
+
+    def files(self) -> List[Action]:
+        """Restore or delete the files that we wrote."""
+        found = []
+        rebuild = rebuilds.pending(self.host, self.mark)
+        for path, entry in sorted(self.noted.get("files", {}).items()):
+            now = self.host.read_bytes(path)
+            after = taken_back(path, entry, now)
+            if now == after:
+                continue
+            if path == yum_repos.SUBSCRIPTIONS and self.host.which("subscription-manager"):
+                off = ["subscription-manager", "repos"] + ["--disable=" + name for name in entry.get("sections", [])]
+                found.append(Action("restore " + path, functools.partial(self.run, off)))
+                continue
+            there = [tool for tool in INITRAMFS if self.host.which(tool[0])]
+            argv = there[0] if there and path.startswith("/etc/modprobe.d/") else []
+            rebuild = rebuild or argv
+            words = ("delete " if after is None else "restore ") + path
+            found.append(Action(words, functools.partial(self.restore, path, after, entry.get("mode"), argv)))
+        if rebuild:
+            found.append(Action("rebuild the initial RAM disk", lambda: self.run(rebuild)))
+        return found
+
+    def folders(self) -> List[Action]:
+        """Delete the folders that are ours as a whole."""
+        return [
+            Action("delete " + path, functools.partial(shutil.rmtree, path))
+            for path in sorted(self.noted.get("folders", {}))
+            if self.host.isdir(path)
+        ]
+
+    def restore(self, path: str, after: Optional[bytes], mode: Optional[int], rebuild: List[str]) -> None:
+        """Bring one file back to what it was; the mark of the rebuild that it needs comes first."""
+        if rebuild:
+            rebuilds.begin(rebuild, self.mark)
+        if after is not None:
+            files.write_atomic(path, after, mode)
+        elif os.path.lexists(path):
+            os.unlink(path)
+            folder = os.path.dirname(path)
+            if folder in FOLDERS and not os.listdir(folder):
+                os.rmdir(folder)
+        manifest.drop("files", [path], self.path)
+
+    def services(self) -> List[Action]:
+        """Bring services that stay on the host back to their state."""
+        found = []
+        for unit, entry in sorted(self.noted.get("services", {}).items()):
+            verbs = ["enable" if entry.get("enabled") else "disable", "start" if entry.get("active") else "stop"]
+            found.append(
+                Action("%s and %s %s" % (verbs[0], verbs[1], unit), functools.partial(self.service, unit, verbs))
+            )
+        return found
+
+    def service(self, unit: str, verbs: List[str]) -> None:
+        """Switch a unit that still exists."""
+        if self.host.run(["systemctl", "cat", unit]).rc == 0:
+            for verb in verbs:
+                self.run(["systemctl", verb, unit])

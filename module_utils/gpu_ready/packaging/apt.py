@@ -1,0 +1,374 @@
+"""What apt and dpkg say, as values and sentences; and the calls to them. The readers are pure functions."""
+
+import os
+import re
+import time
+from typing import Dict, List, Optional, Tuple
+
+from ..base.download_errors import download_remedy
+from ..base.host import TIMED_OUT, Host, Result
+from . import apt_lists
+from .manager import (
+    HEADERS,
+    LOCK_WAIT,
+    RUN_LIMIT,
+    WRONG_CLOCK,
+    WRONG_SIGNATURE,
+    Change,
+    Installed,
+    Manager,
+    PackageError,
+    Simulation,
+    Wish,
+    dkms_failed,
+    headers_gone,
+    lock_holder,
+    matches,
+    not_on_offer,
+    refuse,
+)
+
+LOCKS = (
+    "/var/lib/dpkg/lock-frontend",
+    "/var/lib/dpkg/lock",
+    "/var/lib/apt/lists/lock",
+    "/var/cache/apt/archives/lock",
+)
+ARCHIVES = "/var/cache/apt/archives"
+STATUS = "/var/lib/dpkg/status"
+ENVIRONMENT = {
+    "DEBIAN_FRONTEND": "noninteractive",
+    "APT_LISTCHANGES_FRONTEND": "none",
+    "NEEDRESTART_MODE": "l",
+    "NEEDRESTART_SUSPEND": "1",
+}
+OPTIONS = [
+    "-y",
+    "-q",
+    "--no-install-recommends",
+    "-o", "DPkg::Lock::Timeout=120",
+    "-o", "Dpkg::Options::=--force-confdef",
+    "-o", "Dpkg::Options::=--force-confold",
+    "-o", "Acquire::Retries=3",
+    "-o", "Acquire::http::Timeout=30",
+    "-o", "Acquire::https::Timeout=30",
+]  # fmt: skip
+DAY = 86400.0
+ASK_LIMIT = 300.0
+"""Seconds for a call that only asks: after an update apt-cache first reads all lists."""
+QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\n"
+
+
+def read_installed(text: str) -> Dict[str, Installed]:
+    """Read `dpkg-query -W -f QUERY`. Of several architectures the installed one counts."""
+    found = {}  # type: Dict[str, Installed]
+    for line in text.splitlines():
+        parts = line.split("\t")
+        if len(parts) == 4 and (parts[0] not in found or parts[2] == "installed"):
+            found[parts[0]] = Installed(parts[1], parts[2], parts[3] == "hold")
+    return found
+
+
+def read_simulation(text: str) -> Simulation:
+    """Read `apt-get --simulate`: lines of Inst, Remv and Purg."""
+    install = {}  # type: Dict[str, Tuple[Optional[str], str]]
+    remove = []
+    for line in text.splitlines():
+        match = re.match(r"Inst (\S+?)(?::\w+)? (?:\[([^]]*)\] )?\((\S+)", line)
+        if match:
+            install[match.group(1)] = (match.group(2), match.group(3))
+            continue
+        match = re.match(r"(?:Remv|Purg) (\S+?)(?::\w+)?(?: |$)", line)
+        if match and match.group(1) not in remove:
+            remove.append(match.group(1))
+    return Simulation(install, remove)
+
+
+def read_madison(text: str) -> Dict[str, List[str]]:
+    """Read `apt-cache madison`: the versions on offer by name, newest first as apt lists them."""
+    found = {}  # type: Dict[str, List[str]]
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) == 3 and not parts[2].endswith("Sources"):
+            versions = found.setdefault(parts[0], [])
+            if parts[1] not in versions:
+                versions.append(parts[1])
+    return found
+
+
+def read_floors(text: str) -> Dict[str, str]:
+    """Read `apt-cache show`: the lowest version that the stanzas' Depends ask for, by package."""
+    found = {}  # type: Dict[str, str]
+    for line in re.findall(r"(?m)^(?:Pre-)?Depends: (.*)$", text):
+        found.update(re.findall(r"([a-z0-9][a-z0-9.+-]*)(?::\w+)? \(>= ([^)\s]+)\)", line))
+    return found
+
+
+def read_sizes(text: str) -> Tuple[int, int]:
+    """Read `apt-cache show`: bytes to fetch and bytes when installed, summed over the stanzas."""
+    fetch = sum(int(size) for size in re.findall(r"(?m)^Size: (\d+)$", text))
+    installed = sum(int(size) for size in re.findall(r"(?m)^Installed-Size: (\d+)$", text))
+    return fetch, installed * 1024
+
+
+MIDDLE = ("half-configured", "half-installed", "unpacked", "triggers-awaited", "triggers-pending")
+"""States in which dpkg leaves a package when it is interrupted, or when a script of the package fails."""
+
+
+def broken(status: str, states: Tuple[str, ...] = MIDDLE) -> List[str]:
+    """Return the packages that dpkg left in the middle, from the text of its status file."""
+    found = []
+    for stanza in status.split("\n\n"):
+        match = re.search(r"(?m)^Status: \S+ (\S+) (\S+)$", stanza)
+        name = re.search(r"(?m)^Package: (\S+)$", stanza)
+        if match and name and (match.group(2) in states or (states is MIDDLE and match.group(1) != "ok")):
+            found.append(name.group(1))
+    return found
+
+
+TERM_LOG = "/var/log/apt/term.log"
+SIGNATURE = re.compile(
+    r"signatures? (?:were|couldn't be|was) (?:invalid|verified)|NO_PUBKEY|EXPKEYSIG|BADSIG|is not signed|"
+    r"Clearsigned file isn't valid|OpenPGP signature verification failed|not live until|Sub-process /usr/bin/sqv",
+    re.IGNORECASE,
+)
+
+
+def explain(what: str, answer: Result) -> str:
+    """Return one sentence with cause and remedy for an apt-get or dpkg call that failed."""
+    text = answer.out + "\n" + answer.err
+    errors = [line[2:].strip() for line in text.splitlines() if re.match(r"[EW]: ", line)]
+    short = "; ".join(errors[:3]) or "; ".join(line.strip() for line in text.splitlines() if line.strip())[-400:]
+    match = re.search(r"Could not get lock (\S+?)\.? (?:It is held by process (\d+) \(([^)]*)\))?", text)
+    if match and match.group(2):
+        return "%s: %s is held by process %s (%s): let it end, then run again" % (
+            what, match.group(1), match.group(2), match.group(3),
+        )  # fmt: skip
+    match = re.search(r"You don't have enough free space in (\S+?)\.?$", text, re.MULTILINE)
+    if match:
+        return "%s: not enough free space in %s: make room there, then run again" % (what, match.group(1))
+    if "No space left on device" in text:
+        return "%s: the disk is full, no free space left (%s): make room, then run again" % (what, short)
+    dkms = dkms_failed(what, text)
+    if dkms:
+        return dkms
+    timed = re.search(r"Release file for (\S+) is (?:not valid yet|(expired)) \(([^)]*)\)", text)
+    if timed:
+        return "%s: the lists of %s are %s (%s): %s%s" % (
+            what, timed.group(1), "too old" if timed.group(2) else "from the future", timed.group(3), WRONG_CLOCK,
+            "; if it is right, the mirror is no longer updated" if timed.group(2) else "",
+        )  # fmt: skip
+    if SIGNATURE.search(text) and re.search(r"(?i)not live until", text):
+        return "%s: a signature is from the future (%s): %s" % (what, short[:500], WRONG_CLOCK)
+    match = re.search(r"Failed to fetch (\S+)\s+(.*)", text)
+    if match and SIGNATURE.search(match.group(2)):
+        return "%s: the signature of %s is not valid (%s): %s" % (
+            what, match.group(1), match.group(2).strip()[:300], WRONG_SIGNATURE,
+        )  # fmt: skip
+    gone = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
+    if gone:
+        status = re.search(r"(?m)^Err:\d+ .*\n +(\d{3} .*|\D.*)$", text)
+        cause = " ".join(status.group(1).split())[:200] if status else "no Release file"
+        return "%s: %s could not be fetched (%s): %s" % (
+            what, gone.group(1), cause,
+            "the mirror does not have this repository" if not status or "404" in cause else download_remedy(cause),
+        )  # fmt: skip
+    if SIGNATURE.search(text):
+        return "%s: a signature is not valid (%s): %s" % (what, short[:500], WRONG_SIGNATURE)
+    if match:
+        cause = match.group(2).strip()
+        return "%s: %s could not be fetched (%s): %s" % (what, match.group(1), cause[:200], download_remedy(cause))
+    match = re.search(r"Unable to locate package (\S+)|Package '?(\S+?)'? has no installation candidate", text)
+    if match:
+        return "%s: the package %s is in no package source of this host: enable the source that has it" % (
+            what, match.group(1) or match.group(2),
+        )  # fmt: skip
+    if "unmet dependencies" in text:
+        lines = re.findall(r"(?m)^ +(\S+ : \S+: .*|(?:Depends|Conflicts|Breaks): .*)$", text)
+        return "%s: the dependencies cannot be fulfilled (%s): a pin, a hold or a foreign source is in the way" % (
+            what, "; ".join(lines[:4]) or short,
+        )  # fmt: skip
+    if answer.rc == 124:
+        return "%s: no end within %d minutes; the next run repairs what is half done" % (what, RUN_LIMIT // 60)
+    script = re.search(r"(?s)dpkg: error processing (?:package|archive) (\S+) \(--.*?\):\s*([^\n]+)", text)
+    if script:
+        return "%s: the package %s could not be set up (%s): see what it printed before that in %s on the host" % (
+            what, script.group(1), " ".join(script.group(2).split())[:200], TERM_LOG,
+        )  # fmt: skip
+    return "%s: exit status %d: %s" % (what, answer.rc, short or "it said nothing")
+
+
+class Apt(Manager):
+    """apt and dpkg on this host."""
+
+    program = "apt-get"
+    log = TERM_LOG
+
+    def __init__(self, host: Host, locks: Tuple[str, ...] = LOCKS, wait: float = LOCK_WAIT) -> None:
+        Manager.__init__(self, host, wait)
+        self.locks = locks
+
+    def installed(self) -> Dict[str, Installed]:
+        """Return dpkg's database."""
+        answer = self.host.run(["dpkg-query", "-W", "-f", QUERY], timeout=ASK_LIMIT)
+        if answer.rc != 0:
+            raise PackageError(explain("reading the package database", answer))
+        return read_installed(answer.out)
+
+    def busy(self) -> List[Tuple[str, int]]:
+        """Return apt's and dpkg's locks that another process holds."""
+        return [(path, pid) for path in self.locks for pid in [lock_holder(path)] if pid is not None]
+
+    def get(self, what: str, argv: List[str]) -> Result:
+        """Run apt-get (changes the host) and raise PackageError with a sentence when it fails."""
+        self.await_locks()
+        answer = self.host.run(["apt-get"] + OPTIONS + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
+        if answer.rc != 0:
+            raise PackageError(explain(what, answer) + self.make_log(answer))
+        return answer
+
+    def half_done(self) -> List[str]:
+        """Return what a killed run left in the middle."""
+        found = broken(self.host.read(STATUS) or "")
+        if not found and [name for name in self.host.listdir("/var/lib/dpkg/updates") if name.isdigit()]:
+            return ["dpkg"]
+        return found
+
+    def repair(self, ours: Optional[List[str]] = None) -> List[str]:
+        """Finish what a killed run left in the middle (changes the host); returns the packages that were concerned.
+
+        A package of ``ours`` that cannot be configured, such as a module that does not compile, is removed: the plan
+        may want another one by now, and where it wants the same, its installation tells why it fails.
+        """
+        found = self.half_done()
+        if not found:
+            return []
+        self.await_locks()
+        self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
+        # Its status is not asked: packages that were only unpacked may lack dependencies, which apt brings now.
+        left = broken(self.host.read(STATUS) or "")
+        trouble = ""
+        failed = [name for name in broken(self.host.read(STATUS) or "", ("half-configured",)) if name in (ours or [])]
+        if failed:
+            argv = ["remove", "--allow-change-held-packages"] + failed
+            try:
+                refuse(self.simulate("removing what cannot be configured", argv), ours or [])
+                self.get("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
+            except PackageError as error:
+                # Something else is in the way, which apt's own repair may clear.
+                trouble = " (%s)" % error
+            left = broken(self.host.read(STATUS) or "")
+        if left:
+            self.get("finishing the interrupted installation of " + ", ".join(left[:5]), ["install", "--fix-broken"])
+            half = broken(self.host.read(STATUS) or "")
+            if half:
+                self.get("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)
+        left = broken(self.host.read(STATUS) or "")
+        if left:
+            raise PackageError(
+                "%s stayed half installed after `dpkg --configure -a` and `apt-get install --fix-broken`: see "
+                "`dpkg --audit` on the host%s" % (", ".join(left[:5]), trouble)
+            )
+        return found
+
+    def update(self, extra: Optional[List[str]] = None) -> None:
+        """Read the package lists again (changes the host); any list that fails is a PackageError."""
+        for name in self.damaged():
+            os.unlink(os.path.join(apt_lists.FOLDER, name))
+        self.get("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
+
+    def stale(self) -> bool:
+        """Return whether the package lists of any source are missing or damaged, or all are older than a day."""
+        answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody
+        if answer.rc != 0 or apt_lists.unread(answer.out, self.host.listdir(apt_lists.FOLDER)) or self.damaged():
+            return True
+        return time.time() - os.stat(apt_lists.FOLDER).st_mtime > DAY
+
+    def damaged(self) -> List[str]:
+        """Return the files of package lists that a power cut left without their content."""
+        return apt_lists.damaged(self.host.listdir(apt_lists.FOLDER), self.host.read, self.host.stamp)
+
+    def offers(self, names: List[str]) -> Dict[str, List[str]]:
+        """Return the versions that the package sources offer, by name."""
+        return read_madison(self.ask("madison", names)) if names else {}
+
+    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+        """Return the lowest version that packages of the sources ask of others, by name."""
+        return read_floors(self.ask("show", ["%s=%s" % pair for pair in packages]))
+
+    def ask(self, verb: str, names: List[str]) -> str:
+        """Return what apt-cache says of packages; its status is not asked, as it is 100 where one is not known."""
+        answer = self.host.run(["apt-cache", verb] + names, timeout=ASK_LIMIT)
+        if answer.rc == TIMED_OUT:
+            raise PackageError(
+                "asking the package lists for %s: %s: see what keeps the disk of this host busy, then run again"
+                % (", ".join(names[:5]), answer.err)
+            )
+        return answer.out
+
+    def resolve(self, wanted: List[Wish], offers: Dict[str, List[str]]) -> List[str]:
+        """Return arguments for apt-get install; PackageError says what is offered instead of a missing version."""
+        arguments = []
+        for wish in wanted:
+            versions = offers.get(wish.name, [])
+            if not versions and HEADERS.match(wish.name):
+                raise PackageError(headers_gone(wish.name))
+            if wish.version is None:
+                arguments.append(wish.name)
+                continue
+            fitting = [version for version in versions if matches(wish.version, version)]
+            if not fitting:
+                raise PackageError(not_on_offer(wish, versions))
+            arguments.append("%s=%s" % (wish.name, fitting[0]))
+        return arguments
+
+    def prepare(self, what: str, change: Change) -> Tuple[List[List[str]], Simulation]:
+        """Return the one apt-get call for a change, and what it would do."""
+        argv = ["--allow-downgrades", "install"]
+        argv += self.resolve(change.install, self.offers([wish.name for wish in change.install]))
+        argv += [name + "-" for name in change.remove]
+        simulation = self.simulate(what, argv)
+        refuse(simulation, change.remove + change.allowed)
+        self.check_disk(simulation)
+        return [argv], simulation
+
+    def carry_out(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
+        """Make the call of prepare (changes the host)."""
+        for argv in calls:
+            self.get(what, argv)
+        self.host.settle()  # dpkg waits for its own files, and for nothing that the packages' scripts write
+
+    def removal(self, names: List[str]) -> List[str]:
+        """Return the call that purges packages."""
+        return ["purge", "--allow-change-held-packages"] + names
+
+    def hold(self, names: List[str]) -> None:
+        """Protect packages from upgrades (changes the host)."""
+        self.mark("hold", names)
+
+    def unhold(self, names: List[str]) -> None:
+        """Release packages (changes the host)."""
+        self.mark("unhold", names)
+
+    def mark(self, verb: str, names: List[str]) -> None:
+        """Set or release holds (changes the host)."""
+        self.await_locks()
+        answer = self.host.run(["apt-mark", verb] + names, timeout=120.0)
+        if answer.rc != 0:
+            raise PackageError(explain("apt-mark %s %s" % (verb, " ".join(names)), answer))
+
+    def simulate(self, what: str, argv: List[str]) -> Simulation:
+        """Return what an apt-get call would do; changes nothing and needs no lock."""
+        answer = self.host.run(
+            ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
+        )
+        if answer.rc != 0:
+            raise PackageError(explain(what, answer))
+        return read_simulation(answer.out)
+
+    def check_disk(self, simulation: Simulation) -> None:
+        """Raise PackageError when the packages do not fit on the disk."""
+        names = ["%s=%s" % (name, after) for name, (_, after) in sorted(simulation.install.items())]
+        if names:
+            fetch, unpacked = read_sizes(self.ask("show", names))
+            self.fits(len(names), [("/usr", unpacked), (ARCHIVES, fetch)])

@@ -1,0 +1,211 @@
+"""The distribution's own package sources, one-line and deb822: add components, take them back, keep every other byte.
+
+Also writes our own sources.
+"""
+
+import re
+from typing import Any, Callable, Dict, List, NamedTuple
+
+from ..catalog import model as catalog
+
+
+class Change(NamedTuple):
+    """A sources file before and after; ``entries`` is the number of the distribution's entries in it."""
+
+    before: str
+    after: str
+    entries: int
+
+
+def of_distribution(entry: "Entry", codename: str) -> bool:
+    """Return whether an entry that apt reads is the distribution's own archive, whichever mirror serves it.
+
+    Third parties also offer `bookworm main`; what tells them apart is the path of the archive and the key.
+    """
+    known = catalog.families()["archive"]
+    if not entry.enabled or "main" not in entry.components:
+        return False
+    if not any(re.split("[-/]", suite)[0] in [codename] + known["suites"] for suite in entry.suites):
+        return False
+    if entry.signed_by and not entry.signed_by.startswith("-----"):
+        return any(name in entry.signed_by for name in known["keyrings"])
+    return any(re.search(known["path"], uri) and not re.search(known["not"], uri) for uri in entry.uris)
+
+
+def missing(present: List[str], names: List[str]) -> List[str]:
+    """Return the names that are not present, in their order."""
+    return [name for name in names if name not in present]
+
+
+ONE_LINE = re.compile(
+    r"^(\s*deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+)"
+    r"(?P<rest>[^#\n]*?)(?P<tail>\s*(?:#.*)?)$"
+)
+
+
+class Entry(NamedTuple):
+    """One line or stanza of packages: where they come from, and whether apt reads it."""
+
+    uris: List[str]
+    suites: List[str]
+    components: List[str]
+    signed_by: str
+    enabled: bool
+
+
+Choose = Callable[[Entry], List[str]]
+"""Answers, for an entry, the components to add or to take away."""
+
+
+def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
+    """Change the components of entries of a one-line file."""
+    lines = []
+    for line in text.split("\n"):
+        match = ONE_LINE.match(line)
+        if match:
+            rest = match.group("rest")
+            signed = re.search(r"signed-by=(\S+)", match.group("options") or "", re.IGNORECASE)
+            signer = signed.group(1) if signed else ""
+            entry = Entry([match.group("uri")], [match.group("suite")], rest.split(), signer, True)
+            rest = " ".join([without(rest, remove(entry))] + add(entry))
+            line = match.group(1) + rest + match.group("tail")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def without(text: str, names: List[str]) -> str:
+    """Return words, or a field, without some words; a line that held nothing else goes too."""
+    for name in names:
+        word = re.escape(name)
+        text = re.sub(r"\n[ \t]+%s[ \t]*(?=\n|$)|[ \t]+%s(?=\s|$)" % (word, word), "", text, count=1)
+    return text
+
+
+def fields(stanza: str) -> Dict[str, str]:
+    """Return the fields of a deb822 stanza by their lower-case names, continuation lines joined."""
+    found = {}  # type: Dict[str, str]
+    name = ""
+    for line in stanza.split("\n"):
+        if line.startswith("#"):
+            continue
+        if line[:1] in (" ", "\t"):
+            if name:
+                found[name] += "\n" + line.strip()
+        elif ":" in line:
+            name, _, value = line.partition(":")
+            name = name.strip().lower()
+            found[name] = value.strip()
+    return found
+
+
+COMPONENTS = re.compile(r"(?im)^components:[^\n]*(?:\n[ \t#][^\n]*)*")
+
+
+def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
+    """Change the components of stanzas of a deb822 file."""
+    parts = re.split(r"(\n[ \t]*\n+)", text)
+    for index in range(0, len(parts), 2):
+        known = fields(parts[index])
+        if "deb" not in known.get("types", "").split():
+            continue
+        entry = Entry(
+            known.get("uris", "").split(),
+            known.get("suites", "").split(),
+            known.get("components", "").split(),
+            known.get("signed-by", ""),
+            known.get("enabled", "yes").lower() not in ("no", "false", "0"),
+        )
+        gone, more = remove(entry), add(entry)
+        parts[index] = COMPONENTS.sub(lambda match, gone=gone: without(match.group(0), gone), parts[index], count=1)
+        if more:
+            parts[index] = re.sub(
+                r"(?im)^(components:[^\n]*?)[ \t]*$",
+                lambda match, more=more: match.group(1) + " " + " ".join(more),
+                parts[index],
+                count=1,
+            )
+    return "".join(parts)
+
+
+def edit(path: str, text: str, add: Choose, remove: Choose) -> str:
+    """Change the components of entries of a sources file; its name says the format."""
+    return (edit_deb822 if path.endswith(".sources") else edit_one_line)(text, add, remove)
+
+
+def nothing(_: Entry) -> List[str]:
+    """Choose no component."""
+    return []
+
+
+def enable(path: str, text: str, names: List[str], codename: str) -> Change:
+    """Add components to the distribution's own entries of a sources file."""
+    ours = []  # type: List[Entry]
+
+    def add(entry: Entry) -> List[str]:
+        if not of_distribution(entry, codename):
+            return []
+        ours.append(entry)
+        return missing(entry.components, names)
+
+    after = edit(path, text, add, nothing)
+    return Change(text, after, len(ours))
+
+
+def entries(path: str, text: str) -> List[Entry]:
+    """Return the entries of a sources file, in order."""
+    found = []  # type: List[Entry]
+
+    def note(entry: Entry) -> List[str]:
+        found.append(entry)
+        return []
+
+    edit(path, text, note, nothing)
+    return found
+
+
+def disable(path: str, text: str, before: str, names: List[str], codename: str) -> str:
+    """Take back what :func:`enable` added to ``before``, and nothing that others wrote since.
+
+    An entry is known by its URIs and suites; by its suites alone where the entry itself is gone (its mirror changed).
+    """
+    ours = enable(path, before, names, codename).after
+    if text == ours:
+        return before
+    pairs = zip(entries(path, before), entries(path, ours))  # noqa: B905 - strict= is younger than the hosts' Python
+    added = [(was.uris, was.suites, missing(was.components, now.components)) for was, now in pairs]
+    there = [(entry.uris, entry.suites) for entry in entries(path, text)]
+
+    def remove(entry: Entry) -> List[str]:
+        known = [names for uris, suites, names in added if (uris, suites) == (entry.uris, entry.suites)]
+        moved = [names for uris, suites, names in added if suites == entry.suites and (uris, suites) not in there]
+        return (known or moved or [[]])[0]
+
+    return edit(path, text, nothing, remove)
+
+
+def words(value: Any) -> str:
+    """Return a list, or a text, as words on one line."""
+    return " ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value or "")
+
+
+def source(repository: Dict[str, Any], keyring: str, architecture: str) -> str:
+    """Return the deb822 text of a repository of ours."""
+    lines = [
+        "# Written by gpu-ready; playbooks/uninstall.yml takes it away.",
+        "Types: deb",
+        "URIs: " + str(repository["url"]),
+        "Suites: " + words(repository.get("suites") or "/"),
+    ]
+    if words(repository.get("components")):
+        lines.append("Components: " + words(repository["components"]))
+    lines += ["Architectures: " + architecture, "Signed-By: " + keyring]
+    return "\n".join(lines) + "\n"
+
+
+def pins(values: Any) -> str:
+    """Return the text of a preferences file from {package, pin, priority}, one or a list."""
+    stanzas = [
+        "Package: %s\nPin: %s\nPin-Priority: %s\n" % (words(value["package"]), value["pin"], value["priority"])
+        for value in (values if isinstance(values, list) else [values])
+    ]
+    return "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n\n" + "\n".join(stanzas)

@@ -1,0 +1,409 @@
+"""The calls to dnf 4, dnf5 and yum 3. What they print is read in dnf_text, why they failed in dnf_errors.
+
+Only their commands are used: their Python libraries belong to one interpreter of the host, which need not be Ansible's.
+"""
+
+import json
+import os
+import re
+import time
+from typing import Dict, List, Optional, Tuple
+
+from ..base import files
+from ..base.host import TIMED_OUT, Host, Result
+from . import rpm
+from .dnf_errors import explain, locked, words_of
+from .dnf_output import read_floors, read_list, read_offers, read_simulation
+from .manager import (
+    LOCK_WAIT,
+    RUN_LIMIT,
+    Change,
+    Installed,
+    Killed,
+    Manager,
+    PackageError,
+    Simulation,
+    Wish,
+    dkms_failed,
+    lock_holder,
+    matches,
+    not_on_offer,
+    refuse,
+)
+
+ASK_LIMIT = 600.0
+"""Seconds for a call that only asks; it may have to fetch the metadata of all repositories."""
+ENVIRONMENT = {"COLUMNS": "200", "FORCE_COLUMNS": "200"}
+PID_FILES = (
+    "/var/cache/dnf/metadata_lock.pid",
+    "/var/cache/dnf/download_lock.pid",
+    "/var/lib/dnf/rpmdb_lock.pid",
+    "/var/run/yum.pid",
+)
+LOCKS = ("/usr/lib/sysimage/rpm/.rpm.lock", "/var/lib/rpm/.rpm.lock", "/run/dnf/rpmtransaction.lock")
+CACHE = "/var/cache"
+WRITTEN = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum", CACHE, "/var/lib", "/usr", "/tmp")
+FULL = 2 * 1024 * 1024
+"""Bytes: with less, a failure is told as a full disk, which dnf itself often does not name."""
+ABORTED = re.compile(r"Operation aborted|Exiting on user [Cc]ommand")
+
+
+class Dnf(Manager):
+    """dnf 4, dnf5 or yum 3 on this host."""
+
+    log = "/var/log/dnf.rpm.log"
+
+    def __init__(
+        self, host: Host, wait: float = LOCK_WAIT, pending: str = rpm.PENDING, keep_cache: bool = False
+    ) -> None:
+        Manager.__init__(self, host, wait)
+        self.keep_cache = keep_cache
+        self.pending = pending
+        self.aside = []  # type: List[str]
+        self.program, self.form = which(host)
+
+    # what is there
+
+    def held(self) -> List[str]:
+        """Return the names that a version lock holds, of packages that are gone too: a lock outlives its package."""
+        return rpm.held(self.host)
+
+    def installed(self) -> Dict[str, Installed]:
+        """Return the RPM database: each name with its newest version, and each version under its full name."""
+        answer = self.host.run(rpm.QUERY, timeout=120.0)
+        if answer.rc != 0 or not answer.out:
+            raise PackageError(self.told("reading the package database", answer))
+        packages = rpm.read_packages(answer.out)
+        held = rpm.held(self.host)
+        found = {}  # type: Dict[str, Installed]
+        for package in packages:
+            for name in (package.full, package.full.rpartition(".")[0]):
+                found[name] = Installed(package.evr, "installed", package.name in held)
+        for name, package in rpm.newest(packages).items():
+            found[name] = Installed(package.evr, "installed", name in held)
+        return found
+
+    def half_done(self) -> List[str]:
+        """Return what a killed run left in the middle: see rpm.look."""
+        return rpm.look(self.host, self.pending).broken
+
+    def offers(self, names: List[str]) -> Dict[str, List[str]]:
+        """Return the versions that the package sources offer, by name, newest first."""
+        if not names:
+            return {}
+        # "Yes": where the metadata is to be fetched anew, the key of its signature is asked for, from the file of ours.
+        answer = self.call("-y", ["list", "--showduplicates"] + names, ASK_LIMIT)
+        text = answer.out + answer.err
+        if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
+            raise PackageError(self.told("asking the package sources for " + ", ".join(names[:5]), answer))
+        return read_offers(read_list(answer.out), names)
+
+    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+        """Return the lowest version that packages of the sources ask of others, by name."""
+        verb = ["deplist"] if self.form == "yum" else ["repoquery", "--requires"]
+        answer = self.call("-y", verb + ["%s-%s" % pair for pair in packages], ASK_LIMIT)
+        if answer.rc != 0:
+            raise PackageError(self.told("asking what %s consists of" % packages[0][0], answer))
+        return read_floors(answer.out)
+
+    def streams(self) -> Dict[str, str]:
+        """Return the enabled module streams by module."""
+        return rpm.streams(self.host)
+
+    # calls
+
+    def options(self) -> List[str]:
+        """Return the options of every call: no weak dependencies, no clearing up of what others left.
+
+        Headers of one more kernel would have the oldest ones removed (installonly_limit, 3), which nobody asked for.
+        """
+        found = ["--setopt=clean_requirements_on_remove=False", "--setopt=exit_on_lock=True", "--setopt=retries=3"]
+        found.append("--setopt=installonly_limit=0")
+        if self.keep_cache:
+            found.append("--setopt=keepcache=1")
+        found += self.aside
+        return found if self.form == "yum" else found + ["--setopt=install_weak_deps=False"]
+
+    def call(self, answer: str, argv: List[str], limit: float) -> Result:
+        """Make a call after other package managers ended; once more where one was quicker. ``answer``: to questions."""
+        end = time.monotonic() + self.wait
+        while True:
+            self.await_locks()
+            found = self.host.run([self.program, answer] + self.options() + argv, timeout=limit, env=ENVIRONMENT)
+            if found.rc == 0 or not locked(found.out + found.err) or time.monotonic() >= end:
+                return found
+            time.sleep(2.0)
+
+    def told(self, what: str, answer: Result) -> str:
+        """Return the sentence for a call that failed."""
+        for path in WRITTEN:
+            free = self.host.free(path)
+            if free is not None and free < FULL:
+                return "%s: the disk is full, no free space left in %s: make room there, then run again" % (what, path)
+        return explain(what, answer)
+
+    def get(self, what: str, argv: List[str]) -> Result:
+        """Make one call that changes the host; PackageError when it fails, and when DKMS did, which fails no RPM."""
+        answer = self.call("-y", argv, RUN_LIMIT)
+        if answer.rc != 0:
+            kind = Killed if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
+            raise kind(self.told(what, answer) + self.make_log(answer))
+        dkms = dkms_failed(what, answer.out + answer.err)
+        if dkms:
+            raise PackageError(dkms + self.make_log(answer))
+        return answer
+
+    def simulate(self, what: str, argv: List[str]) -> Simulation:
+        """Return what a call would do; changes nothing."""
+        answer = self.call("--assumeno", argv, ASK_LIMIT)
+        text = answer.out + answer.err
+        missing = re.search(r"No package \S+ available", text)
+        if missing or (answer.rc != 0 and not ABORTED.search(text)):
+            raise PackageError(self.told(what, answer))
+        return read_simulation(answer.out, self.installed())
+
+    def busy(self) -> List[Tuple[str, int]]:
+        """Return the locks that another process holds: dnf's and yum's files name it, rpm's is a lock of the kernel."""
+        found = []
+        for path in PID_FILES:
+            text = (self.host.read(path) or "").strip()
+            command = self.host.read("/proc/%s/cmdline" % text) if text.isdigit() else None
+            if command and re.search(r"dnf|yum|packagekit|rpm", command, re.IGNORECASE):
+                found.append((path, int(text)))
+        return found + [(path, pid) for path in LOCKS for pid in [lock_holder(path)] if pid is not None]
+
+    # changes
+
+    def update(self) -> None:
+        """Read the metadata again (changes the host)."""
+        if self.form == "yum":
+            self.get("reading the package lists", ["clean", "expire-cache"])
+        self.get("reading the package lists", ["makecache"] + ([] if self.form == "yum" else ["--refresh"]))
+
+    def read_repository(self, section: str) -> None:
+        """Read the metadata of one repository, and of no other (changes the host)."""
+        only = (
+            ["--disablerepo=*", "--enablerepo=" + section] if self.form == "yum" else ["--repo=" + section, "--refresh"]
+        )
+        only += ["--setopt=%s.skip_if_unavailable=0" % section]
+        self.get("reading the repository " + section, only + ["makecache"])
+
+    def resolve(self, wanted: List[Wish]) -> List[str]:
+        """Return arguments for install; PackageError says what is offered instead of a missing version."""
+        exact = [wish for wish in wanted if wish.version is not None]
+        offers = self.offers([wish.name for wish in exact])
+        arguments = [wish.name for wish in wanted if wish.version is None]
+        for wish in exact:
+            versions = offers.get(wish.name, [])
+            fitting = [version for version in versions if matches(wish.version, version)]
+            if not fitting:
+                raise PackageError(not_on_offer(wish, versions))
+            arguments.append("%s-%s" % (wish.name, fitting[0]))
+        return arguments
+
+    def prepare(self, what: str, change: Change) -> Tuple[List[List[str]], Simulation]:
+        """Return the calls for a change and what they would do.
+
+        No command of all three installs and removes at once. What conflicts goes with the installation, where removals
+        are allowed; what is left of the wanted removals goes first.
+        """
+        calls = []  # type: List[List[str]]
+        simulation = Simulation({}, [])
+        if change.install:
+            calls = self.installations(self.resolve(change.install), bool(change.remove or change.allowed))
+            try:
+                for argv in calls:
+                    simulation = joined(simulation, self.simulate(what, argv))
+            except PackageError:
+                if self.form != "yum" or not change.remove:
+                    raise
+                # yum 3 erases nothing to make room: what is in the way goes in a round of its own.
+                calls = []
+        rest = [name for name in change.remove if name not in simulation.remove]
+        if rest:
+            argv = ["remove"] + rest
+            simulation = joined(simulation, self.simulate(what, argv))
+            calls.insert(0, argv)
+        refuse(simulation, change.remove + change.allowed)
+        if simulation.install:
+            self.fits(len(simulation.install), [("/usr", simulation.unpacked), (CACHE, simulation.fetch)])
+        return calls, simulation
+
+    def installations(self, arguments: List[str], erasing: bool) -> List[List[str]]:
+        """Return the calls that bring packages; yum 3 alone needs a command of its own to go to an older version."""
+        if self.form != "yum":
+            return [["install"] + (["--allowerasing"] if erasing else []) + arguments]
+        there = self.installed()
+        older = []
+        for argument in arguments:
+            name = re.sub(r"-(?:\d+:)?[^-]+-[^-]+$", "", argument)
+            evr = argument[len(name) + 1 :]
+            if name in there and evr and rpm.compare(evr, there[name].version) < 0:
+                older.append(argument)
+        newer = [argument for argument in arguments if argument not in older]
+        return [[verb] + names for verb, names in (("downgrade", older), ("install", newer)) if names]
+
+    def carry_out(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
+        """Make the calls of prepare; a mark on the disk tells the next run of one that was killed within."""
+        begin(self.pending, sorted(simulation.install))
+        try:
+            for argv in calls:
+                self.get(what, argv)
+        except Killed:
+            raise
+        except PackageError:
+            end(self.pending)
+            raise
+        self.host.settle()  # rpm waits for its database, and for none of the files
+        end(self.pending)
+
+    def removal(self, names: List[str]) -> List[str]:
+        """Return the call that takes packages away."""
+        return ["remove"] + names
+
+    def hold(self, names: List[str]) -> None:
+        """Lock packages to their installed versions (changes the host)."""
+        self.get("holding " + ", ".join(names), ["versionlock", "add"] + names)
+
+    def unhold(self, names: List[str]) -> None:
+        """Release packages (changes the host)."""
+        found = names
+        if self.form == "yum":
+            # yum compares with whole lines of its file.
+            lines = (self.host.read(rpm.YUM_LOCKS) or "").splitlines()
+            found = [line.strip() for line in lines if set(rpm.read_locks(line)) & set(names)] or names
+        self.get("releasing " + ", ".join(names), ["versionlock", "delete"] + found)
+
+    def enable_streams(self, wanted: Dict[str, str]) -> None:
+        """Have module streams enabled; another stream of the same module is left first (changes the host)."""
+        if self.form == "yum":
+            Manager.enable_streams(self, wanted)
+        there = self.streams()
+        for name, stream in sorted(wanted.items()):
+            if there.get(name) == stream:
+                continue
+            if name in there:
+                self.get("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
+            self.get(
+                "enabling the module stream %s:%s" % (name, stream), ["module", "enable", "%s:%s" % (name, stream)]
+            )
+
+    def restore_streams(self, before: Dict[str, Optional[str]]) -> None:
+        """Bring module streams back to what they were (changes the host)."""
+        there = self.streams()
+        for name, stream in sorted(before.items()):
+            if name in there and there[name] != stream:
+                self.get("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
+            if stream and there.get(name) != stream:
+                what = "%s:%s" % (name, stream)
+                self.get("going back to the module stream " + what, ["module", "enable", what])
+            path = "%s/%s.module" % (rpm.MODULES, name)
+            if not stream and os.path.exists(path):
+                # dnf 4 leaves a file that says nothing.
+                os.unlink(path)
+
+    def repair(self, ours: Optional[List[str]] = None) -> List[str]:
+        """Finish what a killed run left in the middle (changes the host); returns what was concerned.
+
+        Packages that were being installed are installed again, so that their scripts run; of two versions of one
+        package the older goes. A package of ``ours`` that cannot be installed again is removed.
+        """
+        state = rpm.look(self.host, self.pending)
+        if not state.broken:
+            return []
+        concerned = state.broken
+        self.await_locks()
+        if state.unreadable:
+            self.rebuild()
+            state = rpm.look(self.host, self.pending)
+        if state.unfinished:
+            self.finish_yum()
+        older = rpm.older(state.packages)
+        if older:
+            argv = ["remove"] + older
+            names = rpm.doubles(state.packages)
+            simulation = self.simulate("removing the older of two versions", argv)
+            # What of ours needs the older one goes with it: the plan brings it back in the version that it wants.
+            refuse(simulation, names + (ours or []))
+            self.get("removing the older of two versions of " + ", ".join(names[:5]), argv)
+            state = rpm.look(self.host, self.pending)
+        if state.pending:
+            self.again(state.pending, ours or [])
+        end(self.pending)
+        left = rpm.look(self.host, self.pending).broken
+        if left:
+            raise PackageError(
+                "%s stayed half installed after the repair: see `rpm -qa` and `%s check` on the host"
+                % (", ".join(left[:5]), self.program)
+            )
+        return concerned
+
+    def again(self, names: List[str], ours: List[str]) -> None:
+        """Install packages again (changes the host)."""
+        what = "installing again " + ", ".join(names[:5])
+        try:
+            refuse(self.simulate(what, ["reinstall"] + names), [])
+            self.get(what, ["reinstall"] + names)
+        except PackageError:
+            mine = [name for name in names if name in ours]
+            if mine != names:
+                raise
+            argv = ["remove"] + mine
+            refuse(self.simulate("removing what cannot be installed again", argv), ours)
+            self.get("removing what cannot be installed again: " + ", ".join(mine[:5]), argv)
+
+    def rebuild(self) -> None:
+        """Rebuild the RPM database from its packages (changes the host)."""
+        answer = self.host.run(["rpm", "--rebuilddb"], timeout=RUN_LIMIT)
+        if answer.rc == 0:
+            answer = self.host.run(["rpm", "-qa"], timeout=120.0)
+        if answer.rc != 0:
+            raise PackageError(
+                "the RPM database stayed unreadable after `rpm --rebuilddb` (%s): restore it from a backup"
+                % words_of(answer.err.splitlines(), 2)[:300]
+            )
+
+    def finish_yum(self) -> None:
+        """Finish or forget an interrupted transaction of yum 3 (changes the host)."""
+        program = self.host.which("yum-complete-transaction")
+        if not program:
+            raise PackageError(
+                "yum was interrupted in the middle of a transaction, and yum-complete-transaction is not there to "
+                "finish it: install yum-utils, then run again"
+            )
+        answer = self.host.run([program, "-y"], timeout=RUN_LIMIT)
+        if answer.rc != 0:
+            raise PackageError(self.told("finishing the interrupted transaction of yum", answer))
+
+
+def joined(first: Simulation, second: Simulation) -> Simulation:
+    """Return what two calls would do together."""
+    return Simulation(
+        dict(first.install, **second.install),
+        first.remove + [name for name in second.remove if name not in first.remove],
+        first.fetch + second.fetch,
+        first.unpacked + second.unpacked,
+    )
+
+
+def which(host: Host) -> Tuple[str, str]:
+    """Return the program and which it is: ``dnf``, ``dnf5`` or ``yum`` (version 3). Links tell: yum may be dnf."""
+    for name in ("dnf", "dnf5", "yum"):
+        path = host.which(name)
+        if path:
+            real = os.path.basename(host.realpath(path))
+            return path, "dnf5" if real == "dnf5" else "dnf" if real.startswith("dnf") else "yum"
+    raise PackageError("this host has rpm, but neither dnf nor yum: install one, then run again")
+
+
+def begin(path: str, names: List[str]) -> None:
+    """Mark that packages are being installed."""
+    if names:
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        files.write_atomic(path, (json.dumps(names) + "\n").encode("utf-8"), 0o600)
+
+
+def end(path: str) -> None:
+    """Take the mark away."""
+    if os.path.lexists(path):
+        os.unlink(path)

@@ -1,0 +1,268 @@
+"""The RPM database, version locks and module streams as values: pure readers of texts."""
+
+import functools
+import json
+import re
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from ..base.host import Host
+
+FORMAT = "%{NAME}\\t%{EPOCH}\\t%{VERSION}\\t%{RELEASE}\\t%{ARCH}\\n"
+QUERY = ["rpm", "-qa", "--qf", FORMAT]
+"""The one question to the database; rpm prints "(none)" for a package without epoch."""
+DNF_LOCKS = "/etc/dnf/plugins/versionlock.list"
+DNF5_LOCKS = "/etc/dnf/versionlock.toml"
+YUM_LOCKS = "/etc/yum/pluginconf.d/versionlock.list"
+YUM_STATE = "/var/lib/yum"
+PENDING = "/var/lib/gpu-ready/packages-pending.json"
+"""Names of packages that are being installed; it outlives only a run that was killed. dpkg keeps such a mark itself."""
+MODULES = "/etc/dnf/modules.d"
+DNF5_MODULES = "/usr/lib/sysimage/libdnf5/modules.toml"
+FAMILIES = ("rhel", "fedora", "amazon")
+MANY = re.compile(r"kernel|gpg-pubkey$")
+"""Packages of which several versions may be installed (installonlypkgs of dnf.conf(5)), by name."""
+
+
+class Package(NamedTuple):
+    """An installed package; ``epoch`` is "" where there is none."""
+
+    name: str
+    epoch: str
+    version: str
+    release: str
+    arch: str
+
+    @property
+    def evr(self) -> str:
+        """Return "[epoch:]version-release"."""
+        return ("%s:" % self.epoch if self.epoch else "") + "%s-%s" % (self.version, self.release)
+
+    @property
+    def full(self) -> str:
+        """Return "name-version-release.arch", as rpm -q prints it."""
+        return "%s-%s-%s.%s" % (self.name, self.version, self.release, self.arch)
+
+
+class State(NamedTuple):
+    """The packages of a host, and what a killed run left: all is well where ``broken`` is empty.
+
+    ``doubles``: names in two versions; ``pending``: installed names of our mark; ``unfinished``: yum was cut off;
+    ``unreadable``: the database cannot be read. ``broken`` sums these up as names for people.
+    """
+
+    packages: List[Package]
+    held: List[str]
+    doubles: List[str]
+    pending: List[str]
+    unfinished: bool
+    unreadable: bool
+
+    @property
+    def broken(self) -> List[str]:
+        """Return what is half done."""
+        more = (["yum"] if self.unfinished else []) + (["rpm"] if self.unreadable else [])
+        return sorted(set(self.doubles + self.pending)) + more
+
+
+def read_packages(text: str) -> List[Package]:
+    """Read the answer to QUERY; an epoch of 0 counts as none."""
+    found = []
+    for line in text.splitlines():
+        parts = line.split("\t")
+        if len(parts) == 5 and parts[0]:
+            epoch = "" if parts[1] in ("(none)", "0") else parts[1]
+            found.append(Package(parts[0], epoch, parts[2], parts[3], parts[4]))
+    return found
+
+
+def read_streams_toml(text: str) -> Dict[str, str]:
+    """Read modules.toml of dnf5 (written by a program, one key a line): the stream of each enabled module."""
+    found = {}  # type: Dict[str, str]
+    name, stream = "", ""
+    for line in text.splitlines():
+        head = re.match(r"\[modules\.[\"']?([^\]\"']+)[\"']?\]", line.strip())
+        value = re.match(r"(\w+)\s*=\s*[\"']([^\"']*)[\"']", line.strip())
+        if head:
+            name, stream = head.group(1), ""
+        elif value and value.group(1) == "enabled_stream":
+            stream = value.group(2)
+        elif value and value.group(1) == "state" and value.group(2).lower() == "enabled" and name and stream:
+            found[name] = stream
+    return found
+
+
+def newest(packages: List[Package]) -> Dict[str, Package]:
+    """Return the newest version of each name."""
+    found = {}  # type: Dict[str, Package]
+    for package in packages:
+        if package.name not in found or compare(package.evr, found[package.name].evr) > 0:
+            found[package.name] = package
+    return found
+
+
+def doubles(packages: List[Package]) -> List[str]:
+    """Return names that are installed in two versions for one architecture: a transaction was cut off in between."""
+    seen = {}  # type: Dict[Tuple[str, str], str]
+    found = set()
+    for package in packages:
+        if seen.setdefault((package.name, package.arch), package.evr) != package.evr and not MANY.match(package.name):
+            found.add(package.name)
+    return sorted(found)
+
+
+def split_evr(text: str) -> Tuple[str, str, str]:
+    """Return epoch ("0" where it is left out), version and release ("" where it is left out)."""
+    epoch, colon, rest = text.partition(":")
+    if not colon:
+        epoch, rest = "0", text
+    version, _, release = rest.partition("-")
+    return epoch or "0", version, release
+
+
+def compare(left: str, right: str) -> int:
+    """Return -1, 0 or 1 as rpm orders "[epoch:]version[-release]"; a release that is left out fits any."""
+    first, second = split_evr(left), split_evr(right)
+    for position in (0, 1, 2):
+        if position == 2 and not (first[2] and second[2]):
+            return 0
+        order = compare_part(first[position], second[position])
+        if order:
+            return order
+    return 0
+
+
+def compare_part(left: str, right: str) -> int:
+    """Return -1, 0 or 1 as rpmvercmp(3) orders two versions or releases."""
+    first, second = (re.findall(r"\d+|[a-zA-Z]+|~|\^", text) for text in (left, right))
+    for position in range(max(len(first), len(second))):
+        one = first[position] if position < len(first) else ""
+        two = second[position] if position < len(second) else ""
+        if one == two:
+            continue
+        for sign, order in (("~", -1), ("^", 1)):
+            # A tilde sorts before the end of a version, a caret after the end but before anything else.
+            if sign in (one, two):
+                other = two if one == sign else one
+                mine = 1 if one == sign else -1
+                return order * mine if sign == "~" or not other else -mine
+        if not one or not two:
+            return 1 if one else -1
+        if one.isdigit() and two.isdigit():
+            if int(one) != int(two):
+                return 1 if int(one) > int(two) else -1
+        elif one.isdigit() != two.isdigit():
+            return 1 if one.isdigit() else -1
+        else:
+            return 1 if one > two else -1
+    return 0
+
+
+order = functools.cmp_to_key(compare)
+"""Sort key for "[epoch:]version[-release]"."""
+
+
+def read_locks(text: str) -> List[str]:
+    """Read versionlock.list: ``name-epoch:version-release.arch`` (dnf 4), ``epoch:name-version-release.arch`` (yum).
+
+    Lines that begin with ``!`` exclude a version and hold nothing. A line may be a bare name.
+    """
+    found = []
+    for line in text.splitlines():
+        line = line.split("#")[0].strip()
+        match = re.match(r"(?:\d+:)?([^\s!].*?)(?:-(?:\d+:)?[^-\s:]+-[^-\s]+)?$", line)
+        if match and not line.startswith("!") and match.group(1) not in found:
+            found.append(match.group(1))
+    return sorted(found)
+
+
+def read_locks_toml(text: str) -> List[str]:
+    """Read versionlock.toml of dnf5: the names of packages with a condition that allows, not excludes, a version.
+
+    The file is written by a program, one key a line: this is no TOML parser, which Python 3.6 has not.
+    """
+    found = set()
+    name: Optional[str] = None
+    for line in text.splitlines():
+        line = line.strip()
+        if line == "[[packages]]":
+            name = None
+        match = re.match(r"name\s*=\s*[\"']([^\"']+)[\"']", line)
+        if match:
+            name = match.group(1)
+        match = re.match(r"comparator\s*=\s*[\"']([^\"']+)[\"']", line)
+        if match and name and match.group(1) != "!=":
+            found.add(name)
+    return sorted(found)
+
+
+def read_stream(text: str) -> Dict[str, str]:
+    """Read a file of /etc/dnf/modules.d: the stream of each module that is enabled."""
+    found = {}  # type: Dict[str, str]
+    name, values = "", {}  # type: str, Dict[str, str]
+    for line in text.splitlines() + ["[]"]:
+        line = line.strip()
+        if line.startswith("["):
+            if name and values.get("state") == "enabled" and values.get("stream"):
+                found[name] = values["stream"]
+            name, values = line.strip("[]"), {}
+        elif "=" in line:
+            key, _, value = line.partition("=")
+            values[key.strip()] = value.strip()
+    return found
+
+
+def on(host: Host, family: str) -> bool:
+    """Return whether a host has RPMs: its family decides (of os-release), and what is there where that is not known."""
+    if family == "debian":
+        return False
+    return family in FAMILIES or (host.which("dpkg") is None and host.which("rpm") is not None)
+
+
+def held(host: Host) -> List[str]:
+    """Return the names that a version lock holds, from the file of whichever manager there is."""
+    found = read_locks(host.read(DNF_LOCKS) or "") + read_locks(host.read(YUM_LOCKS) or "")
+    return sorted(set(found + read_locks_toml(host.read(DNF5_LOCKS) or "")))
+
+
+def streams(host: Host) -> Dict[str, str]:
+    """Return the enabled module streams by module."""
+    found = read_streams_toml(host.read(DNF5_MODULES) or "")
+    for name in host.listdir(MODULES):
+        if name.endswith(".module"):
+            found.update(read_stream(host.read("%s/%s" % (MODULES, name)) or ""))
+    return found
+
+
+def look(host: Host, pending: str = PENDING) -> State:
+    """Return the packages of a host and what is half done: one question to rpm, a few files."""
+    answer = host.run(QUERY, timeout=120.0)
+    packages = read_packages(answer.out)
+    unfinished = [name for name in host.listdir(YUM_STATE) if name.startswith("transaction-all.")]
+    names = {package.name for package in packages} | {package.full.rpartition(".")[0] for package in packages}
+    names |= {package.full for package in packages}
+    try:
+        marked = json.loads(host.read(pending) or "[]")
+    except ValueError:
+        marked = []
+    return State(
+        packages,
+        held(host),
+        doubles(packages),
+        sorted(name for name in marked if name in names),
+        bool(unfinished),
+        answer.rc != 0 or not packages,
+    )
+
+
+def older(packages: List[Package]) -> List[str]:
+    """Return the full names of the older of two versions."""
+    last = newest(packages)
+    names = doubles(packages)
+    return sorted(
+        package.full for package in packages if package.name in names and package.evr != last[package.name].evr
+    )
+
+
+def same_key(version: str, fingerprint: str) -> bool:
+    """Return whether a gpg-pubkey package is about a key: its version is the end of the fingerprint, or all of it."""
+    return bool(version) and fingerprint.lower().endswith(version.lower())

@@ -1,0 +1,158 @@
+"""Which system a host is: os-release(5) read, its family, and the catalog's entry for it."""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from ..catalog import model as catalog
+
+LINE = re.compile(r"^(?:[>|*-]\s+)?(?:[\w./-]+:\s*)?(?:export\s+)?([A-Z][A-Z0-9_]*)=(.*)$")
+QUOTED = re.compile(r'^"([A-Z][A-Z0-9_]*=.*)",?$')
+ESCAPE = re.compile(r"\\(.)")
+
+
+class OsRelease(NamedTuple):
+    """What os-release says: None for what is absent, "" for what is empty. ``base``: what a derivative is made from."""
+
+    id: Optional[str]
+    version_id: Optional[str]
+    major: Optional[str]
+    id_like: List[str]
+    family: str
+    version_codename: Optional[str]
+    variant_id: Optional[str]
+    base: Optional[str]
+    pretty: Optional[str]
+    platform_id: Optional[str]
+
+
+def read_os_release(text: str) -> OsRelease:
+    """Read an os-release file: any quotes, escapes, comments and line ends; the last of a key wins."""
+    values: Dict[str, str] = {}
+    for line in lines_of(text):
+        match = LINE.match(line)
+        if match:
+            values[match.group(1)] = value(match.group(2))
+    version = values.get("VERSION_ID")
+    major = (version or "").split(".")[0]
+    identity = values.get("ID")
+    likes = values.get("ID_LIKE", "").split()
+    found = OsRelease(
+        identity,
+        version,
+        major if re.match(r"^[0-9]+$", major) else None,
+        likes,
+        "other",
+        values.get("VERSION_CODENAME"),
+        values.get("VARIANT_ID"),
+        None,
+        values.get("PRETTY_NAME") or values.get("NAME"),
+        values.get("PLATFORM_ID"),
+    )
+    return found._replace(family=family(found, values), base=base(found, values))
+
+
+def lines_of(text: str) -> List[str]:
+    """Return the lines of a file, also where it stands in the text of a result or in its list of lines."""
+    text = text.replace("\ufeff", "").replace("\x00", "").replace("\u200b", "")
+    if re.search(r"\\n[A-Z][A-Z0-9_]*=", text):
+        text = re.sub(r'^.*?"(?=[A-Z][A-Z0-9_]*=)', "", text).replace("\\n", "\n").replace('\\"', '"')
+    found = []
+    for line in text.splitlines():
+        line = line.strip().strip("`").strip()
+        match = QUOTED.match(line)
+        found.append(ESCAPE.sub(r"\1", match.group(1)) if match else line)
+    return found
+
+
+def value(text: str) -> str:
+    """Return a value as a shell would: quoted up to its quote, else up to the first blank."""
+    text = text.strip()
+    if text[:1] == "'":
+        return text[1:].partition("'")[0]
+    if text[:1] == '"':
+        match = re.match(r'"((?:[^"\\]|\\.)*)', text)
+        return ESCAPE.sub(r"\1", match.group(1)) if match else ""
+    return ESCAPE.sub(r"\1", (text.split() or [""])[0])
+
+
+def family(release: OsRelease, values: Dict[str, str]) -> str:
+    """Return the family by the rules of catalog/families.yml; "other" where none holds."""
+    rules = catalog.families()
+    identity = (release.id or "").lower()
+    likes = [word.lower() for word in release.id_like]
+    if (release.platform_id or "").startswith(tuple(rules["blocked_platforms"])):
+        return "other"
+    for name, rule in rules["families"].items():
+        if identity in rule["ids"]:
+            return str(name)
+    found = by_platform(release.platform_id or "", rules) or by_likes(likes, rules)
+    if found is None:
+        keyed = [
+            name for name, rule in rules["families"].items() if any(values.get(key) for key in rule.get("keys", []))
+        ]
+        found = str(keyed[0]) if keyed else None
+    if found is None:
+        return "other"
+    rule = rules["families"][found]
+    limit = rule.get("not_from")
+    return str(rule["else"]) if limit and release.major and int(release.major) >= limit else found
+
+
+def by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]:
+    """Return the family that PLATFORM_ID names ("platform:el9")."""
+    match = re.match(r"^platform:([a-z]+)\d", platform_id)
+    for name, rule in rules["families"].items():
+        if match and rule.get("platform") == match.group(1):
+            return str(name)
+    return None
+
+
+def by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
+    """Return the first family that ID_LIKE names."""
+    if set(likes) & set(rules["blocked"]):
+        return None
+    for name, rule in rules["families"].items():
+        if set(likes) & set(rule["like"]):
+            return str(name)
+    return None
+
+
+def base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
+    """Return what a derivative is made from, None for an original."""
+    bases = catalog.families()["bases"]
+    own = next((key for key in ("DEBIAN_CODENAME", "UBUNTU_CODENAME", "VERSION_CODENAME") if values.get(key)), None)
+    named = bases.get(values[own]) if own else None
+    return None if named is None or named.split()[0] == (release.id or "").lower() else str(named)
+
+
+def resolve(release: OsRelease, treat_as: Optional[str] = None) -> Optional[str]:
+    """Return the catalog's key of a system; ``treat_as`` is the operator's word for one that the catalog lacks.
+
+    A system counts as itself first, then as the one that a known relative is made from, then as its base by code name.
+    One that is an image (Fedora Silverblue) counts as none: packages are not installed into it one by one.
+    """
+    if treat_as:
+        return treat_as if treat_as in catalog.distros() else None
+    if release.variant_id in catalog.families()["image_variants"]:
+        return None
+    identity = (release.id or "").lower()
+    own = find(identity, release.version_id, "ids") or find(identity, release.version_id, "relatives")
+    if own or not release.base or identity not in catalog.families()["followers"]:
+        return own
+    name, version = release.base.split()[:2]
+    return find(name, version, "ids")
+
+
+def find(identity: str, version: Optional[str], name: str) -> Optional[str]:
+    """Return the key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
+    for key in catalog.distros():
+        data = catalog.distro(key)
+        versions = data["versions"] if name == "ids" else data.get("relatives", {}).get(identity, [])
+        if (name == "relatives" or identity in data["ids"]) and any(within(version, one) for one in versions):
+            return key
+    return None
+
+
+def within(version: Optional[str], listed: str) -> bool:
+    """Return whether a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
+    return ((version or "") + ".").startswith(listed + ".")

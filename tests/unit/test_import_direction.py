@@ -1,0 +1,72 @@
+"""The packages of module_utils/gpu_ready import in one direction; docs/dev/architecture.md describes them."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
+ORDER = (
+    "base",
+    "catalog",
+    "hardware",
+    "system",
+    "diagnostics",
+    "packaging",
+    "driver",
+    "cuda",
+    "containers",
+    "report",
+    "upgrade",
+    "plan",
+    "facts",
+    "drain",
+    "verify",
+    "lifecycle",
+    "explain",
+)
+"""A package imports itself and those before it."""
+
+FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Top-level packages below gpu_ready that a file imports by relative imports."""
+    parents = path.relative_to(ROOT).parts[:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            start = list(parents[: len(parents) - node.level + 1]) + (node.module.split(".") if node.module else [])
+            found |= {(start + [alias.name])[0] for alias in node.names}
+    return found
+
+
+def test_every_package_has_its_position() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(ORDER)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_package_imports_only_those_before_it(path: Path) -> None:
+    position = ORDER.index(path.relative_to(ROOT).parts[0])
+    assert not {name for name in imported_packages(path) if ORDER.index(name) > position}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "plan").rglob("*.py")), ids=lambda path: path.stem)
+def test_planners_do_no_io(path: Path) -> None:
+    text = path.read_text()
+    assert "facts" not in imported_packages(path)
+    assert not any(name in text for name in ("base.host", "base.manifest", "import host", "import manifest"))
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("__init__.py")), ids=lambda path: path.parent.name)
+def test_every_init_file_is_empty(path: Path) -> None:
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_shipped_code_imports_only_the_standard_library_and_itself(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        assert all(name.split(".")[0] in sys.stdlib_module_names for name in names), (path.name, names)

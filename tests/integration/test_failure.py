@@ -54,7 +54,7 @@ def said(fleet: Fleet, folder: Path, module: str, **arguments: str) -> str:
 def test_a_module_that_the_kernel_refuses(fleet: Fleet, tmp_path: Path) -> None:
     fleet.ssh(HOST, f'mkdir -p /etc/modprobe.d; echo "{REFUSING}" >/etc/modprobe.d/refusing.conf')
     try:
-        sentence = said(fleet, tmp_path, "nvidia_kernel_module", state="loaded")
+        sentence = said(fleet, tmp_path, "gpu_kernel_module", state="loaded")
     finally:
         fleet.ssh(HOST, "rm /etc/modprobe.d/refusing.conf")
     assert "\n" not in sentence and sentence.startswith("the module nvidia does not load into the kernel ")

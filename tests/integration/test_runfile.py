@@ -60,14 +60,14 @@ def wanted(version: str, flavour: str = "open", **more: Any) -> dict[str, Any]:
 
 
 def module(fleet: Fleet, host: str, arguments: dict[str, Any], *options: str) -> dict[str, Any]:
-    """Run nvidia_runfile on a host; return what it returned."""
+    """Run gpu_driver_runfile on a host; return what it returned."""
     argv = [
         str(VENV / "ansible"),
         "-i",
         str(fleet.inventory),
         host,
         "-m",
-        "nvidia_runfile",
+        "gpu_driver_runfile",
         "-a",
         json.dumps(arguments),
     ]

@@ -13,11 +13,11 @@ from gpu_ready.lifecycle import audit, variables
 from gpu_ready.plan import compose
 from gpu_ready.report import audit_table as audit_report
 from gpu_ready.report import run as report
-from tests.unit.test_floors import ROOT
 
 from tests.unit import goldens
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out
 from tests.unit.recorded import RecordedHost
+from tests.unit.test_import_direction import ROOT
 
 WANTED = variables.read({}).wanted
 CONTAINER = "c0ffee" + "0" * 58

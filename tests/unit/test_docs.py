@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_floors
+import test_import_direction
 import yaml
 from gpu_ready.explain import cli as explain
 from gpu_ready.lifecycle import variables
@@ -145,14 +145,11 @@ def test_the_readme_has_every_kind_that_is_explained() -> None:
     assert [kind for kind in explain.KINDS if kind not in part] == []
 
 
-def test_the_architecture_has_every_room() -> None:
+def test_the_architecture_has_every_package() -> None:
     table = (
-        (ROOT / "docs/dev/architecture.md")
-        .read_text(encoding="utf-8")
-        .split("## The floors", 1)[1]
-        .split("\n## ", 1)[0]
+        (ROOT / "docs/dev/architecture.md").read_text(encoding="utf-8").split("## Packages", 1)[1].split("\n## ", 1)[0]
     )
-    assert set(test_floors.FLOOR) <= set(re.findall(r"`(\w+)(?:\.py|/)?`", table))
+    assert re.findall(r"^\| `(\w+)/` ", table, re.MULTILINE) == list(test_import_direction.ORDER)
 
 
 def mappings() -> Iterator[tuple[str, dict[str, Any]]]:

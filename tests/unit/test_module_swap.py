@@ -1,4 +1,4 @@
-"""nvidia_kernel_module: an exchange of the modules leaves services and other modules as it found them, also when it fails."""
+"""gpu_kernel_module: an exchange of the modules leaves services and other modules as it found them, also when it fails."""
 
 import itertools
 import types
@@ -61,8 +61,8 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     import ansible.module_utils
 
     monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
-    path = ROOT / "library" / "nvidia_kernel_module.py"
-    scope: dict[str, Any] = {"__name__": "nvidia_kernel_module"}
+    path = ROOT / "library" / "gpu_kernel_module.py"
+    scope: dict[str, Any] = {"__name__": "gpu_kernel_module"}
     exec(compile(path.read_text(), str(path), "exec"), scope)
     clock = itertools.count()
     scope["time"] = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))

@@ -1,4 +1,4 @@
-"""gpu_node_file and its rebuild: what a run that is killed in between leaves, the next one does."""
+"""gpu_files and its rebuild: what a run that is killed in between leaves, the next one does."""
 
 import functools
 import types
@@ -32,8 +32,8 @@ class Node:
         self.file, self.built, self.mark = folder / "x.conf", folder / "built", folder / "rebuild-pending"
 
     def run(self, kill: str = "", argv: "list[str] | None" = None) -> Any:
-        path = ROOT / "library" / "gpu_node_file.py"
-        scope: dict[str, Any] = {"__name__": "gpu_node_file"}
+        path = ROOT / "library" / "gpu_files.py"
+        scope: dict[str, Any] = {"__name__": "gpu_files"}
         exec(compile(path.read_text(), str(path), "exec"), scope)
         entry = {"path": str(self.file), "content": "blacklist nouveau\n", "mode": "0644", "state": "present"}
         argv = ["touch", str(self.built)] if argv is None else argv

@@ -1,4 +1,4 @@
-"""gpu_node_withdraw: what is ours goes back to what it was and is forgotten, what is not stays."""
+"""gpu_revert: what is ours goes back to what it was and is forgotten, what is not stays."""
 
 import base64
 import functools
@@ -19,8 +19,8 @@ def withdraw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     import ansible.module_utils
 
     monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
-    path = ROOT / "library" / "gpu_node_withdraw.py"
-    scope: dict[str, Any] = {"__name__": "gpu_node_withdraw"}
+    path = ROOT / "library" / "gpu_revert.py"
+    scope: dict[str, Any] = {"__name__": "gpu_revert"}
     exec(compile(path.read_text(), str(path), "exec"), scope)
     noted = str(tmp_path / "manifest.json")
     scope["manifest"] = types.SimpleNamespace(

@@ -185,7 +185,7 @@ def test_the_module_fails_on_disagreement_and_on_nothing_else(
     host: RecordedHost, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrapper that passes the exit status on fails on every success; one that ignores the text never fails."""
-    loaded = library("nvidia_detect", monkeypatch)
+    loaded = library("gpu_nvidia_detect", monkeypatch)
     answers: list[tuple[str, dict[str, Any]]] = []
 
     class Answered(Exception):  # noqa: N818 - not an error
@@ -370,8 +370,8 @@ class Packages(packages.Manager):
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """Return library/gpu_node_packages.py, its notes kept nowhere."""
-    loaded = library("gpu_node_packages", monkeypatch)
+    """Return library/gpu_packages.py, its notes kept nowhere."""
+    loaded = library("gpu_packages", monkeypatch)
     monkeypatch.setattr(loaded.manifest, "read", dict)
     monkeypatch.setattr(loaded.manifest, "note", lambda *_: None)
     monkeypatch.setattr(loaded.manifest, "drop", lambda *_: None)

@@ -101,7 +101,7 @@ def test_downloads_are_left_to_the_modules_that_prove_them() -> None:
     opening = [name_of(path) for path in CODE if re.search(r"(?<!def )open_url\(", path.read_text())]
     # Each compares a checksum, or the fingerprint of a key, before it uses what came: see docs/security.md.
     assert opening == [
-        "library/gpu_node_repository.py",
+        "library/gpu_repository.py",
         "module_utils/gpu_ready/cuda/cudnn/fetch.py",
         "module_utils/gpu_ready/driver/runfile/fetch.py",
     ]
@@ -176,7 +176,7 @@ def test_no_file_is_made_that_others_may_write(path: Path) -> None:
         ):
             for word in [*call.args, *(keyword.value for keyword in call.keywords)]:
                 if isinstance(word, ast.Constant) and isinstance(word.value, int) and not isinstance(word.value, bool):
-                    device = path.name == "nvidia_kernel_module.py" and word.value == 0o666  # as NVIDIA's own udev rule
+                    device = path.name == "gpu_kernel_module.py" and word.value == 0o666  # as NVIDIA's own udev rule
                     assert device or word.value & 0o022 == 0, (path.name, oct(word.value))
         assert ast.unparse(call.func) != "tempfile.mktemp"
 
@@ -246,7 +246,7 @@ def test_the_paper_names_every_key_and_every_way_of_proof() -> None:
     assert "docs/security.md" in (ROOT / "README.md").read_text()
 
 
-CONTROL_NODE = {"gpu_audit_report", "gpu_node_python", "gpu_report", "gpu_upgrade_share"}
+CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_share"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=name_of)

@@ -3,7 +3,7 @@
 
 DOCUMENTATION = r"""
 ---
-module: cuda_toolkit_default
+module: gpu_cuda_toolkit_default
 short_description: Point /usr/local/cuda to one CUDA toolkit
 description:
   - Sets the update-alternatives group C(cuda) of NVIDIA's packages to one toolkit, by hand, so that another toolkit
@@ -32,17 +32,17 @@ author:
 
 EXAMPLES = r"""
 - name: Make CUDA 12.9 the default
-  cuda_toolkit_default:
+  gpu_cuda_toolkit_default:
     version: "12.9"
     path: /usr/local/cuda-12.9
 
 - name: Make the toolkit of the plan the default
-  cuda_toolkit_default:
+  gpu_cuda_toolkit_default:
     version: "{{ gpu_plan_result.todo['cuda_toolkit.default'].version }}"
     path: "{{ gpu_plan_result.todo['cuda_toolkit.default'].path }}"
 
 - name: Show what would change
-  cuda_toolkit_default:
+  gpu_cuda_toolkit_default:
     version: "13.0"
     path: /usr/local/cuda-13.0
   check_mode: true

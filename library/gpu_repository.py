@@ -2,7 +2,7 @@
 """Enable parts of the distribution's own sources, or add repositories whose keys are pinned by their fingerprints."""
 
 DOCUMENTATION = r"""
-module: gpu_node_repository
+module: gpu_repository
 short_description: Enable parts of the distribution's own sources, or add package repositories with pinned keys
 description:
   - With O(components), enables components in the sources that Debian's installation wrote, in both formats, whichever
@@ -41,11 +41,11 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Enable the components that hold NVIDIA's driver
-  gpu_node_repository:
+  gpu_repository:
     components: [contrib, non-free, non-free-firmware]
 
 - name: Add a repository
-  gpu_node_repository:
+  gpu_repository:
     repository:
       id: example
       url: https://packages.example.com/debian12/
@@ -54,7 +54,7 @@ EXAMPLES = r"""
       fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
 
 - name: Enable a repository of Enterprise Linux and add one of somebody else
-  gpu_node_repository:
+  gpu_repository:
     enable: [crb]
     repositories:
       - id: example
@@ -66,7 +66,7 @@ EXAMPLES = r"""
         repo_gpgcheck: true
 
 - name: Add a repository and prefer it for one package
-  gpu_node_repository:
+  gpu_repository:
     repository:
       id: example
       url: https://packages.example.com/debian12/

@@ -3,7 +3,7 @@
 
 DOCUMENTATION = r"""
 ---
-module: nvidia_detect
+module: gpu_nvidia_detect
 short_description: Compare nvidia-detect's verdict with the planned driver package
 description:
   - Runs C(nvidia-detect), ELRepo's or Debian's, and compares the packages that it names with those that the plan would
@@ -38,16 +38,16 @@ author:
 
 EXAMPLES = r"""
 - name: Ask nvidia-detect whether it agrees with the plan
-  nvidia_detect:
+  gpu_nvidia_detect:
     expect: [kmod-nvidia-open]
 
 - name: Ask on a host with GPUs from before Turing
-  nvidia_detect:
+  gpu_nvidia_detect:
     expect: [kmod-nvidia-580xx]
     gpus: ["10de:1b38 Tesla P40"]
 
 - name: Ask Debian's program
-  nvidia_detect:
+  gpu_nvidia_detect:
     expect: [nvidia-driver]
 """
 

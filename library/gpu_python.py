@@ -3,7 +3,7 @@
 
 DOCUMENTATION = r"""
 ---
-module: gpu_node_python
+module: gpu_python
 short_description: Decide how Ansible's modules can run on a host without a usable Python
 description:
   - Runs on the control node. It reads what a shell on the host printed, and answers with the interpreter to use or the
@@ -45,7 +45,7 @@ author:
 
 EXAMPLES = r"""
 - name: Get the script that asks for Python
-  gpu_node_python:
+  gpu_python:
     core: "{{ ansible_version.full }}"
   delegate_to: localhost
   register: asked
@@ -55,7 +55,7 @@ EXAMPLES = r"""
   register: found
 
 - name: Decide
-  gpu_node_python:
+  gpu_python:
     core: "{{ ansible_version.full }}"
     printed: "{{ found.stdout }}"
     gpu_ready_vault: true

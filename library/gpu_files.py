@@ -2,7 +2,7 @@
 """Write small files on a node, atomically, with a manifest of what was there before."""
 
 DOCUMENTATION = r"""
-module: gpu_node_file
+module: gpu_files
 short_description: Write files of our own and note what was there before
 description:
   - Brings a list of files to their wanted content in one call. Each file is replaced atomically; its earlier content is
@@ -33,18 +33,18 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Keep nouveau off
-  gpu_node_file:
+  gpu_files:
     files:
       - path: /etc/modprobe.d/gpu-ready-blacklist-nouveau.conf
         content: "blacklist nouveau\n"
     rebuild: [update-initramfs, -u, -k, all]
 
 - name: Write both profile scripts
-  gpu_node_file:
+  gpu_files:
     files: "{{ gpu_plan_result.todo['cuda_toolkit.profile']['files'] }}"
 
 - name: Take a file away
-  gpu_node_file:
+  gpu_files:
     files: [{path: /etc/profile.d/cuda.sh, state: absent}]
 """
 

@@ -2,7 +2,7 @@
 """Take back what gpu-ready brought to a node, and nothing else."""
 
 DOCUMENTATION = r"""
-module: gpu_node_uninstall
+module: gpu_uninstall
 short_description: Take back what gpu-ready brought to this node
 description:
   - Reads the manifest on the node and takes back what it lists. Purges exactly the packages that came, restores or
@@ -24,15 +24,15 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Take everything back
-  gpu_node_uninstall:
+  gpu_uninstall:
   register: taken
 
 - name: Show what would be taken back
-  gpu_node_uninstall:
+  gpu_uninstall:
   check_mode: true
 
 - name: Take everything back, even if that ends running GPU containers
-  gpu_node_uninstall:
+  gpu_uninstall:
     docker_engine_restart_ok: true
 
 - name: Say what it was

@@ -3,7 +3,7 @@
 
 DOCUMENTATION = r"""
 ---
-module: nvidia_runfile
+module: gpu_driver_runfile
 short_description: Install or remove a driver of NVIDIA's .run installer
 description:
   - Fetches the installer beside everything else, proves its checksum and the archive's own, then changes something.
@@ -11,7 +11,7 @@ description:
   - Runs the installer silently with the options of its release. It builds its modules first; then the uninstaller of an
     earlier .run driver takes that one away. DKMS builds for each further kernel.
   - An installer that M(gpu_upgrade_stage) brought and proved beforehand is taken in place of O(source).
-  - A run that was killed is repaired by the next one. Loading the module is the work of M(nvidia_kernel_module).
+  - A run that was killed is repaired by the next one. Loading the module is the work of M(gpu_kernel_module).
 options:
   state:
     description: V(absent) runs the driver's own uninstaller and takes away what that one leaves.
@@ -81,21 +81,21 @@ author:
 
 EXAMPLES = r"""
 - name: Install a driver from NVIDIA's server
-  nvidia_runfile:
+  gpu_driver_runfile:
     source: https://download.nvidia.com/XFree86/Linux-x86_64/580.178.04/NVIDIA-Linux-x86_64-580.178.04.run
     sha256_url: https://download.nvidia.com/XFree86/Linux-x86_64/580.178.04/NVIDIA-Linux-x86_64-580.178.04.run.sha256sum
     version: 580.178.04
     flavour: open
 
 - name: Install from a file on the host, for two kernels
-  nvidia_runfile:
+  gpu_driver_runfile:
     source: /root/NVIDIA-Linux-x86_64-580.178.04.run
     version: 580.178.04
     flavour: proprietary
     kernels: [6.1.0-40-amd64, 6.1.0-41-amd64]
 
 - name: Take the driver away
-  nvidia_runfile:
+  gpu_driver_runfile:
     state: absent
 """
 

@@ -2,7 +2,7 @@
 """Install, remove and hold packages in one call, with a manifest of what came."""
 
 DOCUMENTATION = r"""
-module: gpu_node_packages
+module: gpu_packages
 short_description: Install, remove and hold packages, and note what came with them
 description:
   - Does with apt, dnf or yum what a GPU node needs, in one call. Waits for other package managers, finishes what a
@@ -66,23 +66,23 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Install docker
-  gpu_node_packages:
+  gpu_packages:
     names: [docker.io]
     update_cache: true
     purpose: the docker engine
 
 - name: Install a driver of one branch and keep it
-  gpu_node_packages:
+  gpu_packages:
     names: [{name: nvidia-kernel-open-dkms, version: 580.95.05*}]
     hold: [nvidia-kernel-open-dkms]
 
 - name: Install a driver of one module stream
-  gpu_node_packages:
+  gpu_packages:
     names: [nvidia-driver, kmod-nvidia-open-dkms]
     streams: {nvidia-driver: 580-open}
 
 - name: Finish what a killed run left half configured
-  gpu_node_packages:
+  gpu_packages:
 """
 
 RETURN = r"""

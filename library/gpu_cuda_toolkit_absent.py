@@ -3,7 +3,7 @@
 
 DOCUMENTATION = r"""
 ---
-module: cuda_toolkit_absent
+module: gpu_cuda_toolkit_absent
 short_description: Take away what is left of CUDA toolkits when their packages are gone
 description:
   - Runs the uninstaller of a toolkit that NVIDIA's .run installer brought.
@@ -26,15 +26,15 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Take CUDA 12.4 away
-  cuda_toolkit_absent:
+  gpu_cuda_toolkit_absent:
     toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
 
 - name: Take away what the plan names
-  cuda_toolkit_absent:
+  gpu_cuda_toolkit_absent:
     toolkits: "{{ gpu_plan_result.todo['cuda_toolkit.remove'].toolkits }}"
 
 - name: Show what would go
-  cuda_toolkit_absent:
+  gpu_cuda_toolkit_absent:
     toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
   check_mode: true
 """

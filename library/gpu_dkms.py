@@ -2,7 +2,7 @@
 """Have DKMS build NVIDIA's modules for a kernel."""
 
 DOCUMENTATION = r"""
-module: nvidia_dkms
+module: gpu_dkms
 short_description: Have DKMS build NVIDIA's modules for a kernel
 description:
   - For packages that are there while their modules are not, such as after a build that was killed, or for a kernel that
@@ -22,7 +22,7 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Build the module for the kernel that boots next
-  nvidia_dkms:
+  gpu_dkms:
     kernel: 6.1.0-40-amd64
 """
 

@@ -3,7 +3,7 @@
 
 DOCUMENTATION = r"""
 ---
-module: cudnn_archive
+module: gpu_cudnn_archive
 short_description: Place cuDNN archives into CUDA toolkits
 description:
   - Fetches the cuDNN archive that NVIDIA's redist manifest names, or takes one of the operator's, checks size and
@@ -88,7 +88,7 @@ author:
 
 EXAMPLES = r"""
 - name: Place cuDNN in CUDA 12.9
-  cudnn_archive:
+  gpu_cudnn_archive:
     installs:
       - cuda: "12.9"
         version: 9.10.2.21
@@ -97,18 +97,18 @@ EXAMPLES = r"""
         key: cuda12
 
 - name: Place whatever the plan asks for
-  cudnn_archive:
+  gpu_cudnn_archive:
     installs: "{{ gpu_plan_result.todo['cudnn.install'].installs }}"
 
 - name: Place an archive of one's own
-  cudnn_archive:
+  gpu_cudnn_archive:
     file: /root/cudnn-8.0-linux-x64-v6.0.tgz
     installs:
       - cuda: "8.0"
         cuda_path: /usr/local/cuda-8.0
 
 - name: Take cuDNN away from CUDA 12.9
-  cudnn_archive:
+  gpu_cudnn_archive:
     installs:
       - cuda: "12.9"
     state: absent

@@ -3,7 +3,7 @@
 
 DOCUMENTATION = r"""
 ---
-module: cuda_runfile
+module: gpu_cuda_runfile
 short_description: Install CUDA toolkits with NVIDIA's .run installer
 description:
   - Fetches each installer beside everything else and proves its checksum, then changes something.
@@ -71,7 +71,7 @@ author:
 
 EXAMPLES = r"""
 - name: Install CUDA 12.9.2 from NVIDIA's server
-  cuda_runfile:
+  gpu_cuda_runfile:
     installers:
       - version: "12.9"
         release: 12.9.2
@@ -80,11 +80,11 @@ EXAMPLES = r"""
         md5_url: https://developer.download.nvidia.com/compute/cuda/12.9.2/docs/sidebar/md5sum.txt
 
 - name: Install from a file on the host
-  cuda_runfile:
+  gpu_cuda_runfile:
     installers: [{version: "13.4", path: /usr/local/cuda-13.4, file: /root/cuda_13.4.1_linux.run}]
 
 - name: Say which installers have to run
-  cuda_runfile:
+  gpu_cuda_runfile:
     installers: "{{ gpu_plan_result.todo['cuda_toolkit.runfile'].installers }}"
   check_mode: true
 """

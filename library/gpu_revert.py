@@ -2,7 +2,7 @@
 """Take back single packages, files and folders that gpu-ready brought, as uninstall.yml would."""
 
 DOCUMENTATION = r"""
-module: gpu_node_withdraw
+module: gpu_revert
 short_description: Take back packages, files and folders that gpu-ready brought to a node
 description:
   - What the manifest on the node lists goes back to what it was before gpu-ready, and the manifest forgets it. What it
@@ -32,16 +32,16 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Take our CDI specification and the driver volume back
-  gpu_node_withdraw:
+  gpu_revert:
     paths: [/etc/cdi/gpu-ready.json, /usr/local/nvidia-driver]
 
 - name: See what would go
-  gpu_node_withdraw:
+  gpu_revert:
     paths: [/usr/local/nvidia-driver]
   check_mode: true
 
 - name: Purge the container toolkit, and delete what its service wrote
-  gpu_node_withdraw:
+  gpu_revert:
     packages: [nvidia-container-toolkit, nvidia-container-toolkit-base]
     paths: [/etc/cdi/nvidia.yaml]
     remains: [/var/run/cdi/nvidia.yaml]

@@ -2,7 +2,7 @@
 """Load, exchange or unload the NVIDIA modules of the running kernel, without force."""
 
 DOCUMENTATION = r"""
-module: nvidia_kernel_module
+module: gpu_kernel_module
 short_description: Load, exchange or unload NVIDIA's kernel modules
 description:
   - Loads the modules and makes the device nodes, or unloads them in the right order. Services that hold GPUs for the
@@ -39,16 +39,16 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Load the driver
-  nvidia_kernel_module:
+  gpu_kernel_module:
     modules: [nvidia, nvidia-uvm, nvidia-modeset]
 
 - name: Bring an upgraded driver into use
-  nvidia_kernel_module:
+  gpu_kernel_module:
     state: reloaded
   register: driver
 
 - name: Take the driver out of the kernel
-  nvidia_kernel_module:
+  gpu_kernel_module:
     state: unloaded
 """
 

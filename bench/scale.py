@@ -60,7 +60,7 @@ def wall(hosts: int, phase: Phase, costs: Costs, forks: int, cores: int) -> floa
 
 
 def batches(hosts: int, sizes: list[str]) -> list[int]:
-    """Return the hosts of each batch as Ansible's `serial` makes them: the last size goes on to the end."""
+    """Return the hosts of each batch as Ansible's `serial` makes them: the last size repeats."""
     found: list[int] = []
     left, position = hosts, 0
     while left:
@@ -101,11 +101,11 @@ class Measured(NamedTuple):
     most: int
 
 
-def run_with(names: int, address: str, folder: Path, template: Path) -> Measured:
+def run_with(names: int, address: str, directory: Path, template: Path) -> Measured:
     """Audit one host under many names and return the cost."""
     text = template.read_text(encoding="utf-8")
     shared = text[text.index("[gpu_hosts:vars]") :]
-    inventory = folder / f"names{names}"
+    inventory = directory / f"names{names}"
     lines = "".join(f"name{number} ansible_host={address}\n" for number in range(names))
     # Each name gets a connection of its own, as different hosts would.
     control = "ansible_control_path=%(directory)s/{{ inventory_hostname }}"
@@ -173,9 +173,9 @@ def measure(host: str) -> dict[str, float | str]:
     found = re.search(rf"^{host} .*?ansible_host=(\S+)", template.read_text(), re.MULTILINE)
     assert found, host
     busy = load if (load := os.getloadavg()[0]) > 1 else 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        run_with(2, found[1], Path(folder), template)  # warms caches
-        few, many = (run_with(names, found[1], Path(folder), template) for names in NAMES)
+    with tempfile.TemporaryDirectory() as directory:
+        run_with(2, found[1], Path(directory), template)  # warms caches
+        few, many = (run_with(names, found[1], Path(directory), template) for names in NAMES)
     found_costs: dict[str, float | str] = {
         "main_mib": round(few.main),
         "fork_mib": round(many.forks, 1),
@@ -244,18 +244,18 @@ def measure_rollout(host: str, version: str) -> dict[str, float | str]:
     """Upgrade one lab host, by itself; return its remote calls, seconds and CPU seconds by phase."""
     inventories = sorted(ROOT.glob(".lab/*/gpu_hosts"))
     inventory = next(path for path in inventories if re.search(rf"^{host} ", path.read_text(), re.MULTILINE))
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "events")
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "events")
         env = os.environ | {
             "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback_plugins"),
             "ANSIBLE_CALLBACKS_ENABLED": "record",
             "GPU_READY_TEST_EVENTS": str(file),
         }
-        wishes = json.dumps({"nvidia_driver_version": version, "gpu_upgrade_soak": 0})
+        settings = json.dumps({"nvidia_driver_version": version, "gpu_upgrade_soak": 0})
         command = [str(Path(sys.executable).parent / "ansible-playbook"), "playbooks/upgrade_drivers.yml"]
         counter, began = account(host), time.time()
         usage: list[tuple[float, float]] = []
-        argv = [*command, "-i", str(inventory), "--limit", host, "-e", wishes]
+        argv = [*command, "-i", str(inventory), "--limit", host, "-e", settings]
         with subprocess.Popen(argv, cwd=ROOT, env=env) as process:
             while process.poll() is None:
                 usage.append((time.time(), int(counter.read_text()) / 1e9))
@@ -331,7 +331,7 @@ def limited(phase: Phase, costs: Costs, forks: int) -> bool:
 
 def costs_table(known: dict[str, float | str], costs: Costs) -> str:
     """Return the table of costs."""
-    said = {
+    descriptions = {
         "call_cpu": f"CPU seconds of the control node for a remote call: fork, ssh, templates, result, and a share of the run's start | measured: {known['cpu']}",
         "main_mib": f"MiB of the main process | measured: {known['memory']}",
         "host_mib": "MiB per host in the main process | assumed: results of 10 to 30 kB, and copies of them",
@@ -345,7 +345,7 @@ def costs_table(known: dict[str, float | str], costs: Costs) -> str:
         "real_live_seconds": "seconds of the same upgrade on a real host | assumed: unpacking 400 MB, a DKMS build if no modules were built before, reload, verification",
         "reboot_seconds": "seconds of an upgrade with a reboot | assumed: the same, and five minutes for the firmware of a GPU server",
     }  # fmt: skip
-    rows = [f"| {value:g} | {said[name]} |" for name, value in costs._asdict().items()]
+    rows = [f"| {value:g} | {descriptions[name]} |" for name, value in costs._asdict().items()]
     return "\n".join(["| cost | of what | source |", "|---|---|---|", *rows]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""docs/explain.md: every kind has a worked example, and each prints what it says."""
+"""docs/explain.md: every kind has a worked example, and each prints what the page shows."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ def test_every_kind_has_an_example() -> None:
     assert sorted(kind for kind, _, _ in EXAMPLES) == sorted(explain.KINDS)
 
 
-@pytest.mark.parametrize(("kind", "text", "said"), EXAMPLES, ids=[kind for kind, _, _ in EXAMPLES])
-def test_an_example_prints_what_it_says(kind: str, text: str, said: str) -> None:
+@pytest.mark.parametrize(("kind", "text", "output"), EXAMPLES, ids=[kind for kind, _, _ in EXAMPLES])
+def test_an_example_prints_what_the_page_shows(kind: str, text: str, output: str) -> None:
     found = explain.KINDS[kind]
-    assert "\n".join(found.tell(found.read(text.encode("utf-8")))) + "\n" == said
+    assert "\n".join(found.tell(found.read(text.encode("utf-8")))) + "\n" == output

@@ -32,7 +32,7 @@ lint: dev
 	@$(VENV)/ruff format --check --quiet .
 	@$(VENV)/yamllint --strict .
 	@$(VENV)/ansible-lint --offline
-	@$(VENV)/python tools/document_variables.py --check
+	@$(VENV)/python tools/compile_variables.py --check
 	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, ansible-lint (production), vermin (Python 3.6 on hosts): clean"
@@ -52,11 +52,11 @@ campaign: dev  ## the tests on lab hosts that take many minutes: whole grids, an
 	@$(VENV)/pytest -v -m long tests/integration
 	@$(VENV)/python tools/campaign.py
 
-catalog: dev  ## compile catalog/*.yml and the roles' defaults for the hosts
+catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argument specs and docs/variables.md
 	@$(VENV)/python tools/compile_catalog.py
+	@$(VENV)/python tools/compile_variables.py
 
-docs: dev  ## write docs/variables.md from the roles, the pages about distributions from the planner and the tests' record
-	@$(VENV)/python tools/document_variables.py
+docs: dev  ## write the pages about distributions from the planner and the tests' record
 	@$(VENV)/python tools/distribution_table.py
 
 lab-up: setup  ## start a lab fleet: make lab-up FLEET=demo

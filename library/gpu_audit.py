@@ -1,20 +1,20 @@
 #!/usr/bin/python
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Say how a GPU host differs from what is wanted."""
+"""Compare a GPU host with its desired state."""
 
 DOCUMENTATION = r"""
 module: gpu_audit
-short_description: Say how a GPU host differs from what is wanted
+short_description: Compare a GPU host with its desired state
 description:
-  - The look and the decision of M(gpu_node_plan) in one call, told as checks with what is wanted and what is there.
-  - Adds the module of the kernel that boots next, what waits for a reboot, and who holds the GPUs.
+  - The facts and the plan of M(gpu_node_plan) in one call, reported as checks with the desired and the actual value.
+  - Adds the module of the kernel that boots next, pending reboots, and the processes that use the GPUs.
   - Changes nothing, with and without check mode.
 options:
-  wishes:
+  settings:
     description:
-      - The public variables by name, as M(gpu_node_plan) takes them.
-      - One that is not given has the default of the role that it belongs to.
+      - The public variables by name, as for M(gpu_node_plan).
+      - A variable that is not set has the default of its role.
     type: dict
     default: {}
 attributes:
@@ -28,18 +28,18 @@ author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Audit against the catalog's choice
+- name: Audit against the defaults
   gpu_audit:
   register: gpu_audit_result
 
 - name: Audit against a branch
   gpu_audit:
-    wishes: {nvidia_driver_branch: "580"}
+    settings: {nvidia_driver_branch: "580"}
   register: gpu_audit_result
 
-- name: Ask who holds the GPUs
+- name: List the processes that use the GPUs
   gpu_audit:
-    wishes: {nvidia_driver_source: none}
+    settings: {nvidia_driver_source: none}
   register: gpu_audit_result
 """
 
@@ -59,12 +59,12 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base.host import Host
 from ansible.module_utils.gpu_ready.lifecycle import audit
 
-ARGUMENT_SPEC = {"wishes": {"type": "dict", "default": {}}}
+ARGUMENT_SPEC = {"settings": {"type": "dict", "default": {}}}
 
 
 def main():
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    module.exit_json(changed=False, audit=audit.host(Host(), module.params["wishes"]))
+    module.exit_json(changed=False, audit=audit.host(Host(), module.params["settings"]))
 
 
 if __name__ == "__main__":

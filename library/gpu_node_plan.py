@@ -1,165 +1,276 @@
 #!/usr/bin/python
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Look at a GPU host and decide what has to be done."""
+"""Collect the facts of a GPU host and plan it."""
 
 DOCUMENTATION = r"""
 module: gpu_node_plan
-short_description: Look at a GPU host and decide what has to be done
+short_description: Collect the facts of a GPU host and plan it
 description:
-  - The look of M(gpu_node_facts) and a pure decision over it, in one call. Changes nothing.
-  - An option that is not given has the default of the role that it belongs to.
-  - Values are checked by the module itself, so that all wrong ones are named at once.
+  - Collects the facts of M(gpu_node_facts) and computes the plan, in one call. Changes nothing.
+  - The module validates all values itself and reports all wrong values at once.
 options:
+  # BEGIN variables: generated from catalog/variables by `make catalog`
   cuda_toolkit_default:
-    description: "The toolkit that /usr/local/cuda points to; empty for the newest of them."
+    description: "The toolkit that V(/usr/local/cuda) points to. Empty: the newest of V(cuda_toolkit_versions)."
     type: str
+    default: ""
   cuda_toolkit_profile:
-    description: "What PATH and LD_LIBRARY_PATH of login shells lead to: V(default), a version, or V(none)."
+    description: >-
+      The toolkit in PATH and LD_LIBRARY_PATH of login shells: V(default) (follows V(/usr/local/cuda)), a version,
+      or V(none) for no V(/etc/profile.d/cuda.sh).
     type: str
+    default: default
   cuda_toolkit_remove:
-    description: "Toolkits to take away; the others stay as they are."
+    description: Toolkits to remove, also with source V(none). Other toolkits are kept.
     type: list
     elements: str
+    default: []
   cuda_toolkit_runfiles:
-    description: "Installers by version, URL or path on the control machine, or a mapping of file and sha256."
+    description: >-
+      Installers for source V(runfile) by version: a URL, a path on the control node, or a mapping of V(file) and
+      V(sha256). A version without an entry is downloaded from NVIDIA's server and checked against NVIDIA's
+      checksum.
     type: dict
+    default: {}
   cuda_toolkit_source:
-    description: "Where CUDA toolkits come from; V(none) installs none."
+    description: Where CUDA toolkits come from.
     type: str
+    default: repo
     choices: [repo, runfile, none]
   cuda_toolkit_versions:
-    description: "CUDA toolkits to have side by side; empty for the newest that driver and GPUs allow."
+    description: >-
+      CUDA toolkits to install side by side. V(12.9) is any release of 12.9, V(12.9.1) exactly that one. Empty:
+      the newest toolkit that the driver and the oldest GPU of the host support.
     type: list
     elements: str
+    default: []
   cudnn_archive:
-    description: "URL of an archive, or its path on the control machine; empty for NVIDIA's own server."
+    description: >-
+      URL of a cuDNN archive, or its path on the control node (V(.tar.xz), or V(.tgz) for old releases). Empty:
+      NVIDIA's own server.
     type: str
+    default: ""
   cudnn_archive_sha256:
-    description: "Checksum of that archive."
+    description: SHA-256 checksum of that archive. Required for a URL.
     type: str
+    default: ""
   cudnn_source:
-    description: "Where cuDNN comes from; V(none) installs none."
+    description: Where cuDNN comes from. A cuDNN that gpu-ready installed from the other source is removed.
     type: str
+    default: archive
     choices: [archive, package, none]
   cudnn_toolkits:
-    description: "Toolkits that get cuDNN; empty for all of them."
+    description: >-
+      CUDA toolkits that get cuDNN; it is removed from the others where gpu-ready installed it. Empty: all
+      toolkits of the host, also those that were installed before.
     type: list
     elements: str
+    default: []
   cudnn_version:
-    description: "cuDNN version; empty for the newest that fits each toolkit."
+    description: >-
+      The cuDNN version; V(9.10.2) is the build of it that the catalog has. Empty: the newest that toolkit and
+      GPUs support.
     type: str
+    default: ""
   docker_engine_cgroup_driver:
-    description: "Cgroup driver, V(systemd) or V(cgroupfs); empty leaves it alone."
+    description: >-
+      Cgroup driver (V(native.cgroupdriver) in exec-opts; other entries are kept). Empty: not changed.
     type: str
+    default: ""
+    choices: ["", cgroupfs, systemd]
   docker_engine_daemon_options:
-    description: "Keys to merge into daemon.json."
+    description: Keys to merge into V(/etc/docker/daemon.json). All other keys of the file are kept.
     type: dict
+    default: {}
   docker_engine_log_driver:
-    description: "Log driver of containers; empty leaves it alone."
+    description: "Log driver of new containers. Empty: not changed."
     type: str
+    default: ""
   docker_engine_log_options:
-    description: "Options of the log driver, merged."
+    description: Options of the log driver, merged key by key. They apply to containers created afterwards.
     type: dict
+    default: {}
   docker_engine_replace_conflicting:
-    description: "Whether packages that conflict with the wanted ones may be removed."
+    description: >-
+      Allow the removal of packages that conflict with the configured ones (docker.io, podman-docker, runc, ...).
+      Without permission such a host is refused. Images and volumes in V(/var/lib/docker) are kept.
     type: bool
+    default: false
   docker_engine_restart_ok:
-    description: "Whether docker may be restarted while containers that use a GPU run."
+    description: >-
+      Allow a docker restart that stops running GPU containers (no live-restore). Without permission such a host
+      is refused.
     type: bool
+    default: false
   docker_engine_source:
-    description: "Where the docker engine comes from; V(none) expects it to be there."
+    description: >-
+      Where docker comes from if it is missing. An installed docker is kept, whatever its source, unless
+      V(docker_engine_version) or V(docker_engine_replace_conflicting) asks for another one.
     type: str
+    default: auto
     choices: [auto, distro, docker_ce, none]
   docker_engine_version:
-    description: "Version of the engine, whole or its beginning; empty for the newest, and for whichever is there."
+    description: >-
+      Version of engine and client, up or down; they are held there. V(28.5) is the newest 28.5. Empty: the newest
+      version if docker is missing, otherwise the installed one.
     type: str
+    default: ""
   gpu_ready_activation:
-    description: "How a new driver comes into use."
+    description: How a new driver replaces the loaded one.
     type: str
+    default: auto
     choices: [auto, reload, reboot, none]
   gpu_ready_mirror:
-    description: "Base URL of a site mirror that replaces every upstream."
+    description: >-
+      Base URL of a site mirror that replaces every upstream server. A file of V(https://HOST/PATH) is then
+      downloaded from V(MIRROR/HOST/PATH). Empty: the vendors' own servers.
     type: str
+    default: ""
   gpu_ready_mirror_keys:
-    description: "Fingerprints by repository id, for a mirror that signs repositories anew."
+    description: >-
+      Fingerprints of the signing keys by repository id, for repositories that the mirror signs with its own key.
+      Empty: the vendors' keys.
     type: dict
+    default: {}
   gpu_ready_reboot_ok:
-    description: "Whether the playbook may reboot the host."
+    description: >-
+      Allow the playbook to reboot a host that needs it. Without permission the host fails with a message that
+      says why a reboot is required.
     type: bool
+    default: false
   gpu_ready_treat_as:
-    description: "Name of the distribution of the catalog to treat the host as."
+    description: >-
+      Treat an unknown distribution like this one, a file name in V(catalog/distros) such as V(debian12). Empty:
+      unknown distributions are refused.
     type: str
+    default: ""
+    choices:
+      - ""
+      - amzn2023
+      - centos7
+      - debian12
+      - debian13
+      - el10
+      - el8
+      - el9
+      - fedora42
+      - fedora43
+      - fedora44
+      - ubuntu2004
+      - ubuntu2204
+      - ubuntu2404
+      - ubuntu2604
   gpu_ready_vault:
-    description: "Whether archives of ended releases may be used for kernel headers."
+    description: >-
+      Use the archives of ended releases (CentOS 7, Enterprise Linux 8) for kernel headers that the mirrors no
+      longer have, and for Python 3 on hosts without one.
     type: bool
+    default: false
   gpu_verify_compute:
-    description: "Whether every GPU has to run a small kernel, on the host and in the container."
+    description: >-
+      Run a small CUDA test on every GPU: on the host and, if the image has python3, in the container.
     type: bool
+    default: true
   gpu_verify_devices:
-    description: "GPUs that the proof uses, V(all) or a list of indices or UUIDs."
+    description: "GPUs for the test container: V(all), or a list of indices and UUIDs."
     type: raw
+    default: all
   gpu_verify_framework:
-    description: "Framework that has to see the GPUs in a container of its own."
+    description: A framework that must see all GPUs in a container of its own. Its image has several gigabytes.
     type: str
+    default: none
     choices: [none, tensorflow, pytorch]
   gpu_verify_framework_image:
-    description: "Image of that framework; empty for its own project's image."
+    description: "Image of that framework. Empty: the official image of its project."
     type: str
+    default: ""
   gpu_verify_image:
-    description: "Image, or path of an image archive, for the proof in a container."
+    description: >-
+      Image of the test container; it needs no NVIDIA software. An image name that the host can pull, or an
+      archive made with V(docker save) (V(.tar), V(.tar.gz), V(.tar.xz)) on the control node or on the host.
     type: str
+    default: ubuntu:24.04
   nvidia_container_runtime_default:
-    description: "Make nvidia docker's default runtime."
+    description: >-
+      Make V(nvidia) docker's default runtime, so that containers see the GPUs in NVIDIA_VISIBLE_DEVICES without
+      any option. Mode V(toolkit) only.
     type: bool
+    default: false
   nvidia_container_runtime_engines:
-    description: "Engines that are given the GPUs - V(docker), V(podman), V(containerd)."
+    description: >-
+      Engines that get the GPUs: V(docker), V(podman), V(containerd). docker is installed if it is missing
+      (V(docker_engine_source)); podman and containerd must be installed. Without docker in the list the host
+      needs no docker, as a Kubernetes node.
     type: list
     elements: str
+    default: [docker]
   nvidia_container_runtime_migrate:
-    description: "Whether nvidia-docker2 or nvidia-docker 1.0 may be replaced."
+    description: >-
+      Allow the replacement of nvidia-docker2 and nvidia-docker 1.0. Without permission a host that has one of
+      them is refused.
     type: bool
+    default: false
   nvidia_container_runtime_mode:
-    description: "How containers get at the GPUs."
+    description: How containers get the GPUs.
     type: str
+    default: toolkit
     choices: [toolkit, cdi, native]
   nvidia_driver_branch:
-    description: "Driver branch such as V(580); empty for the catalog's choice by GPU."
+    description: "The driver branch. Empty or V(auto): the catalog chooses it by GPU."
     type: str
+    default: ""
   nvidia_driver_flavour:
-    description: "Flavour of the kernel module."
+    description: Flavour of the kernel modules.
     type: str
+    default: auto
     choices: [auto, open, proprietary]
   nvidia_driver_hold:
-    description: "Hold the driver's packages against unattended upgrades."
+    description: >-
+      Hold the driver's packages, so that unattended upgrades do not replace the driver of running programs.
     type: bool
+    default: true
   nvidia_driver_kernel_modules:
-    description: "Kernel modules compiled on the host, or packages for the running kernel."
+    description: Whether the kernel modules are compiled on the host.
     type: str
+    default: auto
     choices: [auto, dkms, precompiled]
   nvidia_driver_profile:
-    description: "Without or with the display parts of the driver."
+    description: Which parts of the driver are installed.
     type: str
+    default: compute
     choices: [compute, full]
   nvidia_driver_replace_foreign:
-    description: "Replace a driver of another origin instead of refusing."
+    description: >-
+      Remove a driver of another origin (a V(.run) installer, another repository) and install the configured one.
+      Without permission such a host is refused.
     type: bool
+    default: false
   nvidia_driver_runfile:
-    description: "URL of NVIDIA's installer, or its path on the control machine; empty for NVIDIA's own server."
+    description: >-
+      For source V(runfile): URL of NVIDIA's installer, or its path on the control node. Empty: NVIDIA's own
+      server.
     type: str
+    default: ""
   nvidia_driver_runfile_sha256:
-    description: "Checksum of that file; empty for the one that NVIDIA publishes beside it."
+    description: >-
+      SHA-256 checksum of that installer. Empty: the checksum that NVIDIA publishes, for a file from NVIDIA's
+      server.
     type: str
+    default: ""
   nvidia_driver_source:
-    description: "Where the driver comes from; V(none) leaves it alone."
+    description: Where the driver comes from.
     type: str
+    default: auto
     choices: [auto, distro, cuda_repo, elrepo, runfile, none]
   nvidia_driver_version:
-    description: "Exact driver version such as V(580.178.04); empty for the newest of the branch."
+    description: "The exact driver version. Empty: the newest version of the branch that the source offers."
     type: str
+    default: ""
+  # END variables
 attributes:
   check_mode:
-    description: Gives the same plan; RV(changed) then says whether the real run would change something.
+    description: Computes the same plan; RV(changed) is true if the real run would change something.
     support: full
   diff_mode:
     description: Shows the steps and the files they write.
@@ -168,7 +279,7 @@ author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Look and decide with everything left to the catalog
+- name: Plan a host with the defaults
   gpu_node_plan:
   register: gpu_plan_result
 
@@ -178,7 +289,7 @@ EXAMPLES = r"""
     nvidia_driver_branch: "580"
   register: gpu_plan_result
 
-- name: Only ask whether this host is as it should be
+- name: Check a host whose driver somebody else installs
   gpu_node_plan:
     nvidia_driver_source: none
   check_mode: true
@@ -187,38 +298,38 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plan:
-  description: The decision - summary, choice, steps with reason and disruption, refusals, warnings.
+  description: The plan - summary, choice, steps with reason and disruption, refusals, warnings.
   returned: always
   type: dict
   sample: {"gpu_host": true, "converged": true, "summary": "2x Tesla P40: ready and verified", "steps": []}
 todo:
-  description: The parameters of each step by its id; empty when nothing is to be done or may be done.
+  description: The parameters of each step by its id; empty if there is nothing to do, or if the host is refused.
   returned: always
   type: dict
   sample: {"kernel_headers.install": {"packages": ["linux-headers-6.1.0-50-amd64"], "kernel": "6.1.0-50-amd64"}}
 proof:
-  description: The parameters of C(gpu_verify.verify), also where no proof is due; null where no driver is wanted.
+  description: The parameters of C(gpu_verify.verify), also if no verification is due; null if no driver is requested.
   returned: always
   type: dict
   sample: {"expect": {"driver": {"branch": 595}, "gpus": ["0000:01:00.0"]}, "digest": "e3b0c442"}
 row:
-  description: The host's line of the report.
+  description: The host's row of the report.
   returned: always
   type: dict
   sample: {"gpus": "2x Tesla P40", "driver_wanted": "535", "driver_loaded": "535.261.03"}
 lines:
-  description: The plan for a person, one line a step or warning.
+  description: The plan as text, one line per step or warning.
   returned: always
   type: list
   elements: str
   sample: ["nvidia_driver.activate: no NVIDIA module is loaded"]
 upgrade:
-  description: What an upgrade of the driver would do with this host - state, versions, live or reboot, way back.
+  description: What an upgrade of the driver would do with this host - state, versions, live reload or reboot, rollback.
   returned: always
   type: dict
   sample: {"state": "due", "from": "580.95.05", "to": "595", "way": "live"}
 refusal:
-  description: All refusals with their remedies as one text, empty when there is none.
+  description: All refusals with their remedies as one text, empty if there are none.
   returned: always
   type: str
   sample: ""
@@ -226,9 +337,10 @@ refusal:
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.lifecycle import decide, variables
+from ansible.module_utils.gpu_ready.catalog.settings import Settings
+from ansible.module_utils.gpu_ready.lifecycle import decide
 
-ARGUMENT_SPEC = {name: {"type": "raw"} for name in variables.VARIABLES}
+ARGUMENT_SPEC = {name: {"type": "raw"} for name in Settings._fields}
 
 
 def main():

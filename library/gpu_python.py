@@ -20,18 +20,26 @@ options:
   tried:
     description: What the installation printed, once it was tried.
     type: str
-  gpu_ready_vault:
-    description: May the archives of ended releases be used?
-    type: bool
-    default: false
+  # BEGIN variables: generated from catalog/variables by `make catalog`
   gpu_ready_mirror:
-    description: Base URL that replaces every upstream.
+    description: >-
+      Base URL of a site mirror that replaces every upstream server. A file of V(https://HOST/PATH) is then
+      downloaded from V(MIRROR/HOST/PATH). Empty: the vendors' own servers.
     type: str
     default: ""
   gpu_ready_mirror_keys:
-    description: Fingerprints of repositories that the mirror signs with its own key.
+    description: >-
+      Fingerprints of the signing keys by repository id, for repositories that the mirror signs with its own key.
+      Empty: the vendors' keys.
     type: dict
     default: {}
+  gpu_ready_vault:
+    description: >-
+      Use the archives of ended releases (CentOS 7, Enterprise Linux 8) for kernel headers that the mirrors no
+      longer have, and for Python 3 on hosts without one.
+    type: bool
+    default: false
+  # END variables
 attributes:
   check_mode:
     description: Tells that a check installs no Python.

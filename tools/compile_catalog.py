@@ -1,4 +1,4 @@
-"""Compile catalog/*.yml and the defaults of the roles into small Python modules for the hosts (`make catalog`).
+"""Compile catalog/*.yml into small Python modules for the hosts (`make catalog`).
 
 A host gets no YAML parser and no file besides Python modules, so the data travels as literals. GPUs are one text, read
 when the first one is asked for.
@@ -15,7 +15,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "catalog"
 PACKAGE = ROOT / "module_utils/gpu_ready"
-HEAD = '''"""Data of catalog/*.yml and of the roles' defaults, compiled by `make catalog`; do not edit."""
+HEAD = '''"""Data of catalog/*.yml, compiled by `make catalog`; do not edit."""
 
 from typing import Any, Dict
 
@@ -37,14 +37,6 @@ def gpus(data: dict[str, Any]) -> str:
         lines.append("=" + "|".join("" if value is None else str(value) for value in [*head, group["compute"]]))
         lines += [f"{device} {name}" for device, name in group["ids"].items()]
     return "\n".join(lines) + "\n"
-
-
-def defaults() -> dict[str, Any]:
-    """Return every public variable's default, from where it stands: the roles and catalog/defaults.yml."""
-    found: dict[str, Any] = {}
-    for path in sorted([CATALOG / "defaults.yml", *ROOT.glob("roles/*/defaults/main.yml")]):
-        found.update(load(path) or {})
-    return dict(sorted(found.items()))
 
 
 def literal(name: str, value: Any) -> str:
@@ -74,7 +66,6 @@ def compiled() -> str:
         "FAMILIES": load(CATALOG / "families.yml"),
         "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],
         "NVSWITCHES": gpu_data["nvswitches"],
-        "DEFAULTS": defaults(),
     }
     text = HEAD + "".join(literal(name, value) for name, value in parts.items())
     lines = json.dumps(gpus(gpu_data), ensure_ascii=True).replace("\\n", "\\n\\\n")
@@ -90,7 +81,7 @@ def compiled_messages() -> str:
         "XID_SERIOUS": xids["serious"],
         "XIDS": xids["xids"],
     }
-    head = HEAD.replace("catalog/*.yml and of the roles' defaults", "catalog/messages.yml and catalog/xids.yml")
+    head = HEAD.replace("catalog/*.yml", "catalog/messages.yml and catalog/xids.yml")
     return head + "".join(literal(name, value) for name, value in parts.items())
 
 
@@ -108,7 +99,7 @@ def main() -> int:
             continue
         shown = target.relative_to(ROOT)
         if check:
-            print(f"{shown} is not what catalog/ and the roles say: run `make catalog`", file=sys.stderr)
+            print(f"{shown} is not current: run `make catalog`", file=sys.stderr)
             return 1
         target.write_text(text(), encoding="utf-8")
         print(f"wrote {shown}")

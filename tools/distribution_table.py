@@ -94,12 +94,12 @@ class Refused(Exception):
 
 def wish(keys: dict[str, str], **given: Any) -> dict[str, Any]:
     """Return wishes about the driver alone."""
-    reading = variables.read(
+    reading = variables.parse_settings(
         {"cuda_toolkit_source": "none", "cudnn_source": "none", "gpu_ready_mirror_keys": keys, **given}
     )
-    if reading.wrong:
-        raise ValueError("; ".join(reading.wrong))
-    return reading.wanted
+    if reading.errors:
+        raise ValueError("; ".join(reading.errors))
+    return reading.settings._asdict()
 
 
 def decided(host: dict[str, Any], wanted: dict[str, Any]) -> Plan:

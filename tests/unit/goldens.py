@@ -42,9 +42,9 @@ def host(names: str, distro: str, **base: Any) -> dict[str, Any]:
 def decide(observed: dict[str, Any], **given: Any) -> compose.Plan:
     """Return the plan for the operator's words; keys that the catalog lacks are given."""
     given.setdefault("gpu_ready_mirror_keys", dict.fromkeys(filter(keyless, repositories()), KEY))
-    reading = variables.read(given)
-    assert not reading.wrong, reading.wrong
-    return compose.plan(observed, reading.wanted)
+    reading = variables.parse_settings(given)
+    assert not reading.errors, reading.errors
+    return compose.plan(observed, reading.settings._asdict())
 
 
 def keyless(name: str) -> bool:

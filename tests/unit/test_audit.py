@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 from gpu_ready.catalog import model as catalog
 from gpu_ready.facts import holders
 from gpu_ready.lifecycle import audit, variables
@@ -17,9 +16,8 @@ from gpu_ready.report import run as report
 from tests.unit import goldens
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out
 from tests.unit.recorded import RecordedHost
-from tests.unit.test_import_direction import ROOT
 
-WANTED = variables.read({}).wanted
+WANTED = variables.parse_settings({}).settings._asdict()
 CONTAINER = "c0ffee" + "0" * 58
 
 
@@ -155,12 +153,6 @@ def test_a_host_that_lost_all_its_gpus_is_no_host_without_gpu() -> None:
     assert "!none" in audit_report.table(made, 150) and "drift in gpus" in audit_report.bad(made)["a"]
     given = [dict(gpu, driver="vfio-pci") for gpu in host["base"]["gpus"]]
     assert audited(host | {"base": host["base"] | {"gpus": given}})["state"] == "no_gpu"
-
-
-def test_the_role_hands_over_every_public_variable() -> None:
-    (task,) = yaml.safe_load((ROOT.parents[1] / "roles/gpu_audit/tasks/look.yml").read_text())
-    given = task["gpu_audit"]["wishes"]
-    assert given == {name: f"{{{{ {name} | default(omit) }}}}" for name in variables.VARIABLES}
 
 
 # ---------------------------------------------------------------------------------------------------------- holders

@@ -13,7 +13,6 @@ from gpu_ready.base import versions
 from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import model as catalog
 from gpu_ready.cuda import toolkit as cuda
-from gpu_ready.lifecycle import variables
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "nvidia-data"
@@ -131,12 +130,6 @@ def test_no_id_stands_twice_in_the_source() -> None:
     keys = re.findall(r'(?m)^\s+"([0-9a-f]{4})":', (ROOT / "catalog/gpus.yml").read_text())
     assert len(keys) == len(set(keys))
     assert len(catalog.gpus()) + 4 == len(keys)
-
-
-def test_a_default_stands_for_every_public_variable_with_one() -> None:
-    assert set(catalog.DEFAULTS) - {"gpu_verify_image", "gpu_verify_devices"} <= set(variables.VARIABLES) | {
-        name for name in catalog.DEFAULTS if name.startswith("gpu_")
-    }
 
 
 def test_the_default_branch_serves_maxwell_to_blackwell() -> None:

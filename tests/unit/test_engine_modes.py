@@ -68,7 +68,7 @@ def decide(host: Any, names: "list[str]", way: str) -> Any:
         "nvidia_container_runtime_default": way == "default",
         "nvidia_container_runtime_migrate": True,
     } | {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return compose.plan(copy.deepcopy(host), variables.read(wish).wanted)
+    return compose.plan(copy.deepcopy(host), variables.parse_settings(wish).settings._asdict())
 
 
 def restart(host: Any) -> None:

@@ -44,7 +44,7 @@ def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: An
 def decide(observed: Any, names: "list[str]", mode: str = "toolkit", **more: Any) -> Any:
     wish = {"nvidia_container_runtime_engines": names, "nvidia_container_runtime_mode": mode}
     wish |= {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return compose.plan(observed, variables.read(wish | more).wanted)
+    return compose.plan(observed, variables.parse_settings(wish | more).settings._asdict())
 
 
 def runtime(decided: Any) -> "dict[str, Any]":

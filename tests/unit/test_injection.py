@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from gpu_ready.base import validation
-from gpu_ready.catalog import model as catalog
+from gpu_ready.catalog.settings import DEFAULTS, Settings
 from gpu_ready.containers import engine
 from gpu_ready.containers.daemon_json import merge as daemon_json
 from gpu_ready.lifecycle import bootstrap, variables
@@ -42,7 +42,7 @@ HOSTILE = {
     "URL of a file": "file:///etc/shadow",
     "URL with a comma": "http://mirror.site/a b",
 }
-STRICT = sorted(set(variables.VARIABLES) - {
+STRICT = sorted(set(Settings._fields) - {
     "nvidia_driver_runfile", "cudnn_archive", "gpu_verify_image", "gpu_verify_framework_image",
     "docker_engine_daemon_options", "docker_engine_log_options", "cuda_toolkit_runfiles",
 })  # fmt: skip
@@ -51,7 +51,7 @@ STRICT = sorted(set(variables.VARIABLES) - {
 
 def given(name: str, value: str) -> Any:
     """Return a value in the type of a variable."""
-    kind = variables.VARIABLES[name].type
+    kind = variables.rule_for(name).type
     if name == "gpu_ready_mirror_keys":
         return {"cuda-debian12": value}
     return {value: value} if kind == "dict" else [value] if kind in ("list", "devices") else value
@@ -61,10 +61,10 @@ def given(name: str, value: str) -> Any:
 @pytest.mark.parametrize("name", STRICT)
 def test_a_variable_with_a_form_refuses_what_is_hostile_in_one_sentence(name: str, value: str) -> None:
     # What is left of white space around one value is that value.
-    if variables.VARIABLES[name].type == "str" and value.strip() == "12.9":
-        assert variables.read({name: value}).wanted[name] in ("12.9", catalog.DEFAULTS.get(name))
+    if variables.rule_for(name).type == "str" and value.strip() == "12.9":
+        assert variables.parse_settings({name: value}).settings._asdict()[name] in ("12.9", DEFAULTS[name])
         return
-    wrong = variables.read({name: given(name, value)}).wrong
+    wrong = variables.parse_settings({name: given(name, value)}).errors
     assert len(wrong) == 1
     assert wrong[0].startswith(f"{name} is ")
     assert "\n" not in wrong[0]
@@ -99,19 +99,19 @@ def texts(value: Any) -> list[str]:
 @pytest.mark.parametrize("name", FREE)
 def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> None:
     value = HOSTILE[kind]
-    reading = variables.read({name: value, "nvidia_driver_flavour": "proprietary", **FREE[name]})
+    reading = variables.parse_settings({name: value, "nvidia_driver_flavour": "proprietary", **FREE[name]})
     image = name.startswith("gpu_verify")
     if kind in REFUSED - ({"URL with password"} if image else set()) or (
         value.startswith(("http", "file:")) and not image
     ):
-        assert len(reading.wrong) == 1
-        assert "hunter2" not in reading.wrong[0]
-        assert "\n" not in reading.wrong[0]
+        assert len(reading.errors) == 1
+        assert "hunter2" not in reading.errors[0]
+        assert "\n" not in reading.errors[0]
         return
-    assert not reading.wrong
+    assert not reading.errors
     text = value.strip()
-    assert reading.wanted[name] == text
-    decided = compose.plan(bare(P40), reading.wanted)
+    assert reading.settings._asdict()[name] == text
+    decided = compose.plan(bare(P40), reading.settings._asdict())
     marked = [one for one in texts(compose.todo(decided)) if "touch /x" in one]
     assert all(one in (text, f"file:{text.rpartition('/')[2]}") for one in marked)
     if image:
@@ -124,14 +124,14 @@ def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> 
 def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) -> None:
     value = HOSTILE[kind]
     for entry in (value, {"file": value}, {"file": value, "sha256": "ab" * 32}):
-        reading = variables.read(
+        reading = variables.parse_settings(
             {
                 "cuda_toolkit_source": "runfile",
                 "cuda_toolkit_versions": ["12.9"],
                 "cuda_toolkit_runfiles": {"12.9": entry},
             }
         )
-        decided = compose.plan(bare(P40), reading.wanted)
+        decided = compose.plan(bare(P40), reading.settings._asdict())
         if decided.refusals:
             text = " ".join(one.message for one in decided.refusals)
             assert "cuda_toolkit_runfiles" in text
@@ -147,8 +147,8 @@ def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) ->
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if HOSTILE[kind] != "12.9"])
 def test_no_version_names_a_file_of_somebody_else(kind: str) -> None:
     given = {"cuda_toolkit_source": "runfile", "cuda_toolkit_runfiles": {HOSTILE[kind]: "/srv/cuda.run"}}
-    reading = variables.read(given)
-    refusals = reading.wrong or [one.message for one in compose.plan(bare(P40), reading.wanted).refusals]
+    reading = variables.parse_settings(given)
+    refusals = reading.errors or [one.message for one in compose.plan(bare(P40), reading.settings._asdict()).refusals]
     assert len(refusals) == 1
     assert "\n" not in refusals[0]
     assert "hunter2" not in refusals[0]
@@ -157,9 +157,9 @@ def test_no_version_names_a_file_of_somebody_else(kind: str) -> None:
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_an_option_of_docker_stays_one_value_of_its_json(value: str) -> None:
     for name in ("docker_engine_daemon_options", "docker_engine_log_options"):
-        reading = variables.read({name: {"label": value}})
-        assert not reading.wrong
-        wanted = reading.wanted[name]
+        reading = variables.parse_settings({name: {"label": value}})
+        assert not reading.errors
+        wanted = reading.settings._asdict()[name]
         merged = daemon_json.merge(b'{"debug": true}', {"log-opts": wanted}, [])
         assert json.loads(merged.after) == {"debug": True, "log-opts": {"label": value}}
 
@@ -174,10 +174,10 @@ MIRRORS = [
 
 @pytest.mark.parametrize("mirror", MIRRORS)
 def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_shell(mirror: str) -> None:
-    wanted = variables.read({"gpu_ready_mirror": mirror})
-    assert not wanted.wrong
+    wanted = variables.parse_settings({"gpu_ready_mirror": mirror})
+    assert not wanted.errors
     for name in ("cuda-debian12", "cuda-rhel9"):
-        params = repository.params(name, wanted.wanted)
+        params = repository.params(name, wanted.settings._asdict())
         if params.get("kind") == "rpm":
             lines = yum_repos.source(params, params["keyring"]).splitlines()
             assert "baseurl=" + params["url"] in lines
@@ -222,14 +222,14 @@ def test_every_variable_of_every_role_was_put_to_the_test() -> None:
     tested = (
         set(STRICT) | set(FREE) | {"cuda_toolkit_runfiles", "docker_engine_daemon_options", "docker_engine_log_options"}
     )
-    # A whole number, and what the control node writes: no host sees them.
+    # Whole numbers, and what the control node writes: no host sees them.
     other = {
         name
         for name in specified - tested
         if not name.startswith(("gpu_report_", "gpu_audit_", "gpu_upgrade_", "gpu_drain_"))
     }
-    assert other == {"gpu_verify_timeout"}
-    assert tested == set(variables.VARIABLES)
+    assert other == {"gpu_ready_reboot_timeout", "gpu_verify_timeout"}
+    assert tested == set(Settings._fields)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready.catalog import model as catalog
-from gpu_ready.lifecycle import variables
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "library").glob("*.py"))
@@ -72,45 +70,9 @@ def test_every_module_has_examples_and_returns(path: Path) -> None:
     yaml.safe_load(texts["RETURN"])
 
 
-def test_the_plan_has_one_option_for_each_public_variable() -> None:
-    documented = yaml.safe_load(constants(ROOT / "library/gpu_node_plan.py")["DOCUMENTATION"])["options"]
-    assert set(documented) == set(variables.VARIABLES)
-    for name, variable in variables.VARIABLES.items():
-        assert tuple(documented[name].get("choices") or ()) == variable.choices, name
-        if variable.type != "devices":
-            assert documented[name]["type"] == variable.type, name
-
-
-def test_the_role_hands_over_every_public_variable() -> None:
-    tasks = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/look.yml").read_text())
-    given = next(task["gpu_node_plan"] for task in tasks if "gpu_node_plan" in task)
-    assert set(given) == set(variables.VARIABLES)
-    for name, value in given.items():
-        instead = "(gpu_plan_instead | default({})).%s | default(%s)" % (name, name)  # noqa: UP031
-        assert value.replace(instead, name) == "{{ %s | default(omit) }}" % name  # noqa: UP031
-
-
-def test_defaults_of_the_roles_reach_the_plan() -> None:
-    stated: dict[str, Any] = {}
-    for role in (ROOT / "roles").iterdir():
-        path = role / "defaults/main.yml"
-        stated |= (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
-    wanted = set(variables.VARIABLES) & set(stated)
-    assert {name: catalog.DEFAULTS.get(name) for name in wanted} == {name: stated[name] for name in wanted}
-
-
 @pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 def test_argument_specs_equal_the_defaults(role: Path) -> None:
     specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
     path = role / "defaults/main.yml"
     defaults = (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
-    assert set(specs.get("options") or {}) == set(defaults)
-
-
-@pytest.mark.parametrize("name", sorted(set(variables.VARIABLES)))
-def test_choices_agree_with_the_roles(name: str) -> None:
-    for role in ROLES:
-        specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
-        option = (specs.get("options") or {}).get(name)
-        if option and variables.VARIABLES[name].choices:
-            assert set(option["choices"]) == set(variables.VARIABLES[name].choices)
+    assert {name: option["default"] for name, option in specs["options"].items()} == defaults

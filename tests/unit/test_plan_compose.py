@@ -29,9 +29,9 @@ ORDER = [
 
 
 def decide(observed: dict[str, Any], **given_: Any) -> compose.Plan:
-    reading = variables.read(given_)
-    assert not reading.wrong
-    return compose.plan(observed, reading.wanted)
+    reading = variables.parse_settings(given_)
+    assert not reading.errors
+    return compose.plan(observed, reading.settings._asdict())
 
 
 def test_a_host_without_gpu_is_left_alone() -> None:
@@ -103,7 +103,7 @@ def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], wish: dic
 
 
 def test_a_plan_changes_neither_of_its_inputs() -> None:
-    host, wanted = bare(P40), variables.read({}).wanted
+    host, wanted = bare(P40), variables.parse_settings({}).settings._asdict()
     before = copy.deepcopy((host, wanted))
     compose.plan(host, wanted)
     assert (host, wanted) == before
@@ -125,7 +125,7 @@ def test_the_digest_says_what_is_wanted_not_how() -> None:
     one = decide(bare(P40)).digest
     assert decide(bare(P40), gpu_ready_mirror="http://m", gpu_ready_reboot_ok=True).digest == one
     assert decide(bare(P40), nvidia_driver_source="cuda_repo").digest != one
-    wanted = variables.read({}).wanted
+    wanted = variables.parse_settings({}).settings._asdict()
     assert compose.plan(bare(P40), wanted | {"later_release_adds_this": ""}).digest == one
 
 
@@ -155,27 +155,20 @@ def test_the_diff_shows_the_steps_and_the_files() -> None:
     ],
 )
 def test_a_wrong_value_is_a_sentence(given_: dict[str, Any], words: list[str]) -> None:
-    (sentence,) = variables.read(given_).wrong
+    (sentence,) = variables.parse_settings(given_).errors
     assert all(word in sentence for word in words)
 
 
 def test_all_wrong_values_are_told_at_once() -> None:
-    assert len(variables.read({"nvidia_driver_hold": "x", "nvidia_driver_flavour": "x"}).wrong) == 2
+    assert len(variables.parse_settings({"nvidia_driver_hold": "x", "nvidia_driver_flavour": "x"}).errors) == 2
 
 
 def test_values_of_the_command_line_are_converted() -> None:
-    wanted = variables.read(
+    wanted = variables.parse_settings(
         {"nvidia_driver_hold": "false", "nvidia_driver_branch": 580, "cuda_toolkit_versions": "12.8,12.9"}
-    ).wanted
+    ).settings._asdict()
     assert (wanted["nvidia_driver_hold"], wanted["nvidia_driver_branch"]) == (False, "580")
     assert wanted["cuda_toolkit_versions"] == ["12.8", "12.9"]
-
-
-def test_defaults_come_from_the_roles() -> None:
-    wanted = variables.read({}).wanted
-    assert {name: wanted[name] for name in catalog.DEFAULTS if name in wanted} == {
-        name: value for name, value in catalog.DEFAULTS.items() if name in wanted
-    }
 
 
 def test_the_table_shows_three_places_of_the_driver() -> None:

@@ -30,9 +30,9 @@ from tests.unit.hosts import (
 
 
 def decide(observed: dict[str, Any], **given_: Any) -> Any:
-    reading = variables.read(given_)
-    assert not reading.wrong
-    return driver.decide(observed, reading.wanted, {})
+    reading = variables.parse_settings(given_)
+    assert not reading.errors
+    return driver.decide(observed, reading.settings._asdict(), {})
 
 
 def codes(decision: Any) -> list[str]:
@@ -256,7 +256,7 @@ def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, ran
 def test_the_initial_ram_disk_is_rebuilt_where_there_is_one(tool: bool, rebuild: list[str] | None) -> None:
     """A host without initramfs-tools has no initial RAM disk that could carry nouveau."""
     observed = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
-    wanted = variables.read({}).wanted
+    wanted = variables.parse_settings({}).settings._asdict()
     steps = {step.id: step.params for step in driver.decide(observed, wanted, {}).steps}
     assert steps["nvidia_driver.blacklist_nouveau"]["rebuild"] == rebuild
 

@@ -145,7 +145,7 @@ def test_refusals(host: Any, names: "list[str]", mode: str, more: Any, codes: "l
 
 
 def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
-    wanted = variables.read({"nvidia_container_runtime_engines": KUBERNETES}).wanted
+    wanted = variables.parse_settings({"nvidia_container_runtime_engines": KUBERNETES}).settings._asdict()
     decided = compose.plan(observed(toolkit=False), wanted)
     assert decided.refusals == []
     assert not [step.id for step in decided.steps if step.id.startswith("docker_engine.")]
@@ -164,9 +164,9 @@ def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
 def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, before: str) -> None:
     host = observed(toolkit=False, containerd=engine)
     for wish in (before, mode):
-        wanted = variables.read(
+        wanted = variables.parse_settings(
             {"nvidia_container_runtime_engines": KUBERNETES, "nvidia_container_runtime_mode": wish}
-        ).wanted
+        ).settings._asdict()
         decided = compose.plan(host, wanted)
         assert decided.refusals == []
         host = hosts.carried_out(host, decided)

@@ -55,7 +55,7 @@ INSTALL = Step("nvidia_driver.install", "driver 580.95.05 is installed", DRIVER_
 
 
 def status(seen: dict[str, Any], chosen: compose.Plan, **given: Any) -> dict[str, Any]:
-    return upgrade.status(seen, chosen, variables.read(given).wanted)
+    return upgrade.status(seen, chosen, variables.parse_settings(given).settings._asdict())
 
 
 def test_the_journal_counts_the_time_out_of_service_over_an_interrupted_run() -> None:
@@ -166,8 +166,10 @@ def test_what_was_fetched_lately_is_not_fetched_again() -> None:
     again = upgrade.advance(journal, "staged", 1002, OLD, "595.91.07", "")
     seen = observed(journal=again)
     chosen = decided(INSTALL, activate("reload"))
-    assert upgrade.status(seen, chosen, variables.read({}).wanted, 1003)["staged"]
-    assert not upgrade.status(seen, chosen, variables.read({}).wanted, 1003 + upgrade.FRESH)["staged"]
+    assert upgrade.status(seen, chosen, variables.parse_settings({}).settings._asdict(), 1003)["staged"]
+    assert not upgrade.status(seen, chosen, variables.parse_settings({}).settings._asdict(), 1003 + upgrade.FRESH)[
+        "staged"
+    ]
 
 
 def test_a_driver_that_can_be_exchanged_is_due() -> None:

@@ -51,7 +51,7 @@ steps = [Step("nvidia_driver.install", "x", DRIVER_RELOAD)] if due and state["in
 chosen = {"driver": {"version": wanted, "branch": int(wanted.split(".")[0])}} if state["gpu"] else {}
 decided = compose.Plan(state["gpu"], "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone", chosen, steps, [], [], "")
 todo = {"gpu_verify.verify": {"expect": {}, "digest": wanted}} if due else {}
-found = upgrade.status(seen, decided, variables.read({}).wanted)
+found = upgrade.status(seen, decided, variables.parse_settings({}).settings._asdict())
 shown = {"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}
 proof = {"expect": {}, "digest": wanted}
 module.exit_json(plan=shown, todo=todo, proof=proof, lines=["x"], refusal="", upgrade=found)

@@ -12,8 +12,6 @@ NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
 """What a GPU gets that is newer than the catalog."""
 MACHINE = "x86_64"
 """The one machine (uname -m) whose repositories, installers and archives the catalog names."""
-DEFAULTS: Dict[str, Any] = catalog_data.DEFAULTS
-"""The default of every public variable."""
 
 
 class Gpu(NamedTuple):

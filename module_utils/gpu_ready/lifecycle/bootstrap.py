@@ -12,7 +12,7 @@ from ..plan import repository
 from ..system import os_release
 from . import variables
 
-WISHES = ("gpu_ready_vault", "gpu_ready_mirror", "gpu_ready_mirror_keys")
+VARIABLES = ("gpu_ready_vault", "gpu_ready_mirror", "gpu_ready_mirror_keys")
 NEEDS = {(2, 16): (3, 6), (2, 17): (3, 7), (2, 18): (3, 8), (2, 19): (3, 8)}
 """The oldest Python on a host by ansible-core, its _PY_MIN in module_utils/basic.py; newer ones need 3.9."""
 NEWER_NEED = (3, 9)
@@ -103,7 +103,7 @@ def needed(core: str) -> Tuple[int, int]:
 
 def way(found: Found, core: str, wanted: Dict[str, Any], tried: Optional[str] = None, check: bool = False) -> Way:
     """Return how modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
-    wrong = variables.read({name: wanted[name] for name in WISHES if name in wanted}).wrong
+    wrong = variables.parse_settings({name: wanted[name] for name in VARIABLES if name in wanted}).errors
     if wrong:
         raise BootstrapError("; ".join(wrong))
     least = needed(core)

@@ -16,7 +16,7 @@ from . import variables
 def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the answer of gpu_node_plan for a host and the variables as they were given."""
     observed, decided = both(door, given)
-    wanted = variables.read({name: value for name, value in given.items() if value is not None}).wanted
+    wanted = variables.parse_settings(given).settings._asdict()
     found = upgrade.status(observed, decided, wanted, int(time.time()))
     if (found["installed"] or {}).get("source") == driver_sources.RUNFILE:
         found["installer"] = plan_driver.earlier_installer(observed, wanted, found["installed"]["version"])
@@ -25,10 +25,11 @@ def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
 
 def both(door: Host, given: Dict[str, Any]) -> Tuple[Dict[str, Any], compose.Plan]:
     """Return what is observed of a host, and what is decided over it."""
-    wanted, wrong = variables.read({name: value for name, value in given.items() if value is not None})
+    settings, errors = variables.parse_settings(given)
+    wanted = settings._asdict()
     observed = collect.look(door, wanted["gpu_ready_treat_as"] or None)
-    if wrong:
-        return observed, refused(wrong)
+    if errors:
+        return observed, refused(errors)
     decided = compose.plan(observed, wanted)
     if observed["driver"]["busy"] and any(step.id == "nvidia_driver.activate" for step in decided.steps):
         # Who holds the device costs a walk through /proc, so it is asked only when the answer matters.
@@ -37,10 +38,10 @@ def both(door: Host, given: Dict[str, Any]) -> Tuple[Dict[str, Any], compose.Pla
     return observed, decided
 
 
-def refused(wrong: List[str]) -> compose.Plan:
-    """Return the plan for wishes that cannot be: all of them at once."""
-    refusals = [Refusal("wrong_type", text, "correct the variable and run this again") for text in wrong]
-    return compose.Plan(True, "; ".join(wrong), {}, [], refusals, [], "")
+def refused(errors: List[str]) -> compose.Plan:
+    """Return the plan for wrong settings, with a refusal for each."""
+    refusals = [Refusal("wrong_type", text, "correct the variable and run this again") for text in errors]
+    return compose.Plan(True, "; ".join(errors), {}, [], refusals, [], "")
 
 
 def answer(observed: Dict[str, Any], decided: compose.Plan) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, NamedTuple
 
 from ..base import validation
 from ..catalog import model as catalog
+from ..catalog import settings
 from ..cuda.cudnn import model as cudnn_names
 from . import verification
 from .containers import docker, engines, runtime
@@ -18,21 +19,6 @@ from .cuda import cudnn
 from .driver import activation, candidates, services
 from .driver import choose as driver
 from .model import Notice, Refusal, Step
-
-POLICY = (
-    "docker_engine_replace_conflicting",
-    "docker_engine_restart_ok",
-    "gpu_ready_mirror",
-    "gpu_ready_mirror_keys",
-    "gpu_ready_reboot_ok",
-    "gpu_ready_activation",
-    "gpu_ready_treat_as",
-    "gpu_ready_vault",
-    "nvidia_driver_hold",
-    "nvidia_driver_replace_foreign",
-    "nvidia_container_runtime_migrate",
-)
-"""Variables that say how a host gets somewhere, not where: they are no part of the digest."""
 
 
 class Plan(NamedTuple):
@@ -101,7 +87,8 @@ def repair_steps(observed: Dict[str, Any]) -> List[Step]:
 
 def digest(wanted: Dict[str, Any], choice: Dict[str, Any]) -> str:
     """Return the fingerprint of the wanted state; a variable that a later release adds empty does not change it."""
-    state = {name: value for name, value in wanted.items() if name not in POLICY and value not in ("", None, [], {})}
+    state = {name: value for name, value in wanted.items() if name not in settings.POLICY}
+    state = {name: value for name, value in state.items() if value not in ("", None, [], {})}
     state = {name: value for name, value in state.items() if value is not False}
     chosen = choice.get("driver") or {}
     state["driver"] = {name: chosen.get(name) for name in ("source", "branch", "version", "flavour")}

@@ -1,0 +1,152 @@
+"""The settings of the planner, generated from catalog/variables by `make catalog`; do not edit."""
+
+from typing import Any, Dict, List, NamedTuple, Tuple, Union
+
+# fmt: off
+# ruff: noqa: E501
+
+
+class Settings(NamedTuple):
+    """The value of each public variable that the planner reads (docs/variables.md)."""
+
+    cuda_toolkit_default: str
+    cuda_toolkit_profile: str
+    cuda_toolkit_remove: List[str]
+    cuda_toolkit_runfiles: Dict[str, Any]
+    cuda_toolkit_source: str
+    cuda_toolkit_versions: List[str]
+    cudnn_archive: str
+    cudnn_archive_sha256: str
+    cudnn_source: str
+    cudnn_toolkits: List[str]
+    cudnn_version: str
+    docker_engine_cgroup_driver: str
+    docker_engine_daemon_options: Dict[str, Any]
+    docker_engine_log_driver: str
+    docker_engine_log_options: Dict[str, Any]
+    docker_engine_replace_conflicting: bool
+    docker_engine_restart_ok: bool
+    docker_engine_source: str
+    docker_engine_version: str
+    gpu_ready_activation: str
+    gpu_ready_mirror: str
+    gpu_ready_mirror_keys: Dict[str, Any]
+    gpu_ready_reboot_ok: bool
+    gpu_ready_treat_as: str
+    gpu_ready_vault: bool
+    gpu_verify_compute: bool
+    gpu_verify_devices: Union[str, List[str]]
+    gpu_verify_framework: str
+    gpu_verify_framework_image: str
+    gpu_verify_image: str
+    nvidia_container_runtime_default: bool
+    nvidia_container_runtime_engines: List[str]
+    nvidia_container_runtime_migrate: bool
+    nvidia_container_runtime_mode: str
+    nvidia_driver_branch: str
+    nvidia_driver_flavour: str
+    nvidia_driver_hold: bool
+    nvidia_driver_kernel_modules: str
+    nvidia_driver_profile: str
+    nvidia_driver_replace_foreign: bool
+    nvidia_driver_runfile: str
+    nvidia_driver_runfile_sha256: str
+    nvidia_driver_source: str
+    nvidia_driver_version: str
+
+
+DEFAULTS: Dict[str, Any] = {
+    'cuda_toolkit_default': '',
+    'cuda_toolkit_profile': 'default',
+    'cuda_toolkit_remove': [],
+    'cuda_toolkit_runfiles': {},
+    'cuda_toolkit_source': 'repo',
+    'cuda_toolkit_versions': [],
+    'cudnn_archive': '',
+    'cudnn_archive_sha256': '',
+    'cudnn_source': 'archive',
+    'cudnn_toolkits': [],
+    'cudnn_version': '',
+    'docker_engine_cgroup_driver': '',
+    'docker_engine_daemon_options': {},
+    'docker_engine_log_driver': '',
+    'docker_engine_log_options': {},
+    'docker_engine_replace_conflicting': False,
+    'docker_engine_restart_ok': False,
+    'docker_engine_source': 'auto',
+    'docker_engine_version': '',
+    'gpu_ready_activation': 'auto',
+    'gpu_ready_mirror': '',
+    'gpu_ready_mirror_keys': {},
+    'gpu_ready_reboot_ok': False,
+    'gpu_ready_treat_as': '',
+    'gpu_ready_vault': False,
+    'gpu_verify_compute': True,
+    'gpu_verify_devices': 'all',
+    'gpu_verify_framework': 'none',
+    'gpu_verify_framework_image': '',
+    'gpu_verify_image': 'ubuntu:24.04',
+    'nvidia_container_runtime_default': False,
+    'nvidia_container_runtime_engines': ['docker'],
+    'nvidia_container_runtime_migrate': False,
+    'nvidia_container_runtime_mode': 'toolkit',
+    'nvidia_driver_branch': '',
+    'nvidia_driver_flavour': 'auto',
+    'nvidia_driver_hold': True,
+    'nvidia_driver_kernel_modules': 'auto',
+    'nvidia_driver_profile': 'compute',
+    'nvidia_driver_replace_foreign': False,
+    'nvidia_driver_runfile': '',
+    'nvidia_driver_runfile_sha256': '',
+    'nvidia_driver_source': 'auto',
+    'nvidia_driver_version': '',
+}
+POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_ready_activation', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_replace_foreign')
+"""Variables that say how a host gets to the desired state; they are not part of it."""
+RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
+    'cuda_toolkit_default': ('str', (), '\\d+\\.\\d+|auto', 'a version such as 12.9, or empty', 'text'),
+    'cuda_toolkit_profile': ('str', (), '\\d+\\.\\d+|default|none', 'default, none or a version such as 12.9', 'text'),
+    'cuda_toolkit_remove': ('list', (), '\\d+\\.\\d+', 'versions such as 12.4', 'text'),
+    'cuda_toolkit_runfiles': ('dict', (), '', '', 'text'),
+    'cuda_toolkit_source': ('str', ('repo', 'runfile', 'none'), '', '', 'text'),
+    'cuda_toolkit_versions': ('list', (), '\\d+\\.\\d+(\\.\\d+)?|auto', 'versions such as 12.9 or 12.9.1', 'text'),
+    'cudnn_archive': ('str', (), '', '', 'location'),
+    'cudnn_archive_sha256': ('str', (), '[0-9a-fA-F]{64}', '64 hexadecimal digits, or empty', 'text'),
+    'cudnn_source': ('str', ('archive', 'package', 'none'), '', '', 'text'),
+    'cudnn_toolkits': ('list', (), '\\d+\\.\\d+', 'versions of CUDA such as 12.9', 'text'),
+    'cudnn_version': ('str', (), '\\d+(\\.\\d+)+|auto', 'a version such as 9.10.2.21, or empty', 'text'),
+    'docker_engine_cgroup_driver': ('str', ('', 'cgroupfs', 'systemd'), '', '', 'text'),
+    'docker_engine_daemon_options': ('dict', (), '', '', 'text'),
+    'docker_engine_log_driver': ('str', (), '\\w[\\w./-]*(:[\\w.-]+)?', 'the name of a log driver, or empty', 'text'),
+    'docker_engine_log_options': ('dict', (), '', '', 'text'),
+    'docker_engine_replace_conflicting': ('bool', (), '', '', 'text'),
+    'docker_engine_restart_ok': ('bool', (), '', '', 'text'),
+    'docker_engine_source': ('str', ('auto', 'distro', 'docker_ce', 'none'), '', '', 'text'),
+    'docker_engine_version': ('str', (), '(\\d+:)?\\d+[\\w.+~-]*', 'a version such as 28.5 or 28.5.1, or empty', 'text'),
+    'gpu_ready_activation': ('str', ('auto', 'reload', 'reboot', 'none'), '', '', 'text'),
+    'gpu_ready_mirror': ('str', (), '', '', 'mirror'),
+    'gpu_ready_mirror_keys': ('dict', (), '', '', 'fingerprint'),
+    'gpu_ready_reboot_ok': ('bool', (), '', '', 'text'),
+    'gpu_ready_treat_as': ('str', ('', 'amzn2023', 'centos7', 'debian12', 'debian13', 'el10', 'el8', 'el9', 'fedora42', 'fedora43', 'fedora44', 'ubuntu2004', 'ubuntu2204', 'ubuntu2404', 'ubuntu2604'), '', '', 'text'),
+    'gpu_ready_vault': ('bool', (), '', '', 'text'),
+    'gpu_verify_compute': ('bool', (), '', '', 'text'),
+    'gpu_verify_devices': ('devices', (), 'all|\\d+|(?:GPU|MIG)-[\\w/-]+', 'all, or indices and UUIDs of GPUs', 'text'),
+    'gpu_verify_framework': ('str', ('none', 'tensorflow', 'pytorch'), '', '', 'text'),
+    'gpu_verify_framework_image': ('str', (), '', '', 'name'),
+    'gpu_verify_image': ('str', (), '', '', 'name'),
+    'nvidia_container_runtime_default': ('bool', (), '', '', 'text'),
+    'nvidia_container_runtime_engines': ('list', ('docker', 'podman', 'containerd'), '', '', 'text'),
+    'nvidia_container_runtime_migrate': ('bool', (), '', '', 'text'),
+    'nvidia_container_runtime_mode': ('str', ('toolkit', 'cdi', 'native'), '', '', 'text'),
+    'nvidia_driver_branch': ('str', (), '\\d{2,4}|auto', 'a branch such as 580, or empty', 'text'),
+    'nvidia_driver_flavour': ('str', ('auto', 'open', 'proprietary'), '', '', 'text'),
+    'nvidia_driver_hold': ('bool', (), '', '', 'text'),
+    'nvidia_driver_kernel_modules': ('str', ('auto', 'dkms', 'precompiled'), '', '', 'text'),
+    'nvidia_driver_profile': ('str', ('compute', 'full'), '', '', 'text'),
+    'nvidia_driver_replace_foreign': ('bool', (), '', '', 'text'),
+    'nvidia_driver_runfile': ('str', (), '', '', 'location'),
+    'nvidia_driver_runfile_sha256': ('str', (), '[0-9a-fA-F]{64}', '64 hexadecimal digits, or empty', 'text'),
+    'nvidia_driver_source': ('str', ('auto', 'distro', 'cuda_repo', 'elrepo', 'runfile', 'none'), '', '', 'text'),
+    'nvidia_driver_version': ('str', (), '\\d{2,4}(\\.\\d+){1,2}', 'a version such as 580.178.04, or empty', 'text'),
+}
+"""For each variable: type, choices, pattern of the text, what it must be, validator."""

@@ -1,0 +1,311 @@
+"""Generate everything that repeats a public variable from catalog/variables/*.yml (`make catalog`).
+
+usage: tools/compile_variables.py [--check]      --check: write nothing, exit 1 if a file is not current.
+
+Generated are the defaults and argument specs of the roles, the options of modules that take public variables, the tasks
+that pass them, the typed record for the planner and docs/variables.md. Whole files, or the lines between the markers
+`# BEGIN variables` and `# END variables`.
+"""
+# ruff: noqa: E402  the tools are no installed package
+
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT)]
+
+from tools.variables import TYPES, Declaration, Task, all_variables, load_tasks
+
+BEGIN = "# BEGIN variables: generated from catalog/variables by `make catalog`"
+END = "# END variables"
+WIDTH = 120
+NESTED = 112
+"""Longest line of a block before its indentation in the file."""
+BOOTSTRAP = ("gpu_ready_vault", "gpu_ready_mirror", "gpu_ready_mirror_keys")
+"""What the installation of Python needs, before any module can run on the host."""
+
+
+# --- text and YAML -------------------------------------------------------------------------------------------------
+
+
+def is_plain(text: str) -> bool:
+    """True if a text can be written in YAML without quotes, in a block and in a flow."""
+    try:
+        loaded = [yaml.safe_load(f"k: {text}"), yaml.safe_load(f"[{text}]"), yaml.safe_load(f"{{k: {text}}}")]
+    except yaml.YAMLError:
+        return False
+    return loaded == [{"k": text}, [text], {"k": text}]
+
+
+def flow(value: Any) -> str:
+    """Format a value as YAML on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{flow(key)}: {flow(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, str):
+        return value if is_plain(value) else json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def wrap(text: str, indent: str, width: int = WIDTH) -> list[str]:
+    """Break a text into lines with an indentation; words and names with hyphens are kept."""
+    return textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def prose(head: str, text: str, indent: str) -> list[str]:
+    """Format a text behind a key or the dash of a list, on one line or folded."""
+    try:
+        plain = yaml.safe_load(f"- {text}") == [text]
+    except yaml.YAMLError:
+        plain = False
+    line = f"{indent}{head} {text if plain else json.dumps(text, ensure_ascii=False)}"
+    return [line] if len(line) <= NESTED else [f"{indent}{head} >-", *wrap(text, indent + "  ", NESTED)]
+
+
+def plain_text(text: str) -> str:
+    """Remove the backticks."""
+    return text.replace("`", "")
+
+
+def ansible_markup(text: str) -> str:
+    """Turn `code` into the markup of Ansible's documentation."""
+    return re.sub("`([^`]*)`", lambda match: value_markup(match[1]), text)
+
+
+def value_markup(value: str) -> str:
+    """Return V(value); its parser needs backslashes before backslashes and closing brackets."""
+    escaped = re.sub(r"([\\)])", r"\\\1", value)
+    return f"V({escaped})"
+
+
+# --- outputs -------------------------------------------------------------------------------------------------------
+
+
+def role_defaults(role: str, variables: list[Declaration]) -> str:
+    """Return defaults/main.yml of a role."""
+    parts = ["---\n# Generated from catalog/variables by `make catalog`; do not edit.\n"]
+    for variable in variables:
+        lines = wrap(plain_text(variable.description), "# ")
+        for choice, meaning in variable.choices.items():
+            if meaning:
+                lines += textwrap.wrap(
+                    plain_text(f"{choice}: {meaning}"),
+                    WIDTH,
+                    initial_indent="#   ",
+                    subsequent_indent="#     ",
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+        if variable.example is not None:
+            lines.append(f"# Example: {flow(variable.example)}")
+        foreign = "" if variable.name.startswith(role + "_") else "  # noqa: var-naming[no-role-prefix]"
+        parts.append("\n".join([*lines, f"{variable.name}: {flow(variable.default)}{foreign}"]) + "\n")
+    return "\n".join(parts)
+
+
+def role_options(variables: list[Declaration]) -> list[str]:
+    """Return the options of an argument spec, without indentation."""
+    if not variables:
+        return ["options: {}"]
+    lines = ["options:"]
+    for variable in variables:
+        lines += [f"  {variable.name}:", f"    type: {variable.ansible_type}"]
+        if variable.elements:
+            lines.append(f"    elements: {variable.elements}")
+        lines.append(f"    default: {flow(variable.default)}")
+        if variable.choices and variable.type != "list":  # the entries of a text with commas keep their spaces here
+            lines += choices(variable, "    ")
+        lines += description(variable, "    ", full=True)
+    return lines
+
+
+def description(variable: Declaration, indent: str, *, full: bool) -> list[str]:
+    """Return the description of an option: with the meaning of each choice and the example, or the text alone."""
+    texts = [ansible_markup(variable.description)]
+    if full:
+        texts += [
+            f"{value_markup(choice)} - {ansible_markup(meaning)}."
+            for choice, meaning in variable.choices.items()
+            if meaning
+        ]
+        if variable.example is not None:
+            texts.append(f"Example: {value_markup(flow(variable.example))}.")
+    if len(texts) == 1:
+        return prose("description:", texts[0], indent)
+    return [f"{indent}description:", *(line for text in texts for line in prose("-", text, indent + "  "))]
+
+
+def choices(variable: Declaration, indent: str) -> list[str]:
+    """Return the choices of an option, on one line or one per line."""
+    line = f"{indent}choices: {flow(list(variable.choices))}"
+    if len(line) <= NESTED:
+        return [line]
+    return [f"{indent}choices:", *(f"{indent}  - {flow(choice)}" for choice in variable.choices)]
+
+
+def module_options(variables: list[Declaration]) -> list[str]:
+    """Return options of a module's documentation."""
+    lines: list[str] = []
+    for variable in variables:
+        lines += [f"{variable.name}:", *description(variable, "  ", full=False), f"  type: {variable.ansible_type}"]
+        if variable.elements:
+            lines.append(f"  elements: {variable.elements}")
+        lines.append(f"  default: {flow(variable.default)}")
+        if variable.choices and variable.type != "list":
+            lines += choices(variable, "  ")
+    return lines
+
+
+def passing(variables: list[Declaration], *, overrides: bool = False) -> list[str]:
+    """Return the parameters of a task that passes variables to a module."""
+    lines = []
+    for one in variables:
+        value = one.name
+        if overrides and one.overridable:
+            value = f"__gpu_plan_overrides.{value} | default({value})"
+        lines.append(f'{one.name}: "{{{{ {value} | default(omit) }}}}"')
+    return lines
+
+
+def settings_module(variables: list[Declaration]) -> str:
+    """Return the module with the record of all settings, their defaults and the rules for their values."""
+    policy = [one.name for one in variables if one.setting == "policy"]
+    fields = "".join(f"    {one.name}: {TYPES[one.type]}\n" for one in variables)
+    defaults = "".join(f"    {one.name!r}: {one.default!r},\n" for one in variables)
+    rules = "".join(
+        f"    {one.name!r}: {(one.type, tuple(one.choices), one.pattern, one.must_be, one.check)!r},\n"
+        for one in variables
+    )
+    return f'''"""The settings of the planner, generated from catalog/variables by `make catalog`; do not edit."""
+
+from typing import Any, Dict, List, NamedTuple, Tuple, Union
+
+# fmt: off
+# ruff: noqa: E501
+
+
+class Settings(NamedTuple):
+    """The value of each public variable that the planner reads (docs/variables.md)."""
+
+{fields}
+
+DEFAULTS: Dict[str, Any] = {{
+{defaults}}}
+POLICY = {tuple(policy)!r}
+"""Variables that say how a host gets to the desired state; they are not part of it."""
+RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {{
+{rules}}}
+"""For each variable: type, choices, pattern of the text, what it must be, validator."""
+'''
+
+
+PAGE_HEAD = """# Variables
+
+No variable is required: host names alone are enough. Set variables in the inventory, in group_vars or with `-e`.
+A wrong value is refused with a message before anything is changed.
+
+Generated from `catalog/variables` by `make catalog`; do not edit. `ansible-doc -t role -r roles nvidia_driver` shows
+the variables of one role.
+"""
+
+
+def documentation(tasks: list[Task]) -> str:
+    """Return docs/variables.md."""
+    lines = [PAGE_HEAD]
+    lines += [
+        f"- [{task.title}](#{re.sub(r'[^a-z0-9 -]', '', task.title.lower()).replace(' ', '-')})" for task in tasks
+    ]
+    for task in tasks:
+        lines += ["", f"## {task.title}", ""]
+        if task.introduction:
+            lines += [task.introduction, ""]
+        lines += ["| variable | type | default | choices | description |", "|---|---|---|---|---|"]
+        lines += map(table_row, task.variables)
+    return "\n".join(lines) + "\n"
+
+
+def table_row(variable: Declaration) -> str:
+    """Return the line of a variable in docs/variables.md."""
+    kind = f"list of {variable.elements}" if variable.elements not in ("", "raw") else variable.type
+    kind = "str or list" if kind in ("devices", "raw") else kind
+    choices = ", ".join(f"`{choice}`" if choice else "empty" for choice in variable.choices)
+    text = [variable.description]
+    text += [f"`{choice}`: {meaning}." for choice, meaning in variable.choices.items() if meaning]
+    if variable.example is not None:
+        text.append(f"Example: `{flow(variable.example)}`")
+    default = flow(variable.default)
+    name = f'<a id="{variable.name}"></a>`{variable.name}`'
+    cells = [name, kind, "empty" if default == '""' else f"`{default}`", choices, "<br>".join(text)]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def between_markers(text: str, lines: list[str]) -> str:
+    """Return a text whose lines between the markers are replaced, in the indentation of the first marker."""
+    match = re.search(rf"^([ ]*){re.escape(BEGIN)}\n(?:.*\n)*?[ ]*{re.escape(END)}\n", text, re.MULTILINE)
+    if match is None:
+        raise ValueError(f"the lines `{BEGIN}` and `{END}` are missing")
+    block = "".join(f"{match[1]}{line}\n" if line else "\n" for line in [BEGIN, *lines, END])
+    return text[: match.start()] + block + text[match.end() :]
+
+
+def outputs(root: Path = ROOT) -> dict[Path, str]:
+    """Return every generated file and what it should be."""
+    tasks = load_tasks(root)
+    variables = list(all_variables(tasks))
+    settings = sorted((one for one in variables if one.setting), key=lambda one: one.name)
+    found = {
+        root / "module_utils/gpu_ready/catalog/settings.py": settings_module(settings),
+        root / "docs/variables.md": documentation(tasks),
+    }
+    bootstrap = [one for one in settings if one.name in BOOTSTRAP]
+    blocks: dict[str, Callable[[], list[str]]] = {
+        "library/gpu_node_plan.py": lambda: module_options(settings),
+        "library/gpu_python.py": lambda: module_options(bootstrap),
+        "roles/gpu_plan/tasks/look.yml": lambda: passing(settings, overrides=True),
+        "roles/gpu_audit/tasks/look.yml": lambda: passing(settings),
+        "playbooks/tasks/bootstrap_python.yml": lambda: passing(bootstrap),
+    }
+    for path in sorted((root / "roles").iterdir()):
+        own = [one for one in variables if one.role == path.name]
+        if own:
+            found[path / "defaults/main.yml"] = role_defaults(path.name, own)
+        blocks[f"roles/{path.name}/meta/argument_specs.yml"] = lambda own=own: role_options(own)  # type: ignore[misc]
+    for name, lines in blocks.items():
+        found[root / name] = between_markers((root / name).read_text(encoding="utf-8"), lines())
+    return found
+
+
+def main(root: Path = ROOT) -> int:
+    """Write the files, or with --check report those that are not current. Returns the exit status."""
+    stale = {
+        path: text
+        for path, text in outputs(root).items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
+    for path, text in stale.items():
+        if "--check" in sys.argv[1:]:
+            print(f"{path.relative_to(root)} is not current: run `make catalog`", file=sys.stderr)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(root)}")
+    return 1 if stale and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -55,16 +55,18 @@ audit:
     holders: [{pid: 4711, name: python3, command: python3 train.py, container: trainer, service: false}]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.lifecycle import audit
 
 ARGUMENT_SPEC = {"settings": {"type": "dict", "default": {}}}
 
 
+def run(host, params, check):
+    return {"changed": False, "audit": audit.host(host, params["settings"])}
+
+
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    module.exit_json(changed=False, audit=audit.host(Host(), module.params["settings"]))
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,8 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import files
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import exit_module
 from ansible.module_utils.gpu_ready.report import audit_table as audit_report
 from ansible.module_utils.gpu_ready.report import run as report
 
@@ -92,21 +94,24 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    params = module.params
+def run(params, check, show_diff):
     made = audit_report.build(report.entries(params["parts"]), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-    text = audit_report.text(made, params["format"], params["width"], module._diff)
-    path = os.path.abspath(params["path"]) if params["path"] and not module.check_mode else None
+    text = audit_report.text(made, params["format"], params["width"], show_diff)
+    path = os.path.abspath(params["path"]) if params["path"] and not check else None
     if path:
         try:
             files.write_atomic(path, (text.rstrip("\n") + "\n").encode("utf-8"), 0o644)
         except OSError as error:
-            module.fail_json(
-                msg="The audit cannot be written to %s (%s): set gpu_audit_path to a file that you may write."
+            raise GpuReadyError(
+                "The audit cannot be written to %s (%s): set gpu_audit_path to a file that you may write."
                 % (path, error.strerror)
-            )
-    module.exit_json(changed=False, text=text, counts=made["counts"], bad=audit_report.bad(made), path=path)
+            ) from None
+    return {"changed": False, "text": text, "counts": made["counts"], "bad": audit_report.bad(made), "path": path}
+
+
+def main():
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    exit_module(module, lambda: run(module.params, module.check_mode, module._diff))
 
 
 if __name__ == "__main__":

@@ -74,9 +74,9 @@ import os
 import re
 import tempfile
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import files, manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers import cdi
 from ansible.module_utils.gpu_ready.facts import docker as look
 
@@ -89,8 +89,11 @@ ARGUMENT_SPEC = {
 }
 
 
-class Impossible(Exception):
-    """There is nothing to describe, or the program failed; the message says what to do."""
+class CdiSpecError(GpuReadyError):
+    """There is nothing to describe, or the generator failed."""
+
+    def __init__(self, text):
+        super().__init__("no CDI specification can be made: %s." % text)
 
 
 def native(host, act):
@@ -100,10 +103,10 @@ def native(host, act):
         host.run([host.which("nvidia-modprobe"), "-c", "0", "-u"], timeout=60.0)
     driver = look.driver_files(host)
     if driver.version is None:
-        raise Impossible("libnvidia-ml.so.1 and libcuda.so.1 are not on this host: install the driver first")
+        raise CdiSpecError("libnvidia-ml.so.1 and libcuda.so.1 are not on this host: install the driver first")
     gpus = look.gpu_list(host)
     if not gpus:
-        raise Impossible("/dev/nvidia0 does not exist: load the driver (modprobe nvidia, nvidia-smi) first")
+        raise CdiSpecError("/dev/nvidia0 does not exist: load the driver (modprobe nvidia, nvidia-smi) first")
     if any(gpu.uuid is None for gpu in gpus) and host.which("nvidia-smi"):
         # The driver's table shows question marks until a program opens the GPU.
         names = uuids(host.run([host.which("nvidia-smi"), "-L"], timeout=60.0).out)
@@ -123,7 +126,7 @@ def toolkit(host, flags):
     """Have nvidia-ctk make the specification."""
     program = host.which("nvidia-ctk")
     if program is None:
-        raise Impossible("nvidia-ctk is not on this host: install nvidia-container-toolkit, or use mode native")
+        raise CdiSpecError("nvidia-ctk is not on this host: install nvidia-container-toolkit, or use mode native")
     # The variable, not the option: a program before 1.17 would refuse an option that it does not know.
     env = {cdi.FEATURES: ",".join(flags)} if flags else None
     folder = tempfile.mkdtemp(prefix="gpu-ready-cdi-")
@@ -136,48 +139,41 @@ def toolkit(host, flags):
             os.unlink(path)
         os.rmdir(folder)
     if answer.rc != 0 or not text:
-        raise Impossible(
+        raise CdiSpecError(
             "nvidia-ctk cdi generate failed: %s" % ((answer.err or answer.out).strip()[-400:] or answer.rc)
         )
     return text
 
 
-def main():
-    """Build, compare, write."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    host = Host()
-    path = module.params["path"]
-    if module.params["unrefreshed"] and not look.refreshed(host):
-        path = module.params["unrefreshed"]
+def run(host, params, check):
+    path = params["path"]
+    if params["unrefreshed"] and not look.refreshed(host):
+        path = params["unrefreshed"]
     before = host.read_bytes(path)
-    gone = [name for name in module.params["remove"] if name != path and os.path.lexists(name)]
-    try:
-        native_wanted = module.params["generator"] == "native"
-        after = native(host, not module.check_mode) if native_wanted else toolkit(host, module.params["feature_flags"])
-        changed = before != after.encode("utf-8") or bool(gone)
-        if changed and not module.check_mode:
-            notes = {}
-            for name, data in [(path, before)] + [(name, host.read_bytes(name)) for name in gone]:
-                old = None if data is None else base64.b64encode(data).decode("ascii")
-                notes[name] = {"before": old, "mode": host.mode(name)}
-            manifest.note("files", notes)
-            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-            files.write_atomic(path, after.encode("utf-8"))
-            for name in gone:
-                os.unlink(name)
-    except Impossible as error:
-        module.fail_json(msg="no CDI specification can be made: %s." % error)
-    except manifest.ManifestError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(msg="%s cannot be written (%s): free room or make it writable, and run again." % (path, error))
+    gone = [name for name in params["remove"] if name != path and os.path.lexists(name)]
+    after = native(host, not check) if params["generator"] == "native" else toolkit(host, params["feature_flags"])
+    changed = before != after.encode("utf-8") or bool(gone)
+    if changed and not check:
+        notes = {}
+        for name, data in [(path, before)] + [(name, host.read_bytes(name)) for name in gone]:
+            old = None if data is None else base64.b64encode(data).decode("ascii")
+            notes[name] = {"before": old, "mode": host.mode(name)}
+        manifest.note("files", notes)
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        files.write_atomic(path, after.encode("utf-8"))
+        for name in gone:
+            os.unlink(name)
     spec = cdi.read(after)
     old = "" if before is None else before.decode("utf-8", "replace")
-    module.exit_json(
-        changed=changed,
-        devices=list(spec.devices) if spec else [],
-        diff={"before_header": path, "after_header": path, "before": old, "after": after},
-    )
+    return {
+        "changed": changed,
+        "devices": list(spec.devices) if spec else [],
+        "diff": {"before_header": path, "after_header": path, "before": old, "after": after},
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -66,9 +66,8 @@ keys:
   sample: [containerd.runtimes.nvidia.runtime_type, containerd.runtimes.nvidia.options.BinaryName]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers.containerd import config as containerd_config
 from ansible.module_utils.gpu_ready.containers.containerd import files as containerd_files
 from ansible.module_utils.gpu_ready.facts import engines
@@ -80,41 +79,30 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    """Look, decide, write."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    host = Host()
+def run(host, params, check):
     engine = engines.look_containerd(host, {})
     if not engine["installed"]:
-        module.fail_json(msg="containerd is not on this host: install the package containerd or containerd.io.")
+        raise GpuReadyError("containerd is not on this host: install the package containerd or containerd.io.")
     found = containerd.files(engine)
-    wish = (module.params["mode"], module.params["default"], containerd.record(engine))
-    try:
-        if module.params["mode"] == containerd_config.NONE:
-            change = containerd_config.leave(found, engine["before"], engine["after"], containerd.record(engine))
-        else:
-            change = containerd_config.change(containerd.version(engine), found, *wish)
-        if change.edits and not module.check_mode:
+    if params["mode"] == containerd_config.NONE:
+        change = containerd_config.leave(found, engine["before"], engine["after"], containerd.record(engine))
+    else:
+        change = containerd_config.change(
+            containerd.version(engine), found, params["mode"], params["default"], containerd.record(engine)
+        )
+    if change.edits and not check:
+        try:
             containerd_files.write(host, change, found[0].path)
-    except containerd_config.ConfigError as error:
-        module.fail_json(msg=str(error))
-    except containerd_files.Refused as error:
-        module.fail_json(
-            msg="containerd's files are left as they are: with %s in them, containerd says: %s"
-            % (", ".join(change.keys), error)
-        )
-    except manifest.ManifestError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(
-            msg="containerd's files cannot be written (%s): free room or make the file system writable, and run again."
-            % error
-        )
-    module.exit_json(
-        changed=bool(change.edits),
-        files=[edit.path for edit in change.edits],
-        keys=change.keys if change.edits else [],
-        diff=[
+        except containerd_files.Refused as error:
+            raise GpuReadyError(
+                "containerd's files are left as they are: with %s in them, containerd says: %s"
+                % (", ".join(change.keys), error)
+            ) from None
+    return {
+        "changed": bool(change.edits),
+        "files": [edit.path for edit in change.edits],
+        "keys": change.keys if change.edits else [],
+        "diff": [
             {
                 "before_header": edit.path,
                 "after_header": edit.path,
@@ -123,7 +111,11 @@ def main():
             }
             for edit in change.edits
         ],
-    )
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -109,13 +109,9 @@ releases:
   sample: {"12.9": "12.9.1"}
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.cuda import default as cuda_default
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
 from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
-from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 
 ARGUMENT_SPEC = {
     "installers": {
@@ -175,15 +171,7 @@ def text(releases, todo):
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    try:
-        result = run(Host(), module.params, module.check_mode)
-    except (runfile_text.RunfileError, cuda_default.DefaultError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or "the host"
-        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

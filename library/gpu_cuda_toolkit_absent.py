@@ -48,13 +48,8 @@ removed:
   sample: [CUDA 12.4, /usr/local/cuda-12.4]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.cuda import default as cuda_default
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
-from ansible.module_utils.gpu_ready.cuda.cudnn.model import CudnnError
-from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 
 ARGUMENT_SPEC = {
     "toolkits": {
@@ -66,9 +61,9 @@ ARGUMENT_SPEC = {
 }
 
 
-def run(host, toolkits, check):
+def run(host, params, check):
     where = cuda_runfile.Where()
-    there = [entry for entry in toolkits if cuda_runfile.rests(host, entry["version"], entry["path"], where)]
+    there = [entry for entry in params["toolkits"] if cuda_runfile.rests(host, entry["version"], entry["path"], where)]
     removed = []
     for entry in there:
         if check:
@@ -80,15 +75,7 @@ def run(host, toolkits, check):
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    try:
-        result = run(Host(), module.params["toolkits"], module.check_mode)
-    except (runfile_text.RunfileError, cuda_default.DefaultError, CudnnError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or "the host"
-        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -61,9 +61,7 @@ kept_by:
   sample: alternatives
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.cuda import default as cuda_default
 
 ARGUMENT_SPEC = {
@@ -72,25 +70,21 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+def run(host, params, check):
     where = cuda_default.Where()
-    host = Host()
-    try:
-        change = cuda_default.plan(host, module.params["path"], where, module.check_mode)
-        if change.changed and not module.check_mode:
-            cuda_default.act(host, change, module.params["version"], where)
-    except (cuda_default.DefaultError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or "the host"
-        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
-    module.exit_json(
-        changed=change.changed,
-        target=change.path,
-        kept_by="alternatives" if change.group else "link",
-        diff={"before": cuda_default.text(change.before, where), "after": cuda_default.text(change.after, where)},
-    )
+    change = cuda_default.plan(host, params["path"], where, check)
+    if change.changed and not check:
+        cuda_default.act(host, change, params["version"], where)
+    return {
+        "changed": change.changed,
+        "target": change.path,
+        "kept_by": "alternatives" if change.group else "link",
+        "diff": {"before": cuda_default.text(change.before, where), "after": cuda_default.text(change.after, where)},
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -128,14 +128,12 @@ removed:
   sample: []
 """
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
 from ansible.module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
 from ansible.module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
 from ansible.module_utils.gpu_ready.cuda.cudnn import model as cudnn
-from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 
 ARGUMENT_SPEC = {
     "installs": {
@@ -203,38 +201,26 @@ def lacks(entry, file):
     return [name for name in names if not entry[name]]
 
 
-def main():
-    module = AnsibleModule(
-        argument_spec=ARGUMENT_SPEC,
-        supports_check_mode=True,
-    )
-    for entry in module.params["installs"]:
-        lacking = lacks(entry, module.params["file"])
-        if module.params["state"] == "present" and lacking:
-            module.fail_json(msg="installs: the entry for CUDA %s lacks %s" % (entry["cuda"], ", ".join(lacking)))
-    host = Host()
-    try:
-        result = converge(
-            module.params,
-            module.check_mode,
-            cudnn_install.Paths(),
-            lambda: cuda_runfile.linker(host),
-        )
-    except (cudnn.CudnnError, runfile_text.RunfileError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or "the host"
-        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
+def run(host, params, check):
+    for entry in params["installs"]:
+        lacking = lacks(entry, params["file"])
+        if params["state"] == "present" and lacking:
+            raise cudnn.CudnnError("installs: the entry for CUDA %s lacks %s" % (entry["cuda"], ", ".join(lacking)))
+    result = converge(params, check, cudnn_install.Paths(), lambda: cuda_runfile.linker(host))
     text = {
         name: "".join("CUDA %s: cuDNN %s\n" % item for item in sorted(result[name].items()) if item[1])
         for name in ("before", "after")
     }
-    module.exit_json(
-        changed=result["changed"],
-        versions=result["after"],
-        removed=result["removed"],
-        diff={"before": text["before"], "after": text["after"]},
-    )
+    return {
+        "changed": result["changed"],
+        "versions": result["after"],
+        "removed": result["removed"],
+        "diff": {"before": text["before"], "after": text["after"]},
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -90,9 +90,9 @@ validated:
   sample: true
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest, validation
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base import validation
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
 from ansible.module_utils.gpu_ready.containers.daemon_json import write as daemon_json_file
 
@@ -104,44 +104,38 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    """Read, merge, check, write."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    path = module.params["path"]
-    host = Host()
+def run(host, params, check):
+    path = params["path"]
     data = host.read_bytes(path)
     try:
-        change = daemon_json.merge(data, module.params["set"], module.params["unset"])
+        change = daemon_json.merge(data, params["set"], params["unset"])
     except daemon_json.DaemonJsonError as error:
-        module.fail_json(
-            msg="%s is left as it is: %s. Correct it (test: python3 -m json.tool %s) and run again."
-            % (path, error, path)
-        )
+        raise GpuReadyError(
+            "%s is left as it is: %s. Correct it (test: python3 -m json.tool %s) and run again." % (path, error, path)
+        ) from None
     validated, backup = False, None
     try:
-        if change.changed and module.params["validate"]:
+        if change.changed and params["validate"]:
             validated = daemon_json_file.validate(host, change.after)
-        if change.changed and not module.check_mode:
+        if change.changed and not check:
             backup = daemon_json_file.write(path, data, change)
     except daemon_json_file.Refused as error:
-        module.fail_json(
-            msg="%s is left as it is: with %s in it, dockerd says: %s" % (path, ", ".join(change.keys), error)
-        )
-    except manifest.ManifestError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(
-            msg="%s cannot be written (%s): free room or make the file system writable, and run again." % (path, error)
-        )
+        raise GpuReadyError(
+            "%s is left as it is: with %s in it, dockerd says: %s" % (path, ", ".join(change.keys), error)
+        ) from None
     header = {"before_header": path, "after_header": path}
-    module.exit_json(
-        changed=change.changed,
-        keys=change.keys,
-        activation=change.activation,
-        validated=validated,
-        backup=backup,
-        diff=dict(header, before=validation.masked(change.before or ""), after=validation.masked(change.after)),
-    )
+    return {
+        "changed": change.changed,
+        "keys": change.keys,
+        "activation": change.activation,
+        "validated": validated,
+        "backup": backup,
+        "diff": dict(header, before=validation.masked(change.before or ""), after=validation.masked(change.after)),
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

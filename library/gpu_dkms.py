@@ -37,8 +37,7 @@ modules:
   type: list
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.driver import dkms
 
 ARGUMENT_SPEC = {"kernel": {"type": "str", "required": True}}
@@ -55,14 +54,7 @@ def run(host, kernel, check):
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    try:
-        result = run(Host(), module.params["kernel"], module.check_mode)
-    except dkms.DkmsError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(msg="%s: %s" % (error.filename or "modules of the kernel", error.strerror))
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

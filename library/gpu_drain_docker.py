@@ -74,8 +74,7 @@ left_s:
   type: int
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.drain import docker as drain_docker
 from ansible.module_utils.gpu_ready.drain import journal as drain
 
@@ -88,28 +87,19 @@ ARGUMENT_SPEC = {
 }
 
 
+def run(host, params, check):
+    engine = drain_docker.Engine(host, limit=params["timeout"])
+    if params["state"] == "undrained":
+        return drain_docker.start_all(host, engine, check)
+    stopped = drain_docker.stop_all(host, engine, params["stop_temporary"], params["grace"], check)
+    answer = drain.waited(
+        lambda: engine.awaited(params["stop_temporary"]), params["timeout"], params["deadline"], check
+    )
+    return dict(answer, containers=stopped, changed=bool(stopped))
+
+
 def main():
-    """Stop and wait, or start."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
-    host = Host()
-    engine = drain_docker.Engine(host, limit=given["timeout"])
-    try:
-        if given["state"] == "undrained":
-            answer = drain_docker.start_all(host, engine, module.check_mode)
-        else:
-            stopped = drain_docker.stop_all(host, engine, given["stop_temporary"], given["grace"], module.check_mode)
-            answer = drain.waited(
-                lambda: engine.awaited(given["stop_temporary"]), given["timeout"], given["deadline"], module.check_mode
-            )
-            answer.update(containers=stopped, changed=bool(stopped))
-    except drain.DrainError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(
-            msg="%s cannot be written (%s): free room or make it writable, and run again." % (drain.PATH, error)
-        )
-    module.exit_json(**answer)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,7 @@ words:
   sample: [slurm's node gpu1 is drained]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.drain import journal as drain
 
 ARGUMENT_SPEC = {
@@ -60,24 +59,18 @@ ARGUMENT_SPEC = {
 }
 
 
+def run(host, params, check):
+    before = drain.read(host)
+    after = {name: entry for name, entry in before.items() if name not in params["forget"]}
+    after.update(params["note"])
+    if not check:
+        drain.forget(host, params["forget"])
+        drain.note(host, params["note"])
+    return {"changed": after != before, "journal": after, "words": drain.words(after)}
+
+
 def main():
-    """Read, write when asked to, tell."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    host = Host()
-    try:
-        before = drain.read(host)
-        after = {name: entry for name, entry in before.items() if name not in module.params["forget"]}
-        after.update(module.params["note"])
-        if not module.check_mode:
-            drain.forget(host, module.params["forget"])
-            drain.note(host, module.params["note"])
-    except drain.DrainError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(
-            msg="%s cannot be written (%s): free room or make it writable, and run again." % (drain.PATH, error)
-        )
-    module.exit_json(changed=after != before, journal=after, words=drain.words(after))
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -118,8 +118,7 @@ left_s:
   type: int
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.drain import journal as drain
 from ansible.module_utils.gpu_ready.drain import kubernetes as drain_kubernetes
 
@@ -141,27 +140,20 @@ ARGUMENT_SPEC = {
 }
 
 
+def run(host, params, check):
+    access = drain_kubernetes.Access(*[params[name] for name in drain_kubernetes.Access._fields])
+    options = drain_kubernetes.Options(*[params[name] for name in drain_kubernetes.Options._fields])
+    kubectl = drain_kubernetes.Kubectl(host, params["node"], access)
+    share = drain.share(params["timeout"], params["deadline"])
+    if params["state"] == "evicted":
+        return drain.waited(lambda: kubectl.evict(options, share), params["timeout"], params["deadline"], check)
+    if params["state"] == "uncordoned":
+        return kubectl.uncordon(params["reason"], check)
+    return kubectl.cordon(params["reason"], params["noted"], params["state"] == "cordoned" and not check)
+
+
 def main():
-    """One of four questions to kubectl, one answer."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
-    access = drain_kubernetes.Access(*[given[name] for name in drain_kubernetes.Access._fields])
-    options = drain_kubernetes.Options(*[given[name] for name in drain_kubernetes.Options._fields])
-    kubectl = drain_kubernetes.Kubectl(Host(), given["node"], access)
-    share = drain.share(given["timeout"], given["deadline"])
-    try:
-        if given["state"] == "evicted":
-            answer = drain.waited(
-                lambda: kubectl.evict(options, share), given["timeout"], given["deadline"], module.check_mode
-            )
-        elif given["state"] == "uncordoned":
-            answer = kubectl.uncordon(given["reason"], module.check_mode)
-        else:
-            act = given["state"] == "cordoned" and not module.check_mode
-            answer = kubectl.cordon(given["reason"], given["noted"], act)
-    except drain.DrainError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**answer)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -88,8 +88,7 @@ left_s:
   type: int
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.drain import journal as drain
 from ansible.module_utils.gpu_ready.drain import slurm as drain_slurm
 
@@ -104,22 +103,18 @@ ARGUMENT_SPEC = {
 }
 
 
+def run(host, params, check):
+    slurm = drain_slurm.Slurm(host, params["node"], params["folder"])
+    if params["state"] == "waited":
+        return drain.waited(slurm.awaited, params["timeout"], params["deadline"], check)
+    reason = drain_slurm.reason_of(params["reason"])
+    if params["state"] == "resumed":
+        return slurm.resume(reason, check, params["deadline"])
+    return slurm.drain(reason, params["noted"], params["state"] == "drained" and not check)
+
+
 def main():
-    """One of four questions to slurm, one answer."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
-    slurm = drain_slurm.Slurm(Host(), given["node"], given["folder"])
-    try:
-        if given["state"] == "waited":
-            answer = drain.waited(slurm.awaited, given["timeout"], given["deadline"], module.check_mode)
-        elif given["state"] == "resumed":
-            answer = slurm.resume(drain_slurm.reason_of(given["reason"]), module.check_mode, given["deadline"])
-        else:
-            act = given["state"] == "drained" and not module.check_mode
-            answer = slurm.drain(drain_slurm.reason_of(given["reason"]), given["noted"], act)
-    except drain.DrainError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**answer)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

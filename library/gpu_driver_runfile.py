@@ -126,9 +126,8 @@ removed:
   sample: []
 """
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ansible.module_utils.gpu_ready.driver.runfile import install as runfile
 from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
@@ -194,24 +193,12 @@ def absent(host, check):
     return {"changed": there, "version": version, "lacking": [], "needs_file": False, "removed": removed, "diff": diff}
 
 
+def run(host, params, check):
+    return present(host, params, check) if params["state"] == "present" else absent(host, check)
+
+
 def main():
-    module = AnsibleModule(
-        argument_spec=ARGUMENT_SPEC,
-        supports_check_mode=True,
-        required_if=[("state", "present", ["source", "version"])],
-    )
-    host = Host()
-    try:
-        if module.params["state"] == "present":
-            result = present(host, module.params, module.check_mode)
-        else:
-            result = absent(host, module.check_mode)
-    except (runfile_text.RunfileError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or "the host"
-        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC, required_if=[("state", "present", ["source", "version"])])
 
 
 if __name__ == "__main__":

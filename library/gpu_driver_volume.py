@@ -50,48 +50,39 @@ files:
   sample: [bin/nvidia-smi, lib64/libcuda.so.1, lib64/libcuda.so.580.95.05]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers import driver_volume, driver_volume_files
 from ansible.module_utils.gpu_ready.facts import docker as look
 
 ARGUMENT_SPEC = {"path": {"type": "path", "default": driver_volume.ROOT}}
 
 
-def main():
-    """Look, compare, make."""
-    module = AnsibleModule(ARGUMENT_SPEC, supports_check_mode=True)
-    host = Host()
-    path = module.params["path"]
+def run(host, params, check):
+    path = params["path"]
     layout = driver_volume.layout(look.driver_files(host))
     if layout is None:
-        module.fail_json(
-            msg="%s cannot be filled: libnvidia-ml.so.1 and libcuda.so.1 are not on this host: install the driver."
-            % path
+        raise GpuReadyError(
+            "%s cannot be filled: libnvidia-ml.so.1 and libcuda.so.1 are not on this host: install the driver." % path
         )
     why = look.volume_stale(host, layout, path)
-    if why and not module.check_mode:
-        try:
-            driver_volume_files.make(layout, path)
-        except manifest.ManifestError as error:
-            module.fail_json(msg=str(error))
-        except OSError as error:
-            module.fail_json(
-                msg="%s cannot be filled (%s): free room or make it writable, and run again." % (path, error)
-            )
-    names = sorted(list(layout.files) + list(layout.links))
-    module.exit_json(
-        changed=bool(why),
-        version=layout.version,
-        files=names,
-        diff={
+    if why and not check:
+        driver_volume_files.make(layout, path)
+    return {
+        "changed": bool(why),
+        "version": layout.version,
+        "files": sorted(list(layout.files) + list(layout.links)),
+        "diff": {
             "before_header": path,
             "after_header": path,
             "before": "%s\n" % why if why else "",
             "after": "it holds driver %s\n" % layout.version if why else "",
         },
-    )
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

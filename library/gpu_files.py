@@ -62,10 +62,10 @@ rebuilt:
 import base64
 import os
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import files, manifest
 from ansible.module_utils.gpu_ready.base import pending as rebuilds
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 
 ARGUMENT_SPEC = {
     "files": {
@@ -112,40 +112,37 @@ def write(host, change):
     files.write_atomic(path, after, mode)
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    host = Host()
-    todo = changes(host, module.params["files"])
+def run(host, params, check):
+    todo = changes(host, params["files"])
     pending = rebuilds.pending(host)
-    rebuild = (module.params["rebuild"] if todo else []) or pending
-    if not module.check_mode:
-        try:
-            if rebuild != pending:
-                rebuilds.begin(rebuild)
-            for change in todo:
-                write(host, change)
-        except OSError as error:
-            module.fail_json(msg=files.unwritten(error))
-        except manifest.ManifestError as error:
-            module.fail_json(msg=str(error))
+    rebuild = (params["rebuild"] if todo else []) or pending
+    if not check:
+        if rebuild != pending:
+            rebuilds.begin(rebuild)
+        for change in todo:
+            write(host, change)
         if rebuild:
             answer = host.run(rebuild, REBUILD_LIMIT)
             if answer.rc != 0:
-                module.fail_json(
-                    msg="`%s` ended with %d (%s): repair on the host what it names, and run again"
+                raise GpuReadyError(
+                    "`%s` ended with %d (%s): repair on the host what it names, and run again"
                     % (" ".join(rebuild), answer.rc, (answer.err or answer.out).strip()[-500:])
                 )
             host.settle()
             rebuilds.done()
-    module.exit_json(
-        changed=bool(todo or rebuild),
-        paths=[change[0] for change in todo],
-        rebuilt=bool(rebuild and not module.check_mode),
-        diff=[
+    return {
+        "changed": bool(todo or rebuild),
+        "paths": [change[0] for change in todo],
+        "rebuilt": bool(rebuild and not check),
+        "diff": [
             {"before_header": path, "after_header": path, "before": text(before), "after": text(after)}
             for path, _, before, after in todo
         ],
-    )
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

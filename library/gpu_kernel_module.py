@@ -80,9 +80,10 @@ import os
 import stat
 import time
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import MISSING, Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.host import MISSING
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.diagnostics import failure
 from ansible.module_utils.gpu_ready.driver import dkms, gpu_services, kernel_module
 
@@ -97,7 +98,7 @@ RELEASE_WAIT = 10.0
 """Seconds for stopped services to let go of the device."""
 
 
-class ModuleError(Exception):
+class ModuleError(GpuReadyError):
     """A module or service does not do what it was told; one sentence."""
 
 
@@ -268,16 +269,7 @@ def run(host, params, check):
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    try:
-        result = run(Host(), module.params, module.check_mode)
-    except (ModuleError, dkms.DkmsError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(msg="%s: %s" % (error.filename or "device nodes", error.strerror))
-    for warning in result.pop("warnings"):
-        module.warn("%s: %s" % (os.uname()[1], warning))
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -49,18 +49,20 @@ ansible_facts:
       sample: {"driver": {"loaded": {"version": "535.261.03", "flavour": "proprietary"}}}
 """
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import validation
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.facts import collect
 
 ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
 
 
+def run(host, params, check):
+    facts = validation.hidden(collect.public(collect.look(host, params["treat_as"])))
+    return {"changed": False, "ansible_facts": {"gpu_node": facts}}
+
+
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    facts = validation.hidden(collect.public(collect.look(Host(), module.params["treat_as"])))
-    module.exit_json(changed=False, ansible_facts={"gpu_node": facts})
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

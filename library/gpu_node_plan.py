@@ -335,18 +335,20 @@ refusal:
   sample: ""
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.catalog.settings import Settings
 from ansible.module_utils.gpu_ready.lifecycle import decide
 
 ARGUMENT_SPEC = {name: {"type": "raw"} for name in Settings._fields}
 
 
+def run(host, params, check):
+    answer = decide.host(host, params)
+    return dict(answer, changed=check and bool(answer["todo"]))
+
+
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    answer = decide.host(Host(), module.params)
-    module.exit_json(changed=module.check_mode and bool(answer["todo"]), **answer)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

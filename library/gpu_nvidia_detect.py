@@ -66,8 +66,8 @@ devices:
   sample: ["10de:1eb8 TU104GL [Tesla T4]: kmod-nvidia-open"]
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.driver import nvidia_detect
 
 ARGUMENT_SPEC = {
@@ -77,14 +77,17 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    verdict = nvidia_detect.ask(Host(), module.params["timeout"])
-    said = {"packages": verdict.packages, "devices": verdict.words()}
-    disagreement = nvidia_detect.disagreement(verdict, module.params["expect"], module.params["gpus"])
+def run(host, params, check):
+    verdict = nvidia_detect.ask(host, params["timeout"])
+    result = {"packages": verdict.packages, "devices": verdict.words()}
+    disagreement = nvidia_detect.disagreement(verdict, params["expect"], params["gpus"])
     if disagreement:
-        module.fail_json(msg=disagreement, **said)
-    module.exit_json(changed=False, **said)
+        raise GpuReadyError(disagreement, **result)
+    return dict(result, changed=False)
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -117,12 +117,9 @@ versions:
   type: dict
 """
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.packaging import manager as packages
-from ansible.module_utils.gpu_ready.packaging import select
-from ansible.module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
@@ -295,16 +292,7 @@ def run(manager, wanted, check):
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    try:
-        host = Host()
-        result = run(select.choose(host, journal.is_open(host)), module.params, module.check_mode)
-    except (packages.PackageError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or "the host"
-        module.fail_json(msg="%s: %s: repair the cause, then run again" % (where, error.strerror or error))
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ install:
   sample: "yum -y install python3"
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.lifecycle import bootstrap
 
 ARGUMENT_SPEC = {
@@ -101,17 +101,21 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
-    if given["printed"] is None:
-        module.exit_json(changed=False, find=bootstrap.FIND)
-    found = bootstrap.read(given["printed"])
+def run(host, params, check):
+    result = {"changed": False, "find": bootstrap.FIND}
+    if params["printed"] is None:
+        return result
+    found = bootstrap.read(params["printed"])
     try:
-        way = bootstrap.way(found, given["core"], given, given["tried"], module.check_mode)
+        way = bootstrap.way(found, params["core"], params, params["tried"], check)
     except bootstrap.BootstrapError as error:
-        module.fail_json(msg=str(error), find=bootstrap.FIND)
-    module.exit_json(changed=False, find=bootstrap.FIND, **way._asdict())
+        error.result["find"] = bootstrap.FIND
+        raise
+    return dict(result, **way._asdict())
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -79,8 +79,9 @@ import json
 import os
 import time
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import files
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.report import run as report
 
 ARGUMENT_SPEC = {
@@ -101,23 +102,26 @@ def write(folder, name, value):
     return path
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+def run(host, params, check):
     moment = time.gmtime()
-    hosts = module.params["hosts"] or report.entries(module.params["parts"])
-    made = report.build(hosts, time.strftime("%Y-%m-%dT%H:%M:%SZ", moment), module.check_mode)
-    table = report.table(made, module.params["width"])
+    hosts = params["hosts"] or report.entries(params["parts"])
+    made = report.build(hosts, time.strftime("%Y-%m-%dT%H:%M:%SZ", moment), check)
+    table = report.table(made, params["width"])
     path = None
-    if module.params["folder"] and not module.check_mode:
-        folder = os.path.abspath(module.params["folder"])
+    if params["folder"] and not check:
+        folder = os.path.abspath(params["folder"])
         try:
             path = write(folder, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), made)
         except OSError as error:
-            module.fail_json(
-                msg="The report cannot be written to %s (%s): set gpu_report_folder to a folder that you may write. "
+            raise GpuReadyError(
+                "The report cannot be written to %s (%s): set gpu_report_folder to a folder that you may write. "
                 "What it says:\n\n%s" % (folder, error.strerror, table)
-            )
-    module.exit_json(changed=False, table=table, counts=made["counts"], path=path)
+            ) from None
+    return {"changed": False, "table": table, "counts": made["counts"], "path": path}
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

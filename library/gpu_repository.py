@@ -88,10 +88,9 @@ import re
 import ssl
 import urllib.error
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import download_errors, files, manifest, validation
 from ansible.module_utils.gpu_ready.base.download import open_url
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.packaging import apt_sources, openpgp, rpm, select, yum_repos
 from ansible.module_utils.gpu_ready.packaging import manager as packages
 from ansible.module_utils.gpu_ready.upgrade import journal
@@ -365,18 +364,7 @@ def run(host, params, check):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec=ARGUMENT_SPEC,
-        supports_check_mode=True,
-        required_one_of=[("components", "enable", "repository", "repositories")],
-    )
-    try:
-        result = run(Host(), module.params, module.check_mode)
-    except (packages.PackageError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(msg=files.unwritten(error, "a file of the package manager"))
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC, required_one_of=[("components", "enable", "repository", "repositories")])
 
 
 if __name__ == "__main__":

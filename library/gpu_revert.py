@@ -65,11 +65,10 @@ paths:
 import os
 import shutil
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.gpu_ready.base import files, manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.lifecycle import uninstall
-from ansible.module_utils.gpu_ready.packaging import manager, select
+from ansible.module_utils.gpu_ready.packaging import select
 from ansible.module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
@@ -139,18 +138,7 @@ def run(host, wanted, check):
 
 
 def main():
-    """Read the manifest, take back, answer."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    try:
-        result = run(Host(), module.params, module.check_mode)
-    except (manifest.ManifestError, manager.PackageError, uninstall.UninstallError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(
-            msg="%s cannot be taken back: %s; see that its file system is writable"
-            % (error.filename or "a file", error.strerror)
-        )
-    module.exit_json(**result)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

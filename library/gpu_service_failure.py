@@ -59,16 +59,19 @@ msg:
   sample: "the service docker does not run: docker's daemon.json is not valid (...): repair what it names; ..."
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.driver import service
 
 ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "said": {"type": "str", "default": ""}}
 
 
+def run(host, params, check):
+    raise GpuReadyError(service.why(host, params["name"], params["said"]))
+
+
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    module.fail_json(msg=service.why(Host(), module.params["name"], module.params["said"]))
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

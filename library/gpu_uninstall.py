@@ -56,42 +56,39 @@ held_by:
   type: str
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import files, manifest
-from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.cuda import default as cuda_default
+from ansible.module_utils.gpu_ready.base import files
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.lifecycle import uninstall
-from ansible.module_utils.gpu_ready.packaging import manager
 
 ARGUMENT_SPEC = {"docker_engine_restart_ok": {"type": "bool", "default": False}}
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+def run(host, params, check):
     done = []
     try:
-        work = uninstall.Uninstall(Host(), restart_ok=module.params["docker_engine_restart_ok"])
+        work = uninstall.Uninstall(host, restart_ok=params["docker_engine_restart_ok"])
         actions = work.actions()
         for action in actions:
-            if not module.check_mode:
+            if not check:
                 action.act()
             done.append(action.words)
-    except (
-        cuda_default.DefaultError,
-        manifest.ManifestError,
-        manager.PackageError,
-        uninstall.UninstallError,
-    ) as error:
-        module.fail_json(msg=str(error), actions=done)
+    except GpuReadyError as error:
+        error.result["actions"] = done
+        raise
     except OSError as error:
-        module.fail_json(msg=files.unwritten(error), actions=done)
-    module.exit_json(
-        changed=bool(actions),
-        actions=done,
-        held_by=work.held_by,
-        reboot_required=bool(work.held_by),
-        diff={"before": "".join(words + "\n" for words in done), "after": ""},
-    )
+        raise GpuReadyError(files.describe_os_error(error), actions=done) from None
+    return {
+        "changed": bool(actions),
+        "actions": done,
+        "held_by": work.held_by,
+        "reboot_required": bool(work.held_by),
+        "diff": {"before": "".join(words + "\n" for words in done), "after": ""},
+    }
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

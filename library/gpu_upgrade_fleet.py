@@ -183,7 +183,7 @@ table:
 
 import time
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.upgrade import fleet as upgrade_fleet
 
 ARGUMENT_SPEC = {
@@ -206,27 +206,35 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
-    if given["ended"] is not None:
-        found = upgrade_fleet.results(given["hosts"], given["ended"], given["began"], given["upgrades"], given["lost"])
-        table = upgrade_fleet.result_table(found, given["good"], given["budget"])
-        excluded = upgrade_fleet.members(given["exclude"], given["groups"], given["hosts"], "gpu_upgrade_exclude")
-        bad = upgrade_fleet.bad(found, given["good"], excluded)
-        module.exit_json(changed=False, outcomes=found, bad=bad, table=table)
+def run(host, params, check):
+    if params["ended"] is not None:
+        found = upgrade_fleet.results(
+            params["hosts"], params["ended"], params["began"], params["upgrades"], params["lost"]
+        )
+        excluded = upgrade_fleet.members(params["exclude"], params["groups"], params["hosts"], "gpu_upgrade_exclude")
+        return {
+            "changed": False,
+            "outcomes": found,
+            "bad": upgrade_fleet.bad(found, params["good"], excluded),
+            "table": upgrade_fleet.result_table(found, params["good"], params["budget"]),
+        }
     entries = {
-        name: {"upgrade": given["upgrades"].get(name), "failure": given["failures"].get(name)}
-        for name in given["hosts"]
+        name: {"upgrade": params["upgrades"].get(name), "failure": params["failures"].get(name)}
+        for name in params["hosts"]
     }
-    try:
-        roll = upgrade_fleet.rollout(given["hosts"], entries, given)
-    except upgrade_fleet.FleetError as error:
-        module.fail_json(msg=str(error))
-    table = upgrade_fleet.plan_table(roll, entries, given["drains"])
-    line = upgrade_fleet.lined(roll.due, roll.serial, given["limited"])
-    number = upgrade_fleet.number(entries, int(time.time()))
-    module.exit_json(changed=False, table=table, rollout=number, **dict(roll._asdict(), **line._asdict()))
+    roll = upgrade_fleet.rollout(params["hosts"], entries, params)
+    line = upgrade_fleet.lined(roll.due, roll.serial, params["limited"])
+    return dict(
+        roll._asdict(),
+        changed=False,
+        table=upgrade_fleet.plan_table(roll, entries, params["drains"]),
+        rollout=upgrade_fleet.number(entries, int(time.time())),
+        **line._asdict(),
+    )
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -62,8 +62,7 @@ journal:
 
 import time
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
 
 ARGUMENT_SPEC = {
@@ -75,27 +74,23 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
+def run(host, params, check):
     journal = upgrade.advance(
-        upgrade.read(Host()),
-        given["phase"],
+        upgrade.read(host),
+        params["phase"],
         int(time.time()),
-        given["driver"],
-        given["target"],
-        given["reason"],
-        given["rollout"],
+        params["driver"],
+        params["target"],
+        params["reason"],
+        params["rollout"],
     )
-    if not module.check_mode:
-        try:
-            upgrade.write(journal)
-        except OSError as error:
-            module.fail_json(
-                msg="%s cannot be written (%s): make room or repair the disk, then run again"
-                % (upgrade.PATH, error.strerror)
-            )
-    module.exit_json(changed=True, journal=journal)
+    if not check:
+        upgrade.write(journal)
+    return {"changed": True, "journal": journal}
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

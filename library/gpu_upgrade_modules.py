@@ -64,9 +64,7 @@ why:
   type: str
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.upgrade import modules as upgrade_modules
 
 ARGUMENT_SPEC = {
@@ -86,7 +84,8 @@ def offer(host, check):
     return {"changed": offered, "offered": offered, "why": "" if offered else "none lie here for the running kernel"}
 
 
-def act(host, state, alike, given, check):
+def run(host, params, check):
+    state, alike, given = params["state"], params["alike"], params["record"]
     if state == "withdrawn":
         return {"changed": bool(not check and upgrade_modules.withdraw(host))}
     if state == "offered":
@@ -100,15 +99,7 @@ def act(host, state, alike, given, check):
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
-    try:
-        module.exit_json(**act(Host(), given["state"], given["alike"], given["record"], module.check_mode))
-    except (upgrade_modules.ModulesError, manifest.ManifestError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or upgrade_modules.FOLDER
-        module.fail_json(msg="%s: %s: make room or repair the disk, then run again" % (where, error.strerror or error))
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ table:
   type: str
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.upgrade import share as upgrade_share
 
 ARGUMENT_SPEC = {
@@ -83,13 +83,15 @@ ARGUMENT_SPEC = {
 }
 
 
+def run(host, params, check):
+    shares = upgrade_share.share(params["hosts"], params["alike"], params["wanted"])
+    words = upgrade_share.told(params["hosts"], shares, params["failures"])
+    table = upgrade_share.table(params["hosts"], words)
+    return {"changed": False, "builders": shares.builders, "told": words, "table": table}
+
+
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    given = module.params
-    shares = upgrade_share.share(given["hosts"], given["alike"], given["wanted"])
-    words = upgrade_share.told(given["hosts"], shares, given["failures"])
-    table = upgrade_share.table(given["hosts"], words)
-    module.exit_json(changed=False, builders=shares.builders, told=words, table=table)
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -81,14 +81,11 @@ files:
 
 import time
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
-from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
 from ansible.module_utils.gpu_ready.facts import base
-from ansible.module_utils.gpu_ready.packaging import manager, select
+from ansible.module_utils.gpu_ready.packaging import select
 from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
 from ansible.module_utils.gpu_ready.upgrade import modules as upgrade_modules
 from ansible.module_utils.gpu_ready.upgrade import stage as upgrade_stage
@@ -101,35 +98,28 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    host = Host()
-    wanted = upgrade.downloads(module.params["todo"])
-    files = [one for one in (wanted["runfile"], module.params["installer"]) if one]
-    places = {one["source"]: runfile_store.path(one["version"]) for one in files if "://" not in one["source"]}
-    if module.check_mode:
+def run(host, params, check):
+    wanted = upgrade.downloads(params["todo"])
+    files = [one for one in (wanted["runfile"], params["installer"]) if one]
+    result = {"changed": False, "coming": [], "kept": [], "installers": [], "alike": {}}
+    result["files"] = {one["source"]: runfile_store.path(one["version"]) for one in files if "://" not in one["source"]}
+    if check:
         missing = [one["version"] for one in files if not runfile_store.kept(one["version"], one["sha256"])]
-        coming = [str(one) for one in wanted["pins"] + wanted["names"]]
-        module.exit_json(changed=False, coming=coming, kept=[], installers=missing, files=places, alike={})
+        return dict(result, coming=[str(one) for one in wanted["pins"] + wanted["names"]], installers=missing)
     journal = upgrade.read(host)
-    if not module.params["fetch"]:
-        alike = ((journal or {}).get("fetched") or {}).get("alike") or {}
-        module.exit_json(changed=False, coming=[], kept=[], installers=[], files=places, alike=alike)
-    try:
-        staged = upgrade_stage.stage(select.choose(host, journal.is_open(host)), wanted)
-        fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.Limits())
-        alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
-        if journal:
-            upgrade.write(upgrade.note_fetched(journal, module.params["target"], int(time.time()), alike))
-    except (manager.PackageError, runfile_text.RunfileError) as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        where = error.filename or manifest.FOLDER
-        module.fail_json(msg="%s: %s: make room or repair the disk, then run again" % (where, error.strerror or error))
+    if not params["fetch"]:
+        return dict(result, alike=((journal or {}).get("fetched") or {}).get("alike") or {})
+    staged = upgrade_stage.stage(select.choose(host, upgrade.is_open(host)), wanted)
+    fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.Limits())
+    alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
+    if journal:
+        upgrade.write(upgrade.note_fetched(journal, params["target"], int(time.time()), alike))
     changed = bool(staged.coming or fetched)
-    module.exit_json(
-        changed=changed, coming=staged.coming, kept=staged.kept, installers=fetched, files=places, alike=alike
-    )
+    return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=fetched, alike=alike)
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -125,8 +125,8 @@ row:
 import json
 import os
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.verify import container as verify_container
 from ansible.module_utils.gpu_ready.verify import devices as verify_devices
 from ansible.module_utils.gpu_ready.verify import run as verify
@@ -145,35 +145,30 @@ ARGUMENT_SPEC = {
 }
 
 
-def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    wish = module.params
-    host = Host()
-    if module.check_mode:
-        source = wish["image"] or wish["archive"] or verify_container.IMAGE
+def run(host, params, check):
+    if check:
+        source = params["image"] or params["archive"] or verify_container.IMAGE
         message = "would start a container of %s, compare its GPUs with the host's and keep the record" % source
-        module.exit_json(changed=True, msg=message, verify={"ok": None, "checks": [], "not_run": ["all"]})
-    try:
-        image = verify_container.image_name(wish["image"], wish["archive"])
-        if wish["archive"]:
-            for engine in verify_devices.engine_names(wish["expect"]):
-                verify_container.load_image(host, wish["archive"], image, engine=engine)
-            if wish["remove_archive"] and os.path.exists(wish["archive"]):
-                os.unlink(wish["archive"])
-        ways = ("devices", "timeout", "compute", "framework", "framework_image")
-        how = verify.Wish(image, **{name: wish[name] for name in ways})
-        proof = verify.prove(host, wish["expect"], wish["digest"], how)
-        verify.keep(proof.record)
-    except verify_container.VerifyError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(msg="The verification cannot be kept: %s: make room or rights there and run again." % error)
+        return {"changed": True, "msg": message, "verify": {"ok": None, "checks": [], "not_run": ["all"]}}
+    image = verify_container.image_name(params["image"], params["archive"])
+    if params["archive"]:
+        for engine in verify_devices.engine_names(params["expect"]):
+            verify_container.load_image(host, params["archive"], image, engine=engine)
+        if params["remove_archive"] and os.path.exists(params["archive"]):
+            os.unlink(params["archive"])
+    ways = ("devices", "timeout", "compute", "framework", "framework_image")
+    how = verify.Wish(image, **{name: params[name] for name in ways})
+    proof = verify.prove(host, params["expect"], params["digest"], how)
+    verify.keep(proof.record)
     answer = json.loads(json.dumps({"verify": verify.summary(proof), "row": verify.row(proof)}))
     if not proof.verdict.ok:
-        module.fail_json(
-            msg="Not verified. " + " ".join(s + "." for s in proof.record["reasons"]), changed=True, **answer
-        )
-    module.exit_json(changed=True, msg="verified", **answer)
+        reasons = " ".join(s + "." for s in proof.record["reasons"])
+        raise GpuReadyError("Not verified. " + reasons, changed=True, **answer)
+    return dict(answer, changed=True, msg="verified")
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ def test_a_disk_that_is_full_names_the_file_and_leaves_the_old_one(
         files.write_atomic(str(path), b"new")
     monkeypatch.undo()
     assert path.read_text() == "old" and [each.name for each in tmp_path.iterdir()] == ["manifest.json"]
-    assert files.unwritten(caught.value) == (
-        f"{path} cannot be written (No space left on device): free room or make its file system writable, and run again"
+    assert files.describe_os_error(caught.value) == (
+        f"{path}: No space left on device. Free space on its file system, then run again."
     )
 
 

@@ -67,7 +67,7 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     clock = itertools.count()
     scope["time"] = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))
     scope["make_nodes"] = lambda _: []
-    scope["manifest"] = types.SimpleNamespace(note=lambda *_: None, ManifestError=ValueError)
+    scope["manifest"] = types.SimpleNamespace(note=lambda *_: None)
     marked: list[str] = []
     kernel = scope["kernel_module"]
     monkeypatch.setattr(kernel, "stopped", lambda _: list(marked))

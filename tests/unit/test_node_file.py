@@ -12,10 +12,6 @@ from gpu_ready.base.host import Host
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Answer(Exception):  # noqa: N818 - not an error
-    """What the module answered."""
-
-
 class Killed(BaseException):
     """The run ends here."""
 
@@ -38,9 +34,6 @@ class Node:
         entry = {"path": str(self.file), "content": "blacklist nouveau\n", "mode": "0644", "state": "present"}
         argv = ["touch", str(self.built)] if argv is None else argv
 
-        def answer(**values: Any) -> None:
-            raise Answer(values)
-
         def write(host: Host, change: Any) -> None:
             if kill == "before the file":
                 raise Killed
@@ -48,20 +41,12 @@ class Node:
             if kill == "after the file":
                 raise Killed
 
-        module = types.SimpleNamespace(
-            params={"files": [entry], "rebuild": argv}, check_mode=False, exit_json=answer, fail_json=answer
-        )
-        scope["AnsibleModule"] = lambda **_: module
         scope["write"] = write
         scope["rebuilds"] = types.SimpleNamespace(
             **{name: functools.partial(getattr(rebuild, name), path=str(self.mark)) for name in ("begin", "done")},
             pending=functools.partial(rebuild.pending, path=str(self.mark)),
         )
-        try:
-            scope["main"]()
-        except Answer as said:
-            return said.args[0]
-        raise AssertionError("the module gave no answer")
+        return scope["run"](Host(), {"files": [entry], "rebuild": argv}, False)
 
 
 @pytest.fixture
@@ -88,6 +73,7 @@ def test_a_killed_run_is_repaired_by_the_next(node: Node, kill: str) -> None:
 
 
 def test_a_rebuild_that_failed_stays_due(node: Node) -> None:
-    assert "ended with" in node.run(argv=["false"])["msg"]
-    assert "ended with" in node.run(argv=["true"])["msg"]
+    for argv in (["false"], ["true"]):
+        with pytest.raises(Exception, match="ended with"):
+            node.run(argv=argv)
     assert node.mark.exists()

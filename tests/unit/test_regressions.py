@@ -193,6 +193,7 @@ def test_the_module_fails_on_disagreement_and_on_nothing_else(
 
     class Fake:
         params: dict[str, Any] = {"expect": ["kmod-nvidia-open"], "gpus": ["10de:1eb8 Tesla T4"], "timeout": 5}
+        check_mode = False
 
         def __init__(self, **_: Any) -> None:
             pass
@@ -205,8 +206,9 @@ def test_the_module_fails_on_disagreement_and_on_nothing_else(
             answers.append(("fine", values))
             raise Answered
 
-    monkeypatch.setattr(loaded, "AnsibleModule", Fake)
-    monkeypatch.setattr(loaded, "Host", lambda: host)
+    runner = importlib.import_module("ansible.module_utils.gpu_ready.base.module")
+    monkeypatch.setattr(runner.basic, "AnsibleModule", Fake)
+    monkeypatch.setattr(runner, "Host", lambda: host)
     with pytest.raises(Answered):
         loaded.main()
     ((how, values),) = answers

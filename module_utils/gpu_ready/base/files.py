@@ -1,5 +1,6 @@
 """Write files so that every moment shows either the old content or the new one, and sum them up."""
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -49,11 +50,17 @@ def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:
         os.close(directory)
 
 
-def unwritten(error: OSError, otherwise: str = "a file") -> str:
-    """Return the sentence for a file that could not be written; ``otherwise`` names it where the error does not."""
-    return "%s cannot be written (%s): free room or make its file system writable, and run again" % (
-        error.filename or otherwise, error.strerror or error,
-    )  # fmt: skip
+def describe_os_error(error: OSError) -> str:
+    """Message with file, cause and remedy; an error of a program or socket names no file."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        remedy = "Free space on its file system, then run again."
+    elif error.errno == errno.EROFS:
+        remedy = "Make its file system writable (see `dmesg` for errors of the disk), then run again."
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        remedy = "Check permissions and attributes (`lsattr`) of the file and its directory, then run again."
+    else:
+        remedy = "Correct the cause on this host, then run again."
+    return "%s: %s. %s" % (error.filename or "this host", error.strerror or error, remedy)
 
 
 def checksum(path: str, total: Any = None) -> str:

@@ -38,6 +38,7 @@ import time
 from typing import Any, Dict, Iterator
 
 from . import files
+from .errors import GpuReadyError
 
 FOLDER = "/var/lib/gpu-ready"
 PATH = FOLDER + "/manifest.json"
@@ -45,7 +46,7 @@ LOCK_WAIT = 60.0
 """Seconds that a run waits for another one that writes the manifest, which takes it milliseconds."""
 
 
-class ManifestError(Exception):
+class ManifestError(GpuReadyError):
     """The manifest cannot be read; the text names file, cause and remedy."""
 
 

@@ -4,11 +4,12 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import manifest
+from ..base.errors import GpuReadyError
 from ..base.host import Host
 from . import toolkit as cuda
 
 
-class DefaultError(Exception):
+class DefaultError(GpuReadyError):
     """The link cannot be set; the text is one sentence with thing, cause and remedy."""
 
 

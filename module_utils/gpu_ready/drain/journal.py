@@ -19,6 +19,7 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple
 
 from ..base import files, manifest
+from ..base.errors import GpuReadyError
 from ..base.host import Host
 
 PATH = manifest.FOLDER + "/drain.json"
@@ -29,7 +30,7 @@ MOST_CALLS = 60
 POLL = 5.0
 
 
-class DrainError(Exception):
+class DrainError(GpuReadyError):
     """A host cannot be drained or given back; one sentence with thing, cause and remedy."""
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from typing import Iterable, List, Tuple
 
+from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..diagnostics import failure
 from ..packaging import manager
@@ -14,7 +15,7 @@ LIMIT = 3600.0
 """Seconds for a build: minutes on any machine that has GPUs."""
 
 
-class DkmsError(Exception):
+class DkmsError(GpuReadyError):
     """DKMS does not do what it was told; one sentence."""
 
 

@@ -7,6 +7,7 @@ import re
 import shlex
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ..base.errors import GpuReadyError
 from ..catalog import model as catalog
 from ..plan import repository
 from ..system import os_release
@@ -59,7 +60,7 @@ add() {{
 """ + BOUND + '{manager} -y -c "$folder/yum.conf" install python3' + LATE_FORM  # fmt: skip
 
 
-class BootstrapError(Exception):
+class BootstrapError(GpuReadyError):
     """Ansible cannot run on the host; one sentence with cause and remedy."""
 
 

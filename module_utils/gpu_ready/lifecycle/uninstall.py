@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ..base import files, manifest
 from ..base import pending as rebuilds
+from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..containers import cdi
 from ..containers import engine as engines
@@ -51,7 +52,7 @@ INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--r
 """What rebuilds the initial RAM disk, as the catalog's distributions name it."""
 
 
-class UninstallError(Exception):
+class UninstallError(GpuReadyError):
     """Something cannot be taken back; one sentence with cause and remedy."""
 
 

@@ -8,6 +8,7 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import validation
+from ..base.errors import GpuReadyError
 from ..base.host import Host, Result
 
 LOCK_WAIT = 600.0
@@ -39,7 +40,7 @@ WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or th
 WRONG_CLOCK = "compare the clock of this host with another one (`timedatectl`) and set it, by NTP"
 
 
-class PackageError(Exception):
+class PackageError(GpuReadyError):
     """A package operation cannot work or did not; the text is one sentence with cause and remedy.
 
     Package managers print the addresses of their sources whole: a user and a password in one are hidden.

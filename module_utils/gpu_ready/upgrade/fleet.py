@@ -3,6 +3,7 @@
 import re
 from typing import Any, Dict, List, NamedTuple
 
+from ..base.errors import GpuReadyError
 from ..report import run as report
 from .journal import BACK
 
@@ -15,7 +16,7 @@ NO_RECORD = "nothing to go back to: no upgrade has changed it"
 LEFT_OUT = "nothing to go back to: the last rollout did not change it"
 
 
-class FleetError(Exception):
+class FleetError(GpuReadyError):
     """The operator's wishes for a rollout cannot be; one sentence with the variable and what it may be."""
 
 

@@ -17,6 +17,7 @@ import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..base import files, manifest
+from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..diagnostics import nvrm_version
 from ..driver.runfile import messages as runfile_text
@@ -37,7 +38,7 @@ SOURCE = re.compile(r"^nvidia-kernel-source(?:-[\w-]+)?$")
 MEMBER = re.compile(r"^(?:\./)?(?:[\w-]+/)*[\w-]+\.ko$")
 
 
-class ModulesError(Exception):
+class ModulesError(GpuReadyError):
     """The modules cannot be built or taken; one sentence with the cause. The host compiles its own in its turn then."""
 
 

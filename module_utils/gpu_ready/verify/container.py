@@ -5,6 +5,7 @@ import re
 from typing import Any, Dict, List, Optional
 
 from ..base import files
+from ..base.errors import GpuReadyError
 from ..base.host import MISSING, TIMED_OUT, Host, Result
 from ..containers import cdi
 from ..containers import engine as engines
@@ -19,7 +20,7 @@ IMAGE = "ubuntu:24.04"
 ENVIRONMENT = ["NVIDIA_DRIVER_CAPABILITIES=compute,utility"]
 
 
-class VerifyError(Exception):
+class VerifyError(GpuReadyError):
     """The verification could not be made; the text says thing, cause and remedy."""
 
 

@@ -13,6 +13,7 @@ import posixpath
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ...base.errors import GpuReadyError
 from . import toml
 
 MAIN = "/etc/containerd/config.toml"
@@ -67,7 +68,7 @@ class Change(NamedTuple):
     wanted: Record
 
 
-class ConfigError(ValueError):
+class ConfigError(GpuReadyError, ValueError):
     """The configuration cannot carry our keys: a code, what stands in the way, and what to do."""
 
     def __init__(self, code: str, problem: str, remedy: str) -> None:

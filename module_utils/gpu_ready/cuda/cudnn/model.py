@@ -5,6 +5,7 @@ import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 from ...base import versions
+from ...base.errors import GpuReadyError
 
 REDIST = "https://developer.download.nvidia.com/compute/cudnn/redist/"
 RECORDS = "/var/lib/gpu-ready/cudnn"
@@ -17,7 +18,7 @@ _PACKAGE_CUDA = re.compile(r"[+.]cuda(\d+)")
 _DEFINE = re.compile(r"^\s*#\s*define\s+CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)\s*$", re.MULTILINE)
 
 
-class CudnnError(Exception):
+class CudnnError(GpuReadyError):
     """Something about cuDNN cannot be used; the text is one sentence with thing, cause and remedy."""
 
 

@@ -8,6 +8,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from ...base import versions
+from ...base.errors import GpuReadyError
 from ...diagnostics import nvrm_version
 from ...diagnostics.message_table import Explanation, joined
 
@@ -23,7 +24,7 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 """For installers, uninstallers and DKMS: they look for programs of the system and of administrators."""
 
 
-class RunfileError(Exception):
+class RunfileError(GpuReadyError):
     """What a .run installer brings cannot be installed or removed; one sentence with cause and remedy."""
 
 

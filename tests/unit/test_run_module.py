@@ -1,0 +1,77 @@
+"""run_module: every module ends with its values or with one message, never with a traceback of a known error."""
+
+import errno
+import os
+from typing import Any
+
+import pytest
+from gpu_ready.base import module as runner
+from gpu_ready.base.errors import GpuReadyError
+
+
+class Ended(Exception):  # noqa: N818 - not an error
+    """How the module ended: its method and its values."""
+
+
+class Module:
+    """AnsibleModule, as far as run_module uses it."""
+
+    params: dict[str, Any] = {"name": "x"}
+    check_mode = True
+
+    def __init__(self, **options: Any) -> None:
+        self.options, self.warnings = options, []  # type: ignore[var-annotated]
+        Module.last = self
+
+    last: "Module"
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def exit_json(self, **values: Any) -> None:
+        raise Ended("exit_json", values)
+
+    def fail_json(self, **values: Any) -> None:
+        raise Ended("fail_json", values)
+
+
+def ending(monkeypatch: pytest.MonkeyPatch, run: Any, **options: Any) -> tuple[str, dict[str, Any]]:
+    monkeypatch.setattr(runner.basic, "AnsibleModule", Module)
+    with pytest.raises(Ended) as caught:
+        runner.run_module(run, {"name": {}}, **options)
+    return caught.value.args[0], caught.value.args[1]
+
+
+def test_values_end_the_module_and_warnings_are_printed_with_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(host: Any, params: dict[str, Any], check: bool) -> dict[str, Any]:
+        return {"changed": check, "name": params["name"], "warnings": ["old"]}
+
+    assert ending(monkeypatch, run, required_if=[]) == ("exit_json", {"changed": True, "name": "x"})
+    assert Module.last.options == {"argument_spec": {"name": {}}, "supports_check_mode": True, "required_if": []}
+    assert Module.last.warnings == [os.uname()[1] + ": old"]
+
+
+def test_an_own_error_is_one_message_with_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: Any) -> dict[str, Any]:
+        raise GpuReadyError("dkms: no compiler. Install gcc.", changed=True)
+
+    assert ending(monkeypatch, run) == ("fail_json", {"msg": "dkms: no compiler. Install gcc.", "changed": True})
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
+def test_an_error_of_the_system_names_file_cause_and_remedy(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def run(*_: Any) -> dict[str, Any]:
+        raise OSError(number, os.strerror(number), "/etc/x")
+
+    how, values = ending(monkeypatch, run)
+    assert how == "fail_json" and values["msg"].startswith(f"/etc/x: {os.strerror(number)}. ")
+    assert values["msg"].endswith("then run again.")
+
+
+def test_a_defect_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: Any) -> dict[str, Any]:
+        raise KeyError("x")
+
+    monkeypatch.setattr(runner.basic, "AnsibleModule", Module)
+    with pytest.raises(KeyError):
+        runner.run_module(run, {})

@@ -120,7 +120,7 @@ class Campaign:
                 GPU_READY_TEST_EVENTS=str(events),
                 GPU_READY_MOMENT=json.dumps(planned),
             )
-            extra = {"gpu_report_folder": f"{folder}/reports", **dict(variables)}
+            extra = {"gpu_report_directory": f"{folder}/reports", **dict(variables)}
             argv = [*PLAYBOOK, "-i", str(paths.fleet_folder(FLEET) / "gpu_hosts"), "--limit", self.host]
             started = time.monotonic()
             process = subprocess.Popen(

@@ -114,7 +114,7 @@ class Fleet:
     ) -> Run:
         """Run a playbook on the fleet, record results and remote calls; what comes at moments: callback_plugins/moment.py."""
         if self.name != "demo":  # which shows the folder that users get; the others keep out of its way
-            extra = {"gpu_report_folder": str(self.folder / "reports")} | (extra or {})
+            extra = {"gpu_report_directory": str(self.folder / "reports")} | (extra or {})
         if extra:
             arguments = (*arguments, "-e", json.dumps(extra))
         with tempfile.TemporaryDirectory() as folder:

@@ -32,7 +32,7 @@ GPU_HOSTS = """\
 localhost ansible_connection=local ansible_python_interpreter=/usr/bin/python3
 
 [all:vars]
-gpu_report_folder=/var/lib/gpu-ready-pull/reports
+gpu_report_directory=/var/lib/gpu-ready-pull/reports
 """
 WISHES = ("gpu_ready_", "gpu_verify_", "nvidia_", "cuda_", "cudnn_")
 

@@ -99,8 +99,8 @@ options:
     default: false
   docker_engine_restart_ok:
     description: >-
-      Allow a docker restart that stops running GPU containers (no live-restore). Without permission such a host
-      is refused.
+      Allow a restart of docker or containerd that stops running GPU containers (no live-restore). Without
+      permission such a host is refused.
     type: bool
     default: false
   docker_engine_source:

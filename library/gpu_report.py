@@ -114,7 +114,7 @@ def run(host, params, check):
             path = write(folder, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), made)
         except OSError as error:
             raise GpuReadyError(
-                "The report cannot be written to %s (%s): set gpu_report_directory to a directory that you may write to. "
+                "The report cannot be written to %s (%s): set gpu_report_directory to a writable directory. "
                 "What it says:\n\n%s" % (folder, error.strerror, table)
             ) from None
     return {"changed": False, "table": table, "counts": made["counts"], "path": path}

@@ -36,7 +36,9 @@ BOOTSTRAP = ("gpu_ready_vault", "gpu_ready_mirror", "gpu_ready_mirror_keys")
 
 
 def is_plain(text: str) -> bool:
-    """True if a text can be written in YAML without quotes, in a block and in a flow."""
+    """True if a text can be written in YAML without quotes, in a block and in a flow; version numbers keep theirs."""
+    if text[:1].isdigit():
+        return False
     try:
         loaded = [yaml.safe_load(f"k: {text}"), yaml.safe_load(f"[{text}]"), yaml.safe_load(f"{{k: {text}}}")]
     except yaml.YAMLError:
@@ -214,7 +216,7 @@ RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {{
 PAGE_HEAD = """# Variables
 
 No variable is required: host names alone are enough. Set variables in the inventory, in group_vars or with `-e`.
-A wrong value is refused with a message before anything is changed.
+A wrong value is refused with a message before anything is changed; a misspelt name is not noticed.
 
 Generated from `catalog/variables` by `make catalog`; do not edit. `ansible-doc -t role -r roles nvidia_driver` shows
 the variables of one role.

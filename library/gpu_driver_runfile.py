@@ -130,6 +130,7 @@ from ansible.module_utils.gpu_ready.base import manifest
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ansible.module_utils.gpu_ready.driver.runfile import install as runfile
+from ansible.module_utils.gpu_ready.driver.runfile import installed_files
 from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 from ansible.module_utils.gpu_ready.driver.runfile import state as runfile_state
 from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
@@ -152,7 +153,7 @@ ARGUMENT_SPEC = {
 
 
 def state(host):
-    version = runfile_state.installed(host)
+    version = installed_files.installed(host)
     return "NVIDIA driver %s (.run)\n" % version if version else ""
 
 
@@ -176,7 +177,7 @@ def present(host, params, check):
     before = "lacking: %s\n" % ", ".join(lacking) if lacking else after
     return {
         "changed": bool(lacking),
-        "version": runfile_state.installed(host) if check else wish.version,
+        "version": installed_files.installed(host) if check else wish.version,
         "lacking": lacking,
         "needs_file": needs_file,
         "removed": [],
@@ -186,10 +187,10 @@ def present(host, params, check):
 
 def absent(host, check):
     before = state(host)
-    there = bool(before or runfile_state.uninstaller(host))
+    there = bool(before or installed_files.uninstaller(host))
     removed = runfile.remove(host) if there and not check else []
     diff = {"before": before, "after": ""}
-    version = runfile_state.installed(host)
+    version = installed_files.installed(host)
     return {"changed": there, "version": version, "lacking": [], "needs_file": False, "removed": removed, "diff": diff}
 
 

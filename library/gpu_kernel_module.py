@@ -85,7 +85,7 @@ from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.host import MISSING
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.diagnostics import failure
-from ansible.module_utils.gpu_ready.driver import dkms, gpu_services, kernel_module
+from ansible.module_utils.gpu_ready.driver import dkms, gpu_services, kernel_module, stopped_services
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["loaded", "reloaded", "unloaded"], "default": "loaded"},
@@ -216,7 +216,7 @@ def run(host, params, check):
     lacking = [n for n in params["modules"] if not host.isdir("/sys/module/" + n.replace("-", "_"))]
     out = params["state"] != "loaded" and bool(before)
     wanted = params["state"] != "unloaded"
-    stopped = kernel_module.stopped(host) if wanted else []
+    stopped = stopped_services.read_stopped(host) if wanted else []
     result = {"changed": bool(out or (wanted and (lacking or stopped))), "held_by": "", "services": []}
     result.update({"warnings": [], "reboot_required": False, "modules": before, "loaded_version": old})
     owner = kernel_module.kernels_own(host) if params["state"] == "loaded" and lacking else None
@@ -230,14 +230,14 @@ def run(host, params, check):
         restore(host)
     if out:
         fresh = active(host, list(gpu_services.UNITS) + params["services"])
-        stopped = kernel_module.note_stopped(host, fresh)
+        stopped = stopped_services.record_stopped(host, fresh)
         stop(host, fresh)
         held = unload(host, before)
         if held:
             # Beside the old module the new driver's services may not start; the reboot that is required starts them.
             there = kernel_module.loaded(host)
             result["warnings"] = again(host, [name for name in before if name not in there]) + start(host, stopped)
-            kernel_module.forget_stopped()
+            stopped_services.clear_stopped()
             there = kernel_module.loaded(host)
             result.update({"changed": there != before, "modules": there, "reboot_required": True, "held_by": held})
             return result
@@ -250,7 +250,7 @@ def run(host, params, check):
         fresh += make_nodes(host)
         stopped = [unit for unit in stopped if unit not in params["later"]]
         faults = start(host, stopped)
-        kernel_module.forget_stopped()
+        stopped_services.clear_stopped()
         if faults:
             raise ModuleError("; ".join(faults))
     result.update(

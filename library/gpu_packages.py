@@ -120,6 +120,7 @@ versions:
 from ansible.module_utils.gpu_ready.base import manifest
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.packaging import manager as packages
+from ansible.module_utils.gpu_ready.packaging.version_match import version_matches
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
@@ -153,14 +154,14 @@ def lacks(before, wishes):
     return [
         wish
         for wish in wishes
-        if not (packages.present(before, wish.name) and packages.matches(wish.version, before[wish.name].version))
+        if not (packages.present(before, wish.name) and version_matches(wish.version, before[wish.name].version))
     ]
 
 
 def refresh(manager, wanted, todo, check):
     """Read the package lists again when they are old, or lack a package that is wanted."""
     offers = manager.offers([wish.name for wish in todo])
-    lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if packages.matches(w.version, v)]]
+    lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if version_matches(w.version, v)]]
     if todo and wanted["update_cache"] and not check and (lacking or manager.stale()):
         manager.update()
 

@@ -3,8 +3,8 @@
 import guests
 import pytest
 from fleet import Fleet
-from gpu_ready.diagnostics.nvrm_version import OPEN, PROPRIETARY
 from gpu_ready.plan.driver import candidates
+from gpu_ready.system.nvrm_version import OPEN, PROPRIETARY
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

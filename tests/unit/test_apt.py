@@ -11,6 +11,7 @@ from gpu_ready.base.download_errors import download_remedy
 from gpu_ready.base.host import TIMED_OUT, Host, Result
 from gpu_ready.packaging import apt, apt_lists
 from gpu_ready.packaging import manager as packages
+from gpu_ready.packaging.version_match import version_matches
 
 from tests.unit.recorded import RecordedHost
 
@@ -54,7 +55,7 @@ def test_simulation() -> None:
     ],
 )
 def test_version_matches(wanted: str | None, version: str, fits: bool) -> None:
-    assert packages.matches(wanted, version) is fits
+    assert version_matches(wanted, version) is fits
 
 
 def test_installed_prefers_the_architecture_that_is_there() -> None:

@@ -1,7 +1,8 @@
 """Texts that tell version and flavour of NVIDIA's module."""
 
 import pytest
-from gpu_ready.diagnostics import nvrm_version
+from gpu_ready.diagnostics.pasted_version import parse_pasted_version, reports_absence
+from gpu_ready.system import nvrm_version
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.91.07  Release Build  (root@host)  Mon Jan 1 2026"
 CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed Oct 12 09:19:07 UTC 2022"
@@ -38,7 +39,7 @@ CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed Oct 12 09
     ],
 )
 def test_version_and_flavour(text: str, answer: tuple[object, ...]) -> None:
-    assert nvrm_version.read(text) == nvrm_version.DriverVersion(*answer)  # type: ignore[arg-type]
+    assert parse_pasted_version(text) == nvrm_version.DriverVersion(*answer)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -52,8 +53,8 @@ def test_version_and_flavour(text: str, answer: tuple[object, ...]) -> None:
     ],
 )
 def test_no_module_is_none(text: str, absent: bool) -> None:
-    assert nvrm_version.read(text) is None
-    assert nvrm_version.absent(text) == absent
+    assert parse_pasted_version(text) is None
+    assert reports_absence(text) == absent
 
 
 def test_modinfo_of_a_signed_module() -> None:
@@ -66,8 +67,8 @@ def test_modinfo_of_a_signed_module() -> None:
 def test_a_line_without_end_is_read_at_once() -> None:
     """A log of one huge line once kept the reader busy for minutes."""
     for text in (" " * 300_000, "' " * 150_000, "version: " + "a, " * 100_000, "x" * 300_000, "a: " * 100_000):
-        assert nvrm_version.read(text) is None
+        assert parse_pasted_version(text) is None
 
 
 def test_a_file_that_may_not_be_read_is_not_absent() -> None:
-    assert not nvrm_version.absent("cat: /proc/driver/nvidia/version: Permission denied\n")
+    assert not reports_absence("cat: /proc/driver/nvidia/version: Permission denied\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.base.host import Host, Result
-from gpu_ready.driver import kernel_module
+from gpu_ready.driver import stopped_services
 
 from tests.unit.recorded import RecordedHost
 
@@ -69,10 +69,10 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     scope["make_nodes"] = lambda _: []
     scope["manifest"] = types.SimpleNamespace(note=lambda *_: None)
     marked: list[str] = []
-    kernel = scope["kernel_module"]
-    monkeypatch.setattr(kernel, "stopped", lambda _: list(marked))
-    monkeypatch.setattr(kernel, "note_stopped", lambda _, units: marked.extend(units) or list(marked))
-    monkeypatch.setattr(kernel, "forget_stopped", marked.clear)
+    services = scope["stopped_services"]
+    monkeypatch.setattr(services, "read_stopped", lambda _: list(marked))
+    monkeypatch.setattr(services, "record_stopped", lambda _, units: marked.extend(units) or list(marked))
+    monkeypatch.setattr(services, "clear_stopped", marked.clear)
     scope["marked"] = marked
     scope["swap"] = lambda host, state="reloaded", check=False, later=(): scope["run"](
         host, {"state": state, "modules": ["nvidia", "nvidia-uvm"], "services": [], "later": later}, check
@@ -191,15 +191,19 @@ def test_services_of_an_exchange_whose_module_did_not_load_are_started_by_the_ne
 
 def test_the_mark_of_stopped_services(tmp_path: Path) -> None:
     path, host = str(tmp_path / "state/services-stopped.json"), Host()
-    assert kernel_module.stopped(host, path) == []
-    assert kernel_module.note_stopped(host, [], path) == [] and not Path(path).exists()
-    assert kernel_module.note_stopped(host, ["b", "a"], path) == ["b", "a"]
-    assert kernel_module.note_stopped(host, ["a", "c"], path) == ["b", "a", "c"] == kernel_module.stopped(host, path)
-    kernel_module.forget_stopped(path)
-    kernel_module.forget_stopped(path)
-    assert kernel_module.stopped(host, path) == []
+    assert stopped_services.read_stopped(host, path) == []
+    assert stopped_services.record_stopped(host, [], path) == [] and not Path(path).exists()
+    assert stopped_services.record_stopped(host, ["b", "a"], path) == ["b", "a"]
+    assert (
+        stopped_services.record_stopped(host, ["a", "c"], path)
+        == ["b", "a", "c"]
+        == stopped_services.read_stopped(host, path)
+    )
+    stopped_services.clear_stopped(path)
+    stopped_services.clear_stopped(path)
+    assert stopped_services.read_stopped(host, path) == []
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}'])
 def test_a_mark_that_is_not_ours_names_no_service(text: str) -> None:
-    assert kernel_module.stopped(RecordedHost(files={kernel_module.STOPPED: text})) == []
+    assert stopped_services.read_stopped(RecordedHost(files={stopped_services.STOPPED: text})) == []

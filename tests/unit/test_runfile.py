@@ -10,6 +10,7 @@ from gpu_ready.base import files, manifest
 from gpu_ready.base.host import Result
 from gpu_ready.driver.runfile import fetch as runfile_fetch
 from gpu_ready.driver.runfile import install as runfile
+from gpu_ready.driver.runfile import installed_files
 from gpu_ready.driver.runfile import messages as runfile_text
 from gpu_ready.driver.runfile import state as runfile_state
 from gpu_ready.driver.runfile.fetch import Source
@@ -33,7 +34,7 @@ def with_driver(version: str = "580.178.04", flavour: str = "open", **more: obje
     """A host that a .run installer of ours has served."""
     digits = version.replace(".", "")
     files = {
-        runfile_state.BACKUP_LOG: f"1.0-{digits} ({version})\nNVIDIA Accelerated Graphics Driver\n0: /usr/bin/nvidia-smi\n",
+        installed_files.BACKUP_LOG: f"1.0-{digits} ({version})\nNVIDIA Accelerated Graphics Driver\n0: /usr/bin/nvidia-smi\n",
         LIBRARY + version: "",
         "/usr/bin/nvidia-uninstall": "",
         "/usr/bin/nvidia-smi": "",
@@ -119,7 +120,7 @@ def test_a_checksum_file(text: str, found: str | None) -> None:
     ],
 )
 def test_the_backup_log_names_the_version(text: str, found: str | None) -> None:
-    assert runfile_text.read_backup_log(text) == found
+    assert installed_files.read_backup_log(text) == found
 
 
 def test_a_warning_is_no_cause_and_the_consequence_none_either() -> None:
@@ -152,7 +153,7 @@ def test_a_host_as_wished_lacks_nothing() -> None:
         (with_driver("580.95.05"), WISH, "580.178.04 in place of 580.95.05"),
         (with_driver(flavour="proprietary"), WISH, "the open module in place of the proprietary one"),
         (with_driver(), WISH._replace(kernels=[KERNEL, NEWER]), "the module for " + NEWER),
-        (RecordedHost(files={runfile_state.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), WISH, "the libraries"),
+        (RecordedHost(files={installed_files.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), WISH, "the libraries"),
         (RecordedHost(files=with_driver().files, programs=modinfo("570.1.1")), WISH, "in place of 570.1.1"),
         (RecordedHost(files={**with_driver().files, "/var/lib/gpu-ready/runfile-pending": ""}, programs=modinfo("580.178.04")),
          WISH, "cut off"),
@@ -399,7 +400,7 @@ def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(installe
     assert [argv[2] for argv in ran[:2]] == ["--check", "--silent"]
     assert ran[2:] == [("dkms", "install", "-m", "nvidia", "-v", "580.178.04", "-k", NEWER)]
     assert manifest.read(str(tmp_path / "manifest.json")) == {"runfile": {"driver": {"before": None}}}
-    assert not (tmp_path / runfile_state.PENDING).exists()
+    assert not (tmp_path / installed_files.PENDING).exists()
 
 
 def test_a_further_kernel_is_built_without_the_installer(installer: Source, tmp_path: Path) -> None:
@@ -415,7 +416,7 @@ def test_a_failure_names_the_cause_and_leaves_no_trace(installer: Source, tmp_pa
     ):
         runfile.install(host, WISH, installer, LIMITS, str(tmp_path))
     assert manifest.read(str(tmp_path / "manifest.json")) == {}
-    assert not (tmp_path / runfile_state.PENDING).exists()
+    assert not (tmp_path / installed_files.PENDING).exists()
 
 
 def test_a_failed_upgrade_says_that_the_old_driver_stays(installer: Source, tmp_path: Path) -> None:
@@ -437,7 +438,7 @@ class HalfDone(Installing):
 def test_a_run_that_broke_off_half_way_is_marked_until_the_next(installer: Source, tmp_path: Path) -> None:
     with pytest.raises(RunfileError, match="half done"):
         runfile.install(HalfDone("ERROR: No space left on device\n", rc=1), WISH, installer, LIMITS, str(tmp_path))
-    assert (tmp_path / runfile_state.PENDING).exists()
+    assert (tmp_path / installed_files.PENDING).exists()
     assert "runfile" in manifest.read(str(tmp_path / "manifest.json"))
 
 
@@ -480,7 +481,7 @@ def test_an_uninstaller_that_ends_with_0_and_did_nothing_is_an_error(tmp_path: P
 
 
 def test_a_driver_without_its_uninstaller_is_an_error_and_none_at_all_is_not(tmp_path: Path) -> None:
-    host = RecordedHost(files={runfile_state.BACKUP_LOG: "580.95.05\n"})
+    host = RecordedHost(files={installed_files.BACKUP_LOG: "580.95.05\n"})
     with pytest.raises(RunfileError, match="its uninstaller is gone"):
         runfile.remove(host, str(tmp_path))
     assert runfile.remove(RecordedHost(), str(tmp_path)) == []

@@ -8,7 +8,8 @@ other drivers' lines in between do no harm. Any head of a line will do: none, dm
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Pattern, Tuple
 
-from . import message_table, nvrm_version, xid
+from ..system import nvrm_version
+from . import message_table, xid
 from .message_table import KERNEL, Explanation, Found
 
 ADDRESS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"

@@ -1,11 +1,9 @@
 """NVIDIA's modules in the running kernel: which are loaded, what holds them, and the order of loading and unloading."""
 
-import json
-import os
 import re
 from typing import Dict, List, NamedTuple, Optional
 
-from ..base import files, manifest, validation
+from ..base import validation
 from ..base.host import Host
 from ..hardware import pci
 
@@ -14,9 +12,6 @@ UNLOAD_ORDER = (
     "nvidia_peermem", "nvidia",
 )  # fmt: skip
 """Users first. (NVIDIA's gpu-driver-container unloads in this order.)"""
-STOPPED = manifest.FOLDER + "/services-stopped.json"
-"""Mark of services that an exchange stopped: made up for where a run was killed, or where the module did not load."""
-
 CONSEQUENCES = ("no_gpu_found", "probe_failed")
 """What the kernel says of every module that takes no GPU; modprobe's error number says as much."""
 
@@ -54,34 +49,6 @@ def kernels_own(host: Host) -> Optional[str]:
 def version(host: Host) -> str:
     """Return the version of the loaded driver, "" when none is."""
     return (host.read("/sys/module/nvidia/version") or "").strip()
-
-
-def stopped(host: Host, path: str = STOPPED) -> List[str]:
-    """Return the services that an exchange stopped and did not start yet, in the order in which they were stopped.
-
-    None where no mark can be read: it is written whole, so another one is not ours.
-    """
-    try:
-        found = json.loads(host.read(path) or "[]")
-    except ValueError:
-        return []
-    return [str(unit) for unit in found] if isinstance(found, list) else []
-
-
-def note_stopped(host: Host, units: List[str], path: str = STOPPED) -> List[str]:
-    """Note services before they are stopped; returns them with those of an earlier run."""
-    before = stopped(host, path)
-    after = before + [unit for unit in units if unit not in before]
-    if after != before:
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-        files.write_atomic(path, (json.dumps(after) + "\n").encode("utf-8"), 0o600)
-    return after
-
-
-def forget_stopped(path: str = STOPPED) -> None:
-    """Take the mark away once the services were started."""
-    if os.path.exists(path):
-        os.unlink(path)
 
 
 def references(host: Host, name: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ..base.host import Host
 from ..catalog import model as catalog
-from ..diagnostics import nvrm_version
+from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..driver import nvidia_detect
 from ..hardware import lspci, pci
 from ..hardware import pci_listing as pci_reading
@@ -177,10 +177,10 @@ def tell_gpu(row: Dict[str, Any]) -> List[str]:
 def read_proc_version(data: bytes) -> Dict[str, Any]:
     """Read /proc/driver/nvidia/version, modinfo or /sys/module/nvidia/version."""
     text = text_of(data)
-    found = nvrm_version.read(text)
+    found = parse_pasted_version(text)
     if found is None:
         answer: Dict[str, Any] = {"driver_version": None, "major": None, "flavour": None, "arch": None}
-        return dict(answer, loaded=False) if nvrm_version.absent(text) else answer
+        return dict(answer, loaded=False) if reports_absence(text) else answer
     answer = {
         "driver_version": found.version,
         "major": found.major,

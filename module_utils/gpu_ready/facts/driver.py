@@ -7,9 +7,9 @@ from ..base import versions
 from ..base.host import Host
 from ..catalog import driver_sources
 from ..catalog import model as catalog
-from ..diagnostics import nvrm_version
-from ..driver import kernel_module
-from ..driver.runfile import state as runfile_state
+from ..driver import stopped_services
+from ..driver.runfile import installed_files
+from ..system import nvrm_version
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
 MODULE_FOLDERS = (
@@ -30,7 +30,7 @@ MODULE_FOLDERS = (
 COMPANION = re.compile(r"^nvidia[\w-]*\.ko")
 LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.(\d{2,4}\.\d+(?:\.\d+)?)$")
 LIBRARY_FOLDERS = tuple(
-    folder + part for folder in runfile_state.LIBRARY_FOLDERS for part in ("", "/nvidia/current", "/nvidia")
+    folder + part for folder in installed_files.LIBRARY_FOLDERS for part in ("", "/nvidia/current", "/nvidia")
 )
 PACKAGE = re.compile(
     r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia)|^(xserver-xorg-video|xorg-x11-drv|kmod|akmod|dkms)-nvidia"
@@ -58,7 +58,7 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
     if on_disk and not on_disk["version"]:  # cut off by a loss of power: as good as none
         on_disk = None
     installed = driver_packages(packages["installed"])
-    runfile = runfile_state.uninstaller(host)
+    runfile = installed_files.uninstaller(host)
     used = use(host) if loaded else {}
     held = busy(used)
     lagging = bool(on_disk and loaded and loaded["version"] != on_disk["version"])
@@ -78,8 +78,8 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
         "dkms": dkms(host),
         "persistenced": persistenced(host),
         "imex": imex(host),
-        "interrupted": runfile_state.pending(host),
-        "stopped": kernel_module.stopped(host),
+        "interrupted": installed_files.pending(host),
+        "stopped": stopped_services.read_stopped(host),
     }
 
 

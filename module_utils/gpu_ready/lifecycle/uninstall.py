@@ -25,7 +25,7 @@ from ..cuda.cudnn import install as cudnn_install
 from ..drain import journal as drain
 from ..driver import gpu_services, kernel_module
 from ..driver.runfile import install as runfile
-from ..driver.runfile import state as runfile_state
+from ..driver.runfile import installed_files
 from ..driver.runfile.messages import RunfileError
 from ..facts import docker as observe_docker
 from ..facts import driver as observe_driver
@@ -290,7 +290,7 @@ class Uninstall:
         """Have the driver of a .run installer that we ran take itself away."""
         if "driver" not in self.noted.get("runfile", {}):
             return []
-        version = runfile_state.installed(self.host)
+        version = installed_files.installed(self.host)
         return [Action("remove the driver %s of NVIDIA's installer" % (version or ""), self.remove_runfile)]
 
     def remove_runfile(self) -> None:

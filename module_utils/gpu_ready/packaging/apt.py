@@ -23,10 +23,10 @@ from .manager import (
     dkms_failed,
     headers_gone,
     lock_holder,
-    matches,
     not_on_offer,
     refuse,
 )
+from .version_match import version_matches
 
 LOCKS = (
     "/var/lib/dpkg/lock-frontend",
@@ -316,7 +316,7 @@ class Apt(Manager):
             if wish.version is None:
                 arguments.append(wish.name)
                 continue
-            fitting = [version for version in versions if matches(wish.version, version)]
+            fitting = [version for version in versions if version_matches(wish.version, version)]
             if not fitting:
                 raise PackageError(not_on_offer(wish, versions))
             arguments.append("%s=%s" % (wish.name, fitting[0]))

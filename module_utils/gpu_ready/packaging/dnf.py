@@ -26,10 +26,10 @@ from .manager import (
     Wish,
     dkms_failed,
     lock_holder,
-    matches,
     not_on_offer,
     refuse,
 )
+from .version_match import version_matches
 
 ASK_LIMIT = 600.0
 """Seconds for a call that only asks; it may have to fetch the metadata of all repositories."""
@@ -195,7 +195,7 @@ class Dnf(Manager):
         arguments = [wish.name for wish in wanted if wish.version is None]
         for wish in exact:
             versions = offers.get(wish.name, [])
-            fitting = [version for version in versions if matches(wish.version, version)]
+            fitting = [version for version in versions if version_matches(wish.version, version)]
             if not fitting:
                 raise PackageError(not_on_offer(wish, versions))
             arguments.append("%s-%s" % (wish.name, fitting[0]))

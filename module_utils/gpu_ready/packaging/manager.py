@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from ..base import validation
 from ..base.errors import GpuReadyError
 from ..base.host import Host, Result
+from .version_match import version_matches
 
 LOCK_WAIT = 600.0
 RUN_LIMIT = 5400.0
@@ -109,20 +110,6 @@ def wishes(values: List[Any]) -> List[Wish]:
 def has_parts(value: Any) -> bool:
     """Return whether a wish is for a very version of a metapackage, whose parts are to fit it."""
     return isinstance(value, dict) and bool(value.get("parts")) and bool(value.get("version"))
-
-
-def matches(wanted: Optional[str], version: str) -> bool:
-    """Return whether a version fulfils a wish; an epoch may be left out of the wish.
-
-    A number at the end of a beginning is a whole one: ``28.5*`` is 28.5.1 and no 28.50.
-    """
-    if wanted is None:
-        return True
-    forms = (version, version.partition(":")[2]) if ":" in version else (version,)
-    if wanted.endswith("*"):
-        rests = [form[len(wanted) - 1 :] for form in forms if form.startswith(wanted[:-1])]
-        return any(not (wanted[-2:-1].isdigit() and rest[:1].isdigit()) for rest in rests)
-    return wanted in forms
 
 
 def present(installed: Dict[str, Installed], name: str) -> bool:
@@ -248,7 +235,7 @@ class Manager:
                 exact = [
                     (wish.name, version)
                     for wish in level
-                    for version in [one for one in offers.get(wish.name, []) if matches(wish.version, one)][:1]
+                    for version in [one for one in offers.get(wish.name, []) if version_matches(wish.version, one)][:1]
                 ]
                 asked = self.floors(exact) if exact else {}
                 level = [

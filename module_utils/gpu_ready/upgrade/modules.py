@@ -19,10 +19,9 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from ..base import files, manifest
 from ..base.errors import GpuReadyError
 from ..base.host import Host
-from ..diagnostics import nvrm_version
 from ..driver.runfile import messages as runfile_text
 from ..packaging import apt
-from ..system import os_release
+from ..system import nvrm_version, os_release
 
 FOLDER = manifest.FOLDER + "/modules"
 ARCHIVE = "modules.tar.gz"

@@ -13,6 +13,7 @@ from typing import Dict, Iterator, List, Optional
 from ...base import files, manifest
 from ...base.host import Host
 from . import fetch as runfile_fetch
+from . import installed_files
 from . import messages as runfile_text
 from . import state as runfile_state
 from .fetch import Limits, Source
@@ -73,14 +74,14 @@ def marked(host: Host, wish: Wish, folder: str) -> Iterator[Optional[str]]:
 
     Yields the version of the .run driver from before.
     """
-    listing, mark = os.path.join(folder, "manifest.json"), os.path.join(folder, runfile_state.PENDING)
-    earlier, known = runfile_state.installed(host), "driver" in manifest.read(listing).get("runfile", {})
+    listing, mark = os.path.join(folder, "manifest.json"), os.path.join(folder, installed_files.PENDING)
+    earlier, known = installed_files.installed(host), "driver" in manifest.read(listing).get("runfile", {})
     manifest.note("runfile", {"driver": {"before": earlier}}, listing)
     files.write_atomic(mark, (wish.version + "\n").encode("ascii"), 0o600)
     try:
         yield earlier
     except RunfileError:
-        if runfile_state.installed(host) == earlier:
+        if installed_files.installed(host) == earlier:
             os.unlink(mark)
             if not known:
                 manifest.drop("runfile", ["driver"], listing)
@@ -103,7 +104,7 @@ def call(
     log += "\n" + ((host.read(compiler) if compiler else None) or "")
     why = runfile_text.explain(log, answer.out + "\n" + answer.err)
     after = "its work is half done"
-    if runfile_state.installed(host) == earlier:
+    if installed_files.installed(host) == earlier:
         after = "the driver %s that was here is still in place" % earlier if earlier else "no driver was installed"
     raise RunfileError(
         "the installer of the driver %s ended with %d: %s; %s; the whole log is %s on the host"
@@ -131,12 +132,12 @@ def remove(host: Host, folder: str = manifest.FOLDER) -> List[str]:
     Modules in use stay loaded until they are unloaded or the host reboots. The uninstaller ends with 0 even where it
     failed, so the host is looked at afterwards. Raises RunfileError.
     """
-    version, program = runfile_state.installed(host), runfile_state.uninstaller(host)
+    version, program = installed_files.installed(host), installed_files.uninstaller(host)
     gone = []
     if program:
-        argv = [program, "--silent"] + (["--uninstall"] if program == runfile_state.UNINSTALLERS[1] else [])
+        argv = [program, "--silent"] + (["--uninstall"] if program == installed_files.UNINSTALLERS[1] else [])
         answer = host.run(argv, DKMS_LIMIT, ENVIRONMENT)
-        if answer.rc != 0 or runfile_state.installed(host) or runfile_state.uninstaller(host):
+        if answer.rc != 0 or installed_files.installed(host) or installed_files.uninstaller(host):
             why = runfile_text.explain(host.read(LOGS[1]) or "", answer.out + "\n" + answer.err)
             raise RunfileError(
                 "%s did not take the driver %s away (it ended with %d): %s"
@@ -146,7 +147,7 @@ def remove(host: Host, folder: str = manifest.FOLDER) -> List[str]:
     elif version:
         raise RunfileError(
             "the .run driver %s is listed in %s, but its uninstaller is gone: install the same version again with its "
-            "installer, then remove it" % (version, runfile_state.BACKUP_LOG)
+            "installer, then remove it" % (version, installed_files.BACKUP_LOG)
         )
     if version and host.isdir("/var/lib/dkms/nvidia/" + version):
         answer = host.run(["dkms", "remove", "-m", "nvidia", "-v", version, "--all"], DKMS_LIMIT, ENVIRONMENT)
@@ -156,7 +157,7 @@ def remove(host: Host, folder: str = manifest.FOLDER) -> List[str]:
                 % (version, (answer.err or answer.out).strip()[-300:])
             )
         gone.append("its modules in DKMS")
-    for path in LOGS + (os.path.join(folder, runfile_state.PENDING),):
+    for path in LOGS + (os.path.join(folder, installed_files.PENDING),):
         if gone and os.path.exists(path):
             os.unlink(path)
     manifest.drop("runfile", ["driver"], os.path.join(folder, "manifest.json"))

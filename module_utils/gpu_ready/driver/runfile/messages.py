@@ -9,8 +9,8 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from ...base import versions
 from ...base.errors import GpuReadyError
-from ...diagnostics import nvrm_version
 from ...diagnostics.message_table import Explanation, joined
+from ...system import nvrm_version
 
 OPEN_MODULES = (515,)
 NO_DKMS = (520, 56)
@@ -89,13 +89,6 @@ def read_checksum(text: str, name: str, digits: int = 64) -> Optional[str]:
     rows = [re.match(form, line.strip()) for line in text.splitlines()]
     named = [row.group(1).lower() for row in rows if row and (row.group(2) or name).rpartition("/")[2] == name]
     return named[0] if len(set(named)) == 1 else None
-
-
-def read_backup_log(text: str) -> Optional[str]:
-    """Return the version that the installer's backup log names: "1.0-5809505 (580.95.05)" or the version alone."""
-    first = text.splitlines()[0].strip() if text.strip() else ""
-    match = re.match(r"^(?:1\.0-\d+ \()?(\d{2,4}\.\d+(?:\.\d+)?)\)?$", first)
-    return match.group(1) if match else None
 
 
 MATTERS = re.compile(r"^ERROR: |^\[ERROR\]|Kernel module load error|\berror:|Error \d+|\*\*\* |No space left|Error! ")

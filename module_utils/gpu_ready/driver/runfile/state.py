@@ -3,57 +3,30 @@
 Nothing here changes the host.
 """
 
-import os
 import re
-from typing import Dict, List, Optional
+from typing import Dict, List
 
 from ...base import manifest
 from ...base.host import Host
-from ...diagnostics import nvrm_version
+from ...system import nvrm_version
 from .. import kernel_module
+from . import installed_files
 from . import messages as runfile_text
 from .messages import RunfileError, Wish
 
-BACKUP_LOG = "/var/lib/nvidia/log"
-UNINSTALLERS = ("/usr/bin/nvidia-uninstall", "/usr/bin/nvidia-installer")
-PENDING = "runfile-pending"
-LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
-LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.\d+\.\d+(?:\.\d+)?$")
 TOOLS = ("cc", "make", "ld")
 
 
 # ---- what is here ---------------------------------------------------------------------------------------------------
 
 
-def installed(host: Host) -> Optional[str]:
-    """Return the version of the driver that a .run installer installed here, None where none did."""
-    return runfile_text.read_backup_log(host.read(BACKUP_LOG) or "")
-
-
-def uninstaller(host: Host) -> Optional[str]:
-    """Return the uninstaller of a .run driver, None where there is none (packages ship neither file)."""
-    return next((path for path in UNINSTALLERS if host.exists(path)), None)
-
-
-def libraries(host: Host) -> List[str]:
-    """Return the paths of the driver's management and CUDA libraries."""
-    return [
-        "%s/%s" % (folder, name) for folder in LIBRARY_FOLDERS for name in host.listdir(folder) if LIBRARY.match(name)
-    ]
-
-
-def pending(host: Host, folder: str = manifest.FOLDER) -> bool:
-    """Return whether a run of the installer was cut off, so that what it left cannot be trusted."""
-    return host.exists(os.path.join(folder, PENDING))
-
-
 def lacking(host: Host, wish: Wish, folder: str = manifest.FOLDER) -> List[str]:
     """Return what is not as wished, in words; [] when there is nothing to do."""
-    there = installed(host)
+    there = installed_files.installed(host)
     if there != wish.version:
         return ["the .run driver " + wish.version + (" in place of " + there if there else "")]
-    found = ["the rest of an installation that was cut off"] if pending(host, folder) else []
-    if not any(path.endswith(".so." + wish.version) for path in libraries(host)):
+    found = ["the rest of an installation that was cut off"] if installed_files.pending(host, folder) else []
+    if not any(path.endswith(".so." + wish.version) for path in installed_files.libraries(host)):
         found.append("the libraries of " + wish.version)
     return found + [words for kernel in wish.kernels for words in module_lacks(host, wish, kernel)]
 
@@ -82,7 +55,9 @@ def only_builds(host: Host, wish: Wish, folder: str = manifest.FOLDER) -> List[s
 
 def owners(host: Host, kernels: List[str]) -> Dict[str, str]:
     """Return the packages that own files of a driver here, each with one of its files."""
-    paths = [path for path in ("/usr/bin/nvidia-smi", UNINSTALLERS[0]) if host.exists(path)] + libraries(host)
+    paths = [
+        path for path in ("/usr/bin/nvidia-smi", installed_files.UNINSTALLERS[0]) if host.exists(path)
+    ] + installed_files.libraries(host)
     sources = ["/usr/src/%s/dkms.conf" % name for name in host.listdir("/usr/src") if name.startswith("nvidia-")]
     paths += [path for path in sources if host.exists(path)]
     for kernel in kernels:
@@ -129,12 +104,12 @@ def refuse_packages(host: Host, wish: Wish) -> None:
 
 def refuse_foreign(host: Host, ours: bool, replace: bool) -> None:
     """Raise RunfileError for a .run driver of somebody else that nobody allowed to replace."""
-    old = uninstaller(host)
-    if (installed(host) or old) and not ours and not replace:
+    old = installed_files.uninstaller(host)
+    if (installed_files.installed(host) or old) and not ours and not replace:
         raise RunfileError(
             "a .run installer that gpu-ready did not run has installed the driver %s here (%s): set "
             "nvidia_driver_replace_foreign to true to have it replaced, or nvidia_driver_source to none to keep it"
-            % (installed(host) or "of an unknown version", old or BACKUP_LOG)
+            % (installed_files.installed(host) or "of an unknown version", old or installed_files.BACKUP_LOG)
         )
 
 

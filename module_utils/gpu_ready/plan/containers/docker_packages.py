@@ -4,7 +4,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ...catalog import model as catalog
-from ...packaging.manager import matches
+from ...packaging.version_match import version_matches
 from .. import repository
 from ..model import DOCKER_RESTART, NONE, Notice, Refusal, Step
 
@@ -113,7 +113,7 @@ def likely(known: Dict[str, Dict[str, Any]], version: Optional[str], there: Opti
         return next(iter(known), "")
     if there == "docker_ce":
         return there
-    if "distro" in known and matches(number(version) + "*", str(known["distro"].get("version") or "")):
+    if "distro" in known and version_matches(number(version) + "*", str(known["distro"].get("version") or "")):
         return "distro"
     return "docker_ce"
 
@@ -135,13 +135,15 @@ def lacking(observed: Dict[str, Any], target: Target) -> List[str]:
     installed = observed["packages"]["installed"]
     if target.version is None:
         return [] if target.engine[0] in installed else target.engine
-    return [name for name in target.engine if name not in installed or not matches(target.version, installed[name])]
+    return [
+        name for name in target.engine if name not in installed or not version_matches(target.version, installed[name])
+    ]
 
 
 def serves(observed: Dict[str, Any], wanted: Dict[str, Any]) -> bool:
     """Return whether an engine that no package of the catalog brought is what is asked for."""
     version = wish(wanted)
-    return version is None or matches(version, str(observed["docker"]["version"] or ""))
+    return version is None or version_matches(version, str(observed["docker"]["version"] or ""))
 
 
 def in_the_way(observed: Dict[str, Any], target: Target) -> List[str]:

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ...catalog import model as catalog
 from ...cuda.cudnn import model as names
-from ...packaging.manager import matches
+from ...packaging.version_match import version_matches
 from .. import repository
 from ..model import Decision, Notice, Refusal, Step
 from . import choose as cuda
@@ -181,7 +181,7 @@ def _package_steps(observed: Dict[str, Any], wanted: Dict[str, Any], groups: Lis
         {"name": name, "version": group.version}
         for group in groups
         for name in group.names
-        if name not in there or not matches(group.version, there[name])
+        if name not in there or not version_matches(group.version, there[name])
     ]
     wanted_names = [name for group in groups for name in group.names]
     gone = _making_way(observed, groups)

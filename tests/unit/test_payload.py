@@ -1,0 +1,55 @@
+"""What AnsiballZ sends to a host with gpu_node_plan: facts, plan and catalog, nothing that changes or explains."""
+
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import payload
+
+MODULE = "gpu_node_plan"
+PACKAGES = {
+    "base", "catalog", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "packaging", "plan", "system",
+    "upgrade",
+}  # fmt: skip
+MODULES = {
+    "driver": {"gpu_services", "runfile", "runfile.installed_files", "stopped_services"},
+    "packaging": {"apt_sources", "rpm", "version_match", "yum_repos"},
+    "upgrade": {"journal"},
+    "lifecycle": {"decide", "variables"},
+}
+"""Packages of which gpu_node_plan may reach some modules only."""
+PACKED_LIMIT = 195_000
+"""Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
+
+
+@pytest.fixture(scope="module")
+def closure() -> dict[str, Path]:
+    return payload.import_closure(MODULE)
+
+
+def test_the_plan_ships_no_code_that_changes_or_explains(closure: dict[str, Path]) -> None:
+    parts = [name.split(".", 2)[1:] for name in closure if name.count(".")]
+    assert {part[0] for part in parts} <= PACKAGES
+    for package, allowed in MODULES.items():
+        assert {part[1] for part in parts if part[0] == package and len(part) > 1} <= allowed
+
+
+def test_the_plan_stays_within_its_size(closure: dict[str, Path]) -> None:
+    assert sum(len(zlib.compress(path.read_bytes())) for path in closure.values()) <= PACKED_LIMIT
+
+
+@pytest.mark.host_io
+def test_the_closure_is_what_ansible_ships() -> None:
+    import io
+    import zipfile
+
+    names = zipfile.ZipFile(io.BytesIO(payload.build_wrapper(MODULE).archive)).namelist()
+    prefix = "ansible/module_utils/"
+    shipped = {name[len(prefix) :] for name in names if name.startswith(prefix + "gpu_ready/")}
+    expected = {str(path.relative_to(ROOT / "module_utils")) for path in payload.import_closure(MODULE).values()}
+    assert shipped == expected

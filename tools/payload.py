@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Report what AnsiballZ sends to a host for one module of library/: files, bytes, and the CPU time of their import.
+
+tools/payload.py gpu_node_plan [--files] [--python /usr/bin/python3.9]
+"""
+
+import argparse
+import ast
+import base64
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMESPACE = "ansible.module_utils."
+TIMED_IMPORT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import ansible.module_utils.basic
+start = time.process_time()
+__import__(sys.argv[2])
+print((time.process_time() - start) * 1000)
+"""
+
+
+class Wrapper(NamedTuple):
+    """The script that ansible-core copies to the host, and the zip inside it."""
+
+    size: int
+    archive: bytes
+
+
+def module_path(name: str, module_utils: Path) -> Path | None:
+    """File of a dotted name below module_utils/; None for a name inside a module, and for ansible's own."""
+    base = module_utils.joinpath(*name.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def imported_names(path: Path, package: list[str]) -> set[str]:
+    """Dotted names below module_utils/ that any import statement of a file mentions, those inside functions too."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name[len(NAMESPACE) :] for alias in node.names if alias.name.startswith(NAMESPACE)}
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                start = package[: len(package) - node.level + 1]
+            elif (node.module or "").startswith(NAMESPACE):
+                start = []
+            else:
+                continue
+            module = (node.module or "") if node.level else (node.module or "")[len(NAMESPACE) :]
+            prefix = ".".join([*start, *([module] if module else [])])
+            names |= {prefix} | {f"{prefix}.{alias.name}" for alias in node.names}
+    return names
+
+
+def import_closure(module: str, root: Path = ROOT) -> dict[str, Path]:
+    """Files below module_utils/ that a module of library/ takes to the host, by dotted name.
+
+    Follows every import statement, as ansible.executor.module_common does: where it stands makes no difference.
+    """
+    module_utils = root / "module_utils"
+    pending = imported_names(root / "library" / f"{module}.py", [])
+    found: dict[str, Path] = {}
+    while pending:
+        name = pending.pop()
+        path = module_path(name, module_utils)
+        if path is None or name in found:
+            continue
+        found[name] = path
+        package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+        pending |= imported_names(path, package)
+        pending |= {".".join(package[:depth]) for depth in range(1, len(package) + 1)}
+    return found
+
+
+def build_wrapper(module: str, root: Path = ROOT) -> Wrapper:
+    """Have ansible-core itself make the script that it would send, without arguments."""
+    from ansible.executor.module_common import modify_module
+    from ansible.parsing.dataloader import DataLoader
+    from ansible.plugins import loader
+    from ansible.template import Templar
+
+    loader.init_plugin_loader()
+    loader.module_utils_loader.add_directory(str(root / "module_utils"))
+    variables = {"ansible_python_interpreter": "/usr/bin/python3"}
+    built = modify_module(
+        module_name=module,
+        module_path=str(root / "library" / f"{module}.py"),
+        module_args={},
+        templar=Templar(loader=DataLoader(), variables=variables),
+        task_vars=variables,
+        module_compression="ZIP_DEFLATED",
+    )
+    script: bytes = built.b_module_data if hasattr(built, "b_module_data") else built[0]
+    encoded = max(re.findall(rb"[A-Za-z0-9+/=]{1000,}", script), key=len)
+    return Wrapper(len(script), base64.b64decode(encoded))
+
+
+def import_time(archive: bytes, module: str, python: str, runs: int = 5) -> float:
+    """CPU milliseconds to import the module after ansible's `basic`, from the zip as on a host, best of several."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "payload.zip"
+        path.write_bytes(archive)
+        entry = next(name for name in zipfile.ZipFile(path).namelist() if name.endswith(f"/{module}.py"))
+        argv = [python, "-c", TIMED_IMPORT, str(path), entry[: -len(".py")].replace("/", ".")]
+        return min(
+            float(subprocess.run(argv, check=True, capture_output=True, text=True, env={}).stdout)
+            for _run in range(runs)
+        )
+
+
+def measure(module: str, python: str = "") -> dict[str, int | float]:
+    """Sizes in bytes; `packed` is deflated file by file, `wrapper` is what travels over SSH."""
+    sources = [path.read_bytes() for path in import_closure(module).values()]
+    wrapper = build_wrapper(module)
+    values: dict[str, int | float] = {
+        "files": len(sources),
+        "raw": sum(map(len, sources)),
+        "packed": sum(len(zlib.compress(source)) for source in sources),
+        "ansible": sum(
+            entry.compress_size
+            for entry in zipfile.ZipFile(io.BytesIO(wrapper.archive)).infolist()
+            if "gpu_ready" not in entry.filename and not entry.filename.endswith(f"/{module}.py")
+        ),
+        "wrapper": wrapper.size,
+    }
+    if python:
+        values["import_ms"] = round(import_time(wrapper.archive, module, python), 1)
+    return values
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("module", help="name of a module in library/")
+    parser.add_argument("--files", action="store_true", help="list the files of module_utils/, largest first")
+    parser.add_argument("--python", default="", help="also time the import with this interpreter")
+    options = parser.parse_args()
+    if options.files:
+        sizes = {name: len(zlib.compress(path.read_bytes())) for name, path in import_closure(options.module).items()}
+        for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
+            print(f"{size:7} {name}")
+    json.dump(measure(options.module, options.python), sys.stdout, indent=2)
+    print()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,15 +7,18 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from . import check, cleanup, engine, faults, fleet, hosts, inventory, paths, services
+from . import check, cleanup, engine, faults, fleet, hosts, inventory, paths, services, states
+from .fleet import Fleet
 from .say import LabError, say, warn
 
 
 def _up(args: argparse.Namespace) -> int:
     with _in_use(fcntl.LOCK_SH):
-        return _start(fleet.read(args.fleet))
+        read = fleet.read(args.fleet)
+        return _start(replace(read, hosts=tuple(h for h in read.hosts if not h.campaign)) if args.sample else read)
 
 
 @contextlib.contextmanager
@@ -29,9 +32,11 @@ def _in_use(kind: int) -> Iterator[None]:
 
 def _start(wanted: fleet.Fleet) -> int:
     engine.start()
-    offered = services.start()
-    before = {r.host for r in hosts.existing() if r.fleet == wanted.name and r.state == "running"}
-    running = hosts.up(wanted, offered.proxy)
+    offered = services.start({host.distribution for host in wanted.hosts})
+    existing = {r.host: r for r in hosts.existing() if r.fleet == wanted.name}
+    before = {name for name, r in existing.items() if r.state == "running"}
+    new = Fleet(wanted.name, tuple(host for host in wanted.hosts if host.name not in existing))
+    running = hosts.up(wanted, offered.proxy, states.ensure(new, offered.proxy, offered.variables))
     order = {host.name: running[host.name].address for host in wanted.hosts}
     keys = {name: hosts.host_key(running[name]) for name in order}
     path = inventory.write(wanted, order, keys, offered.variables)
@@ -96,6 +101,23 @@ def _inventory(args: argparse.Namespace) -> int:
     return 0
 
 
+def _states(args: argparse.Namespace) -> int:
+    known = fleet.states()
+    unknown = sorted({*args.names} - {*known})
+    if unknown:
+        raise LabError(f"lab/states.yml has no state {', '.join(unknown)}; it has {', '.join(known)}")
+    names = args.names or tuple(known)
+    with _in_use(fcntl.LOCK_SH):
+        engine.start()
+        offered = services.start({known[name].distribution for name in names})
+        found = states.ensure(
+            Fleet("states", tuple(replace(known[name], state=name) for name in names)), offered.proxy, offered.variables
+        )
+    for name, state in found.items():
+        print(f"{name}: {state.image}")
+    return 0
+
+
 def _check(args: argparse.Namespace) -> int:
     return check.main(fleet.read(args.fleet), args.report)
 
@@ -132,6 +154,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command_name", required=True)
     up = commands.add_parser("up", help="start the hosts of a fleet file (those that run are left alone)")
     up.add_argument("fleet", type=Path)
+    up.add_argument("--sample", action="store_true", help="without the hosts that only `make campaign` needs")
     up.set_defaults(run=_up)
     down = commands.add_parser("down", help="stop and remove everything but the cache, or one fleet")
     down.add_argument("fleet", type=Path, nargs="?", help="a fleet file or a fleet's name: only its hosts")
@@ -145,6 +168,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     listing = commands.add_parser("inventory", help="print the path of the inventory of each fleet that is up")
     listing.add_argument("fleet", nargs="?")
     listing.set_defaults(run=_inventory)
+    making = commands.add_parser("states", help="make the states that the cache lacks, and print where they are")
+    making.add_argument("names", nargs="*", help="names of lab/states.yml; all without any")
+    making.set_defaults(run=_states)
     compare = commands.add_parser("check", help="compare a report with what the fleet file expects")
     compare.add_argument("fleet", type=Path)
     compare.add_argument("report", type=Path)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ ARCHITECTURES = (
     "fermi", "kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "grace_hopper", "blackwell",
 )  # fmt: skip
 KINDS = ("container", "vm")
+STATES = paths.REPO / "lab/states.yml"
 RESULTS = ("ready", "no_gpu", "refused")
 NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
 MAX_GPUS = 16
@@ -67,6 +68,10 @@ class Host:
     preinstalled: tuple[str, ...] = ()
     vars: Mapping[str, Any] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
+    state: str | None = None
+    """The state of lab/states.yml that the host starts from; None: its image."""
+    campaign: bool = False
+    """Only `make campaign` needs the host; `make test` does with the others of the fleet."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +162,44 @@ def parse(text: str, file: str = "fleet") -> Fleet:
     return Fleet(name, parsed, (where / "vars").mapping(top.get("vars")))
 
 
+@cache
+def states() -> dict[str, Host]:
+    """Return the hosts of lab/states.yml by name."""
+    where = _Where("lab/states.yml")
+    data = where.mapping(yaml.safe_load(STATES.read_text()))
+    return {str(name): _host(where / name, str(name), value) for name, value in data.items()}
+
+
+def _from_state(where: _Where, name: str, value: Mapping[str, Any]) -> Host:
+    """Return a host that is its state's but for its own variables and expectations."""
+    data = where.mapping(value, ("state", "holder", "vars", "expect", "campaign"))
+    made = states()[(where / "state").text(data["state"], tuple(states()))]
+    variables = {**made.vars, **(where / "vars").mapping(data.get("vars"))}
+    holder = (where / "holder").flag(data.get("holder", False))
+    expect = _expectations(where / "expect", data.get("expect"))
+    campaign = (where / "campaign").flag(data.get("campaign", False))
+    return replace(
+        made, name=name, state=data["state"], vars=variables, holder=holder, expect=expect, campaign=campaign
+    )
+
+
+def _expectations(where: _Where, value: object) -> dict[str, Any]:
+    expect = where.mapping(value)
+    if expect:
+        (where / "result").text(expect.get("result"), RESULTS)
+    return expect
+
+
 def _host(where: _Where, name: str, value: object) -> Host:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name):
         raise where.error("a host name has small letters, digits and hyphens")
+    if isinstance(value, dict) and "state" in value:
+        return _from_state(where, name, value)
     data = where.mapping(
         value,
         (
             "distribution", "kind", "prebuilt", "kernels", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
-            "secure_boot", "preinstalled", "vars", "expect",
+            "secure_boot", "preinstalled", "vars", "expect", "campaign",
         ),
     )  # fmt: skip
     distribution = (where / "distribution").text(data.get("distribution"), dress.names())
@@ -190,9 +225,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
             raise (where / "python").error("an image of your own has its own Python: leave one of the two out")
     if python not in (None, NO_PYTHON):
         variables = {"ansible_python_interpreter": PLATFORM_PYTHON, **variables}
-    expect = (where / "expect").mapping(data.get("expect"))
-    if expect:
-        (where / "expect" / "result").text(expect.get("result"), RESULTS)
+    expect = _expectations(where / "expect", data.get("expect"))
     return Host(
         name=name,
         distribution=distribution,
@@ -209,6 +242,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
         preinstalled=_texts(where / "preinstalled", data.get("preinstalled") or []),
         vars=variables,
         expect=expect,
+        campaign=(where / "campaign").flag(data.get("campaign", False)),
     )
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import fcntl
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,8 @@ CAPABILITIES = (
 SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 BOOT_WITHOUT_PYTHON = "/usr/lib/gpu-ready-lab/boot-without-python"
 FIRST_ADDRESS, LAST_ADDRESS = 10, 250
+NEW_IDENTITY = "etc/gpu-ready-lab/new-identity"
+"""While it exists, the next boot gives the host a machine id and SSH host keys of its own (data/host/kernel.py)."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,26 @@ class Running:
     def container(self) -> str:
         """Its name in the lab's engine."""
         return container(self.fleet, self.host)
+
+
+@dataclass(frozen=True)
+class State:
+    """A host's file system and the data of its container engines, as states.py keeps them."""
+
+    image: str
+    folder: Path
+    """Has a folder for each of ENGINES."""
+
+
+def volume(name: str, engine_name: str) -> Path:
+    """Return the folder on this machine where a container's own container engine keeps its data."""
+    return paths.cache() / "engine/volumes" / f"{name}-{engine_name}" / "_data"
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder's content with owners, device nodes and the extended attributes of overlays."""
+    target.mkdir(parents=True, exist_ok=True)
+    run(["/usr/bin/cp", "-a", f"{source}/.", str(target)], limit=300, what=f"copy {source} to {target}")
 
 
 def container(fleet: str, host: str) -> str:
@@ -85,11 +107,16 @@ def parallel(task: Callable[[Host], None], hosts: Iterable[Host]) -> None:
         future.result()
 
 
-def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
-    """Start every host of a fleet that does not run, and return them all; an image is made when needed."""
+def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str, Running]:
+    """Start every host of a fleet that does not run, and return them all; images are made when needed.
+
+    `states` are those of the hosts that start from one, by host.
+    """
     containers = [host for host in fleet.hosts if host.kind == "container"]
-    wanted = sorted({(host.distribution, host.image or "") for host in containers})
-    tags = {(d, own): images.ensure_own(own, d, proxy) if own else images.ensure(d, proxy) for d, own in wanted}
+    plain = images.ensure_all({h.distribution for h in containers if not h.image and h.name not in states}, proxy)
+    own = {h.name: images.ensure_own(h.image, h.distribution, proxy) for h in containers if h.image}
+    image = {host.name: own.get(host.name) or plain.get(host.distribution, "") for host in containers}
+    image |= {name: state.image for name, state in states.items()}
     left = [r.host for r in existing() if r.fleet == fleet.name]
     if left and not (paths.fleet_folder(fleet.name) / KEY).exists():
         raise LabError(
@@ -102,7 +129,10 @@ def up(fleet: Fleet, proxy: str | None) -> dict[str, Running]:
     disks = vms.prepare(bare, proxy) if bare else {}  # it may take many minutes
 
     def create(host: Host) -> None:
-        _create(fleet.name, host, tags[host.distribution, host.image or ""], address[host.name], key, proxy)
+        _create(fleet.name, host, image[host.name], address[host.name], key, proxy, new=host.name in states)
+        if host.name in states:
+            for name in ENGINES:
+                copy_folder(states[host.name].folder / name, volume(container(fleet.name, host.name), name))
 
     with _locked():  # an address is taken when its container or guest is there
         there = {r.host: r for r in existing() if r.fleet == fleet.name}
@@ -169,7 +199,10 @@ def _missing_capabilities() -> list[str]:
     return [option for name in lacking for option in ("--cap-drop", name)]
 
 
-def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: str | None) -> None:
+def _create(
+    fleet: str, host: Host, image: str, address: str, key: str, proxy: str | None, *, new: bool = False
+) -> None:
+    """Create a host's container; `new` when its image was another host once, whose identity must not stay."""
     mirror_faults.forget(paths.STATE, address)  # of a host that had the address before
     name = container(fleet, host.name)
     absent = host.python == NO_PYTHON
@@ -199,6 +232,8 @@ def _create(fleet: str, host: Host, image: str, address: str, key: str, proxy: s
     if proxy and dress.read(host.distribution).manager == "apt":
         own["etc/apt/apt.conf.d/99gpu-ready-lab-proxy"] = (f'Acquire::http::Proxy "{proxy}";\n', 0o644)
         own["etc/apt/apt.conf.d/99gpu-ready-lab-mirror"] = (f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n', 0o644)
+    if new:
+        own[NEW_IDENTITY] = ("", 0o644)
     if host.secure_boot:  # the variable of the firmware: four bytes of attributes, then the value
         own[f"etc/gpu-ready-lab/efivars/{SECURE_BOOT}"] = (b"\x06\0\0\0\x01", 0o644)
     if absent:

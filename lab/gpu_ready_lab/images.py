@@ -9,7 +9,8 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import dress, engine, paths
@@ -29,6 +30,8 @@ RPM_PACKAGES = (
 
 # A kernel moves on in the archive, and its headers leave it: an older image is made anew.
 FRESH_FOR = 7 * 24 * 3600
+PARALLEL = 2
+"""How many root file systems are made at a time: each keeps a core busy."""
 
 # The newest kernel flavour with small headers, and the compiler that the distribution builds it with.
 ASK_APT = r"""
@@ -83,6 +86,16 @@ def ensure(distribution: str, proxy: str | None = None) -> str:
     """Return the image of a distribution's lab hosts, made when it is not there or too old."""
     with _locked():
         return _ensure(dress.read(distribution), proxy)
+
+
+def ensure_all(distributions: Collection[str], proxy: str | None = None) -> dict[str, str]:
+    """Return the images of several distributions; the root file systems below them are made side by side."""
+    read = {name: dress.read(name) for name in sorted(distributions)}
+    with _locked():
+        bases = {_base_name(one): one for one in read.values()}
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            list(pool.map(lambda one: _ensure_base(one, proxy), bases.values()))
+        return {name: _ensure(one, proxy) for name, one in read.items()}
 
 
 @contextlib.contextmanager
@@ -226,11 +239,18 @@ def _fetch(path: str) -> bytes:
     return found
 
 
-def _ensure_base(wanted: Dress, proxy: str | None) -> str:
-    include = (*PACKAGES, *(RPM_PACKAGES if wanted.manager == "dnf" else ()), *wanted.packages)
-    recipe = _digest(" ".join(include).encode(), ASK_APT.encode())
+def _packages(wanted: Dress) -> tuple[str, ...]:
+    return (*PACKAGES, *(RPM_PACKAGES if wanted.manager == "dnf" else ()), *wanted.packages)
+
+
+def _base_name(wanted: Dress) -> str:
+    recipe = _digest(" ".join(_packages(wanted)).encode(), ASK_APT.encode())
     kind = wanted.name if wanted.packages else f"{wanted.root}-{wanted.manager}"
-    name = f"gpu-ready-lab/base-{kind}:{recipe}"
+    return f"gpu-ready-lab/base-{kind}:{recipe}"
+
+
+def _ensure_base(wanted: Dress, proxy: str | None) -> str:
+    include, name = _packages(wanted), _base_name(wanted)
     made = _label(name, "gpu-ready-lab.made")
     if made is not None and time.time() - float(made) < FRESH_FOR:
         return name

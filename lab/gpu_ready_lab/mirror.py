@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,6 +43,10 @@ NEEDS = {
     **rpms.NEEDS,
 }
 KEPT_TREES = 3
+COMPLETE = ".complete"
+"""Folder of a tree with an empty file for each repository that is finished."""
+DOWNLOADS = "downloads"
+"""Stands among repositories for the plain files of downloads.yml."""
 
 
 class MirrorInfo(NamedTuple):
@@ -97,10 +101,13 @@ def streams() -> dict[str, dict[str, Any]]:
     return said
 
 
-def build(cache: Path, proxy_url: str | None = None) -> Path:
-    """Return the root of the mirror, made when the cache has none of this content."""
+def build(cache: Path, proxy_url: str | None = None, distributions: Collection[str] | None = None) -> Path:
+    """Return the root of the mirror, with what hosts of these distributions need (None: everything).
+
+    A tree is completed in place, also while it is served: a repository is there before its first client.
+    """
     with _locked(cache / "mirror" / "lock"):
-        return _build(cache, proxy_url)
+        return _build(cache, proxy_url, distributions)
 
 
 @contextlib.contextmanager
@@ -112,22 +119,21 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _build(cache: Path, proxy_url: str | None) -> Path:
+def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | None) -> Path:
     need_packages(NEEDS, "the vendor mirror")
     key = packages.Key(cache / "mirror" / "key")
     tree = cache / "mirror" / "trees" / f"{_inputs()}-{key.fingerprint[-8:]}"
-    if tree.exists():
+    complete = tree / COMPLETE
+    needed = [name for name in (*repositories_for(distributions), DOWNLOADS) if not (complete / name).exists()]
+    if not needed:
         os.utime(tree)
         return tree
     started = time.monotonic()
-    say("making the vendor mirror")
-    new = tree.with_name(f"{tree.name}.{os.getpid()}.new")
-    new.mkdir(parents=True)
-    try:
-        _fill(new, cache, key, proxy_url)
-        new.rename(tree)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)  # gone when it was renamed
+    say(f"making the vendor mirror: {len(needed)} repositories and folders that are missing")
+    complete.mkdir(parents=True, exist_ok=True)
+    with debian_archive.Members(cache / "debian", proxy_url) as fetch, key.home():
+        _write(tree, cache, key, fetch, needed)
+    os.utime(tree)
     for old in sorted(tree.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_TREES:]:
         shutil.rmtree(old)
     _forget(cache / "mirror")
@@ -144,47 +150,62 @@ def _forget(cache: Path) -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _fill(root: Path, cache: Path, key: packages.Key, proxy_url: str | None) -> None:
-    with debian_archive.Members(cache / "debian", proxy_url) as fetch, key.home():
-        _write(root, cache, key, fetch)
+def repositories_for(distributions: Collection[str] | None) -> list[str]:
+    """Return the ids of the repositories that hosts of these distributions use; of all for None."""
+    return [
+        name for name, entry in repositories().items() if distributions is None or {*entry["for"]} & {*distributions}
+    ]
 
 
-def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch) -> None:
-    wanted, wanted_rpms = declared(), declared_rpms()
-    asked = [package.repositories for package in wanted] + [rpm.repositories for rpm in wanted_rpms]
-    unknown = {name for names in asked for name in names} - set(repositories())
+def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, needed: Collection[str]) -> None:
+    """Write repositories into the tree and mark each as complete; one that was cut off before is written again."""
+    all_debs, all_rpms = declared(), declared_rpms()
+    used = [package.repositories for package in all_debs] + [rpm.repositories for rpm in all_rpms]
+    unknown = {name for names in used for name in names} - set(repositories())
     if unknown:
         raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")
-    debs = packages.build_all(wanted, cache / "mirror" / "debs", fetch)
-    built = rpms.build_all(wanted_rpms, cache / "mirror" / "rpms", fetch, key)
-    for identity, said in repositories().items():
-        if said.get("kind") == "rpm":
-            chosen = {rpm: path for rpm, path in built.items() if identity in rpm.repositories}
+    needed_debs = [package for package in all_debs if {*package.repositories} & {*needed}]
+    needed_rpms = [rpm for rpm in all_rpms if {*rpm.repositories} & {*needed}]
+    debs = packages.build_all(needed_debs, cache / "mirror" / "debs", fetch)
+    built = rpms.build_all(needed_rpms, cache / "mirror" / "rpms", fetch, key)
+    for name, entry in repositories().items():
+        if name not in needed:
+            continue
+        folder = root / entry["path"]
+        if entry.get("kind") == "rpm":
+            shutil.rmtree(folder, ignore_errors=True)
+            chosen = {rpm: path for rpm, path in built.items() if name in rpm.repositories}
             documents = [
                 document
                 for module, rule in streams().items()
-                if identity in rule["repositories"]
+                if name in rule["repositories"]
                 for document in rpms.module_documents(module, rule, list(chosen))
             ]
-            rpms.write_repository(root / said["path"], chosen.items(), key, cache / "mirror" / "metadata", documents)
+            rpms.write_repository(folder, chosen.items(), key, cache / "mirror" / "metadata", documents)
         else:
-            content = [(package, deb) for package, deb in debs.items() if identity in package.repositories]
-            if "suites" in said:
-                apt_archive.write(
-                    root / said["path"], said["suites"], said["components"], content, said["release"], key
-                )
+            content = [(package, deb) for package, deb in debs.items() if name in package.repositories]
+            if "suites" in entry:  # several releases share the archive's folder
+                apt_archive.write(folder, entry["suites"], entry["components"], content, entry["release"], key)
             else:
-                packages.write_repository(root / said["path"], content, said["release"], key)
-        for name in said.get("also", []):
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).symlink_to(os.path.relpath(root / said["path"], (root / name).parent))
-        for name in said["keys"]:
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            if name.endswith(".gpg"):
-                (root / name).write_bytes(apt_archive.keyring(key))
-            else:
-                shutil.copy(key.public, root / name)
-    downloads.write(root, DECLARATIONS / "downloads.yml", fetch)
+                shutil.rmtree(folder, ignore_errors=True)
+                packages.write_repository(folder, content, entry["release"], key)
+        for other in entry.get("also", []):
+            (root / other).parent.mkdir(parents=True, exist_ok=True)
+            (root / other).unlink(missing_ok=True)
+            (root / other).symlink_to(os.path.relpath(folder, (root / other).parent))
+        for path in entry["keys"]:
+            _write_key(root / path, apt_archive.keyring(key) if path.endswith(".gpg") else key.public.read_bytes())
+        (root / COMPLETE / name).touch()
+    if DOWNLOADS in needed:
+        downloads.write(root, DECLARATIONS / "downloads.yml", fetch)
+        (root / COMPLETE / DOWNLOADS).touch()
+
+
+def _write_key(path: Path, data: bytes) -> None:
+    """Write a key file unless it is there: repositories share some, and another host may be reading it."""
+    if not path.exists() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 # ---- serving --------------------------------------------------------------------------------------
@@ -338,14 +359,21 @@ def _listens(address: str, port: int) -> bool:
 
 
 def ensure_running(
-    cache: Path, state: Path, address: str = paths.ADDRESS, mirror_port: int = 8080, proxy_port: int = 3142
+    cache: Path,
+    state: Path,
+    distributions: Collection[str] | None = None,
+    address: str = paths.ADDRESS,
+    mirror_port: int = 8080,
+    proxy_port: int = 3142,
 ) -> MirrorInfo:
     """Have the mirror and the archive proxy built, current and running; return what hosts need to know."""
     with _locked(state / "mirror.lock"):
-        return _ensure_running(cache, state, address, mirror_port, proxy_port)
+        return _ensure_running(cache, state, distributions, address, mirror_port, proxy_port)
 
 
-def _ensure_running(cache: Path, state: Path, address: str, mirror_port: int, proxy_port: int) -> MirrorInfo:
+def _ensure_running(
+    cache: Path, state: Path, distributions: Collection[str] | None, address: str, mirror_port: int, proxy_port: int
+) -> MirrorInfo:
     wanted = {
         "code": _code(),
         "address": address,
@@ -359,7 +387,7 @@ def _ensure_running(cache: Path, state: Path, address: str, mirror_port: int, pr
         say("starting the archive proxy and the vendor mirror")
         _spawn(cache, state, wanted)
     proxy_url = f"http://{address}:{proxy_port}/"
-    tree = build(cache, proxy_url)
+    tree = build(cache, proxy_url, distributions)
     point_at(state, tree)
     image = verify_image.ensure(cache, proxy_url)
     fingerprint = packages.Key(cache / "mirror" / "key").fingerprint

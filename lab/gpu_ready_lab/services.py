@@ -1,6 +1,7 @@
 """The vendor mirror and the archive proxy beside the hosts: their only ways out."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ class Offered:
     variables: dict[str, Any] = field(default_factory=dict)
 
 
-def start() -> Offered:
-    """Have proxy and mirror running, and say what hosts need to know of them."""
+def start(distributions: Collection[str] | None = None) -> Offered:
+    """Have proxy and mirror running, with what these distributions need (None: all); return what hosts need to know."""
     from . import mirror  # only `up` and `down` need the builders' imports
 
-    info = mirror.ensure_running(paths.cache(), paths.STATE)
+    info = mirror.ensure_running(paths.cache(), paths.STATE, distributions)
     variables = {
         "gpu_ready_mirror": info.url,
         "gpu_ready_mirror_keys": info.keys,

@@ -1,5 +1,6 @@
 """Lab fleets for the integration tests: started once, taken down at the end."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -8,11 +9,24 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fleet import lab
+from fleet import CAMPAIGN, lab
+
+SECONDS = Path(__file__).with_name("seconds.json")
+"""How long each file takes in `make test`, on two cores."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--keep-lab", action="store_true", help="leave the lab running after the tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests to the campaign, and begin with the files that take longest: the last ones fill the gaps."""
+    long = [item for item in items if item.get_closest_marker("long")]
+    if not CAMPAIGN and long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+    order = json.loads(SECONDS.read_text())
+    items.sort(key=lambda item: -order.get(item.path.stem, 0))
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 VENV = Path(sys.executable).parent
-PLAY_LIMIT = 2400  # seconds; a first provisioning compiles NVIDIA's module twice on two cores
+PLAY_LIMIT = 2400  # seconds; a first provisioning compiles NVIDIA's module on two cores
+CAMPAIGN = os.environ.get("GPU_READY_CAMPAIGN") == "1"
+"""Whether `make campaign` runs these tests: with all hosts of the fleets, and with the tests that are marked long."""
+SAMPLE = () if CAMPAIGN else ("--sample",)
+
+
+def hosts_of(name: str) -> list[str]:
+    """Return the hosts of a fleet that this session starts."""
+    hosts: dict[str, Any] = yaml.safe_load((ROOT / f"lab/fleets/{name}.yml").read_text())["hosts"]
+    return [host for host, entry in hosts.items() if CAMPAIGN or not entry.get("campaign")]
 
 
 @dataclass
@@ -88,15 +99,20 @@ class Fleet:
         """The inventory that the lab wrote."""
         return self.folder / "gpu_hosts"
 
+    @property
+    def reports(self) -> Path:
+        """Where the runs of this fleet write their reports; that of the demo is where users get them."""
+        return ROOT / "reports" if self.name == "demo" else self.folder / "reports"
+
     def up(self) -> None:
         """Start the fleet (again: a no-op when it is up)."""
-        lab("up", f"lab/fleets/{self.name}.yml")
+        lab("up", *SAMPLE, f"lab/fleets/{self.name}.yml")
 
     def ssh(self, host: str, command: str, check: bool = True, limit: int = 300) -> str:
         """Run a shell command on a lab host and return what it printed."""
         done = subprocess.run(
-            [str(VENV / "python"), "-m", "gpu_ready_lab", "ssh", host, command],
-            capture_output=True, text=True, timeout=limit, cwd=ROOT, env=environment(), check=False,
+            ["/usr/bin/ssh", "-F", str(self.folder / "ssh_config"), host, command],
+            capture_output=True, text=True, timeout=limit, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert not check or done.returncode == 0, f"{host}: {command}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -113,8 +129,7 @@ class Fleet:
         moments: Sequence[dict[str, Any]] = (),
     ) -> Run:
         """Run a playbook on the fleet, record results and remote calls; what comes at moments: callback_plugins/moment.py."""
-        if self.name != "demo":  # which shows the folder that users get; the others keep out of its way
-            extra = {"gpu_report_directory": str(self.folder / "reports")} | (extra or {})
+        extra = {"gpu_report_directory": str(self.reports)} | (extra or {})
         if extra:
             arguments = (*arguments, "-e", json.dumps(extra))
         with tempfile.TemporaryDirectory() as folder:

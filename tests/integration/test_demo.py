@@ -1,4 +1,7 @@
-"""The demo fleet from bare hosts to the report: what the README promises of a run, each promise with its test."""
+"""From bare hosts to the report: what the README promises of a run, each promise with its test.
+
+`make test` uses the fleet sample.yml, whose drivers compile in seconds; `make campaign` the fleet of `make demo`.
+"""
 
 import json
 import re
@@ -10,11 +13,12 @@ from typing import Any
 import pynvml
 import pytest
 import yaml
-from fleet import ROOT, Fleet, Run, lab, requests
+from fleet import CAMPAIGN, ROOT, Fleet, Run, lab, requests
 
 pytestmark = pytest.mark.lab
 
-FLEET = yaml.safe_load((ROOT / "lab/fleets/demo.yml").read_text())
+NAME = "demo" if CAMPAIGN else "sample"
+FLEET = yaml.safe_load((ROOT / f"lab/fleets/{NAME}.yml").read_text())
 RESULTS = {name: host["expect"]["result"] for name, host in FLEET["hosts"].items()}
 READY = [name for name, result in RESULTS.items() if result == "ready"]
 NOT_READY = [name for name, result in RESULTS.items() if result == "refused"]
@@ -48,8 +52,8 @@ def unit_times(fleet: Fleet, host: str) -> str:
 
 @pytest.fixture(scope="module")
 def demo(lab_machine: None) -> Fleet:
-    lab("down", "demo")
-    fleet = Fleet("demo")
+    lab("down", NAME)
+    fleet = Fleet(NAME)
     fleet.up()
     return fleet
 
@@ -70,8 +74,8 @@ def first(demo: Fleet, checked: Any) -> Run:
 
 
 @pytest.fixture(scope="module")
-def report(first: Run) -> dict[str, Any]:
-    return dict(json.loads((ROOT / "reports/latest.json").read_text()))
+def report(demo: Fleet, first: Run) -> dict[str, Any]:
+    return dict(json.loads((demo.reports / "latest.json").read_text()))
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +117,8 @@ def test_check_lists_exactly_the_steps_that_the_real_run_does(checked: Any, firs
     assert done == listed
 
 
-def test_every_host_came_out_as_the_fleet_file_says(report: Any) -> None:
-    assert "as expected" in lab("check", "lab/fleets/demo.yml", "reports/latest.json")
+def test_every_host_came_out_as_the_fleet_file_says(demo: Fleet, report: Any) -> None:
+    assert "as expected" in lab("check", f"lab/fleets/{NAME}.yml", str(demo.reports / "latest.json"))
 
 
 def test_a_refused_host_fails_the_command_but_not_the_others(first: Run) -> None:
@@ -145,7 +149,7 @@ def test_the_table_shows_every_host(first: Run) -> None:
         assert re.search(rf"^\s*{re.escape(host)}\s", first.screen, re.MULTILINE)
 
 
-def test_a_real_module_was_compiled_for_the_pretended_kernel(demo: Fleet, first: Run) -> None:
+def test_the_module_was_compiled_for_the_pretended_kernel(demo: Fleet, first: Run) -> None:
     for host in READY:
         status = demo.ssh(host, "dkms status; uname -r")
         kernel = status.splitlines()[-1]
@@ -186,7 +190,7 @@ def test_container_sees_the_gpus_of_the_host_one_by_one(demo: Fleet, first: Run,
 
 
 def test_a_lost_gpu_turns_the_verification_red_until_it_is_back(demo: Fleet, second: Any) -> None:
-    host, faults = "v100", "/etc/gpu-ready-lab/nvml-faults.conf"
+    host, faults = "h100", "/etc/gpu-ready-lab/nvml-faults.conf"
     demo.ssh(host, f"rm /var/lib/gpu-ready/verified.json; printf '[gpu 3]\\nerror = 15\\n' >{faults}")
     try:
         red = demo.play("--limit", host)
@@ -218,6 +222,6 @@ def test_pynvml_and_nvidia_smi_see_the_same(demo: Fleet, second: Any, report: An
         assert demo.play("--limit", host).rc == 0
     finally:
         demo.ssh(host, f"rm {folder}/pynvml.py")
-    seen = json.loads((ROOT / "reports/latest.json").read_text())["hosts"][host]["verify"]["nvml"]
+    seen = json.loads((demo.reports / "latest.json").read_text())["hosts"][host]["verify"]["nvml"]
     assert seen["how"] == "pynvml"
     assert seen["gpus"] == report["hosts"][host]["verify"]["nvml"]["gpus"]

@@ -3,7 +3,7 @@
 import pytest
 from fleet import Fleet, Run, lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 HOST = "el-turing"
 DETECT = "/usr/bin/nvidia-detect"

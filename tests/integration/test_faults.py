@@ -52,11 +52,17 @@ def state(fleet: Fleet, host: str) -> str:
     ("variables", "words"),
     [
         ({"nvidia_driver_branch": "581"}, ["nvidia_driver_branch", "581", "580"]),
-        ({"nvidia_driver_source": "floppy"}, ["nvidia_driver_source", "floppy", "cuda_repo"]),
+        pytest.param(
+            {"nvidia_driver_source": "floppy"}, ["nvidia_driver_source", "floppy", "cuda_repo"], marks=pytest.mark.long
+        ),
         ({"nvidia_driver_hold": "perhaps"}, ["nvidia_driver_hold", "perhaps"]),
-        ({"nvidia_driver_flavour": "proprietary", "nvidia_driver_branch": "620"}, ["620"]),
-        ({"cuda_toolkit_versions": ["99.9"]}, ["cuda_toolkit_versions", "99.9"]),
-        ({"gpu_ready_treat_as": "amiga"}, ["gpu_ready_treat_as", "amiga", "debian12"]),
+        pytest.param(
+            {"nvidia_driver_flavour": "proprietary", "nvidia_driver_branch": "620"}, ["620"], marks=pytest.mark.long
+        ),
+        pytest.param({"cuda_toolkit_versions": ["99.9"]}, ["cuda_toolkit_versions", "99.9"], marks=pytest.mark.long),
+        pytest.param(
+            {"gpu_ready_treat_as": "amiga"}, ["gpu_ready_treat_as", "amiga", "debian12"], marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_wrong_wish_is_refused_with_variable_value_and_choices(
@@ -127,7 +133,7 @@ def test_a_full_disk_is_refused_before_anything_is_changed(faults: Fleet) -> Non
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ({"status": 404}, ["404"]),
+        pytest.param({"status": 404}, ["404"], marks=pytest.mark.long),
         ({"corrupt": True}, ["sign"]),
     ],
 )
@@ -155,7 +161,7 @@ def test_a_wrong_key_fingerprint_stops_before_anything_is_changed(faults: Fleet)
 
 @pytest.mark.parametrize(
     ("rule", "words"),
-    [({"truncate": 1000}, ["1000"]), ({"corrupt": True}, ["sha256"])],
+    [({"truncate": 1000}, ["1000"]), pytest.param({"corrupt": True}, ["sha256"], marks=pytest.mark.long)],
 )
 def test_a_damaged_cudnn_archive_is_told_and_nothing_of_it_is_placed(
     faults: Fleet,
@@ -191,13 +197,8 @@ KILL_POINTS = {
 }
 
 
-MANY = pytest.mark.long  # the moment that every release is tried at is the one with most under way
-POINTS = [pytest.param(point, marks=() if point == "before dpkg writes its status" else MANY) for point in KILL_POINTS]
-
-
-@pytest.mark.parametrize("point", POINTS)
-def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None:
-    faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+def killed_and_repaired(faults: Fleet, point: str) -> None:
+    """Kill a first run at a moment, with a power cut of the host; the next run finishes and the one after it does nothing."""
     process = subprocess.Popen(
         faults.command("--limit", HOST), cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
         start_new_session=True,
@@ -217,14 +218,20 @@ def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None
     assert faults.ssh(HOST, "dpkg --audit") == ""
 
 
-def test_uninstall_takes_back_what_site_yml_did_and_nothing_else(faults: Fleet) -> None:
-    faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+@pytest.mark.long
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None:
+    killed_and_repaired(faults, point)
+    assert faults.play("--limit", HOST, playbook="playbooks/uninstall.yml").rc == 0
+
+
+def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_else(faults: Fleet) -> None:
     faults.ssh(
         HOST,
         'mkdir -p /etc/docker && printf \'{\\n   "log-driver": "journald"}\' >/etc/docker/daemon.json; apt-get install -y -q tree >/dev/null',
     )
     before = footprint(faults, HOST)
-    assert faults.play("--limit", HOST).rc == 0
+    killed_and_repaired(faults, "before dpkg writes its status")
     faults.ssh(HOST, "apt-get install -y -q jq >/dev/null")
     run = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
     assert run.rc == 0

@@ -27,11 +27,11 @@ def campaign(lab_machine: None) -> Fleet:
     ("host", "fault", "arguments", "words"),
     [
         (DEBIAN, "mirror-down", [], [".debian.org", "does not answer", "gpu_ready_mirror"]),
-        (DEBIAN, "clock", ["-4000"], ["clock"]),
-        (DEBIAN, "dns", [], [".debian.org", "resolv"]),
-        (DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"]),
+        pytest.param(DEBIAN, "clock", ["-4000"], ["clock"], marks=pytest.mark.long),
+        pytest.param(DEBIAN, "dns", [], [".debian.org", "resolv"], marks=pytest.mark.long),
+        pytest.param(DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"], marks=pytest.mark.long),
         (DEBIAN, "half-configured", ["1"], ["gpu-ready-half"]),
-        (ROCKY, "mirror-500", [], ["500"]),
+        pytest.param(ROCKY, "mirror-500", [], ["500"], marks=pytest.mark.long),
         (ROCKY, "dns", [], ["mirror.gpu-ready.invalid"]),
     ],
 )

@@ -30,7 +30,7 @@ CUDA_OF = {
 }
 
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.lab
 LIMIT = 1800  # seconds a scenario
 
 
-@pytest.mark.parametrize("scenario", ["no_gpu", "default"])
+@pytest.mark.parametrize("scenario", ["no_gpu", pytest.param("default", marks=pytest.mark.long)])
 def test_scenario(lab_machine: None, scenario: str) -> None:
     env = environment() | {"PATH": f"{VENV}:/usr/sbin:/usr/bin:/sbin:/bin", "NO_COLOR": "1"}
     done = subprocess.run(

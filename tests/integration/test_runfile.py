@@ -265,6 +265,7 @@ def test_never_over_packages(fleet: Fleet) -> None:
 SMALL = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
 
 
+@pytest.mark.long
 def test_a_node_with_an_installer_from_the_server_then_from_the_control_node(fleet: Fleet, tmp_path: Path) -> None:
     fleet.ssh(A, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
     first = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
@@ -289,6 +290,7 @@ def test_a_node_with_an_installer_from_the_server_then_from_the_control_node(fle
     assert traces(fleet, A).strip() == ""
 
 
+@pytest.mark.long
 def test_from_an_installer_to_packages_and_back_only_when_allowed(fleet: Fleet) -> None:
     fleet.ssh(B, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
     wish = SMALL | {"gpu_ready_reboot_ok": True}

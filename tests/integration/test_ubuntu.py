@@ -1,11 +1,13 @@
 """Ubuntu hosts: signed modules of the archive, Secure Boot, NVIDIA's names before and after 590, exchange and removal."""
 
 import pytest
-from fleet import Fleet
+from fleet import Fleet, hosts_of
 
 pytestmark = pytest.mark.lab
 
-HOSTS = ("noble", "sealed", "jammy", "resolute")
+HOSTS = hosts_of("ubuntu")
+SIGNED = [host for host in HOSTS if host in ("noble", "sealed")]
+CHANGING = [host for host in HOSTS if host in ("noble", "resolute")]
 SIGNER = "Canonical Ltd. Kernel Module Signing"
 
 
@@ -40,7 +42,7 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
         assert run.steps(host) == []
 
 
-@pytest.mark.parametrize("host", ["noble", "sealed"])
+@pytest.mark.parametrize("host", SIGNED)
 def test_the_archive_gives_modules_that_the_distribution_has_signed(fleet: Fleet, host: str) -> None:
     assert module(fleet, host, "signer") == SIGNER
     assert "restricted" in fleet.ssh(host, "cat /etc/apt/sources.list.d/ubuntu.sources")
@@ -51,11 +53,13 @@ def test_the_archive_gives_modules_that_the_distribution_has_signed(fleet: Fleet
     assert "/kernel/nvidia-580srv-open/" in module(fleet, host, "filename")
 
 
+@pytest.mark.long
 def test_before_590_nvidias_names_have_the_branch_in_them(fleet: Fleet) -> None:
     assert {"nvidia-driver-pinning-580", "libnvidia-compute-580", "nvidia-dkms-580"} <= installed(fleet, "jammy")
     assert module(fleet, "jammy", "license") == "NVIDIA"
 
 
+@pytest.mark.long
 def test_from_590_on_they_have_not(fleet: Fleet) -> None:
     assert {"nvidia-driver-pinning-595", "libnvidia-compute", "nvidia-dkms-open"} <= installed(fleet, "resolute")
     assert module(fleet, "resolute", "license") == "Dual MIT/GPL"
@@ -63,18 +67,19 @@ def test_from_590_on_they_have_not(fleet: Fleet) -> None:
 
 def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
     wanted = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary", "gpu_ready_reboot_ok": True}
-    run = fleet.play("--limit", "noble,resolute", extra=wanted)
+    run = fleet.play("--limit", ",".join(CHANGING), extra=wanted)
     assert run.rc == 0, run.screen[-4000:]
-    for host in ("noble", "resolute"):
+    for host in CHANGING:
         assert fleet.ssh(host, "cat /sys/module/nvidia/version").startswith("595.")
         assert module(fleet, host, "license") == "NVIDIA"
     assert module(fleet, "noble", "signer") == SIGNER
     assert not {name for name in installed(fleet, "noble") if "580" in name and name.startswith("linux-modules")}
-    again = fleet.play("--limit", "noble,resolute", extra=wanted)
+    again = fleet.play("--limit", ",".join(CHANGING), extra=wanted)
     assert again.rc == 0
-    assert not again.changed("noble") and not again.changed("resolute")
+    assert not any(again.changed(host) for host in CHANGING)
 
 
+@pytest.mark.long
 def test_a_node_of_an_imex_domain_gets_imex_of_its_drivers_version(fleet: Fleet) -> None:
     wanted = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary"}
     assert "nvidia-imex" not in installed(fleet, "resolute")
@@ -97,5 +102,5 @@ def test_uninstall_takes_everything_back(fleet: Fleet) -> None:
         assert not held(fleet, host)
         assert fleet.ssh(host, "ls /etc/systemd/system/*.wants | grep nvidia || :").split() == []
         assert fleet.ssh(host, "ls /etc/apt/sources.list.d /etc/apt/preferences.d").count("gpu-ready-") == 0
-    for host in ("noble", "sealed"):
+    for host in SIGNED:
         assert "restricted" not in fleet.ssh(host, "cat /etc/apt/sources.list.d/ubuntu.sources")

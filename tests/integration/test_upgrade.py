@@ -14,7 +14,7 @@ from fleet import ROOT, Fleet, environment, lab
 pytestmark = pytest.mark.lab
 
 UPGRADE, BACK = "playbooks/upgrade_drivers.yml", "playbooks/rollback_drivers.yml"
-OLD, NEW = "580.95.05", "595.91.07"
+OLD, NEW = "580.178.04", "595.91.07"
 HOSTS = ("up-a", "up-c")
 CANARY = "up-c"  # the inventory names it
 TARGET = {"nvidia_driver_version": NEW}

@@ -146,7 +146,7 @@ def test_without_the_compute_check_nobody_asks_cuda(fleet: Fleet, cuda_ends: Any
 def test_chosen_devices_are_exactly_what_the_container_sees(fleet: Fleet) -> None:
     for host in HOSTS:
         uuids = re.findall(r"GPU-[0-9a-f-]+", fleet.ssh(host, "nvidia-smi -L"))
-        assert len(uuids) == 3
+        assert len(uuids) == 4
         for devices, wanted in (("0,2", [0, 2]), (f"1,{uuids[2]}", [1, 2])):
             answer = verify(fleet, host, devices=devices, compute=False)
             assert not answer["failed"], answer["msg"]
@@ -162,7 +162,7 @@ def test_an_unknown_device_is_told_by_name(fleet: Fleet) -> None:
 
 
 def test_a_framework_sees_the_gpus_it_is_given(fleet: Fleet) -> None:
-    for host, framework, devices, count in ((TOOLKIT, "tensorflow", "all", 3), (CDI, "pytorch", "0,2", 2)):
+    for host, framework, devices, count in ((TOOLKIT, "tensorflow", "all", 4), (CDI, "pytorch", "0,2", 2)):
         answer = verify(fleet, host, devices=devices, framework=framework, framework_image=PYTHON_IMAGE, compute=False)
         found = check(answer, "framework")
         assert found["ok"] and found["found"].startswith(f"{count} in {framework} 2."), answer["msg"]
@@ -171,7 +171,7 @@ def test_a_framework_sees_the_gpus_it_is_given(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (LESS_IMAGE, ["pytorch sees 3 GPUs, found 2 in pytorch", "leaves GPUs out"]),
+        (LESS_IMAGE, ["pytorch sees 4 GPUs, found 3 in pytorch", "leaves GPUs out"]),
         ("gpu-ready/verify:lab", ["has no python3", "gpu_verify_framework_image"]),
         ("registry.example.com/none:1", ["could not be pulled", "gpu_verify_framework_image"]),
     ],

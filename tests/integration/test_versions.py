@@ -1,9 +1,10 @@
 """One code base for old and new: ansible-core 2.16 with Python 3.6 on the hosts, and the newest ansible-core.
 
-Each ansible-core gets a virtual environment of its own under build/, made once. What this machine has no Python for is skipped,
+Each ansible-core gets a virtual environment of its own in the lab cache, made once. What this machine has no Python for is skipped,
 visibly; that everything shipped to hosts keeps to Python 3.6 is also checked without any host (vermin, in `make lint`).
 """
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from fleet import ROOT, Fleet, Run, environment, lab
-from gpu_ready_lab import python
+from fleet import ROOT, Fleet, Run, environment, hosts_of, lab
+from gpu_ready_lab import paths, python
 from gpu_ready_lab.say import LabError
 
 pytestmark = pytest.mark.lab
@@ -36,7 +37,8 @@ class Version(NamedTuple):
 
 
 OLD = Version("2.16", "versions_old", "3.6", ("ansible-core~=2.16.0", "jinja2<4"))
-NEW = Version("newest", "versions_new", None, ("-r", str(ROOT / "requirements/runtime.txt")))
+RUNTIME = ROOT / "requirements/runtime.txt"
+NEW = Version("newest", "versions_new", None, ("-r", "requirements/runtime.txt"))
 
 
 def controller(version: Version) -> str:
@@ -54,12 +56,14 @@ def controller(version: Version) -> str:
 def made(version: Version) -> Path:
     """Return the folder with ansible-playbook of a version, installed when it is not there yet."""
     program = controller(version)
-    folder = ROOT / f"build/ansible-{version.core}"
+    wanted = hashlib.sha256(f"{program} {version}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
+    folder = paths.cache() / f"ansible/{version.core}-{wanted}"
     done = folder / "installed"
     if not done.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([program, "-m", "venv", "--clear", str(folder)], check=True, timeout=120)
         pip = [str(folder / "bin/pip"), "install", "-q", "--disable-pip-version-check", *version.requirement]
-        subprocess.run(pip, check=True, timeout=600)
+        subprocess.run(pip, check=True, timeout=600, cwd=ROOT)
         done.touch()
     return folder / "bin"
 
@@ -88,7 +92,7 @@ def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
     fleet = Fleet(version.fleet, made(version))
     lab("down", version.fleet)
     fleet.up()
-    hosts = list(yaml.safe_load((ROOT / f"lab/fleets/{version.fleet}.yml").read_text())["hosts"])
+    hosts = hosts_of(version.fleet)
     told = subprocess.run(
         [str(fleet.ansible / "ansible-playbook"), "--version"],
         capture_output=True, text=True, check=True, timeout=60, env=environment(), cwd=ROOT,
@@ -142,6 +146,9 @@ def test_every_module_answers_instead_of_crashing(runs: Runs) -> None:
             assert event["status"] == "ok" or event["message"], event
 
 
+@pytest.mark.parametrize(
+    "runs", [OLD, pytest.param(NEW, marks=pytest.mark.long)], ids=["2.16", "newest"], indirect=True
+)
 def test_an_upgrade_of_the_driver_and_an_audit_after_it(runs: Runs) -> None:
     host, wish = runs.hosts[0], {"nvidia_driver_version": "595.91.07"}
     before = runs.fleet.play("--limit", host, playbook=AUDIT, extra=wish)
@@ -209,6 +216,7 @@ def test_a_host_without_python_is_refused_where_none_can_come(bare: Fleet) -> No
         assert pythons(bare) == there
 
 
+@pytest.mark.long
 def test_a_host_without_python_gets_it_from_the_archive_and_is_made_ready(bare: Fleet) -> None:
     vault = {"gpu_ready_vault": True}
     run = bare.play(extra=vault)

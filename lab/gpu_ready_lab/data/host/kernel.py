@@ -454,8 +454,21 @@ def provide_nouveau() -> None:
         subprocess.run(["/usr/sbin/depmod", release()], check=True)
 
 
+def take_new_identity() -> None:
+    """Forget the machine id and SSH host keys of the host that this one's file system comes from."""
+    mark = ETC / "new-identity"
+    if not mark.exists():
+        return
+    for path in Path("/etc/ssh").glob("ssh_host_*"):
+        path.unlink()
+    Path("/etc/machine-id").write_text("")
+    Path("/var/lib/dbus/machine-id").unlink(missing_ok=True)
+    mark.unlink()
+
+
 def boot() -> None:
     """Be firmware, boot loader and kernel: lay out /sys and /proc, then become systemd."""
+    take_new_identity()
     for made in (RUN, MODULE, DRIVER):
         made.mkdir(parents=True)
     (RUN / "booted").write_text(f"{time.clock_gettime(time.CLOCK_MONOTONIC)}")

@@ -44,13 +44,11 @@ unit: dev
 	@$(VENV)/pytest -q tests/unit tests/corpus
 
 integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
-	@$(VENV)/pytest -v --durations=25 -m "not long and not alone" --numprocesses=2 --dist=loadfile tests/integration
-	@$(VENV)/pytest -v -m "alone and not long" tests/integration
+	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests/integration
+	@$(VENV)/pytest -v -m alone tests/integration
 
-campaign: dev  ## the tests on lab hosts that take many minutes: whole grids, and what make test takes a sample of
-	@$(VENV)/pytest -q --hypothesis-profile=search tests/unit
-	@$(VENV)/pytest -v -m long tests/integration
-	@$(VENV)/python tools/campaign.py
+campaign: dev  ## all long checks, in parts that are recorded and resumed: make campaign PART="vm cuda"
+	@$(VENV)/python tools/campaign.py $(PART)
 
 catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argument specs and docs/variables.md
 	@$(VENV)/python tools/compile_catalog.py

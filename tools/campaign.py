@@ -1,479 +1,255 @@
-"""Break provisioning runs in every way that the lab knows, and write docs/dev/faults.md: fault x moment -> outcome.
+"""Run the long checks in parts, record each result, and write docs/dev/campaign.md.
 
-usage: tools/campaign.py [--host NAME]... [--only PART]... [--fault NAME]... [--learned] [--missing] [--page]
+usage: tools/campaign.py              run the parts that are not green or are stale, in order
+       tools/campaign.py PART...      run these parts
+       tools/campaign.py --status     list the parts with their last result; stale: an input has changed since
+       tools/campaign.py --page       only write the page
 
-PART is environment (faults of hosts, mirror and network), control (the control node dies), ssh (connections are cut) or
-power (the host's power is cut). What was run is kept in tools/campaign.json, which the page is made of, each row with
-its commit; a row that is run again takes the place of the old one. What the cells are, and what a row says, is in
-tools/campaign_cells.py. Needs root, and leaves the lab up.
+A part is recorded as soon as it ends, so an interrupted campaign resumes where it stopped. The record is
+docs/dev/campaign.json. Most parts need root and lab hosts (docs/dev/lab.md); logs are in build/campaign/PART.log.
 """
-# ruff: noqa: E402  the lab and the tests' fleets are no installed packages
 
 import argparse
-import contextlib
-import fcntl
-import fnmatch
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "lab"), str(ROOT)]
-
-from gpu_ready_lab import engine, faults, footprint, hosts, paths
-
-from tools import campaign_cells
-from tools.campaign_cells import CUTS, HOSTS, PARTS, Cell, Fault
-
-FLEET = "campaign"
-RECORD = ROOT / "tools/campaign.json"
-PAGE = ROOT / "docs/dev/faults.md"
-LEARNED = "learned-{}.json"
-"""In the folder of the fleet: the files of a host after an undisturbed run."""
-RUN_LIMIT = 1800  # seconds; a run that takes longer counts as hanging
-PLAYBOOK = [str(Path(sys.executable).parent / "ansible-playbook"), "site.yml"]
-ARCHIVE = re.compile(r"\b[a-z]+\.debian\.\w*")  # also where a sentence was cut off
-"""Which mirror a machine asks is nobody's matter."""
-RAW = re.compile(r"Traceback|MODULE FAILURE|Module failed|non-zero return code|Unexpected failure|\[Errno \d+\](?!.*:)")
-LONGEST_SENTENCE = 1200
-SECOND_RUN = "second-run"
-AS_IT_WAS = "as it was"
-REPAIRED = "repaired"
-UP_TRIES = 3  # the other host of the fleet may be off just now
+RECORD = ROOT / "docs/dev/campaign.json"
+PAGE = ROOT / "docs/dev/campaign.md"
+LOGS = ROOT / "build/campaign"
+PRODUCT = ("ansible.cfg", "catalog", "library", "module_utils", "playbooks", "plugins", "roles", "site.yml")
+LAB = ("lab", "tests/integration/conftest.py", "tests/integration/fleet.py")
+PASSED, FAILED = "passed", "FAILED"
 
 
-class Run(NamedTuple):
-    """What a run did: exit status (None: it was killed, or did not end), seconds, what it said of the host."""
+class Part(NamedTuple):
+    """A part of the campaign."""
 
-    rc: int | None
-    seconds: float
-    events: list[dict[str, Any]]
-    screen: str
-    came: list[bool]
-    """Whether what was to come at each moment did come."""
-
-    def killed(self) -> bool:
-        """Tell whether it was ended by a signal."""
-        return self.rc is None or self.rc < 0
-
-    def sentence(self) -> str:
-        """Return why the host is not ready, "" where it is."""
-        failed = [event for event in self.events if event["status"] in ("failed", "unreachable")]
-        said = [event["message"] for event in failed]
-        if failed and failed[-1]["status"] == "unreachable":  # Ansible's own words; the screen has ours
-            said = [line.strip() for line in self.screen.splitlines() if " does not answer at '" in line]
-        if said:
-            return ARCHIVE.sub("MIRROR", " ".join(said[-1].split()))
-        return "" if self.rc == 0 else " ".join(self.screen.split())[-600:]
+    name: str
+    what: str
+    command: tuple[str, ...]
+    inputs: tuple[str, ...]
+    """Paths in the repository whose change makes the last result stale."""
 
 
-class Campaign:
-    """One host of the fleet and what is done to it."""
+class Result(TypedDict):
+    """The last run of a part."""
 
-    def __init__(self, host: str) -> None:
-        self.host = host
-        self.good: dict[str, str] = {}
-        self.tasks: list[tuple[str, float]] = []
-        """The tasks of an undisturbed run that changed something, with their seconds."""
-
-    # ---- the host
-
-    def running(self) -> hosts.Running:
-        """Return the host."""
-        return hosts.find(f"{FLEET}/{self.host}")
-
-    def fresh(self) -> None:
-        """Have the host as its image is."""
-        with _locked("campaign.lock"):
-            hosts.remove([each for each in hosts.existing() if (each.fleet, each.host) == (FLEET, self.host)])
-            for left in reversed(range(UP_TRIES)):
-                if lab("up", f"lab/fleets/{FLEET}.yml", check=not left) == 0:
-                    break
-
-    def differences(self, before: dict[str, str]) -> list[str]:
-        """Return what differs on the host, one sentence a path."""
-        return footprint.differences(before, footprint.take(self.running()))
-
-    # ---- runs
-
-    def run(self, *moments: dict[str, Any], variables: Iterable[tuple[str, str]] = ()) -> Run:
-        """Run site.yml on the host; what comes at moments may kill it."""
-        with tempfile.TemporaryDirectory() as folder:
-            events = Path(folder, "events")
-            planned = [{**moment, "mark": f"{folder}/mark-{number}"} for number, moment in enumerate(moments)]
-            environment = dict(
-                os.environ,
-                PYTHONPATH=str(ROOT / "lab"),
-                ANSIBLE_NOCOLOR="1",
-                ANSIBLE_CALLBACK_PLUGINS=str(ROOT / "tests/integration/callback_plugins"),
-                ANSIBLE_CALLBACKS_ENABLED="record,moment" if moments else "record",
-                ANSIBLE_SSH_CONTROL_PATH_DIR=f"{folder}/cp",
-                GPU_READY_TEST_EVENTS=str(events),
-                GPU_READY_MOMENT=json.dumps(planned),
-            )
-            extra = {"gpu_report_directory": f"{folder}/reports", **dict(variables)}
-            argv = [*PLAYBOOK, "-i", str(paths.fleet_folder(FLEET) / "gpu_hosts"), "--limit", self.host]
-            started = time.monotonic()
-            process = subprocess.Popen(
-                [*argv, "-e", json.dumps(extra)], cwd=ROOT, env=environment, text=True, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-            screen, rc = _wait(process)
-            lines = events.read_text().splitlines() if events.exists() else []
-            came = [Path(moment["mark"]).exists() for moment in planned]
-            return Run(rc, time.monotonic() - started, [json.loads(line) for line in lines], screen, came)
-
-    def learn(self, again: bool) -> None:
-        """Provision the bare host undisturbed: its tasks, and the files that every other way has to end in."""
-        kept = paths.fleet_folder(FLEET) / LEARNED.format(self.host)
-        if again or not kept.exists():
-            self.fresh()
-            run = self.run()
-            if run.rc != 0:
-                raise SystemExit(f"{self.host}: the undisturbed run failed: {run.sentence()}")
-            kept.write_text(json.dumps(footprint.take(self.running())))
-            tasks, last = [], None
-            for event in run.events:
-                if last is not None and event["status"] == "ok" and event["changed"]:
-                    tasks.append((event["task"], round(event["time"] - last, 1)))
-                last = event["time"]
-            with recorded() as record:
-                # The cells stay what they were as long as the tasks do: a second more or less makes no other campaign.
-                before = record["undisturbed"].get(self.host, {}).get("tasks", [])
-                if [name for name, _ in before] == [name for name, _ in tasks]:
-                    tasks = [(name, seconds) for name, seconds in before]
-                record["undisturbed"][self.host] = {"commit": commit(), "seconds": round(run.seconds), "tasks": tasks}
-            say(f"{self.host}: undisturbed in {run.seconds:.0f} s, {len(tasks)} tasks that change something")
-        self.good = json.loads(kept.read_text())
-        with recorded() as record:
-            self.tasks = [(name, seconds) for name, seconds in record["undisturbed"][self.host]["tasks"]]
-
-    def repaired(self, keeps: Sequence[str] = ()) -> str:
-        """Run the same command again, to the end: "" when it finished with the same files, else what is wrong."""
-        run = self.run()
-        if run.rc != 0:
-            return f"the next run failed: {run.sentence()}"
-        lines = self.differences(self.good)
-        lines = [
-            line for line in lines if not any(fnmatch.fnmatchcase(line.partition(": ")[0], glob) for glob in keeps)
-        ]
-        if lines:
-            return f"other files than after an undisturbed run ({len(lines)}): {'; '.join(lines)[:800]}"
-        changed = any(event["changed"] for event in run.events)
-        again = self.run() if changed else run
-        return "" if not any(event["changed"] for event in again.events) else "a third run changed something"
-
-    # ---- faults of the environment
-
-    def suffer(self, fault: Fault) -> dict[str, str]:
-        """Run with a fault, heal it, and return the row."""
-        if fault.name == SECOND_RUN:
-            return self.twice(fault)
-        task = campaign_cells.task_of(fault, self.tasks)
-        if fault.before and task is None:
-            return self.row(fault, "red", f"no task {fault.before} in an undisturbed run")
-        try:
-            if fault.before is None:
-                faults.put(self.running(), fault.name, list(fault.arguments))
-                run = self.run(variables=fault.variables)
-            else:
-                run = self.run({"task": task, "argv": self.to_put(fault)}, variables=fault.variables)
-        finally:
-            faults.heal(self.running(), fault.name)
-        if fault.before and not all(run.came):
-            return self.row(fault, "red", f"the moment never came: {run.sentence()}", run)
-        return self.row(fault, *judged(run), run)
-
-    def to_put(self, fault: Fault) -> list[str]:
-        """Return the command that lets the host have a fault."""
-        return [*LAB, "fault", f"{FLEET}/{self.host}", fault.name, *fault.arguments]
-
-    def pass_through(self, wanted: Sequence[Fault]) -> None:
-        """Let one run meet several faults, each at its task and until the next one's."""
-        self.fresh()
-        moments: list[dict[str, Any]] = []
-        before: list[str] = []
-        for fault in wanted:
-            task = campaign_cells.task_of(fault, self.tasks)
-            moments += [{"task": task, "argv": before}] if before else []
-            moments.append({"task": task, "argv": self.to_put(fault)})
-            before = [*LAB, "heal", f"{FLEET}/{self.host}", fault.name]
-        try:
-            run = self.run(*moments)
-        finally:
-            for fault in wanted:
-                faults.heal(self.running(), fault.name)
-        colour, outcome = judged(run)
-        if not all(run.came):
-            colour, outcome = "red", f"{outcome}; a moment never came"
-        rows = [self.row(fault, colour, outcome, run) for fault in wanted]
-        for found in rows:
-            show(found)
-        self.settle(rows, [glob for fault in wanted for glob in fault.keeps])
-
-    def twice(self, fault: Fault) -> dict[str, str]:
-        """Start a second run while the first one is in the middle of a task."""
-        task = campaign_cells.task_of(fault, self.tasks)
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
-            flag = Path(folder, "flag")
-            first = pool.submit(self.run, {"task": task, "after": 2, "argv": ["/usr/bin/touch", str(flag)]})
-            while not flag.exists() and not first.done():
-                time.sleep(0.2)
-            second = self.run()
-            both = {"first": first.result(), "second": second}
-        judgements = {name: judged(run) for name, run in both.items()}
-        colour = "red" if "red" in [colour for colour, _ in judgements.values()] else "green"
-        outcome = ", ".join(f"the {name} {what}" for name, (_, what) in judgements.items())
-        worst = max(both.values(), key=lambda run: len(run.sentence()))
-        if not any(run.rc == 0 for run in both.values()):
-            colour = "red"
-        return self.row(fault, colour, outcome, worst)
-
-    def row(self, fault: Fault, colour: str, outcome: str, run: Run | None = None) -> dict[str, str]:
-        """Return a row of the table."""
-        return {
-            "part": "environment", "host": self.host, "fault": fault.title(), "moment": fault.moment(),
-            "colour": colour, "outcome": outcome, "sentence": run.sentence() if run else "",
-            "seconds": f"{run.seconds:.0f}" if run else "0", "commit": commit(),
-        }  # fmt: skip
-
-    def environment(self, wanted: Sequence[Fault]) -> None:
-        """Run faults of the environment, with a new host where the last one did not leave it bare."""
-        bare: dict[str, str] | None = None
-        series: list[dict[str, str]] = []
-        passing = [fault for fault in wanted if fault.passes]
-        if passing:
-            self.pass_through(passing)
-        for fault in (each for each in wanted if not each.passes):
-            if series and fault.prepare:
-                self.settle(series)
-                series = []
-            if bare is None and not series:
-                self.fresh()
-                if fault.prepare:
-                    self.prepare(fault)
-                else:
-                    bare = footprint.take(self.running())
-            found = self.suffer(fault)
-            show(found)
-            stopped = found["outcome"] == "stopped"
-            if stopped and bare is not None and not self.differences(bare):
-                found["afterwards"] = AS_IT_WAS
-                keep(found)
-                continue
-            bare = None
-            series.append(found)
-            if not stopped:
-                self.settle(series, fault.keeps)
-                series = []
-        if series:
-            self.settle(series)
-
-    def prepare(self, fault: Fault) -> None:
-        """Have a host in use."""
-        run = self.run(variables=fault.prepare)
-        if run.rc != 0:
-            raise SystemExit(f"{self.host}: the run before {fault.title()} failed: {run.sentence()}")
-
-    def settle(self, rows: list[dict[str, str]], keeps: Sequence[str] = ()) -> None:
-        """Let the next run repair what faults left, and keep the rows."""
-        wrong = self.repaired(keeps)
-        for found in rows:
-            found["afterwards"] = wrong or REPAIRED
-            if wrong:
-                found["colour"] = "red"
-            keep(found)
-        say(f"{self.host}: after {', '.join(found['fault'] for found in rows)}: {rows[-1]['afterwards']}")
-
-    # ---- cuts at the boundaries and in the middle of tasks
-
-    def cut(self, kind: str) -> None:
-        """Cut runs at every moment: each cut comes in the first run that gets there.
-
-        A dead control node ends its run, so the next one has the next moment. A run that goes on after a cut meets the
-        next one, too; where it stops, another goes on.
-        """
-        self.fresh()
-        rows = []
-        left = list(campaign_cells.cuts_of(self.tasks))
-        while left:
-            now = left[:1] if kind == "control" else left
-            run = self.run(*[self.moment(kind, task, after) for _, task, after in now])
-            found = [self.cut_row(kind, when, run) for (when, _, _), came in zip(now, run.came, strict=True) if came]
-            for each in found:
-                show(each)
-            rows += found
-            if kind == "control":
-                left = left[1:]
-            else:
-                left = [cut for cut, came in zip(now, run.came, strict=True) if not came]
-                hosts.power_on(self.running())  # the next run does not begin while it still boots
-                if run.rc == 0 or not found:
-                    break
-        for when, _, _ in left:
-            say(f"{self.host}: not cut {when}: a run was through with this task")
-        self.settle(rows)
-
-    def moment(self, kind: str, task: str, after: float) -> dict[str, Any]:
-        """Return what is to come in a run."""
-        how = {"die": True} if kind == "control" else {"argv": self.cutter(kind)}
-        return {"task": task, "after": after, **how}
-
-    def cut_row(self, kind: str, when: str, run: Run) -> dict[str, str]:
-        """Return the row of a cut that came."""
-        outcome = "killed" if run.killed() else "finished" if run.rc == 0 else "stopped"
-        sentence = "" if run.killed() else run.sentence()
-        wrong = run.rc is None or (outcome == "stopped" and not sound(sentence))
-        return {
-            "part": kind, "host": self.host, "fault": CUTS[kind], "moment": when, "colour": "red" if wrong else "green",
-            "commit": commit(), "seconds": f"{run.seconds:.0f}", "outcome": outcome, "sentence": sentence,
-        }  # fmt: skip
-
-    def cutter(self, kind: str) -> list[str]:
-        """Return the command that cuts."""
-        name = f"{FLEET}/{self.host}"
-        return [*LAB, "fault", name, "ssh-dropped"] if kind == "ssh" else [*LAB, "power-cycle", name]
+    commit: str
+    """Abbreviated; with + where inputs had changes that were not committed."""
+    date: str
+    result: str
+    minutes: float
+    stale: bool
+    """Whether inputs had changed when the record was last written."""
 
 
-LAB = [sys.executable, "-m", "gpu_ready_lab"]
+def _tests(name: str, what: str, *more: str) -> Part:
+    """Return the part of an integration test file: all its tests on all hosts of its fleets."""
+    path = f"tests/integration/test_{name}.py"
+    command = (sys.executable, "-m", "pytest", "-v", "--durations=25", path)
+    return Part(name, what, command, (*PRODUCT, *LAB, path, *more))
 
 
-def _wait(process: subprocess.Popen[str]) -> tuple[str, int | None]:
-    """Return what a run printed and its exit status; None when it had to be ended."""
-    try:
-        screen, _ = process.communicate(timeout=RUN_LIMIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        screen, _ = process.communicate()
-        return screen, None
-    return screen, process.returncode
+GUESTS = "tests/integration/guests.py"
+PARTS = (
+    Part(
+        "unit",
+        "unit tests with new examples for the property tests",
+        (sys.executable, "-m", "pytest", "-q", "--hypothesis-profile=search", "tests/unit"),
+        ("catalog", "library", "module_utils", "plugins", "tests/unit"),
+    ),
+    _tests("demo", "the fleet of `make demo` from bare hosts to the report, with NVIDIA's real kernel module"),
+    _tests(
+        "distributions",
+        "the life of a driver on all distributions and sources: the cells of distributions.md",
+        "tests/integration/matrix.py",
+    ),
+    _tests("ubuntu", "Ubuntu: signed modules, Secure Boot, NVIDIA's package names before and after 590, IMEX"),
+    _tests("elrepo", "Enterprise Linux with ELRepo's driver and its nvidia-detect"),
+    _tests("runfile", "the driver as .run installer: install, replace, refuse, remove, change to packages and back"),
+    _tests("versions", "ansible-core 2.16 with Python 3.6 on hosts, the newest one, a host without Python"),
+    _tests("cuda", "CUDA toolkits as packages and installers, side by side"),
+    _tests("cudnn", "cuDNN as archives and packages"),
+    _tests("engine", "Docker's own engine: conflicts, pins, upgrade, downgrade, options, removal"),
+    _tests("engines", "podman and containerd, also containerd 2"),
+    _tests("runtime", "all container runtime modes, nvidia-docker's migration, driver changes"),
+    _tests("verify", "every ending of the verification"),
+    _tests("upgrade", "upgrade of hosts in service: red canary, killed control node, rollback"),
+    _tests("upgrade_fleet", "upgrade of 24 mixed hosts, with ten deaths of the control node"),
+    _tests("upgrade_sources", "upgrades without a network of .run and RPM drivers"),
+    _tests("drain", "drain by docker, Slurm, Kubernetes and own tasks"),
+    _tests("pull", "a host that provisions itself by ansible-pull; the audit"),
+    _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
+    _tests("faults_environment", "broken hosts and networks before anything is installed"),
+    _tests("failure", "builds, modules and services that fail"),
+    _tests("security", "hostile settings, ownership and modes"),
+    _tests("molecule", "the molecule scenarios", "molecule"),
+    _tests("mirror_dnf", "the lab's RPM repositories, read by a real dnf"),
+    _tests("vm_sample", "guest: power cut during the driver's installation", GUESTS),
+    _tests("vm_chooser", "guest: NVIDIA's real modules against the catalog's choice", GUESTS),
+    _tests("vm_driver", "guest: version mismatch, driver in use", GUESTS),
+    _tests("vm_kernel", "guest: nouveau, an operator's reboots, a kernel upgrade", GUESTS),
+    _tests("vm_upgrade", "guests: 535 to 550, live and by reboot", GUESTS),
+    _tests("vm", "guests of Debian 12 and 13 from nouveau to a verified container", GUESTS),
+    _tests("vm_power", "guest: power cuts at every stage", GUESTS),
+    Part(
+        "fault_grid",
+        "every fault and cut at every task, on a Debian and a Rocky host: the cells of faults.md",
+        (sys.executable, "tools/fault_grid.py"),
+        (*PRODUCT, *LAB, "tools/fault_grid.py", "tools/fault_cells.py"),
+    ),
+    Part(
+        "bench",
+        "a small run of `make bench`, so that it stays runnable",
+        (sys.executable, "bench/run.py", "--small"),
+        (*PRODUCT, *LAB, "bench"),
+    ),
+)
 
 
-def judged(run: Run) -> tuple[str, str]:
-    """Return colour and outcome of a run with a fault."""
-    if run.rc is None:
-        return "red", f"no end within {RUN_LIMIT} s"
-    if run.rc == 0:
-        return "green", "finished"
-    return ("green" if sound(run.sentence()) else "red"), "stopped"
+# ---- running --------------------------------------------------------------------------------------
 
 
-def sound(sentence: str) -> bool:
-    """Tell whether this is a sentence for an operator: no trace, no bare exit status, not a screen full."""
-    return bool(sentence) and len(sentence) <= LONGEST_SENTENCE and RAW.search(sentence) is None
-
-
-def commit() -> str:
-    """Return the commit of the checkout, with + where files differ from it."""
-    ask = ["git", "-C", str(ROOT)]
-    short = subprocess.run([*ask, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
-    product = ["library", "module_utils", "roles", "playbooks", "site.yml"]
-    changed = subprocess.run([*ask, "diff", "--quiet", "HEAD", "--", *product], check=False).returncode
-    return short.stdout.strip() + ("+" if changed else "")
-
-
-def lab(*arguments: str, check: bool = True) -> int:
-    """Call the lab's command line."""
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "lab"))
-    return subprocess.run(
-        [*LAB, *arguments], cwd=ROOT, env=environment, check=check, timeout=1800, stdout=subprocess.DEVNULL
-    ).returncode
-
-
-def say(words: str) -> None:
-    """Print a line at once."""
-    print(words, flush=True)
-
-
-def show(found: dict[str, str]) -> None:
-    """Print a row."""
-    say(
-        f"{found['colour']:5} {found['host']:6} {found['fault']} {found['moment']} -> {found['outcome']}"
-        f" ({found['seconds']} s) {found['sentence']}"
+def run(part: Part) -> Result:
+    """Run a part; its output goes to a log."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{part.name}.log"
+    environment = dict(os.environ, GPU_READY_CAMPAIGN="1", PYTHONPATH=str(ROOT / "lab"))
+    started, commit = time.monotonic(), _commit(part)
+    with log.open("wb") as output:
+        status = subprocess.run(
+            part.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
+        ).returncode
+    return Result(
+        commit=commit,
+        date=datetime.now(UTC).date().isoformat(),
+        result=PASSED if status == 0 else f"{FAILED} (status {status})",
+        minutes=round((time.monotonic() - started) / 60, 1),
+        stale=False,
     )
 
 
-# ---- the record
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
-@contextlib.contextmanager
-def _locked(name: str) -> Iterator[None]:
-    """Let one at a time of the hosts, and of the campaigns of this machine, go on."""
-    with (paths.STATE / name).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _commit(part: Part) -> str:
+    dirty = _git("status", "--porcelain", "--", *part.inputs)
+    return _git("rev-parse", "--short=10", "HEAD") + ("+" if dirty else "")
 
 
-@contextlib.contextmanager
-def recorded() -> Iterator[dict[str, Any]]:
-    """Give the record, and keep what is changed in it."""
-    with _locked("campaign-record.lock"):
-        text = RECORD.read_text() if RECORD.exists() else '{"undisturbed": {}, "rows": []}'
-        record: dict[str, Any] = json.loads(text)
-        yield record
-        new = json.dumps(record, indent=1, sort_keys=True) + "\n"
-        if new != text:
-            RECORD.write_text(new)
+def is_stale(part: Part, result: Result) -> bool:
+    """Tell whether an input of a part has changed since its last run; an unknown commit counts as a change."""
+    arguments = ["git", "diff", "--quiet", result["commit"].rstrip("+"), "--", *part.inputs]
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, check=False).returncode != 0
 
 
-def keep(found: dict[str, str]) -> None:
-    """Put a row into the record, in place of the one that its cell had."""
-    cell = campaign_cells.cell_of(found)
-    with recorded() as record:
-        rows = [each for each in record["rows"] if campaign_cells.cell_of(each) != cell]
-        record["rows"] = sorted([*rows, found], key=campaign_cells.cell_of)
+# ---- record and page ------------------------------------------------------------------------------
 
 
-def green() -> set[Cell]:
-    """Return the cells that need not be run again."""
-    with recorded() as record:
-        return {campaign_cells.cell_of(row) for row in record["rows"] if row["colour"] == "green"}
+def read_record() -> dict[str, Result]:
+    """Return the last result of each part that was run."""
+    record: dict[str, Result] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    return record
 
 
-def one_host(host: str, said: argparse.Namespace) -> None:
-    """Run what is asked for on one host."""
-    campaign = Campaign(host)
-    campaign.learn(again=not said.learned)
-    done = green() if said.missing else set()
-    parts = said.only or PARTS
-    if "environment" in parts:
-        wanted = campaign_cells.faults_of(host, said.fault)
-        campaign.environment(
-            [each for each in wanted if Cell("environment", host, each.title(), each.moment()) not in done]
-        )
-    for kind in CUTS:
-        cells = {Cell(kind, host, CUTS[kind], when) for when, _, _ in campaign_cells.cuts_of(campaign.tasks)}
-        if kind in parts and not (said.missing and cells <= done):
-            campaign.cut(kind)
+def write_record(record: Mapping[str, Result]) -> None:
+    """Write record and page, with what is stale now."""
+    known = {part.name: part for part in PARTS}
+    current = {
+        name: Result(**{**result, "stale": is_stale(known[name], result)})
+        for name, result in record.items()
+        if name in known
+    }
+    RECORD.write_text(json.dumps(current, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(page(current), encoding="utf-8")
 
 
-def main() -> int:
-    """Run what is asked for, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--host", action="append", choices=HOSTS)
-    parser.add_argument("--only", action="append", choices=PARTS)
-    parser.add_argument("--fault", action="append", help="only faults of the environment of this name")
-    parser.add_argument("--learned", action="store_true", help="take the last undisturbed run for today's")
-    parser.add_argument("--missing", action="store_true", help="leave out what is green in the record")
-    parser.add_argument("--page", action="store_true", help="run nothing, only write the page")
-    said = parser.parse_args()
-    paths.STATE.mkdir(parents=True, exist_ok=True)
-    if not said.page:
-        engine.start()
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda host: one_host(host, said), said.host or HOSTS))
-    with recorded() as record:
-        PAGE.write_text(campaign_cells.page(record))
-        return int(any(row["colour"] == "red" for row in record["rows"]))
+HEAD = """# Campaign: the long checks and their last results
+
+Generated by `tools/campaign.py`; do not edit. `make test` runs a sample of each kind of check. `make campaign` runs
+everything on all hosts, in parts: those that are not green or are stale. `make campaign PART="vm cuda"` runs the named
+ones. A part is stale where the product, the lab or its tests had changed since its commit when this page was written;
+`tools/campaign.py --status` says what is stale now. A commit with + had changes that were not committed.
+
+| part | what | commit | date | result | minutes |
+|---|---|---|---|---|---|
+"""
+
+
+def page(record: Mapping[str, Result]) -> str:
+    """Return docs/dev/campaign.md."""
+    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows(record))
+
+
+def rows(record: Mapping[str, Result]) -> Iterable[tuple[str, ...]]:
+    """Yield the table's rows, one per part."""
+    for part in PARTS:
+        result = record.get(part.name)
+        if result is None:
+            yield f"`{part.name}`", part.what, "", "", "not recorded", ""
+        else:
+            state = result["result"] + (", stale" if result["stale"] else "")
+            yield f"`{part.name}`", part.what, result["commit"], result["date"], state, f"{result['minutes']:g}"
+
+
+def due(record: Mapping[str, Result]) -> list[Part]:
+    """Return the parts that are not green or are stale."""
+    return [
+        part
+        for part in PARTS
+        if part.name not in record or record[part.name]["result"] != PASSED or is_stale(part, record[part.name])
+    ]
+
+
+def show_status(record: Mapping[str, Result]) -> None:
+    """Print a line for each part."""
+    for part in PARTS:
+        result = record.get(part.name)
+        state = "not recorded"
+        if result is not None:
+            stale = ", stale" if is_stale(part, result) else ""
+            state = f"{result['result']}{stale} at {result['commit']}, {result['date']}, {result['minutes']:g} minutes"
+        print(f"{part.name:20} {state}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; the exit status is 1 when a part failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(part.name for part in PARTS))
+    parser.add_argument("--status", action="store_true")
+    parser.add_argument("--page", action="store_true")
+    options = parser.parse_args(arguments)
+    known = {part.name: part for part in PARTS}
+    unknown = [name for name in options.parts if name not in known]
+    if unknown:
+        parser.error(f"no part {', '.join(unknown)}; there are {', '.join(known)}")
+    if options.status:
+        show_status(read_record())
+        return 0
+    if options.page:
+        write_record(read_record())
+        return 0
+    failed = []
+    for part in [known[name] for name in options.parts] or due(read_record()):
+        print(f"{part.name}: {part.what}", flush=True)
+        result = run(part)
+        print(f"{part.name}: {result['result']} in {result['minutes']:g} minutes", flush=True)
+        write_record({**read_record(), part.name: result})
+        if result["result"] != PASSED:
+            failed.append(part.name)
+            print(f"{part.name}: see {LOGS / part.name}.log", flush=True)
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

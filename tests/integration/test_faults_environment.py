@@ -1,6 +1,6 @@
 """Hosts, mirrors and networks that are broken: a sentence with cause and remedy.
 
-A sample of what tools/campaign.py does at length (docs/dev/faults.md): faults that are met before anything is installed.
+A sample of what tools/fault_grid.py does at length (docs/dev/faults.md): faults that are met before anything is installed.
 """
 
 import re
@@ -16,9 +16,9 @@ RAW = re.compile(r"Traceback|MODULE FAILURE|non-zero return code")
 
 
 @pytest.fixture(scope="module")
-def campaign(lab_machine: None) -> Fleet:
+def grid(lab_machine: None) -> Fleet:
     """Bare hosts of both package managers."""
-    fleet = Fleet("campaign")
+    fleet = Fleet("grid")
     fleet.up()
     return fleet
 
@@ -36,12 +36,12 @@ def campaign(lab_machine: None) -> Fleet:
     ],
 )
 def test_a_broken_host_or_network_is_told_with_cause_and_remedy(
-    campaign: Fleet, host: str, fault: str, arguments: list[str], words: list[str]
+    grid: Fleet, host: str, fault: str, arguments: list[str], words: list[str]
 ) -> None:
-    running = hosts.find(f"campaign/{host}")
+    running = hosts.find(f"grid/{host}")
     faults.put(running, fault, arguments)
     try:
-        run = campaign.play("--limit", host)
+        run = grid.play("--limit", host)
     finally:
         faults.heal(running, fault)
     message = run.failures(host)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tools import campaign_cells
-from tools.campaign_cells import HOSTS, START, Cell, Fault
+from tools import fault_cells
+from tools.fault_cells import HOSTS, START, Cell, Fault
 
 TASKS = [["nvidia_driver : install | Driver packages", 30.0], ["nvidia_driver : hold | Hold", 1.0]]
 UNDISTURBED = {"c-deb": {"commit": "abc", "seconds": 60, "tasks": TASKS}}
@@ -17,38 +17,38 @@ def row(colour: str = "green", sentence: str = "the mirror does not answer") -> 
 
 
 def test_a_cell_that_was_not_run_says_so() -> None:
-    lines = campaign_cells.page({"undisturbed": {}, "rows": []}).splitlines()
+    lines = fault_cells.page({"undisturbed": {}, "rows": []}).splitlines()
     cells = [line for line in lines if line.startswith(("| c-deb |", "| c-rpm |"))]
-    assert len(cells) == len(campaign_cells.cells({}))
+    assert len(cells) == len(fault_cells.cells({}))
     assert all("| not run |" in line for line in cells)
 
 
 @pytest.mark.parametrize(("colour", "words"), [("green", "| stopped, 9 s |"), ("red", "| **red**: stopped, 9 s |")])
 def test_a_cell_that_was_run_tells_outcome_sentence_and_commit(colour: str, words: str) -> None:
-    text = campaign_cells.page({"undisturbed": UNDISTURBED, "rows": [row(colour)]})
+    text = fault_cells.page({"undisturbed": UNDISTURBED, "rows": [row(colour)]})
     line = next(line for line in text.splitlines() if line.startswith("| c-deb | `mirror-down` | from the start"))
     assert words in line and line.endswith("| the mirror does not answer | as it was | abc |")
 
 
 def test_the_table_of_numbers_counts_each_cell_once() -> None:
-    text = campaign_cells.page({"undisturbed": UNDISTURBED, "rows": [row("red")]})
-    wanted = len(campaign_cells.faults_of("c-deb"))
+    text = fault_cells.page({"undisturbed": UNDISTURBED, "rows": [row("red")]})
+    wanted = len(fault_cells.faults_of("c-deb"))
     assert f"| Faults of the environment | c-deb | {wanted} | 0 | 1 | {wanted - 1} |" in text
     assert "| Control node dies | c-deb | 3 | 0 | 0 | 3 |" in text
 
 
 def test_a_row_of_a_cell_that_is_no_more_is_left_out() -> None:
     old = {**row(), "fault": "mirror-gone"}
-    assert "mirror-gone" not in campaign_cells.page({"undisturbed": {}, "rows": [old]})
+    assert "mirror-gone" not in fault_cells.page({"undisturbed": {}, "rows": [old]})
 
 
 def test_what_would_break_the_table_is_escaped() -> None:
-    text = campaign_cells.page({"undisturbed": {}, "rows": [row(sentence="a | b <c>")]})
+    text = fault_cells.page({"undisturbed": {}, "rows": [row(sentence="a | b <c>")]})
     assert "a \\| b &lt;c>" in text
 
 
 def test_a_long_task_is_also_cut_in_its_middle() -> None:
-    found = [(when, after) for when, _, after in campaign_cells.cuts_of([(n, s) for n, s in TASKS])]
+    found = [(when, after) for when, _, after in fault_cells.cuts_of([(n, s) for n, s in TASKS])]
     assert found == [
         ("before nvidia_driver : install | Driver packages", 0.0),
         ("in the middle of nvidia_driver : install | Driver packages", 15.0),
@@ -57,7 +57,7 @@ def test_a_long_task_is_also_cut_in_its_middle() -> None:
 
 
 def test_no_two_faults_have_one_cell() -> None:
-    found = campaign_cells.cells(UNDISTURBED)
+    found = fault_cells.cells(UNDISTURBED)
     assert len(found) == len(set(found))
     assert {cell.host for cell in found} == set(HOSTS)
     assert Cell("environment", "c-deb", "mirror-down", START) in found
@@ -65,5 +65,5 @@ def test_no_two_faults_have_one_cell() -> None:
 
 def test_a_fault_before_a_task_finds_it_by_its_name() -> None:
     fault = Fault("mirror-down", before="nvidia_driver : install | *")
-    assert campaign_cells.task_of(fault, [(n, s) for n, s in TASKS]) == TASKS[0][0]
-    assert campaign_cells.task_of(Fault("x", before="docker*"), [(n, s) for n, s in TASKS]) is None
+    assert fault_cells.task_of(fault, [(n, s) for n, s in TASKS]) == TASKS[0][0]
+    assert fault_cells.task_of(Fault("x", before="docker*"), [(n, s) for n, s in TASKS]) is None

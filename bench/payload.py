@@ -28,7 +28,7 @@ print(1000 * (time.process_time() - start))
 
 
 def wrapper(module: str) -> bytes:
-    """Return the wrapper that ansible-core sends to a host; run in the checkout, whose ansible.cfg names its folders."""
+    """Return the wrapper that ansible-core sends to a host; run in the checkout, whose ansible.cfg names its directories."""
     from ansible import __version__
     from ansible.executor.module_common import modify_module
     from ansible.parsing.dataloader import DataLoader
@@ -57,19 +57,19 @@ def archive(made: bytes) -> bytes:
 
 def old_python() -> Path | None:
     """Return a Python 3.9 of this machine, None where it has none."""
-    folder = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    return next(iter(sorted(folder.glob("3.9.*/bin/python3.9"), reverse=True)), None)
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    return next(iter(sorted(versions.glob("3.9.*/bin/python3.9"), reverse=True)), None)
 
 
 def import_time(made: bytes, python: Path, module: str) -> float:
     """Return the CPU milliseconds that a Python needs to import a module from its wrapper's archive."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "payload.zip")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "payload.zip")
         path.write_bytes(archive(made))
         (file,) = [name for name in zipfile.ZipFile(path).namelist() if name.endswith(f"/{module}.py")]
         command = [str(python), "-c", IMPORT, str(path), file.removesuffix(".py").replace("/", ".")]
         times = [
-            float(subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout)
+            float(subprocess.run(command, capture_output=True, text=True, check=True, cwd=directory).stdout)
             for _ in range(RUNS)
         ]
     return median(times)

@@ -160,7 +160,7 @@ def main() -> int:
             lab("down", "bench")
 
     rows = [
-        ("converged fleet, remote calls a host", "1", str(calls), "ssh calls counted on the control node"),
+        ("converged fleet, remote calls per host", "1", str(calls), "ssh calls counted on the control node"),
         (
             "converged fleet, wall time / `ansible -m ping`",
             "<= 1.6",

@@ -25,7 +25,7 @@ RECORD = ROOT / "docs/dev/campaign.json"
 PAGE = ROOT / "docs/dev/campaign.md"
 LOGS = ROOT / "build/campaign"
 PRODUCT = ("ansible.cfg", "catalog", "library", "module_utils", "playbooks", "plugins", "roles", "site.yml")
-LAB = ("lab", "tests/integration/conftest.py", "tests/integration/fleet.py")
+LAB = ("lab", "tests/integration/conftest.py", "tests/integration/cores.py", "tests/integration/fleet.py")
 PASSED, FAILED = "passed", "FAILED"
 
 
@@ -85,6 +85,8 @@ PARTS = (
     _tests("upgrade", "upgrade of hosts in service: red canary, killed control node, rollback"),
     _tests("upgrade_fleet", "upgrade of 24 mixed hosts, with ten deaths of the control node"),
     _tests("upgrade_sources", "upgrades without a network of .run and RPM drivers"),
+    _tests("upgrade_play", "the plays of an upgrade over simulated modules, also with ansible-core 2.16"),
+    _tests("sudo", "what a run says where sudo refuses"),
     _tests("drain", "drain by docker, Slurm, Kubernetes and own tasks"),
     _tests("pull", "a host that provisions itself by ansible-pull; the audit"),
     _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
@@ -119,7 +121,7 @@ PARTS = (
 
 
 def run(part: Part) -> Result:
-    """Run a part; its output goes to a log."""
+    """Run a part; its output is written to a log."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{part.name}.log"
     environment = dict(os.environ, GPU_READY_CAMPAIGN="1", PYTHONPATH=str(ROOT / "lab"))
@@ -147,7 +149,7 @@ def _commit(part: Part) -> str:
 
 
 def is_stale(part: Part, result: Result) -> bool:
-    """Tell whether an input of a part has changed since its last run; an unknown commit counts as a change."""
+    """True if an input of a part has changed since its last run; an unknown commit counts as a change."""
     arguments = ["git", "diff", "--quiet", result["commit"].rstrip("+"), "--", *part.inputs]
     return subprocess.run(arguments, cwd=ROOT, capture_output=True, check=False).returncode != 0
 

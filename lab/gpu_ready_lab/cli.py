@@ -18,7 +18,7 @@ from .say import LabError, say, warn
 def _up(args: argparse.Namespace) -> int:
     with _in_use(fcntl.LOCK_SH):
         read = fleet.read(args.fleet)
-        return _start(replace(read, hosts=tuple(h for h in read.hosts if not h.campaign)) if args.sample else read)
+        return _start(replace(read, hosts=tuple(h for h in read.hosts if not h.extra)) if args.sample else read)
 
 
 @contextlib.contextmanager
@@ -154,7 +154,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command_name", required=True)
     up = commands.add_parser("up", help="start the hosts of a fleet file (those that run are left alone)")
     up.add_argument("fleet", type=Path)
-    up.add_argument("--sample", action="store_true", help="without the hosts that only `make campaign` needs")
+    up.add_argument("--sample", action="store_true", help="without the hosts that the fleet file marks as extra")
     up.set_defaults(run=_up)
     down = commands.add_parser("down", help="stop and remove everything but the cache, or one fleet")
     down.add_argument("fleet", type=Path, nargs="?", help="a fleet file or a fleet's name: only its hosts")

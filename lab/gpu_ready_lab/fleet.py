@@ -70,8 +70,8 @@ class Host:
     expect: Mapping[str, Any] = field(default_factory=dict)
     state: str | None = None
     """The state of lab/states.yml that the host starts from; None: its image."""
-    campaign: bool = False
-    """Only `make campaign` needs the host; `make test` does with the others of the fleet."""
+    extra: bool = False
+    """`up --sample` leaves the host out: `make test` needs only the others, `make campaign` all."""
 
 
 @dataclass(frozen=True)
@@ -172,15 +172,13 @@ def states() -> dict[str, Host]:
 
 def _from_state(where: _Where, name: str, value: Mapping[str, Any]) -> Host:
     """Return a host that is its state's but for its own variables and expectations."""
-    data = where.mapping(value, ("state", "holder", "vars", "expect", "campaign"))
+    data = where.mapping(value, ("state", "holder", "vars", "expect", "extra"))
     made = states()[(where / "state").text(data["state"], tuple(states()))]
     variables = {**made.vars, **(where / "vars").mapping(data.get("vars"))}
     holder = (where / "holder").flag(data.get("holder", False))
     expect = _expectations(where / "expect", data.get("expect"))
-    campaign = (where / "campaign").flag(data.get("campaign", False))
-    return replace(
-        made, name=name, state=data["state"], vars=variables, holder=holder, expect=expect, campaign=campaign
-    )
+    extra = (where / "extra").flag(data.get("extra", False))
+    return replace(made, name=name, state=data["state"], vars=variables, holder=holder, expect=expect, extra=extra)
 
 
 def _expectations(where: _Where, value: object) -> dict[str, Any]:
@@ -199,7 +197,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
         value,
         (
             "distribution", "kind", "prebuilt", "kernels", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
-            "secure_boot", "preinstalled", "vars", "expect", "campaign",
+            "secure_boot", "preinstalled", "vars", "expect", "extra",
         ),
     )  # fmt: skip
     distribution = (where / "distribution").text(data.get("distribution"), dress.names())
@@ -242,7 +240,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
         preinstalled=_texts(where / "preinstalled", data.get("preinstalled") or []),
         vars=variables,
         expect=expect,
-        campaign=(where / "campaign").flag(data.get("campaign", False)),
+        extra=(where / "extra").flag(data.get("extra", False)),
     )
 
 

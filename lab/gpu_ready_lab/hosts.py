@@ -55,17 +55,17 @@ class State:
     """A host's file system and the data of its container engines, as states.py keeps them."""
 
     image: str
-    folder: Path
-    """Has a folder for each of ENGINES."""
+    directory: Path
+    """Has a directory for each of ENGINES."""
 
 
 def volume(name: str, engine_name: str) -> Path:
-    """Return the folder on this machine where a container's own container engine keeps its data."""
+    """Return the directory on this machine where a container's own container engine keeps its data."""
     return paths.cache() / "engine/volumes" / f"{name}-{engine_name}" / "_data"
 
 
-def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder's content with owners, device nodes and the extended attributes of overlays."""
+def copy_directory(source: Path, target: Path) -> None:
+    """Copy a directory's content with owners, device nodes and the extended attributes of overlays."""
     target.mkdir(parents=True, exist_ok=True)
     run(["/usr/bin/cp", "-a", f"{source}/.", str(target)], limit=300, what=f"copy {source} to {target}")
 
@@ -132,7 +132,7 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
         _create(fleet.name, host, image[host.name], address[host.name], key, proxy, new=host.name in states)
         if host.name in states:
             for name in ENGINES:
-                copy_folder(states[host.name].folder / name, volume(container(fleet.name, host.name), name))
+                copy_directory(states[host.name].directory / name, volume(container(fleet.name, host.name), name))
 
     with _locked():  # an address is taken when its container or guest is there
         there = {r.host: r for r in existing() if r.fleet == fleet.name}

@@ -1,6 +1,6 @@
 """States: hosts as site.yml leaves them, made once, kept in the cache, and started from like an image.
 
-A state is an image of the lab's engine (the host's file system) and a folder in the cache (the data of its own
+A state is an image of the lab's engine (the host's file system) and a directory in the cache (the data of its own
 container engines). Its name ends with a digest of everything that it was made of, so a change of the product makes
 a new one. A host that starts from a state boots as after a power cycle. It has its own name, address, SSH host keys
 and machine id; its GPUs, with their UUIDs, are those of the state, because the product has recorded them.
@@ -89,7 +89,7 @@ def product_digest() -> str:
 
 
 def _exists(state: State) -> bool:
-    return state.folder.is_dir() and bool(engine.docker("images", "-q", state.image).strip())
+    return state.directory.is_dir() and bool(engine.docker("images", "-q", state.image).strip())
 
 
 # ---- making ---------------------------------------------------------------------------------------
@@ -140,15 +140,15 @@ def _keep(running: hosts.Running, state: State) -> None:
     engine.docker(
         "stop", "--time", str(STOP_LIMIT), running.container, limit=STOP_LIMIT + 60, what=f"shut down {running.host}"
     )
-    shutil.rmtree(state.folder, ignore_errors=True)
-    state.folder.parent.mkdir(parents=True, exist_ok=True)
-    new = state.folder.with_name(f"{state.folder.name}.new")
+    shutil.rmtree(state.directory, ignore_errors=True)
+    state.directory.parent.mkdir(parents=True, exist_ok=True)
+    new = state.directory.with_name(f"{state.directory.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
     for name in hosts.ENGINES:
-        hosts.copy_folder(hosts.volume(running.container, name), new / name)
+        hosts.copy_directory(hosts.volume(running.container, name), new / name)
     engine.docker("commit", running.container, state.image, limit=300, what=f"keep the state {running.host}")
-    new.rename(state.folder)
+    new.rename(state.directory)
 
 
 # ---- removing -------------------------------------------------------------------------------------
@@ -160,9 +160,9 @@ def _forget_older(name: str) -> None:
     tags = engine.docker("images", "--format", "{{.Tag}}", repository).split()  # newest first
     for tag in tags[KEPT:]:
         _remove(name, tag)
-    for folder in (paths.cache() / "states").iterdir():
-        if time.time() - folder.stat().st_mtime > FRESH_FOR:
-            old, _, tag = folder.name.rpartition("-")
+    for directory in (paths.cache() / "states").iterdir():
+        if time.time() - directory.stat().st_mtime > FRESH_FOR:
+            old, _, tag = directory.name.rpartition("-")
             _remove(old, tag)
 
 

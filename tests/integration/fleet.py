@@ -24,7 +24,7 @@ SAMPLE = () if CAMPAIGN else ("--sample",)
 def hosts_of(name: str) -> list[str]:
     """Return the hosts of a fleet that this session starts."""
     hosts: dict[str, Any] = yaml.safe_load((ROOT / f"lab/fleets/{name}.yml").read_text())["hosts"]
-    return [host for host, entry in hosts.items() if CAMPAIGN or not entry.get("campaign")]
+    return [host for host, entry in hosts.items() if CAMPAIGN or not entry.get("extra")]
 
 
 @dataclass

@@ -4,68 +4,25 @@ Each ansible-core gets a virtual environment of its own in the lab cache, made o
 visibly; that everything shipped to hosts keeps to Python 3.6 is also checked without any host (vermin, in `make lint`).
 """
 
-import hashlib
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from cores import NEW, OLD, Version, programs
 from fleet import ROOT, Fleet, Run, environment, hosts_of, lab
-from gpu_ready_lab import paths, python
+from gpu_ready_lab import python
 from gpu_ready_lab.say import LabError
 
 pytestmark = pytest.mark.lab
 
 MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
-NEW_CONTROLLERS = ("3.14", "3.13", "3.12")
 MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
 UPGRADE, AUDIT = "playbooks/upgrade_drivers.yml", "playbooks/audit.yml"
 CRASHES = ("MODULE FAILURE", "Traceback", "deserialization", "SyntaxError")
-
-
-class Version(NamedTuple):
-    """An ansible-core with the fleet that it is tried on."""
-
-    core: str
-    fleet: str
-    host_python: str | None
-    requirement: tuple[str, ...]
-
-
-OLD = Version("2.16", "versions_old", "3.6", ("ansible-core~=2.16.0", "jinja2<4"))
-RUNTIME = ROOT / "requirements/runtime.txt"
-NEW = Version("newest", "versions_new", None, ("-r", "requirements/runtime.txt"))
-
-
-def controller(version: Version) -> str:
-    """Return the program of the control node's Python for an ansible-core; skips where there is none."""
-    if version == OLD:
-        return sys.executable
-    for one in NEW_CONTROLLERS:
-        try:
-            return str(python.find(one) / f"bin/python{one}")
-        except LabError:
-            continue
-    pytest.skip(f"the newest ansible-core needs one of Python {', '.join(NEW_CONTROLLERS)} on this machine")
-
-
-def made(version: Version) -> Path:
-    """Return the folder with ansible-playbook of a version, installed when it is not there yet."""
-    program = controller(version)
-    wanted = hashlib.sha256(f"{program} {version}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
-    folder = paths.cache() / f"ansible/{version.core}-{wanted}"
-    done = folder / "installed"
-    if not done.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([program, "-m", "venv", "--clear", str(folder)], check=True, timeout=120)
-        pip = [str(folder / "bin/pip"), "install", "-q", "--disable-pip-version-check", *version.requirement]
-        subprocess.run(pip, check=True, timeout=600, cwd=ROOT)
-        done.touch()
-    return folder / "bin"
 
 
 class Runs(NamedTuple):
@@ -89,7 +46,7 @@ def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
             python.find(version.host_python)
         except LabError as error:
             pytest.skip(str(error))
-    fleet = Fleet(version.fleet, made(version))
+    fleet = Fleet(version.fleet, programs(version))
     lab("down", version.fleet)
     fleet.up()
     hosts = hosts_of(version.fleet)
@@ -177,7 +134,7 @@ BARE = "v-bare7"
 @pytest.fixture(scope="module")
 def bare(lab_machine: None, request: pytest.FixtureRequest) -> Any:
     """CentOS 7 without a Python 3, and the ansible-core that still serves it."""
-    fleet = Fleet("versions_bare", made(OLD))
+    fleet = Fleet("versions_bare", programs(OLD))
     lab("down", "versions_bare")
     fleet.up()
     yield fleet

@@ -41,11 +41,11 @@ def test_a_stale_part_says_so_and_is_due(monkeypatch: pytest.MonkeyPatch) -> Non
     assert rows["`demo`"] == "passed, stale"
 
 
-def test_the_record_keeps_no_part_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_record_keeps_known_parts_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(campaign, "is_stale", lambda part, result: True)
     monkeypatch.setattr(campaign, "RECORD", tmp_path / "campaign.json")
     monkeypatch.setattr(campaign, "PAGE", tmp_path / "campaign.md")
-    campaign.write_record({"unit": GREEN, "gone": GREEN})
+    campaign.write_record({"unit": GREEN, "removed": GREEN})
     assert list(campaign.read_record()) == ["unit"]
     assert campaign.read_record()["unit"]["stale"]
     assert campaign.PAGE.read_text() == campaign.page(campaign.read_record())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready_lab import disks, fleet, hosts, paths, vm_image, vm_run, vms
+from gpu_ready_lab import disks, fleet, hosts, images, paths, vm_image, vm_run, vms
 from gpu_ready_lab.say import LabError
 
 FLEET = """
@@ -143,11 +143,12 @@ def test_two_fleets_whose_disks_are_made_at_once_get_addresses_of_their_own(
     monkeypatch.setattr(paths, "STATE", tmp_path)
     monkeypatch.setattr(hosts, "existing", lambda: list(there))
     monkeypatch.setattr(hosts, "ssh_key", lambda name: "key")
+    monkeypatch.setattr(images, "ensure_all", lambda names, proxy: {})
     monkeypatch.setattr(vms, "prepare", prepare)
     monkeypatch.setattr(vms, "create", create)
     monkeypatch.setattr(vms, "switch_on", lambda name, host: None)
     fleets = [
-        threading.Thread(target=hosts.up, args=(fleet.parse(FLEET.replace("guests", name)), None))
+        threading.Thread(target=hosts.up, args=(fleet.parse(FLEET.replace("guests", name)), None, {}))
         for name in ("first", "second")
     ]
     for one in fleets:

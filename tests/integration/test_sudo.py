@@ -29,7 +29,6 @@ def refused(folder: Path, playbook: str, said: str) -> str:
     return " ".join(done.stdout.split())
 
 
-@pytest.mark.host_io
 @pytest.mark.parametrize("playbook", ["provision.yml", "audit.yml"])
 @pytest.mark.parametrize(
     ("said", "words"),

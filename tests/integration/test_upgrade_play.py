@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cores
 import pytest
 import yaml
 from gpu_ready.upgrade import journal as upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
-OLDEST = ROOT / "build/ansible-2.16/bin"
+NEWEST = "newest"
 OLD, NEW = "580.95.05", "595.91.07"
 DRIVER = {"version": OLD, "branch": "580", "flavour": "open", "source": "cuda_repo", "kernel_modules": "dkms"}
 HEAD = """\
@@ -155,16 +156,12 @@ class Fleet:
         )
 
 
-@pytest.fixture(params=[Path(sys.executable).parent, OLDEST], ids=["newest", "oldest"])
+@pytest.fixture(params=[NEWEST, pytest.param("oldest", marks=pytest.mark.long)])
 def programs(request: pytest.FixtureRequest) -> Path:
     """Return the folder of an ansible-core's programs."""
-    found: Path = request.param
-    if not (found / "ansible-playbook").exists():
-        pytest.skip(f"{found} is not there: tests/integration/test_versions.py installs ansible-core 2.16")
-    return found
+    return Path(sys.executable).parent if request.param == NEWEST else cores.programs(cores.OLD)
 
 
-@pytest.mark.host_io
 def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "lost", "busy", "first", "dead")
     silent = "{{ 'ssh' if gpu_upgrade_planned is defined else 'local' }}"
@@ -206,7 +203,6 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert done.returncode == 4  # unreachable
 
 
-@pytest.mark.host_io
 def test_a_host_that_a_killed_run_left_proved_gets_the_second_proof_of_its_soak(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "good", "red")
     for name in fleet.names:
@@ -223,7 +219,6 @@ def test_a_host_that_a_killed_run_left_proved_gets_the_second_proof_of_its_soak(
     assert re.search(r"red +rolled back", done.stdout) and done.returncode == 2
 
 
-@pytest.mark.host_io
 def test_a_host_that_the_last_rollout_left_out_does_not_go_back(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "changed", "left")
     # An earlier rollout had brought it from 570 to the driver of now.

@@ -1,0 +1,58 @@
+"""Other versions of ansible-core than the checkout's own, each in a virtual environment of the lab cache, made once."""
+
+import fcntl
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from fleet import ROOT
+from gpu_ready_lab import paths, python
+from gpu_ready_lab.say import LabError
+
+NEW_CONTROLLERS = ("3.14", "3.13", "3.12")
+RUNTIME = ROOT / "requirements/runtime.txt"
+
+
+class Version(NamedTuple):
+    """An ansible-core with the fleet that it is tried on."""
+
+    core: str
+    fleet: str
+    host_python: str | None
+    requirement: tuple[str, ...]
+
+
+OLD = Version("2.16", "versions_old", "3.6", ("ansible-core~=2.16.0", "jinja2<4"))
+NEW = Version("newest", "versions_new", None, ("-r", "requirements/runtime.txt"))
+
+
+def controller(version: Version) -> str:
+    """Return the control node's Python for an ansible-core; skips the test where there is none."""
+    if version == OLD:
+        return str(Path(sys.executable).resolve())
+    for one in NEW_CONTROLLERS:
+        try:
+            return str(python.find(one) / f"bin/python{one}")
+        except LabError:
+            continue
+    pytest.skip(f"the newest ansible-core needs one of Python {', '.join(NEW_CONTROLLERS)} on this machine")
+
+
+def programs(version: Version) -> Path:
+    """Return the folder with ansible-playbook of a version, installed when it is missing."""
+    program = controller(version)
+    recipe = hashlib.sha256(f"{program} {version}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
+    folder = paths.cache() / f"ansible/{version.core}-{recipe}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = folder / "installed"
+        if not done.exists():
+            subprocess.run([program, "-m", "venv", "--clear", str(folder)], check=True, timeout=120)
+            pip = [str(folder / "bin/pip"), "install", "-q", "--disable-pip-version-check", *version.requirement]
+            subprocess.run(pip, check=True, timeout=600, cwd=ROOT)
+            done.touch()
+    return folder / "bin"

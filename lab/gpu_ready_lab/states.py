@@ -124,7 +124,7 @@ def _play(hosts_file: Path) -> None:
     with log.open("wb") as output:
         try:
             status = subprocess.run(
-                [str(program), "site.yml", "-i", str(hosts_file), "-e", f"gpu_report_folder={reports}"],
+                [str(program), "site.yml", "-i", str(hosts_file), "-e", f"gpu_report_directory={reports}"],
                 cwd=paths.REPO, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=PLAY_LIMIT, check=False,
                 env=dict(os.environ, ANSIBLE_NOCOLOR="1"),
             ).returncode  # fmt: skip

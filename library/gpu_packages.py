@@ -149,12 +149,12 @@ def note(host, simulation, asked):
     manifest.note("packages", {name: {"manual": name in asked} for name in simulation.new})
 
 
-def lacks(before, wishes):
+def lacks(before, package_specs):
     """Return the wishes that are not fulfilled."""
     return [
         wish
-        for wish in wishes
-        if not (packages.present(before, wish.name) and version_matches(wish.version, before[wish.name].version))
+        for wish in package_specs
+        if not (packages.is_installed(before, wish.name) and version_matches(wish.version, before[wish.name].version))
     ]
 
 
@@ -162,7 +162,7 @@ def refresh(manager, wanted, todo, check):
     """Read the package lists again when they are old, or lack a package that is wanted."""
     offers = manager.offers([wish.name for wish in todo])
     lacking = [w for w in todo if not [v for v in offers.get(w.name, []) if version_matches(w.version, v)]]
-    if todo and wanted["update_cache"] and not check and (lacking or manager.stale()):
+    if todo and wanted["update_cache"] and not check and (lacking or manager.lists_are_stale()):
         manager.update()
 
 
@@ -171,18 +171,18 @@ def bring(manager, wanted, names, gone, check, result):
     what = "installing " + wanted["purpose"]
     before = manager.installed()
     todo = lacks(before, names)
-    gone = [name for name in gone if packages.present(before, name)]
+    gone = [name for name in gone if packages.is_installed(before, name)]
     if not todo and not gone:
         return
     refresh(manager, wanted, todo, check)
-    change = packages.Change(todo, gone, wanted["allow_remove"])
+    change = packages.PackageChange(todo, gone, wanted["allow_remove"])
     for attempt in ("with these lists", "with fresh lists"):
-        calls, simulation = manager.prepare(what, change)
+        calls, simulation = manager.plan_change(what, change)
         if check:
             break
         note(manager.host, simulation, [wish.name for wish in names])
         try:
-            manager.carry_out(what, calls, simulation)
+            manager.apply_change(what, calls, simulation)
             break
         except packages.PackageError as error:
             # Lists that are older than the mirror name files that are gone: read them again, once.
@@ -201,7 +201,7 @@ def purge(manager, names):
     there = manager.installed()
     rest = [name for name in names if name in there and there[name].state == "config-files"]
     if rest:
-        manager.get("purging " + ", ".join(rest[:5]), manager.removal(rest))
+        manager.run_change("purging " + ", ".join(rest[:5]), manager.removal_command(rest))
 
 
 def switch_streams(manager, wanted, check, result):
@@ -220,7 +220,7 @@ def run(manager, wanted, check):
     what = "installing " + wanted["purpose"]
     result = {"installed": {}, "removed": [], "repaired": [], "held": [], "unheld": [], "streams": {}}
     ours = sorted(manifest.read().get("packages", {}))
-    result["repaired"] = manager.half_done() if check else manager.repair(ours)
+    result["repaired"] = manager.find_interrupted() if check else manager.repair(ours)
     before = manager.installed()
 
     locked = manager.held() if wanted["unhold"] else []
@@ -230,21 +230,21 @@ def run(manager, wanted, check):
 
     streams = switch_streams(manager, wanted["streams"] or {}, check, result)
     try:
-        names = packages.wishes(wanted["names"])
-        optional = lacks(before, packages.wishes(wanted["optional"]))
-        if optional and wanted["update_cache"] and not check and manager.stale():
+        names = packages.package_specs(wanted["names"])
+        optional = lacks(before, packages.package_specs(wanted["optional"]))
+        if optional and wanted["update_cache"] and not check and manager.lists_are_stale():
             manager.update()  # lists that were never read offer nothing
         offers = manager.offers([wish.name for wish in optional])
         names += [wish for wish in optional if offers.get(wish.name)]
-        parts = {value["name"]: value["parts"] for value in wanted["names"] if packages.has_parts(value)}
+        parts = {value["name"]: value["parts"] for value in wanted["names"] if packages.pins_parts(value)}
         exact = lacks(before, [wish for wish in names if wish.name in parts])
         if exact:
             refresh(manager, wanted, exact, check)
-            names = manager.with_parts(names, parts)
+            names = manager.add_parts(names, parts)
         if check and streams:
             # Only an enabled stream shows its packages: the simulation would speak of another one's.
             result["installed"].update({wish.name: wish.version or "any" for wish in lacks(before, names)})
-            result["removed"] += [name for name in wanted["remove"] if packages.present(before, name)]
+            result["removed"] += [name for name in wanted["remove"] if packages.is_installed(before, name)]
         else:
             bring(manager, wanted, names, wanted["remove"], check, result)
             if wanted["purge"] and not check:
@@ -272,7 +272,7 @@ def run(manager, wanted, check):
         manifest.note("holds", {name: {} for name in result["held"]})
         manager.hold(result["held"])
     if not check:
-        missing = [wish.name for wish in names if not packages.present(after, wish.name)]
+        missing = [wish.name for wish in names if not packages.is_installed(after, wish.name)]
         if missing:
             raise packages.PackageError(
                 "%s: %s succeeded, but %s is not installed" % (what, manager.program, ", ".join(missing))
@@ -285,7 +285,7 @@ def run(manager, wanted, check):
         "before": "".join(
             "%s %s\n" % (name, before[name].version)
             for name in sorted(result["installed"]) + sorted(result["removed"])
-            if packages.present(before, name)
+            if packages.is_installed(before, name)
         ),
         "after": "".join("%s %s\n" % item for item in sorted(result["installed"].items())),
     }

@@ -157,7 +157,7 @@ def component_changes(host, names):
         )
     found, entries = {}, 0
     for path in sources_files(host):
-        change = apt_sources.enable(path, host.read(path) or "", names, match.group(1))
+        change = apt_sources.enable_components(path, host.read(path) or "", names, match.group(1))
         entries += change.entries
         if change.before != change.after:
             found[path] = change.after.encode("utf-8")
@@ -175,11 +175,11 @@ def section_changes(host, names):
     for name in host.listdir(yum_repos.FOLDER):
         path = yum_repos.FOLDER + "/" + name
         text = host.read(path) if name.endswith(".repo") else None
-        mine = [section for section in yum_repos.sections(text or "") if section in names]
+        mine = [section for section in yum_repos.parse_sections(text or "") if section in names]
         there.update(dict.fromkeys(mine))
-        off = [section for section in mine if not yum_repos.sections(text)[section]]
+        off = [section for section in mine if not yum_repos.parse_sections(text)[section]]
         if off:
-            found[path] = (yum_repos.enable(text, off).encode("utf-8"), off)
+            found[path] = (yum_repos.enable_sections(text, off).encode("utf-8"), off)
     missing = [name for name in names if name not in there]
     if missing:
         raise packages.PackageError(
@@ -193,7 +193,7 @@ def paths_of(repository):
     """Return keyring, sources and pin file of a repository."""
     name = repository["id"]
     if repository["kind"] == "rpm":
-        return (*yum_repos.paths(repository), None)
+        return (*yum_repos.repository_paths(repository), None)
     return (
         repository.get("keyring") or "/etc/apt/keyrings/gpu-ready-%s.gpg" % name,
         repository.get("list") or "/etc/apt/sources.list.d/gpu-ready-%s.sources" % name,
@@ -204,7 +204,7 @@ def paths_of(repository):
 def told_by_checksum(repository):
     """Return the fingerprint of a key whose owner publishes the checksum of its file instead."""
     try:
-        return openpgp.sole(fetch(repository["key_url"]), repository["key_sha256"])
+        return openpgp.fingerprint_by_checksum(fetch(repository["key_url"]), repository["key_sha256"])
     except openpgp.OpenPgpError as error:
         raise packages.PackageError(
             "the key %s is not the one that is pinned: %s; nothing was changed. If the owner changed the key, or "
@@ -224,20 +224,20 @@ def repository_changes(host, repository):
         )
     keyring, sources, pins = paths_of(repository)
     if repository["kind"] == "rpm":
-        wanted = {sources: yum_repos.source(repository, keyring).encode("utf-8")}
+        wanted = {sources: yum_repos.format_repo_file(repository, keyring).encode("utf-8")}
     else:
         architecture = host.run(["dpkg", "--print-architecture"]).out.strip() or "amd64"
-        wanted = {sources: apt_sources.source(repository, keyring, architecture).encode("utf-8")}
+        wanted = {sources: apt_sources.format_deb822(repository, keyring, architecture).encode("utf-8")}
     if repository.get("pin") and pins:
-        wanted[pins] = apt_sources.pins(repository["pin"]).encode("utf-8")
+        wanted[pins] = apt_sources.format_preferences(repository["pin"]).encode("utf-8")
     try:
-        known = [key.fingerprint for key in openpgp.keys(host.read_bytes(keyring) or b"")]
+        known = [key.fingerprint for key in openpgp.parse_keys(host.read_bytes(keyring) or b"")]
     except openpgp.OpenPgpError:
         known = []
     if known != ["".join(repository["fingerprint"].split()).upper()]:
         data = fetch(repository["key_url"])
         try:
-            key = openpgp.pick(data, repository["fingerprint"])
+            key = openpgp.pick_key(data, repository["fingerprint"])
         except openpgp.OpenPgpError as error:
             raise packages.PackageError(
                 "the key %s is not the one that is pinned: %s; nothing was changed. If the owner changed the key, or "
@@ -266,9 +266,9 @@ def shown(path, data):
 
 def read_lists(host, params, repositories, sections):
     """Have the package manager read the lists of what changed, of nothing else where that is possible."""
-    manager = select.choose(host, journal.is_open(host))
+    manager = select.choose_manager(host, journal.is_open(host))
     if isinstance(manager, select.dnf.Dnf):
-        for name in sections + [yum_repos.identity(one) for one in repositories]:
+        for name in sections + [yum_repos.section_name(one) for one in repositories]:
             manager.read_repository(name)
     elif params["components"]:
         manager.update()
@@ -293,7 +293,7 @@ def note_keys(host, repositories):
     """Note the keys that the package manager will take into the RPM database and that are not there; returns them."""
     there = host.run(["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION}\\n"]).out.split()
     names = {"".join(repository["fingerprint"].split()).lower() for repository in repositories}
-    fresh = [name for name in sorted(names) if not [version for version in there if rpm.same_key(version, name)]]
+    fresh = [name for name in sorted(names) if not [version for version in there if rpm.is_same_key(version, name)]]
     noted = manifest.read().get("rpm_keys", {})
     manifest.note("rpm_keys", {name: {} for name in fresh})
     return [name for name in fresh if name not in noted]

@@ -96,12 +96,12 @@ def take_back(path, before, mode):
 
 def purge(host, names, noted, check):
     """Purge those of the packages that are noted; returns them."""
-    installed = select.choose(host, journal.is_open(host)).installed() if names else {}
+    installed = select.choose_manager(host, journal.is_open(host)).installed() if names else {}
     there = [name for name in names if name in installed and installed[name].state != "not-installed"]
     mine = [name for name in there if name in noted.get("packages", {})]
     if mine and not check:
         taker = uninstall.Uninstall(host)
-        taker.purge(taker.manager.removal(mine), mine)
+        taker.purge(taker.manager.removal_command(mine), mine)
         manifest.drop("packages", mine)
     return mine
 

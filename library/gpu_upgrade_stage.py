@@ -109,7 +109,7 @@ def run(host, params, check):
     journal = upgrade.read(host)
     if not params["fetch"]:
         return dict(result, alike=((journal or {}).get("fetched") or {}).get("alike") or {})
-    staged = upgrade_stage.stage(select.choose(host, upgrade.is_open(host)), wanted)
+    staged = upgrade_stage.stage(select.choose_manager(host, upgrade.is_open(host)), wanted)
     fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.Limits())
     alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
     if journal:

@@ -225,7 +225,9 @@ def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
     if params.get("components"):
         codename = catalog.distro(after["base"]["distro"])["codename"]
         for path, text in after["apt"]["sources"].items():
-            after["apt"]["sources"][path] = apt_sources.enable(path, text, params["components"], codename).after
+            after["apt"]["sources"][path] = apt_sources.enable_components(
+                path, text, params["components"], codename
+            ).after
     for section in params.get("enable") or []:
         for path, text in after["yum"]["sources"].items():
             after["yum"]["sources"][path] = text.replace(f"[{section}]\nenabled=0", f"[{section}]\nenabled=1")

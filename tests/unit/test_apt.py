@@ -25,7 +25,7 @@ Conf nvidia-smi (535.261.03-1 Debian:12/oldstable [amd64])
 
 
 def test_simulation() -> None:
-    found = apt.read_simulation(SIMULATION)
+    found = apt.parse_simulation(SIMULATION)
     assert found.install == {
         "libc6": ("2.36-9", "2.36-10"),
         "nvidia-smi": (None, "535.261.03-1"),
@@ -60,8 +60,8 @@ def test_version_matches(wanted: str | None, version: str, fits: bool) -> None:
 
 def test_installed_prefers_the_architecture_that_is_there() -> None:
     text = "a\t1\tinstalled\thold\nb\t2\tnot-installed\tunknown\nb\t3\tinstalled\tinstall\n\nb\t4\tconfig-files\tdeinstall\n"
-    found = apt.read_installed(text)
-    assert found["a"].hold and packages.present(found, "a")
+    found = apt.parse_installed(text)
+    assert found["a"].hold and packages.is_installed(found, "a")
     assert found["b"].version == "3" and not found["b"].hold
 
 
@@ -76,14 +76,14 @@ def test_broken_packages() -> None:
 def test_a_kernel_is_never_pulled_in() -> None:
     simulation = packages.Simulation({"linux-image-6.1.0-50-amd64": (None, "6.1")}, [])
     with pytest.raises(packages.PackageError, match="linux-image-6.1.0-50-amd64"):
-        packages.refuse(simulation, [])
+        packages.refuse_unrequested(simulation, [])
 
 
 def test_unasked_removals_are_refused() -> None:
     simulation = packages.Simulation({}, ["mine", "yours"])
     with pytest.raises(packages.PackageError, match="remove yours,"):
-        packages.refuse(simulation, ["mine"])
-    packages.refuse(simulation, ["mine", "yours"])
+        packages.refuse_unrequested(simulation, ["mine"])
+    packages.refuse_unrequested(simulation, ["mine", "yours"])
 
 
 EXPLANATIONS = [
@@ -113,7 +113,7 @@ EXPLANATIONS = [
 
 @pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
 def test_errors_are_sentences(text: str, words: list[str]) -> None:
-    sentence = apt.explain("installing it", Result(100, "", text))
+    sentence = apt.explain_failure("installing it", Result(100, "", text))
     assert sentence.startswith("installing it: ") and "\n" not in sentence
     for word in words:
         assert word in sentence
@@ -121,21 +121,21 @@ def test_errors_are_sentences(text: str, words: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["", "\0\xff garbage", "E: ", "Inst", "|||", "Package: \n\n\n"])
 def test_readers_survive_garbage(text: str) -> None:
-    apt.read_simulation(text)
-    apt.read_madison(text)
-    apt.read_installed(text)
-    apt.read_sizes(text)
+    apt.parse_simulation(text)
+    apt.parse_madison(text)
+    apt.parse_installed(text)
+    apt.parse_sizes(text)
     apt.broken(text)
-    apt.explain("x", Result(1, text, text))
+    apt.explain_failure("x", Result(1, text, text))
 
 
 def test_missing_versions_name_what_is_on_offer() -> None:
-    offers = apt.read_madison("nvidia-smi | 1:2-1 | http://m/debian bookworm/non-free amd64 Packages\nnvidia-smi | 1-1 | http://m x Packages\n")  # fmt: skip
-    assert apt.Apt(Host()).resolve([packages.Wish("nvidia-smi", "2*")], offers) == ["nvidia-smi=1:2-1"]
+    offers = apt.parse_madison("nvidia-smi | 1:2-1 | http://m/debian bookworm/non-free amd64 Packages\nnvidia-smi | 1-1 | http://m x Packages\n")  # fmt: skip
+    assert apt.Apt(Host()).resolve([packages.PackageSpec("nvidia-smi", "2*")], offers) == ["nvidia-smi=1:2-1"]
     with pytest.raises(packages.PackageError, match="on offer: 1:2-1, 1-1"):
-        apt.Apt(Host()).resolve([packages.Wish("nvidia-smi", "3*")], offers)
+        apt.Apt(Host()).resolve([packages.PackageSpec("nvidia-smi", "3*")], offers)
     with pytest.raises(packages.PackageError, match="no longer carries the headers"):
-        apt.Apt(Host()).resolve([packages.Wish("linux-headers-6.1.0-1-amd64")], {})
+        apt.Apt(Host()).resolve([packages.PackageSpec("linux-headers-6.1.0-1-amd64")], {})
 
 
 URIS = """'http://mirror.example/cuda/InRelease' mirror.example_cuda_InRelease 0
@@ -154,7 +154,7 @@ URIS = """'http://mirror.example/cuda/InRelease' mirror.example_cuda_InRelease 0
 )
 def test_a_source_that_was_never_read_is_seen_beside_one_that_was(lists: list[str], missing: list[str]) -> None:
     """The repository that a run has just added is read by itself: that tells nothing of the distribution's own archive."""
-    assert apt_lists.unread(URIS, lists) == missing
+    assert apt_lists.find_unread_lists(URIS, lists) == missing
 
 
 BASE = "deb.example_debian_dists_trixie_"
@@ -196,7 +196,7 @@ def test_lists_that_a_power_cut_left_without_their_content(changes: dict[str, st
     } | changes
     there = {f"{apt_lists.FOLDER}/{name}": text for name, text in files.items() if text is not None}
     names = [Path(path).name for path in there]
-    assert apt_lists.damaged(names, there.get, lambda path: (len(there[path] or ""), 0)) == lost
+    assert apt_lists.find_damaged_lists(names, there.get, lambda path: (len(there[path] or ""), 0)) == lost
 
 
 def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
@@ -206,9 +206,9 @@ def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
         with pytest.raises(packages.PackageError, match=f"held by process {holder.pid} .*python"):
-            apt.Apt(Host(), locks=(str(lock),), wait=0.0).await_locks()
+            apt.Apt(Host(), locks=(str(lock),), wait=0.0).wait_for_locks()
         holder.kill()
-    apt.Apt(Host(), locks=(str(lock),), wait=0.0).await_locks()
+    apt.Apt(Host(), locks=(str(lock),), wait=0.0).wait_for_locks()
     assert fcntl.F_GETLK
 
 
@@ -220,13 +220,13 @@ def test_what_a_metapackage_asks_for_at_least() -> None:
         "Package: cuda-nvcc-12-9\nVersion: 12.9.41-1\nPre-Depends: a:any (>= 1:2-3)\nDepends: build-essential, "
         "cuda-nvvm-12-9 (>= 12.9.41), b (= 1), c (<< 3)\n"
     )
-    assert apt.read_floors(text) == {
+    assert apt.parse_lowest_versions(text) == {
         "cuda-compiler-12-9": "12.9.0",
         "cuda-libraries-12-9": "12.9.0",
         "a": "1:2-3",
         "cuda-nvvm-12-9": "12.9.41",
     }
-    assert apt.read_floors("N: no such package\n") == {}
+    assert apt.parse_lowest_versions("N: no such package\n") == {}
 
 
 class Source(packages.Manager):
@@ -239,7 +239,7 @@ class Source(packages.Manager):
         known = {"kit-1-0": ["1.0.1-1", "1.0.0-1"], "cc-1-0": ["1.0.7-1", "1.0.2-1"], "lib-1-0": ["9-1"], "all": ["3"]}
         return {name: known[name] for name in names}
 
-    def floors(self, packages: list[tuple[str, str]]) -> dict[str, str]:
+    def lowest_versions(self, packages: list[tuple[str, str]]) -> dict[str, str]:
         known = {
             ("kit-1-0", "1.0.1-1"): {"cc-1-0": "1.0.7", "all": "3"},
             ("kit-1-0", "1.0.0-1"): {"cc-1-0": "1.0.2", "all": "3"},
@@ -249,19 +249,19 @@ class Source(packages.Manager):
 
 
 def test_an_older_release_of_a_metapackage_brings_its_own_parts_not_the_newest() -> None:
-    wanted = [packages.Wish("kit-1-0", "1.0.0-*"), packages.Wish("other")]
-    assert Source().with_parts(wanted, {"kit-1-0": "-1-0(-|$)"}) == [
+    wanted = [packages.PackageSpec("kit-1-0", "1.0.0-*"), packages.PackageSpec("other")]
+    assert Source().add_parts(wanted, {"kit-1-0": "-1-0(-|$)"}) == [
         *wanted,
-        packages.Wish("cc-1-0", "1.0.2-*"),
-        packages.Wish("lib-1-0", "9-*"),
+        packages.PackageSpec("cc-1-0", "1.0.2-*"),
+        packages.PackageSpec("lib-1-0", "9-*"),
     ]
-    assert Source().with_parts(wanted, {}) == wanted
+    assert Source().add_parts(wanted, {}) == wanted
 
 
 def test_a_read_only_host_is_told_before_anything_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, _mode: path != "/etc")
     with pytest.raises(packages.PackageError, match=r"/etc is read-only.*run again"):
-        apt.Apt(Host()).fits(3, [])
+        apt.Apt(Host()).check_free_space(3, [])
 
 
 class Slow(RecordedHost):
@@ -277,7 +277,7 @@ def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() ->
     with pytest.raises(packages.PackageError, match=r"linux-headers-6\.1.*no answer in 300 s"):
         apt.Apt(Slow()).offers(["linux-headers-6.1.0-50-amd64"])
     with pytest.raises(packages.PackageError, match="no answer in 300 s"):
-        apt.Apt(Slow()).floors([("cuda-toolkit-12-9", "12.9.1-1")])
+        apt.Apt(Slow()).lowest_versions([("cuda-toolkit-12-9", "12.9.1-1")])
 
 
 @pytest.mark.parametrize(

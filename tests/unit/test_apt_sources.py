@@ -39,7 +39,7 @@ Components: main
 
 
 def test_one_line_entries_of_debian_get_the_components() -> None:
-    change = apt_sources.enable("/etc/apt/sources.list", ONE_LINE, NAMES, "bookworm")
+    change = apt_sources.enable_components("/etc/apt/sources.list", ONE_LINE, NAMES, "bookworm")
     expected = (
         ONE_LINE.replace("debian bookworm main   # keep", "debian bookworm main contrib non-free   # keep")
         .replace("bookworm-updates main contrib", "bookworm-updates main contrib non-free")
@@ -52,7 +52,7 @@ def test_one_line_entries_of_debian_get_the_components() -> None:
 
 
 def test_deb822_stanzas_of_debian_get_the_components() -> None:
-    change = apt_sources.enable("/x/debian.sources", DEB822, NAMES, "trixie")
+    change = apt_sources.enable_components("/x/debian.sources", DEB822, NAMES, "trixie")
     assert change.entries == 2
     assert change.after == DEB822.replace(
         "Components: main\nSigned", "Components: main contrib non-free\nSigned"
@@ -61,39 +61,41 @@ def test_deb822_stanzas_of_debian_get_the_components() -> None:
 
 @pytest.mark.parametrize(("path", "text", "code"), [("a.list", ONE_LINE, "bookworm"), ("a.sources", DEB822, "trixie")])
 def test_a_second_time_changes_nothing(path: str, text: str, code: str) -> None:
-    once = apt_sources.enable(path, text, NAMES, code).after
-    assert apt_sources.enable(path, once, NAMES, code).after == once
+    once = apt_sources.enable_components(path, text, NAMES, code).after
+    assert apt_sources.enable_components(path, once, NAMES, code).after == once
 
 
 @pytest.mark.parametrize(("path", "text", "code"), [("a.list", ONE_LINE, "bookworm"), ("a.sources", DEB822, "trixie")])
 def test_what_we_wrote_is_taken_back_to_the_byte(path: str, text: str, code: str) -> None:
     spaced = text.replace("Components: main\n", "Components: main  \n")
-    ours = apt_sources.enable(path, spaced, NAMES, code).after
-    assert apt_sources.disable(path, ours, spaced, NAMES, code) == spaced
+    ours = apt_sources.enable_components(path, spaced, NAMES, code).after
+    assert apt_sources.disable_components(path, ours, spaced, NAMES, code) == spaced
 
 
 ADDED = "deb http://vendor.example/debian bookworm-backports main contrib non-free\n"
 
 
 def test_a_line_that_somebody_added_after_us_stays() -> None:
-    ours = apt_sources.enable("a.list", ONE_LINE, NAMES, "bookworm").after
-    assert apt_sources.disable("a.list", ADDED + ours, ONE_LINE, NAMES, "bookworm") == ADDED + ONE_LINE
+    ours = apt_sources.enable_components("a.list", ONE_LINE, NAMES, "bookworm").after
+    assert apt_sources.disable_components("a.list", ADDED + ours, ONE_LINE, NAMES, "bookworm") == ADDED + ONE_LINE
 
 
 def test_only_what_we_added_to_an_entry_goes_from_it() -> None:
-    ours = apt_sources.enable("a.list", ONE_LINE, NAMES, "bookworm").after
+    ours = apt_sources.enable_components("a.list", ONE_LINE, NAMES, "bookworm").after
     edited = ours.replace("bookworm main contrib non-free", "bookworm main contrib non-free non-free-firmware")
     expected = ONE_LINE.replace("debian bookworm main  ", "debian bookworm main non-free-firmware  ")
-    assert apt_sources.disable("a.list", edited, ONE_LINE, NAMES, "bookworm") == expected
+    assert apt_sources.disable_components("a.list", edited, ONE_LINE, NAMES, "bookworm") == expected
 
 
 def test_an_entry_is_known_by_its_suites_when_its_mirror_changed() -> None:
     before = "deb http://mirror.example/debian bookworm main\n"
-    ours = apt_sources.enable("a.list", before, NAMES, "bookworm").after
+    ours = apt_sources.enable_components("a.list", before, NAMES, "bookworm").after
     moved = ours.replace("mirror.example", "new.example")
-    assert apt_sources.disable("a.list", moved, before, NAMES, "bookworm") == before.replace("mirror.ex", "new.ex")
+    assert apt_sources.disable_components("a.list", moved, before, NAMES, "bookworm") == before.replace(
+        "mirror.ex", "new.ex"
+    )
     theirs = moved.replace("new", "second")
-    assert apt_sources.disable("a.list", theirs + ours, before, NAMES, "bookworm") == theirs + before
+    assert apt_sources.disable_components("a.list", theirs + ours, before, NAMES, "bookworm") == theirs + before
 
 
 @pytest.mark.parametrize(
@@ -107,19 +109,21 @@ def test_an_entry_is_known_by_its_suites_when_its_mirror_changed() -> None:
     ],
 )  # fmt: skip
 def test_an_edited_stanza_loses_our_components_alone(edit: tuple[str, str], after: tuple[str, str]) -> None:
-    ours = apt_sources.enable("a.sources", DEB822, NAMES, "trixie").after
+    ours = apt_sources.enable_components("a.sources", DEB822, NAMES, "trixie").after
     edited = ours.replace(*edit, 1)
     assert edited != ours
-    assert apt_sources.disable("a.sources", edited, DEB822, NAMES, "trixie") == DEB822.replace(*after, 1)
+    assert apt_sources.disable_components("a.sources", edited, DEB822, NAMES, "trixie") == DEB822.replace(*after, 1)
 
 
 def test_a_repository_without_components_is_flat() -> None:
-    text = apt_sources.source({"url": "http://x.example/r/", "suites": "/", "components": None}, "/k.gpg", "amd64")
+    text = apt_sources.format_deb822(
+        {"url": "http://x.example/r/", "suites": "/", "components": None}, "/k.gpg", "amd64"
+    )
     assert "Suites: /\n" in text and "Components" not in text and "Signed-By: /k.gpg\n" in text
 
 
 def test_pins_are_stanzas() -> None:
-    text = apt_sources.pins([{"package": ["a", "b"], "pin": "origin x", "priority": 600}, {"package": "c", "pin": "version 1*", "priority": 1}])  # fmt: skip
+    text = apt_sources.format_preferences([{"package": ["a", "b"], "pin": "origin x", "priority": 600}, {"package": "c", "pin": "version 1*", "priority": 1}])  # fmt: skip
     assert "Package: a b\nPin: origin x\nPin-Priority: 600\n\nPackage: c\n" in text
 
 
@@ -132,7 +136,7 @@ deb http://mirror.example/ubuntu noble main
 
 
 def test_entries_of_ubuntu_get_the_components_and_personal_archives_do_not() -> None:
-    change = apt_sources.enable("/etc/apt/sources.list", UBUNTU, ["restricted"], "jammy")
+    change = apt_sources.enable_components("/etc/apt/sources.list", UBUNTU, ["restricted"], "jammy")
     assert change.entries == 2
     assert change.after == UBUNTU.replace("main universe", "main universe restricted")
 
@@ -140,5 +144,7 @@ def test_entries_of_ubuntu_get_the_components_and_personal_archives_do_not() -> 
 def test_a_stanza_of_ubuntu_is_known_by_its_keyring() -> None:
     text = "Types: deb\nURIs: http://m.example/u\nSuites: noble noble-updates\nComponents: main\nSigned-By: %s\n"
     ours = text % "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
-    assert apt_sources.enable("/x/ubuntu.sources", ours, ["restricted"], "noble").entries == 1
-    assert apt_sources.enable("/x/ubuntu.sources", text % "/x/vendor.gpg", ["restricted"], "noble").entries == 0
+    assert apt_sources.enable_components("/x/ubuntu.sources", ours, ["restricted"], "noble").entries == 1
+    assert (
+        apt_sources.enable_components("/x/ubuntu.sources", text % "/x/vendor.gpg", ["restricted"], "noble").entries == 0
+    )

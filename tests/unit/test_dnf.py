@@ -92,7 +92,7 @@ BEFORE = {
 
 
 def test_the_table_of_dnf_4() -> None:
-    found = dnf_output.read_simulation(DNF4, BEFORE)
+    found = dnf_output.parse_simulation(DNF4, BEFORE)
     assert found.install == {
         "driver": (None, "3:580.95.05-1.el9"),
         "a-package-whose-name-is-longer-than-its-column": (None, "1-1"),
@@ -106,14 +106,14 @@ def test_the_table_of_dnf_4() -> None:
 
 
 def test_the_table_of_dnf5() -> None:
-    found = dnf_output.read_simulation(DNF5, BEFORE)
+    found = dnf_output.parse_simulation(DNF5, BEFORE)
     assert found.install == {"driver": (None, "3:580.95.05-1.el9"), "tool": ("1-1", "2-1")}
     assert found.remove == ["fighter", "old-driver"]
     assert (found.fetch, found.unpacked) == (20 * 1024, 5 * 2**20)
 
 
 def test_the_table_of_yum() -> None:
-    found = dnf_output.read_simulation(YUM, BEFORE)
+    found = dnf_output.parse_simulation(YUM, BEFORE)
     assert found.new == ["driver", "libs"] and found.install["tool"] == ("1-1", "2-1")
     assert found.remove == ["fighter"]
 
@@ -127,19 +127,19 @@ driver.x86_64                    3:580.95.05-1.el9                   vendor
 a-package-whose-name-is-longer-than-its-column.noarch
                                  0:1-1                               vendor
 """
-    found = dnf_output.read_list(text)
+    found = dnf_output.parse_list(text)
     assert found == {
         "driver": ["3:580.105.08-1.el9", "3:580.95.05-1.el9"],
         "a-package-whose-name-is-longer-than-its-column": ["1-1"],
     }
-    assert dnf_output.read_offers(found, [])["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
+    assert dnf_output.parse_offers(found, [])["driver-580.95.05-1.el9"] == ["3:580.95.05-1.el9"]
 
 
 def test_an_offer_is_found_by_the_name_with_the_release_of_a_kernel() -> None:
     """`uname -r` ends with the architecture: without it in the offers, welcome headers of other kernels never came."""
     listed = {"kernel-devel": ["5.14.0-2.el9", "5.14.0-1.el9"], "docker-ce": ["3:28.5.1-1.el9"]}
     asked = ["kernel-devel-5.14.0-1.el9.x86_64", "kernel-devel-5.14.0-9.el9.x86_64", "docker-ce"]
-    found = dnf_output.read_offers(listed, asked)
+    found = dnf_output.parse_offers(listed, asked)
     assert found["kernel-devel-5.14.0-1.el9.x86_64"] == ["5.14.0-1.el9"]
     assert "kernel-devel-5.14.0-9.el9.x86_64" not in found
 
@@ -187,7 +187,7 @@ EXPLANATIONS = [
 
 @pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
 def test_errors_are_sentences(text: str, words: list[str]) -> None:
-    sentence = dnf_errors.explain("installing it", Result(1, "", text))
+    sentence = dnf_errors.explain_failure("installing it", Result(1, "", text))
     assert sentence.startswith("installing it: ") and "\n" not in sentence
     for word in words:
         assert word in sentence
@@ -197,14 +197,14 @@ def test_errors_are_sentences(text: str, words: list[str]) -> None:
     "text", ["", "\0\xff garbage", "Installing:\n x", "[[packages]]\nname", "replacing", " replacing x"]
 )
 def test_readers_survive_garbage(text: str) -> None:
-    dnf_output.read_simulation(text, {})
-    dnf_output.read_list(text)
-    dnf_errors.explain("x", Result(1, text, text))
-    rpm.read_packages(text)
-    rpm.read_locks(text)
-    rpm.read_locks_toml(text)
-    rpm.read_stream(text)
-    rpm.read_streams_toml(text)
+    dnf_output.parse_simulation(text, {})
+    dnf_output.parse_list(text)
+    dnf_errors.explain_failure("x", Result(1, text, text))
+    rpm.parse_packages(text)
+    rpm.parse_locks(text)
+    rpm.parse_locks_toml(text)
+    rpm.parse_stream_file(text)
+    rpm.parse_streams_toml(text)
 
 
 @pytest.mark.parametrize(
@@ -218,12 +218,12 @@ def test_readers_survive_garbage(text: str) -> None:
 )
 def test_links_tell_which_manager_it_is(programs: list[str], links: dict[str, str], found: tuple[str, str]) -> None:
     host = RecordedHost(files=dict.fromkeys([*programs, "/usr/bin/dnf-3"], ""), links=links)
-    assert dnf.which(host) == found
+    assert dnf.find_program(host) == found
 
 
 def test_no_manager_is_a_sentence() -> None:
     with pytest.raises(packages.PackageError, match="neither dnf nor yum"):
-        dnf.which(RecordedHost())
+        dnf.find_program(RecordedHost())
 
 
 class Scripted(RecordedHost):
@@ -250,8 +250,10 @@ class Scripted(RecordedHost):
         return Result(0, "", "")
 
 
-def change(*names: packages.Wish, remove: list[str] | None = None, allowed: list[str] | None = None) -> packages.Change:
-    return packages.Change(list(names), remove or [], allowed or [])
+def change(
+    *names: packages.PackageSpec, remove: list[str] | None = None, allowed: list[str] | None = None
+) -> packages.PackageChange:
+    return packages.PackageChange(list(names), remove or [], allowed or [])
 
 
 @pytest.mark.parametrize("program", ["/usr/bin/dnf", "/usr/bin/yum"])
@@ -271,7 +273,7 @@ def test_versions_become_exact_and_removals_are_part_of_the_installation() -> No
         }
     )
     manager = dnf.Dnf(host, wait=0.0)
-    calls, simulation = manager.prepare("x", change(packages.Wish("driver", "580.*"), remove=["old"]))
+    calls, simulation = manager.plan_change("x", change(packages.PackageSpec("driver", "580.*"), remove=["old"]))
     assert calls == [["install", "--allowerasing", "driver-3:580.95.05-1"]]
     assert simulation.new == ["driver"] and simulation.remove == ["old"]
 
@@ -283,7 +285,7 @@ def test_what_does_not_go_by_itself_is_removed_first() -> None:
             "--assumeno remove": Result(1, "Removing:\n old x86_64 1-1 @r 1 k\n", "Operation aborted."),
         }
     )
-    calls, _ = dnf.Dnf(host, wait=0.0).prepare("x", change(packages.Wish("new"), remove=["old"]))
+    calls, _ = dnf.Dnf(host, wait=0.0).plan_change("x", change(packages.PackageSpec("new"), remove=["old"]))
     assert calls == [["remove", "old"], ["install", "--allowerasing", "new"]]
 
 
@@ -294,7 +296,7 @@ def test_removals_that_nobody_asked_for_and_kernels_are_refused() -> None:
     ):  # fmt: skip
         host = Scripted({"--assumeno install": Result(1, table, "Operation aborted.")})
         with pytest.raises(packages.PackageError, match=words):
-            dnf.Dnf(host, wait=0.0).prepare("x", change(packages.Wish("new")))
+            dnf.Dnf(host, wait=0.0).plan_change("x", change(packages.PackageSpec("new")))
         assert host.made == ["--assumeno install new"]
 
 
@@ -316,7 +318,7 @@ def test_a_module_that_dkms_could_not_build_is_an_error_although_rpm_succeeds() 
     with pytest.raises(
         packages.PackageError, match="DKMS could not build the module for kernel 5.14(?s:.)*no such thing"
     ):
-        dnf.Dnf(host, wait=0.0).get("installing it", ["install", "n"])
+        dnf.Dnf(host, wait=0.0).run_change("installing it", ["install", "n"])
 
 
 def test_another_stream_is_left_before_one_is_enabled() -> None:
@@ -331,11 +333,11 @@ def test_another_stream_is_left_before_one_is_enabled() -> None:
 
 def test_a_killed_installation_is_made_again(tmp_path: Path) -> None:
     mark = tmp_path / "pending.json"
-    dnf.begin(str(mark), ["docker-ce", "never-came"])
+    dnf.mark_pending(str(mark), ["docker-ce", "never-came"])
     rows = "docker-ce\t(none)\t28\t1\tx86_64\n"
     host = Scripted({"--assumeno": Result(0, "Nothing to do.\n", "")}, rows, files={str(mark): mark.read_text()})
     manager = dnf.Dnf(host, wait=0.0, pending=str(mark))
-    assert manager.half_done() == ["docker-ce"]
+    assert manager.find_interrupted() == ["docker-ce"]
     host.read = lambda path: mark.read_text() if path == str(mark) and mark.exists() else None  # type: ignore[method-assign]
     assert manager.repair() == ["docker-ce"]
     assert host.made[-1] == "-y reinstall docker-ce" and not mark.exists()
@@ -349,7 +351,7 @@ def test_the_mark_outlives_only_what_was_stopped_in_the_middle(tmp_path: Path, a
     mark = tmp_path / "pending.json"
     manager = dnf.Dnf(Scripted({"-y install": answer}), wait=0.0, pending=str(mark))
     with pytest.raises(packages.PackageError):
-        manager.carry_out("x", [["install", "a"]], packages.Simulation({"a": (None, "1")}, []))
+        manager.apply_change("x", [["install", "a"]], packages.Simulation({"a": (None, "1")}, []))
     assert mark.exists() is stays
 
 
@@ -365,11 +367,11 @@ def test_yum_makes_room_in_a_round_of_its_own() -> None:
         "--assumeno install": Result(1, "Error: new conflicts with old-1-1.x86_64\n", ""),
         "--assumeno remove": Result(1, "Removing:\n old x86_64 1-1 @r 1 k\n", "Exiting on user command"),
     }
-    wanted = change(packages.Wish("new"), remove=["old"])
-    calls, simulation = dnf.Dnf(Scripted(answers, program="/usr/bin/yum"), wait=0.0).prepare("x", wanted)
+    wanted = change(packages.PackageSpec("new"), remove=["old"])
+    calls, simulation = dnf.Dnf(Scripted(answers, program="/usr/bin/yum"), wait=0.0).plan_change("x", wanted)
     assert calls == [["remove", "old"]] and simulation.remove == ["old"]
     with pytest.raises(packages.PackageError, match="new conflicts with old"):
-        dnf.Dnf(Scripted(answers), wait=0.0).prepare("x", wanted)
+        dnf.Dnf(Scripted(answers), wait=0.0).plan_change("x", wanted)
 
 
 def test_yum_releases_whole_lines() -> None:
@@ -393,25 +395,25 @@ def test_a_killed_upgrade_of_ours_takes_along_what_needs_the_older_version() -> 
 
 def test_only_the_older_of_two_versions_goes() -> None:
     rows = "tool\t(none)\t1\t1\tx86_64\ntool\t(none)\t2\t1\tx86_64\ntool\t(none)\t2\t1\ti686\nkernel\t(none)\t1\t1\tx86_64\nkernel\t(none)\t2\t1\tx86_64\n"
-    found = rpm.read_packages(rows)
-    assert rpm.doubles(found) == ["tool"] and rpm.older(found) == ["tool-1-1.x86_64"]
+    found = rpm.parse_packages(rows)
+    assert rpm.duplicate_names(found) == ["tool"] and rpm.older_duplicates(found) == ["tool-1-1.x86_64"]
 
 
 def test_a_holder_of_a_lock_is_named() -> None:
     files = {"/var/lib/dnf/rpmdb_lock.pid": "4711", "/proc/4711/cmdline": "/usr/bin/python3\0/usr/bin/dnf\0upgrade\0"}
     manager = dnf.Dnf(Scripted({}, files=files), wait=0.0)
     with pytest.raises(packages.PackageError, match="held by process 4711 .*/usr/bin/dnf upgrade"):
-        manager.await_locks()
+        manager.wait_for_locks()
     del manager.host.files["/proc/4711/cmdline"]  # type: ignore[attr-defined]
-    manager.await_locks()
+    manager.wait_for_locks()
 
 
 def test_the_mark_holds_names(tmp_path: Path) -> None:
     path = tmp_path / "x" / "mark.json"
-    dnf.begin(str(path), ["b", "a"])
+    dnf.mark_pending(str(path), ["b", "a"])
     assert json.loads(path.read_text()) == ["b", "a"]
-    dnf.end(str(path))
-    dnf.end(str(path))
+    dnf.clear_pending(str(path))
+    dnf.clear_pending(str(path))
     assert not path.exists()
 
 
@@ -424,7 +426,8 @@ def test_what_a_metapackage_asks_for_at_least() -> None:
     """`dnf repoquery --requires` (4.14, dnf5) and `yum deplist` (CentOS 7) of the same package."""
     wanted = {"cuda-nvcc-12-9": "12.9.41", "cuda-cupti-12-9": "12.9.19-1"}
     assert (
-        dnf_output.read_floors("/bin/sh\ncuda-cupti-12-9 >= 12.9.19-1\ncuda-nvcc-12-9 >= 0:12.9.41\nx = 1\n") == wanted
+        dnf_output.parse_lowest_versions("/bin/sh\ncuda-cupti-12-9 >= 12.9.19-1\ncuda-nvcc-12-9 >= 0:12.9.41\nx = 1\n")
+        == wanted
     )
     deplist = """package: cuda-toolkit-12-9.x86_64 12.9.0-1
   dependency: cuda-nvcc-12-9 >= 12.9.41
@@ -432,8 +435,8 @@ def test_what_a_metapackage_asks_for_at_least() -> None:
   dependency: cuda-cupti-12-9 >= 12.9.19-1
    provider: cuda-cupti-12-9.x86_64 12.9.79-1
 """
-    assert dnf_output.read_floors(deplist) == wanted
-    assert dnf_output.read_floors("") == {}
+    assert dnf_output.parse_lowest_versions(deplist) == wanted
+    assert dnf_output.parse_lowest_versions("") == {}
 
 
 def test_downloaded_packages_are_kept_only_where_an_upgrade_needs_them_later() -> None:

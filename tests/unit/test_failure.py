@@ -48,7 +48,7 @@ def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: 
     host = RecordedHost(files={MAKE_LOG: log})
     manager = apt.Apt(host)
     answer = Result(100, CALLED, "E: Sub-process /usr/bin/dpkg returned an error code (1)\n")
-    said = apt.explain("installing the driver", answer) + manager.make_log(answer)
+    said = apt.explain_failure("installing the driver", answer) + manager.describe_make_log(answer)
     assert said.startswith("installing the driver: DKMS could not build the module for kernel 6.12.0-1-amd64: ")
     assert said.endswith(f"the whole log is {MAKE_LOG} on the host")
     assert len(said) < 700 and "\n" not in said and "CC [M]" not in said
@@ -57,14 +57,14 @@ def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: 
 
 
 def test_a_failure_without_a_build_gets_no_log() -> None:
-    assert apt.Apt(RecordedHost()).make_log(Result(100, "", "E: Unable to locate package x")) == ""
+    assert apt.Apt(RecordedHost()).describe_make_log(Result(100, "", "E: Unable to locate package x")) == ""
 
 
 def test_headers_that_dkms_misses_are_named_without_a_log() -> None:
     text = (
         "Error! Your kernel headers for kernel 6.1.0-50-amd64 cannot be found at /lib/modules/6.1.0-50-amd64/build.\n"
     )
-    said = apt.Apt(RecordedHost()).make_log(Result(100, text, ""))
+    said = apt.Apt(RecordedHost()).describe_make_log(Result(100, text, ""))
     assert "headers of the kernel are missing" in said and "install the headers" in said
 
 

@@ -179,10 +179,10 @@ def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_sh
     for name in ("cuda-debian12", "cuda-rhel9"):
         params = repository.params(name, wanted.settings._asdict())
         if params.get("kind") == "rpm":
-            lines = yum_repos.source(params, params["keyring"]).splitlines()
+            lines = yum_repos.format_repo_file(params, params["keyring"]).splitlines()
             assert "baseurl=" + params["url"] in lines
         else:
-            lines = apt_sources.source(params, "/etc/apt/keyrings/x.gpg", "amd64").splitlines()
+            lines = apt_sources.format_deb822(params, "/etc/apt/keyrings/x.gpg", "amd64").splitlines()
             assert "URIs: " + params["url"] in lines
         assert params["url"].startswith(mirror)
 

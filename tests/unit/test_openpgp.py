@@ -25,7 +25,7 @@ def armor(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("data", [OLD, NEW, OLD + USER, armor(OLD + USER), armor(NEW).replace(b"\n", b"\r\n")])
 def test_one_key_in_every_form(data: bytes) -> None:
-    (key,) = openpgp.keys(data)
+    (key,) = openpgp.parse_keys(data)
     assert key.fingerprint == openpgp.fingerprint(BODY)
     assert len(key.fingerprint) == 40
 
@@ -33,12 +33,12 @@ def test_one_key_in_every_form(data: bytes) -> None:
 def test_pick_leaves_other_keys_out() -> None:
     other = BODY[:4] + b"\x02" + BODY[5:]
     both = OLD + USER + bytes([0x98, len(other)]) + other
-    assert openpgp.pick(both, openpgp.fingerprint(BODY).lower()) == OLD + USER
+    assert openpgp.pick_key(both, openpgp.fingerprint(BODY).lower()) == OLD + USER
 
 
 def test_a_wrong_fingerprint_names_both() -> None:
     with pytest.raises(openpgp.OpenPgpError, match=f"{openpgp.fingerprint(BODY)}, expected is {'AB' * 20}"):
-        openpgp.pick(OLD, "ABAB " * 10)
+        openpgp.pick_key(OLD, "ABAB " * 10)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_wrong_fingerprint_names_both() -> None:
 )
 def test_damaged_keys_are_errors(data: bytes) -> None:
     with pytest.raises(openpgp.OpenPgpError):
-        openpgp.keys(data)
+        openpgp.parse_keys(data)
 
 
 @pytest.mark.host_io
@@ -62,7 +62,7 @@ def test_the_same_fingerprint_as_gpg(tmp_path: Path, kind: str) -> None:
         wanted = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr"))
         for extra in ([], ["--armor"]):
             data = subprocess.run([*gpg, *extra, "--export"], check=True, capture_output=True).stdout
-            assert [key.fingerprint for key in openpgp.keys(data)] == [wanted]
+            assert [key.fingerprint for key in openpgp.parse_keys(data)] == [wanted]
     finally:
         subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)
 
@@ -79,10 +79,10 @@ def test_a_key_whose_owner_publishes_a_checksum_of_its_file() -> None:
     text = armor(OLD + USER)
     checksum = hashlib.sha256(text).hexdigest()
     written = text.replace(b"Comment: x\n", b"Version: GnuPG v2\nComment: x\n")
-    assert openpgp.sole(written, checksum) == openpgp.fingerprint(BODY)
+    assert openpgp.fingerprint_by_checksum(written, checksum) == openpgp.fingerprint(BODY)
     with pytest.raises(openpgp.OpenPgpError, match="sha256"):
-        openpgp.sole(written.replace(b"x", b"y"), checksum)
+        openpgp.fingerprint_by_checksum(written.replace(b"x", b"y"), checksum)
     other = BODY[:4] + b"\x02" + BODY[5:]
     both = armor(OLD + bytes([0x98, len(other)]) + other)
     with pytest.raises(openpgp.OpenPgpError, match="2 keys"):
-        openpgp.sole(both, hashlib.sha256(both).hexdigest())
+        openpgp.fingerprint_by_checksum(both, hashlib.sha256(both).hexdigest())

@@ -236,12 +236,12 @@ HEADERS += [
 def test_no_transaction_brings_a_kernel(name: str) -> None:
     """Tools that install the headers' metapackage bring a kernel, build for it, and wait for a reboot that never ends."""
     with pytest.raises(packages.PackageError, match="never installed unasked"):
-        packages.refuse(packages.Simulation({name: (None, "1")}, []), [])
+        packages.refuse_unrequested(packages.Simulation({name: (None, "1")}, []), [])
 
 
 def test_headers_are_no_kernel() -> None:
     """A rule that is too wide would refuse every module build."""
-    packages.refuse(packages.Simulation({name: (None, "1") for name in HEADERS}, []), [])
+    packages.refuse_unrequested(packages.Simulation({name: (None, "1") for name in HEADERS}, []), [])
 
 
 @pytest.mark.parametrize("distro", catalog.distros())
@@ -253,7 +253,7 @@ def test_headers_are_asked_for_the_running_kernel_exactly(distro: str) -> None:
     asked = compose.todo(decide(host, **wish))["kernel_headers.install"]["packages"]
     assert [name for name in asked if kernel in name]
     assert not [name for name in asked if name.startswith(("linux-headers", "kernel")) and kernel not in name]
-    assert "the archive no longer carries the headers" in packages.headers_gone(asked[0])
+    assert "the archive no longer carries the headers" in packages.describe_missing_headers(asked[0])
 
 
 # --- 9: where the module lies --------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ class Packages(packages.Manager):
     def installed(self) -> dict[str, packages.Installed]:
         return {name: packages.Installed(v, "installed", name in self.locks) for name, v in self.there.items()}
 
-    def half_done(self) -> list[str]:
+    def find_interrupted(self) -> list[str]:
         return []
 
     def repair(self, ours: list[str] | None = None) -> list[str]:
@@ -353,12 +353,12 @@ class Packages(packages.Manager):
     def offers(self, names: list[str]) -> dict[str, list[str]]:
         return {name: ["2"] for name in names}
 
-    def prepare(self, what: str, change: packages.Change) -> tuple[list[list[str]], packages.Simulation]:
+    def plan_change(self, what: str, change: packages.PackageChange) -> tuple[list[list[str]], packages.Simulation]:
         locked = [wish.name for wish in change.install if wish.name in self.locks]
         assert not locked, f"{locked} are held while they are to change"
         return [], packages.Simulation({wish.name: (self.there.get(wish.name), "2") for wish in change.install}, [])
 
-    def carry_out(self, what: str, calls: list[list[str]], simulation: packages.Simulation) -> None:
+    def apply_change(self, what: str, calls: list[list[str]], simulation: packages.Simulation) -> None:
         if self.fails:
             raise packages.PackageError("the mirror is gone")
         self.there.update({name: after for name, (_, after) in simulation.install.items()})
@@ -451,13 +451,13 @@ KEY = bytes([0x98, len(BODY)]) + BODY
 def test_a_key_that_is_cut_short_or_something_else_is_not_trusted(data: bytes, words: str) -> None:
     """Keys that are piped into the keyring as they come trust a proxy's error page, or somebody else."""
     with pytest.raises(openpgp.OpenPgpError, match=words):
-        openpgp.pick(data, "AB" * 20)
+        openpgp.pick_key(data, "AB" * 20)
 
 
 def test_another_key_is_not_trusted_although_it_is_a_good_one() -> None:
     """NVIDIA changed its key in 2022; whoever took what the address served would have taken any key."""
     with pytest.raises(openpgp.OpenPgpError, match="expected is"):
-        openpgp.pick(KEY, "AB" * 20)
+        openpgp.pick_key(KEY, "AB" * 20)
 
 
 EXPIRED = """\
@@ -478,11 +478,11 @@ DNF_UNSIGNED = "Package kmod-nvidia-open-dkms-580.x86_64.rpm is not signed\nErro
 @pytest.mark.parametrize(
     ("explain", "text"),
     [
-        (apt.explain, EXPIRED),
-        (apt.explain, TAMPERED),
-        (apt.explain, CUT),
-        (dnf_errors.explain, DNF_TAMPERED),
-        (dnf_errors.explain, DNF_UNSIGNED),
+        (apt.explain_failure, EXPIRED),
+        (apt.explain_failure, TAMPERED),
+        (apt.explain_failure, CUT),
+        (dnf_errors.explain_failure, DNF_TAMPERED),
+        (dnf_errors.explain_failure, DNF_UNSIGNED),
     ],
 )
 def test_what_is_not_what_its_owner_signed_is_not_called_a_network_problem(explain: Any, text: str) -> None:

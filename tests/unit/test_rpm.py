@@ -16,11 +16,11 @@ ROWS = (
 
 
 def test_packages_are_named_as_rpm_prints_them() -> None:
-    found = rpm.read_packages(ROWS)
+    found = rpm.parse_packages(ROWS)
     assert found[1].evr == "3:580.95.05-1.el9" and found[1].full == "nvidia-driver-580.95.05-1.el9.x86_64"
     assert found[2].evr == "5.14.0-503.el9"
     assert rpm.newest(found)["kernel-core"].release == "570.el9"
-    assert rpm.doubles(found) == []
+    assert rpm.duplicate_names(found) == []
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_versions_are_ordered_as_rpm_does(left: str, right: str, order: int) -> 
 
 
 def test_version_locks_of_all_three_managers() -> None:
-    assert rpm.read_locks("# Added lock\nnvidia-driver-3:580.95.05-1.el9.*\n\n!bad-0:1-1.*\n") == ["nvidia-driver"]
-    assert rpm.read_locks("0:docker-ce-28.3.2-1.el7.*\n3:nvidia-driver-580.95.05-1.el7.*\nbash\n") == [
+    assert rpm.parse_locks("# Added lock\nnvidia-driver-3:580.95.05-1.el9.*\n\n!bad-0:1-1.*\n") == ["nvidia-driver"]
+    assert rpm.parse_locks("0:docker-ce-28.3.2-1.el7.*\n3:nvidia-driver-580.95.05-1.el7.*\nbash\n") == [
         "bash",
         "docker-ce",
         "nvidia-driver",
@@ -55,17 +55,17 @@ def test_version_locks_of_all_three_managers() -> None:
         'comparator = "="\nvalue = "28.3.3-1"\n\n[[packages]]\nname = "never"\n[[packages.conditions]]\nkey = "evr"\n'
         'comparator = "!="\nvalue = "1-1"\n'
     )
-    assert rpm.read_locks_toml(text) == ["docker-ce"]
-    assert rpm.read_locks_toml('packages = []\nversion = "1.0"\n') == []
+    assert rpm.parse_locks_toml(text) == ["docker-ce"]
+    assert rpm.parse_locks_toml('packages = []\nversion = "1.0"\n') == []
 
 
 def test_streams_of_both_dnf() -> None:
-    assert rpm.read_stream("[a]\nname=a\nstream=1\nprofiles=\nstate=enabled\n[b]\nstream=2\nstate=disabled\n") == {
-        "a": "1"
-    }
-    assert rpm.read_stream("[a]\nname=a\nstream=\nprofiles=\nstate=\n") == {}
+    assert rpm.parse_stream_file(
+        "[a]\nname=a\nstream=1\nprofiles=\nstate=enabled\n[b]\nstream=2\nstate=disabled\n"
+    ) == {"a": "1"}
+    assert rpm.parse_stream_file("[a]\nname=a\nstream=\nprofiles=\nstate=\n") == {}
     text = '[modules]\n[modules.a]\nenabled_stream = "580-open"\nstate = "Enabled"\n[modules.b]\nenabled_stream = ""\nstate = "Available"\n'
-    assert rpm.read_streams_toml(text) == {"a": "580-open"}
+    assert rpm.parse_streams_toml(text) == {"a": "580-open"}
 
 
 @pytest.mark.parametrize(
@@ -73,27 +73,27 @@ def test_streams_of_both_dnf() -> None:
     [("d6839024", True), ("b31eec9d30382b5b98a2c5801d7127ecd6839024", True), ("d6839025", False), ("", False)],
 )
 def test_a_key_of_the_database_is_known_by_the_end_of_its_fingerprint(version: str, same: bool) -> None:
-    assert rpm.same_key(version, "B31EEC9D30382B5B98A2C5801D7127ECD6839024") is same
+    assert rpm.is_same_key(version, "B31EEC9D30382B5B98A2C5801D7127ECD6839024") is same
 
 
 REPO = "# ours\n[baseos]\nname=BaseOS\nenabled=1\n\n[crb]\nname=CRB\nenabled = 0 \ngpgcheck=1\n[crb-source]\nenabled=0\n[always]\nname=x\n"
 
 
 def test_sections_are_switched_and_every_other_byte_stays() -> None:
-    assert yum_repos.sections(REPO) == {"baseos": True, "crb": False, "crb-source": False, "always": True}
-    after = yum_repos.enable(REPO, ["crb", "baseos"])
+    assert yum_repos.parse_sections(REPO) == {"baseos": True, "crb": False, "crb-source": False, "always": True}
+    after = yum_repos.enable_sections(REPO, ["crb", "baseos"])
     assert after == REPO.replace("enabled = 0 ", "enabled = 1 ")
-    assert yum_repos.disable(after, ["crb"]) == REPO
+    assert yum_repos.disable_sections(after, ["crb"]) == REPO
     crlf = REPO.replace("\n", "\r\n")
-    assert yum_repos.disable(yum_repos.enable(crlf, ["crb"]), ["crb"]) == crlf
+    assert yum_repos.disable_sections(yum_repos.enable_sections(crlf, ["crb"]), ["crb"]) == crlf
 
 
 def test_a_repository_of_ours_names_its_key() -> None:
     repository = {"id": "cuda-rhel9", "url": "https://m/x/", "gpgcheck": True, "repo_gpgcheck": False}
-    keyring, path = yum_repos.paths(repository)
+    keyring, path = yum_repos.repository_paths(repository)
     assert path == "/etc/yum.repos.d/gpu-ready-cuda-rhel9.repo"
-    text = yum_repos.source(repository, keyring)
-    assert yum_repos.sections(text) == {"gpu-ready-cuda-rhel9": True}
+    text = yum_repos.format_repo_file(repository, keyring)
+    assert yum_repos.parse_sections(text) == {"gpu-ready-cuda-rhel9": True}
     assert "gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-gpu-ready-cuda-rhel9\n" in text
     assert "baseurl=https://m/x/\n" in text and "gpgcheck=1\nrepo_gpgcheck=0\n" in text
 
@@ -156,4 +156,4 @@ def test_what_a_killed_run_left_is_seen(answer: Result, more: dict[str, str], br
     ],
 )
 def test_the_family_decides_whether_a_host_has_rpms(family: str, files: dict[str, str], expected: bool) -> None:
-    assert rpm.on(RecordedHost(files=files), family) is expected
+    assert rpm.uses_rpm(RecordedHost(files=files), family) is expected

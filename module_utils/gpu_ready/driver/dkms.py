@@ -121,7 +121,7 @@ def run(host: Host, argv: List[str]) -> None:
     call, path = " ".join(argv), failure.make_log(text)
     if path:
         why = failure.because([("installer-log", host.read(path) or text)], path, ("dkms_failed",))
-        raise DkmsError("%s: %s" % (manager.dkms_failed(call, text) or call, why))
+        raise DkmsError("%s: %s" % (manager.find_dkms_failure(call, text) or call, why))
     raise DkmsError(
         "`%s` ended with %d (%s): see `dkms status` on the host" % (call, answer.rc, failure.quoted([text]))
     )

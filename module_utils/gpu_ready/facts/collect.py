@@ -8,7 +8,7 @@ and starts next to no program.
 from typing import Any, Dict, Optional
 
 from ..base.host import Host
-from ..packaging import rpm as rpms
+from ..packaging import rpm as rpm_packages
 from ..upgrade import journal as upgrade
 from . import base, cuda, cudnn, docker, driver, engines, rpm, verified
 
@@ -16,7 +16,7 @@ from . import base, cuda, cudnn, docker, driver, engines, rpm, verified
 def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
     """Return everything that is observed of a host."""
     observed: Dict[str, Any] = {"base": base.look(host, treat_as)}
-    has_rpm = rpms.on(host, observed["base"]["os"]["family"])
+    has_rpm = rpm_packages.uses_rpm(host, observed["base"]["os"]["family"])
     packages = rpm.packages(host) if has_rpm else base.packages(host)
     observed["packages"] = packages
     observed["apt"] = base.apt(host) if not has_rpm else dict(base.NO_APT)

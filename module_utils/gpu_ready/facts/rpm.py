@@ -10,7 +10,7 @@ NO_YUM: Dict[str, Any] = {"sources": {}, "keyrings": [], "streams": {}}
 
 def packages(host: Host) -> Dict[str, Any]:
     """Return ``installed`` {name: version of the newest}, ``held`` and ``broken`` names: one question to rpm."""
-    state = rpm.look(host)
+    state = rpm.read_state(host)
     installed = {name: package.evr for name, package in rpm.newest(state.packages).items()}
     return {"installed": installed, "held": state.held, "broken": state.broken}
 
@@ -22,5 +22,5 @@ def yum(host: Host) -> Dict[str, Any]:
     return {
         "sources": {path: text for path, text in texts.items() if text is not None},
         "keyrings": host.listdir(yum_repos.KEYRINGS),
-        "streams": rpm.streams(host),
+        "streams": rpm.read_streams(host),
     }

@@ -80,9 +80,9 @@ def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Option
     except UnicodeDecodeError as error:
         raise UninstallError("%s is not UTF-8 (%s): repair it, then run again" % (path, error)) from None
     if "sections" in entry:
-        mine = [name for name in entry["sections"] if not yum_repos.sections(old).get(name, True)]
-        return yum_repos.disable(text, mine).encode("utf-8")
-    return apt_sources.disable(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
+        mine = [name for name in entry["sections"] if not yum_repos.parse_sections(old).get(name, True)]
+        return yum_repos.disable_sections(text, mine).encode("utf-8")
+    return apt_sources.disable_components(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
 
 
 def remove_empty(folder: str) -> None:
@@ -101,7 +101,7 @@ class Uninstall:
         self.restart_ok = restart_ok
         self.path = folder + "/manifest.json"
         self.mark = folder + "/" + os.path.basename(rebuilds.PATH)
-        self.manager = select.choose(host, journal.is_open(host))
+        self.manager = select.choose_manager(host, journal.is_open(host))
         self.noted = manifest.read(self.path)
         self.held_by = ""
 
@@ -349,7 +349,9 @@ class Uninstall:
         noted = self.noted.get("rpm_keys", {})
         argv = ["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION} %{NAME}-%{VERSION}-%{RELEASE}\n"]
         rows = [line.split() for line in self.host.run(argv).out.splitlines()] if noted else []
-        names = sorted(row[1] for row in rows if len(row) == 2 and [key for key in noted if rpm.same_key(row[0], key)])
+        names = sorted(
+            row[1] for row in rows if len(row) == 2 and [key for key in noted if rpm.is_same_key(row[0], key)]
+        )
         argv = ["rpm", "-e", "--allmatches"] + names
         words = "take %s out of the RPM database" % ", ".join(names)
         return [Action(words, functools.partial(self.run, argv))] if names else []
@@ -362,8 +364,8 @@ class Uninstall:
         names = [n for n in sorted(self.noted["packages"]) if n in installed and installed[n].state != "not-installed"]
         if not names:
             return []
-        argv = self.manager.removal(names)
-        if not self.manager.half_done():
+        argv = self.manager.removal_command(names)
+        if not self.manager.find_interrupted():
             self.would_purge(argv, names)
         return [Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: self.purge(argv, names))]
 
@@ -430,7 +432,7 @@ class Uninstall:
         if set(names) & set(self.imex()):
             # It is enabled for a node's sake, not by its package, which would leave the link.
             self.run(["systemctl", "disable", "--now", IMEX])
-        self.manager.get("purging what gpu-ready brought", argv)
+        self.manager.run_change("purging what gpu-ready brought", argv)
         for folder in folders:
             remove_empty(folder)
 

@@ -14,17 +14,17 @@ from .manager import (
     RUN_LIMIT,
     WRONG_CLOCK,
     WRONG_SIGNATURE,
-    Change,
     Installed,
     Manager,
+    PackageChange,
     PackageError,
+    PackageSpec,
     Simulation,
-    Wish,
-    dkms_failed,
-    headers_gone,
-    lock_holder,
-    not_on_offer,
-    refuse,
+    describe_missing_headers,
+    describe_missing_version,
+    find_dkms_failure,
+    find_lock_holder,
+    refuse_unrequested,
 )
 from .version_match import version_matches
 
@@ -59,7 +59,7 @@ ASK_LIMIT = 300.0
 QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\n"
 
 
-def read_installed(text: str) -> Dict[str, Installed]:
+def parse_installed(text: str) -> Dict[str, Installed]:
     """Read `dpkg-query -W -f QUERY`. Of several architectures the installed one counts."""
     found = {}  # type: Dict[str, Installed]
     for line in text.splitlines():
@@ -69,7 +69,7 @@ def read_installed(text: str) -> Dict[str, Installed]:
     return found
 
 
-def read_simulation(text: str) -> Simulation:
+def parse_simulation(text: str) -> Simulation:
     """Read `apt-get --simulate`: lines of Inst, Remv and Purg."""
     install = {}  # type: Dict[str, Tuple[Optional[str], str]]
     remove = []
@@ -84,7 +84,7 @@ def read_simulation(text: str) -> Simulation:
     return Simulation(install, remove)
 
 
-def read_madison(text: str) -> Dict[str, List[str]]:
+def parse_madison(text: str) -> Dict[str, List[str]]:
     """Read `apt-cache madison`: the versions on offer by name, newest first as apt lists them."""
     found = {}  # type: Dict[str, List[str]]
     for line in text.splitlines():
@@ -96,7 +96,7 @@ def read_madison(text: str) -> Dict[str, List[str]]:
     return found
 
 
-def read_floors(text: str) -> Dict[str, str]:
+def parse_lowest_versions(text: str) -> Dict[str, str]:
     """Read `apt-cache show`: the lowest version that the stanzas' Depends ask for, by package."""
     found = {}  # type: Dict[str, str]
     for line in re.findall(r"(?m)^(?:Pre-)?Depends: (.*)$", text):
@@ -104,7 +104,7 @@ def read_floors(text: str) -> Dict[str, str]:
     return found
 
 
-def read_sizes(text: str) -> Tuple[int, int]:
+def parse_sizes(text: str) -> Tuple[int, int]:
     """Read `apt-cache show`: bytes to fetch and bytes when installed, summed over the stanzas."""
     fetch = sum(int(size) for size in re.findall(r"(?m)^Size: (\d+)$", text))
     installed = sum(int(size) for size in re.findall(r"(?m)^Installed-Size: (\d+)$", text))
@@ -134,7 +134,7 @@ SIGNATURE = re.compile(
 )
 
 
-def explain(what: str, answer: Result) -> str:
+def explain_failure(what: str, answer: Result) -> str:
     """Return one sentence with cause and remedy for an apt-get or dpkg call that failed."""
     text = answer.out + "\n" + answer.err
     errors = [line[2:].strip() for line in text.splitlines() if re.match(r"[EW]: ", line)]
@@ -149,7 +149,7 @@ def explain(what: str, answer: Result) -> str:
         return "%s: not enough free space in %s: make room there, then run again" % (what, match.group(1))
     if "No space left on device" in text:
         return "%s: the disk is full, no free space left (%s): make room, then run again" % (what, short)
-    dkms = dkms_failed(what, text)
+    dkms = find_dkms_failure(what, text)
     if dkms:
         return dkms
     timed = re.search(r"Release file for (\S+) is (?:not valid yet|(expired)) \(([^)]*)\)", text)
@@ -212,22 +212,22 @@ class Apt(Manager):
         """Return dpkg's database."""
         answer = self.host.run(["dpkg-query", "-W", "-f", QUERY], timeout=ASK_LIMIT)
         if answer.rc != 0:
-            raise PackageError(explain("reading the package database", answer))
-        return read_installed(answer.out)
+            raise PackageError(explain_failure("reading the package database", answer))
+        return parse_installed(answer.out)
 
-    def busy(self) -> List[Tuple[str, int]]:
+    def locks_held(self) -> List[Tuple[str, int]]:
         """Return apt's and dpkg's locks that another process holds."""
-        return [(path, pid) for path in self.locks for pid in [lock_holder(path)] if pid is not None]
+        return [(path, pid) for path in self.locks for pid in [find_lock_holder(path)] if pid is not None]
 
-    def get(self, what: str, argv: List[str]) -> Result:
+    def run_change(self, what: str, argv: List[str]) -> Result:
         """Run apt-get (changes the host) and raise PackageError with a sentence when it fails."""
-        self.await_locks()
+        self.wait_for_locks()
         answer = self.host.run(["apt-get"] + OPTIONS + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
         if answer.rc != 0:
-            raise PackageError(explain(what, answer) + self.make_log(answer))
+            raise PackageError(explain_failure(what, answer) + self.describe_make_log(answer))
         return answer
 
-    def half_done(self) -> List[str]:
+    def find_interrupted(self) -> List[str]:
         """Return what a killed run left in the middle."""
         found = broken(self.host.read(STATUS) or "")
         if not found and [name for name in self.host.listdir("/var/lib/dpkg/updates") if name.isdigit()]:
@@ -240,10 +240,10 @@ class Apt(Manager):
         A package of ``ours`` that cannot be configured, such as a module that does not compile, is removed: the plan
         may want another one by now, and where it wants the same, its installation tells why it fails.
         """
-        found = self.half_done()
+        found = self.find_interrupted()
         if not found:
             return []
-        self.await_locks()
+        self.wait_for_locks()
         self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         # Its status is not asked: packages that were only unpacked may lack dependencies, which apt brings now.
         left = broken(self.host.read(STATUS) or "")
@@ -252,17 +252,19 @@ class Apt(Manager):
         if failed:
             argv = ["remove", "--allow-change-held-packages"] + failed
             try:
-                refuse(self.simulate("removing what cannot be configured", argv), ours or [])
-                self.get("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
+                refuse_unrequested(self.simulate("removing what cannot be configured", argv), ours or [])
+                self.run_change("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
             except PackageError as error:
                 # Something else is in the way, which apt's own repair may clear.
                 trouble = " (%s)" % error
             left = broken(self.host.read(STATUS) or "")
         if left:
-            self.get("finishing the interrupted installation of " + ", ".join(left[:5]), ["install", "--fix-broken"])
+            self.run_change(
+                "finishing the interrupted installation of " + ", ".join(left[:5]), ["install", "--fix-broken"]
+            )
             half = broken(self.host.read(STATUS) or "")
             if half:
-                self.get("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)
+                self.run_change("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)
         left = broken(self.host.read(STATUS) or "")
         if left:
             raise PackageError(
@@ -275,28 +277,32 @@ class Apt(Manager):
         """Read the package lists again (changes the host); any list that fails is a PackageError."""
         for name in self.damaged():
             os.unlink(os.path.join(apt_lists.FOLDER, name))
-        self.get("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
+        self.run_change("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
 
-    def stale(self) -> bool:
+    def lists_are_stale(self) -> bool:
         """Return whether the package lists of any source are missing or damaged, or all are older than a day."""
         answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody
-        if answer.rc != 0 or apt_lists.unread(answer.out, self.host.listdir(apt_lists.FOLDER)) or self.damaged():
+        if (
+            answer.rc != 0
+            or apt_lists.find_unread_lists(answer.out, self.host.listdir(apt_lists.FOLDER))
+            or self.damaged()
+        ):
             return True
         return time.time() - os.stat(apt_lists.FOLDER).st_mtime > DAY
 
     def damaged(self) -> List[str]:
         """Return the files of package lists that a power cut left without their content."""
-        return apt_lists.damaged(self.host.listdir(apt_lists.FOLDER), self.host.read, self.host.stamp)
+        return apt_lists.find_damaged_lists(self.host.listdir(apt_lists.FOLDER), self.host.read, self.host.stamp)
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
         """Return the versions that the package sources offer, by name."""
-        return read_madison(self.ask("madison", names)) if names else {}
+        return parse_madison(self.query_cache("madison", names)) if names else {}
 
-    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+    def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
         """Return the lowest version that packages of the sources ask of others, by name."""
-        return read_floors(self.ask("show", ["%s=%s" % pair for pair in packages]))
+        return parse_lowest_versions(self.query_cache("show", ["%s=%s" % pair for pair in packages]))
 
-    def ask(self, verb: str, names: List[str]) -> str:
+    def query_cache(self, verb: str, names: List[str]) -> str:
         """Return what apt-cache says of packages; its status is not asked, as it is 100 where one is not known."""
         answer = self.host.run(["apt-cache", verb] + names, timeout=ASK_LIMIT)
         if answer.rc == TIMED_OUT:
@@ -306,39 +312,39 @@ class Apt(Manager):
             )
         return answer.out
 
-    def resolve(self, wanted: List[Wish], offers: Dict[str, List[str]]) -> List[str]:
+    def resolve(self, wanted: List[PackageSpec], offers: Dict[str, List[str]]) -> List[str]:
         """Return arguments for apt-get install; PackageError says what is offered instead of a missing version."""
         arguments = []
         for wish in wanted:
             versions = offers.get(wish.name, [])
             if not versions and HEADERS.match(wish.name):
-                raise PackageError(headers_gone(wish.name))
+                raise PackageError(describe_missing_headers(wish.name))
             if wish.version is None:
                 arguments.append(wish.name)
                 continue
             fitting = [version for version in versions if version_matches(wish.version, version)]
             if not fitting:
-                raise PackageError(not_on_offer(wish, versions))
+                raise PackageError(describe_missing_version(wish, versions))
             arguments.append("%s=%s" % (wish.name, fitting[0]))
         return arguments
 
-    def prepare(self, what: str, change: Change) -> Tuple[List[List[str]], Simulation]:
+    def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
         """Return the one apt-get call for a change, and what it would do."""
         argv = ["--allow-downgrades", "install"]
         argv += self.resolve(change.install, self.offers([wish.name for wish in change.install]))
         argv += [name + "-" for name in change.remove]
         simulation = self.simulate(what, argv)
-        refuse(simulation, change.remove + change.allowed)
+        refuse_unrequested(simulation, change.remove + change.allowed)
         self.check_disk(simulation)
         return [argv], simulation
 
-    def carry_out(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
+    def apply_change(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
         """Make the call of prepare (changes the host)."""
         for argv in calls:
-            self.get(what, argv)
+            self.run_change(what, argv)
         self.host.settle()  # dpkg waits for its own files, and for nothing that the packages' scripts write
 
-    def removal(self, names: List[str]) -> List[str]:
+    def removal_command(self, names: List[str]) -> List[str]:
         """Return the call that purges packages."""
         return ["purge", "--allow-change-held-packages"] + names
 
@@ -352,10 +358,10 @@ class Apt(Manager):
 
     def mark(self, verb: str, names: List[str]) -> None:
         """Set or release holds (changes the host)."""
-        self.await_locks()
+        self.wait_for_locks()
         answer = self.host.run(["apt-mark", verb] + names, timeout=120.0)
         if answer.rc != 0:
-            raise PackageError(explain("apt-mark %s %s" % (verb, " ".join(names)), answer))
+            raise PackageError(explain_failure("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
         """Return what an apt-get call would do; changes nothing and needs no lock."""
@@ -363,12 +369,12 @@ class Apt(Manager):
             ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
         )
         if answer.rc != 0:
-            raise PackageError(explain(what, answer))
-        return read_simulation(answer.out)
+            raise PackageError(explain_failure(what, answer))
+        return parse_simulation(answer.out)
 
     def check_disk(self, simulation: Simulation) -> None:
         """Raise PackageError when the packages do not fit on the disk."""
         names = ["%s=%s" % (name, after) for name, (_, after) in sorted(simulation.install.items())]
         if names:
-            fetch, unpacked = read_sizes(self.ask("show", names))
-            self.fits(len(names), [("/usr", unpacked), (ARCHIVES, fetch)])
+            fetch, unpacked = parse_sizes(self.query_cache("show", names))
+            self.check_free_space(len(names), [("/usr", unpacked), (ARCHIVES, fetch)])

@@ -15,13 +15,13 @@ INDEX = re.compile(r"_Packages(\.\w+)?$")
 SIGNED_TO_ITS_END = "-----END PGP SIGNATURE-----"
 
 
-def unread(uris: str, lists: List[str]) -> List[str]:
+def find_unread_lists(uris: str, lists: List[str]) -> List[str]:
     """Return the sources whose lists were never read, by ``apt-get update --print-uris`` and the files there."""
     names = re.findall(r"^'[^']*/InRelease' (\S+)", uris, re.MULTILINE)
     return [name for name in names if name not in lists and name[: -len("InRelease")] + "Release" not in lists]
 
 
-def damaged(
+def find_damaged_lists(
     lists: List[str],
     read: Callable[[str], Optional[str]],
     stamp: Callable[[str], Optional[Tuple[int, int]]],
@@ -34,7 +34,7 @@ def damaged(
     for release in [name for name in lists if name.endswith(RELEASE)]:
         text = read(os.path.join(FOLDER, release)) or ""
         prefix = re.sub("(In)?Release$", "", release)
-        sizes = listed(text)
+        sizes = file_name_of_list(text)
         lost = []
         for name in [one for one in lists if one.startswith(prefix) and INDEX.search(one)]:
             size = (stamp(os.path.join(FOLDER, name)) or (0, 0))[0]
@@ -46,7 +46,7 @@ def damaged(
     return found
 
 
-def listed(release: str) -> Dict[str, int]:
+def file_name_of_list(release: str) -> Dict[str, int]:
     """Return the sizes in bytes that a Release file gives to uncompressed lists, by the names of apt's files."""
     pairs = re.findall(r"(?m)^ [0-9a-f]{64}\s+(\d+)\s+(\S*Packages)$", release)
     return {path.replace("/", "_"): int(size) for size, path in pairs}

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple
 from ..catalog import model as catalog
 
 
-class Change(NamedTuple):
+class SourcesChange(NamedTuple):
     """A sources file before and after; ``entries`` is the number of the distribution's entries in it."""
 
     before: str
@@ -17,7 +17,7 @@ class Change(NamedTuple):
     entries: int
 
 
-def of_distribution(entry: "Entry", codename: str) -> bool:
+def is_distribution_entry(entry: "SourceEntry", codename: str) -> bool:
     """Return whether an entry that apt reads is the distribution's own archive, whichever mirror serves it.
 
     Third parties also offer `bookworm main`; what tells them apart is the path of the archive and the key.
@@ -32,7 +32,7 @@ def of_distribution(entry: "Entry", codename: str) -> bool:
     return any(re.search(known["path"], uri) and not re.search(known["not"], uri) for uri in entry.uris)
 
 
-def missing(present: List[str], names: List[str]) -> List[str]:
+def missing_names(present: List[str], names: List[str]) -> List[str]:
     """Return the names that are not present, in their order."""
     return [name for name in names if name not in present]
 
@@ -43,7 +43,7 @@ ONE_LINE = re.compile(
 )
 
 
-class Entry(NamedTuple):
+class SourceEntry(NamedTuple):
     """One line or stanza of packages: where they come from, and whether apt reads it."""
 
     uris: List[str]
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     enabled: bool
 
 
-Choose = Callable[[Entry], List[str]]
+Choose = Callable[[SourceEntry], List[str]]
 """Answers, for an entry, the components to add or to take away."""
 
 
@@ -66,7 +66,7 @@ def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
             rest = match.group("rest")
             signed = re.search(r"signed-by=(\S+)", match.group("options") or "", re.IGNORECASE)
             signer = signed.group(1) if signed else ""
-            entry = Entry([match.group("uri")], [match.group("suite")], rest.split(), signer, True)
+            entry = SourceEntry([match.group("uri")], [match.group("suite")], rest.split(), signer, True)
             rest = " ".join([without(rest, remove(entry))] + add(entry))
             line = match.group(1) + rest + match.group("tail")
         lines.append(line)
@@ -81,7 +81,7 @@ def without(text: str, names: List[str]) -> str:
     return text
 
 
-def fields(stanza: str) -> Dict[str, str]:
+def parse_fields(stanza: str) -> Dict[str, str]:
     """Return the fields of a deb822 stanza by their lower-case names, continuation lines joined."""
     found = {}  # type: Dict[str, str]
     name = ""
@@ -105,10 +105,10 @@ def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
     """Change the components of stanzas of a deb822 file."""
     parts = re.split(r"(\n[ \t]*\n+)", text)
     for index in range(0, len(parts), 2):
-        known = fields(parts[index])
+        known = parse_fields(parts[index])
         if "deb" not in known.get("types", "").split():
             continue
-        entry = Entry(
+        entry = SourceEntry(
             known.get("uris", "").split(),
             known.get("suites", "").split(),
             known.get("components", "").split(),
@@ -132,30 +132,30 @@ def edit(path: str, text: str, add: Choose, remove: Choose) -> str:
     return (edit_deb822 if path.endswith(".sources") else edit_one_line)(text, add, remove)
 
 
-def nothing(_: Entry) -> List[str]:
+def nothing(_: SourceEntry) -> List[str]:
     """Choose no component."""
     return []
 
 
-def enable(path: str, text: str, names: List[str], codename: str) -> Change:
+def enable_components(path: str, text: str, names: List[str], codename: str) -> SourcesChange:
     """Add components to the distribution's own entries of a sources file."""
-    ours = []  # type: List[Entry]
+    ours = []  # type: List[SourceEntry]
 
-    def add(entry: Entry) -> List[str]:
-        if not of_distribution(entry, codename):
+    def add(entry: SourceEntry) -> List[str]:
+        if not is_distribution_entry(entry, codename):
             return []
         ours.append(entry)
-        return missing(entry.components, names)
+        return missing_names(entry.components, names)
 
     after = edit(path, text, add, nothing)
-    return Change(text, after, len(ours))
+    return SourcesChange(text, after, len(ours))
 
 
-def entries(path: str, text: str) -> List[Entry]:
+def parse_entries(path: str, text: str) -> List[SourceEntry]:
     """Return the entries of a sources file, in order."""
-    found = []  # type: List[Entry]
+    found = []  # type: List[SourceEntry]
 
-    def note(entry: Entry) -> List[str]:
+    def note(entry: SourceEntry) -> List[str]:
         found.append(entry)
         return []
 
@@ -163,19 +163,19 @@ def entries(path: str, text: str) -> List[Entry]:
     return found
 
 
-def disable(path: str, text: str, before: str, names: List[str], codename: str) -> str:
+def disable_components(path: str, text: str, before: str, names: List[str], codename: str) -> str:
     """Take back what :func:`enable` added to ``before``, and nothing that others wrote since.
 
     An entry is known by its URIs and suites; by its suites alone where the entry itself is gone (its mirror changed).
     """
-    ours = enable(path, before, names, codename).after
+    ours = enable_components(path, before, names, codename).after
     if text == ours:
         return before
-    pairs = zip(entries(path, before), entries(path, ours))  # noqa: B905 - strict= is younger than the hosts' Python
-    added = [(was.uris, was.suites, missing(was.components, now.components)) for was, now in pairs]
-    there = [(entry.uris, entry.suites) for entry in entries(path, text)]
+    pairs = zip(parse_entries(path, before), parse_entries(path, ours))  # noqa: B905 - strict= is younger than the hosts' Python
+    added = [(was.uris, was.suites, missing_names(was.components, now.components)) for was, now in pairs]
+    there = [(entry.uris, entry.suites) for entry in parse_entries(path, text)]
 
-    def remove(entry: Entry) -> List[str]:
+    def remove(entry: SourceEntry) -> List[str]:
         known = [names for uris, suites, names in added if (uris, suites) == (entry.uris, entry.suites)]
         moved = [names for uris, suites, names in added if suites == entry.suites and (uris, suites) not in there]
         return (known or moved or [[]])[0]
@@ -183,29 +183,29 @@ def disable(path: str, text: str, before: str, names: List[str], codename: str) 
     return edit(path, text, nothing, remove)
 
 
-def words(value: Any) -> str:
+def join_words(value: Any) -> str:
     """Return a list, or a text, as words on one line."""
     return " ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value or "")
 
 
-def source(repository: Dict[str, Any], keyring: str, architecture: str) -> str:
+def format_deb822(repository: Dict[str, Any], keyring: str, architecture: str) -> str:
     """Return the deb822 text of a repository of ours."""
     lines = [
         "# Written by gpu-ready; playbooks/uninstall.yml takes it away.",
         "Types: deb",
         "URIs: " + str(repository["url"]),
-        "Suites: " + words(repository.get("suites") or "/"),
+        "Suites: " + join_words(repository.get("suites") or "/"),
     ]
-    if words(repository.get("components")):
-        lines.append("Components: " + words(repository["components"]))
+    if join_words(repository.get("components")):
+        lines.append("Components: " + join_words(repository["components"]))
     lines += ["Architectures: " + architecture, "Signed-By: " + keyring]
     return "\n".join(lines) + "\n"
 
 
-def pins(values: Any) -> str:
+def format_preferences(values: Any) -> str:
     """Return the text of a preferences file from {package, pin, priority}, one or a list."""
     stanzas = [
-        "Package: %s\nPin: %s\nPin-Priority: %s\n" % (words(value["package"]), value["pin"], value["priority"])
+        "Package: %s\nPin: %s\nPin-Priority: %s\n" % (join_words(value["package"]), value["pin"], value["priority"])
         for value in (values if isinstance(values, list) else [values])
     ]
     return "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n\n" + "\n".join(stanzas)

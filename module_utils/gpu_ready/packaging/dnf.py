@@ -1,4 +1,4 @@
-"""The calls to dnf 4, dnf5 and yum 3. What they print is read in dnf_text, why they failed in dnf_errors.
+"""The calls to dnf 4, dnf5 and yum 3. What they print is read in dnf_output, why they failed in dnf_errors.
 
 Only their commands are used: their Python libraries belong to one interpreter of the host, which need not be Ansible's.
 """
@@ -12,22 +12,22 @@ from typing import Dict, List, Optional, Tuple
 from ..base import files
 from ..base.host import TIMED_OUT, Host, Result
 from . import rpm
-from .dnf_errors import explain, locked, words_of
-from .dnf_output import read_floors, read_list, read_offers, read_simulation
+from .dnf_errors import explain_failure, explain_lock, join_lines
+from .dnf_output import parse_list, parse_lowest_versions, parse_offers, parse_simulation
 from .manager import (
     LOCK_WAIT,
     RUN_LIMIT,
-    Change,
     Installed,
-    Killed,
     Manager,
+    PackageChange,
     PackageError,
+    PackageSpec,
     Simulation,
-    Wish,
-    dkms_failed,
-    lock_holder,
-    not_on_offer,
-    refuse,
+    TransactionKilled,
+    describe_missing_version,
+    find_dkms_failure,
+    find_lock_holder,
+    refuse_unrequested,
 )
 from .version_match import version_matches
 
@@ -59,22 +59,22 @@ class Dnf(Manager):
         Manager.__init__(self, host, wait)
         self.keep_cache = keep_cache
         self.pending = pending
-        self.aside = []  # type: List[str]
-        self.program, self.form = which(host)
+        self.extra_options = []  # type: List[str]
+        self.program, self.form = find_program(host)
 
     # what is there
 
     def held(self) -> List[str]:
         """Return the names that a version lock holds, of packages that are gone too: a lock outlives its package."""
-        return rpm.held(self.host)
+        return rpm.read_held_names(self.host)
 
     def installed(self) -> Dict[str, Installed]:
         """Return the RPM database: each name with its newest version, and each version under its full name."""
         answer = self.host.run(rpm.QUERY, timeout=120.0)
         if answer.rc != 0 or not answer.out:
-            raise PackageError(self.told("reading the package database", answer))
-        packages = rpm.read_packages(answer.out)
-        held = rpm.held(self.host)
+            raise PackageError(self.describe_failure("reading the package database", answer))
+        packages = rpm.parse_packages(answer.out)
+        held = rpm.read_held_names(self.host)
         found = {}  # type: Dict[str, Installed]
         for package in packages:
             for name in (package.full, package.full.rpartition(".")[0]):
@@ -83,9 +83,9 @@ class Dnf(Manager):
             found[name] = Installed(package.evr, "installed", name in held)
         return found
 
-    def half_done(self) -> List[str]:
+    def find_interrupted(self) -> List[str]:
         """Return what a killed run left in the middle: see rpm.look."""
-        return rpm.look(self.host, self.pending).broken
+        return rpm.read_state(self.host, self.pending).broken
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
         """Return the versions that the package sources offer, by name, newest first."""
@@ -95,20 +95,20 @@ class Dnf(Manager):
         answer = self.call("-y", ["list", "--showduplicates"] + names, ASK_LIMIT)
         text = answer.out + answer.err
         if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
-            raise PackageError(self.told("asking the package sources for " + ", ".join(names[:5]), answer))
-        return read_offers(read_list(answer.out), names)
+            raise PackageError(self.describe_failure("asking the package sources for " + ", ".join(names[:5]), answer))
+        return parse_offers(parse_list(answer.out), names)
 
-    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+    def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
         """Return the lowest version that packages of the sources ask of others, by name."""
         verb = ["deplist"] if self.form == "yum" else ["repoquery", "--requires"]
         answer = self.call("-y", verb + ["%s-%s" % pair for pair in packages], ASK_LIMIT)
         if answer.rc != 0:
-            raise PackageError(self.told("asking what %s consists of" % packages[0][0], answer))
-        return read_floors(answer.out)
+            raise PackageError(self.describe_failure("asking what %s consists of" % packages[0][0], answer))
+        return parse_lowest_versions(answer.out)
 
     def streams(self) -> Dict[str, str]:
         """Return the enabled module streams by module."""
-        return rpm.streams(self.host)
+        return rpm.read_streams(self.host)
 
     # calls
 
@@ -121,36 +121,36 @@ class Dnf(Manager):
         found.append("--setopt=installonly_limit=0")
         if self.keep_cache:
             found.append("--setopt=keepcache=1")
-        found += self.aside
+        found += self.extra_options
         return found if self.form == "yum" else found + ["--setopt=install_weak_deps=False"]
 
     def call(self, answer: str, argv: List[str], limit: float) -> Result:
         """Make a call after other package managers ended; once more where one was quicker. ``answer``: to questions."""
         end = time.monotonic() + self.wait
         while True:
-            self.await_locks()
+            self.wait_for_locks()
             found = self.host.run([self.program, answer] + self.options() + argv, timeout=limit, env=ENVIRONMENT)
-            if found.rc == 0 or not locked(found.out + found.err) or time.monotonic() >= end:
+            if found.rc == 0 or not explain_lock(found.out + found.err) or time.monotonic() >= end:
                 return found
             time.sleep(2.0)
 
-    def told(self, what: str, answer: Result) -> str:
+    def describe_failure(self, what: str, answer: Result) -> str:
         """Return the sentence for a call that failed."""
         for path in WRITTEN:
             free = self.host.free(path)
             if free is not None and free < FULL:
                 return "%s: the disk is full, no free space left in %s: make room there, then run again" % (what, path)
-        return explain(what, answer)
+        return explain_failure(what, answer)
 
-    def get(self, what: str, argv: List[str]) -> Result:
+    def run_change(self, what: str, argv: List[str]) -> Result:
         """Make one call that changes the host; PackageError when it fails, and when DKMS did, which fails no RPM."""
         answer = self.call("-y", argv, RUN_LIMIT)
         if answer.rc != 0:
-            kind = Killed if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
-            raise kind(self.told(what, answer) + self.make_log(answer))
-        dkms = dkms_failed(what, answer.out + answer.err)
+            kind = TransactionKilled if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
+            raise kind(self.describe_failure(what, answer) + self.describe_make_log(answer))
+        dkms = find_dkms_failure(what, answer.out + answer.err)
         if dkms:
-            raise PackageError(dkms + self.make_log(answer))
+            raise PackageError(dkms + self.describe_make_log(answer))
         return answer
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
@@ -159,10 +159,10 @@ class Dnf(Manager):
         text = answer.out + answer.err
         missing = re.search(r"No package \S+ available", text)
         if missing or (answer.rc != 0 and not ABORTED.search(text)):
-            raise PackageError(self.told(what, answer))
-        return read_simulation(answer.out, self.installed())
+            raise PackageError(self.describe_failure(what, answer))
+        return parse_simulation(answer.out, self.installed())
 
-    def busy(self) -> List[Tuple[str, int]]:
+    def locks_held(self) -> List[Tuple[str, int]]:
         """Return the locks that another process holds: dnf's and yum's files name it, rpm's is a lock of the kernel."""
         found = []
         for path in PID_FILES:
@@ -170,15 +170,15 @@ class Dnf(Manager):
             command = self.host.read("/proc/%s/cmdline" % text) if text.isdigit() else None
             if command and re.search(r"dnf|yum|packagekit|rpm", command, re.IGNORECASE):
                 found.append((path, int(text)))
-        return found + [(path, pid) for path in LOCKS for pid in [lock_holder(path)] if pid is not None]
+        return found + [(path, pid) for path in LOCKS for pid in [find_lock_holder(path)] if pid is not None]
 
     # changes
 
     def update(self) -> None:
         """Read the metadata again (changes the host)."""
         if self.form == "yum":
-            self.get("reading the package lists", ["clean", "expire-cache"])
-        self.get("reading the package lists", ["makecache"] + ([] if self.form == "yum" else ["--refresh"]))
+            self.run_change("reading the package lists", ["clean", "expire-cache"])
+        self.run_change("reading the package lists", ["makecache"] + ([] if self.form == "yum" else ["--refresh"]))
 
     def read_repository(self, section: str) -> None:
         """Read the metadata of one repository, and of no other (changes the host)."""
@@ -186,9 +186,9 @@ class Dnf(Manager):
             ["--disablerepo=*", "--enablerepo=" + section] if self.form == "yum" else ["--repo=" + section, "--refresh"]
         )
         only += ["--setopt=%s.skip_if_unavailable=0" % section]
-        self.get("reading the repository " + section, only + ["makecache"])
+        self.run_change("reading the repository " + section, only + ["makecache"])
 
-    def resolve(self, wanted: List[Wish]) -> List[str]:
+    def resolve(self, wanted: List[PackageSpec]) -> List[str]:
         """Return arguments for install; PackageError says what is offered instead of a missing version."""
         exact = [wish for wish in wanted if wish.version is not None]
         offers = self.offers([wish.name for wish in exact])
@@ -197,11 +197,11 @@ class Dnf(Manager):
             versions = offers.get(wish.name, [])
             fitting = [version for version in versions if version_matches(wish.version, version)]
             if not fitting:
-                raise PackageError(not_on_offer(wish, versions))
+                raise PackageError(describe_missing_version(wish, versions))
             arguments.append("%s-%s" % (wish.name, fitting[0]))
         return arguments
 
-    def prepare(self, what: str, change: Change) -> Tuple[List[List[str]], Simulation]:
+    def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
         """Return the calls for a change and what they would do.
 
         No command of all three installs and removes at once. What conflicts goes with the installation, where removals
@@ -213,7 +213,7 @@ class Dnf(Manager):
             calls = self.installations(self.resolve(change.install), bool(change.remove or change.allowed))
             try:
                 for argv in calls:
-                    simulation = joined(simulation, self.simulate(what, argv))
+                    simulation = join_simulations(simulation, self.simulate(what, argv))
             except PackageError:
                 if self.form != "yum" or not change.remove:
                     raise
@@ -222,11 +222,11 @@ class Dnf(Manager):
         rest = [name for name in change.remove if name not in simulation.remove]
         if rest:
             argv = ["remove"] + rest
-            simulation = joined(simulation, self.simulate(what, argv))
+            simulation = join_simulations(simulation, self.simulate(what, argv))
             calls.insert(0, argv)
-        refuse(simulation, change.remove + change.allowed)
+        refuse_unrequested(simulation, change.remove + change.allowed)
         if simulation.install:
-            self.fits(len(simulation.install), [("/usr", simulation.unpacked), (CACHE, simulation.fetch)])
+            self.check_free_space(len(simulation.install), [("/usr", simulation.unpacked), (CACHE, simulation.fetch)])
         return calls, simulation
 
     def installations(self, arguments: List[str], erasing: bool) -> List[List[str]]:
@@ -243,27 +243,27 @@ class Dnf(Manager):
         newer = [argument for argument in arguments if argument not in older]
         return [[verb] + names for verb, names in (("downgrade", older), ("install", newer)) if names]
 
-    def carry_out(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
+    def apply_change(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
         """Make the calls of prepare; a mark on the disk tells the next run of one that was killed within."""
-        begin(self.pending, sorted(simulation.install))
+        mark_pending(self.pending, sorted(simulation.install))
         try:
             for argv in calls:
-                self.get(what, argv)
-        except Killed:
+                self.run_change(what, argv)
+        except TransactionKilled:
             raise
         except PackageError:
-            end(self.pending)
+            clear_pending(self.pending)
             raise
         self.host.settle()  # rpm waits for its database, and for none of the files
-        end(self.pending)
+        clear_pending(self.pending)
 
-    def removal(self, names: List[str]) -> List[str]:
+    def removal_command(self, names: List[str]) -> List[str]:
         """Return the call that takes packages away."""
         return ["remove"] + names
 
     def hold(self, names: List[str]) -> None:
         """Lock packages to their installed versions (changes the host)."""
-        self.get("holding " + ", ".join(names), ["versionlock", "add"] + names)
+        self.run_change("holding " + ", ".join(names), ["versionlock", "add"] + names)
 
     def unhold(self, names: List[str]) -> None:
         """Release packages (changes the host)."""
@@ -271,8 +271,8 @@ class Dnf(Manager):
         if self.form == "yum":
             # yum compares with whole lines of its file.
             lines = (self.host.read(rpm.YUM_LOCKS) or "").splitlines()
-            found = [line.strip() for line in lines if set(rpm.read_locks(line)) & set(names)] or names
-        self.get("releasing " + ", ".join(names), ["versionlock", "delete"] + found)
+            found = [line.strip() for line in lines if set(rpm.parse_locks(line)) & set(names)] or names
+        self.run_change("releasing " + ", ".join(names), ["versionlock", "delete"] + found)
 
     def enable_streams(self, wanted: Dict[str, str]) -> None:
         """Have module streams enabled; another stream of the same module is left first (changes the host)."""
@@ -283,8 +283,8 @@ class Dnf(Manager):
             if there.get(name) == stream:
                 continue
             if name in there:
-                self.get("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
-            self.get(
+                self.run_change("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
+            self.run_change(
                 "enabling the module stream %s:%s" % (name, stream), ["module", "enable", "%s:%s" % (name, stream)]
             )
 
@@ -293,10 +293,10 @@ class Dnf(Manager):
         there = self.streams()
         for name, stream in sorted(before.items()):
             if name in there and there[name] != stream:
-                self.get("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
+                self.run_change("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
             if stream and there.get(name) != stream:
                 what = "%s:%s" % (name, stream)
-                self.get("going back to the module stream " + what, ["module", "enable", what])
+                self.run_change("going back to the module stream " + what, ["module", "enable", what])
             path = "%s/%s.module" % (rpm.MODULES, name)
             if not stream and os.path.exists(path):
                 # dnf 4 leaves a file that says nothing.
@@ -308,29 +308,29 @@ class Dnf(Manager):
         Packages that were being installed are installed again, so that their scripts run; of two versions of one
         package the older goes. A package of ``ours`` that cannot be installed again is removed.
         """
-        state = rpm.look(self.host, self.pending)
+        state = rpm.read_state(self.host, self.pending)
         if not state.broken:
             return []
         concerned = state.broken
-        self.await_locks()
+        self.wait_for_locks()
         if state.unreadable:
-            self.rebuild()
-            state = rpm.look(self.host, self.pending)
+            self.rebuild_database()
+            state = rpm.read_state(self.host, self.pending)
         if state.unfinished:
             self.finish_yum()
-        older = rpm.older(state.packages)
+        older = rpm.older_duplicates(state.packages)
         if older:
             argv = ["remove"] + older
-            names = rpm.doubles(state.packages)
+            names = rpm.duplicate_names(state.packages)
             simulation = self.simulate("removing the older of two versions", argv)
             # What of ours needs the older one goes with it: the plan brings it back in the version that it wants.
-            refuse(simulation, names + (ours or []))
-            self.get("removing the older of two versions of " + ", ".join(names[:5]), argv)
-            state = rpm.look(self.host, self.pending)
+            refuse_unrequested(simulation, names + (ours or []))
+            self.run_change("removing the older of two versions of " + ", ".join(names[:5]), argv)
+            state = rpm.read_state(self.host, self.pending)
         if state.pending:
-            self.again(state.pending, ours or [])
-        end(self.pending)
-        left = rpm.look(self.host, self.pending).broken
+            self.reinstall(state.pending, ours or [])
+        clear_pending(self.pending)
+        left = rpm.read_state(self.host, self.pending).broken
         if left:
             raise PackageError(
                 "%s stayed half installed after the repair: see `rpm -qa` and `%s check` on the host"
@@ -338,21 +338,21 @@ class Dnf(Manager):
             )
         return concerned
 
-    def again(self, names: List[str], ours: List[str]) -> None:
+    def reinstall(self, names: List[str], ours: List[str]) -> None:
         """Install packages again (changes the host)."""
         what = "installing again " + ", ".join(names[:5])
         try:
-            refuse(self.simulate(what, ["reinstall"] + names), [])
-            self.get(what, ["reinstall"] + names)
+            refuse_unrequested(self.simulate(what, ["reinstall"] + names), [])
+            self.run_change(what, ["reinstall"] + names)
         except PackageError:
             mine = [name for name in names if name in ours]
             if mine != names:
                 raise
             argv = ["remove"] + mine
-            refuse(self.simulate("removing what cannot be installed again", argv), ours)
-            self.get("removing what cannot be installed again: " + ", ".join(mine[:5]), argv)
+            refuse_unrequested(self.simulate("removing what cannot be installed again", argv), ours)
+            self.run_change("removing what cannot be installed again: " + ", ".join(mine[:5]), argv)
 
-    def rebuild(self) -> None:
+    def rebuild_database(self) -> None:
         """Rebuild the RPM database from its packages (changes the host)."""
         answer = self.host.run(["rpm", "--rebuilddb"], timeout=RUN_LIMIT)
         if answer.rc == 0:
@@ -360,7 +360,7 @@ class Dnf(Manager):
         if answer.rc != 0:
             raise PackageError(
                 "the RPM database stayed unreadable after `rpm --rebuilddb` (%s): restore it from a backup"
-                % words_of(answer.err.splitlines(), 2)[:300]
+                % join_lines(answer.err.splitlines(), 2)[:300]
             )
 
     def finish_yum(self) -> None:
@@ -373,10 +373,10 @@ class Dnf(Manager):
             )
         answer = self.host.run([program, "-y"], timeout=RUN_LIMIT)
         if answer.rc != 0:
-            raise PackageError(self.told("finishing the interrupted transaction of yum", answer))
+            raise PackageError(self.describe_failure("finishing the interrupted transaction of yum", answer))
 
 
-def joined(first: Simulation, second: Simulation) -> Simulation:
+def join_simulations(first: Simulation, second: Simulation) -> Simulation:
     """Return what two calls would do together."""
     return Simulation(
         dict(first.install, **second.install),
@@ -386,7 +386,7 @@ def joined(first: Simulation, second: Simulation) -> Simulation:
     )
 
 
-def which(host: Host) -> Tuple[str, str]:
+def find_program(host: Host) -> Tuple[str, str]:
     """Return the program and which it is: ``dnf``, ``dnf5`` or ``yum`` (version 3). Links tell: yum may be dnf."""
     for name in ("dnf", "dnf5", "yum"):
         path = host.which(name)
@@ -396,14 +396,14 @@ def which(host: Host) -> Tuple[str, str]:
     raise PackageError("this host has rpm, but neither dnf nor yum: install one, then run again")
 
 
-def begin(path: str, names: List[str]) -> None:
+def mark_pending(path: str, names: List[str]) -> None:
     """Mark that packages are being installed."""
     if names:
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
         files.write_atomic(path, (json.dumps(names) + "\n").encode("utf-8"), 0o600)
 
 
-def end(path: str) -> None:
+def clear_pending(path: str) -> None:
     """Take the mark away."""
     if os.path.lexists(path):
         os.unlink(path)

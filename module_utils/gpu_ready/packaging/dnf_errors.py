@@ -5,22 +5,22 @@ from typing import List, Optional
 
 from ..base.download_errors import MISSING, download_remedy
 from ..base.host import TIMED_OUT, Result
-from .manager import HEADERS, RUN_LIMIT, WRONG_CLOCK, WRONG_SIGNATURE, dkms_failed, headers_gone
+from .manager import HEADERS, RUN_LIMIT, WRONG_CLOCK, WRONG_SIGNATURE, describe_missing_headers, find_dkms_failure
 
 
-def words_of(lines: List[str], count: int = 4) -> str:
+def join_lines(lines: List[str], count: int = 4) -> str:
     """Return the first lines as one text."""
     return "; ".join(" ".join(line.split()) for line in lines[:count])
 
 
-def explain(what: str, answer: Result) -> str:
+def explain_failure(what: str, answer: Result) -> str:
     """Return one sentence with cause and remedy for a call of dnf or yum that failed."""
     text = answer.out + "\n" + answer.err
-    dkms = dkms_failed(what, text)
+    dkms = find_dkms_failure(what, text)
     if dkms:
         return dkms
-    for reason in (locked, disk, database, metadata, signature, download, unknown, unsolvable, transaction):
-        found = reason(text)
+    for explain_cause in EXPLAINERS:
+        found = explain_cause(text)
         if found:
             return "%s: %s" % (what, found)
     if answer.rc == TIMED_OUT:
@@ -29,10 +29,10 @@ def explain(what: str, answer: Result) -> str:
         return "%s: signal %d ended it in the middle; the next run repairs what is half done" % (what, -answer.rc)
     lines = [line for line in answer.err.splitlines() + answer.out.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"(?:Error|Failed|Fatal|Transaction failed)", line)]
-    return "%s: exit status %d: %s" % (what, answer.rc, words_of(errors or lines[-4:])[:400] or "it said nothing")
+    return "%s: exit status %d: %s" % (what, answer.rc, join_lines(errors or lines[-4:])[:400] or "it said nothing")
 
 
-def locked(text: str) -> Optional[str]:
+def explain_lock(text: str) -> Optional[str]:
     """Read that another package manager works."""
     pid = re.search(r"(?:process with pid|running as pid|already locked by) (\d+)", text)
     if not pid and not re.search(
@@ -44,7 +44,7 @@ def locked(text: str) -> Optional[str]:
     )
 
 
-def database(text: str) -> Optional[str]:
+def explain_database(text: str) -> Optional[str]:
     """Read that the RPM database cannot be opened."""
     match = re.search(
         r"(?i)rpmdb open failed|(?:rpmdb|db\d+ error|BDB\d+)[^\n]*(?:error|fatal|panic|damaged)[^\n]*", text
@@ -55,7 +55,7 @@ def database(text: str) -> Optional[str]:
     )
 
 
-def causes(text: str) -> str:
+def find_causes(text: str) -> str:
     """Return what curl or the server said."""
     found = re.search(r"(Status code: \d+ for \S+)", text) or re.search(
         r"(Curl error \(\d+\): .*?)(?: - http\S+)?$", text, re.M
@@ -65,7 +65,7 @@ def causes(text: str) -> str:
     return " ".join(match.group(1).split())[:300] if match else ""
 
 
-def metadata(text: str) -> Optional[str]:
+def explain_metadata(text: str) -> Optional[str]:
     """Read that the metadata of a repository could not be had; one that dnf may go on without is none."""
     ignored = {name for names in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in names.split(", ")}
     failed = re.findall(
@@ -90,9 +90,9 @@ def metadata(text: str) -> Optional[str]:
     if "not available" in cause and "GPG" in cause:
         return (
             "the repository %s has no signature (%s), but one is expected: the mirror does not carry repomd.xml.asc, "
-            "or serves something else than its owner signed" % (name, causes(text) or cause.strip()[:200])
+            "or serves something else than its owner signed" % (name, find_causes(text) or cause.strip()[:200])
         )
-    said = causes(cause) or causes(text) or cause.strip()[:200]
+    said = find_causes(cause) or find_causes(text) or cause.strip()[:200]
     if "404" in said:
         return "%s could not be fetched (%s): the mirror does not have this repository" % (name, said)
     if re.search(r"checksum|Checksum", cause):
@@ -103,7 +103,7 @@ def metadata(text: str) -> Optional[str]:
     return "%s could not be fetched (%s): %s" % (name, said, download_remedy(said))
 
 
-def signature(text: str) -> Optional[str]:
+def explain_signature(text: str) -> Optional[str]:
     """Read that a package is not signed by the key that is expected."""
     match = re.search(
         r"(Package \S+ is not signed|Public key for \S+ is not installed|"
@@ -125,7 +125,7 @@ def signature(text: str) -> Optional[str]:
     return "a signature is not valid (%s): %s%s" % (said, WRONG_SIGNATURE, clock)
 
 
-def download(text: str) -> Optional[str]:
+def explain_download(text: str) -> Optional[str]:
     """Read that a package could not be fetched."""
     if not re.search(
         r"Error downloading packages|Failed to download packages|\[MIRROR\]|Error Downloading Packages", text
@@ -135,13 +135,13 @@ def download(text: str) -> Optional[str]:
     if wrong:
         said = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
         return "a package is not what the repository's list says (%s): %s" % (said[:300], WRONG_SIGNATURE)
-    said = causes(text) or "no cause told"
+    said = find_causes(text) or "no cause told"
     if "404" in said:
         return "a package could not be fetched (%s): %s" % (said, MISSING)
     return "a package could not be fetched (%s): %s" % (said, download_remedy(said))
 
 
-def unknown(text: str) -> Optional[str]:
+def explain_unknown(text: str) -> Optional[str]:
     """Read that a package, version or stream is in no source."""
     match = re.search(r"All matches were filtered out by (\w+) filtering for argument: (\S+)", text)
     other = re.search(r"Argument '(\S+)' matches only (?:excluded packages|packages excluded by (\w+))", text)
@@ -169,13 +169,13 @@ def unknown(text: str) -> Optional[str]:
     names = sorted(set(names))
     headers = [name for name in names if HEADERS.match(name)]
     if headers:
-        return headers_gone(headers[0])
+        return describe_missing_headers(headers[0])
     if names:
         return "the package %s is in no package source of this host: enable the source that has it" % ", ".join(names)
     return None
 
 
-def unsolvable(text: str) -> Optional[str]:
+def explain_unsolvable(text: str) -> Optional[str]:
     """Read that dependencies cannot be fulfilled: dnf's "Problem", yum's "Requires"."""
     protected = re.search(r"removing the following protected packages: ([^\n]+)", text)
     if protected:
@@ -188,13 +188,13 @@ def unsolvable(text: str) -> Optional[str]:
     if not problems:
         return None
     lines = [line for problem in problems for line in problem.splitlines()]
-    said = words_of([re.sub(r"^\s*(?:Problem(?: \d+)?:|- |Error: )\s*", "", line) for line in lines], 6)[:700]
+    said = join_lines([re.sub(r"^\s*(?:Problem(?: \d+)?:|- |Error: )\s*", "", line) for line in lines], 6)[:700]
     return (
         "the dependencies cannot be fulfilled (%s): a version lock, an exclude or a foreign source is in the way" % said
     )
 
 
-def disk(text: str) -> Optional[str]:
+def explain_disk(text: str) -> Optional[str]:
     """Read that the disk is full."""
     match = re.search(r"At least (\S+) more space needed on the (\S+) filesystem", text) or re.search(
         r"needs (\S+) (?:more space )?on the (\S+) filesystem", text
@@ -207,13 +207,13 @@ def disk(text: str) -> Optional[str]:
     )
 
 
-def transaction(text: str) -> Optional[str]:
+def explain_transaction(text: str) -> Optional[str]:
     """Read that rpm refused or broke off."""
     conflicts = re.findall(r"(?m)^\s*file \S+ (?:from install of|conflicts between) [^\n]*", text)
     if conflicts:
         return (
             "files of packages are in each other's way (%s): remove the other package, then run again"
-            % (words_of(conflicts, 2)[:400])
+            % (join_lines(conflicts, 2)[:400])
         )
     if re.search(r"No such command:? '?versionlock|Unknown argument \"versionlock\"", text):
         return (
@@ -229,3 +229,17 @@ def transaction(text: str) -> Optional[str]:
     if re.search(r"superuser privileges|You need to be root", text):
         return "root's rights are needed: run with become"
     return None
+
+
+EXPLAINERS = (
+    explain_lock,
+    explain_disk,
+    explain_database,
+    explain_metadata,
+    explain_signature,
+    explain_download,
+    explain_unknown,
+    explain_unsolvable,
+    explain_transaction,
+)
+"""In this order: the first that recognises a text explains it."""

@@ -29,7 +29,7 @@ FRESH = tuple(name for name in COMING if name.startswith("Installing"))
 UNITS = {"": 1, "b": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
-def read_table(text: str) -> List[Tuple[str, str, str, str]]:
+def parse_table(text: str) -> List[Tuple[str, str, str, str]]:
     """Read the table of a transaction: (section, name, architecture, version); a replaced package as "Replacing".
 
     A value that is too long for its column stands alone on a line, and the rest of its row on the next.
@@ -62,14 +62,14 @@ def without_zero(version: str) -> str:
     return version[2:] if version.startswith("0:") else version
 
 
-def read_simulation(text: str, before: Dict[str, Installed]) -> Simulation:
+def parse_simulation(text: str, before: Dict[str, Installed]) -> Simulation:
     """Read what dnf or yum would do, from its table; ``before`` is what is installed.
 
     A new version beside an installed one of the same name (kernel-devel) is new under its full name.
     """
     install = {}  # type: Dict[str, Tuple[Optional[str], str]]
     remove, replaced = [], []
-    for section, name, arch, version in read_table(text):
+    for section, name, arch, version in parse_table(text):
         if section in FRESH:
             known = name in before or name in install
             install["%s-%s.%s" % (name, version.rpartition(":")[2], arch) if known else name] = (None, version)
@@ -80,11 +80,11 @@ def read_simulation(text: str, before: Dict[str, Installed]) -> Simulation:
         elif section == "Replacing":
             replaced.append(name)
     remove += [name for name in replaced if name not in install and name not in remove]
-    fetch, unpacked = read_sizes(text)
+    fetch, unpacked = parse_sizes(text)
     return Simulation(install, remove, fetch, unpacked)
 
 
-def read_sizes(text: str) -> Tuple[int, int]:
+def parse_sizes(text: str) -> Tuple[int, int]:
     """Return the bytes to fetch and the bytes more on the disk afterwards that a simulation tells."""
     fetch = re.search(r"Total download size: ([\d.]+) ?(\w?)", text) or re.search(
         r"Need to download ([\d.]+) (\w)", text
@@ -100,7 +100,7 @@ def size_of(match: "Optional[re.Match[str]]") -> int:
     return int(float(match.group(1)) * UNITS.get(match.group(2).lower(), 1)) if match else 0
 
 
-def read_list(text: str) -> Dict[str, List[str]]:
+def parse_list(text: str) -> Dict[str, List[str]]:
     """Read `dnf list --showduplicates`: the versions by name, newest first.
 
     A long name pushes the rest of its row to the next line.
@@ -123,7 +123,7 @@ def read_list(text: str) -> Dict[str, List[str]]:
     return found
 
 
-def read_offers(listed: Dict[str, List[str]], names: List[str]) -> Dict[str, List[str]]:
+def parse_offers(listed: Dict[str, List[str]], names: List[str]) -> Dict[str, List[str]]:
     """Return offers also under full names, so that a wish for one version of kernel-devel finds itself.
 
     ``names`` are those that were asked for: a kernel's release ends with its architecture, and so may they.
@@ -139,7 +139,7 @@ def read_offers(listed: Dict[str, List[str]], names: List[str]) -> Dict[str, Lis
     return found
 
 
-def read_floors(text: str) -> Dict[str, str]:
+def parse_lowest_versions(text: str) -> Dict[str, str]:
     """Read `dnf repoquery --requires` or `yum deplist`: the lowest version that is asked for, by package."""
     lines = [re.match(r"\s*(?:dependency: )?([\w.+-]+) >= (\S+)\s*$", line) for line in text.splitlines()]
     return {line.group(1): re.sub(r"^0:", "", line.group(2)) for line in lines if line}

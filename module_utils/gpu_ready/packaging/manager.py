@@ -51,11 +51,11 @@ class PackageError(GpuReadyError):
         super().__init__(validation.masked(text))
 
 
-class Killed(PackageError):
+class TransactionKilled(PackageError):
     """A package operation was ended in the middle, at its time limit or by a signal."""
 
 
-class Wish(NamedTuple):
+class PackageSpec(NamedTuple):
     """A package by name, with an exact version, a prefix that ends in ``*``, or any version."""
 
     name: str
@@ -87,42 +87,42 @@ class Simulation(NamedTuple):
         return sorted(name for name, (before, _) in self.install.items() if before is None)
 
 
-class Change(NamedTuple):
+class PackageChange(NamedTuple):
     """What is asked of a manager in one go: packages to bring, to remove, and those that may go because others come."""
 
-    install: List[Wish]
+    install: List[PackageSpec]
     remove: List[str]
     allowed: List[str]
 
 
-def wishes(values: List[Any]) -> List[Wish]:
+def package_specs(values: List[Any]) -> List[PackageSpec]:
     """Return wishes from names or {name, version}; an empty version means any."""
     found = []
     for value in values:
         if isinstance(value, dict):
             version = value.get("version")
-            found.append(Wish(str(value["name"]), str(version) if version not in (None, "") else None))
+            found.append(PackageSpec(str(value["name"]), str(version) if version not in (None, "") else None))
         else:
-            found.append(Wish(str(value)))
+            found.append(PackageSpec(str(value)))
     return found
 
 
-def has_parts(value: Any) -> bool:
+def pins_parts(value: Any) -> bool:
     """Return whether a wish is for a very version of a metapackage, whose parts are to fit it."""
     return isinstance(value, dict) and bool(value.get("parts")) and bool(value.get("version"))
 
 
-def present(installed: Dict[str, Installed], name: str) -> bool:
+def is_installed(installed: Dict[str, Installed], name: str) -> bool:
     """Return whether a package is installed completely."""
     return name in installed and installed[name].state == "installed"
 
 
-def megabytes(count: int) -> str:
+def format_megabytes(count: int) -> str:
     """Return a size for people."""
     return "%d MB" % (count // 1000000)
 
 
-def headers_gone(name: str) -> str:
+def describe_missing_headers(name: str) -> str:
     """Return the sentence for kernel headers that the archive no longer has."""
     return (
         "%s is in no package source of this host: the archive no longer carries the headers of the running kernel; "
@@ -131,7 +131,7 @@ def headers_gone(name: str) -> str:
     )
 
 
-def not_on_offer(wish: Wish, versions: List[str]) -> str:
+def describe_missing_version(wish: PackageSpec, versions: List[str]) -> str:
     """Return the sentence for a version that no source has."""
     return (
         "%s %s is in no package source of this host (on offer: %s): choose a version that is on offer, or enable the "
@@ -139,7 +139,7 @@ def not_on_offer(wish: Wish, versions: List[str]) -> str:
     )
 
 
-def dkms_failed(what: str, text: str) -> Optional[str]:
+def find_dkms_failure(what: str, text: str) -> Optional[str]:
     """Return that DKMS could not build a module, None where the text tells of none; the log that it names says why."""
     match = re.search(r"Bad return status for module build on kernel: (\S+)", text) or re.search(
         r"Error! .*?kernel(?: version)?:? (\d\S+)", text
@@ -147,7 +147,7 @@ def dkms_failed(what: str, text: str) -> Optional[str]:
     return "%s: DKMS could not build the module for kernel %s" % (what, match.group(1)) if match else None
 
 
-def refuse(simulation: Simulation, allowed: List[str]) -> None:
+def refuse_unrequested(simulation: Simulation, allowed: List[str]) -> None:
     """Raise PackageError when a simulation holds what nobody asked for: a kernel, or a removal."""
     kernels = [name for name in simulation.new if KERNEL.match(name)]
     if kernels:
@@ -163,7 +163,7 @@ def refuse(simulation: Simulation, allowed: List[str]) -> None:
         )
 
 
-def lock_holder(path: str) -> Optional[int]:
+def find_lock_holder(path: str) -> Optional[int]:
     """Return the process that holds a lock file (0 when it is not visible from here), None when it is free."""
     try:
         handle = os.open(path, os.O_RDWR)
@@ -197,7 +197,7 @@ class Manager:
         """Return the names that are held."""
         return sorted(name for name, package in self.installed().items() if package.hold)
 
-    def half_done(self) -> List[str]:
+    def find_interrupted(self) -> List[str]:
         """Return what a killed run left in the middle."""
         raise NotImplementedError
 
@@ -209,7 +209,7 @@ class Manager:
         """Read the package lists again (changes the host)."""
         raise NotImplementedError
 
-    def stale(self) -> bool:
+    def lists_are_stale(self) -> bool:
         """Return whether the package lists are missing or old, and the manager does not see to it itself."""
         return False
 
@@ -217,11 +217,11 @@ class Manager:
         """Return the versions that the package sources offer, by name, newest first."""
         raise NotImplementedError
 
-    def floors(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
+    def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
         """Return the lowest version that packages of the sources, (name, version) each, ask of others, by name."""
         raise NotImplementedError
 
-    def with_parts(self, wanted: List[Wish], parts: Dict[str, str]) -> List[Wish]:
+    def add_parts(self, wanted: List[PackageSpec], parts: Dict[str, str]) -> List[PackageSpec]:
         """Return wishes with those for the parts of metapackages, each in the version that its metapackage came with.
 
         A metapackage asks for its parts in the version of its own release *or newer*, so an older release of it alone
@@ -237,28 +237,28 @@ class Manager:
                     for wish in level
                     for version in [one for one in offers.get(wish.name, []) if version_matches(wish.version, one)][:1]
                 ]
-                asked = self.floors(exact) if exact else {}
+                asked = self.lowest_versions(exact) if exact else {}
                 level = [
-                    Wish(part, low if "-" in low else low + "-*")
+                    PackageSpec(part, low if "-" in low else low + "-*")
                     for part, low in sorted(asked.items())
                     if re.search(pattern, part) and part not in found
                 ]
                 found.update({wish.name: wish for wish in level})
         return list(found.values())
 
-    def prepare(self, what: str, change: Change) -> Tuple[List[List[str]], Simulation]:
+    def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
         """Return the calls that bring a change and what they would do; raises PackageError on what is refused."""
         raise NotImplementedError
 
-    def get(self, what: str, argv: List[str]) -> Result:
+    def run_change(self, what: str, argv: List[str]) -> Result:
         """Make one call that changes the host; PackageError with a sentence when it fails."""
         raise NotImplementedError
 
-    def carry_out(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
+    def apply_change(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
         """Make the calls of prepare (changes the host)."""
         raise NotImplementedError
 
-    def removal(self, names: List[str]) -> List[str]:
+    def removal_command(self, names: List[str]) -> List[str]:
         """Return the call that takes packages away with all that they brought."""
         raise NotImplementedError
 
@@ -288,15 +288,15 @@ class Manager:
     def restore_streams(self, before: Dict[str, Optional[str]]) -> None:
         """Bring module streams back to what they were (changes the host)."""
 
-    def busy(self) -> List[Tuple[str, int]]:
+    def locks_held(self) -> List[Tuple[str, int]]:
         """Return the locks that another process holds: (path, process; 0 where it is not visible from here)."""
         raise NotImplementedError
 
-    def await_locks(self, sleep: Callable[[float], None] = time.sleep) -> None:
+    def wait_for_locks(self, sleep: Callable[[float], None] = time.sleep) -> None:
         """Wait until no other package manager runs; PackageError names the one that does not end."""
         end = time.monotonic() + self.wait
         while True:
-            held = self.busy()
+            held = self.locks_held()
             if not held:
                 return
             path, pid = held[0]
@@ -308,18 +308,18 @@ class Manager:
                 )
             sleep(1.0)
 
-    def make_log(self, answer: Result) -> str:
+    def describe_make_log(self, answer: Result) -> str:
         """Return why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
         from ..diagnostics import failure
 
         text = answer.out + "\n" + answer.err
-        if dkms_failed("", text) is None:
+        if find_dkms_failure("", text) is None:
             return ""
         path = failure.make_log(text)
         log = self.host.read(path) if path else None
         return ": " + failure.because([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
-    def fits(self, count: int, needs: List[Tuple[str, int]]) -> None:
+    def check_free_space(self, count: int, needs: List[Tuple[str, int]]) -> None:
         """Raise PackageError when packages do not fit: ``needs`` are folders and the bytes that each gets."""
         for path in WRITTEN:
             # Root may write everywhere but here; a package manager would find out with half of the packages unpacked.
@@ -338,5 +338,5 @@ class Manager:
             if free is not None and free < need + DISK_RESERVE:
                 raise PackageError(
                     "%d packages need %s in %s, free are %s: make room there, then run again"
-                    % (count, megabytes(need + DISK_RESERVE), path, megabytes(free))
+                    % (count, format_megabytes(need + DISK_RESERVE), path, format_megabytes(free))
                 )

@@ -51,7 +51,7 @@ def dearmor(data: bytes) -> bytes:
     return found
 
 
-def packets(data: bytes) -> Iterator[Packet]:
+def parse_packets(data: bytes) -> Iterator[Packet]:
     """Walk through the packets of a binary key."""
     at = 0
     while at < len(data):
@@ -92,10 +92,10 @@ def fingerprint(body: bytes) -> str:
     raise OpenPgpError("it is a version %d key; versions 4 and 6 are read" % version)
 
 
-def keys(data: bytes) -> List[Key]:
+def parse_keys(data: bytes) -> List[Key]:
     """Return the primary keys of a key file, armoured or binary."""
     found = []  # type: List[Key]
-    for packet in packets(dearmor(data)):
+    for packet in parse_packets(dearmor(data)):
         if packet.tag == PUBLIC_KEY:
             found.append(Key(fingerprint(packet.body), packet.raw))
         elif found:
@@ -105,10 +105,10 @@ def keys(data: bytes) -> List[Key]:
     return found
 
 
-def pick(data: bytes, wanted: str) -> bytes:
+def pick_key(data: bytes, wanted: str) -> bytes:
     """Return the one key with the wanted fingerprint (spaces allowed) in binary form, and no other key of the file."""
     name = "".join(wanted.split()).upper()
-    found = keys(data)
+    found = parse_keys(data)
     for key in found:
         if key.fingerprint == name:
             return key.data
@@ -136,7 +136,7 @@ def crc24(data: bytes) -> int:
     return value
 
 
-def sole(data: bytes, sha256: str) -> str:
+def fingerprint_by_checksum(data: bytes, sha256: str) -> str:
     """Return the fingerprint of the one key of an armoured file whose checksum is known.
 
     The checksum is that of the text without its ``Version:`` lines, which programs write as they like.
@@ -145,7 +145,7 @@ def sole(data: bytes, sha256: str) -> str:
     found = hashlib.sha256(b"".join(lines)).hexdigest()
     if found != sha256.lower():
         raise OpenPgpError("its sha256 is %s, expected is %s" % (found, sha256.lower()))
-    (*others, key) = keys(data)
+    (*others, key) = parse_keys(data)
     if others:
         raise OpenPgpError("it holds %d keys, expected is one" % (len(others) + 1))
     return key.fingerprint

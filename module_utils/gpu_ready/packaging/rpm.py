@@ -43,7 +43,7 @@ class Package(NamedTuple):
         return "%s-%s-%s.%s" % (self.name, self.version, self.release, self.arch)
 
 
-class State(NamedTuple):
+class RpmState(NamedTuple):
     """The packages of a host, and what a killed run left: all is well where ``broken`` is empty.
 
     ``doubles``: names in two versions; ``pending``: installed names of our mark; ``unfinished``: yum was cut off;
@@ -64,7 +64,7 @@ class State(NamedTuple):
         return sorted(set(self.doubles + self.pending)) + more
 
 
-def read_packages(text: str) -> List[Package]:
+def parse_packages(text: str) -> List[Package]:
     """Read the answer to QUERY; an epoch of 0 counts as none."""
     found = []
     for line in text.splitlines():
@@ -75,7 +75,7 @@ def read_packages(text: str) -> List[Package]:
     return found
 
 
-def read_streams_toml(text: str) -> Dict[str, str]:
+def parse_streams_toml(text: str) -> Dict[str, str]:
     """Read modules.toml of dnf5 (written by a program, one key a line): the stream of each enabled module."""
     found = {}  # type: Dict[str, str]
     name, stream = "", ""
@@ -100,7 +100,7 @@ def newest(packages: List[Package]) -> Dict[str, Package]:
     return found
 
 
-def doubles(packages: List[Package]) -> List[str]:
+def duplicate_names(packages: List[Package]) -> List[str]:
     """Return names that are installed in two versions for one architecture: a transaction was cut off in between."""
     seen = {}  # type: Dict[Tuple[str, str], str]
     found = set()
@@ -161,7 +161,7 @@ order = functools.cmp_to_key(compare)
 """Sort key for "[epoch:]version[-release]"."""
 
 
-def read_locks(text: str) -> List[str]:
+def parse_locks(text: str) -> List[str]:
     """Read versionlock.list: ``name-epoch:version-release.arch`` (dnf 4), ``epoch:name-version-release.arch`` (yum).
 
     Lines that begin with ``!`` exclude a version and hold nothing. A line may be a bare name.
@@ -175,7 +175,7 @@ def read_locks(text: str) -> List[str]:
     return sorted(found)
 
 
-def read_locks_toml(text: str) -> List[str]:
+def parse_locks_toml(text: str) -> List[str]:
     """Read versionlock.toml of dnf5: the names of packages with a condition that allows, not excludes, a version.
 
     The file is written by a program, one key a line: this is no TOML parser, which Python 3.6 has not.
@@ -195,7 +195,7 @@ def read_locks_toml(text: str) -> List[str]:
     return sorted(found)
 
 
-def read_stream(text: str) -> Dict[str, str]:
+def parse_stream_file(text: str) -> Dict[str, str]:
     """Read a file of /etc/dnf/modules.d: the stream of each module that is enabled."""
     found = {}  # type: Dict[str, str]
     name, values = "", {}  # type: str, Dict[str, str]
@@ -211,32 +211,32 @@ def read_stream(text: str) -> Dict[str, str]:
     return found
 
 
-def on(host: Host, family: str) -> bool:
+def uses_rpm(host: Host, family: str) -> bool:
     """Return whether a host has RPMs: its family decides (of os-release), and what is there where that is not known."""
     if family == "debian":
         return False
     return family in FAMILIES or (host.which("dpkg") is None and host.which("rpm") is not None)
 
 
-def held(host: Host) -> List[str]:
+def read_held_names(host: Host) -> List[str]:
     """Return the names that a version lock holds, from the file of whichever manager there is."""
-    found = read_locks(host.read(DNF_LOCKS) or "") + read_locks(host.read(YUM_LOCKS) or "")
-    return sorted(set(found + read_locks_toml(host.read(DNF5_LOCKS) or "")))
+    found = parse_locks(host.read(DNF_LOCKS) or "") + parse_locks(host.read(YUM_LOCKS) or "")
+    return sorted(set(found + parse_locks_toml(host.read(DNF5_LOCKS) or "")))
 
 
-def streams(host: Host) -> Dict[str, str]:
+def read_streams(host: Host) -> Dict[str, str]:
     """Return the enabled module streams by module."""
-    found = read_streams_toml(host.read(DNF5_MODULES) or "")
+    found = parse_streams_toml(host.read(DNF5_MODULES) or "")
     for name in host.listdir(MODULES):
         if name.endswith(".module"):
-            found.update(read_stream(host.read("%s/%s" % (MODULES, name)) or ""))
+            found.update(parse_stream_file(host.read("%s/%s" % (MODULES, name)) or ""))
     return found
 
 
-def look(host: Host, pending: str = PENDING) -> State:
+def read_state(host: Host, pending: str = PENDING) -> RpmState:
     """Return the packages of a host and what is half done: one question to rpm, a few files."""
     answer = host.run(QUERY, timeout=120.0)
-    packages = read_packages(answer.out)
+    packages = parse_packages(answer.out)
     unfinished = [name for name in host.listdir(YUM_STATE) if name.startswith("transaction-all.")]
     names = {package.name for package in packages} | {package.full.rpartition(".")[0] for package in packages}
     names |= {package.full for package in packages}
@@ -244,25 +244,25 @@ def look(host: Host, pending: str = PENDING) -> State:
         marked = json.loads(host.read(pending) or "[]")
     except ValueError:
         marked = []
-    return State(
+    return RpmState(
         packages,
-        held(host),
-        doubles(packages),
+        read_held_names(host),
+        duplicate_names(packages),
         sorted(name for name in marked if name in names),
         bool(unfinished),
         answer.rc != 0 or not packages,
     )
 
 
-def older(packages: List[Package]) -> List[str]:
+def older_duplicates(packages: List[Package]) -> List[str]:
     """Return the full names of the older of two versions."""
     last = newest(packages)
-    names = doubles(packages)
+    names = duplicate_names(packages)
     return sorted(
         package.full for package in packages if package.name in names and package.evr != last[package.name].evr
     )
 
 
-def same_key(version: str, fingerprint: str) -> bool:
+def is_same_key(version: str, fingerprint: str) -> bool:
     """Return whether a gpg-pubkey package is about a key: its version is the end of the fingerprint, or all of it."""
     return bool(version) and fingerprint.lower().endswith(version.lower())

@@ -16,7 +16,7 @@ def lines_of(text: str) -> List[str]:
     return text.splitlines(True)
 
 
-def sections(text: str) -> Dict[str, bool]:
+def parse_sections(text: str) -> Dict[str, bool]:
     """Return the repositories of a file and whether each is enabled; without a word it is (dnf.conf(5))."""
     found = {}  # type: Dict[str, bool]
     name = ""
@@ -31,9 +31,9 @@ def sections(text: str) -> Dict[str, bool]:
     return found
 
 
-def switch(text: str, names: List[str], on: bool) -> str:
+def switch_sections(text: str, names: List[str], on: bool) -> str:
     """Return a file with these repositories switched on or off; the others and all other lines as they are."""
-    state = sections(text)
+    state = parse_sections(text)
     found = []
     name = ""
     for line in lines_of(text):
@@ -47,31 +47,31 @@ def switch(text: str, names: List[str], on: bool) -> str:
     return "".join(found)
 
 
-def enable(text: str, names: List[str]) -> str:
+def enable_sections(text: str, names: List[str]) -> str:
     """Return a file with these repositories switched on."""
-    return switch(text, names, True)
+    return switch_sections(text, names, True)
 
 
-def disable(text: str, names: List[str]) -> str:
+def disable_sections(text: str, names: List[str]) -> str:
     """Return a file with these repositories switched off again."""
-    return switch(text, names, False)
+    return switch_sections(text, names, False)
 
 
-def identity(repository: Dict[str, Any]) -> str:
+def section_name(repository: Dict[str, Any]) -> str:
     """Return the section that a repository of ours gets."""
     return "gpu-ready-" + str(repository["id"])
 
 
-def paths(repository: Dict[str, Any]) -> "tuple[str, str]":
+def repository_paths(repository: Dict[str, Any]) -> "tuple[str, str]":
     """Return keyring and list of a repository of ours."""
-    name = identity(repository)
+    name = section_name(repository)
     return (
         str(repository.get("keyring") or "%s/RPM-GPG-KEY-%s" % (KEYRINGS, name)),
         str(repository.get("list") or "%s/%s.repo" % (FOLDER, name)),
     )
 
 
-def source(repository: Dict[str, Any], keyring: str) -> str:
+def format_repo_file(repository: Dict[str, Any], keyring: str) -> str:
     """Return the .repo file of a repository of ours."""
     rows = [
         ("name", "gpu-ready: " + str(repository["id"])),
@@ -81,5 +81,5 @@ def source(repository: Dict[str, Any], keyring: str) -> str:
         ("repo_gpgcheck", "1" if repository.get("repo_gpgcheck") else "0"),
         ("gpgkey", "file://" + keyring),
     ]
-    text = "# Written by gpu-ready; uninstall.yml takes it away.\n[%s]\n" % identity(repository)
+    text = "# Written by gpu-ready; uninstall.yml takes it away.\n[%s]\n" % section_name(repository)
     return text + "".join("%s=%s\n" % row for row in rows)

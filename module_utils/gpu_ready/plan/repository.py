@@ -114,7 +114,7 @@ def sections(observed: Dict[str, Any]) -> Dict[str, bool]:
     """Return the repository sections of a host's .repo files and whether they are switched on."""
     found: Dict[str, bool] = {}
     for text in ((observed.get("yum") or {}).get("sources") or {}).values():
-        found.update(yum_repos.sections(text))
+        found.update(yum_repos.parse_sections(text))
     return found
 
 
@@ -132,7 +132,7 @@ def components_missing(observed: Dict[str, Any], components: Optional[List[str]]
     all of them count: a mirror may serve it under any path, and then nothing can be added to it either.
     """
     texts = ((observed.get("apt") or {}).get("sources") or {}).items()
-    enabled = [entry for path, text in texts for entry in apt_sources.entries(path, text) if entry.enabled]
-    own = [entry for entry in enabled if apt_sources.of_distribution(entry, codename)]
+    enabled = [entry for path, text in texts for entry in apt_sources.parse_entries(path, text) if entry.enabled]
+    own = [entry for entry in enabled if apt_sources.is_distribution_entry(entry, codename)]
     offered = {name for entry in own or enabled for name in entry.components}
     return bool(set(components or ()) - offered)

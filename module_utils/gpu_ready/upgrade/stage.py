@@ -16,7 +16,7 @@ from ..base import manifest
 from ..driver.runfile import fetch as runfile_fetch
 from ..driver.runfile import store as runfile_store
 from ..packaging import apt, dnf
-from ..packaging.manager import Manager, PackageError, Simulation, Wish, refuse, wishes
+from ..packaging.manager import Manager, PackageError, PackageSpec, Simulation, package_specs, refuse_unrequested
 
 PREFERENCES = "/etc/apt/preferences.d"
 ANY_STATE = ["--allow-downgrades", "--allow-change-held-packages"]
@@ -35,7 +35,7 @@ class Staged(NamedTuple):
 def stage(manager: Manager, wanted: Dict[str, Any]) -> Staged:
     """Fetch what ``upgrade.downloads`` says (fills the cache); PackageError says what cannot be had."""
     if isinstance(manager, dnf.Dnf):
-        manager.aside = ASIDE + (["--setopt=*.module_hotfixes=1"] if wanted["streams"] else [])
+        manager.extra_options = ASIDE + (["--setopt=*.module_hotfixes=1"] if wanted["streams"] else [])
     if not wanted["names"] and not wanted["pins"]:
         return Staged([], again(manager, wanted["gone"]))
     if isinstance(manager, apt.Apt):
@@ -51,18 +51,18 @@ def again(manager: Manager, names: List[str]) -> List[str]:
     if kept:
         what = "fetching the installed driver's packages again, for the way back"
         if isinstance(manager, apt.Apt):
-            manager.get(what, ["--download-only", "--reinstall"] + ANY_STATE + ["install"] + kept)
+            manager.run_change(what, ["--download-only", "--reinstall"] + ANY_STATE + ["install"] + kept)
         else:
             bare = [one.partition("=")[0] for one in kept]
-            manager.get(what, ["reinstall", "--downloadonly"] + bare)
+            manager.run_change(what, ["reinstall", "--downloadonly"] + bare)
     return kept
 
 
-def parts(manager: Manager, wanted: Dict[str, Any]) -> List[Wish]:
+def parts(manager: Manager, wanted: Dict[str, Any]) -> List[PackageSpec]:
     """Return the packages by name and version, those of metapackages too."""
     inner = {one["name"]: one["parts"] for one in wanted["names"] if isinstance(one, dict) and one.get("parts")}
-    names = wishes(wanted["names"])
-    return manager.with_parts(names, inner) if inner else names
+    names = package_specs(wanted["names"])
+    return manager.add_parts(names, inner) if inner else names
 
 
 def before(manager: Manager, simulation: Simulation) -> List[str]:
@@ -96,22 +96,22 @@ def stage_apt(manager: apt.Apt, wanted: Dict[str, Any]) -> Staged:
     """Fetch with apt-get."""
     what = "fetching the driver's packages"
     manager.update()
-    pins = manager.resolve(wishes(wanted["pins"]), manager.offers(wanted["pins"]))
+    pins = manager.resolve(package_specs(wanted["pins"]), manager.offers(wanted["pins"]))
     simulation = Simulation({}, [])
     if pins:
         argv = ANY_STATE + ["install"] + pins + [name + "-" for name in wanted["pins_gone"]]
         simulation = manager.simulate(what, argv)
-        refuse(simulation, wanted["pins_gone"])
-        manager.get(what, ["--download-only"] + argv)
+        refuse_unrequested(simulation, wanted["pins_gone"])
+        manager.run_change(what, ["--download-only"] + argv)
     with preferences(manager, simulation, wanted["pins_gone"]) as option:
         names = parts(manager, wanted)
         argv = ANY_STATE + ["install"] + manager.resolve(names, manager.offers([wish.name for wish in names]))
         argv += [name + "-" for name in wanted["remove"]]
         main = manager.simulate(what, option + argv)
-        refuse(main, wanted["remove"] + wanted["allowed"])
+        refuse_unrequested(main, wanted["remove"] + wanted["allowed"])
         manager.check_disk(main)
-        manager.get(what, option + ["--download-only"] + argv)
-    both = dnf.joined(simulation, main)
+        manager.run_change(what, option + ["--download-only"] + argv)
+    both = dnf.join_simulations(simulation, main)
     kept = before(manager, both)
     return Staged(after(both), again(manager, [one.partition("=")[0] for one in kept]))
 
@@ -177,7 +177,7 @@ def stage_dnf(manager: dnf.Dnf, wanted: Dict[str, Any]) -> Staged:
     arguments = manager.resolve(parts(manager, wanted))
     argv = ["install", "--allowerasing"] + arguments
     simulation = manager.simulate(what, argv)
-    refuse(simulation, wanted["remove"] + wanted["allowed"] + wanted["pins_gone"])
-    manager.get(what, argv[:2] + ["--downloadonly"] + arguments)
+    refuse_unrequested(simulation, wanted["remove"] + wanted["allowed"] + wanted["pins_gone"])
+    manager.run_change(what, argv[:2] + ["--downloadonly"] + arguments)
     kept = before(manager, simulation)
     return Staged(after(simulation), again(manager, [one.partition("=")[0] for one in kept]))

@@ -27,9 +27,9 @@ LIST = ROOT / "tools/words.yml"
 MARK = "third-party text"
 BINARY = (".png", ".gz", ".xz", ".deb", ".rpm", ".asc", ".gpg", ".json")
 """Not read. JSON files are records that other tools write."""
-GAP = r"(?:[\s#*\"'>|]|\\n)+"
-"""What separates two words of a phrase: blanks, line breaks with a comment mark, the seam of two string literals."""
-
+MARGIN = r"(?:[ \t#*\"'>|]|\\n)*"
+GAP = rf"(?=\W){MARGIN}\n?{MARGIN}"
+"""What separates two words of a phrase: blanks, one line break with a comment mark, the seam of two string literals."""
 FSTRING = re.compile(r"[rR]?[fF]")
 """Up to Python 3.11 an f-string is one token; what is between braces is code."""
 

@@ -71,11 +71,11 @@ for a host with a Turing card (Tesla T4), which works with both the open and the
   been executed.
 - **refused**: the planner refuses it before any change. The reasons are below each table.
 
-An upgrade or downgrade goes to another branch if the source has more than one, otherwise to another release of the same
-branch. The last table lists what ran. Three tests are not counted here, because they record no cells: `test_elrepo.py`
-(ELRepo on EL 9: install, second run, upgrade, downgrade, flavour, conflict, removal), `test_ubuntu.py` (signed modules
-from the archive of Ubuntu 24.04: install, second run, upgrade with a change of flavour, removal) and `test_demo.py`
-(Debian's own driver). "{conflict}": a driver from another source is installed, and nothing is changed while
+An upgrade or downgrade changes the branch if the source has more than one, otherwise the release within the branch. The
+last table lists what ran. Three tests are not counted here, because they record no cells: `test_elrepo.py` (ELRepo on
+EL 9: install, second run, upgrade, downgrade, flavour, conflict, removal), `test_ubuntu.py` (signed modules from the
+archive of Ubuntu 24.04: install, second run, upgrade with a change of flavour, removal) and `test_demo.py` (Debian's
+own driver). "{conflict}": a driver from another source is installed, and nothing is changed while
 `nvidia_driver_replace_foreign` is false.
 """
 
@@ -89,11 +89,11 @@ class Row(NamedTuple):
 
 
 class Refused(Exception):
-    """The planner refuses; the sentence says why."""
+    """The planner refuses; str(e) is its message."""
 
 
-def wish(keys: dict[str, str], **given: Any) -> dict[str, Any]:
-    """Return wishes about the driver alone."""
+def driver_settings(keys: dict[str, str], **given: Any) -> dict[str, Any]:
+    """Return settings that concern only the driver."""
     reading = variables.parse_settings(
         {"cuda_toolkit_source": "none", "cudnn_source": "none", "gpu_ready_mirror_keys": keys, **given}
     )
@@ -102,30 +102,30 @@ def wish(keys: dict[str, str], **given: Any) -> dict[str, Any]:
     return reading.settings._asdict()
 
 
-def decided(host: dict[str, Any], wanted: dict[str, Any]) -> Plan:
-    """Return the plan; Refused with its sentence."""
-    found = plan(host, wanted)
+def plan_host(host: dict[str, Any], settings: dict[str, Any]) -> Plan:
+    """Return the plan; raises Refused."""
+    found = plan(host, settings)
     if found.refusals:
         raise Refused(found.refusals[0].message)
     return found
 
 
-def reached(host: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the host after its plan was carried out; a plan that then has work left is an error of the planner."""
-    found = decided(host, wanted)
+def apply_plan(host: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the host after its plan was executed. ValueError if that leaves work to do: an error of the planner."""
+    found = plan_host(host, settings)
     after = hosts.carried_out(host, found)
-    left = [step.id for step in decided(after, wanted).steps]
+    left = [step.id for step in plan_host(after, settings).steps]
     if left:
-        raise ValueError(f"{host['base']['distro']}: a plan carried out leaves {', '.join(left)}")
+        raise ValueError(f"{host['base']['distro']}: an executed plan leaves {', '.join(left)}")
     return after
 
 
 def missing_keys(distribution: str, source: str) -> dict[str, str]:
-    """Return stand-ins for key fingerprints that the catalog has not, by repository."""
+    """Return placeholders for key fingerprints that are not in the catalog, by repository."""
     keys: dict[str, str] = {}
     while True:
         try:
-            found = plan(hosts.bare(hosts.T4, distro=distribution), wish(keys, nvidia_driver_source=source))
+            found = plan(hosts.bare(hosts.T4, distro=distribution), driver_settings(keys, nvidia_driver_source=source))
         except ValueError:
             return keys
         unknown = [refusal for refusal in found.refusals if refusal.code == KEYLESS]
@@ -136,7 +136,7 @@ def missing_keys(distribution: str, source: str) -> dict[str, str]:
 
 
 def versions_of(distribution: str, source: str, flavour: str) -> list[str]:
-    """Return two versions that a source may have: of two branches, or of the one that it carries."""
+    """Return two versions of a source, of two branches if it has them, the older first."""
     data = catalog.distro(distribution)
     pairs = driver_sources.pairs(data, source, driver_sources.kinds(data, source)[0], "compute")
     drives = {branch for branch, kind in pairs if kind == flavour}
@@ -149,19 +149,19 @@ def versions_of(distribution: str, source: str, flavour: str) -> list[str]:
 
 
 def row(distribution: str, source: str) -> Row:
-    """Return what the planner says of a source on a distribution."""
+    """Return the row of a source on a distribution, as the planner answers."""
     keys = missing_keys(distribution, source)
-    remarks = [f"only with `gpu_ready_mirror_keys` for {name}, whose key the catalog cannot tell" for name in keys]
+    remarks = [f"only with `gpu_ready_mirror_keys` for {name}, whose key is not in the catalog" for name in keys]
     if source == "none":
         return none(distribution)
     host = hosts.bare(hosts.T4, distro=distribution)
     asked = {"nvidia_driver_source": source}
     try:
-        there = reached(host, wish(keys, **asked))
+        installed = apply_plan(host, driver_settings(keys, **asked))
     except Refused as refusal:
         return Row(source, dict.fromkeys(matrix.COLUMNS, f"refused: {refusal}"), [])
     cells = dict.fromkeys((PLAN, INSTALL, SECOND, REMOVE), PLANNED)
-    flavour = there["driver"]["on_disk"]["flavour"]
+    flavour = installed["driver"]["on_disk"]["flavour"]
     older, newer = versions_of(distribution, source, flavour)
     for column, start, end in ((UPGRADE, older, newer), (DOWNGRADE, newer, older)):
         cells[column] = transition(
@@ -169,16 +169,16 @@ def row(distribution: str, source: str) -> Row:
         )
     other = next(one for one in driver_sources.FLAVOURS if one != flavour)
     cells[FLAVOUR] = transition(host, asked, {**asked, "nvidia_driver_flavour": other}, keys)
-    cells[CONFLICT] = conflict(there, source, keys)
+    cells[CONFLICT] = conflict(installed, source, keys)
     return Row(source, cells, remarks)
 
 
 def transition(host: dict[str, Any], before: dict[str, str], after: dict[str, str], keys: dict[str, str]) -> str:
-    """Return the cell of a change from one wish to another."""
+    """Return the cell of a change of settings."""
     try:
-        start = reached(host, wish(keys, **before))
-        steps = [step.id for step in decided(start, wish(keys, **after)).steps]
-        reached(start, wish(keys, **after))
+        start = apply_plan(host, driver_settings(keys, **before))
+        steps = [step.id for step in plan_host(start, driver_settings(keys, **after)).steps]
+        apply_plan(start, driver_settings(keys, **after))
     except Refused as refusal:
         return f"refused: {refusal}"
     if not {"nvidia_driver.install", "nvidia_driver.runfile"} & set(steps):
@@ -186,30 +186,30 @@ def transition(host: dict[str, Any], before: dict[str, str], after: dict[str, st
     return PLANNED
 
 
-def conflict(there: dict[str, Any], source: str, keys: dict[str, str]) -> str:
-    """Return the cell of a source asked for over a driver of another: the planner must refuse."""
+def conflict(installed: dict[str, Any], source: str, keys: dict[str, str]) -> str:
+    """Return the cell of a source that is requested while a driver of another is installed: the planner must refuse."""
     origin = "runfile" if source != "runfile" else "cuda_repo"
-    there["driver"].update(
+    installed["driver"].update(
         origin=origin, packages={}, runfile="/usr/bin/nvidia-uninstall" if origin == "runfile" else None
     )
-    found = plan(there, wish(keys, nvidia_driver_source=source))
+    found = plan(installed, driver_settings(keys, nvidia_driver_source=source))
     if [refusal.code for refusal in found.refusals] != ["foreign_driver"]:
-        raise ValueError(f"{there['base']['distro']}: {source} over {origin} is not refused: {found.summary}")
+        raise ValueError(f"{installed['base']['distro']}: {source} over {origin} is not refused: {found.summary}")
     return PLANNED
 
 
 def none(distribution: str) -> Row:
-    """Return the row of a driver that somebody else looks after: verified, never changed."""
+    """Return the row of source none: the driver is verified, never changed."""
     host = hosts.bare(hosts.T4, distro=distribution)
-    wanted = wish({}, nvidia_driver_source="none")
-    reached(hosts.with_driver(host, "580.95.05", "open", "runfile", []), wanted)
-    left = "refused: nvidia_driver_source none leaves the driver as it is"
+    settings = driver_settings({}, nvidia_driver_source="none")
+    apply_plan(hosts.with_driver(host, "580.95.05", "open", "runfile", []), settings)
+    left = "refused: nvidia_driver_source none leaves the driver unchanged"
     cells = dict.fromkeys(matrix.COLUMNS, left)
     return Row("none", {**cells, PLAN: PLANNED, SECOND: PLANNED}, [])
 
 
 def record() -> tuple[str, dict[Cell, str]]:
-    """Return the date of the last run and what was run, by cell."""
+    """Return the date of the last run, and the result by cell."""
     data = json.loads(matrix.RECORD.read_text(encoding="utf-8"))
     return data["date"], {
         Cell(cell["distribution"], cell["source"], cell["column"]): cell["run"] for cell in data["cells"]
@@ -255,7 +255,7 @@ def summary_page(rows: dict[str, list[Row]]) -> str:
 def default_source(distribution: str) -> str:
     """Return the source and branch that default variables select for a Tesla T4."""
     keys = missing_keys(distribution, "auto")
-    chosen = decided(hosts.bare(hosts.T4, distro=distribution), wish(keys)).choice["driver"]
+    chosen = plan_host(hosts.bare(hosts.T4, distro=distribution), driver_settings(keys)).choice["driver"]
     return f"`{chosen['source']}` {chosen['branch']}" + (" (1)" if keys else "")
 
 

@@ -37,6 +37,7 @@ def test_a_word_of_the_list_is_found_in_a_document(text: str, expected: list[str
         "The mushroom, to improve and to approve.",
         "WantedBy=multi-user.target",
         "It is looked up in the table.",
+        "## One remote call\n\nA host is read once.",
         "Use a tool to tell the two hosts apart.",
     ],
 )

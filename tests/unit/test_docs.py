@@ -1,4 +1,4 @@
-"""What the documents name is there: files, links, variables, playbooks, targets of make, rooms; and their examples are accepted."""
+"""Files, links, variables, playbooks and make targets that the documents name exist; their examples are accepted."""
 
 import re
 from collections.abc import Iterator
@@ -41,13 +41,13 @@ def links(page: Path) -> Iterator[tuple[Path, str]]:
 
 
 def spans(page: Path) -> list[str]:
-    """Return what stands in backticks, word by word."""
+    """Return the words of all code spans."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     return [word.strip(".,;:()'\"") for span in re.findall(r"`([^`\n]+)`", text) for word in span.split()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_a_target(page: Path) -> None:
     for path, anchor in links(page):
         assert path.exists(), path
         if anchor:
@@ -57,17 +57,19 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_paths_of_the_repository_are_there(page: Path) -> None:
-    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("build", "reports", ".lab")}
+def test_paths_of_the_repository_exist(page: Path) -> None:
+    directories = {
+        path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("build", "reports", ".lab")
+    }
     for word in spans(page):
-        if "/" in word and word.split("/")[0] in folders:
+        if "/" in word and word.split("/")[0] in directories:
             pattern = re.sub(r"<\w+>|\b[A-Z]{2,}\b", "*", word).rstrip("/")  # roles/<role>, catalog/distros/KEY.yml
-            # What a site adds is told as such, and is not here.
+            # group_vars are added by sites.
             assert "group_vars" in word or any(ROOT.glob(pattern)), word
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_tests_that_are_named_are_there(page: Path) -> None:
+def test_tests_that_are_named_exist(page: Path) -> None:
     known = {path.stem for path in ROOT.glob("tests/**/test_*.py")}
     assert set(re.findall(r"\btest_[a-z0-9_]+\b(?!\*)", page.read_text(encoding="utf-8"))) <= known
 
@@ -83,7 +85,7 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 
 def known_names() -> set[str]:
-    """Return variables with a default, modules, roles and rooms, choices, and the words of tasks and programs."""
+    """Return variables with a default, modules, roles, Python modules, and the words of tasks and programs."""
     names = {variable.name for variable in all_variables(load_tasks())}
     names |= {
         path.stem for path in [*ROOT.glob("library/*.py"), *ROOT.glob("roles/*"), *ROOT.glob("module_utils/**/*.py")]
@@ -97,7 +99,7 @@ def known_names() -> set[str]:
 EXAMPLES = [*ROOT.glob("inventory/**/*.yml"), *ROOT.glob("deploy/**/*.example")]
 
 
-def test_variables_are_variables() -> None:
+def test_names_that_look_like_variables_exist() -> None:
     known = known_names() | NO_VARIABLES
     named = {page: set(NAME.findall(page.read_text(encoding="utf-8"))) for page in [*PAGES, *EXAMPLES]}
     assert {name_of(page): sorted(names - known) for page, names in named.items() if names - known} == {}
@@ -176,13 +178,13 @@ def mappings() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_examples_are_accepted() -> None:
     seen = 0
     for place, given in mappings():
-        wanted = {name: value for name, value in given.items() if name in Settings._fields}
-        seen += len(wanted)
-        assert (place, variables.parse_settings(wanted).errors) == (place, [])
+        settings = {name: value for name, value in given.items() if name in Settings._fields}
+        seen += len(settings)
+        assert (place, variables.parse_settings(settings).errors) == (place, [])
     assert seen > 10
 
 
-def test_the_fleet_of_the_page_about_the_lab_is_one() -> None:
+def test_the_fleet_file_in_the_page_about_the_lab_is_valid() -> None:
     text = (ROOT / "docs/dev/lab.md").read_text(encoding="utf-8").split("## Fleet files", 1)[1]
     block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert block and len(fleet.parse(block.group(1)).hosts) == 4

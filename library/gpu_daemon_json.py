@@ -1,19 +1,19 @@
 #!/usr/bin/python
-"""Merge keys into docker's daemon.json and leave everything else in it as it is."""
+"""Merge keys into docker's daemon.json; all other keys stay."""
 
 DOCUMENTATION = r"""
 module: gpu_daemon_json
-short_description: Merge keys into docker's daemon.json, byte for byte around them
+short_description: Merge keys into docker's daemon.json
 description:
-  - Edits the text of the file. Other keys, their order, indentation, line ends and escapes stay as they are; owner,
-    mode and a symbolic link are kept. What already means the same (C(args) and C(runtimeArgs), a bare and an absolute
-    path of one program) is no change.
-  - A file that is not strict JSON is refused with line and column and never written. An empty one counts as an empty
-    object.
-  - Notes in the manifest on the node what was there before, keeps a copy below C(/var/lib/gpu-ready/backup), has the
-    new text checked by C(dockerd --validate) where the engine has it (23.0 and newer), and replaces the file in one
-    step.
-  - Does not touch the service; RV(activation) says what it needs.
+  - Sets keys in the file. Other keys and their order stay; indentation and line ends follow the file; owner, mode and
+    a symbolic link are kept. A value that means the same already (C(args) and C(runtimeArgs), the bare name and the
+    absolute path of a program) is no change, and a file without changes is not written.
+  - A file that is not valid JSON is refused with line and column and never written, and one in which a key occurs
+    twice. An empty file counts as an empty object.
+  - Records the previous content in the manifest on the node, keeps a copy below C(/var/lib/gpu-ready/backup),
+    validates the new file with C(dockerd --validate) if the engine has it (23.0 and newer), and replaces the file
+    atomically.
+  - Does not touch the service; RV(activation) is what the service needs.
 options:
   path:
     description: The file.
@@ -25,16 +25,16 @@ options:
     type: dict
     default: {}
   unset:
-    description: Keys to take out, from the top, joined with dots (V(features.cdi)).
+    description: Keys to remove, from the top, joined with dots (V(features.cdi)).
     type: list
     elements: str
     default: []
   validate:
-    description: Have C(dockerd --validate) check the new text first.
+    description: Validate the new file with C(dockerd --validate) first.
     type: bool
     default: true
 attributes:
-  check_mode: {support: full, description: Says what would change; writes nothing.}
+  check_mode: {support: full, description: Reports what would change; writes nothing.}
   diff_mode: {support: full, description: Shows the file before and after.}
 author: [gpu-ready]
 """
@@ -48,13 +48,13 @@ EXAMPLES = r"""
           path: nvidia-container-runtime
   register: daemon_json
 
-- name: Let docker take it over without a restart
+- name: Reload docker without a restart
   ansible.builtin.systemd_service:
     name: docker
     state: "{{ daemon_json.activation }}ed"
   when: daemon_json.activation == "reload"
 
-- name: Turn on CDI beside the features that are there, and drop an old proxy
+- name: Enable CDI beside other features, and remove an old proxy
   gpu_daemon_json:
     set: {features: {cdi: true}}
     unset: [proxies.http-proxy]
@@ -74,17 +74,17 @@ keys:
   elements: str
   sample: [runtimes.nvidia, default-runtime]
 activation:
-  description: What dockerd needs to take the change over; V(none), V(reload) (SIGHUP) or V(restart).
+  description: What dockerd needs to apply the change; V(none), V(reload) (SIGHUP) or V(restart).
   returned: always
   type: str
   sample: reload
 backup:
-  description: Copy of the file as it was; null where there was none or nothing changed.
+  description: Copy of the previous file; null if there was none or nothing changed.
   returned: always
   type: str
   sample: /var/lib/gpu-ready/backup/daemon.json.20261121T024500
 validated:
-  description: Whether dockerd checked the new text.
+  description: Whether dockerd validated the new file.
   returned: always
   type: bool
   sample: true
@@ -111,7 +111,8 @@ def run(host, params, check):
         change = daemon_json.merge(data, params["set"], params["unset"])
     except daemon_json.DaemonJsonError as error:
         raise GpuReadyError(
-            "%s is left as it is: %s. Correct it (test: python3 -m json.tool %s) and run again." % (path, error, path)
+            "%s: %s. The file was not changed. Correct it (test: python3 -m json.tool %s) and run again."
+            % (path, error, path)
         ) from None
     validated, backup = False, None
     try:
@@ -119,9 +120,10 @@ def run(host, params, check):
             validated = daemon_json_file.validate(host, change.after)
         if change.changed and not check:
             backup = daemon_json_file.write(path, data, change)
-    except daemon_json_file.Refused as error:
+    except daemon_json_file.DaemonJsonRejected as error:
         raise GpuReadyError(
-            "%s is left as it is: with %s in it, dockerd says: %s" % (path, ", ".join(change.keys), error)
+            "%s: dockerd refuses the new value of %s: %s. The file was not changed."
+            % (path, ", ".join(change.keys), error)
         ) from None
     header = {"before_header": path, "after_header": path}
     return {

@@ -332,7 +332,7 @@ def _daemon_json(after: dict[str, Any], params: dict[str, Any], decided: Any) ->
     found["text"] = daemon_json.merge(found["text"], params["daemon_json"]["set"], params["daemon_json"]["unset"]).after
     found["exists"] = True
     after["docker"]["restart_pending"] = False
-    value = daemon_json.read(found["text"]).value
+    value = daemon_json.parse(found["text"]).value
     after["docker"]["info"]["runtimes"] = ["runc", *value.get("runtimes", {})]
     after["docker"]["info"]["default_runtime"] = value.get("default-runtime", "runc")
     after["docker"]["info"]["cdi_dirs"] = ["/etc/cdi"] if value.get("features", {}).get("cdi") else []

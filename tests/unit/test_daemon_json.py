@@ -1,7 +1,6 @@
-"""daemon.json: every byte that is not ours survives, and what docker would refuse is never edited."""
+"""daemon.json: all other keys and their order stay, and what docker would refuse is never edited."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -26,38 +25,36 @@ def samples() -> list[dict[str, Any]]:
 
 
 SAMPLES = samples()
-FREE_TEXT = {"problem"}
 
 
 @pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
 @pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
-def test_samples_are_read_as_their_index_says(entry: dict[str, Any]) -> None:
-    answer = daemon_json.explain((CORPUS / entry["file"]).read_bytes())
-    assert {key: answer.get(key) for key in entry["expected"] if key not in FREE_TEXT} == {
-        key: value for key, value in entry["expected"].items() if key not in FREE_TEXT
-    }
-
-
-@pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
-@pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
-def test_samples_keep_every_line_that_is_not_ours(entry: dict[str, Any]) -> None:
+def test_samples_keep_all_other_keys_and_are_reverted_byte_for_byte(entry: dict[str, Any]) -> None:
     data = (CORPUS / entry["file"]).read_bytes()
     wanted = {**NVIDIA, "default-runtime": "nvidia", "features": {"cdi": True}}
     if not entry["expected"]["valid_json"] and data.strip():
         with pytest.raises(daemon_json.DaemonJsonError):
             daemon_json.merge(data, wanted)
         return
+    if "duplicate" in entry["file"]:
+        with pytest.raises(daemon_json.DaemonJsonError, match="the key runtimes occurs twice"):
+            daemon_json.merge(data, wanted)
+        return
     change = daemon_json.merge(data, wanted)
     once = json.loads(change.after)
     assert once["default-runtime"] == "nvidia"
     assert once["features"]["cdi"] is True
+    old = json.loads(data) if data.strip() else {}
+    assert [key for key in once if key in old] == list(old)
+    ours = {"runtimes", "default-runtime", "features"}
+    assert {key: once[key] for key in old if key not in ours} == {key: old[key] for key in old if key not in ours}
     assert daemon_json.merge(change.after, wanted).changed is False
     before = data.decode()
     record = {"before": before, "keys": change.record}
-    assert daemon_json.take_back(change.after, record) == before
+    assert daemon_json.revert(change.after, record) == before
 
 
-VALID = [entry for entry in SAMPLES if entry["expected"]["valid_json"]]
+VALID = [entry for entry in SAMPLES if entry["expected"]["valid_json"] and "duplicate" not in entry["file"]]
 
 
 @pytest.mark.skipif(not VALID, reason="the corpus of samples is not on this machine")
@@ -83,7 +80,7 @@ def test_samples_take_all_variables_of_the_engine_and_change_in_nothing_else(ent
     assert [(key, after[key]) for key in after if key not in ours] == [(k, before[k]) for k in before if k not in ours]
     again = docker_options.options({"docker": {"daemon_json": {**found, "text": change.after}}}, wanted)
     assert not daemon_json.merge(change.after, again).changed
-    assert daemon_json.take_back(change.after, {"before": data.decode(), "keys": change.record}) == data.decode()
+    assert daemon_json.revert(change.after, {"before": data.decode(), "keys": change.record}) == data.decode()
 
 
 CASES = [
@@ -94,14 +91,15 @@ CASES = [
     ("tabs", '{\n\t"b": 2\n}', {"a": {"c": 1}}, '{\n\t"b": 2,\n\t"a": {\n\t\t"c": 1\n\t}\n}'),
     ("no indentation", '{\n"b": 2\n}\n', {"a": {"c": 1}}, '{\n"b": 2,\n"a": {\n"c": 1\n}\n}\n'),
     ("one line", '{"b":2,"d":[]}', {"a": {"c": [1, 2]}}, '{"b":2,"d":[],"a":{"c":[1,2]}}'),
-    ("one airy line", '{ "b": 2 }\n', {"a": True}, '{ "b": 2, "a": true }\n'),
+    ("one line with blanks", '{ "b": 2 }\n', {"a": True}, '{"b": 2, "a": true}\n'),
     ("Windows line ends", '{\r\n  "b": 2\r\n}\r\n', {"a": 1}, '{\r\n  "b": 2,\r\n  "a": 1\r\n}\r\n'),
-    ("blank before colon", '{\n  "b" : 2\n}', {"a": 1}, '{\n  "b" : 2,\n  "a" : 1\n}'),
     ("value replaced in place", '{"a": 1, "b": 2}', {"a": 3}, '{"a": 3, "b": 2}'),
-    ("escapes stay", '{"l": "\\u00e9\\/", "a": 1}', {"a": 2}, '{"l": "\\u00e9\\/", "a": 2}'),
+    ("escapes stay", '{"l": "\\u00e9", "a": 1}', {"a": 2}, '{"l": "\\u00e9", "a": 2}'),
+    ("letters stay", '{"l": "\u00e9", "a": 1}', {"a": 2}, '{"l": "\u00e9", "a": 2}'),
+    ("half a character stays", '{"l": "\u00e9\\ud800", "a": 1}', {"a": 2}, '{"l": "\u00e9\\ud800", "a": 2}'),
+    ("numbers stay", '{"l": [12345678901234567890, 1.5, -0.25], "a": 1}', {"a": 2}, '{"l": [12345678901234567890, 1.5, -0.25], "a": 2}'),
     ("others stay", '{"features": {"x": true}}', {"features": {"cdi": True}}, '{"features": {"x": true, "cdi": true}}'),
     ("null is no object", '{"features": null}', {"features": {"cdi": True}}, '{"features": {"cdi": true}}'),
-    ("key twice: the last one counts", '{"a": 1, "a": 2}', {"a": 3}, '{"a": 1, "a": 3}'),
 ]  # fmt: skip
 
 
@@ -141,30 +139,48 @@ def test_wrong_type_on_the_way_is_refused_not_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "line", "column", "problem"),
+    ("data", "line", "column"),
     [
-        (b'{\n  "a": 1,\n}', 3, 1, "trailing comma"),
-        (b'{\n  # why\n  "a": 1}', 2, 3, "comment"),
-        (b'{"a": 1} {"b": 2}', 1, 10, "two top-level objects"),
-        (b'{"a": 1 "b": 2}', 1, 9, "comma is missing"),
-        (b'{"a": NaN}', 1, 7, "NaN"),
-        (b'{"a": -Infinity}', 1, 8, "no number"),
-        (b'{"a": [1, 2', 1, 12, "ends too early"),
-        (b'{"a": True}', 1, 7, "Python"),
-        (b"{'a': 1}", 1, 2, "single quotes"),
-        (b'{"a": "b\nc"}', 1, 9, "control character"),
-        (b'{"a": "\xff"}', 1, 8, "not UTF-8"),
-        (b'{"a": 01}', 1, 8, "comma is missing"),
-        (b'\xff\xfe{\0}\0', 1, 1, "UTF-16"),
-        (b'\xef\xbb\xbf{}', 1, 1, "byte order mark"),
-        (b'"text"', 1, 1, "a string, not an object"),
-        (b"[" * 100000, 1, 201, "nested deeper"),
+        (b'{\n  # why\n  "a": 1}', 2, 3),
+        (b'{"a": 1} {"b": 2}', 1, 10),
+        (b'{"a": 1 "b": 2}', 1, 9),
+        (b'{"a": NaN}', 1, 7),
+        (b'{"NaN": "NaN\\"NaN",\n "a": NaN}', 2, 7),
+        (b'{"a": -Infinity}', 1, 7),
+        (b'{"a": 1e400}', 1, 7),
+        (b'{"a": 1' + b"0" * 5000 + b"}", 1, 7),
+        (b'{"a": [1, 2', 1, 12),
+        (b'{"a": True}', 1, 7),
+        (b"{'a': 1}", 1, 2),
+        (b'{"a": "b\nc"}', 1, 9),
+        (b'{"a":\n "\xff"}', 2, 3),
+        (b'{"a": 01}', 1, 8),
+        (b'\xff\xfe{\0}\0', 0, 0),
+        (b'\xef\xbb\xbf{}', 0, 0),
+        (b'"text"', 0, 0),
+        (b"null", 0, 0),
+        (b"[" * 100000, 0, 0),
     ],
 )  # fmt: skip
-def test_what_is_not_strict_json_is_refused_with_its_place(data: bytes, line: int, column: int, problem: str) -> None:
-    with pytest.raises(daemon_json.DaemonJsonError, match=problem) as caught:
-        daemon_json.read(data)
+def test_what_is_not_strict_json_is_refused_with_its_position(data: bytes, line: int, column: int) -> None:
+    with pytest.raises(daemon_json.DaemonJsonError) as caught:
+        daemon_json.parse(data)
     assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value) == (f"line {line}, column {column}: " if line else "") + caught.value.problem
+
+
+def test_a_trailing_comma_is_refused_on_its_line_or_the_next() -> None:
+    with pytest.raises(daemon_json.DaemonJsonError) as caught:  # Python 3.13 reports the comma, older ones the brace
+        daemon_json.parse(b'{\n  "a": 1,\n}')
+    assert (caught.value.line, caught.value.column) in ((2, 9), (3, 1))
+
+
+def test_a_repeated_key_is_read_as_docker_reads_it_and_never_edited() -> None:
+    text = '{"a": 1, "b": {"c": 1, "c": 2}, "a": 2}'
+    assert daemon_json.parse(text).value == {"a": 2, "b": {"c": 2}}
+    assert not daemon_json.merge(text, {"a": 2}).changed
+    with pytest.raises(daemon_json.DaemonJsonError, match="^the key c occurs twice in one object$"):
+        daemon_json.merge(text, {"a": 3})
 
 
 @pytest.mark.parametrize(
@@ -183,22 +199,22 @@ def test_activation(keys: list[str], need: str) -> None:
 def test_unset_takes_only_the_named_key() -> None:
     text = '{\n  "a": 1,\n  "features": {"cdi": true, "x": false},\n  "z": 0\n}\n'
     change = daemon_json.merge(text, {}, ["features.cdi", "nothing.here"])
-    assert change.after == '{\n  "a": 1,\n  "features": {"x": false},\n  "z": 0\n}\n'
+    assert change.after == '{\n  "a": 1,\n  "features": {\n    "x": false\n  },\n  "z": 0\n}\n'
     assert change.keys == ["features.cdi"]
     assert daemon_json.merge(text, {}, ["a", ["z"], "features"]).after == "{}\n".replace("\n", "") + "\n"
 
 
-def test_take_back_leaves_what_somebody_else_changed() -> None:
+def test_revert_leaves_what_somebody_else_changed() -> None:
     change = daemon_json.merge("{}", {**NVIDIA, "default-runtime": "nvidia"})
     theirs = daemon_json.merge(change.after, {"default-runtime": "runc", "mtu": 1400}).after
-    back = daemon_json.take_back(theirs, {"before": "{}", "keys": change.record})
+    back = daemon_json.revert(theirs, {"before": "{}", "keys": change.record})
     assert back is not None
     assert json.loads(back) == {"default-runtime": "runc", "mtu": 1400}
 
 
-def test_take_back_of_a_file_that_was_ours_alone_removes_it() -> None:
+def test_revert_of_a_file_that_was_ours_alone_removes_it() -> None:
     change = daemon_json.merge(None, NVIDIA)
-    assert daemon_json.take_back(change.after, {"before": None, "keys": change.record}) is None
+    assert daemon_json.revert(change.after, {"before": None, "keys": change.record}) is None
 
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # two cores, many at work
@@ -232,15 +248,15 @@ def test_our_keys_end_up_right_and_nothing_else_changes(
         assert change.after.endswith(text[len(text.rstrip()) - 1 :])
     assert ("\r" in change.after) == ("\r" in text)
     assert not daemon_json.merge(change.after, wanted).changed
-    back = daemon_json.take_back(change.after, {"before": text, "keys": change.record})
+    back = daemon_json.revert(change.after, {"before": text, "keys": change.record})
     assert back == text
     edited = daemon_json.merge(change.after, {"zz": 1}).after
-    assert json.loads(str(daemon_json.take_back(edited, {"before": text, "keys": change.record}))) == {**have, "zz": 1}
+    assert json.loads(str(daemon_json.revert(edited, {"before": text, "keys": change.record}))) == {**have, "zz": 1}
 
 
 @st.composite
-def scrawled(draw: Any, value: Any) -> str:
-    """JSON text of a value as somebody's fingers left it: blanks anywhere, keys that stand twice, letters escaped."""
+def hand_written(draw: Any, value: Any) -> str:
+    """JSON text of a value as somebody types it: blanks anywhere, repeated keys, escaped letters."""
     gap = st.sampled_from(["", " ", "  ", "\n", "\r\n", "\n\t", "\t "])
     if isinstance(value, dict):
         rows = list(value.items())
@@ -248,12 +264,12 @@ def scrawled(draw: Any, value: Any) -> str:
             rows.insert(0, (rows[-1][0], draw(SCALARS)))  # the last one counts
         parts = [
             draw(gap) + json.dumps(key, ensure_ascii=draw(st.booleans())) + draw(gap) + ":" + draw(gap)
-            + draw(scrawled(one)) + draw(gap)
+            + draw(hand_written(one)) + draw(gap)
             for key, one in rows
         ]  # fmt: skip
         return "{" + (",".join(parts) or draw(gap)) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(draw(gap) + draw(scrawled(one)) + draw(gap) for one in value) + "]"
+        return "[" + ",".join(draw(gap) + draw(hand_written(one)) + draw(gap) for one in value) + "]"
     return json.dumps(value, ensure_ascii=draw(st.booleans()))
 
 
@@ -263,22 +279,21 @@ def scrawled(draw: Any, value: Any) -> str:
     have=st.dictionaries(KEYS, VALUES, max_size=4),
     wanted=st.dictionaries(st.sampled_from(["mtu", "features", "exec-opts", "läbel"]), SCALARS | st.lists(SCALARS, max_size=2), max_size=3),
 )  # fmt: skip
-def test_a_file_in_anybodys_hand_keeps_every_byte_that_is_not_ours(
+def test_a_hand_written_file_keeps_all_other_keys_and_is_reverted_byte_for_byte(
     data: st.DataObject, have: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
-    text = data.draw(scrawled(have))
-    change = daemon_json.merge(text, wanted)
+    text = data.draw(hand_written(have))
+    try:
+        change = daemon_json.merge(text, wanted)
+    except daemon_json.DaemonJsonError:
+        assert daemon_json.parse(text).repeated
+        return
     assert json.loads(change.after) == {**have, **wanted}
+    assert list(json.loads(change.after))[: len(have)] == list(json.loads(text))
     assert not daemon_json.merge(change.after, wanted).changed
-    assert daemon_json.take_back(change.after, {"before": text, "keys": change.record}) == text
-    for key, value in wanted.items():
-        step = daemon_json.merge(text, {key: value})
-        if json.loads(text) and key not in json.loads(text):
-            # One key more is one piece of text more: what stood before and behind it is the whole old file.
-            front = os.path.commonprefix([text, step.after])
-            assert step.after.endswith(text[len(front) :])
-        text = step.after
-    assert text == change.after
+    assert daemon_json.revert(change.after, {"before": text, "keys": change.record}) == text
+    if not change.changed:
+        assert change.after == text
 
 
 @UNHURRIED
@@ -295,47 +310,16 @@ def test_we_accept_exactly_what_python_accepts_as_a_strict_object(data: bytes) -
     def refuse(word: str) -> None:
         raise ValueError(word)
 
+    def finite(literal: str) -> Any:
+        return float(literal) if abs(float(literal)) < float("inf") else refuse(literal)
+
     try:
-        expected = json.loads(data.decode("utf-8"), parse_constant=refuse) if data.strip(b" \t\r\n") else {}
+        blank = not data.strip(b" \t\r\n")
+        expected = {} if blank else json.loads(data.decode("utf-8"), parse_constant=refuse, parse_float=finite)
     except ValueError:
         expected = None
     try:
-        value: Any = daemon_json.read(data).value
+        value: Any = daemon_json.parse(data).value
     except daemon_json.DaemonJsonError:
         value = None
     assert value == (expected if isinstance(expected, dict) else None)
-
-
-@pytest.mark.parametrize(
-    ("data", "docker_error"),
-    [
-        (b'{"a": tru}', "invalid character '}' in literal true (expecting 'e')"),
-        (b"{'a': 1}", "invalid character '\\'' looking for beginning of object key string"),
-        (b'{"a" 1}', "invalid character '1' after object key"),
-        (b'{"a": 1 "b": 2}', "invalid character '\"' after object key:value pair"),
-        (b'{"a": [1 2]}', "invalid character '2' after array element"),
-        (b'{"a": "x\ny"}', "invalid character '\\n' in string literal"),
-        (b'{"a": "\\x"}', "invalid character 'x' in string escape code"),
-        (b'{"a": "\\u12g4"}', "invalid character 'g' in \\u hexadecimal character escape"),
-        (b'{"a": 1.}', "invalid character '}' after decimal point in numeric literal"),
-        (b'{"a": [1, 2', "unexpected end of JSON input"),
-        (b"true", "json: cannot unmarshal bool into Go value of type map[string]interface {}"),
-        (b"\xef\xbb\xbf{,}", "invalid character ',' looking for beginning of object key string"),
-        (b"\xef\xbb\xbf{}", None),
-        ("{}".encode("utf-16"), None),
-        ('{"a": 1}\u00a0'.encode(), None),
-        ('{"a": \u00b2}'.encode(), "invalid character 'Â' looking for beginning of value"),
-    ],
-)
-def test_docker_says_the_same_in_its_own_words(data: bytes, docker_error: "str | None") -> None:
-    answer = daemon_json.explain(data)
-    assert (answer["valid_json"], answer["docker_starts"]) == (False, docker_error is None)
-    assert answer.get("docker_error") == docker_error
-
-
-def test_a_key_of_two_escapes_is_one_letter() -> None:
-    assert daemon_json.explain(b'{"\\ud83d\\ude00": 1}')["keys"] == ["\U0001f600"]
-
-
-def test_a_number_of_any_length_is_read() -> None:
-    assert daemon_json.explain(b'{"a": ' + b"9" * 5000 + b"}")["keys"] == ["a"]

@@ -175,7 +175,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
         noted = json.loads((folder / "manifest.json").read_text())["daemon_json"][str(path)]
         assert uninstall.restored(noted) == before
         text = None if before is None else before.decode()
-        back = daemon_json.take_back(change.after, {"before": text, "keys": noted["keys"]})
+        back = daemon_json.revert(change.after, {"before": text, "keys": noted["keys"]})
         assert (None if back is None else back.encode()) == before
         if not os.WIFSIGNALED(status):
             break
@@ -195,7 +195,7 @@ def test_uninstall_gives_back_the_very_file_after_several_runs(tmp_path: Path, b
     noted = json.loads((folder / "manifest.json").read_text())["daemon_json"][str(path)]
     restored = uninstall.restored(noted)
     text = None if restored is None else restored.decode()
-    back = daemon_json.take_back(path.read_bytes().decode(), {"before": text, "keys": noted["keys"]})
+    back = daemon_json.revert(path.read_bytes().decode(), {"before": text, "keys": noted["keys"]})
     assert (None if back is None else back.encode()) == before
 
 
@@ -224,7 +224,7 @@ def test_dockerd_checks_the_new_text_where_it_can(rc: int, err: str, answer: "bo
     host = Engine(files={ASKED: ""})
     host.answer = Result(rc, "", err)
     if answer is None:
-        with pytest.raises(daemon_json_file.Refused, match="with file the new text: the following"):
+        with pytest.raises(daemon_json_file.DaemonJsonRejected, match="with file the new file: the following"):
             daemon_json_file.validate(host, "{}")
     else:
         assert daemon_json_file.validate(host, "{}") is answer

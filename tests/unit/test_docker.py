@@ -136,7 +136,7 @@ def test_the_look_starts_no_program_where_the_engine_answers() -> None:
     assert (seen["docker"]["package"], seen["docker"]["active"]) == ("docker.io", True)
     assert seen["docker"]["gpu_containers"] == ["train"]
     assert seen["docker"]["daemon_json"]["error"] == {
-        "problem": "the text ends too early: } missing at the end", "line": 2, "column": 1,
+        "problem": "expecting property name enclosed in double quotes", "line": 2, "column": 1,
     }  # fmt: skip
     assert seen["runtime"]["toolkit"] is True
     json.dumps(seen)

@@ -73,7 +73,7 @@ def decide(host: Any, names: "list[str]", way: str) -> Any:
 
 def restart(host: Any) -> None:
     """Let docker read its configuration anew, and find the hook."""
-    value = daemon_json.read(host["docker"]["daemon_json"]["text"]).value
+    value = daemon_json.parse(host["docker"]["daemon_json"]["text"]).value
     by_default = docker.capabilities(host["docker"]["version"]).cdi == "default"
     host["docker"]["info"].update(
         runtimes=["runc", *value.get("runtimes", {})],
@@ -183,7 +183,7 @@ def traces(host: Any) -> Any:
         "packages": [name for name in runtime_switch.TOOLKIT_PACKAGES if name in host["packages"]["installed"]],
         "specs": sorted(one["path"] for one in part["specs"]),
         "files": [part["volume"], part["helper"], part["boot_nodes"], part["refresh_old"], host["engines"]["nodes"]],
-        "daemon.json": [daemon_json.read(host["docker"]["daemon_json"]["text"]).value, ours],
+        "daemon.json": [daemon_json.parse(host["docker"]["daemon_json"]["text"]).value, ours],
         "containerd": texts,
     }
 

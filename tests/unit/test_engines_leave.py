@@ -23,7 +23,7 @@ def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: An
     """Return a host with docker, podman and containerd, on which gpu-ready brought the toolkit."""
     found = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
     if version:
-        value = daemon_json.read(text).value
+        value = daemon_json.parse(text).value
         info = {
             "runtimes": ["runc", *value.get("runtimes", {})], "default_runtime": value.get("default-runtime", "runc"),
             "cdi_dirs": ["/etc/cdi"], "live_restore": False, "running": 0,
@@ -67,7 +67,7 @@ def test_docker_gives_its_keys_back_and_restarts_when_it_leaves(names: "list[str
     step = runtime(decided)["configure"]
     assert step.params["daemon_json"]["unset"] == ["default-runtime", "runtimes"]
     assert (step.params["activation"], step.disruption) == ("restart", "docker_restart")
-    assert daemon_json.read(step.diff["after"]).value == {"log-driver": "journald"}
+    assert daemon_json.parse(step.diff["after"]).value == {"log-driver": "journald"}
     assert "docker is no longer among nvidia_container_runtime_engines" in step.why
     assert ("cleanup" in runtime(decided)) == (mode != "toolkit")
 

@@ -103,7 +103,7 @@ def test_what_is_not_strict_json_is_refused_with_its_place_only_when_something_i
     assert decide(broken).refusals == []
     (refusal,) = decide(broken, docker_engine_daemon_options={"mtu": 1}).refusals
     assert refusal.code == "daemon_json_invalid"
-    assert refusal.message == f"{DAEMON_JSON}, line 3, column 1: trailing comma before }}"
+    assert refusal.message == f"{DAEMON_JSON}: line 3, column 1: trailing comma before }}"
 
 
 def test_a_flag_of_the_same_name_is_refused_and_names_file_flag_and_key() -> None:

@@ -39,7 +39,7 @@ def decide(observed: dict[str, Any], mode: str) -> Any:
 
 def restart(observed: dict[str, Any]) -> None:
     """Let docker read its configuration anew, as after a start."""
-    value = daemon_json.read(observed["docker"]["daemon_json"]["text"]).value
+    value = daemon_json.parse(observed["docker"]["daemon_json"]["text"]).value
     by_default = docker.capabilities(observed["docker"]["version"]).cdi == "default"
     observed["docker"]["info"].update(
         runtimes={"runc": {}, **value.get("runtimes", {})},
@@ -120,7 +120,7 @@ def test_any_order_of_modes_ends_where_the_last_one_alone_would(version: str, te
             assert decision.refusals == []
             observed = carry_out(observed, decision)
             assert decide(observed, mode).steps == [], (order, mode)
-            meaning = [daemon_json.read(end["docker"]["daemon_json"]["text"]).value for end in (observed, ends[mode])]
+            meaning = [daemon_json.parse(end["docker"]["daemon_json"]["text"]).value for end in (observed, ends[mode])]
             assert meaning[0] == meaning[1], (order, mode)
             assert traces(observed) == traces(ends[mode]), (order, mode)
 

@@ -247,7 +247,7 @@ def tell_detect(answer: Dict[str, Any]) -> List[str]:
 
 def read_daemon_json(data: bytes) -> Dict[str, Any]:
     """Read docker's daemon.json."""
-    from ..containers.daemon_json import merge as daemon_json
+    from . import daemon_json
 
     return daemon_json.explain(data)
 

@@ -107,7 +107,7 @@ def configuration(host: Host, path: str) -> Dict[str, Any]:
     if data is None:
         return found
     try:
-        found["text"] = daemon_json.read(data).text
+        found["text"] = daemon_json.parse(data).text
     except daemon_json.DaemonJsonError as error:
         found["error"] = {"problem": error.problem, "line": error.line, "column": error.column}
     return found

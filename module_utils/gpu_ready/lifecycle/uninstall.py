@@ -226,8 +226,8 @@ class Uninstall:
             record = {"before": None if before is None else before.decode("utf-8", "replace"), "keys": entry["keys"]}
             text = self.host.read(path)
             try:
-                after = daemon_json.take_back(text, record)
-                keys = daemon_json.difference(text, after)
+                after = daemon_json.revert(text, record)
+                keys = daemon_json.changed_keys(text, after)
             except daemon_json.DaemonJsonError as error:
                 raise UninstallError("%s is not valid (%s): repair it, then run again" % (path, error)) from None
             need = plan_docker.RESTART if engine["restart_pending"] else daemon_json.activation(keys)

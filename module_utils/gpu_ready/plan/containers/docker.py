@@ -38,7 +38,7 @@ def configuration(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Decision:
         change = daemon_json.merge(text(observed), keys)
     except daemon_json.DaemonJsonError as error:
         return Decision({}, [], [invalid(observed, error)])
-    refusals = docker_options.refusals(wanted, daemon_json.read(change.after).value)
+    refusals = docker_options.refusals(wanted, daemon_json.parse(change.after).value)
     need = RESTART if pending else change.activation
     if need == "none":
         # dockerd may run since before a flag came: then it is the next start that fails.
@@ -55,7 +55,7 @@ def configure(
     identity: str,
     why: str,
     observed: Dict[str, Any],
-    change: daemon_json.Change,
+    change: daemon_json.DaemonJsonChange,
     wanted: Dict[str, Any],
     need: str,
 ) -> Step:
@@ -93,7 +93,7 @@ def version(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[str]:
 
 def stops(observed: Dict[str, Any], wanted: Dict[str, Any], after: str, need: str, why: str) -> List[Refusal]:
     """Return why the engine may not take over this daemon.json: flags that clash, GPU containers that would die."""
-    return clashes(observed, daemon_json.read(after).value) + ends_containers(observed, wanted, need, why)
+    return clashes(observed, daemon_json.parse(after).value) + ends_containers(observed, wanted, need, why)
 
 
 def clashes(observed: Dict[str, Any], value: Dict[str, Any]) -> List[Refusal]:
@@ -154,6 +154,6 @@ def invalid(observed: Dict[str, Any], error: daemon_json.DaemonJsonError) -> Ref
     path = observed["docker"]["daemon_json"]["path"]
     return Refusal(
         "daemon_json_invalid",
-        "%s, line %d, column %d: %s" % (path, error.line, error.column, error.problem),
-        "correct the file (test it with 'python3 -m json.tool %s'); gpu-ready does not edit what it cannot read" % path,
+        "%s: %s" % (path, error),
+        "correct the file (test it with 'python3 -m json.tool %s'); gpu-ready does not edit an invalid file" % path,
     )

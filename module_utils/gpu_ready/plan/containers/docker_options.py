@@ -43,7 +43,7 @@ def exec_options(there: List[Any], driver: str) -> List[Any]:
 def value(observed: Dict[str, Any]) -> Dict[str, Any]:
     """Return what daemon.json says; nothing where it is absent or not readable (which is refused elsewhere)."""
     found = observed["docker"]["daemon_json"]
-    return {} if found["error"] else daemon_json.read(found["text"]).value
+    return {} if found["error"] else daemon_json.parse(found["text"]).value
 
 
 # --- what stands in the way --------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def as_it_is(leaving: runtime_switch.Leaving) -> Decision:
     return Decision({}, list(leaving.steps), list(leaving.refusals))
 
 
-def activation(engine: Dict[str, Any], change: daemon_json.Change, forgets: bool) -> str:
+def activation(engine: Dict[str, Any], change: daemon_json.DaemonJsonChange, forgets: bool) -> str:
     """Return what docker needs to take the change over; one that does not run reads the file when it starts."""
     if not engine["active"]:
         return "none"

@@ -371,7 +371,7 @@ def keys(text: Optional[str], version: Optional[str], way: str, default: bool) -
         if default:
             found["default-runtime"] = "nvidia"
         return found
-    features = daemon_json.read(text).value.get("features")
+    features = daemon_json.parse(text).value.get("features")
     turned_off = isinstance(features, dict) and features.get("cdi") is False
     if engines.capabilities(version).cdi == "default" and not turned_off:
         return {}

@@ -126,7 +126,7 @@ def withdraw(
 
     ``legacy``: the runtime of a package that goes with this plan is no longer there to be called.
     """
-    value = daemon_json.read(text).value
+    value = daemon_json.parse(text).value
     entries = {name: entry for name, entry in noted.items() if name in POINTERS and "after" in entry}
     if legacy and "nvidia" in (value.get("runtimes") or {}):
         entries.setdefault("/runtimes/nvidia", {"after": value["runtimes"]["nvidia"], "made": ["/runtimes"]})
@@ -138,7 +138,7 @@ def withdraw(
         have = at(value, path)
         if have is None or at(ours, path) is not None or at(options, path) is not None:
             continue
-        if not daemon_json.same(tuple(path), have, entry["after"]):
+        if not daemon_json.same_value(tuple(path), have, entry["after"]):
             continue  # somebody changed it since: it is theirs
         if "before" in entry:
             put(back.set, path, entry["before"])
@@ -154,7 +154,7 @@ def remembered(engine: Dict[str, Any], text: Optional[str], runtimes: bool) -> L
 
     ``runtimes``: also a runtime that containers would have to ask for.
     """
-    info, value = engine["info"], daemon_json.read(text).value
+    info, value = engine["info"], daemon_json.parse(text).value
     flags = {flag["key"] for flag in engine["flags"]}
     left = info["default_runtime"] == "nvidia" and value.get("default-runtime") != "nvidia"
     if left and "default-runtime" not in flags:
@@ -167,7 +167,7 @@ def remembered(engine: Dict[str, Any], text: Optional[str], runtimes: bool) -> L
 
 def names_nvidia(text: str) -> bool:
     """Return whether a daemon.json makes nvidia the default runtime."""
-    return bool(daemon_json.read(text).value.get("default-runtime") == "nvidia")
+    return bool(daemon_json.parse(text).value.get("default-runtime") == "nvidia")
 
 
 def without_program(path: str) -> Refusal:

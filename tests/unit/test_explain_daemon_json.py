@@ -1,0 +1,84 @@
+"""gpu-explain on daemon.json: the mistake, its position and docker's own message."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready.explain import daemon_json
+
+from tests.unit.test_daemon_json import CORPUS, SAMPLES
+
+FREE_TEXT = {"problem"}
+
+
+@pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
+@pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
+def test_samples_are_read_as_their_index_says(entry: dict[str, Any]) -> None:
+    answer = daemon_json.explain((CORPUS / entry["file"]).read_bytes())
+    assert {key: answer.get(key) for key in entry["expected"] if key not in FREE_TEXT} == {
+        key: value for key, value in entry["expected"].items() if key not in FREE_TEXT
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column", "problem"),
+    [
+        (b'{\n  "a": 1,\n}', 3, 1, "trailing comma"),
+        (b'{\n  # why\n  "a": 1}', 2, 3, "comment"),
+        (b'{"a": 1} {"b": 2}', 1, 10, "two top-level objects"),
+        (b'{"a": 1 "b": 2}', 1, 9, "comma is missing"),
+        (b'{"a": NaN}', 1, 7, "NaN"),
+        (b'{"a": -Infinity}', 1, 8, "no number"),
+        (b'{"a": [1, 2', 1, 12, "ends too early"),
+        (b'{"a": True}', 1, 7, "Python"),
+        (b"{'a': 1}", 1, 2, "single quotes"),
+        (b'{"a": "b\nc"}', 1, 9, "control character"),
+        (b'{"a": "\xff"}', 1, 8, "not UTF-8"),
+        (b'{"a": 01}', 1, 8, "comma is missing"),
+        (b'\xff\xfe{\0}\0', 1, 1, "UTF-16"),
+        (b'\xef\xbb\xbf{}', 1, 1, "byte order mark"),
+        (b'"text"', 1, 1, "a string, not an object"),
+        (b"[" * 100000, 1, 201, "nested deeper"),
+    ],
+)  # fmt: skip
+def test_what_is_not_strict_json_is_refused_with_its_position(
+    data: bytes, line: int, column: int, problem: str
+) -> None:
+    with pytest.raises(daemon_json.SyntaxProblem, match=problem) as caught:
+        daemon_json.parse(data)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("data", "docker_error"),
+    [
+        (b'{"a": tru}', "invalid character '}' in literal true (expecting 'e')"),
+        (b"{'a': 1}", "invalid character '\\'' looking for beginning of object key string"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b'{"a": 1 "b": 2}', "invalid character '\"' after object key:value pair"),
+        (b'{"a": [1 2]}', "invalid character '2' after array element"),
+        (b'{"a": "x\ny"}', "invalid character '\\n' in string literal"),
+        (b'{"a": "\\x"}', "invalid character 'x' in string escape code"),
+        (b'{"a": "\\u12g4"}', "invalid character 'g' in \\u hexadecimal character escape"),
+        (b'{"a": 1.}', "invalid character '}' after decimal point in numeric literal"),
+        (b'{"a": [1, 2', "unexpected end of JSON input"),
+        (b"true", "json: cannot unmarshal bool into Go value of type map[string]interface {}"),
+        (b"\xef\xbb\xbf{,}", "invalid character ',' looking for beginning of object key string"),
+        (b"\xef\xbb\xbf{}", None),
+        ("{}".encode("utf-16"), None),
+        ('{"a": 1}\u00a0'.encode(), None),
+        ('{"a": \u00b2}'.encode(), "invalid character 'Â' looking for beginning of value"),
+    ],
+)
+def test_docker_says_the_same_in_its_own_words(data: bytes, docker_error: "str | None") -> None:
+    answer = daemon_json.explain(data)
+    assert (answer["valid_json"], answer["docker_starts"]) == (False, docker_error is None)
+    assert answer.get("docker_error") == docker_error
+
+
+def test_a_key_of_two_escapes_is_one_letter() -> None:
+    assert daemon_json.explain(b'{"\\ud83d\\ude00": 1}')["keys"] == ["\U0001f600"]
+
+
+def test_a_number_of_any_length_is_read() -> None:
+    assert daemon_json.explain(b'{"a": ' + b"9" * 5000 + b"}")["keys"] == ["a"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from gpu_ready.catalog import settings
+from gpu_ready.lifecycle import bootstrap
 
 from tools import compile_variables
 from tools.variables import DeclarationError, all_variables, load_tasks, parse_declaration
@@ -167,3 +168,22 @@ def test_ansible_doc_shows_defaults_and_choices() -> None:
     )
     options = json.loads(shown.stdout)["gpu_node_plan"]["doc"]["options"]
     assert {name: option["default"] for name, option in options.items()} == settings.DEFAULTS
+
+
+def test_python_is_installed_with_the_variables_that_its_tasks_pass() -> None:
+    assert compile_variables.BOOTSTRAP == bootstrap.VARIABLES
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
+def test_the_readme_lists_every_choice_with_the_default_first(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = 0
+    for variable in all_variables(load_tasks()):
+        row = re.search(rf"^\| [^|]*`{variable.name}`[^|]* \| (.*) \|$", text, re.MULTILINE)
+        if row and variable.choices:
+            found += 1
+            values = [value for value in re.findall(r"`\[?(\w+)\]?`", row[1]) if value in variable.choices]
+            default = variable.default[0] if variable.type == "list" else variable.default
+            assert set(values) == set(variable.choices), variable.name
+            assert values[0] == default, variable.name
+    assert found >= 2

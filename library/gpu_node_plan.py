@@ -279,7 +279,7 @@ author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Plan a host with the defaults
+- name: Plan with the default settings
   gpu_node_plan:
   register: gpu_plan_result
 

@@ -1,7 +1,7 @@
 /*
  * A clock that is wrong on one lab host: all of them share the machine's, which must not be set. Programs that ask the
  * C library for the time of day get it moved by the seconds in /etc/gpu-ready-lab/clock-offset; time that is measured
- * (CLOCK_MONOTONIC) goes on as it is.
+ * (CLOCK_MONOTONIC) is not changed.
  */
 #include <stdio.h>
 #include <sys/syscall.h>

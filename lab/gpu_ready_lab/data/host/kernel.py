@@ -265,9 +265,9 @@ def open_files(name: str) -> int:
     if name not in NODES:
         return 0
     count = 0
-    for folder in Path("/proc").glob("[0-9]*/fd"):
+    for directory in Path("/proc").glob("[0-9]*/fd"):
         try:
-            count += sum(1 for link in folder.iterdir() if re.match(NODES[name], os.readlink(link)))  # noqa: PTH115
+            count += sum(1 for link in directory.iterdir() if re.match(NODES[name], os.readlink(link)))  # noqa: PTH115
         except OSError:
             continue  # the process has ended meanwhile
     return count
@@ -284,23 +284,23 @@ def users(name: str, loaded: dict[str, dict[str, Any]]) -> int:
 def publish(loaded: dict[str, dict[str, Any]]) -> None:
     """Make /sys/module, /sys/bus/pci, /proc/modules, /proc/driver and /dev agree with what is loaded."""
     STATE.write_text(json.dumps(loaded, indent=1))
-    for folder in MODULE.iterdir():
-        if folder.name not in loaded:
-            shutil.rmtree(folder)
+    for directory in MODULE.iterdir():
+        if directory.name not in loaded:
+            shutil.rmtree(directory)
     lines = []
     for name, module in loaded.items():
-        folder = MODULE / name
-        (folder / "holders").mkdir(parents=True, exist_ok=True)
+        directory = MODULE / name
+        (directory / "holders").mkdir(parents=True, exist_ok=True)
         count, using = users(name, loaded), holders(name, loaded)
         taint = "OE" if "GPL" in module["license"] else "POE"
         texts = {"initstate": "live", "coresize": module["size"], "refcnt": count, "taint": taint}
         texts |= {key: module[key] for key in ("version", "srcversion") if module[key]}
         for file, text in texts.items():
-            (folder / file).write_text(f"{text}\n")
-        for old in (folder / "holders").iterdir():
+            (directory / file).write_text(f"{text}\n")
+        for old in (directory / "holders").iterdir():
             old.unlink()
         for other in using:
-            (folder / "holders" / other).symlink_to(f"../../{other}")
+            (directory / "holders" / other).symlink_to(f"../../{other}")
         lines.append(
             f"{name} {module['size']} {count} {','.join([*using, '']) or '-'} Live 0x0000000000000000 ({taint})\n"
         )
@@ -315,12 +315,12 @@ def publish(loaded: dict[str, dict[str, Any]]) -> None:
 
 def bind(driver: str, addresses: list[str]) -> None:
     """Link PCI devices to their driver."""
-    folder = PCI / "drivers" / driver
-    folder.mkdir(exist_ok=True)
-    (folder / "bind").touch()
-    (folder / "unbind").touch()
-    if not (folder / "module").is_symlink():
-        (folder / "module").symlink_to(f"../../../../module/{driver}")
+    directory = PCI / "drivers" / driver
+    directory.mkdir(exist_ok=True)
+    (directory / "bind").touch()
+    (directory / "unbind").touch()
+    if not (directory / "module").is_symlink():
+        (directory / "module").symlink_to(f"../../../../module/{driver}")
     links = MODULE / driver / "drivers"
     links.mkdir(exist_ok=True)
     if not (links / f"pci:{driver}").is_symlink():
@@ -330,11 +330,11 @@ def bind(driver: str, addresses: list[str]) -> None:
         if not (device / "driver").is_symlink():
             (device / "driver").symlink_to(f"../../drivers/{driver}")
             (device / "uevent").write_text(f"DRIVER={driver}\n" + (device / "uevent").read_text())
-            (folder / address).symlink_to(f"../../devices/{address}")
+            (directory / address).symlink_to(f"../../devices/{address}")
 
 
 def release_devices(driver: Path) -> None:
-    """Unlink every PCI device of a driver that is gone."""
+    """Unlink every PCI device of a driver that was unloaded."""
     for link in driver.iterdir():
         device = PCI / "devices" / link.name
         if device.is_dir():
@@ -345,7 +345,7 @@ def release_devices(driver: Path) -> None:
 
 
 def uvm_major(version: str) -> int:
-    """Return the major number of /dev/nvidia-uvm; dynamic on real machines, here it tells the loaded version.
+    """Return the major number of /dev/nvidia-uvm; dynamic on real machines, here it encodes the loaded version.
 
     In a container, where the driver's /proc files are not, the mock NVML compares it with its own version.
     """
@@ -369,9 +369,9 @@ def publish_nvidia(loaded: dict[str, dict[str, Any]]) -> None:
         )
         (top / "registry").write_text('Binary: ""\n')
         for gpu in driven:
-            folder = top / "gpus" / gpu["address"]
-            folder.mkdir(parents=True)
-            (folder / "information").write_text(information(gpu, version, is_open))
+            directory = top / "gpus" / gpu["address"]
+            directory.mkdir(parents=True)
+            (directory / "information").write_text(information(gpu, version, is_open))
             nodes[f"nvidia{gpu['minor']}"] = (195, gpu["minor"])
         nodes["nvidiactl"] = (195, 255)
         if "nvidia_modeset" in loaded:
@@ -416,12 +416,12 @@ def information(gpu: dict[str, Any], version: str, is_open: bool) -> str:
 
 
 def mount(*arguments: str) -> None:
-    """Run mount; PID 1 cannot go on without it."""
+    """Run mount; PID 1 cannot continue without it."""
     subprocess.run(["/usr/bin/mount", *arguments], check=True)
 
 
 def control_groups() -> None:
-    """Give the host a control group tree of its own, writable, below the one that the lab's engine made."""
+    """Give the host a control group tree of its own, writable, below that of the lab's engine."""
     rows = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     while subprocess.run(["/usr/bin/umount", "-R", "/sys/fs/cgroup"], capture_output=True, check=False).returncode == 0:
         pass
@@ -432,14 +432,14 @@ def control_groups() -> None:
     mount("-t", "tmpfs", "-o", "rw,nosuid,nodev,noexec,mode=755,size=4m", "tmpfs", str(top))
     for _number, controllers, _path in rows:
         if not controllers:
-            folder = top / "unified"
-            folder.mkdir()
-            mount("-t", "cgroup2", "-o", "rw,nosuid,nodev,noexec,nsdelegate", "cgroup2", str(folder))
+            directory = top / "unified"
+            directory.mkdir()
+            mount("-t", "cgroup2", "-o", "rw,nosuid,nodev,noexec,nsdelegate", "cgroup2", str(directory))
             continue
-        folder = top / controllers.removeprefix("name=")
-        folder.mkdir()
+        directory = top / controllers.removeprefix("name=")
+        directory.mkdir()
         options = f"none,{controllers}" if controllers.startswith("name=") else controllers
-        mount("-t", "cgroup", "-o", f"rw,nosuid,nodev,noexec,{options}", "cgroup", str(folder))
+        mount("-t", "cgroup", "-o", f"rw,nosuid,nodev,noexec,{options}", "cgroup", str(directory))
         if "," in controllers:
             for one in controllers.split(","):
                 (top / one).symlink_to(controllers)
@@ -489,8 +489,8 @@ def boot() -> None:
     for path, (source, text) in texts.items():
         source.write_text(text)
         mount("--bind", str(source), path)
-    for folder, path in ((PCI, "/sys/bus/pci"), (MODULE, "/sys/module"), (DRIVER, "/proc/driver")):
-        mount("--bind", str(folder), path)
+    for directory, path in ((PCI, "/sys/bus/pci"), (MODULE, "/sys/module"), (DRIVER, "/proc/driver")):
+        mount("--bind", str(directory), path)
     if (ETC / "efivars").exists():
         firmware = RUN / "firmware"
         shutil.copytree(ETC / "efivars", firmware / "efi/efivars")

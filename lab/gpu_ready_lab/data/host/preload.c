@@ -1,5 +1,5 @@
 /*
- * The simulated kernel's door. Named in a lab host's /etc/ld.so.preload, it answers the few system calls
+ * Entry point of the simulated kernel. Named in a lab host's /etc/ld.so.preload, it answers the few system calls
  * that a container cannot have of its own: which kernel runs, loading and unloading modules, the kernel's
  * log. The real modprobe, rmmod, dkms, dmesg and Python's os.uname() then see the pretended kernel;
  * statically linked programs and Go programs (docker) see the real one.

@@ -11,8 +11,8 @@
  *   <16 hex digits: length of the text above>GRLNVML1
  *
  * It is honest about the driver: without /dev/nvidiactl NVML is not initialised (9); when the loaded module has
- * another version, it says so (18); a GPU is there when its /dev/nvidia<minor> is. The loaded version is in
- * /proc/driver/nvidia/version, or, in a container, told by the (dynamic) major number of /dev/nvidia-uvm.
+ * another version, it says so (18); a GPU exists if its /dev/nvidia<minor> does. The loaded version is in
+ * /proc/driver/nvidia/version, or, in a container, encoded in the (dynamic) major number of /dev/nvidia-uvm.
  *
  * NVML_MOCK_CONF names a configuration file for trying it without a host; a line there
  *   init_error = 12     fails nvmlInit with that code, and
@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* <dlfcn.h> has it under _GNU_SOURCE only, and with that newer C libraries bind names that older hosts lack */
+/* <dlfcn.h> has it under _GNU_SOURCE only, and with that newer C libraries bind names that older hosts do not have */
 typedef struct { const char *dli_fname; void *dli_fbase; const char *dli_sname; void *dli_saddr; } Dl_info;
 extern int dladdr(const void *address, Dl_info *info);
 
@@ -237,13 +237,13 @@ API ret_t nvmlSystemGetNVMLVersion(char *o, u32 len)
 }
 API ret_t nvmlSystemGetCudaDriverVersion_v2(int *o) 
 {
-	/* what each branch of the driver brings */
-	static const struct { int branch, cuda; } brings[] = { { 390, 9010 }, { 470, 11040 }, { 525, 12000 }, { 535, 12020 },
+	/* the CUDA version of each driver branch */
+	static const struct { int branch, cuda; } versions[] = { { 390, 9010 }, { 470, 11040 }, { 525, 12000 }, { 535, 12020 },
 		{ 545, 12030 }, { 550, 12040 }, { 560, 12060 }, { 565, 12070 }, { 570, 12080 }, { 575, 12090 }, { 580, 13000 },
 		{ 590, 13010 }, { 595, 13020 } };
 	int cuda = 12020, branch = version() ? atoi(version()) : 535;
-	for (unsigned i = 0; i < sizeof brings / sizeof *brings; i++)
-		if (brings[i].branch <= branch) cuda = brings[i].cuda;
+	for (unsigned i = 0; i < sizeof versions / sizeof *versions; i++)
+		if (versions[i].branch <= branch) cuda = versions[i].cuda;
 	*o = N(&sys, "cuda_version", cuda);
 	return OK;
 }

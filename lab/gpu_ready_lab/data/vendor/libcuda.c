@@ -11,7 +11,7 @@
 #define CUDA "0"
 #endif
 const char gpu_ready_lab_stand_in[] = "gpu-ready lab stand-in, version " VERSION;
-/* Read from memory at each call: a compiler that knows the text would compare with the one that it saw. */
+/* Read from memory at each call: a compiler that knows the text would compare with its own copy. */
 static const volatile char own[] = VERSION;
 
 typedef struct FILE FILE;

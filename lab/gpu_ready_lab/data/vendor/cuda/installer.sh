@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stand-in for NVIDIA's self-extracting installer of CUDA toolkits (gpu-ready lab): the part that makeself writes.
-# The archive follows the line END-OF-SCRIPT; what makeself does not know goes to the cuda-installer inside.
+# The archive follows the line END-OF-SCRIPT; options that makeself does not know are passed to the cuda-installer inside.
 label="CUDA Installer @version@"
 sum=@sha256@
 payload() { sed '1,/^END-OF-SCRIPT$/d' "$archive"; }
@@ -25,16 +25,16 @@ if [ "$(payload | sha256sum | cut -d ' ' -f 1)" != "$sum" ]; then
   echo "Error in check sums $label"
   exit 1
 fi
-folder=$(mktemp -d "$tmproot/selfgz.XXXXXX") || exit 1
-if ! payload | tar -xz -C "$folder"; then
+directory=$(mktemp -d "$tmproot/selfgz.XXXXXX") || exit 1
+if ! payload | tar -xz -C "$directory"; then
   echo "Extraction failed." >&2
-  rm -rf "$folder"
+  rm -rf "$directory"
   exit 1
 fi
-cd "$folder" || exit 1
+cd "$directory" || exit 1
 ./cuda-installer "$@"
 status=$?
 cd /
-rm -rf "$folder"
+rm -rf "$directory"
 exit $status
 END-OF-SCRIPT

@@ -1,4 +1,4 @@
-/* Stand-in of the gpu-ready lab: the macros by which programs tell a cuDNN's version. */
+/* Stand-in of the gpu-ready lab: the macros that give the version of cuDNN. */
 #ifndef CUDNN_VERSION_H_
 #define CUDNN_VERSION_H_
 

@@ -21,4 +21,4 @@ module_exit(nvidia_modeset_exit);
 MODULE_LICENSE("@license@");
 MODULE_VERSION("@version@");
 MODULE_INFO(supported, "external");
-MODULE_DESCRIPTION("gpu-ready lab: stands in for nvidia-modeset");
+MODULE_DESCRIPTION("gpu-ready lab: stand-in for nvidia-modeset");

@@ -28,7 +28,7 @@ module_exit(nvidia_exit_module);
 MODULE_LICENSE("@license@");
 MODULE_VERSION("@version@");
 MODULE_INFO(supported, "external");
-MODULE_DESCRIPTION("gpu-ready lab: stands in for nvidia");
+MODULE_DESCRIPTION("gpu-ready lab: stand-in for nvidia");
 MODULE_ALIAS("char-major-195-*");
 MODULE_ALIAS("pci:v000010DEd*sv*sd*bc03sc00i00*");
 MODULE_ALIAS("pci:v000010DEd*sv*sd*bc03sc02i00*");

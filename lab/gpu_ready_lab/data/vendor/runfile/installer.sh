@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stand-in for NVIDIA's self-extracting driver installer (gpu-ready lab): the part that makeself writes.
-# The archive follows the line END-OF-SCRIPT; what makeself does not know goes to the nvidia-installer inside.
+# The archive follows the line END-OF-SCRIPT; options that makeself does not know are passed to the nvidia-installer inside.
 label="NVIDIA Accelerated Graphics Driver for Linux-x86_64 @version@"
 targetdir="NVIDIA-Linux-x86_64-@version@"
 sum=@sha256@
@@ -65,28 +65,28 @@ echo OK
 [ "$action" != check ] || exit 0
 
 if [ "$action" = extract ]; then
-  folder=${target:-$targetdir}
-  if [ -e "$folder" ]; then
-    echo "The directory '$folder' already exists.  Please either remove this directory, or specify a different target directory with the '--target' option." >&2
+  directory=${target:-$targetdir}
+  if [ -e "$directory" ]; then
+    echo "The directory '$directory' already exists.  Please either remove this directory, or specify a different target directory with the '--target' option." >&2
     exit 1
   fi
-  mkdir -p "$folder" || exit 1
+  mkdir -p "$directory" || exit 1
 else
-  folder=$(mktemp -d "$tmproot/selfgz.XXXXXX") || exit 1
+  directory=$(mktemp -d "$tmproot/selfgz.XXXXXX") || exit 1
 fi
 printf 'Uncompressing %s' "$label"
-if ! payload | tar -xz -C "$folder"; then
+if ! payload | tar -xz -C "$directory"; then
   echo "Extraction failed." >&2
-  [ "$action" = extract ] || rm -rf "$folder"
+  [ "$action" = extract ] || rm -rf "$directory"
   exit 1
 fi
 echo '...'
 [ "$action" = install ] || exit 0
 
-cd "$folder" || exit 1
+cd "$directory" || exit 1
 ./nvidia-installer "$@"
 status=$?
 cd /
-[ -n "$keep" ] || rm -rf "$folder"
+[ -n "$keep" ] || rm -rf "$directory"
 exit $status
 END-OF-SCRIPT

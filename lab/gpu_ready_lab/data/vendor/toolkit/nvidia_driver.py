@@ -1,4 +1,4 @@
-"""What an NVIDIA driver has on this host, and what of it goes into a container."""
+"""What an NVIDIA driver has on this host, and what of it a container gets."""
 
 import ctypes
 import json
@@ -117,12 +117,12 @@ def _minor(bus: str, index: int) -> int:
     return int(found[1]) if found else index
 
 
-def select(found: list[Gpu], wanted: str) -> list[Gpu]:
+def select(found: list[Gpu], requested: str) -> list[Gpu]:
     """Return the GPUs that NVIDIA_VISIBLE_DEVICES names."""
-    if wanted in ("all", "nvidia.com/gpu=all"):
+    if requested in ("all", "nvidia.com/gpu=all"):
         return found
     chosen: list[Gpu] = []
-    for name in wanted.split(","):
+    for name in requested.split(","):
         name = name.strip().removeprefix("nvidia.com/gpu=")
         if name == "all":
             return found
@@ -136,19 +136,19 @@ def select(found: list[Gpu], wanted: str) -> list[Gpu]:
 def libraries() -> list[str]:
     """Return the real paths of the driver's libraries that are here."""
     version = driver_version()
-    folders = []
+    directories = []
     for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
         library = find_library(soname)
-        if library and folder_of(library) not in folders:
-            folders.append(folder_of(library))
-    # Debian's own packages keep them in a folder per library kind: look beside and one above
-    folders += [
-        f for f in ("/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu") if f not in folders
+        if library and directory_of(library) not in directories:
+            directories.append(directory_of(library))
+    # Debian's own packages keep them in a directory per library kind: look beside and one above
+    directories += [
+        f for f in ("/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu") if f not in directories
     ]
     found = []
     for name in LIBRARIES:
-        for folder in folders:
-            path = f"{folder}/{name}.so.{version}"
+        for directory in directories:
+            path = f"{directory}/{name}.so.{version}"
             if Path(path).exists():
                 found.append(os.path.realpath(path))
                 break
@@ -172,7 +172,7 @@ def nodes(chosen: list[Gpu]) -> list[str]:
 
 
 def is_device(path: str) -> bool:
-    """Tell whether a path is a character device."""
+    """Check whether a path is a character device."""
     try:
         return stat.S_ISCHR(Path(path).stat().st_mode)
     except OSError:
@@ -192,8 +192,9 @@ def edits(capabilities: set[str] | None = None) -> dict[str, Any]:
             mounts.append((path, path))
     if everything or "utility" in capabilities:
         mounts += programs()
-    folders = library_folders(mounts)
-    links = ["--link", f"libcuda.so.1::{_folder('libcuda', mounts)}/libcuda.so"] if _folder("libcuda", mounts) else []
+    directories = library_directories(mounts)
+    libcuda = _directory("libcuda", mounts)
+    links = ["--link", f"libcuda.so.1::{libcuda}/libcuda.so"] if libcuda else []
     hooks = []
     if links:
         hooks.append(
@@ -207,11 +208,11 @@ def edits(capabilities: set[str] | None = None) -> dict[str, Any]:
         }
     )
     update = ["nvidia-cdi-hook", "update-ldcache"]
-    for folder in folders:
-        update += ["--folder", folder]
+    for directory in directories:
+        update += ["--directory", directory]
     hooks.append({"hookName": "createContainer", "path": HOOK, "args": update})
     return {
-        "env": [f"NVIDIA_CTK_LIBCUDA_DIR={_folder('libcuda', mounts) or ''}", "NVIDIA_VISIBLE_DEVICES=void"],
+        "env": [f"NVIDIA_CTK_LIBCUDA_DIR={_directory('libcuda', mounts) or ''}", "NVIDIA_VISIBLE_DEVICES=void"],
         "deviceNodes": [{"path": path} for path in nodes([])],
         "hooks": hooks,
         "mounts": [
@@ -221,20 +222,20 @@ def edits(capabilities: set[str] | None = None) -> dict[str, Any]:
     }
 
 
-def folder_of(path: str) -> str:
-    """Return the folder of a file."""
+def directory_of(path: str) -> str:
+    """Return the directory of a file."""
     return str(Path(path).parent)
 
 
-def library_folders(mounts: list[tuple[str, str]]) -> list[str]:
-    """Return the folders that mounted libraries are in."""
-    return sorted({folder_of(target) for _, target in mounts if ".so." in target})
+def library_directories(mounts: list[tuple[str, str]]) -> list[str]:
+    """Return the directories that mounted libraries are in."""
+    return sorted({directory_of(target) for _, target in mounts if ".so." in target})
 
 
-def _folder(library: str, mounts: list[tuple[str, str]]) -> str | None:
+def _directory(library: str, mounts: list[tuple[str, str]]) -> str | None:
     for path, _ in mounts:
         if Path(path).name.startswith(f"{library}.so."):
-            return folder_of(path)
+            return directory_of(path)
     return None
 
 
@@ -261,8 +262,8 @@ def environment(spec: dict[str, Any]) -> dict[str, str]:
 
 def capabilities(env: dict[str, str]) -> set[str]:
     """Return what NVIDIA_DRIVER_CAPABILITIES asks for."""
-    said = env.get("NVIDIA_DRIVER_CAPABILITIES") or "utility,compute"
-    return {word.strip() for word in said.split(",")}
+    capabilities = env.get("NVIDIA_DRIVER_CAPABILITIES") or "utility,compute"
+    return {word.strip() for word in capabilities.split(",")}
 
 
 def check_requirements(env: dict[str, str], version: str) -> None:
@@ -321,6 +322,6 @@ def root_of(bundle: str, spec: dict[str, Any]) -> str:
     return str(Path(bundle, spec["root"]["path"]))
 
 
-def update_linker_cache(root: str, folders: Sequence[str]) -> None:
+def update_linker_cache(root: str, directories: Sequence[str]) -> None:
     """Run the host's ldconfig over a container's root, so that mounted libraries get their SONAME links."""
-    subprocess.run(["/sbin/ldconfig", "-r", root, *folders], capture_output=True, timeout=60, check=True)
+    subprocess.run(["/sbin/ldconfig", "-r", root, *directories], capture_output=True, timeout=60, check=True)

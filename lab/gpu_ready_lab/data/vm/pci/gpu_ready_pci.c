@@ -5,8 +5,8 @@
  *   insmod gpu_ready_pci.ko ids=0x1b38,0x1b38 boot0=0x132000a1,0x132000a1 base=0x20000000
  *
  * NVIDIA's driver identifies a chip by its first register (PMC_BOOT_0) before it does anything else, so each function
- * gets registers: 64 MiB of RAM that the kernel was told to leave alone (memmap=), with boot0 written to it. The driver
- * loads, probes, makes its /proc files and device nodes; bringing an adapter up fails, since there is no firmware.
+ * gets registers: 64 MiB of RAM reserved on the kernel's command line (memmap=), with boot0 written to it. The driver
+ * loads, probes, makes its /proc files and device nodes; starting an adapter fails, since there is no firmware.
  */
 #include <linux/io.h>
 #include <linux/module.h>

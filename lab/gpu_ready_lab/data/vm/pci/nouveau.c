@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stands in for nouveau in guests of the gpu-ready lab: it takes the GPUs as nouveau does, and does nothing with them.
+ * Replaces nouveau in guests of the gpu-ready lab: it takes the GPUs as nouveau does, and does nothing with them.
  *
  * The real one is loaded by udev too, but it finds no video BIOS on the pretended functions and lets them go; on a real
  * machine it keeps them, and NVIDIA's module cannot have them before the next boot.

@@ -1,7 +1,7 @@
 /* A libcuda for tests: two GPUs in memory that really run the one kernel which the compute check loads, and note every call.
  *
  * FAKE_CUDA, words apart by blanks: CALL=CODE fails a call, CALL@GPU=CODE on one GPU only, wrong=GPU lets one compute wrongly,
- * mode=GPU:MODE, mig=GPU, hang=GPU. FAKE_CUDA_LOG names the file that calls are noted in. */
+ * mode=GPU:MODE, mig=GPU, hang=GPU. FAKE_CUDA_LOG names the file that calls are logged to. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,23 +13,23 @@ static char loaded[4096];
 
 static int value(const char *key, int gpu)
 {
-	char wanted[80];
+	char prefix[80];
 	const char *faults = getenv("FAKE_CUDA"), *at;
 
 	for (int one = 0; faults && one < 2; one++) {
-		snprintf(wanted, sizeof wanted, one ? "%s@%d=" : "%s=", key, gpu);
-		if ((at = strstr(faults, wanted)))
-			return atoi(at + strlen(wanted));
+		snprintf(prefix, sizeof prefix, one ? "%s@%d=" : "%s=", key, gpu);
+		if ((at = strstr(faults, prefix)))
+			return atoi(at + strlen(prefix));
 	}
 	return 0;
 }
 static int of(const char *key, int gpu)
 {
-	char wanted[40];
+	char prefix[40];
 	const char *faults = getenv("FAKE_CUDA");
 
-	snprintf(wanted, sizeof wanted, "%s=%d", key, gpu);
-	return faults && strstr(faults, wanted);
+	snprintf(prefix, sizeof prefix, "%s=%d", key, gpu);
+	return faults && strstr(faults, prefix);
 }
 static int note(const char *name, const char *format, long a, long b)
 {

@@ -1,4 +1,4 @@
-"""The catalog: compiled and small, and complete against NVIDIA's own lists where those lie beside the checkout."""
+"""The catalog: compiled and small, and complete against NVIDIA's own lists if they are next to the checkout."""
 
 import json
 import re
@@ -157,7 +157,7 @@ def walk(value: object) -> list[object]:
     return [one for entry in value for one in walk(entry)] if isinstance(value, list) else [value]
 
 
-def test_every_toolkit_has_installers_whose_names_tell_their_release() -> None:
+def test_every_toolkit_has_installers_whose_names_contain_their_release() -> None:
     installers = catalog.cuda_installers()
     assert {cuda.series(one.release) for one in installers} == {toolkit.version for toolkit in catalog.toolkits()}
     for one in installers:

@@ -169,7 +169,7 @@ def test_installers_come_with_their_checksum(key: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
-def test_every_flavour_of_a_branch_is_carried_or_said_to_be_absent(key: str, source: str, kind: str) -> None:
+def test_every_flavour_of_a_branch_is_carried_or_declared_absent(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
     entry = driver_sources.table(data, source, kind)
     kernel = KERNELS.get(data["family"], KERNELS["rhel"])
@@ -204,7 +204,7 @@ def test_streams_stand_where_the_repository_is_modular(key: str, source: str, ki
 
 
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
-def test_precompiled_modules_tell_who_signed_them(key: str, source: str, kind: str) -> None:
+def test_precompiled_modules_name_their_signer(key: str, source: str, kind: str) -> None:
     entry = driver_sources.table(catalog.distro(key), source, kind)
     if kind == driver_sources.PRECOMPILED:
         assert entry["signed_by"] in ("distribution", "nvidia", "elrepo")

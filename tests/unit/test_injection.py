@@ -1,4 +1,4 @@
-"""Hostile values in every public variable: refused in a sentence, or text that stays one argument, one value, one line."""
+"""Hostile values in every public variable: refused with a message, or text that stays one argument, one value, one line."""
 
 import json
 import shlex
@@ -59,7 +59,7 @@ def given(name: str, value: str) -> Any:
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("name", STRICT)
-def test_a_variable_with_a_form_refuses_what_is_hostile_in_one_sentence(name: str, value: str) -> None:
+def test_a_variable_with_a_form_refuses_hostile_values_with_one_message(name: str, value: str) -> None:
     # What is left of white space around one value is that value.
     if variables.rule_for(name).type == "str" and value.strip() == "12.9":
         assert variables.parse_settings({name: value}).settings._asdict()[name] in ("12.9", DEFAULTS[name])
@@ -159,8 +159,8 @@ def test_an_option_of_docker_stays_one_value_of_its_json(value: str) -> None:
     for name in ("docker_engine_daemon_options", "docker_engine_log_options"):
         reading = variables.parse_settings({name: {"label": value}})
         assert not reading.errors
-        wanted = reading.settings._asdict()[name]
-        merged = daemon_json.merge(b'{"debug": true}', {"log-opts": wanted}, [])
+        setting = reading.settings._asdict()[name]
+        merged = daemon_json.merge(b'{"debug": true}', {"log-opts": setting}, [])
         assert json.loads(merged.after) == {"debug": True, "log-opts": {"label": value}}
 
 
@@ -174,10 +174,10 @@ MIRRORS = [
 
 @pytest.mark.parametrize("mirror", MIRRORS)
 def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_shell(mirror: str) -> None:
-    wanted = variables.parse_settings({"gpu_ready_mirror": mirror})
-    assert not wanted.errors
+    parsed = variables.parse_settings({"gpu_ready_mirror": mirror})
+    assert not parsed.errors
     for name in ("cuda-debian12", "cuda-rhel9"):
-        params = repository.params(name, wanted.settings._asdict())
+        params = repository.params(name, parsed.settings._asdict())
         if params.get("kind") == "rpm":
             lines = yum_repos.format_repo_file(params, params["keyring"]).splitlines()
             assert "baseurl=" + params["url"] in lines
@@ -193,12 +193,12 @@ CENTOS = "manager yum\nsystem\n" + 'ID="centos"\nVERSION_ID="7"\nID_LIKE="rhel f
 @pytest.mark.parametrize("value", [*HOSTILE.values(), *MIRRORS])
 def test_the_one_script_that_is_built_of_variables_quotes_them_or_is_not_built(value: str) -> None:
     found = bootstrap.read(CENTOS)
-    for wanted in (
+    for settings in (
         {"gpu_ready_vault": True, "gpu_ready_mirror": value, "gpu_ready_mirror_keys": {}},
         {"gpu_ready_vault": True, "gpu_ready_mirror": "", "gpu_ready_mirror_keys": {"vault-centos7-os": value}},
     ):
         try:
-            script = bootstrap.way(found, "2.16.19", wanted).install
+            script = bootstrap.way(found, "2.16.19", settings).install
         except bootstrap.BootstrapError as error:
             assert "gpu_ready_mirror" in str(error)  # noqa: PT017 - both outcomes are right ones
             continue
@@ -260,7 +260,7 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "printed"),
     [
         (["docker", "run", "-e", "OPENAI_API_KEY=sk-1"], "docker run -e OPENAI_API_KEY=***"),
         (["serve", "--api_key", "sk-1", "--port", "80"], "serve --api_key *** --port 80"),
@@ -270,5 +270,5 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
         (["train", "--passes", "3", "--epochs=4", "--tokenizer=bpe"], "train --passes 3 --epochs=4 --tokenizer=***"),
     ],
 )
-def test_a_command_line_is_printed_without_its_secrets(words: list[str], said: str) -> None:
-    assert " ".join(validation.command(words)) == said
+def test_a_command_line_is_printed_without_its_secrets(words: list[str], printed: str) -> None:
+    assert " ".join(validation.command(words)) == printed

@@ -39,7 +39,11 @@ def test_rpms_of_the_beginning_are_declared_for_the_mirror(name):
 @pytest.mark.parametrize("name", RPM_NAMES)
 def test_base_repositories_are_on_the_mirror(name):
     read = dress.read(name)
-    offered = {path for said in mirror.repositories().values() for path in (said["path"], *said.get("also", []))}
+    offered = {
+        path
+        for repository in mirror.repositories().values()
+        for path in (repository["path"], *repository.get("also", []))
+    }
     asked = [
         line.removeprefix(f"baseurl={dress.paths.MIRROR_URL}/").rstrip("/")
         for path, text in read.files.items()

@@ -11,7 +11,7 @@ from gpu_ready_lab import engine, paths
 def test_of_two_fleets_that_need_the_same_packages_one_installs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """apt-get waits for no other that reads the lists, and both would lay and take away the same policy-rc.d."""
+    """apt-get waits for no other that reads the lists, and both would create and remove the same policy-rc.d."""
     program = tmp_path / "qemu"
     calls: list[list[str]] = []
     within: list[int] = []

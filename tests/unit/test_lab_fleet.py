@@ -1,4 +1,4 @@
-"""Fleet files are read strictly: what is wrong is said with its place and a remedy."""
+"""Fleet files are read strictly: errors name the place and a remedy."""
 
 import pytest
 from gpu_ready_lab import fleet
@@ -62,7 +62,7 @@ def test_a_mistake_is_named_with_its_place(text, words):
         assert word in str(error.value)
 
 
-def test_a_missing_file_is_a_sentence(tmp_path):
+def test_a_missing_file_is_an_error_message(tmp_path):
     with pytest.raises(LabError, match="No such file"):
         fleet.read(tmp_path / "none.yml")
 

@@ -18,15 +18,15 @@ def host(text):
     return fleet.parse(text).hosts[0]
 
 
-def written(text, folder):
+def written(text, directory):
     files, links = pci_tree.tree(host(text))
     for path, data in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(data)
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_bytes(data)
     for path, target in links.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).symlink_to(target)
-    return folder
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).symlink_to(target)
+    return directory
 
 
 def recorded(text):

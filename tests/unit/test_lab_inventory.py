@@ -63,13 +63,13 @@ def test_a_report_as_expected(tmp_path, capsys):
 
 
 def test_differences_are_named(tmp_path, capsys):
-    bad = {"a": {"result": "failed", "why": "no room", "row": {"driver_loaded": "595.91.07", "cuda": "12.8"}}}
+    bad = {"a": {"result": "failed", "why": "disk full", "row": {"driver_loaded": "595.91.07", "cuda": "12.8"}}}
     assert check.main(FLEET, report(tmp_path, bad)) == 1
     out = capsys.readouterr().out
     for words in (
         "a: result: expected 'ready', found 'failed'",
         "driver_branch: expected 580, found 595",
-        "no room",
+        "disk full",
         "b: expected refused",
     ):
         assert words in out

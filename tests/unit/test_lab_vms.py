@@ -56,7 +56,7 @@ def test_a_guest_has_eight_gpus_at_most() -> None:
         fleet.parse(FLEET.replace("count: 2", "count: 8"))
 
 
-def test_the_bus_is_told_ids_chips_and_classes_in_one_order() -> None:
+def test_the_bus_gets_ids_chips_and_classes_in_one_order() -> None:
     words = dict(word.split("=") for word in vms.bus_options(guest().gpus).split())
     assert words["ids"] == "0x1b38,0x1b38,0x2330"
     assert words["boot0"] == "0x132000a1,0x132000a1,0x180000a1"
@@ -73,7 +73,7 @@ def test_the_ram_of_the_bus_is_kept_from_the_kernel() -> None:
     assert fleet.MAX_GUEST_GPUS * 64 <= 512
 
 
-def test_a_guest_is_told_who_it_is() -> None:
+def test_a_guest_gets_its_identity() -> None:
     files = vms.identity("guests", guest(), "10.199.0.249", "ssh-ed25519 AAAA lab", "http://10.199.0.1:3142")
     assert files["etc/hostname"][0] == "one\n"
     assert "Address=10.199.0.249/24" in str(files["etc/systemd/network/10-lab.network"][0])
@@ -116,9 +116,9 @@ def test_modules_as_released_are_built_without_security_updates_and_cached(
 
     monkeypatch.setattr(vm_image, "folder", lambda: tmp_path)
     monkeypatch.setattr(vm_image, "_bootstrap", bootstrap)
-    folder = vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms@release", None)
-    assert (folder / "nvidia.ko").read_bytes() == b"module"
-    assert vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms@release", None) == folder
+    directory = vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms@release", None)
+    assert (directory / "nvidia.ko").read_bytes() == b"module"
+    assert vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms@release", None) == directory
     (hooks,) = made
     assert [hook.rpartition("/")[2] for hook in hooks] == ["preferences.d"]
     vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms", None)
@@ -130,7 +130,7 @@ def test_modules_as_released_are_built_without_security_updates_and_cached(
 def test_two_fleets_whose_disks_are_made_at_once_get_addresses_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there: list[hosts.Running] = []
+    existing: list[hosts.Running] = []
     made = threading.Barrier(2, timeout=30)
 
     def prepare(guests: list[fleet.Host], proxy: str | None) -> dict[str, Path]:
@@ -138,10 +138,10 @@ def test_two_fleets_whose_disks_are_made_at_once_get_addresses_of_their_own(
         return {guest.name: tmp_path for guest in guests}
 
     def create(name: str, host: fleet.Host, disk: Path, address: str, *rest: object) -> None:
-        there.append(hosts.Running(name, host.name, address, "exited", "vm"))
+        existing.append(hosts.Running(name, host.name, address, "exited", "vm"))
 
     monkeypatch.setattr(paths, "STATE", tmp_path)
-    monkeypatch.setattr(hosts, "existing", lambda: list(there))
+    monkeypatch.setattr(hosts, "existing", lambda: list(existing))
     monkeypatch.setattr(hosts, "ssh_key", lambda name: "key")
     monkeypatch.setattr(images, "ensure_all", lambda names, proxy: {})
     monkeypatch.setattr(vms, "prepare", prepare)
@@ -155,4 +155,4 @@ def test_two_fleets_whose_disks_are_made_at_once_get_addresses_of_their_own(
         one.start()
     for one in fleets:
         one.join(timeout=60)
-    assert len({running.address for running in there}) == 2
+    assert len({running.address for running in existing}) == 2

@@ -83,9 +83,9 @@ def test_every_container_error_of_the_corpus() -> None:
     wrong = {}
     for entry in corpus("container_errors"):
         found = messages.explain_container(125, (CORPUS / entry["file"]).read_text())
-        wanted = entry["expected"]
-        if found.code != wanted["cause"] or found.detail != wanted.get("needs_cuda"):
-            wrong[entry["file"]] = (found.code, found.detail, wanted)
+        expected = entry["expected"]
+        if found.code != expected["cause"] or found.detail != expected.get("needs_cuda"):
+            wrong[entry["file"]] = (found.code, found.detail, expected)
     assert wrong == {}
 
 
@@ -93,11 +93,11 @@ def test_every_container_error_of_the_corpus() -> None:
 def test_every_failure_of_nvidia_smi_in_the_corpus() -> None:
     wrong = {}
     for entry in corpus("nvidia_smi"):
-        wanted = entry["expected"]
-        if wanted.get("usable") is False and wanted.get("state"):
-            found = messages.smi_state(wanted.get("exit_code") or 255, (CORPUS / entry["file"]).read_text())
-            if found != wanted["state"]:
-                wrong[entry["file"]] = (found, wanted["state"])
+        expected = entry["expected"]
+        if expected.get("usable") is False and expected.get("state"):
+            found = messages.smi_state(expected.get("exit_code") or 255, (CORPUS / entry["file"]).read_text())
+            if found != expected["state"]:
+                wrong[entry["file"]] = (found, expected["state"])
     assert wrong == {}
 
 

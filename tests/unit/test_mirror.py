@@ -25,20 +25,20 @@ def declared():
 
 @pytest.mark.parametrize("name", [name for name in data.REPOSITORIES if name in mirror.repositories()])
 def test_a_repository_is_where_the_catalog_says(name):
-    said = mirror.repositories()[name]
+    repository = mirror.repositories()[name]
     url = catalog.repository(name)["url"].split("://")[1].rstrip("/")
-    assert url in [path.removesuffix("/") for path in [said["path"], *said.get("also", [])]]
-    assert catalog.repository(name)["key_url"].split("://")[1] in said["keys"]
+    assert url in [path.removesuffix("/") for path in [repository["path"], *repository.get("also", [])]]
+    assert catalog.repository(name)["key_url"].split("://")[1] in repository["keys"]
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_the_mirror_has_what_the_catalog_installs(declared, distribution):
     source = catalog.distro(distribution)["driver_sources"]["cuda_repo"]
     offered = declared[source["repository"]]
-    wanted = {name for profile in source["packages"].values() for names in profile.values() for name in names}
-    wanted |= {source["pinning"].format(branch=branch) for branch in source["branches"]} | {source["fabricmanager"]}
-    wanted |= {"cuda-toolkit-" + version.replace(".", "-") for version in source["toolkits"]}
-    assert not wanted - set(offered)
+    expected = {name for profile in source["packages"].values() for names in profile.values() for name in names}
+    expected |= {source["pinning"].format(branch=branch) for branch in source["branches"]} | {source["fabricmanager"]}
+    expected |= {"cuda-toolkit-" + version.replace(".", "-") for version in source["toolkits"]}
+    assert not expected - set(offered)
     for branch in source["branches"]:
         assert any(version.startswith(f"{branch}.") for version in offered["nvidia-driver-cuda"])
 
@@ -94,8 +94,8 @@ def test_a_wrong_declaration_is_refused_with_its_place(tmp_path, text, words):
 @pytest.fixture
 def server(tmp_path):
     root = tmp_path / "root"
-    (root / "host" / "folder").mkdir(parents=True)
-    (root / "host" / "folder" / "file.bin").write_bytes(CONTENT)
+    (root / "host" / "directory").mkdir(parents=True)
+    (root / "host" / "directory" / "file.bin").write_bytes(CONTENT)
     (tmp_path / "secret").write_text("outside")
     running = mirror.Mirror(("127.0.0.1", 0), root, tmp_path)
     threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
@@ -128,7 +128,7 @@ def read_log(server, lines):
         time.sleep(0.01)
 
 
-FILE = "/host/folder/file.bin"
+FILE = "/host/directory/file.bin"
 
 
 @pytest.mark.host_io
@@ -174,7 +174,7 @@ class TestServer:
         log = read_log(server, lines=2)
         # Each request is logged by its own thread after the answer: the order is not promised.
         assert sorted(line.split(" ", 1)[1] for line in log) == [
-            f"127.0.0.1 GET 200 {len(CONTENT)} host/folder/file.bin",
+            f"127.0.0.1 GET 200 {len(CONTENT)} host/directory/file.bin",
             "127.0.0.1 GET 404 34 host/none",
         ]
 
@@ -203,10 +203,10 @@ class TestServer:
         assert time.monotonic() - started >= 0.3
 
     def test_a_fault_of_one_host_is_for_no_other(self, server):
-        mirror_faults.put(server.state, "127.0.0.1", "gone", {"*.bin": {"status": 404}})
+        mirror_faults.put(server.state, "127.0.0.1", "missing", {"*.bin": {"status": 404}})
         mirror_faults.put(server.state, "10.0.0.7", "down", {"*": {"drop": True}})
         assert ask(server, FILE)[0].status == 404
-        mirror_faults.put(server.state, "127.0.0.1", "gone", None)
+        mirror_faults.put(server.state, "127.0.0.1", "missing", None)
         assert ask(server, FILE)[0].status == 200
 
     def test_a_dropped_connection_has_no_answer(self, server):
@@ -250,10 +250,10 @@ packages:
     scripts: {postinst: "#!/bin/sh\\n"}
 """
     )
-    wanted = packages.read(tmp_path / "some.yml")
-    debs = packages.build_all(wanted, tmp_path / "debs", lambda *_: b"")
-    again = packages.build_all(wanted, tmp_path / "debs-again", lambda *_: b"")
-    assert [path.read_bytes() for path in debs.values()] == [path.read_bytes() for path in again.values()]
+    declared_packages = packages.read(tmp_path / "some.yml")
+    debs = packages.build_all(declared_packages, tmp_path / "debs", lambda *_: b"")
+    rebuilt = packages.build_all(declared_packages, tmp_path / "debs-again", lambda *_: b"")
+    assert [path.read_bytes() for path in debs.values()] == [path.read_bytes() for path in rebuilt.values()]
     key = packages.Key(tmp_path / "key")
     assert (tmp_path / "key" / "secret.asc").stat().st_mode & 0o777 == 0o600
     packages.write_repository(tmp_path / "repo", debs.items(), {"Origin": "Here"}, key)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.host_io
 
 
 class Archive(ThreadingHTTPServer):
-    """An archive that counts, and that sends the second half of a slow file only when told."""
+    """An archive that counts, and that sends the second half of a slow file only on request."""
 
     daemon_threads = True
 
@@ -32,7 +32,7 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.requests.append((self.command, self.path, self.headers.get("If-Modified-Since")))
-        if "gone" in self.path:
+        if "missing" in self.path:
             self.send_error(404)
             return
         if self.headers.get("If-Modified-Since"):
@@ -159,7 +159,7 @@ def test_head(archive, cache):
     assert (answer.status, answer.getheader("Content-Length"), body) == (200, str(len(CONTENT)), b"")
 
 
-@pytest.mark.parametrize("path", ["gone_1.deb", "gone"])
+@pytest.mark.parametrize("path", ["missing_1.deb", "missing"])
 def test_errors_are_passed_on_and_not_kept(archive, cache, path):
     assert ask(cache, url(archive, path))[0].status == 404
     assert ask(cache, url(archive, path))[0].status == 404

@@ -51,9 +51,9 @@ def provided(packages_):
 
 
 def test_only_the_distributions_own_repositories_are_not_in_the_catalog():
-    for name, said in mirror.repositories().items():
-        if said.get("kind") == "rpm":
-            assert said.get("own", False) != (name in catalog_data.REPOSITORIES), name
+    for name, repository in mirror.repositories().items():
+        if repository.get("kind") == "rpm":
+            assert repository.get("own", False) != (name in catalog_data.REPOSITORIES), name
 
 
 @pytest.mark.parametrize("name", [name for name in dress.names() if dress.read(name).manager == "dnf"])
@@ -64,9 +64,9 @@ def test_the_kernel_of_every_host_has_headers(name):
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
-def test_all_that_packages_require_is_there(declared, key):
+def test_all_that_packages_require_is_available(declared, key):
     content = of_distribution(declared, key)
-    there = provided(content)
+    available = provided(content)
     for rpm in content:
         for tag, value in rpm.tags:
             if tag == "Requires" and " if " not in value:
@@ -75,11 +75,11 @@ def test_all_that_packages_require_is_there(declared, key):
                     if value[0] == "("
                     else [value.split()[0]]
                 )
-                assert there & set(names), f"{rpm.file_name} requires {value}"
+                assert available & set(names), f"{rpm.file_name} requires {value}"
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
-def test_the_vendors_bring_no_kernel(declared, key):
+def test_the_vendors_offer_no_kernel(declared, key):
     for rpm in of_distribution(declared, key):
         if not any(name in OWN[key] for name in rpm.repositories):
             assert rpm.name not in ("kernel", "kernel-core", "kernel-devel")
@@ -89,7 +89,7 @@ def test_the_vendors_bring_no_kernel(declared, key):
                 ), rpm.file_name
 
 
-def wishes(source):
+def package_sets(source):
     """Return (branch, flavour, names) of all package sets of a driver source, DKMS and precompiled."""
     for kind in (source, {**source, **source.get("precompiled", {})}):
         for branch in kind["branches"]:
@@ -107,9 +107,9 @@ def test_the_mirror_has_what_the_catalog_installs(declared, key):
         if name == "runfile":
             continue
         offered = declared[source["repository"]]
-        for branch, flavour, wanted in wishes(source):
+        for branch, flavour, names in package_sets(source):
             of_branch = {rpm.name for rpm in offered if rpm.version.split(".")[0] == str(branch)}
-            assert wanted <= of_branch, f"{name} {branch} {flavour}"
+            assert names <= of_branch, f"{name} {branch} {flavour}"
         names = {rpm.name for rpm in offered}
         assert {"cuda-toolkit-" + version.replace(".", "-") for version in source.get("toolkits", [])} <= names
         assert not {source["detect"]} - names if "detect" in source else True
@@ -117,11 +117,11 @@ def test_the_mirror_has_what_the_catalog_installs(declared, key):
         if fabricmanager:
             assert set(fabricmanager.values() if isinstance(fabricmanager, dict) else [fabricmanager]) & names
     content = of_distribution(declared, key)
-    there = {rpm.name for rpm in content} | {f"{rpm.name} {rpm.version}-{rpm.release}" for rpm in content}
-    assert {*distro["build_tools"], *distro["hold_tools"]} <= there
+    available = {rpm.name for rpm in content} | {f"{rpm.name} {rpm.version}-{rpm.release}" for rpm in content}
+    assert {*distro["build_tools"], *distro["hold_tools"]} <= available
     for source in distro["docker"].values():
-        for wanted in source["packages"]:
-            assert (f"{wanted['name']} {wanted['version']}" if isinstance(wanted, dict) else wanted) in there
+        for package in source["packages"]:
+            assert (f"{package['name']} {package['version']}" if isinstance(package, dict) else package) in available
 
 
 @pytest.mark.parametrize(
@@ -219,15 +219,15 @@ packages:
   bare: {version: "1-@v@", signed: false, module: null}
 """
     )
-    wanted = rpms.read(tmp_path / "rpm-some.yml")
+    declared_packages = rpms.read(tmp_path / "rpm-some.yml")
     key = packages.Key(tmp_path / "key")
-    built = rpms.build_all(wanted, tmp_path / "cache", lambda *_: b"", key)
+    built = rpms.build_all(declared_packages, tmp_path / "cache", lambda *_: b"", key)
     streams = {
         "streams": {"1": {"branch": 1, "without": []}, "newest": {"without": []}},
         "default": "1",
         "profiles": {"default": ["some"]},
     }
-    documents = rpms.module_documents("mod", streams, wanted)
+    documents = rpms.module_documents("mod", streams, declared_packages)
     rpms.write_repository(tmp_path / "repo", built.items(), key, tmp_path / "metadata", documents)
     repo = tmp_path / "repo"
 
@@ -256,7 +256,7 @@ packages:
 
 
 def test_the_home_of_the_key_stays_until_the_last_thread_has_signed(tmp_path):
-    """A home that goes with its first user takes the agent from under the others: "signing failed: End of file"."""
+    """If the first user removed the home, the others would lose the agent: "signing failed: End of file"."""
     if not mirror.Path("/usr/bin/gpg").exists():
         pytest.skip("/usr/bin/gpg is not here")
     key = packages.Key(tmp_path / "key")

@@ -53,7 +53,7 @@ def test_the_roles_do_the_steps_in_the_order_of_the_plan(distro: str) -> None:
 
 
 def test_the_order_is_that_of_steps_that_are_really_planned() -> None:
-    """Of the driver's steps every one is in some plan above, so that none stands at its place by chance."""
+    """Of the driver's steps every one is in some plan above, so that none has its position by chance."""
     planned = {step.id for distro in catalog.distros() for _, one in decided(distro) for step in one.steps}
-    mine = {step for step in order() if step.startswith(("kernel_headers.", "nvidia_driver."))}
-    assert mine <= planned, sorted(mine - planned)
+    driver_steps = {step for step in order() if step.startswith(("kernel_headers.", "nvidia_driver."))}
+    assert driver_steps <= planned, sorted(driver_steps - planned)

@@ -55,7 +55,7 @@ ALL = [
     for task in tasks(yaml.safe_load(path.read_text()))
 ]
 SHELLS = {"raw": ["gpu_ready_python.find", "gpu_ready_python.install", "gpu_ready_python.find"]}
-"""What a shell is given: scripts of bootstrap.py, whose quoting test_injection.py proves."""
+"""What a shell is given: scripts of bootstrap.py, whose quoting test_injection.py verifies."""
 
 
 def module_of(task: dict[str, Any]) -> str:
@@ -90,7 +90,7 @@ def test_a_task_that_writes_says_the_mode(task: dict[str, Any]) -> None:
         assert what.get("owner", "root") == "root"
 
 
-def test_downloads_are_left_to_the_modules_that_prove_them() -> None:
+def test_downloads_are_left_to_the_modules_that_verify_them() -> None:
     assert not [
         task for _, task in ALL if module_of(task) in {"get_url", "unarchive", "git", "yum_repository", "rpm_key"}
     ]
@@ -115,14 +115,14 @@ FORBIDDEN = (
 
 
 @pytest.mark.parametrize("path", [*CODE, *(one for one in PAPERS if one.is_file())], ids=name_of)
-def test_nothing_switches_a_proof_off(path: Path) -> None:
+def test_nothing_disables_a_verification(path: Path) -> None:
     text = path.read_text()
     if path.name in ("data.py", "messages_data.py"):
         return  # data: the next test reads it
     assert not re.search(FORBIDDEN, text, re.IGNORECASE)
 
 
-def test_every_repository_of_rpm_is_proved_by_signatures_of_packages_or_lists() -> None:
+def test_every_repository_of_rpm_is_verified_by_signatures_of_packages_or_lists() -> None:
     for name, one in REPOSITORIES.items():
         if one.get("kind") == "rpm":
             assert one["gpgcheck"] or one["repo_gpgcheck"], name
@@ -182,13 +182,13 @@ def test_no_file_is_made_that_others_may_write(path: Path) -> None:
 
 
 @pytest.mark.host_io
-def test_folders_and_programs_do_not_take_over_the_umask_of_the_login(tmp_path: Path) -> None:
+def test_directories_and_programs_do_not_inherit_the_umask_of_the_login(tmp_path: Path) -> None:
     code = (
         "import os, sys; from gpu_ready.base.host import Host; from gpu_ready.base import files, manifest\n"
-        "folder = sys.argv[1]; host = Host()\n"
-        "os.makedirs(folder + '/etc/apt/keyrings', mode=0o755)\n"
-        "files.write_atomic(folder + '/etc/apt/keyrings/a.gpg', b'key')\n"
-        "manifest.note('files', {'a': {}}, folder + '/state/manifest.json')\n"
+        "directory = sys.argv[1]; host = Host()\n"
+        "os.makedirs(directory + '/etc/apt/keyrings', mode=0o755)\n"
+        "files.write_atomic(directory + '/etc/apt/keyrings/a.gpg', b'key')\n"
+        "manifest.note('files', {'a': {}}, directory + '/state/manifest.json')\n"
         "print(host.run(['sh', '-c', 'umask']).out)\n"
     )
     mask = os.umask(0o077)
@@ -215,8 +215,8 @@ def test_folders_and_programs_do_not_take_over_the_umask_of_the_login(tmp_path: 
 
 
 def test_what_package_managers_print_of_passwords_is_hidden() -> None:
-    said = str(manager.PackageError("Curl error (22): 401 for http://me:hunter2@mirror.site/repodata/repomd.xml"))
-    assert said == "Curl error (22): 401 for http://***@mirror.site/repodata/repomd.xml"
+    message = str(manager.PackageError("Curl error (22): 401 for http://me:hunter2@mirror.site/repodata/repomd.xml"))
+    assert message == "Curl error (22): 401 for http://***@mirror.site/repodata/repomd.xml"
 
 
 def test_neither_a_diff_nor_a_report_shows_a_secret() -> None:
@@ -236,11 +236,11 @@ def test_neither_a_diff_nor_a_report_shows_a_secret() -> None:
     assert built["hosts"]["gpu1"]["steps"][0]["params"]["daemon_json"]["set"] == {"log-opts": {"splunk-token": "***"}}
 
 
-def test_the_paper_names_every_key_and_every_way_of_proof() -> None:
+def test_the_page_about_security_names_every_key() -> None:
     text = (ROOT / "docs/security.md").read_text()
     for name, one in REPOSITORIES.items():
-        proof = one["fingerprint"] or one.get("key_sha256")
-        assert (proof or "not known: `gpu_ready_mirror_keys`") in text, name
+        fingerprint = one["fingerprint"] or one.get("key_sha256")
+        assert (fingerprint or "not known: `gpu_ready_mirror_keys`") in text, name
     named = re.findall(r"`([0-9A-F]{40})`", text)
     assert set(named) == {one["fingerprint"] for one in REPOSITORIES.values() if one["fingerprint"]}
     assert "docs/security.md" in (ROOT / "README.md").read_text()

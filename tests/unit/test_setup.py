@@ -1,4 +1,4 @@
-"""tools/setup: a virtual environment that is whole is left alone, one that is half made or moved is made again."""
+"""tools/setup: a complete virtual environment is left alone, an incomplete or moved one is created again."""
 
 import shutil
 import subprocess
@@ -10,9 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 # Makes an environment whose programs do nothing, and says that it did.
 PYTHON = """#!/bin/sh
 case "$1" in
-    -m) for folder; do :; done
-        echo made >>"$MADE"; mkdir -p "$folder/bin"
-        for name in python pip ansible; do printf '#!/bin/sh\\n' >"$folder/bin/$name"; chmod 755 "$folder/bin/$name"; done;;
+    -m) for directory; do :; done
+        echo made >>"$MADE"; mkdir -p "$directory/bin"
+        for name in python pip ansible; do printf '#!/bin/sh\\n' >"$directory/bin/$name"; chmod 755 "$directory/bin/$name"; done;;
     --version) echo Python 3.13.0;;
 esac
 """

@@ -182,6 +182,7 @@ def test_another_source_than_what_is_there_is_refused_with_the_way_out(fleet: Fl
     assert "set cuda_toolkit_versions to 12.9, the newest that works here" in failed.failures(DEB)
 
 
+@pytest.mark.long
 def test_the_default_goes_to_an_installers_toolkit_and_back(fleet: Fleet, playbook: str) -> None:
     wish = {"cuda_toolkit_versions": ["12.9", "13.4"]}
     for version in ("13.4", "12.9"):
@@ -197,6 +198,7 @@ def test_the_default_goes_to_an_installers_toolkit_and_back(fleet: Fleet, playbo
 SHELLS = {"sh": "sh -eu", "bash": "bash --norc -eu", "dash": "dash -eu", "zsh": "zsh -f -eu", "tcsh": "tcsh -f"}
 
 
+@pytest.mark.long
 def test_login_shells_find_the_toolkit_once_in_every_shell(fleet: Fleet, playbook: str) -> None:
     fleet.ssh(
         DEB, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install dash zsh tcsh", limit=600
@@ -247,6 +249,7 @@ def test_one_goes_with_cudnn_in_it_and_the_others_stay(fleet: Fleet, playbook: s
         assert lost and all(name.endswith(("-12-9", "-12-9-config-common")) for name in lost)
 
 
+@pytest.mark.long
 def test_a_toolkit_placed_by_hand_is_kept_and_told(fleet: Fleet, playbook: str) -> None:
     fleet.ssh(RPM, "cp -a /usr/local/cuda-12.8 /usr/local/cuda-12.4; rm /usr/local/cuda-12.4/bin/cuda-uninstaller")
     fleet.ssh(RPM, "sed -i s/12.8.2/12.4.1/ /usr/local/cuda-12.4/version.json")
@@ -256,6 +259,7 @@ def test_a_toolkit_placed_by_hand_is_kept_and_told(fleet: Fleet, playbook: str) 
     fleet.ssh(RPM, "rm -r /usr/local/cuda-12.4")
 
 
+@pytest.mark.long
 def test_with_source_none_the_last_one_goes_with_link_and_profile(fleet: Fleet, playbook: str) -> None:
     wish = {"cuda_toolkit_source": "none", "cuda_toolkit_remove": ["12.8", "13.4"]}
     gone = play(fleet, playbook, RPM, **wish)

@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from fleet import Fleet, Run
+from fleet import Fleet, Run, hosts_of
 
 pytestmark = pytest.mark.lab
 
 DEB, RPM = "en-debian12", "en-rocky9"
-HOSTS = (DEB, RPM)
+HOSTS = hosts_of("engine")
 OLD, NEW = "20.10.24", "26.1.5"
 MINE = '{"labels": ["rack=7"],   "exec-opts": ["isolation=process"]}\n'
 """docker's configuration as somebody left it: our keys come, and this line keeps its form."""
@@ -47,7 +47,7 @@ def play(fleet: Fleet, *arguments: str, **extra: Any) -> Run:
     """Run site.yml with Docker's packages and these variables; a mapping of hosts gives each its own value."""
     values = {"docker_engine_source": "docker_ce"}
     for name, value in extra.items():
-        by_host = isinstance(value, dict) and set(value) == set(HOSTS)
+        by_host = isinstance(value, dict) and set(value) >= set(HOSTS)
         values[f"docker_engine_{name}"] = f"{{{{ {value}[inventory_hostname] }}}}" if by_host else value
     return fleet.play(*arguments, extra=values)
 
@@ -95,8 +95,9 @@ def test_a_check_tells_the_steps_and_changes_nothing(fleet: Fleet) -> None:
     run = play(fleet, "--check", version=OLD, replace_conflicting=True, **OPTIONS)
     assert [state(fleet, host) for host in HOSTS] == before
     assert install(run, DEB)["disruption"] == "docker_restart"
-    assert install(run, RPM)["disruption"] == "none"
-    assert "docker_engine.configure" in run.steps(RPM)
+    if RPM in HOSTS:
+        assert install(run, RPM)["disruption"] == "none"
+        assert "docker_engine.configure" in run.steps(RPM)
     assert any(warning["code"] == "docker_replaced" for warning in run.plan(DEB)["warnings"])
 
 
@@ -112,7 +113,8 @@ def test_with_leave_another_engine_makes_way_and_its_volumes_stay(fleet: Fleet) 
     assert [line.split()[:2] for line in kept] == [
         ["hold", "docker-ce"], ["hold", "docker-ce-cli"], ["install", "containerd.io"],
     ]  # fmt: skip
-    assert f"docker-ce-3:{OLD}-3.el9.*" in state(fleet, RPM)
+    if RPM in HOSTS:
+        assert f"docker-ce-3:{OLD}-3.el9.*" in state(fleet, RPM)
     assert fleet.ssh(DEB, "cat /var/lib/docker/volumes/keep/_data/file; docker volume ls -q").split() == [
         "treasure",
         "keep",
@@ -137,21 +139,24 @@ def test_an_upgrade_that_would_end_gpu_containers_needs_leave(fleet: Fleet) -> N
     assert "docker-ce is 5:20.10.24" in run.failures(DEB) and "training" in run.failures(DEB)
     assert engine(fleet, DEB)[0].startswith(OLD)
     assert "training" in fleet.ssh(DEB, "docker ps --format '{{.Names}}'")
-    assert install(run, RPM)["disruption"] == "docker_restart"
-    assert run.recap(RPM)["failed"] == 0, run.failures(RPM)
-    assert [version.split("+")[0] for version in engine(fleet, RPM)[:2]] == [NEW, NEW]
+    if RPM in HOSTS:
+        assert install(run, RPM)["disruption"] == "docker_restart"
+        assert run.recap(RPM)["failed"] == 0, run.failures(RPM)
+        assert [version.split("+")[0] for version in engine(fleet, RPM)[:2]] == [NEW, NEW]
 
 
 def test_an_upgrade_with_leave_and_a_downgrade(fleet: Fleet) -> None:
     wanted = {DEB: "26.1", RPM: OLD}
     run = play(fleet, version=wanted, restart_ok=True, **OPTIONS)
-    for host, version in {DEB: NEW, RPM: OLD}.items():
+    for host in HOSTS:
+        version = NEW if host == DEB else OLD
         assert run.recap(host)["failed"] == 0, run.failures(host)
         assert run.steps(host) == run.changed_steps(host) == ["docker_engine.install", "gpu_verify.verify"]
         assert [one.split("+")[0] for one in engine(fleet, host)] == [version, version, "json-file", "systemd"]
     assert fleet.ssh(DEB, "docker ps -q; apt-mark showhold | grep docker").split() == ["docker-ce", "docker-ce-cli"]
 
 
+@pytest.mark.long
 def test_options_that_a_flag_of_the_unit_sets_too_are_refused_and_a_pin_that_is_gone_is_released(fleet: Fleet) -> None:
     drop_in = "/etc/systemd/system/docker.service.d/site.conf"
     fleet.ssh(RPM, f"mkdir -p $(dirname {drop_in}); printf '[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock --log-driver=json-file\n' >{drop_in}")  # fmt: skip
@@ -172,7 +177,7 @@ def test_uninstall_takes_the_engine_back_and_leaves_the_volumes_and_somebodys_co
     for host in HOSTS:
         assert run.recap(host)["failed"] == 0, run.failures(host)
     assert [line for line in state(fleet, DEB) if line.split()[1].startswith(("docker-ce", "containerd.io"))] == []
-    assert state(fleet, RPM) == []
+    assert RPM not in HOSTS or state(fleet, RPM) == []
     assert fleet.ssh(DEB, "cat /etc/docker/daemon.json") == MINE
     assert fleet.ssh(DEB, "cat /var/lib/docker/volumes/keep/_data/file").strip() == "treasure"
     for host in HOSTS:

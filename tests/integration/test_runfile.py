@@ -119,6 +119,7 @@ def test_a_wrong_file_or_checksum_leaves_everything_as_it_was(fleet: Fleet, chan
     assert traces(fleet, A) == before
 
 
+@pytest.mark.long
 def test_a_cut_off_download_and_a_damaged_one_leave_everything_as_it_was(fleet: Fleet, broken_mirror: Any) -> None:
     before = traces(fleet, A)
     broken_mirror({f"*{OLD}.run": {"truncate": 20000}})
@@ -152,6 +153,7 @@ def test_another_version_replaces_the_one_in_use(fleet: Fleet) -> None:
     assert not module(fleet, A, wanted(NEW))["changed"]
 
 
+@pytest.mark.long
 def test_another_flavour_of_the_same_version(fleet: Fleet) -> None:
     answer = module(fleet, A, wanted(NEW, "proprietary"))
     assert answer["changed"] and "the proprietary module in place of the open one" in answer["lacking"][0]
@@ -159,6 +161,7 @@ def test_another_flavour_of_the_same_version(fleet: Fleet) -> None:
     assert module(fleet, A, wanted(NEW))["changed"]
 
 
+@pytest.mark.long
 def test_a_further_kernel_gets_one_build_and_no_download(fleet: Fleet) -> None:
     running = fleet.ssh(A, "uname -r").strip()
     other = running.replace("6.1.0-", "6.1.0-9")
@@ -188,6 +191,7 @@ def test_where_tmp_holds_no_programs(fleet: Fleet) -> None:
         fleet.ssh(A, "umount /tmp /var/tmp")
 
 
+@pytest.mark.long
 def test_a_missing_compiler_is_a_sentence(fleet: Fleet) -> None:
     before = traces(fleet, A)
     fleet.ssh(A, "mv /usr/bin/make /usr/bin/make.away")
@@ -221,6 +225,7 @@ def test_removal_leaves_nothing(fleet: Fleet) -> None:
     assert not module(fleet, A, {"state": "absent"})["changed"]
 
 
+@pytest.mark.long
 def test_nouveau_on_the_gpu_stops_an_old_installer_and_not_a_new_one(fleet: Fleet) -> None:
     assert "nouveau" in fleet.ssh(B, "lspci -nnk")
     words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
@@ -230,6 +235,7 @@ def test_nouveau_on_the_gpu_stops_an_old_installer_and_not_a_new_one(fleet: Flee
     assert f"x86_64 Kernel Module  {OLD}" in driver(fleet, B)
 
 
+@pytest.mark.long
 def test_an_old_installer_replaces_no_driver_in_use(fleet: Fleet) -> None:
     fleet.ssh(B, HOLD)
     words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
@@ -240,6 +246,7 @@ def test_an_old_installer_replaces_no_driver_in_use(fleet: Fleet) -> None:
     assert LEGACY in driver(fleet, B)
 
 
+@pytest.mark.long
 def test_the_driver_of_somebody_elses_installer_is_replaced_only_when_allowed(fleet: Fleet) -> None:
     fleet.ssh(B, "rm -rf /var/lib/gpu-ready")  # now it is not ours
     words = module(fleet, B, wanted(OLD, "proprietary"))["msg"]
@@ -265,8 +272,7 @@ def test_never_over_packages(fleet: Fleet) -> None:
 SMALL = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
 
 
-@pytest.mark.long
-def test_a_node_with_an_installer_from_the_server_then_from_the_control_node(fleet: Fleet, tmp_path: Path) -> None:
+def test_a_node_with_an_installer_from_the_server(fleet: Fleet) -> None:
     fleet.ssh(A, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
     first = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
     assert first.rc == 0, first.failures(A)
@@ -275,6 +281,9 @@ def test_a_node_with_an_installer_from_the_server_then_from_the_control_node(fle
     again = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
     assert again.rc == 0 and again.changed(A) == [] and again.steps(A) == []
 
+
+@pytest.mark.long
+def test_an_upgrade_with_an_installer_from_the_control_node(fleet: Fleet, tmp_path: Path) -> None:
     file = tmp_path / f"NVIDIA-Linux-x86_64-{NEW}.run"
     file.write_bytes(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url(NEW), timeout=60).read())
     wish = SMALL | {"nvidia_driver_runfile": str(file)}
@@ -285,6 +294,8 @@ def test_a_node_with_an_installer_from_the_server_then_from_the_control_node(fle
     assert "installer.run" not in fleet.ssh(A, "ls /var/lib/gpu-ready")
     assert fleet.play("--limit", A, extra=wish).changed(A) == []
 
+
+def test_uninstall_of_an_installers_driver_leaves_nothing(fleet: Fleet) -> None:
     back = fleet.play("--limit", A, playbook="playbooks/uninstall.yml")
     assert back.rc == 0, back.failures(A)
     assert traces(fleet, A).strip() == ""

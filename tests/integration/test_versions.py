@@ -103,9 +103,7 @@ def test_every_module_answers_instead_of_crashing(runs: Runs) -> None:
             assert event["status"] == "ok" or event["message"], event
 
 
-@pytest.mark.parametrize(
-    "runs", [OLD, pytest.param(NEW, marks=pytest.mark.long)], ids=["2.16", "newest"], indirect=True
-)
+@pytest.mark.long
 def test_an_upgrade_of_the_driver_and_an_audit_after_it(runs: Runs) -> None:
     host, wish = runs.hosts[0], {"nvidia_driver_version": "595.91.07"}
     before = runs.fleet.play("--limit", host, playbook=AUDIT, extra=wish)

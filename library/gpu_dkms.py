@@ -43,8 +43,9 @@ from ansible.module_utils.gpu_ready.driver import dkms
 ARGUMENT_SPEC = {"kernel": {"type": "str", "required": True}}
 
 
-def run(host, kernel, check):
+def run(host, params, check):
     """Have the modules there; returns the module's answer."""
+    kernel = params["kernel"]
     before = dkms.module_files(host, kernel)
     if check:
         damaged = dkms.unreadable(host, kernel)

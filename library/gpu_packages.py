@@ -120,7 +120,9 @@ versions:
 from ansible.module_utils.gpu_ready.base import manifest
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.packaging import manager as packages
+from ansible.module_utils.gpu_ready.packaging import select
 from ansible.module_utils.gpu_ready.packaging.version_match import version_matches
+from ansible.module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
@@ -215,7 +217,7 @@ def switch_streams(manager, wanted, check, result):
     return before
 
 
-def run(manager, wanted, check):
+def change_packages(manager, wanted, check):
     """Bring the packages to the wanted state; returns the module's answer."""
     what = "installing " + wanted["purpose"]
     result = {"installed": {}, "removed": [], "repaired": [], "held": [], "unheld": [], "streams": {}}
@@ -290,6 +292,10 @@ def run(manager, wanted, check):
         "after": "".join("%s %s\n" % item for item in sorted(result["installed"].items())),
     }
     return result
+
+
+def run(host, params, check):
+    return change_packages(select.choose_manager(host, journal.is_open(host)), params, check)
 
 
 def main():

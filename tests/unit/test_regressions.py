@@ -396,11 +396,11 @@ def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_f
     change = wanted(names=[{"name": "driver", "version": "2"}], unhold=["driver"])
     if fails:
         with pytest.raises(packages.PackageError):
-            module.run(manager, change, False)
+            module.change_packages(manager, change, False)
         assert (manager.there, manager.locks) == ({"driver": "1"}, ["driver"])
         return
-    module.run(manager, change, False)
-    module.run(manager, wanted(hold=["driver"]), False)
+    module.change_packages(manager, change, False)
+    module.change_packages(manager, wanted(hold=["driver"]), False)
     assert (manager.there, manager.locks) == ({"driver": "2"}, ["driver"])
 
 
@@ -411,9 +411,9 @@ def test_a_hold_that_was_released_is_no_longer_noted_as_ours(
     dropped: list[str] = []
     monkeypatch.setattr(module.manifest, "drop", lambda section, names: dropped.extend(names))
     manager = Packages({"docker-ce": "1", "docker-ce-cli": "1"}, ["docker-ce", "docker-ce-cli"], False)
-    module.run(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
+    module.change_packages(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
     assert dropped == []
-    module.run(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), False)
+    module.change_packages(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), False)
     assert (dropped, manager.locks) == (["docker-ce"], ["docker-ce-cli"])
 
 

@@ -1,12 +1,16 @@
 """run_module: every module ends with its values or with one message, never with a traceback of a known error."""
 
+import ast
 import errno
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_ready.base import module as runner
 from gpu_ready.base.errors import GpuReadyError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Ended(Exception):  # noqa: N818 - not an error
@@ -75,3 +79,13 @@ def test_a_defect_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner.basic, "AnsibleModule", Module)
     with pytest.raises(KeyError):
         runner.run_module(run, {})
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=lambda path: path.stem)
+def test_the_function_of_a_module_takes_host_parameters_and_check(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if isinstance(call.func, ast.Name) and call.func.id == "run_module" and isinstance(call.args[0], ast.Name):
+            names = [argument.arg for argument in functions[call.args[0].id].args.args]
+            assert names in (["host", "params", "check"], ["host", "wanted", "check"]), names

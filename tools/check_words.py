@@ -30,6 +30,7 @@ BINARY = (".png", ".gz", ".xz", ".deb", ".rpm", ".asc", ".gpg", ".json")
 MARGIN = r"(?:[ \t#*\"'>|]|\\n)*"
 GAP = rf"(?=\W){MARGIN}\n?{MARGIN}"
 """What separates two words of a phrase: blanks, one line break with a comment mark, the seam of two string literals."""
+START = r"(?<![\w-])"
 FSTRING = re.compile(r"[rR]?[fF]")
 """Up to Python 3.11 an f-string is one token; what is between braces is code."""
 
@@ -65,6 +66,8 @@ class WordList(NamedTuple):
     """tools/words.yml."""
 
     words: list[Word]
+    starts: "re.Pattern[str]"
+    """An empty match wherever one of the words begins: one search in place of one per word."""
     function_names: set[str]
     variable_names: set[str]
     exemptions: list[Exemption]
@@ -79,15 +82,17 @@ def project_list() -> WordList:
 def read_list(text: str) -> WordList:
     """Parse tools/words.yml; a wrong expression raises re.error."""
     data = yaml.safe_load(text)
-    words = []
+    words, bodies = [], []
     for entry in data["words"]:
-        body = re.sub(r"(?<!\[) ", lambda _: GAP, entry["find"])
-        flags = re.RegexFlag(0) if entry.get("case") else re.IGNORECASE
-        words.append(Word(re.compile(rf"(?<![\w-])(?:{body})(?!\w)", flags), entry["use"], entry.get("prose", False)))
+        find = re.sub(r"(?<!\[) ", lambda _: GAP, entry["find"])
+        body = rf"(?:{find})(?!\w)"
+        bodies.append(body)
+        words.append(Word(re.compile(rf"{START}{body}", re.IGNORECASE), entry["use"], entry.get("prose", False)))
+    starts = re.compile(rf"{START}(?=[a-z])(?={'|'.join(bodies)})", re.IGNORECASE)
     exemptions = [
         Exemption(entry["path"], re.compile(entry["lines"]) if "lines" in entry else None) for entry in data["exempt"]
     ]
-    return WordList(words, set(data["function_names"]), set(data["variable_names"]), exemptions)
+    return WordList(words, starts, set(data["function_names"]), set(data["variable_names"]), exemptions)
 
 
 def check_text(path: str, text: str, known: WordList) -> list[Finding]:
@@ -108,10 +113,12 @@ def check_text(path: str, text: str, known: WordList) -> list[Finding]:
     # A name inside prose is read like one in code.
     prose = re.sub(r"(?<=[a-z])_(?=[a-z])", " ", prose)
     prose = re.sub(r"[ \t]+", " ", prose)
-    for word in known.words:
-        for match in word.pattern.finditer(prose):
-            line = prose.count("\n", 0, match.start()) + 1
-            found.append(Finding(path, line, " ".join(re.findall(r"\w+", match.group())), word.use))
+    for start in known.starts.finditer(prose):
+        for word in known.words:
+            match = word.pattern.match(prose, start.start())
+            if match:
+                line = prose.count("\n", 0, match.start()) + 1
+                found.append(Finding(path, line, " ".join(re.findall(r"\w+", match.group())), word.use))
     return sorted(set(found))
 
 
@@ -159,9 +166,10 @@ def python_names(path: str, text: str, known: WordList) -> Iterator[Finding]:
 def check_name(path: str, line: int, name: str, known: WordList) -> Iterator[Finding]:
     """Find words in one identifier."""
     spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").replace("-", " ")
-    for word in known.words:
-        if not word.prose_only and word.pattern.search(spelled):
-            yield Finding(path, line, name, word.use)
+    for start in known.starts.finditer(spelled):
+        for word in known.words:
+            if not word.prose_only and word.pattern.match(spelled, start.start()):
+                yield Finding(path, line, name, word.use)
 
 
 def tracked(paths: Iterable[str]) -> list[str]:

@@ -67,7 +67,7 @@ def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
     fleet.ssh(HOST, "systemctl start refusing", check=False)
     sentence = said(fleet, tmp_path, "gpu_service_failure", name="refusing")
     fleet.ssh(HOST, "rm /run/systemd/system/refusing.service; systemctl daemon-reload")
-    assert sentence.startswith("the service refusing does not run: the container engine knows no runtime called nvidia")
+    assert sentence.startswith("the service refusing does not run: the container engine has no runtime named nvidia")
     assert sentence.endswith("the whole log is what `journalctl -u refusing` prints on the host")
 
 

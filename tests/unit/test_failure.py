@@ -35,7 +35,7 @@ HEAD = "DKMS make.log for nvidia-580.95.05 for kernel 6.12.0-1-amd64 (x86_64)\nm
         (HEAD + "/bin/sh: 1: gcc-12: not found\nmake: *** [x] Error 127\n", ["tool for building", "gcc-12"]),
         (
             HEAD + "Compiler version check failed:\n\nThe major and minor number of the compiler differ.\n",
-            ["compiler is another one", "name it in CC"],
+            ["compiler differs", "name it in CC"],
         ),
         (
             HEAD + "make[1]: *** /lib/modules/6.12.0-1-amd64/build: No such file or directory.  Stop.\n",
@@ -96,12 +96,12 @@ NVRM = "[ 912.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
             NVRM + "[ 912.1] NVRM: The NVIDIA Tesla K80 GPU installed in this system is\n"
             "[ 912.1] NVRM:  supported through the NVIDIA 470.xx Legacy drivers. Please\n"
             "[ 912.2] NVRM: No NVIDIA GPU found.\n",
-            ["no longer serves the GPU", "470.xx", "branch that the message names"],
+            ["no longer supports the GPU", "470.xx", "branch that the message names"],
         ),
         (
             "modprobe: ERROR: could not insert 'nvidia_current': No such device",
             NVRM + "[ 912.2] NVRM: No NVIDIA GPU found.\n",
-            ["No such device", "no GPU that it can drive"],
+            ["No such device", "no GPU that it supports"],
         ),
         ("modprobe: ERROR: could not insert 'nvidia': Exec format error", "", ["built for another kernel", "6.1.0-50"]),
         (
@@ -148,7 +148,7 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
             "unable to configure the Docker daemon with file /etc/docker/daemon.json: old trouble\n" + STARTING
             + 'failed to start daemon: specified default runtime "nvidia" does not exist\n'
             "docker.service: Main process exited, code=exited, status=1/FAILURE\n",
-            ["no runtime called nvidia"],
+            ["no runtime named nvidia"],
         ),
         (
             STARTING + "unable to configure the Docker daemon with file /etc/docker/daemon.json: invalid character '}'\n",
@@ -178,7 +178,7 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
             "failed to start daemon: specified default runtime \"nvidia\" does not exist\n" + STARTING
             + "docker.service: Main process exited, code=exited, status=1/FAILURE\n"
             "Failed to start docker.service - Docker Application Container Engine.\n",
-            ["no runtime called nvidia"],
+            ["no runtime named nvidia"],
         ),
         (
             STARTING + "docker.service: Control process exited, code=exited, status=1/FAILURE\n"

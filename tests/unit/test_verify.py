@@ -402,7 +402,7 @@ STARTED = "[9.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
             put("nvml", broken(6, "No devices were found")),
             STARTED + "[9.1] NVRM: The NVIDIA GPU 0000:3b:00.0 (PCI ID: 10de:1b38)\n[9.1] NVRM: installed in this system is"
             " not supported by open\n[9.1] NVRM: nvidia.ko because it does not include the required GPU\n",
-            ["could not start any GPU", "open kernel module does not drive", "0000:3b:00.0", "proprietary"],
+            ["could not start any GPU", "open kernel module does not support", "0000:3b:00.0", "proprietary"],
         ),
         (
             lambda world: world["nvml"]["gpus"].pop(),

@@ -129,6 +129,7 @@ removed:
 """
 
 from ansible.module_utils.gpu_ready.base import manifest
+from ansible.module_utils.gpu_ready.base.download import DownloadLimits
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
 from ansible.module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
@@ -178,7 +179,7 @@ def converge(params, check_mode, paths, refresh):
             if before[install.cuda] == after[install.cuda]:
                 before[install.cuda] = None
     if todo and not check_mode:
-        limits = cudnn_fetch.Limits(params["timeout"], params["download_timeout"])
+        limits = DownloadLimits(params["timeout"], params["download_timeout"])
         with cudnn_install.shelf(paths) as folder:
             for install in todo:
                 after[install.cuda] = cudnn_install.place(install, paths, limits, refresh, folder)

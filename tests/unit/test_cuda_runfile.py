@@ -162,7 +162,7 @@ def test_a_file_that_cannot_be_proved_changes_nothing(node: Node, change: dict[s
 
 def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) -> None:
     wanted = node.installer()
-    with pytest.raises(RunfileError, match=r"has sha256 [0-9a-f]{64}, expected 0000.*nothing was changed"):
+    with pytest.raises(RunfileError, match=r"has sha256 [0-9a-f]{64}, expected 0000.*Nothing was changed"):
         node.install(wanted._replace(source=wanted.source._replace(sha256="0" * 64)))
     page = node.folder / "page.run"
     page.write_text("<html>")

@@ -13,9 +13,7 @@ import pytest
 from gpu_ready.base import download
 from gpu_ready.base.host import Host, Result
 from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
-from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.driver.runfile import fetch as runfile_fetch
-from gpu_ready.driver.runfile import messages as runfile_text
 from recorded import RecordedHost
 
 APT = ("apt-config", "dump", "Acquire")
@@ -135,14 +133,14 @@ def body(url: str, host: Host) -> bytes:
     ],
 )  # fmt: skip
 def test_apt_names_a_proxy_by_scheme_and_host(more: str, name: str, http: str | None, https: str | None) -> None:
-    found = download.of_apt(DUMP + more + "\n", name)
-    assert {scheme: proxy.said for scheme, proxy in found.items()} == {
+    found = download.parse_apt_proxies(DUMP + more + "\n", name)
+    assert {scheme: proxy.shown for scheme, proxy in found.items()} == {
         scheme: said for scheme, said in (("http", http), ("https", https)) if said
     }
 
 
 def test_a_user_and_a_password_of_apt_are_handed_on_and_not_shown() -> None:
-    assert download.of_apt(DUMP, "vendor.test")["http"] == (
+    assert download.parse_apt_proxies(DUMP, "vendor.test")["http"] == (
         "http://us%40er:p%40ss@proxy.site:3128",
         "http://proxy.site:3128",
     )
@@ -161,7 +159,7 @@ def test_a_user_and_a_password_of_apt_are_handed_on_and_not_shown() -> None:
     ],
 )
 def test_dnf_names_a_proxy_for_all(text: str, url: str) -> None:
-    found = download.of_dnf(text)
+    found = download.parse_dnf_proxies(text)
     assert (found["http"].url, found["https"].url) == (url, url)
 
 
@@ -170,8 +168,8 @@ def test_dnf_names_a_proxy_for_all(text: str, url: str) -> None:
     ["", "\0\xff", "[main]\n", "[main]\nproxy=_none_\n", "[main]\nproxy=\n", "[x]\nproxy=http://a:1\n", "[main]\n#proxy=http://a:1\n"],
 )  # fmt: skip
 def test_no_proxy_is_none(text: str) -> None:
-    assert download.of_dnf(text) == {}
-    assert download.of_apt(text, "vendor.test") == {}
+    assert download.parse_dnf_proxies(text) == {}
+    assert download.parse_apt_proxies(text, "vendor.test") == {}
 
 
 @pytest.mark.parametrize(
@@ -185,8 +183,8 @@ def test_no_proxy_is_none(text: str) -> None:
     ],
 )
 def test_the_package_manager_that_is_there_is_asked(host: Host, said: list[str]) -> None:
-    found = download.of_package_manager(host, "vendor.test")
-    assert [found[scheme].said for scheme in sorted(found)] == said * 2
+    found = download.package_manager_proxies(host, "vendor.test")
+    assert [found[scheme].shown for scheme in sorted(found)] == said * 2
 
 
 # ---- what is opened -------------------------------------------------------------------------------------------------
@@ -317,9 +315,9 @@ def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str
     ],
 )  # fmt: skip
 def test_a_file_that_did_not_come_is_told_with_what_to_do_about_its_cause(cause: str, words: str) -> None:
-    told = download.unfetched("https://files.example/a.run", cause)
+    told = download.describe_failed_download("https://files.example/a.run", cause)
     assert told.startswith("https://files.example/a.run could not be fetched: " + cause)
-    assert words in told.partition("nothing was changed; ")[2]
+    assert words in told.partition("Nothing was changed. ")[2]
 
 
 # ---- who opens ------------------------------------------------------------------------------------------------------
@@ -342,11 +340,13 @@ def test_installers_archives_and_their_lists_are_fetched_so(
     url = "http://0.0.0.0:9/file.run"
     words = (
         rf"^{url} could not be fetched: .*Connection refused without a proxy, and 403 Forbidden through the package "
-        rf"manager's, {proxy.address}; nothing was changed; the mirror or a proxy refuses it"
+        rf"manager's, {proxy.address}. Nothing was changed. The mirror or a proxy refuses it"
     )
-    with pytest.raises(runfile_text.RunfileError, match=words):
+    with pytest.raises(download.DownloadError, match=words):
         runfile_fetch.fetch(runfile_fetch.Source(url, "0" * 64), str(tmp_path), runfile_fetch.Limits(5.0, 5.0))
-    with pytest.raises(cudnn.CudnnError, match=words):
+    with pytest.raises(download.DownloadError, match=words):
         cudnn_fetch.fetch(
-            cudnn_fetch.Install("12.9", archive_url=url, sha256="0" * 64), str(tmp_path), cudnn_fetch.Limits(5.0, 5.0)
+            cudnn_fetch.Install("12.9", archive_url=url, sha256="0" * 64),
+            str(tmp_path),
+            download.DownloadLimits(5.0, 5.0),
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from gpu_ready.base import files, manifest
+from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
 from gpu_ready.driver.runfile import fetch as runfile_fetch
 from gpu_ready.driver.runfile import install as runfile
@@ -294,7 +295,7 @@ def test_a_file_is_fetched_and_proved_by_the_sum_beside_it(server: tuple[str, Pa
 @pytest.mark.parametrize(
     ("content", "sha256", "sums", "words"),
     [
-        (HEAD, "0" * 64, None, r"has sha256 [0-9a-f]{64}, expected 0000.*nothing was changed"),
+        (HEAD, "0" * 64, None, r"has sha256 [0-9a-f]{64}, expected 0000.*Nothing was changed"),
         (HEAD, "", None, "nothing proves http://"),
         (HEAD, "", "<html>", "names no sha256 of NVIDIA-Linux"),
         (None, "0" * 64, None, r"the server answered 404"),
@@ -312,12 +313,12 @@ def test_a_wrong_file_is_refused(
         sha256 = files.checksum(str(root / NAME)) if sha256 == "right" else sha256
     if sums is not None:
         (root / "sums").write_text(sums)
-    with pytest.raises(RunfileError, match=words):
+    with pytest.raises(GpuReadyError, match=words):
         obtain(Source(f"{url}/{NAME}", sha256, f"{url}/sums" if sums is not None else ""), tmp_path)
 
 
 def test_a_server_that_nobody_reaches_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunfileError, match=r"could not be fetched: .*gpu_ready_mirror"):
+    with pytest.raises(GpuReadyError, match=r"could not be fetched: .*gpu_ready_mirror"):
         obtain(Source(f"http://127.0.0.1:9/{NAME}", "0" * 64), tmp_path)
 
 

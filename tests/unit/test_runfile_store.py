@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.driver.runfile import store as runfile_store
 from gpu_ready.driver.runfile.fetch import Limits
 from gpu_ready.driver.runfile.messages import RunfileError
@@ -63,7 +64,7 @@ def test_an_installer_is_fetched_once_and_found_without_network(server: str, tmp
 )
 def test_what_is_not_proved_leaves_nothing(server: str, tmp_path: Path, change: dict[str, str], words: str) -> None:
     wanted = Wanted(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
-    with pytest.raises(RunfileError, match=words):
+    with pytest.raises(GpuReadyError, match=words):
         keep(tmp_path / "in", wanted._replace(**change))
     assert list((tmp_path / "in").iterdir()) == []
     assert runfile_store.kept(VERSION, folder=str(tmp_path / "in")) is None

@@ -1,18 +1,26 @@
-"""Open what is downloaded, by the proxy that this host's site wants.
+"""The one function that downloads, through the proxy that this host's site uses.
 
-The proxies of the environment come first. Many sites set theirs for the package manager only: where the environment
-names none for a URL's scheme, that one is tried, and then no proxy at all, since a proxy that keeps packages may refuse
-all else.
+The proxies of the environment come first. Many sites configure theirs for the package manager only: where the
+environment names none for a URL's scheme, that one is tried, and then no proxy at all, since a proxy that caches
+packages may refuse everything else.
 """
 
+import contextlib
+import hashlib
 import http.client
+import os
 import re
+import socket
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional
+
+from ansible.module_utils import urls
 
 from .download_errors import download_remedy
+from .errors import GpuReadyError
 from .host import Host
 
 APT = ["apt-config", "dump", "Acquire"]
@@ -20,20 +28,152 @@ DNF = ("/etc/dnf/dnf.conf", "/etc/yum.conf")
 DIRECT = ("direct", "false", "none", "_none_")
 PROXY = re.compile(r"(?:(?:([A-Za-z][A-Za-z0-9+.-]*):)?/+)?(?:(.*)@)?([^/@]+)")
 LOOPBACK = re.compile(r"localhost$|127\.|::1$")
-SERVERS = (401, 404, 410)
-"""What the server answers, not a proxy that refuses: nothing else would come without the proxy."""
-FAILURES = (OSError, http.client.HTTPException, ValueError)
-"""What opening raises; an answer that is an error (HTTPError) and URLError are OSErrors."""
+SERVER_ANSWERS = (401, 404, 410)
+"""Statuses of the server itself, not of a proxy that refuses: another way would get the same answer."""
+FAILURES = (OSError, http.client.HTTPException, ValueError, urls.ConnectionError)
+"""What opening raises; HTTPError and URLError are OSErrors."""
+CHUNK = 1 << 20
+SUFFIX = ".part"
+
+
+class DownloadError(GpuReadyError):
+    """A file could not be downloaded, or is not the expected one. Nothing was changed."""
+
+
+class DownloadLimits(NamedTuple):
+    """Seconds without a byte, and seconds for one complete download."""
+
+    silence: float = 60.0
+    total: float = 3600.0
+
+
+class Checksum(NamedTuple):
+    """Name of a hashlib algorithm, and the digest in hexadecimal digits ("" where none is known)."""
+
+    algorithm: str = "sha256"
+    digest: str = ""
+
+
+LIMITS = DownloadLimits()
+UNKNOWN = Checksum()
 
 
 class Proxy(NamedTuple):
     """A proxy: its URL as urllib needs it, and as messages show it, without user and password."""
 
     url: str
-    said: str
+    shown: str
 
 
-def read_proxy(text: str, port: str = "", login: str = "") -> Optional[Proxy]:
+def download(
+    url: str,
+    path: str,
+    limits: DownloadLimits = LIMITS,
+    checksum: Checksum = UNKNOWN,
+    size: int = 0,
+    max_bytes: int = 0,
+    on_size: Optional[Callable[[int], None]] = None,
+) -> str:
+    """Download ``url`` to ``path`` and return its digest; DownloadError says why it failed.
+
+    The file appears under its name when it is complete and has the digest and the ``size`` (where they are given).
+    ``max_bytes`` bounds it (0: no bound). ``on_size`` is called with the number of bytes before the first one is
+    written, where the server announces it: it may raise what stops the download.
+    """
+    temporary = path + SUFFIX
+    try:
+        digest = _fetch(url, temporary, limits, checksum, size or max_bytes, on_size)
+        found = os.path.getsize(temporary)
+        if size and found != size:
+            raise DownloadError(
+                describe_failed_download(url, "%d bytes came, %d are expected" % (found, size), DAMAGED)
+            )
+        if checksum.digest and digest != checksum.digest.lower():
+            raise DownloadError(
+                "%s has %s %s, expected %s. Nothing was changed. %s"
+                % (url, checksum.algorithm, digest, checksum.digest.lower(), DAMAGED)
+            )
+        os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return digest
+
+
+DAMAGED = "Correct the checksum or repair the mirror: the file is damaged or not the intended one."
+
+
+def _fetch(
+    url: str,
+    path: str,
+    limits: DownloadLimits,
+    checksum: Checksum,
+    max_bytes: int,
+    on_size: Optional[Callable[[int], None]],
+) -> str:
+    end = time.monotonic() + limits.total
+    total, count, announced = new_hash(checksum.algorithm), 0, ""
+    try:
+        with open_url(url, limits.silence) as answer:
+            announced = answer.headers.get("Content-Length") or ""
+            if announced.isdigit() and on_size:
+                on_size(int(announced))
+            with open(path, "wb") as handle:
+                for block in iter(lambda: answer.read(CHUNK), b""):
+                    handle.write(block)
+                    total.update(block)
+                    count += len(block)
+                    if max_bytes and count > max_bytes:
+                        raise DownloadError(
+                            "%s is longer than %d bytes, so it is not the intended file. Nothing was changed. "
+                            "Correct its address or repair the mirror." % (url, max_bytes)
+                        )
+                    if time.monotonic() > end:
+                        raise DownloadError(
+                            describe_failed_download(
+                                url,
+                                "only %d bytes came in %g s" % (count, limits.total),
+                                "Use a nearer mirror (gpu_ready_mirror).",
+                            )
+                        )
+    except urllib.error.HTTPError as error:
+        cause = "the server answered %d (%s)" % (error.code, error.reason)
+        raise DownloadError(
+            describe_failed_download(url, cause, download_remedy("%d %s" % (error.code, error.reason)))
+        ) from error
+    except socket.timeout as error:
+        raise DownloadError(describe_failed_download(url, "no answer in %g s" % limits.silence)) from error
+    except (urllib.error.URLError, urls.ConnectionError) as error:
+        raise DownloadError(describe_failed_download(url, _cause(error))) from error
+    except (http.client.HTTPException, ConnectionError, ValueError) as error:
+        cause = "%s after %d bytes" % (str(error) or type(error).__name__, count)
+        raise DownloadError(describe_failed_download(url, cause)) from error
+    if announced.isdigit() and int(announced) != count:
+        raise DownloadError(
+            describe_failed_download(url, "the connection ended after %d of %s bytes" % (count, announced))
+        )
+    return str(total.hexdigest())
+
+
+def new_hash(algorithm: str) -> Any:
+    """An empty sum of hashlib; DownloadError where this host's Python refuses it, as one in FIPS mode does md5."""
+    try:
+        return hashlib.new(algorithm)
+    except ValueError as error:
+        raise DownloadError(
+            "this host calculates no %s (%s), so the file cannot be verified. Give its sha256." % (algorithm, error)
+        ) from error
+
+
+def describe_failed_download(url: str, cause: str, remedy: str = "") -> str:
+    """Message for a file that could not be downloaded completely; the remedy follows from the cause by default."""
+    remedy = remedy or download_remedy(cause)
+    return "%s could not be fetched: %s. Nothing was changed. %s." % (
+        url, cause, remedy[:1].upper() + remedy[1:].rstrip("."),
+    )  # fmt: skip
+
+
+def parse_proxy(text: str, port: str = "", login: str = "") -> Optional[Proxy]:
     """Return the proxy that a text names, None where there is none.
 
     ``port`` is the one that counts where the text has none ("": none is added); ``login`` is a user and a password,
@@ -50,13 +190,13 @@ def read_proxy(text: str, port: str = "", login: str = "") -> Optional[Proxy]:
     return Proxy("%s://%s%s" % (kind, login + "@" if login else "", place), "%s://%s" % (kind, place))
 
 
-def of_environment() -> Dict[str, Proxy]:
+def environment_proxies() -> Dict[str, Proxy]:
     """Return the proxies that the environment names, by scheme."""
     named = urllib.request.getproxies()
-    return _by_scheme(read_proxy(named.get("http", "")), read_proxy(named.get("https", "")))
+    return _by_scheme(parse_proxy(named.get("http", "")), parse_proxy(named.get("https", "")))
 
 
-def of_apt(text: str, name: str) -> Dict[str, Proxy]:
+def parse_apt_proxies(text: str, name: str) -> Dict[str, Proxy]:
     """Return the proxies for the server ``name``, by scheme, from ``apt-config dump``.
 
     As apt has it: a word about one server before one about all; for https what is said of https, else of http.
@@ -66,25 +206,25 @@ def of_apt(text: str, name: str) -> Dict[str, Proxy]:
     found = []
     for scheme in ("http", "https"):
         keys = ["acquire::%s::proxy%s" % (kind, end) for end in ("::" + name.lower(), "") for kind in (scheme, "http")]
-        found.append(read_proxy(next((said[key] for key in keys if key in said), ""), "80"))
+        found.append(parse_proxy(next((said[key] for key in keys if key in said), ""), "80"))
     return _by_scheme(*found)
 
 
-def of_dnf(text: str) -> Dict[str, Proxy]:
+def parse_dnf_proxies(text: str) -> Dict[str, Proxy]:
     """Return the proxies that dnf.conf or yum.conf names, by scheme."""
     main = re.search(r"(?ms)^\[main\][^\n]*$(.*?)(?=^\[|\Z)", text)
     said = dict(re.findall(r"(?m)^(proxy\w*)[ \t]*[=:][ \t]*(.*?)[ \t\r]*$", main.group(1) if main else ""))
     words = [urllib.parse.quote(said.get("proxy_" + key, ""), safe="") for key in ("username", "password")]
-    one = read_proxy(said.get("proxy", ""), "1080", ":".join(words) if words[0] else "")
+    one = parse_proxy(said.get("proxy", ""), "1080", ":".join(words) if words[0] else "")
     return _by_scheme(one, one)
 
 
-def of_package_manager(host: Host, name: str) -> Dict[str, Proxy]:
+def package_manager_proxies(host: Host, name: str) -> Dict[str, Proxy]:
     """Return the proxies by which this host's package manager would reach the server ``name``, by scheme."""
     answer = host.run(APT)
     if answer.rc == 0:
-        return of_apt(answer.out, name)
-    return next((found for found in (of_dnf(host.read(path) or "") for path in DNF) if found), {})
+        return parse_apt_proxies(answer.out, name)
+    return next((found for found in (parse_dnf_proxies(host.read(path) or "") for path in DNF) if found), {})
 
 
 def open_url(url: str, timeout: float, host: Optional[Host] = None) -> Any:
@@ -92,19 +232,19 @@ def open_url(url: str, timeout: float, host: Optional[Host] = None) -> Any:
 
     Where two ways failed, the error's reason tells both causes.
     """
-    own = of_environment()
+    own = environment_proxies()
     address = urllib.parse.urlsplit(url)
     name = address.hostname or ""
     if address.scheme in own or LOOPBACK.match(name) or urllib.request.proxy_bypass(address.netloc):
         return _open(url, timeout, own)
-    found = of_package_manager(host or Host(), name)
+    found = package_manager_proxies(host or Host(), name)
     if address.scheme not in found:
         return _open(url, timeout, own)
-    said = found[address.scheme].said
+    said = found[address.scheme].shown
     try:
         return _open(url, timeout, dict(found, **own))
     except urllib.error.HTTPError as error:
-        if error.code in SERVERS:
+        if error.code in SERVER_ANSWERS:
             error.msg = "%s, through the package manager's proxy %s" % (error.reason, said)
             raise
         first = "%d %s" % (error.code, error.reason)
@@ -121,18 +261,27 @@ def open_url(url: str, timeout: float, host: Optional[Host] = None) -> Any:
         raise urllib.error.URLError("%s %s" % (_cause(error), further)) from error
 
 
-def unfetched(url: str, cause: str) -> str:
-    """Return the sentence for a file that did not come, or not as a whole."""
-    return "%s could not be fetched: %s; nothing was changed; %s" % (url, cause, download_remedy(cause))
-
-
 def _by_scheme(plain: Optional[Proxy], tls: Optional[Proxy]) -> Dict[str, Proxy]:
     return {scheme: proxy for scheme, proxy in (("http", plain), ("https", tls)) if proxy}
 
 
 def _open(url: str, timeout: float, proxies: Dict[str, Proxy]) -> Any:
-    handler = urllib.request.ProxyHandler({scheme: proxy.url for scheme, proxy in proxies.items()})
-    return urllib.request.build_opener(handler).open(url, timeout=timeout)
+    with _environment({scheme + "_proxy": proxy.url for scheme, proxy in proxies.items()}):
+        return urls.open_url(url, timeout=timeout, http_agent="gpu-ready", use_netrc=False, decompress=False)
+
+
+@contextlib.contextmanager
+def _environment(values: Dict[str, str]) -> Iterator[None]:
+    """Set the variables by which open_url knows its proxies, and no others, while it opens a URL."""
+    names = [one + "_proxy" for one in ("http", "https")]
+    before = {name: os.environ.pop(name) for each in names for name in (each, each.upper()) if name in os.environ}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def _cause(error: Exception) -> str:

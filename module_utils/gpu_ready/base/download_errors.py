@@ -2,7 +2,7 @@
 
 import re
 
-MISSING = "the mirror does not have it: complete the mirror, or correct gpu_ready_mirror or the source's address"
+MISSING = "the mirror does not have it: complete the mirror, or correct gpu_ready_mirror or the version"
 UNFETCHED = (
     (
         r"(?i)certificate",

@@ -1,21 +1,15 @@
 """Fetch and prove archives of cuDNN: by the manifests of NVIDIA's server, from an URL, or a file of this host."""
 
-import hashlib
-import http.client
 import os
 import shutil
-import socket
-import time
-import urllib.error
 import urllib.parse
 from typing import NamedTuple
 
 from ...base import files
-from ...base.download import open_url, unfetched
+from ...base.download import Checksum, DownloadLimits, download
 from . import model as cudnn
 from .model import CudnnError
 
-CHUNK = 1 << 20
 MANIFEST_LIMIT = 8 << 20
 UNPACKED = 3
 """How many times its own size an archive is taken to need when unpacked (9.x: about two and a half times)."""
@@ -38,13 +32,6 @@ class Install(NamedTuple):
     origin: str = ""
 
 
-class Limits(NamedTuple):
-    """Seconds without a byte, and seconds for one whole download."""
-
-    silence: float = 60.0
-    total: float = 3600.0
-
-
 class Archive(NamedTuple):
     """An archive that was fetched and checked: its file here, where it came from, the version it should hold or ""."""
 
@@ -53,12 +40,12 @@ class Archive(NamedTuple):
     version: str
 
 
-def fetch(install: Install, folder: str, limits: Limits) -> Archive:
+def fetch(install: Install, folder: str, limits: DownloadLimits) -> Archive:
     """Have an archive in ``folder``, or where it lies already, and prove it."""
     if not install.manifest_url:
         return _fetch_given(install, folder, limits)
     listing = os.path.join(folder, "manifest.json")
-    _download(install.manifest_url, listing, limits, MANIFEST_LIMIT)
+    download(install.manifest_url, listing, limits, max_bytes=MANIFEST_LIMIT)
     with open(listing, encoding="utf-8", errors="replace") as handle:
         entry = cudnn.read_redist(handle.read(), install.key, install.manifest_url)
     if install.sha256 and entry.sha256 != install.sha256.lower():
@@ -72,22 +59,11 @@ def fetch(install: Install, folder: str, limits: Limits) -> Archive:
     _room(install, entry.size, folder, 0 if os.path.exists(proved.path) else entry.size)
     if os.path.exists(proved.path):
         return proved  # for another toolkit of the same run
-    size, sha256 = _download(url, proved.path + ".part", limits, entry.size)
-    if entry.size and size != entry.size:
-        raise CudnnError(
-            "%s is %d bytes long, expected %d: the download was cut short or the file on the server is damaged; "
-            "nothing was changed; run again, or repair the mirror" % (url, size, entry.size)
-        )
-    if sha256 != entry.sha256:
-        raise CudnnError(
-            "%s has sha256 %s, expected %s: the file on the server is not the one that its manifest names; nothing was "
-            "changed; repair the mirror, or find out what is between it and this host" % (url, sha256, entry.sha256)
-        )
-    os.rename(proved.path + ".part", proved.path)
+    download(url, proved.path, limits, Checksum("sha256", entry.sha256), entry.size)
     return proved
 
 
-def _fetch_given(install: Install, folder: str, limits: Limits) -> Archive:
+def _fetch_given(install: Install, folder: str, limits: DownloadLimits) -> Archive:
     """Have the operator's archive: one from a server has to have the checksum, one of this host where one is given."""
     source = install.archive_url
     named = os.path.basename(source)
@@ -102,15 +78,14 @@ def _fetch_given(install: Install, folder: str, limits: Limits) -> Archive:
         proved = Archive(os.path.join(folder, install.sha256.lower()), source, install.version)
         if os.path.exists(proved.path):
             return proved  # for another toolkit of the same run
-        sha256 = _download(source, proved.path + ".part", limits, 0)[1]
+        download(source, proved.path, limits, Checksum("sha256", install.sha256))
+        return proved
     if sha256 != install.sha256.lower():
         raise CudnnError(
             "%s has sha256 %s, expected %s: it is not the archive that cudnn_archive_sha256 means; nothing was "
             "changed; correct the checksum, or find out who changed the file"
             % (proved.source, sha256, install.sha256.lower())
         )
-    if proved.path != source:
-        os.rename(proved.path + ".part", proved.path)
     return proved
 
 
@@ -127,53 +102,3 @@ def _room(install: Install, size: int, folder: str, fetched: int) -> None:
                 "cuDNN %s needs %d MiB under %s (archive and unpacked files), but %d MiB are free; make room there, "
                 "then run again" % (install.version, needed >> 20, where, free >> 20)
             )
-
-
-def _download(url: str, path: str, limits: Limits, most: int) -> "tuple[int, str]":
-    """Write the body of ``url`` to ``path``; return its size and sha256. ``most`` bytes are read (0: any number)."""
-    deadline = time.monotonic() + limits.total
-    digest = hashlib.sha256()
-    size = 0
-    try:
-        with open_url(url, limits.silence) as answer, open(path, "wb") as handle:
-            stated = answer.headers.get("Content-Length")
-            while True:
-                block = answer.read(CHUNK)
-                if not block:
-                    break
-                handle.write(block)
-                digest.update(block)
-                size += len(block)
-                if most and size > most:
-                    raise CudnnError(
-                        "%s is longer than the %d bytes expected: it is not the file that is meant; nothing was "
-                        "changed; repair the mirror, or find out what is between it and this host" % (url, most)
-                    )
-                if time.monotonic() > deadline:
-                    raise CudnnError(
-                        "%s: only %d bytes came in %g s; nothing was changed; use a nearer mirror (gpu_ready_mirror)"
-                        % (url, size, limits.total)
-                    )
-    except urllib.error.HTTPError as error:
-        raise CudnnError(
-            "%s: the server answered %d (%s); check cudnn_version and gpu_ready_mirror, and that the mirror "
-            "holds this file" % (url, error.code, error.reason)
-        ) from error
-    except socket.timeout as error:
-        raise _unreachable(url, "no answer in %g s" % limits.silence) from error
-    except urllib.error.URLError as error:
-        raise _unreachable(url, str(error.reason)) from error
-    except (http.client.HTTPException, ConnectionError) as error:
-        raise _unreachable(url, "%s after %d bytes" % (str(error) or type(error).__name__, size)) from error
-    except ValueError as error:
-        raise _unreachable(url, str(error)) from error
-    if stated is not None and stated.isdigit() and int(stated) != size:
-        raise CudnnError(
-            "%s: the connection ended after %d of %s bytes; nothing was changed; run again, or look at the server"
-            % (url, size, stated)
-        )
-    return size, digest.hexdigest()
-
-
-def _unreachable(url: str, cause: str) -> CudnnError:
-    return CudnnError(unfetched(url, cause))

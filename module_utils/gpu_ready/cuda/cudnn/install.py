@@ -20,9 +20,10 @@ import tempfile
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set
 
 from ...base import files, manifest
+from ...base.download import DownloadLimits
 from .. import toolkit as cuda
 from . import model as cudnn
-from .fetch import CHUNK, Archive, Install, Limits, fetch
+from .fetch import Archive, Install, fetch
 from .model import CudnnError
 
 STAGING = ".gpu-ready-cudnn-"
@@ -91,7 +92,7 @@ def shelf(paths: Paths) -> Iterator[str]:
             shutil.rmtree(folder)
 
 
-def place(install: Install, paths: Paths, limits: Limits, refresh: Callable[[], object], folder: str) -> str:
+def place(install: Install, paths: Paths, limits: DownloadLimits, refresh: Callable[[], object], folder: str) -> str:
     """Bring one cuDNN to its place and return its full version. Raises CudnnError, nearly always with nothing placed.
 
     ``refresh`` tells the dynamic linker; it is called before the record says complete, so a failure is repaired later.
@@ -365,7 +366,7 @@ def _unpack_one(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str, ur
     digest = hashlib.sha256()
     with open(path, "wb") as handle:
         while True:
-            block = source.read(CHUNK)
+            block = source.read(files.CHUNK)
             if not block:
                 break
             digest.update(block)

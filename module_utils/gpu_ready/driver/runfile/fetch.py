@@ -3,19 +3,14 @@
 import contextlib
 import errno
 import fcntl
-import hashlib
-import http.client
 import os
 import shutil
-import socket
 import tempfile
-import time
-import urllib.error
 import urllib.parse
-from typing import Any, Iterator, NamedTuple
+from typing import Iterator, NamedTuple
 
 from ...base import files, manifest
-from ...base.download import open_url, unfetched
+from ...base.download import DAMAGED, Checksum, DownloadLimits, download, new_hash
 from . import messages as runfile_text
 from .messages import RunfileError, Wish
 
@@ -24,7 +19,6 @@ PREFIX = "gpu-ready-runfile-"
 LOCK = "/run/gpu-ready-runfile.lock"
 UNPACKED = 4
 """How many times its own size an installer needs beside itself: unpacked files and built modules."""
-CHUNK = 1 << 20
 DIGITS = {"sha256": 64, "md5": 32}
 HEAD = 1 << 16
 CHECKSUM_LIMIT = 1 << 20
@@ -43,19 +37,16 @@ class Source(NamedTuple):
     md5_url: str = ""
 
 
-class Proof(NamedTuple):
-    """A checksum: the algorithm's name and the digits, "" where nothing proves a file."""
-
-    algorithm: str
-    digits: str
-
-
 class Limits(NamedTuple):
     """Seconds without a byte, for the whole download, and for the installer's run."""
 
     silence: float = 60.0
     download: float = 3600.0
     install: float = 3600.0
+
+    @property
+    def of_download(self) -> DownloadLimits:
+        return DownloadLimits(self.silence, self.download)
 
 
 # ---- the folder -----------------------------------------------------------------------------------------------------
@@ -136,33 +127,39 @@ def fetch(source: Source, folder: str, limits: Limits, unpacked: int = UNPACKED)
     wanted = expected(source, name, folder, limits)
     path = source.location
     if "://" in source.location:
-        if not wanted.digits and not source.location.startswith("https://"):
+        if not wanted.digest and not source.location.startswith("https://"):
             raise RunfileError(
                 "nothing proves %s: it comes without encryption and without a checksum or the address of one; give its "
                 "sha256, or use https" % source.location
             )
         path = os.path.join(folder, "installer.run")
-        found = download(source.location, path, limits, 0, wanted.algorithm, unpacked)
-    elif not os.path.isfile(path):
+        download(
+            source.location,
+            path,
+            limits.of_download,
+            wanted,
+            on_size=lambda size: room(folder, size * (1 + unpacked), source.location),
+        )
+        return path
+    if not os.path.isfile(path):
         raise RunfileError("there is no installer %s on this host: check the path, or give a URL" % path)
-    else:
-        found = files.checksum(path, hasher(wanted.algorithm))
-    if wanted.digits and found != wanted.digits:
+    found = files.checksum(path, new_hash(wanted.algorithm))
+    if wanted.digest and found != wanted.digest:
         raise RunfileError(
-            "%s has %s %s, expected %s: it is damaged or not the file that is meant; nothing was changed; correct "
-            "the checksum, or repair the mirror" % (source.location, wanted.algorithm, found, wanted.digits)
+            "%s has %s %s, expected %s. Nothing was changed. %s"
+            % (source.location, wanted.algorithm, found, wanted.digest, DAMAGED)
         )
     return path
 
 
-def expected(source: Source, name: str, folder: str, limits: Limits) -> Proof:
+def expected(source: Source, name: str, folder: str, limits: Limits) -> Checksum:
     """Return the checksum that is given, or that a list on the server names; without digits where there is neither."""
     url = source.sha256_url or source.md5_url
     if source.sha256 or not url:
-        return Proof("sha256", source.sha256.lower())
+        return Checksum("sha256", source.sha256.lower())
     algorithm = "sha256" if source.sha256_url else "md5"
     listing = os.path.join(folder, algorithm + "sum")
-    download(url, listing, limits, CHECKSUM_LIMIT)
+    download(url, listing, limits.of_download, max_bytes=CHECKSUM_LIMIT)
     with open(listing, encoding="utf-8", errors="replace") as handle:
         found = runfile_text.read_checksum(handle.read(), name, DIGITS[algorithm])
     if found is None:
@@ -170,17 +167,7 @@ def expected(source: Source, name: str, folder: str, limits: Limits) -> Proof:
             "%s names no %s of %s: nothing was changed; give the sha256 itself, or repair the mirror"
             % (url, algorithm, name)
         )
-    return Proof(algorithm, found)
-
-
-def hasher(algorithm: str) -> Any:
-    """Return a new sum; RunfileError where this host's Python refuses the algorithm, as one in FIPS mode does md5."""
-    try:
-        return hashlib.new(algorithm)
-    except ValueError as error:
-        raise RunfileError(
-            "this host calculates no %s (%s), so the file cannot be proved: give its sha256" % (algorithm, error)
-        ) from error
+    return Checksum(algorithm, found)
 
 
 def judge(path: str, said: str, wish: Wish, machine: str) -> None:
@@ -194,42 +181,3 @@ def judge(path: str, said: str, wish: Wish, machine: str) -> None:
             "%s holds the driver %s for %s, wanted is %s for %s: correct its address or nvidia_driver_version"
             % (said, found[1], found[0], wish.version, machine)
         )
-
-
-def download(
-    url: str, path: str, limits: Limits, most: int = 0, algorithm: str = "sha256", unpacked: int = UNPACKED
-) -> str:
-    """Write the body of ``url`` to ``path`` and return its checksum; ``most`` bytes are read (0: any number)."""
-    deadline = time.monotonic() + limits.download
-    total, size = hasher(algorithm), 0
-    try:
-        with open_url(url, limits.silence) as answer, open(path, "wb") as handle:
-            length = answer.headers.get("Content-Length") or ""
-            if length.isdigit() and not most:
-                room(os.path.dirname(path), int(length) * (1 + unpacked), url)
-            for block in iter(lambda: answer.read(CHUNK), b""):
-                handle.write(block)
-                total.update(block)
-                size += len(block)
-                if most and size > most:
-                    raise RunfileError("%s is longer than %d bytes: it is not the file that is meant" % (url, most))
-                if time.monotonic() > deadline:
-                    raise _unfetched(url, "only %d bytes came in %g s" % (size, limits.download))
-    except urllib.error.HTTPError as error:
-        raise RunfileError(
-            "%s: the server answered %d (%s); nothing was changed; check the version, and that gpu_ready_mirror holds "
-            "this file" % (url, error.code, error.reason)
-        ) from error
-    except socket.timeout as error:
-        raise _unfetched(url, "no answer in %g s" % limits.silence) from error
-    except urllib.error.URLError as error:
-        raise _unfetched(url, str(error.reason)) from error
-    except (http.client.HTTPException, ConnectionError, ValueError) as error:
-        raise _unfetched(url, "%s after %d bytes" % (str(error) or type(error).__name__, size)) from error
-    if length.isdigit() and int(length) != size:
-        raise _unfetched(url, "the connection ended after %d of %s bytes" % (size, length))
-    return str(total.hexdigest())
-
-
-def _unfetched(url: str, cause: str) -> RunfileError:
-    return RunfileError(unfetched(url, cause))

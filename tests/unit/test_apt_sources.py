@@ -2,6 +2,7 @@
 
 import pytest
 from gpu_ready.packaging import apt_sources
+from gpu_ready.packaging.repository import format_deb822, format_preferences, parse_repository
 
 NAMES = ["contrib", "non-free"]
 
@@ -116,14 +117,13 @@ def test_an_edited_stanza_loses_our_components_alone(edit: tuple[str, str], afte
 
 
 def test_a_repository_without_components_is_flat() -> None:
-    text = apt_sources.format_deb822(
-        {"url": "http://x.example/r/", "suites": "/", "components": None}, "/k.gpg", "amd64"
-    )
+    values = {"id": "x", "url": "http://x.example/r/", "suites": "/", "components": None, "key_url": ""}
+    text = format_deb822(parse_repository({**values, "keyring": "/k.gpg"}), "amd64")
     assert "Suites: /\n" in text and "Components" not in text and "Signed-By: /k.gpg\n" in text
 
 
 def test_pins_are_stanzas() -> None:
-    text = apt_sources.format_preferences([{"package": ["a", "b"], "pin": "origin x", "priority": 600}, {"package": "c", "pin": "version 1*", "priority": 1}])  # fmt: skip
+    text = format_preferences([{"package": ["a", "b"], "pin": "origin x", "priority": 600}, {"package": "c", "pin": "version 1*", "priority": 1}])  # fmt: skip
     assert "Package: a b\nPin: origin x\nPin-Priority: 600\n\nPackage: c\n" in text
 
 

@@ -11,7 +11,7 @@ from gpu_ready.catalog.settings import DEFAULTS, Settings
 from gpu_ready.containers import engine
 from gpu_ready.containers.daemon_json import merge as daemon_json
 from gpu_ready.lifecycle import bootstrap, variables
-from gpu_ready.packaging import apt_sources, yum_repos
+from gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
 from gpu_ready.plan import compose, repository
 from hosts import P40, bare
 
@@ -178,11 +178,12 @@ def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_sh
     assert not parsed.errors
     for name in ("cuda-debian12", "cuda-rhel9"):
         params = repository.params(name, parsed.settings._asdict())
-        if params.get("kind") == "rpm":
-            lines = yum_repos.format_repo_file(params, params["keyring"]).splitlines()
+        added = parse_repository(params)
+        if added.kind == "rpm":
+            lines = format_repo_file(added).splitlines()
             assert "baseurl=" + params["url"] in lines
         else:
-            lines = apt_sources.format_deb822(params, "/etc/apt/keyrings/x.gpg", "amd64").splitlines()
+            lines = format_deb822(added, "amd64").splitlines()
             assert "URIs: " + params["url"] in lines
         assert params["url"].startswith(mirror)
 

@@ -5,6 +5,7 @@ from gpu_ready.base.host import Result
 from gpu_ready.facts import collect
 from gpu_ready.facts import rpm as look
 from gpu_ready.packaging import rpm, yum_repos
+from gpu_ready.packaging.repository import format_repo_file, parse_repository
 
 from tests.unit.recorded import RecordedHost
 
@@ -89,10 +90,10 @@ def test_sections_are_switched_and_every_other_byte_stays() -> None:
 
 
 def test_a_repository_of_ours_names_its_key() -> None:
-    repository = {"id": "cuda-rhel9", "url": "https://m/x/", "gpgcheck": True, "repo_gpgcheck": False}
-    keyring, path = yum_repos.repository_paths(repository)
-    assert path == "/etc/yum.repos.d/gpu-ready-cuda-rhel9.repo"
-    text = yum_repos.format_repo_file(repository, keyring)
+    values = {"id": "cuda-rhel9", "kind": "rpm", "url": "https://m/x/", "key_url": "", "gpgcheck": True}
+    repository = parse_repository(values)
+    assert repository.list_file == "/etc/yum.repos.d/gpu-ready-cuda-rhel9.repo"
+    text = format_repo_file(repository)
     assert yum_repos.parse_sections(text) == {"gpu-ready-cuda-rhel9": True}
     assert "gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-gpu-ready-cuda-rhel9\n" in text
     assert "baseurl=https://m/x/\n" in text and "gpgcheck=1\nrepo_gpgcheck=0\n" in text

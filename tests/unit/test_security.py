@@ -94,16 +94,16 @@ def test_downloads_are_left_to_the_modules_that_verify_them() -> None:
     assert not [
         task for _, task in ALL if module_of(task) in {"get_url", "unarchive", "git", "yum_repository", "rpm_key"}
     ]
-    ways = r"urlopen\(|urlretrieve|http\.client\.HTTPS|build_opener"
+    ways = r"urlopen\(|urlretrieve|http\.client\.HTTPS|build_opener|open_url\("
     assert [name_of(path) for path in CODE if re.search(ways, path.read_text())] == [
         "module_utils/gpu_ready/base/download.py"
     ]
-    opening = [name_of(path) for path in CODE if re.search(r"(?<!def )open_url\(", path.read_text())]
-    # Each compares a checksum, or the fingerprint of a key, before it uses what came: see docs/security.md.
-    assert opening == [
-        "library/gpu_repository.py",
+    callers = [name_of(path) for path in CODE if re.search(r"(?<!def )\bdownload\(", path.read_text())]
+    # Each gives a checksum, or compares the fingerprint of a key before it uses it: see docs/security.md.
+    assert callers == [
         "module_utils/gpu_ready/cuda/cudnn/fetch.py",
         "module_utils/gpu_ready/driver/runfile/fetch.py",
+        "module_utils/gpu_ready/packaging/repositories.py",
     ]
 
 

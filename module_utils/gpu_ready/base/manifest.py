@@ -30,6 +30,7 @@ runfile        "driver": one of a .run installer is ours    {"before": version o
 =============  ==========================================  =====================================================
 """
 
+import base64
 import contextlib
 import fcntl
 import json
@@ -39,6 +40,7 @@ from typing import Any, Dict, Iterator
 
 from . import files
 from .errors import GpuReadyError
+from .host import Host
 
 FOLDER = "/var/lib/gpu-ready"
 PATH = FOLDER + "/manifest.json"
@@ -117,6 +119,16 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
         if fresh:
             known.update(fresh)
             _write(value, path)
+
+
+def note_files(host: Host, paths: "list[str]", path: str = PATH) -> None:
+    """Note content and mode that files have before we change them."""
+    entries = {}
+    for name in paths:
+        data = host.read_bytes(name)
+        known = None if data is None else base64.b64encode(data).decode("ascii")
+        entries[name] = {"before": known, "mode": host.mode(name)}
+    note("files", entries, path)
 
 
 def renew(section: str, key: str, entry: Any, path: str = PATH) -> None:

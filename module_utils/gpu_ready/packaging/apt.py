@@ -279,6 +279,11 @@ class Apt(Manager):
             os.unlink(os.path.join(apt_lists.FOLDER, name))
         self.run_change("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
 
+    def update_only(self, path: str) -> None:
+        """Read the package lists of one sources file (changes the host)."""
+        only = ["-o", "Dir::Etc::sourcelist=" + path, "-o", "Dir::Etc::sourceparts=-"]
+        self.update(only + ["-o", "APT::Get::List-Cleanup=0"])
+
     def lists_are_stale(self) -> bool:
         """Return whether the package lists of any source are missing or damaged, or all are older than a day."""
         answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody

@@ -1,10 +1,7 @@
-"""The distribution's own package sources, one-line and deb822: add components, take them back, keep every other byte.
-
-Also writes our own sources.
-"""
+"""The distribution's own package sources, one-line and deb822: components added and removed, every other byte kept."""
 
 import re
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Callable, Dict, List, NamedTuple
 
 from ..catalog import model as catalog
 
@@ -181,31 +178,3 @@ def disable_components(path: str, text: str, before: str, names: List[str], code
         return (known or moved or [[]])[0]
 
     return edit(path, text, nothing, remove)
-
-
-def join_words(value: Any) -> str:
-    """Return a list, or a text, as words on one line."""
-    return " ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value or "")
-
-
-def format_deb822(repository: Dict[str, Any], keyring: str, architecture: str) -> str:
-    """Return the deb822 text of a repository of ours."""
-    lines = [
-        "# Written by gpu-ready; playbooks/uninstall.yml takes it away.",
-        "Types: deb",
-        "URIs: " + str(repository["url"]),
-        "Suites: " + join_words(repository.get("suites") or "/"),
-    ]
-    if join_words(repository.get("components")):
-        lines.append("Components: " + join_words(repository["components"]))
-    lines += ["Architectures: " + architecture, "Signed-By: " + keyring]
-    return "\n".join(lines) + "\n"
-
-
-def format_preferences(values: Any) -> str:
-    """Return the text of a preferences file from {package, pin, priority}, one or a list."""
-    stanzas = [
-        "Package: %s\nPin: %s\nPin-Priority: %s\n" % (join_words(value["package"]), value["pin"], value["priority"])
-        for value in (values if isinstance(values, list) else [values])
-    ]
-    return "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n\n" + "\n".join(stanzas)

@@ -1,7 +1,7 @@
 """Files of /etc/yum.repos.d: what they enable; sections switched on and off with every other byte kept."""
 
 import re
-from typing import Any, Dict, List
+from typing import Dict, List
 
 FOLDER = "/etc/yum.repos.d"
 KEYRINGS = "/etc/pki/rpm-gpg"
@@ -55,31 +55,3 @@ def enable_sections(text: str, names: List[str]) -> str:
 def disable_sections(text: str, names: List[str]) -> str:
     """Return a file with these repositories switched off again."""
     return switch_sections(text, names, False)
-
-
-def section_name(repository: Dict[str, Any]) -> str:
-    """Return the section that a repository of ours gets."""
-    return "gpu-ready-" + str(repository["id"])
-
-
-def repository_paths(repository: Dict[str, Any]) -> "tuple[str, str]":
-    """Return keyring and list of a repository of ours."""
-    name = section_name(repository)
-    return (
-        str(repository.get("keyring") or "%s/RPM-GPG-KEY-%s" % (KEYRINGS, name)),
-        str(repository.get("list") or "%s/%s.repo" % (FOLDER, name)),
-    )
-
-
-def format_repo_file(repository: Dict[str, Any], keyring: str) -> str:
-    """Return the .repo file of a repository of ours."""
-    rows = [
-        ("name", "gpu-ready: " + str(repository["id"])),
-        ("baseurl", str(repository["url"])),
-        ("enabled", "1"),
-        ("gpgcheck", "1" if repository.get("gpgcheck", True) else "0"),
-        ("repo_gpgcheck", "1" if repository.get("repo_gpgcheck") else "0"),
-        ("gpgkey", "file://" + keyring),
-    ]
-    text = "# Written by gpu-ready; uninstall.yml takes it away.\n[%s]\n" % section_name(repository)
-    return text + "".join("%s=%s\n" % row for row in rows)

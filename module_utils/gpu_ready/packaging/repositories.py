@@ -1,0 +1,309 @@
+"""Adds package repositories with pinned keys, and enables parts of the distribution's own sources."""
+
+import base64
+import os
+import re
+import shutil
+import tempfile
+from typing import Any, Dict, List, NamedTuple, Optional, Set
+
+from ..base import download, files, manifest, validation
+from ..base.host import Host
+from . import apt, apt_sources, dnf, openpgp, rpm, shipped_keys, yum_repos
+from .manager import Manager, PackageError
+from .repository import Repository, format_deb822, format_preferences, format_repo_file, parse_repository
+
+KEY_LIMIT = 1024 * 1024
+"""Most bytes of a file with keys; the vendors' have less than 10 kB."""
+KEY_LIMITS = download.DownloadLimits(30.0, 120.0)
+SUBSCRIPTION_LIMIT = 300.0
+APT_DIRECTORY = "/etc/apt/sources.list.d"
+
+
+class Request(NamedTuple):
+    """Components and .repo sections of the distribution to enable, and third-party repositories to have."""
+
+    components: List[str]
+    sections: List[str]
+    repositories: List[Repository]
+
+
+class Edits(NamedTuple):
+    """New content by path, and why it differs.
+
+    ``component_files`` get components of ``codename``; ``sections`` are enabled, by .repo file; ``repositories`` are
+    those of which a file changes.
+    """
+
+    files: Dict[str, bytes]
+    component_files: List[str]
+    codename: str
+    sections: Dict[str, List[str]]
+    repositories: List[Repository]
+
+
+def parse_request(params: Dict[str, Any]) -> Request:
+    """The request in the options of gpu_repository."""
+    values = ([params["repository"]] if params["repository"] else []) + (params["repositories"] or [])
+    return Request(params["components"] or [], params["enable"] or [], [parse_repository(one) for one in values])
+
+
+def configure(host: Host, manager: Manager, request: Request, check: bool) -> Dict[str, Any]:
+    """Have the requested sources; returns the module's values. On failure all files are what they were before."""
+    edits = plan_edits(host, request)
+    before = {path: host.read_bytes(path) for path in edits.files}
+    result = {
+        "changed": bool(edits.files),
+        "paths": sorted(edits.files),
+        "diff": [
+            {
+                "before_header": path,
+                "after_header": path,
+                "before": format_content(path, before[path]),
+                "after": format_content(path, data),
+            }
+            for path, data in sorted(edits.files.items())
+        ],
+    }
+    if edits.files and not check:
+        apply_edits(host, manager, request, edits, before)
+    return result
+
+
+def plan_edits(host: Host, request: Request) -> Edits:
+    """What has to be written. Downloads the keys that are neither on the host nor shipped."""
+    edits = Edits({}, [], "", {}, [])
+    if request.components:
+        texts, codename = plan_components(host, request.components)
+        edits.files.update(texts)
+        edits = edits._replace(component_files=list(texts), codename=codename)
+    if request.sections:
+        for path, names in plan_sections(host, request.sections).items():
+            edits.files[path] = yum_repos.enable_sections(host.read(path) or "", names).encode("utf-8")
+            edits.sections[path] = names
+    for repository in request.repositories:
+        repository = with_fingerprint(repository)
+        own = plan_repository(host, repository)
+        edits.files.update(own)
+        edits.repositories.extend([repository] if own else [])
+    return edits
+
+
+# ---- the distribution's own sources ---------------------------------------------------------------------------------
+
+
+def sources_files(host: Host) -> List[str]:
+    """The files that apt reads."""
+    found = ["/etc/apt/sources.list"] if host.exists("/etc/apt/sources.list") else []
+    names = [name for name in host.listdir(APT_DIRECTORY) if re.search(r"\.(list|sources)$", name)]
+    return found + ["%s/%s" % (APT_DIRECTORY, name) for name in names]
+
+
+def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], str]":
+    """New content of the distribution's sources that lack a component, by path, and the code name of the release."""
+    text = host.read("/etc/os-release") or ""
+    # A derivative that uses the archive of its base (Linux Mint) names that one's suites besides its own name.
+    match = re.search(r"(?m)^(?:UBUNTU|DEBIAN)_CODENAME=\"?(\w+)", text)
+    match = match or re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", text)
+    if not match:
+        raise PackageError(
+            "/etc/os-release names no VERSION_CODENAME, so the distribution's own suites are unknown. Enable the "
+            "components %s yourself, then run again." % " ".join(names)
+        )
+    found, entries = {}, 0
+    for path in sources_files(host):
+        change = apt_sources.enable_components(path, host.read(path) or "", names, match.group(1))
+        entries += change.entries
+        if change.before != change.after:
+            found[path] = change.after.encode("utf-8")
+    if not entries:
+        raise PackageError(
+            "no package source of the distribution's own archive for %s is enabled in /etc/apt. Enable one, then run "
+            "again." % match.group(1)
+        )
+    return found, match.group(1)
+
+
+def plan_sections(host: Host, names: List[str]) -> Dict[str, List[str]]:
+    """The disabled ones of the requested .repo sections, by path."""
+    known: Set[str] = set()
+    found = {}
+    for name in host.listdir(yum_repos.FOLDER):
+        path = yum_repos.FOLDER + "/" + name
+        text = host.read(path) if name.endswith(".repo") else None
+        states = yum_repos.parse_sections(text or "")
+        known.update(states)
+        disabled = [section for section, enabled in states.items() if section in names and not enabled]
+        if disabled:
+            found[path] = disabled
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise PackageError(
+            "%s: in no file of %s, so the distribution's repositories are not configured as it delivers them. Add the "
+            "repository, then run again." % (", ".join(missing), yum_repos.FOLDER)
+        )
+    return found
+
+
+# ---- third-party repositories ---------------------------------------------------------------------------------------
+
+
+def with_fingerprint(repository: Repository) -> Repository:
+    """The repository with the fingerprint of its key, which is learned from the pinned key file where none is given."""
+    if repository.fingerprint:
+        return repository
+    if repository.key_sha256:
+        try:
+            fingerprint = openpgp.fingerprint_by_checksum(download_keys(repository), repository.key_sha256)
+        except openpgp.OpenPgpError as error:
+            raise wrong_key(repository, error) from None
+        return repository._replace(fingerprint=fingerprint)
+    raise PackageError(
+        "the repository %s (%s) has no known key fingerprint, and packages signed by an unpinned key are not "
+        "installed. Set gpu_ready_mirror_keys: {%s: FINGERPRINT}." % (repository.id, repository.url, repository.id)
+    )
+
+
+def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
+    """New content of the repository's files that differ, by path."""
+    if repository.kind == "rpm":
+        wanted = {repository.list_file: format_repo_file(repository).encode("utf-8")}
+    else:
+        architecture = host.run(["dpkg", "--print-architecture"]).out.strip() or "amd64"
+        wanted = {repository.list_file: format_deb822(repository, architecture).encode("utf-8")}
+        if repository.pin:
+            wanted[repository.preferences_file] = format_preferences(repository.pin).encode("utf-8")
+    try:
+        known = [key.fingerprint for key in openpgp.parse_keys(host.read_bytes(repository.keyring) or b"")]
+    except openpgp.OpenPgpError:
+        known = []
+    if known != [repository.fingerprint]:
+        shipped = shipped_keys.KEYS.get(repository.fingerprint)
+        data = base64.b64decode(shipped) if shipped else download_keys(repository)
+        wanted[repository.keyring] = format_keyring(repository, data)
+    return {path: data for path, data in wanted.items() if host.read_bytes(path) != data}
+
+
+def format_keyring(repository: Repository, data: bytes) -> bytes:
+    """A keyring that holds the pinned key of ``data`` and no other."""
+    try:
+        key = openpgp.pick_key(data, repository.fingerprint)
+    except openpgp.OpenPgpError as error:
+        raise wrong_key(repository, error) from None
+    return openpgp.armor(key) if repository.kind == "rpm" else key
+
+
+def download_keys(repository: Repository) -> bytes:
+    """The repository's key file, not yet verified."""
+    directory = tempfile.mkdtemp(prefix="gpu-ready-key-")
+    try:
+        path = os.path.join(directory, "key")
+        download.download(repository.key_url, path, KEY_LIMITS, max_bytes=KEY_LIMIT)
+        with open(path, "rb") as handle:
+            return handle.read()
+    finally:
+        shutil.rmtree(directory)
+
+
+def wrong_key(repository: Repository, error: openpgp.OpenPgpError) -> PackageError:
+    return PackageError(
+        "the key %s is not the pinned one: %s. Nothing was changed. If the owner changed the key, or your mirror signs "
+        "with its own, set its fingerprint in gpu_ready_mirror_keys." % (repository.key_url, error)
+    )
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+def apply_edits(
+    host: Host, manager: Manager, request: Request, edits: Edits, before: Dict[str, Optional[bytes]]
+) -> None:
+    """Write the files and read the package lists; on failure restores files and manifest."""
+    recorded = manifest.read().get("files", {})
+    manifest.note_files(host, list(edits.files))
+    for path in edits.component_files:
+        manifest.note_components(path, request.components, edits.codename)
+    for path, names in edits.sections.items():
+        manifest.note_sections(path, names)
+    rpms = [repository for repository in edits.repositories if repository.kind == "rpm"]
+    keys = note_rpm_keys(host, rpms) if rpms else []
+    subscriptions = edits.sections.get(yum_repos.SUBSCRIPTIONS, []) if host.which("subscription-manager") else []
+    try:
+        # Keyrings first: the package manager must never see sources without their key.
+        keyrings = [repository.keyring for repository in edits.repositories]
+        for path in sorted(edits.files, key=lambda path: (path not in keyrings, path)):
+            if path != yum_repos.SUBSCRIPTIONS or not subscriptions:
+                write_or_delete(path, edits.files[path])
+        if subscriptions:
+            switch_subscriptions(host, "enable", subscriptions)
+        try:
+            read_lists(manager, request, edits)
+        except PackageError:
+            # The owner may sign with a subkey that is younger than the shipped copy of the key.
+            shipped = [one for one in edits.repositories if one.keyring in edits.files and is_shipped(one)]
+            if not shipped:
+                raise
+            for repository in shipped:
+                write_or_delete(repository.keyring, format_keyring(repository, download_keys(repository)))
+            read_lists(manager, request, edits)
+    except BaseException:
+        if subscriptions:
+            switch_subscriptions(host, "disable", subscriptions)
+        for path, data in before.items():
+            write_or_delete(path, data)
+        manifest.drop("files", [path for path in before if path not in recorded])
+        manifest.drop("rpm_keys", keys)
+        raise
+
+
+def is_shipped(repository: Repository) -> bool:
+    return repository.fingerprint in shipped_keys.KEYS
+
+
+def read_lists(manager: Manager, request: Request, edits: Edits) -> None:
+    """Read the package lists of what changed, and of nothing else where the manager can."""
+    if isinstance(manager, dnf.Dnf):
+        names = [name for sections in edits.sections.values() for name in sections]
+        for name in names + [one.name for one in edits.repositories]:
+            manager.read_repository(name)
+    elif request.components or not isinstance(manager, apt.Apt):
+        manager.update()
+    else:
+        for repository in edits.repositories:
+            manager.update_only(repository.list_file)
+
+
+def switch_subscriptions(host: Host, verb: str, names: List[str]) -> None:
+    """Enable or disable repositories of a subscription: subscription-manager writes their file from its own state."""
+    argv = ["subscription-manager", "repos"] + ["--%s=%s" % (verb, name) for name in names]
+    answer = host.run(argv, timeout=SUBSCRIPTION_LIMIT)
+    if answer.rc != 0:
+        raise PackageError(
+            "`%s` ended with %d (%s). Check the subscription of this host, then run again."
+            % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
+        )
+
+
+def note_rpm_keys(host: Host, repositories: List[Repository]) -> List[str]:
+    """Record the keys that the package manager will import into the RPM database; returns the newly recorded ones."""
+    known = host.run(["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION}\\n"]).out.split()
+    names = sorted({repository.fingerprint.lower() for repository in repositories})
+    fresh = [name for name in names if not any(rpm.is_same_key(version, name) for version in known)]
+    recorded = manifest.read().get("rpm_keys", {})
+    manifest.note("rpm_keys", {name: {} for name in fresh})
+    return [name for name in fresh if name not in recorded]
+
+
+def write_or_delete(path: str, data: Optional[bytes]) -> None:
+    if data is not None:
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        files.write_atomic(path, data, 0o644)
+    elif os.path.exists(path):
+        os.unlink(path)
+
+
+def format_content(path: str, data: Optional[bytes]) -> str:
+    """A file as a diff shows it."""
+    if path.endswith(".gpg") or path.startswith(yum_repos.KEYRINGS):
+        return "(key)\n" if data else ""
+    return validation.masked((data or b"").decode("utf-8", "replace"))

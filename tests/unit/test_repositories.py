@@ -1,0 +1,156 @@
+"""gpu_repository: which keys are trusted, where they come from, and what a failure leaves behind."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready.base import download, manifest
+from gpu_ready.base.host import Host
+from gpu_ready.packaging import apt, openpgp, repositories, shipped_keys
+from gpu_ready.packaging.manager import PackageError
+from gpu_ready.packaging.repository import Repository, parse_repository
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKER = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88"
+BODY = bytes([4, 0, 0, 0, 1, 1]) + b"the material of a key"
+OWN = bytes([0x98, len(BODY)]) + BODY
+"""A key that is not shipped."""
+FINGERPRINT = openpgp.fingerprint(BODY)
+NOWHERE = "http://127.0.0.1:9/key"
+
+
+class Node(Host):
+    """This machine, without its programs."""
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Any:
+        raise AssertionError(argv)
+
+
+class Lists(apt.Apt):
+    """apt that reads lists, or fails as often as ``failures`` says."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures, self.read = failures, []  # type: ignore[var-annotated]
+
+    def update_only(self, path: str) -> None:
+        self.read.append(Path(path).read_text())
+        if len(self.read) <= self.failures:
+            raise PackageError("the signature is not valid")
+
+
+@pytest.fixture
+def key_url() -> Iterator[str]:
+    """A server whose every file holds the shipped key of docker, extended, and one that is not shipped."""
+    (docker,) = openpgp.parse_keys((ROOT / f"catalog/keys/{DOCKER}.asc").read_bytes())
+    user = bytes([0xB4, 3]) + b"new"
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(OWN + docker.data + user)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/key"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Configure one repository whose files lie below tmp_path; returns the module's values."""
+    path = str(tmp_path / "state/manifest.json")
+    for name in ("read", "note", "note_files", "drop"):
+        monkeypatch.setattr(getattr(manifest, name), "__defaults__", (path,))
+    monkeypatch.setattr(Node, "run", lambda *_: type("Answer", (), {"out": "amd64\n", "rc": 0}))
+
+    def configure(manager: apt.Apt, check: bool = False, **values: Any) -> dict[str, Any]:
+        repository = repository_in(tmp_path, **values)
+        return repositories.configure(Node(), manager, repositories.Request([], [], [repository]), check)
+
+    return configure
+
+
+def repository_in(folder: Path, **values: Any) -> Repository:
+    return parse_repository(
+        {
+            "id": "x",
+            "url": "http://packages.example/x",
+            "key_url": NOWHERE,
+            "keyring": str(folder / "keyrings/x.gpg"),
+            "list": str(folder / "sources/x.sources"),
+            **values,
+        }
+    )
+
+
+def fingerprints(folder: Path) -> list[str]:
+    return [key.fingerprint for key in openpgp.parse_keys((folder / "keyrings/x.gpg").read_bytes())]
+
+
+def test_every_shipped_key_is_pinned_by_the_catalog_and_is_the_one_of_its_file() -> None:
+    pinned = yaml.safe_load((ROOT / "catalog/repositories.yml").read_text())["repositories"].values()
+    names = {path.stem for path in (ROOT / "catalog/keys").glob("*.asc")}
+    assert names == set(shipped_keys.KEYS) and names <= {one["fingerprint"] for one in pinned}
+    for name in names:
+        assert name in [key.fingerprint for key in openpgp.parse_keys((ROOT / f"catalog/keys/{name}.asc").read_bytes())]
+
+
+def test_a_shipped_key_needs_no_network(configure: Any, tmp_path: Path) -> None:
+    manager = Lists()
+    assert configure(manager, fingerprint=DOCKER)["changed"]
+    assert fingerprints(tmp_path) == [DOCKER] and len(manager.read) == 1
+    assert "Signed-By: " + str(tmp_path / "keyrings/x.gpg") in manager.read[0]
+    assert not configure(manager, fingerprint=DOCKER)["changed"]
+
+
+def test_the_key_of_a_mirror_is_downloaded_and_no_other_key_of_its_file_is_trusted(
+    configure: Any, tmp_path: Path, key_url: str
+) -> None:
+    configure(Lists(), fingerprint=FINGERPRINT, key_url=key_url)
+    assert fingerprints(tmp_path) == [FINGERPRINT]
+
+
+def test_another_key_than_the_pinned_one_is_refused_and_nothing_is_written(
+    configure: Any, tmp_path: Path, key_url: str
+) -> None:
+    with pytest.raises(PackageError, match=r"is not the pinned one: .*expected is ABAB.*gpu_ready_mirror_keys"):
+        configure(Lists(), fingerprint="AB" * 20, key_url=key_url)
+    with pytest.raises(download.DownloadError, match="could not be fetched"):
+        configure(Lists(), fingerprint="AB" * 20)
+    with pytest.raises(PackageError, match="no known key fingerprint"):
+        configure(Lists())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_younger_copy_of_a_shipped_key_is_downloaded_when_the_lists_are_signed_with_it(
+    configure: Any, tmp_path: Path, key_url: str
+) -> None:
+    manager = Lists(failures=1)
+    assert configure(manager, fingerprint=DOCKER, key_url=key_url)["changed"]
+    assert fingerprints(tmp_path) == [DOCKER] and len(manager.read) == 2
+    assert (tmp_path / "keyrings/x.gpg").read_bytes().endswith(b"new")
+
+
+@pytest.mark.parametrize("fingerprint", [DOCKER, FINGERPRINT])
+def test_lists_that_cannot_be_read_leave_no_file_and_no_record(
+    configure: Any, tmp_path: Path, key_url: str, fingerprint: str
+) -> None:
+    with pytest.raises(PackageError, match="signature"):
+        configure(Lists(failures=9), fingerprint=fingerprint, key_url=key_url)
+    assert not (tmp_path / "keyrings/x.gpg").exists() and not (tmp_path / "sources/x.sources").exists()
+    assert manifest.read() == {}
+
+
+def test_a_check_writes_nothing(configure: Any, tmp_path: Path) -> None:
+    values = configure(Lists(), check=True, fingerprint=DOCKER)
+    assert values["changed"] and [one["after"] for one in values["diff"]][0] == "(key)\n"
+    assert list(tmp_path.iterdir()) == []

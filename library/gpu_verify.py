@@ -1,25 +1,25 @@
 #!/usr/bin/python
-"""Prove that a host is a GPU node, and keep the record."""
+"""Verify that a host is a GPU node, and record the outcome."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_verify
-short_description: Prove that a host is a GPU node
+short_description: Verify that a host is a GPU node
 description:
-  - Looks at the host again, asks NVML and a container, and compares GPU by GPU.
-  - Fails with one sentence for each thing that is wrong. The outcome is kept in C(/var/lib/gpu-ready/verified.json).
+  - Collects facts again, asks NVML on the host and in a container, and compares GPU by GPU.
+  - Fails with one message for each failed check. The outcome is recorded in C(/var/lib/gpu-ready/verified.json).
 options:
   expect:
-    description: What the plan promised. The parameters of its step C(gpu_verify.verify).
+    description: What the plan expects. The parameter C(expect) of its step C(gpu_verify.verify).
     type: dict
     default: {}
   digest:
-    description: Fingerprint of the wanted state that this verification proves.
+    description: Digest of the desired state that a successful verification confirms.
     type: str
     default: ""
   image:
     description:
-      - Image of the container that asks nvidia-smi. It needs no NVIDIA software inside.
+      - Image of the container that runs nvidia-smi. It needs no NVIDIA software.
       - Empty means C(ubuntu:24.04), or with O(archive) a name made of its checksum.
     type: str
     default: ""
@@ -32,57 +32,57 @@ options:
     type: bool
     default: false
   devices:
-    description: V(all), or indices and UUIDs of the GPUs that the container is given, separated by commas.
+    description: V(all), or indices and UUIDs of the GPUs for the container, separated by commas.
     type: str
     default: all
   compute:
     description:
-      - Whether every GPU has to run a small kernel through libcuda, on the host and in the container.
-      - The container's image needs C(python3) for it; without, the check says that it was skipped.
+      - Run a small CUDA test on every GPU, on the host and in the container.
+      - In an image without C(python3) the test is skipped.
     type: bool
     default: true
   framework:
-    description: Framework that has to see the GPUs in a container of its own.
+    description: Framework that must see the GPUs in a container of its own.
     type: str
     choices: [none, tensorflow, pytorch]
     default: none
   framework_image:
-    description: Image of that framework; empty for the one of its own project, which is gigabytes large.
+    description: Image of that framework; empty for the project's own, which is several gigabytes large.
     type: str
     default: ""
   timeout:
-    description: Seconds after which the container is given up and removed; pulling the image may be part of it.
+    description: Seconds after which the container is removed, including the pull of its image.
     type: int
     default: 300
 attributes:
   check_mode:
-    description: Starts no container and writes nothing; says what it would do.
+    description: Starts no container and writes nothing.
     support: full
   diff_mode:
-    description: Nothing to show.
+    description: It changes nothing but its record.
     support: none
 author:
   - gpu-ready
 """
 
 EXAMPLES = r"""
-- name: Prove what the plan promised
+- name: Verify what the plan expects
   gpu_verify:
     expect: "{{ gpu_plan_result.todo['gpu_verify.verify'].expect }}"
     digest: "{{ gpu_plan_result.todo['gpu_verify.verify'].digest }}"
 
-- name: Prove with an image of the site
+- name: Verify with an image of the site
   gpu_verify:
     image: registry.site/ubuntu:24.04
     timeout: 600
 
-- name: Prove that PyTorch sees the first two GPUs, without the compute check
+- name: Verify that PyTorch sees the first two GPUs, without the compute check
   gpu_verify:
     devices: "0,1"
     compute: false
     framework: pytorch
 
-- name: Prove with a tarball that is on the host already
+- name: Verify with a tarball that is on the host already
   gpu_verify:
     image: gpu-ready/verify:site
     archive: /srv/images/ubuntu.tar
@@ -90,22 +90,22 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verify:
-  description: What was seen and judged.
+  description: The checks and what they found.
   returned: always
   type: dict
   contains:
     ok:
-      description: Whether nothing is red.
+      description: True if no check failed.
       type: bool
     checks:
-      description: Every check with RV(verify.checks[].ok) true, false, or null where it was not run.
+      description: Every check; RV(verify.checks[].ok) is null for one that was not run.
       type: list
       elements: dict
     nvml:
-      description: What NVML said on the host.
+      description: NVML's answer on the host.
       type: dict
     container:
-      description: What nvidia-smi said in the container, null where none was started.
+      description: nvidia-smi's answer in the container, null if none was started.
       type: dict
     not_run:
       description: Names of the checks that were not run.
@@ -116,19 +116,18 @@ verify:
     checks: [{"name": "gpus_in_container", "ok": true, "expected": "2 GPUs", "found": "2 GPUs"}]
     not_run: [compute_in_container]
 row:
-  description: Columns of the report that are known better now than when the plan was made.
+  description: Columns of the report that the verification updates.
   returned: when not in check mode
   type: dict
   sample: {"driver_loaded": "580.178.04", "verified": "2026-11-21T02:12:00Z"}
 """
 
-import json
 import os
 
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.verify import container as verify_container
-from ansible.module_utils.gpu_ready.verify import devices as verify_devices
+from ansible.module_utils.gpu_ready.verify import expectation
 from ansible.module_utils.gpu_ready.verify import run as verify
 
 ARGUMENT_SPEC = {
@@ -148,22 +147,23 @@ ARGUMENT_SPEC = {
 def run(host, params, check):
     if check:
         source = params["image"] or params["archive"] or verify_container.IMAGE
-        message = "would start a container of %s, compare its GPUs with the host's and keep the record" % source
+        message = "would compare the GPUs in a container of %s with those of the host" % source
         return {"changed": True, "msg": message, "verify": {"ok": None, "checks": [], "not_run": ["all"]}}
     image = verify_container.image_name(params["image"], params["archive"])
+    expect = expectation.from_json(params["expect"])
     if params["archive"]:
-        for engine in verify_devices.engine_names(params["expect"]):
+        for engine in expect.engine_names:
             verify_container.load_image(host, params["archive"], image, engine=engine)
         if params["remove_archive"] and os.path.exists(params["archive"]):
             os.unlink(params["archive"])
-    ways = ("devices", "timeout", "compute", "framework", "framework_image")
-    how = verify.Wish(image, **{name: params[name] for name in ways})
-    proof = verify.prove(host, params["expect"], params["digest"], how)
-    verify.keep(proof.record)
-    answer = json.loads(json.dumps({"verify": verify.summary(proof), "row": verify.row(proof)}))
-    if not proof.verdict.ok:
-        reasons = " ".join(s + "." for s in proof.record["reasons"])
-        raise GpuReadyError("Not verified. " + reasons, changed=True, **answer)
+    names = ("devices", "timeout", "compute", "framework", "framework_image")
+    options = verify.VerifyOptions(image, **{name: params[name] for name in names})
+    done = verify.verify(host, expect, params["digest"], options)
+    verify.write_record(done.record)
+    answer = {"verify": verify.report_entry(done), "row": verify.report_row(done)}
+    if not done.verdict.ok:
+        messages = " ".join(message + "." for message in done.record["reasons"])
+        raise GpuReadyError("Not verified. " + messages, changed=True, **answer)
     return dict(answer, changed=True, msg="verified")
 
 

@@ -156,7 +156,7 @@ def test_chosen_devices_are_exactly_what_the_container_sees(fleet: Fleet) -> Non
 def test_an_unknown_device_is_told_by_name(fleet: Fleet) -> None:
     for devices in ("0,7", "GPU-00000000-0000-0000-0000-000000000000"):
         answer = verify(fleet, TOOLKIT, devices=devices, compute=False)
-        assert answer["failed"] and f"GPU {devices.split(',')[-1]}, found not there" in answer["msg"]
+        assert answer["failed"] and f"GPU {devices.split(',')[-1]}, found missing" in answer["msg"]
         assert "gpu_verify_devices" in answer["msg"]
         assert answer["verify"]["container"] is None
 
@@ -171,7 +171,7 @@ def test_a_framework_sees_the_gpus_it_is_given(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (LESS_IMAGE, ["pytorch sees 4 GPUs, found 3 in pytorch", "leaves GPUs out"]),
+        (LESS_IMAGE, ["pytorch sees 4 GPUs, found 3 in pytorch", "misses GPUs"]),
         ("gpu-ready/verify:lab", ["has no python3", "gpu_verify_framework_image"]),
         ("registry.example.com/none:1", ["could not be pulled", "gpu_verify_framework_image"]),
     ],

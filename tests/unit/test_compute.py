@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 from gpu_ready.base.host import MISSING, TIMED_OUT, Host, Result
-from gpu_ready.verify import compute, compute_program
+from gpu_ready.verify import compute, compute_program, nvml
 
 from tests.unit.recorded import RecordedHost
 
 SOURCE = Path(__file__).with_name("fake_libcuda.c")
 GPUS = [
-    {"uuid": "GPU-10101010-1010-1010-1010-101010101010", "bus_id": "0000:3b:00.0"},
-    {"uuid": "GPU-11111111-1111-1111-1111-111111111111", "bus_id": "0000:af:00.0"},
+    nvml.Gpu(0, "GPU-10101010-1010-1010-1010-101010101010", "L40S", "0000:3b:00.0", "580.1"),
+    nvml.Gpu(1, "GPU-11111111-1111-1111-1111-111111111111", "L40S", "0000:af:00.0", "580.1"),
 ]
 FOUND = [
-    {"index": i, "uuid": gpu["uuid"], "address": gpu["bus_id"], "instance": "", "mode": 0, "capability": 89}
+    {"index": i, "uuid": gpu.uuid, "address": gpu.bus_id, "instance": "", "mode": 0, "capability": 89}
     for i, gpu in enumerate(GPUS)
 ]
 
@@ -35,16 +35,18 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def ran(library: Path, tmp_path: Path, faults: str = "", timeout: float = 30.0) -> tuple[compute.Answer, list[str]]:
+def ran(
+    library: Path, tmp_path: Path, faults: str = "", timeout: float = 30.0
+) -> tuple[compute.ComputeResult, list[str]]:
     """Run the program as on a host, with the fake instead of the driver's library; return answer and noted calls."""
     log = tmp_path / "calls"
     log.touch()
     environment = {"FAKE_CUDA": faults, "FAKE_CUDA_LOG": str(log), "CUDA_VISIBLE_DEVICES": "0"}
     argv = [sys.executable, *compute.program(), str(library)]
-    return compute.read(Host().run(argv, timeout=timeout, env=environment)), log.read_text().splitlines()
+    return compute.parse_result(Host().run(argv, timeout=timeout, env=environment)), log.read_text().splitlines()
 
 
-def reds(answer: compute.Answer, mig: list[str] | None = None) -> list[str]:
+def reds(answer: compute.ComputeResult, mig: list[str] | None = None) -> list[str]:
     found = compute.check(answer, GPUS, mig or [])
     for check in found:
         assert check.ok is not False or (check.expected and check.found and check.cause and check.remedy)
@@ -54,10 +56,10 @@ def reds(answer: compute.Answer, mig: list[str] | None = None) -> list[str]:
 def test_every_gpu_computes_right(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path)
     assert answer.skipped is None and answer.failed is None and answer.cuda == "13.2"
-    assert [row["wrong"] for row in answer.gpus] == [0, 0]
-    assert [row["gpu"]["uuid"] for row in answer.gpus] == [gpu["uuid"] for gpu in GPUS]
+    assert [row.wrong for row in answer.devices] == [0, 0]
+    assert [row.device.uuid for row in answer.devices] == [gpu.uuid for gpu in GPUS]
     [check] = compute.check(answer, GPUS, [])
-    assert check.ok and all(gpu["uuid"] in check.found and gpu["bus_id"] in check.found for gpu in GPUS)
+    assert check.ok and all(gpu.uuid in check.found and gpu.bus_id in check.found for gpu in GPUS)
 
 
 def test_order_and_arguments_of_the_calls(library: Path, tmp_path: Path) -> None:
@@ -106,8 +108,8 @@ def test_a_stub_library_is_skipped_and_says_so(library: Path, tmp_path: Path) ->
 def test_one_bad_gpu_is_named_and_the_other_still_proved(library: Path, tmp_path: Path, call: str) -> None:
     answer, calls = ran(library, tmp_path, f"{call}@0=719")
     [red] = reds(answer)
-    assert GPUS[0]["uuid"] in red and GPUS[0]["bus_id"] in red and call in red
-    assert answer.gpus[1]["wrong"] == 0
+    assert GPUS[0].uuid in red and GPUS[0].bus_id in red and call in red
+    assert answer.devices[1].wrong == 0
     released = [line for line in calls if line.startswith("cuDevicePrimaryCtxRelease")]
     assert len(released) == (1 if call == "cuDevicePrimaryCtxRetain" else 2)
 
@@ -115,14 +117,14 @@ def test_one_bad_gpu_is_named_and_the_other_still_proved(library: Path, tmp_path
 def test_a_gpu_that_computes_wrongly_is_red(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path, "wrong=1")
     [red] = reds(answer)
-    assert GPUS[1]["uuid"] in red and "1 of 65000 numbers are wrong" in red
+    assert GPUS[1].uuid in red and "1 of 65000 results are wrong" in red
 
 
 def test_a_gpu_that_hangs_is_known_by_name(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path, "hang=1", timeout=3.0)
     [red] = reds(answer)
-    assert GPUS[1]["uuid"] in red and "no answer in time" in red
-    assert answer.gpus[0]["wrong"] == 0
+    assert GPUS[1].uuid in red and "no answer in time" in red
+    assert answer.devices[0].wrong == 0
 
 
 def test_closed_gpus_are_left_out_with_a_sentence(library: Path, tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ def test_closed_gpus_are_left_out_with_a_sentence(library: Path, tmp_path: Path)
 
 def test_an_instance_of_a_divided_gpu_is_named_as_such(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path, "mig=0")
-    [check] = compute.check(answer, GPUS, [GPUS[0]["uuid"]])
+    [check] = compute.check(answer, GPUS, [GPUS[0].uuid])
     assert check.ok and "MIG-80808080-8080-8080-8080-808080808080 (0000:3b:00.0)" in check.found
 
 
@@ -146,7 +148,7 @@ def test_the_program_needs_nothing_but_its_text(tmp_path: Path) -> None:
         [sys.executable, "-I", *compute.program(), str(tmp_path / "none.so")],
         capture_output=True, text=True, timeout=30, check=True, env=environment, cwd=tmp_path,
     )  # fmt: skip
-    answer = compute.read(Result(0, done.stdout, done.stderr))
+    answer = compute.parse_result(Result(0, done.stdout, done.stderr))
     [red] = reds(answer)
     assert "dlopen" in red and "none.so" in red
 
@@ -156,29 +158,29 @@ def gpu_rows(*rows: dict[str, Any]) -> Result:
 
 
 def test_a_gpu_that_cuda_does_not_show_is_red_unless_it_is_divided() -> None:
-    answer = compute.read(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": FOUND[0], "wrong": 0}))
+    answer = compute.parse_result(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": FOUND[0], "wrong": 0}))
     [red] = reds(answer)
-    assert GPUS[1]["uuid"] in red
+    assert GPUS[1].uuid in red
     host = RecordedHost(
-        programs={tuple(compute.MIG_QUERY): Result(0, f"{GPUS[0]['uuid']}, Disabled\n{GPUS[1]['uuid']}, Enabled\n", "")}
+        programs={tuple(compute.MIG_QUERY): Result(0, f"{GPUS[0].uuid}, Disabled\n{GPUS[1].uuid}, Enabled\n", "")}
     )
-    mig = compute.look_mig(host, answer, GPUS)
-    assert mig == [GPUS[1]["uuid"]]
+    mig = compute.query_mig(host, answer, GPUS)
+    assert mig == [GPUS[1].uuid]
     assert not reds(answer, mig)
-    assert any(check.ok is None and "MIG is on" in check.found for check in compute.check(answer, GPUS, mig))
+    assert any(check.ok is None and "MIG is enabled" in check.found for check in compute.check(answer, GPUS, mig))
 
 
 def test_divided_gpus_without_instances_are_left_out() -> None:
-    answer = compute.read(gpu_rows({"failed": {"call": "cuInit", "code": 100, "name": "", "text": ""}}))
+    answer = compute.parse_result(gpu_rows({"failed": {"call": "cuInit", "code": 100, "name": "", "text": ""}}))
     assert reds(answer)
-    assert not reds(answer, [gpu["uuid"] for gpu in GPUS])
+    assert not reds(answer, [gpu.uuid for gpu in GPUS])
 
 
 def test_mig_is_asked_only_where_gpus_are_missing() -> None:
-    answer = compute.read(gpu_rows({"count": 2, "cuda": 12040}, *({"gpu": gpu, "wrong": 0} for gpu in FOUND)))
+    answer = compute.parse_result(gpu_rows({"count": 2, "cuda": 12040}, *({"gpu": gpu, "wrong": 0} for gpu in FOUND)))
     host = RecordedHost()
-    assert compute.look_mig(host, answer, GPUS) == [] and host.asked == []
-    assert compute.look_mig(host, None, GPUS) == [] and host.asked == []
+    assert compute.query_mig(host, answer, GPUS) == [] and host.asked == []
+    assert compute.query_mig(host, None, GPUS) == [] and host.asked == []
 
 
 @pytest.mark.parametrize(
@@ -190,19 +192,26 @@ def test_mig_is_asked_only_where_gpus_are_missing() -> None:
     ],
 )
 def test_an_image_without_python_is_skipped_with_a_reason(said: str) -> None:
-    answer = compute.read(Result(1, "", said))
+    answer = compute.parse_result(Result(1, "", said))
     assert answer.skipped and "python3" in answer.skipped
-    assert compute.read(Result(MISSING, "", "")).skipped
+    assert compute.parse_result(Result(MISSING, "", "")).skipped
 
 
 def test_a_minimal_python_is_skipped_with_a_reason() -> None:
-    answer = compute.read(Result(1, "", "Traceback\nModuleNotFoundError: No module named 'ctypes'\n"))
+    answer = compute.parse_result(Result(1, "", "Traceback\nModuleNotFoundError: No module named 'ctypes'\n"))
     assert answer.skipped and "No module named 'ctypes" in answer.skipped
 
 
 @pytest.mark.parametrize("result", [Result(-11, "", ""), Result(TIMED_OUT, "", ""), Result(125, "", "docker: Error")])
 def test_a_program_that_broke_off_is_red(result: Result) -> None:
-    assert reds(compute.read(result))
+    assert reds(compute.parse_result(result))
+
+
+def test_lines_of_the_image_itself_are_ignored() -> None:
+    noise = '{not json}\n{"gpu": 7}\n[]\nnull\n{"level": "info"}\n'
+    result = gpu_rows({"count": 1, "cuda": 12040}, {"gpu": FOUND[0], "wrong": 0})
+    answer = compute.parse_result(result._replace(out=noise + result.out))
+    assert [row.wrong for row in answer.devices] == [0]
 
 
 def test_not_asked_is_not_run() -> None:

@@ -27,8 +27,8 @@ def host(pynvml: Result = ABSENT, smi: Result | None = None) -> RecordedHost:
 
 
 def test_both_ways_give_the_same_gpus() -> None:
-    one = nvml.look(host(pynvml=Result(0, ROWS, "")))
-    other = nvml.look(host(smi=Result(0, CSV, "")))
+    one = nvml.query(host(pynvml=Result(0, ROWS, "")))
+    other = nvml.query(host(smi=Result(0, CSV, "")))
     assert (one.how, other.how) == ("pynvml", "nvidia-smi")
     assert one.gpus == other.gpus
     assert one.gpus[0] == nvml.Gpu(
@@ -38,7 +38,7 @@ def test_both_ways_give_the_same_gpus() -> None:
 
 def test_nvidia_smi_is_not_asked_when_pynvml_answers() -> None:
     recorded = host(pynvml=Result(0, ROWS, ""), smi=Result(0, CSV, ""))
-    nvml.look(recorded)
+    nvml.query(recorded)
     assert tuple(nvml.QUERY) not in recorded.asked
 
 
@@ -100,5 +100,5 @@ def test_bus_ids_are_those_of_sysfs(text: str, address: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "garbage", "a,b,c", "0,,,,", "\x00\xff", "[1, 2", "{}", "null", "[[1]]"])
 def test_readers_survive_anything(text: str) -> None:
-    nvml.read_csv(text)
-    nvml.read_rows(text)
+    nvml.parse_csv(text)
+    nvml.parse_rows(text)

@@ -509,16 +509,14 @@ def test_no_plan_uses_a_repository_without_a_pinned_key() -> None:
 @pytest.mark.parametrize(("state", "version"), [("inactive", verdicts.DRIVER), (None, None), ("active", "580.95.05")])
 def test_an_nvswitch_host_without_its_fabric_manager_is_red(state: str | None, version: str | None) -> None:
     """nvidia-smi shows all GPUs there, and the first CUDA program fails with "system not yet initialized"."""
-    world = verdicts.sound()
-    verdicts.nvswitch(world, state, version)
-    judged = verdict.verdict(world)
+    judged = verdict.judge_evidence(verdicts.nvswitch(state, version)(verdicts.sound()))
     assert not judged.ok
     assert any("fabric" in check.name and not check.ok for check in judged.checks)
 
 
 def test_a_host_without_nvswitches_needs_no_fabric_manager() -> None:
     """Where it is required everywhere, its service fails on every PCIe host and the node never gets ready."""
-    assert verdict.verdict(verdicts.sound()).ok
+    assert verdict.judge_evidence(verdicts.sound()).ok
     for distro in catalog.distros():
         for device in CARDS.values():
             for step in decide(bare(device, device, distro=distro)).steps:

@@ -6,27 +6,28 @@ import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi
 from gpu_ready.verify import container as verify_container
-from gpu_ready.verify import verdict
+from gpu_ready.verify import expectation, nvml, verdict
+from gpu_ready.verify.evidence import Evidence
 
 from tests.unit.recorded import RecordedHost
 
 DRIVER = cdi.DriverFiles("580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",))
 OURS = cdi.build(DRIVER, [cdi.Gpu(0, "/dev/nvidia0", None)])
-GPUS = [{"index": 0, "uuid": "GPU-a"}, {"index": 1, "uuid": "GPU-b"}]
+GPUS = [nvml.Gpu(0, "GPU-a", "L40S", "0000:3b:00.0", "580.1"), nvml.Gpu(1, "GPU-b", "L40S", "0000:af:00.0", "580.1")]
 THERE = {"/usr/bin/ctr": "", "/usr/bin/podman": "", "/usr/bin/containerd": ""}
 
 
-def expect(mode: str, *names: str) -> dict[str, Any]:
-    return {"engines": {"mode": mode, "names": list(names)}, "runtime": {}}
+def expect(mode: str, *names: str) -> expectation.Expectation:
+    return expectation.from_json({"engines": {"mode": mode, "names": list(names)}, "runtime": {}})
 
 
 def started(mode: str, version: str, files: Any = None, devices: str = "all") -> list[str]:
     """Return the containers that are started on a host with podman and containerd, as command lines."""
     answers = {("/usr/bin/containerd", "--version"): Result(0, f"containerd x v{version} y\n", "")}
     host = RecordedHost({**THERE, **(files or {})}, programs=answers)
-    wish = expect(mode, "podman", "containerd")
-    for engine in verify_container.usable(host, {}, wish):
-        args = verify_container.args_for(host, engine, wish, devices, GPUS)
+    wanted = expect(mode, "podman", "containerd")
+    for engine in verify_container.available_engines(host, False, wanted):
+        args = verify_container.engine_args(host, engine, wanted, devices, GPUS)
         if args is not None:
             verify_container.run_in(host, engine, "x/y:1", args, ["nvidia-smi"], 5.0)
     return [" ".join(argv) for argv in host.asked if "run" in argv]
@@ -51,11 +52,11 @@ def test_an_old_ctr_gets_our_specification_word_by_word_and_nobody_elses() -> No
     assert podman.startswith("podman run")
 
 
-def world(mode: str, name: str, **more: Any) -> dict[str, Any]:
+def evidence(mode: str, name: str, **more: Any) -> Evidence:
     runtime = {"programs": {"nvidia-container-runtime": "/usr/bin/x"}, "specs": [{"path": cdi.NATIVE, "stale": None}]}
     found = {"installed": True, "active": True} if name == "containerd" else {"installed": True}
-    observed = {"engines": {name: dict(found, **more.pop("engine", {}))}, "runtime": {**runtime, **more}}
-    return {"observed": observed, "expect": expect(mode, name)}
+    facts = {"engines": {name: dict(found, **more.pop("engine", {}))}, "runtime": {**runtime, **more}}
+    return Evidence(facts, expect(mode, name), nvml.NvmlResult(True, "pynvml", GPUS))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def world(mode: str, name: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_what_the_engine_needs(mode: str, name: str, more: Any, red: list[str]) -> None:
-    checks = verdict.check_engine(world(mode, name, **more), name)
+    checks = verdict.check_engine(evidence(mode, name, **more), name)
     assert [check.name for check in checks if check.ok is False] == red
     assert all(check.cause and check.remedy for check in checks if check.ok is False)
 

@@ -1,12 +1,11 @@
 """What an image asks of the driver, and what a framework saw in its own."""
 
 import json
-from typing import Any
 
 import pytest
 from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.catalog import model as catalog
-from gpu_ready.verify import frameworks, requirement
+from gpu_ready.verify import checks, frameworks, requirement
 
 from tests.unit import test_verify as verdicts
 from tests.unit.recorded import RecordedHost
@@ -35,7 +34,7 @@ REAL = (
     ],
 )
 def test_expressions(expression: str, known: dict[str, str], answer: bool | None) -> None:
-    assert requirement.met(expression, known) is answer
+    assert requirement.expression_met(expression, known) is answer
 
 
 @pytest.mark.parametrize(
@@ -52,40 +51,41 @@ def test_expressions(expression: str, known: dict[str, str], answer: bool | None
     ],
 )
 def test_what_an_image_asks_for(variables: dict[str, str], expressions: list[str]) -> None:
-    assert requirement.asked(variables) == expressions
+    assert requirement.requirements(variables) == expressions
 
 
 def test_an_image_is_asked_and_one_that_is_not_there_says_nothing() -> None:
     argv = ("docker", "image", "inspect", "--format", "{{json .Config.Env}}", "i:1")
     text = json.dumps(["PATH=/bin", "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=535"])
     host = RecordedHost(programs={argv: Result(0, text + "\n", "")})
-    assert requirement.look(host, "docker", "i:1")["NVIDIA_REQUIRE_CUDA"] == "cuda>=12.4 brand=tesla,driver>=535"
-    assert requirement.look(RecordedHost(), "docker", "i:1") == {}
-    assert requirement.look(host, "containerd", "i:1") == {}
-    assert requirement.read("null") == {} and requirement.read("<no value>") == {}
+    assert (
+        requirement.query_environment(host, "docker", "i:1")["NVIDIA_REQUIRE_CUDA"]
+        == "cuda>=12.4 brand=tesla,driver>=535"
+    )
+    assert requirement.query_environment(RecordedHost(), "docker", "i:1") == {}
+    assert requirement.query_environment(host, "containerd", "i:1") == {}
+    assert requirement.parse_environment("null") == {} and requirement.parse_environment("<no value>") == {}
 
 
-def world(variables: dict[str, str], mode: str = "toolkit") -> dict[str, Any]:
-    found = verdicts.sound()
-    found["requirements"] = {"docker": variables}
-    found["expect"]["runtime"]["mode"] = mode
-    return found
+def judged(expression: str = "", mode: str = "toolkit") -> list[checks.Check]:
+    variables = {"NVIDIA_REQUIRE_CUDA": expression} if expression else {}
+    return requirement.check(variables, "580.178.04", None, mode)
 
 
-def test_an_unmet_condition_is_told_with_three_ways_out() -> None:
-    [check] = requirement.check(world({"NVIDIA_REQUIRE_CUDA": "cuda>=99.0"}), "docker")
+def test_an_unmet_requirement_has_three_remedies() -> None:
+    [check] = judged("cuda>=99.0")
     assert check.ok is False and "cuda>=99.0" in check.expected and "CUDA 13.0" in check.found
     assert all(word in check.remedy for word in ("newer driver", "older CUDA", "NVIDIA_DISABLE_REQUIRE"))
 
 
-def test_where_nobody_enforces_it_it_is_only_told() -> None:
-    [check] = requirement.check(world({"NVIDIA_REQUIRE_CUDA": "cuda>=99.0"}, "cdi"), "docker")
+def test_a_requirement_that_nobody_enforces_does_not_fail() -> None:
+    [check] = judged("cuda>=99.0", "cdi")
     assert check.ok is None and "may fail" in check.found
 
 
-def test_a_met_condition_is_green_and_no_condition_no_check() -> None:
-    assert requirement.check(world({"NVIDIA_REQUIRE_CUDA": "cuda>=12.4"}), "docker")[0].ok
-    assert requirement.check(world({}), "docker") == []
+def test_a_met_requirement_passes_and_an_image_without_one_has_no_check() -> None:
+    assert judged("cuda>=12.4")[0].ok
+    assert judged() == []
 
 
 def test_the_cuda_of_every_branch_is_known() -> None:
@@ -102,14 +102,14 @@ NO_PULL = "Unable to find image 'x:1' locally\ndocker: Error response from daemo
     [
         (Result(125, "", NO_PULL), ("could not be pulled", "gpu_verify_framework_image")),
         (Result(127, "", 'exec: "python3": executable file not found in $PATH: unknown.'), ("has no python3",)),
-        (Result(1, "", "Traceback\nModuleNotFoundError: No module named 'torch'"), ("holds no pytorch",)),
+        (Result(1, "", "Traceback\nModuleNotFoundError: No module named 'torch'"), ("pytorch is not installed",)),
         (Result(TIMED_OUT, "", "docker: no answer in 5 s"), ("gpu_verify_timeout",)),
-        (Result(1, "", "RuntimeError: odd"), ("broke off",)),
+        (Result(1, "", "RuntimeError: odd"), ("pytorch failed",)),
         (Result(0, "", ""), ("printed no number",)),
     ],
 )
 def test_every_failure_of_a_framework_is_red_and_told(result: Result, words: tuple[str, ...]) -> None:
-    answer = frameworks.read("pytorch", "x:1", result)
+    answer = frameworks.parse_result("pytorch", "x:1", result)
     [check] = frameworks.check(answer, verdicts.GPUS)
     assert check.ok is False and check.found and check.cause and check.remedy
     assert all(word in check.cause + check.remedy for word in words)
@@ -117,7 +117,9 @@ def test_every_failure_of_a_framework_is_red_and_told(result: Result, words: tup
 
 def test_a_framework_that_sees_all_gpus_is_green() -> None:
     noise = "2026-11-21 tensorflow: This binary is optimised\n"
-    answer = frameworks.read("tensorflow", "x:1", Result(0, noise + '{"version": "2.20.0", "count": 2}\n', "warning"))
+    answer = frameworks.parse_result(
+        "tensorflow", "x:1", Result(0, noise + '{"version": "2.20.0", "count": 2}\n', "warning")
+    )
     [check] = frameworks.check(answer, verdicts.GPUS)
     assert check.ok and "2.20.0" in check.found
     assert frameworks.check(answer, verdicts.GPUS[:1])[0].ok is False

@@ -1,12 +1,12 @@
-"""One check of a verification: what must hold, what was found, and where it is red the cause and what helps."""
+"""One check of a verification."""
 
-from typing import Any, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Sequence
 
 NOT_RUN = "not run"
 
 
 class Check(NamedTuple):
-    """One thing that must hold; ``ok`` is None where it was not looked at. A red one has cause and remedy."""
+    """``ok`` is None for a check that was not run. A failed one has a cause and a remedy."""
 
     name: str
     ok: Optional[bool]
@@ -16,24 +16,22 @@ class Check(NamedTuple):
     remedy: str = ""
 
 
-def sentence(check: Check) -> str:
-    """Return a red check in one sentence: thing, cause, remedy."""
+def judge(name: str, ok: bool, expected: str, found: str, cause: str = "", remedy: str = "") -> Check:
+    """A check that keeps cause and remedy only if it failed."""
+    return Check(name, True, expected, found) if ok else Check(name, False, expected, found, cause, remedy)
+
+
+def describe_check(check: Check) -> str:
+    """The message for a failed check: name, expected and found value, cause, remedy."""
     text = "%s: expected %s, found %s" % (check.name.replace("_", " "), check.expected, check.found)
     if check.cause:
         text += " (%s)" % check.cause
-    return text + (": " + check.remedy if check.remedy else "")
+    return text + (". %s%s" % (check.remedy[0].upper(), check.remedy[1:]) if check.remedy else "")
 
 
-def reasons(checks: List[Check]) -> List[str]:
-    """Return one sentence for each red check."""
-    return [sentence(check) for check in checks if check.ok is False]
+def failure_messages(checks: List[Check]) -> List[str]:
+    return [describe_check(check) for check in checks if check.ok is False]
 
 
-def judge(name: str, good: bool, expected: str, found: str, cause: str = "", remedy: str = "") -> Check:
-    """Return a check that explains itself only when it is red."""
-    return Check(name, True, expected, found) if good else Check(name, False, expected, found, cause, remedy)
-
-
-def count(items: List[Any]) -> str:
-    """Return how many GPUs, as a person says it."""
-    return "%d GPU%s" % (len(items), "" if len(items) == 1 else "s")
+def gpu_count(gpus: Sequence[object]) -> str:
+    return "%d GPU%s" % (len(gpus), "" if len(gpus) == 1 else "s")

@@ -1,7 +1,7 @@
-"""A program of its own that lets every GPU compute: its text is given to a Python on the host or in a container.
+"""The program of the compute check; its source is passed to a Python on the host or in a container.
 
-It needs no package and no toolkit, only the driver's libcuda: the kernel is PTX, which the driver itself translates.
-It prints one JSON object a line, each as soon as it is known, so that a GPU that hangs is known by name.
+It needs only the driver's libcuda: the kernel is PTX, which the driver compiles. It prints one JSON object per line, at
+once, so that a GPU that hangs can be named.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ TARGETS = (
     (30, "3.0"), (35, "3.1"), (50, "4.0"), (60, "5.0"), (70, "6.0"),
     (75, "6.3"), (80, "7.0"), (90, "7.8"), (100, "8.6"), (120, "8.7"),
 )  # fmt: skip
-"""PTX targets, each with the language version that brought it: a driver that drives a GPU knows that GPU's own."""
+"""PTX targets, each with the language version that added it. A driver knows the targets of its GPUs."""
 
 PTX = """.version %s
 .target sm_%d
@@ -63,7 +63,7 @@ class Failed(Exception):
 
     def __init__(self, call: str, code: int, name: str = "", text: str = "") -> None:
         Exception.__init__(self, call)
-        self.told = {"call": call, "code": code, "name": name, "text": text}
+        self.values = {"call": call, "code": code, "name": name, "text": text}
 
 
 class Driver:
@@ -174,13 +174,13 @@ def compute(driver: Driver, device: int, capability: int) -> int:
             driver.call("cuMemFree_v2", pointer)
         driver.call("cuModuleUnload", module)
     finally:
-        # Its own code is not asked: after a failed kernel it only repeats the error that is told already.
+        # Its status is ignored: after a failed kernel it only repeats the error that was printed already.
         driver.library.cuDevicePrimaryCtxRelease(ctypes.c_int(device))
     right = expected(numbers)
     return sum(1 for index in range(COUNT) if found[index] != right[index])
 
 
-def tell(**values: Any) -> None:
+def emit(**values: Any) -> None:
     """Print one object as a line, at once."""
     sys.stdout.write(json.dumps(values, sort_keys=True) + "\n")
     sys.stdout.flush()
@@ -194,23 +194,23 @@ def main(path: str = LIBRARY) -> None:
         driver = Driver(path)
         driver.call("cuInit", ctypes.c_uint(0))
         count = driver.number("cuDeviceGetCount")
-        tell(count=count, cuda=driver.number("cuDriverGetVersion"))
+        emit(count=count, cuda=driver.number("cuDriverGetVersion"))
     except Failed as error:
-        tell(failed=error.told)
+        emit(failed=error.values)
         return
     for index in range(count):
         try:
             device, gpu = describe(driver, index)
         except Failed as error:
-            tell(gpu={"index": index}, failed=error.told)
+            emit(gpu={"index": index}, failed=error.values)
             continue
-        tell(gpu=gpu)
+        emit(gpu=gpu)
         if gpu["mode"] == PROHIBITED:
             continue
         try:
-            tell(gpu=gpu, wrong=compute(driver, device, gpu["capability"]))
+            emit(gpu=gpu, wrong=compute(driver, device, gpu["capability"]))
         except Failed as error:
-            tell(gpu=gpu, failed=error.told)
+            emit(gpu=gpu, failed=error.values)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Containers that prove a host: the image they come from, what they are started with, what nvidia-smi says in them."""
+"""Verification in containers: the image, the arguments, and nvidia-smi's answer."""
 
 import random
 import re
-from typing import Any, Dict, List, Optional
+from typing import List, Optional, Sequence
 
 from ..base import files
 from ..base.errors import GpuReadyError
@@ -10,48 +10,52 @@ from ..base.host import MISSING, TIMED_OUT, Host, Result
 from ..containers import cdi
 from ..containers import engine as engines
 from ..diagnostics import messages
-from ..facts import engines as observe_engines
+from ..facts import engines as facts_engines
+from . import devices as device_selection
 from . import nvml
-from .devices import device_words, engine_names, mode_of, narrowed, run_args
+from .devices import selectors
+from .expectation import Expectation
 
 TIMEOUT = 300.0
-"""Seconds for one container; pulling its image from a registry may be part of it."""
+"""Seconds for one container, including the pull of its image."""
 IMAGE = "ubuntu:24.04"
 ENVIRONMENT = ["NVIDIA_DRIVER_CAPABILITIES=compute,utility"]
 
 
 class VerifyError(GpuReadyError):
-    """The verification could not be made; the text says thing, cause and remedy."""
+    """The verification could not run."""
 
 
-def docker_args(host: Host, expect: Dict[str, Any], chosen: str, gpus: List[Dict[str, Any]]) -> List[str]:
-    """Return docker's arguments for the chosen devices: of the plan, or what the driver volume's helper prints."""
-    helper = (expect.get("runtime") or {}).get("helper")
+def docker_args(host: Host, expect: Expectation, devices: str, gpus: Sequence[nvml.Gpu]) -> List[str]:
+    """Docker's arguments for the selected devices: of the plan, or printed by the driver volume's helper."""
+    helper = expect.runtime.helper
     if not helper:
-        return run_args(expect, chosen, gpus)
-    answer = host.run([str(helper)] + device_words(chosen), timeout=60.0)
+        return device_selection.docker_args(expect, devices, gpus)
+    answer = host.run([helper] + selectors(devices), timeout=60.0)
     if answer.rc != 0:
-        said = last_words(answer.err) or "it said nothing"
-        raise VerifyError("%s names no arguments for docker: %s." % (helper, said))
+        raise VerifyError(
+            "%s: it printed no arguments for docker (%s). Run site.yml again, which writes it."
+            % (helper, reason_line(answer.err) or "no output")
+        )
     return answer.out.split()
 
 
-def args_for(
-    host: Host, engine: str, expect: Dict[str, Any], chosen: str, gpus: List[Dict[str, Any]]
+def engine_args(
+    host: Host, engine: str, expect: Expectation, devices: str, gpus: Sequence[nvml.Gpu]
 ) -> Optional[List[str]]:
-    """Return what gives a container of an engine the chosen devices, None where ``ctr`` has no word for it."""
+    """Arguments that give a container the selected devices; None if this ``ctr`` has none for them."""
     if engine == engines.DOCKER:
-        return docker_args(host, expect, chosen, gpus)
-    mode = mode_of(expect) or ""
+        return docker_args(host, expect, devices, gpus)
+    mode = expect.mode or ""
     if engine == engines.CONTAINERD and mode != "toolkit":
-        version = observe_engines.program(host, engine, {})["version"]
+        version = facts_engines.program(host, engine, {})["version"]
         if version and tuple(version) < engines.FIRST_CTR_CDI:
-            return engines.applied(host.read(cdi.NATIVE) or "", device_words(chosen))
-    return narrowed(engines.gpu_args(engine, mode), chosen, gpus)
+            return engines.applied(host.read(cdi.NATIVE) or "", selectors(devices))
+    return device_selection.select_devices(engines.gpu_args(engine, mode), devices, gpus)
 
 
 def run_in(host: Host, engine: str, image: str, args: List[str], command: List[str], timeout: float) -> Result:
-    """Run a command in a new container; one that does not come back in time is removed by its name."""
+    """Run a command in a new container; one that exceeds the timeout is removed by its name."""
     pull = engines.pull(engine, image)
     if pull:
         asked = host.run(engines.ask(engine, image), timeout=60.0)
@@ -67,92 +71,94 @@ def run_in(host: Host, engine: str, image: str, args: List[str], command: List[s
     return result
 
 
-def usable(host: Host, observed: Dict[str, Any], expect: Dict[str, Any]) -> List[str]:
-    """Return the engines of the plan that can be asked to start a container."""
+def available_engines(host: Host, docker_active: bool, expect: Expectation) -> List[str]:
+    """Engines of the plan whose program can be asked for a container."""
     found = []
-    for engine in engine_names(expect):
+    for engine in expect.engine_names:
         if engine == engines.DOCKER:
-            there = bool((observed.get("docker") or {}).get("active"))
+            available = docker_active
         else:
-            there = host.which("ctr" if engine == engines.CONTAINERD else engine) is not None
-        found += [engine] if there else []
+            available = host.which("ctr" if engine == engines.CONTAINERD else engine) is not None
+        found += [engine] if available else []
     return found
 
 
-def look(host: Host, engine: str, image: str, args: List[str], timeout: float) -> Dict[str, Any]:
-    """Ask nvidia-smi in a container."""
-    return nvml.as_dict(read_container(run_in(host, engine, image, args, nvml.QUERY, timeout)))
+def query_in_container(host: Host, engine: str, image: str, args: List[str], timeout: float) -> nvml.NvmlResult:
+    return parse_container_result(run_in(host, engine, image, args, nvml.QUERY, timeout))
 
 
-def read_container(result: Result) -> nvml.Answer:
-    """Return what nvidia-smi said in a container, its failures explained with docker's own in mind."""
+def parse_container_result(result: Result) -> nvml.NvmlResult:
+    """Interpret nvidia-smi's answer from a container; failures may be the engine's own."""
     if result.rc in (0, 14):
         return nvml.from_smi(result)._replace(how="container")
     text = "\n".join(part for part in (result.err, result.out) if part.strip())
     found = messages.explain_container(result.rc, text)
-    return nvml.Answer(False, "container", [], found.code, last_words(text), found.cause, found.remedy)
+    return nvml.NvmlResult(False, "container", [], found.code, reason_line(text), found.cause, found.remedy)
 
 
-def last_words(text: str) -> Optional[str]:
-    """Return the line that holds the reason: docker names it last in its chain, before its hint about --help."""
+def reason_line(text: str) -> Optional[str]:
+    """The line that holds the reason: docker prints it last in its chain, before the hint about --help."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and "docker run --help" not in line]
     lines = [line for line in lines if not line.startswith("See 'docker run")]
-    reason = [
+    reasons = [
         line for line in lines if re.search(r"error|fail|could not|unresolvable|denied|Unable", line, re.IGNORECASE)
     ]
     if not lines:
         return None
-    chosen = (reason or lines)[-1]
+    chosen = (reasons or lines)[-1]
     return chosen if len(chosen) <= 400 else chosen[:200] + " ... " + chosen[-190:]
 
 
 def image_name(image: str, archive: str) -> str:
-    """Return the name of the image: the given one, one made of a tarball's checksum, or the usual one."""
+    """The given name, one made from the tarball's checksum, or the default."""
     if image or not archive:
         return image or IMAGE
     try:
         return "gpu-ready/verify:" + files.checksum(archive)[:12]
     except OSError as error:
         raise VerifyError(
-            "The image tarball %s is neither on the control node nor on this host: correct gpu_verify_image." % archive
+            "image tarball %s: it is neither on the control node nor on this host. Correct gpu_verify_image." % archive
         ) from error
 
 
 def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, engine: str = engines.DOCKER) -> None:
-    """Make the engine know ``image``, from a tarball where it does not yet; the tarball's own name does not stay."""
+    """Load ``image`` from a tarball if the engine has no image of this name; the tarball's own tag is removed."""
     asked = host.run(engines.ask(engine, image), timeout=60.0)
     if (
         engines.is_there(engine, asked.rc, asked.out)
         or asked.rc == MISSING
         or "Cannot connect to the Docker daemon" in asked.err
     ):
-        return  # it is there; or no engine answers, and the verdict says so with everything else that is wrong
+        return  # present; or no engine answers, which the verdict reports with everything else
     if not host.exists(archive):
-        raise VerifyError("The image tarball %s is not on this host: run the role gpu_verify again." % archive)
+        raise VerifyError("image tarball %s: it is missing on this host. Run the role gpu_verify again." % archive)
     names = host.run(engines.images(engine), timeout=60.0)
     result = host.run(engines.load(engine, archive), timeout=timeout)
     name = engines.loaded(engine, result.out + result.err) if result.rc == 0 else None
     if engine == engines.CONTAINERD and result.rc == 0:
-        # ctr 2 prints the name of what it imported with spaces for dashes.
+        # ctr 2 prints the name of an imported image with blanks in place of dashes.
         fresh = [
             one for one in host.run(engines.images(engine), timeout=60.0).out.split() if one not in names.out.split()
         ]
         name = fresh[0] if fresh else name
     if name is None:
         found = messages.explain_container(result.rc, result.err)
-        said = last_words(result.err or result.out) or "it said nothing"
-        remedy = found.remedy if found.code == "docker_not_running" else "make it with 'docker save IMAGE -o FILE.tar'"
-        raise VerifyError("%s cannot load the image tarball %s (%s): %s." % (engine, archive, said, remedy))
+        reason = reason_line(result.err or result.out) or "no output"
+        remedy = "Create it with 'docker save IMAGE -o FILE.tar'"
+        if found.code == "docker_not_running":
+            remedy = found.remedy[:1].upper() + found.remedy[1:]
+        raise VerifyError("image tarball %s: %s cannot load it (%s). %s." % (archive, engine, reason, remedy))
     tagged = host.run(engines.tag(engine, name, image), timeout=60.0)
     if tagged.rc != 0:
         raise VerifyError(
-            "%s cannot name the loaded image %s: %s." % (engine, image, last_words(tagged.err) or "no reason given")
+            "image %s: %s cannot tag it (%s). Run this again."
+            % (image, engine, reason_line(tagged.err) or "no reason given")
         )
     known = names.out.split() + [engines.name(engine, image)]
     if names.rc == 0 and not name.startswith("sha256:") and name not in known:
         removed = host.run(engines.forget(engine, name), timeout=60.0)
         if removed.rc != 0:
             raise VerifyError(
-                "%s cannot forget the tarball's name %s of the image (%s): run '%s' by hand."
-                % (engine, name, last_words(removed.err) or "no reason given", " ".join(engines.forget(engine, name)))
+                "image %s: %s cannot remove this tag of the tarball (%s). Run '%s' by hand."
+                % (name, engine, reason_line(removed.err) or "no reason given", " ".join(engines.forget(engine, name)))
             )

@@ -1,11 +1,11 @@
-"""The framework check: TensorFlow or PyTorch in a container of its own has to see as many GPUs as it is given."""
+"""The framework check: TensorFlow or PyTorch, in a container of its own, must see every GPU of the container."""
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Sequence
 
 from ..base.host import TIMED_OUT, Result
 from ..diagnostics import messages
-from .checks import Check, judge
+from .checks import Check, gpu_count, judge
 from .compute import NO_PYTHON
 
 NONE = "none"
@@ -28,65 +28,69 @@ print(json.dumps({"version": str(torch.__version__), "built_for": torch.version.
 MODULES = {"tensorflow": "tensorflow", "pytorch": "torch"}
 
 
-class Answer(NamedTuple):
-    """What a framework saw: ``seen`` GPUs, or None with what went wrong."""
+class FrameworkResult(NamedTuple):
+    """``gpus``: how many the framework sees; None with the message, cause and remedy of a failure."""
 
     framework: str
     image: str
-    seen: Optional[int] = None
+    gpus: Optional[int] = None
     version: Optional[str] = None
-    said: str = ""
+    message: str = ""
     cause: str = ""
     remedy: str = ""
 
 
-def read(framework: str, image: str, result: Result) -> Answer:
-    """Read what the program printed in its container; its warnings stand on the other stream."""
-    empty = Answer(framework, image, said=last_line(result.err) or last_line(result.out) or "nothing")
+def parse_result(framework: str, image: str, result: Result) -> FrameworkResult:
+    """Interpret the program's output in its container; its warnings are on stderr."""
+    failure = FrameworkResult(framework, image, message=last_line(result.err) or last_line(result.out) or "no output")
     if result.rc == TIMED_OUT:
-        cause = "the image is large and still on its way, or the framework hangs"
-        return empty._replace(cause=cause, remedy="pull %s beforehand, or raise gpu_verify_timeout" % image)
+        cause = "the image is still being pulled, or the framework hangs"
+        return failure._replace(cause=cause, remedy="pull %s beforehand, or raise gpu_verify_timeout" % image)
     if "No module named '%s'" % MODULES[framework] in result.err:
-        cause = "the image %s holds no %s" % (image, framework)
-        return empty._replace(cause=cause, remedy="correct gpu_verify_framework_image")
+        cause = "%s is not installed in the image %s" % (framework, image)
+        return failure._replace(cause=cause, remedy="correct gpu_verify_framework_image")
     if result.rc != 0 and NO_PYTHON.search(result.err):
         cause = "the image %s has no python3" % image
-        return empty._replace(cause=cause, remedy="correct gpu_verify_framework_image")
+        return failure._replace(cause=cause, remedy="correct gpu_verify_framework_image")
     if result.rc != 0:
         known = messages.explain("container-error", result.err)
-        cause = known[0].cause if known else "%s broke off" % framework
+        cause = known[0].cause if known else "%s failed" % framework
         remedy = known[0].remedy if known else "run it by hand in a container of %s" % image
         if "Unable to find image" in result.err or (known and known[0].code == "image_missing"):
             cause = "the image is not on the host and could not be pulled"
             remedy = "set gpu_verify_framework_image to an image that the host can pull, or pull %s beforehand" % image
-        return empty._replace(cause=cause, remedy=remedy)
+        return failure._replace(cause=cause, remedy=remedy)
     for line in reversed(result.out.splitlines()):
-        if line.startswith("{"):
-            row: Dict[str, Any] = json.loads(line)
-            return Answer(framework, image, row["count"], row["version"])
-    return empty._replace(cause="%s printed no number" % framework, remedy="run it by hand in a container of " + image)
+        try:
+            row = json.loads(line)
+            return FrameworkResult(framework, image, int(row["count"]), str(row["version"]))
+        except (ValueError, TypeError, KeyError):
+            continue
+    return failure._replace(
+        cause="%s printed no number" % framework, remedy="run it by hand in a container of " + image
+    )
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says something and is no hint of docker's."""
+    """The last line with text that is not a hint of docker's."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and "--help" not in line]
     return lines[-1][:400] if lines else ""
 
 
-def check(answer: Optional[Answer], wanted: List[Dict[str, Any]]) -> List[Check]:
-    """Check that the framework sees the wanted GPUs; nothing where none was asked for."""
-    if answer is None:
+def check(result: Optional[FrameworkResult], gpus: Sequence[object]) -> List[Check]:
+    """Judge whether the framework sees all ``gpus``; None: no framework was requested."""
+    if result is None:
         return []
-    expected = "%s sees %d GPU%s" % (answer.framework, len(wanted), "" if len(wanted) == 1 else "s")
-    if answer.seen is None:
-        return [judge("framework", False, expected, answer.said, answer.cause, answer.remedy)]
-    found = "%d in %s %s of %s" % (answer.seen, answer.framework, answer.version, answer.image)
-    if answer.seen == 0:
-        cause = "%s is built without CUDA, or for a newer CUDA than the driver has" % answer.framework
-        remedy = "take an image with GPU support for an older CUDA, or install a newer driver"
+    expected = "%s sees %s" % (result.framework, gpu_count(gpus))
+    if result.gpus is None:
+        return [judge("framework", False, expected, result.message, result.cause, result.remedy)]
+    found = "%d in %s %s of %s" % (result.gpus, result.framework, result.version, result.image)
+    if result.gpus == 0:
+        cause = "%s is built without CUDA, or for a newer CUDA than the driver has" % result.framework
+        remedy = "use an image with GPU support for an older CUDA, or install a newer driver"
     else:
-        cause = "%s leaves GPUs out that nvidia-smi shows" % answer.framework
+        cause = "%s misses GPUs that nvidia-smi shows" % result.framework
         remedy = (
-            "look for GPUs too old for this %s, for MIG, and for CUDA_VISIBLE_DEVICES in the image" % answer.framework
+            "check for GPUs too old for this %s, for MIG, and for CUDA_VISIBLE_DEVICES in the image" % result.framework
         )
-    return [judge("framework", answer.seen == len(wanted), expected, found, cause, remedy)]
+    return [judge("framework", result.gpus == len(gpus), expected, found, cause, remedy)]

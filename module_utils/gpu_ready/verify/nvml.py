@@ -1,13 +1,13 @@
-"""The GPUs as the driver's management library (NVML) sees them: through pynvml where importable, else nvidia-smi.
+"""The GPUs that the driver's management library (NVML) reports, through pynvml or nvidia-smi with equal results.
 
-Both ways give the same values. Both run in a process of their own with a time limit: a driver that hangs must not take
-the module with it. What a program printed counts as data only when it exited with 0.
+Both run in a process of their own with a time limit, because a driver may hang. Output counts as data only if the
+program succeeded.
 """
 
 import json
 import re
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from ..base.host import MISSING, Host, Result
 from ..diagnostics import messages
@@ -52,28 +52,31 @@ class Gpu(NamedTuple):
     driver_version: str
 
 
-class Answer(NamedTuple):
-    """What NVML said: GPUs when ``usable``, else the state word with cause and remedy."""
+class NvmlResult(NamedTuple):
+    """GPUs if ``usable``; else a state (a key of messages.SMI_STATES), the message printed, cause and remedy.
+
+    ``how``: pynvml, nvidia-smi or container.
+    """
 
     usable: bool
     how: str
     gpus: List[Gpu]
     state: Optional[str] = None
-    said: Optional[str] = None
+    message: Optional[str] = None
     cause: Optional[str] = None
     remedy: Optional[str] = None
 
 
 def bus_id(text: str) -> str:
-    """Return a PCI address as sysfs writes it: NVML's domain has eight digits, sysfs' four where they are enough."""
+    """Normalise a PCI address to the form of sysfs: NVML's domain has eight digits, sysfs' usually four."""
     match = re.match(r"^\s*([0-9A-Fa-f]+):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})\.([0-9A-Fa-f])\s*$", text)
     if match is None:
         return text.strip().lower()
     return "%04x:%s:%s.%s" % (int(match.group(1), 16), match.group(2).lower(), match.group(3).lower(), match.group(4))
 
 
-def read_csv(text: str) -> Optional[List[Gpu]]:
-    """Read the rows of :data:`QUERY`; None where a line has another form. A name may hold a comma."""
+def parse_csv(text: str) -> Optional[List[Gpu]]:
+    """Parse the output of :data:`QUERY`; None if any line has another form. A GPU's name may contain a comma."""
     gpus = []
     for line in text.splitlines():
         if not line.strip():
@@ -85,8 +88,8 @@ def read_csv(text: str) -> Optional[List[Gpu]]:
     return gpus
 
 
-def read_rows(text: str) -> Optional[List[Gpu]]:
-    """Read what the pynvml program prints; None where it is anything else."""
+def parse_rows(text: str) -> Optional[List[Gpu]]:
+    """Parse the output of :data:`PYNVML`; None if it has another form."""
     try:
         rows = json.loads(text)
         return [Gpu(int(row[0]), str(row[1]), str(row[2]), bus_id(str(row[3])), str(row[4])) for row in rows]
@@ -94,61 +97,58 @@ def read_rows(text: str) -> Optional[List[Gpu]]:
         return None
 
 
-def failed(how: str, code: int, said: str) -> Answer:
-    """Return the answer of a call that did not work."""
-    found = messages.explain_smi(code, said)
-    return Answer(False, how, [], found.code, first_line(said), found.cause, found.remedy)
+def failed_query(how: str, code: int, output: str) -> NvmlResult:
+    found = messages.explain_smi(code, output)
+    return NvmlResult(False, how, [], found.code, first_line(output), found.cause, found.remedy)
 
 
 def first_line(text: str) -> Optional[str]:
-    """Return the first line that says something, None where none does."""
     for line in text.splitlines():
         if line.strip():
             return line.strip()
     return None
 
 
-def _answer(how: str, gpus: Optional[List[Gpu]], said: str) -> Answer:
+def _result(how: str, gpus: Optional[List[Gpu]], output: str) -> NvmlResult:
     if gpus is None:
         cause, remedy = messages.SMI_STATES["unreadable"]
-        return Answer(False, how, [], "unreadable", first_line(said), cause, remedy)
+        return NvmlResult(False, how, [], "unreadable", first_line(output), cause, remedy)
     if not gpus:
-        return failed(how, 6, said)
-    return Answer(True, how, gpus)
+        return failed_query(how, 6, output)
+    return NvmlResult(True, how, gpus)
 
 
-def from_smi(result: Result) -> Answer:
-    """Return the answer for what nvidia-smi gave to :data:`QUERY` (14: a damaged infoROM, the answer is good)."""
+def from_smi(result: Result) -> NvmlResult:
+    """Interpret nvidia-smi's answer to :data:`QUERY`. Exit status 14 is a damaged infoROM; its data are valid."""
     if result.rc not in (0, 14):
-        return failed("nvidia-smi", result.rc, result.out + "\n" + result.err)
+        return failed_query("nvidia-smi", result.rc, result.out + "\n" + result.err)
     text = result.out
     if result.rc == 14:
         text = "\n".join(line for line in text.splitlines() if not line.startswith("WARNING:"))
     if messages.smi_state(0, text) != "unknown":  # `No devices were found` came with status 0 from some releases
-        return failed("nvidia-smi", 0, text)
-    return _answer("nvidia-smi", read_csv(text), text)
+        return failed_query("nvidia-smi", 0, text)
+    return _result("nvidia-smi", parse_csv(text), text)
 
 
-def from_pynvml(result: Result) -> Optional[Answer]:
-    """Return the answer for what :data:`PYNVML` gave, None where pynvml is not to be had."""
+def from_pynvml(result: Result) -> Optional[NvmlResult]:
+    """Interpret the answer of :data:`PYNVML`; None if pynvml is not installed."""
     if result.rc in (NOT_IMPORTABLE, MISSING):
         return None
     if result.rc == 0:
-        return _answer("pynvml", read_rows(result.out), result.out)
+        return _result("pynvml", parse_rows(result.out), result.out)
     match = re.search(r"NVML error (\d+): (.*)", result.err)
     if match:
-        return failed("pynvml", int(match.group(1)), match.group(2))
-    return failed("pynvml", result.rc, result.err)
+        return failed_query("pynvml", int(match.group(1)), match.group(2))
+    return failed_query("pynvml", result.rc, result.err)
 
 
-def look(host: Host, timeout: float = TIMEOUT, python: Optional[str] = None) -> Answer:
-    """Ask NVML of this host."""
+def query(host: Host, timeout: float = TIMEOUT, python: Optional[str] = None) -> NvmlResult:
+    """Ask NVML of this host: pynvml where it can be imported, else nvidia-smi."""
     answer = from_pynvml(host.run([python or sys.executable or "python3", "-c", PYNVML], timeout=timeout))
     if answer is not None:
         return answer
     return from_smi(host.run(QUERY, timeout=timeout))
 
 
-def as_dict(answer: Answer) -> Dict[str, Any]:
-    """Return an answer as plain values."""
-    return dict(answer._asdict(), gpus=[dict(gpu._asdict()) for gpu in answer.gpus])
+def to_json(result: NvmlResult) -> Dict[str, object]:
+    return dict(result._asdict(), gpus=[dict(gpu._asdict()) for gpu in result.gpus])

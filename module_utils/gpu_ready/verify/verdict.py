@@ -1,299 +1,286 @@
-"""What must agree on a GPU node, and what is wrong where it does not. Pure: the world as it was seen in, checks out."""
+"""Judge what a verification collected: host, user space, module and containers must agree. Pure."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..containers import engine as engines
 from ..diagnostics import messages, xid
 from ..plan.driver import candidates as plan_candidates
 from . import compute, frameworks, requirement
-from .checks import NOT_RUN, Check, count, judge
-from .devices import engine_names, mode_of, pick, unknown
+from .checks import NOT_RUN, Check, gpu_count, judge
+from .devices import select_gpus, unknown_devices
+from .evidence import Evidence
 
 FABRIC_MANAGER = "nvidia-fabricmanager"
-SAYS_LITTLE = ("driver_not_loaded", "no_devices", "unknown", "timeout")
+UNSPECIFIC = ("driver_not_loaded", "no_devices", "unknown", "timeout")
 """States of NVML for which the kernel's log has the reason."""
-NOT_REACHED = (
-    "the kernel module is loaded, but NVML does not get at it: its device nodes are missing, or closed",
-    "see 'ls -l /dev/nvidia*'; 'nvidia-modprobe -c=255 -c=0' and 'nvidia-modprobe -u -c=0' make them",
+NODES_MISSING = (
+    "the kernel module is loaded, but NVML cannot open its device nodes",
+    "see 'ls -l /dev/nvidia*'; 'nvidia-modprobe -c=255 -c=0' and 'nvidia-modprobe -u -c=0' create them",
 )
+RUN_AGAIN = "run the playbook again: it creates %s"
 
 
 class Verdict(NamedTuple):
-    """All checks; green only when none is red."""
+    """``ok`` if no check failed."""
 
     ok: bool
     checks: List[Check]
 
 
-def verdict(world: Dict[str, Any]) -> Verdict:
-    """Judge the world as it was seen.
-
-    ``world`` holds ``observed`` (of observe.look), ``expect`` (the plan's parameters), ``smi`` (path or None), ``nvml``
-    and ``container`` (nvml.Answer as plain values), ``others`` (the same by engine: what containers of podman and
-    containerd saw), ``compute`` and ``mig`` (of compute.py), ``computed`` and ``requirements`` (the same, and the
-    image's variables, by engine), ``framework`` (of frameworks.py), ``chosen`` (gpu_verify_devices),
-    ``fabricmanager`` (of verify.py), ``xids`` (new serious ones,
-    None where the kernel's log could not be read), ``kernel`` (what that log says of the driver's last start: an
-    Explanation or None).
-    """
-    checks = check_driver(world)
-    checks += check_gpus(world)
-    checks += check_chosen(world)
-    wanted = pick(world["nvml"]["gpus"], world["chosen"])
-    mig = world.get("mig") or []
-    for engine in engine_names(world["expect"]):
-        checks += check_docker(world) if engine == engines.DOCKER else check_engine(world, engine)
-        checks += requirement.check(world, engine)
-        checks += check_container(world, engine)
-        answer = (world.get("computed") or {}).get(engine)
-        checks += compute.check(answer, wanted, mig, "_in_" + place_of(engine))
-    checks += compute.check(world.get("compute"), world["nvml"]["gpus"], mig)
-    checks += frameworks.check(world.get("framework"), wanted)
-    checks += check_fabricmanager(world)
-    checks += check_xids(world)
+def judge_evidence(evidence: Evidence) -> Verdict:
+    gpus = select_gpus(evidence.nvml.gpus, evidence.devices)
+    checks = check_driver(evidence)
+    checks += check_gpus(evidence)
+    checks += check_devices(evidence)
+    for engine in evidence.expect.engine_names:
+        checks += check_docker(evidence) if engine == engines.DOCKER else check_engine(evidence, engine)
+        checks += check_requirement(evidence, engine)
+        checks += check_container(evidence, engine)
+        answer = evidence.container_compute.get(engine)
+        checks += compute.check(answer, gpus, evidence.mig, "_in_" + container_label(engine))
+    checks += compute.check(evidence.compute, evidence.nvml.gpus, evidence.mig)
+    checks += frameworks.check(evidence.framework, gpus)
+    checks += check_fabric_manager(evidence)
+    checks += check_xids(evidence)
     return Verdict(all(check.ok is not False for check in checks), checks)
 
 
-def place_of(engine: str) -> str:
-    """Return how checks call a container of an engine."""
+def container_label(engine: str) -> str:
+    """How names of checks refer to a container of an engine."""
     return "container" if engine == engines.DOCKER else engine + "_container"
 
 
-def check_chosen(world: Dict[str, Any]) -> List[Check]:
-    """Check that ``gpu_verify_devices`` names GPUs of this host."""
-    gpus = world["nvml"]["gpus"]
-    wrong = unknown(gpus, world["chosen"]) if world["nvml"]["usable"] else []
-    if not wrong:
+def loaded_version(evidence: Evidence) -> Optional[str]:
+    version = (evidence.facts["driver"].get("loaded") or {}).get("version")
+    return str(version) if version else None
+
+
+def check_devices(evidence: Evidence) -> List[Check]:
+    """``gpu_verify_devices`` names GPUs of this host."""
+    gpus = evidence.nvml.gpus
+    unknown = unknown_devices(gpus, evidence.devices) if evidence.nvml.usable else []
+    if not unknown:
         return []
-    there = ", ".join("%d = %s" % (gpu["index"], gpu["uuid"]) for gpu in gpus)
-    cause = "no GPU of this host has that number or UUID; it has %s" % there
-    remedy = "correct gpu_verify_devices: all, or numbers and UUIDs as 'nvidia-smi -L' prints them"
-    return [judge("chosen_devices", False, "GPU " + ", ".join(wrong), "not there", cause, remedy)]
+    present = ", ".join("%d = %s" % (gpu.index, gpu.uuid) for gpu in gpus)
+    cause = "no GPU of this host has that index or UUID; it has %s" % present
+    remedy = "correct gpu_verify_devices: all, or indices and UUIDs as 'nvidia-smi -L' prints them"
+    return [judge("chosen_devices", False, "GPU " + ", ".join(unknown), "missing", cause, remedy)]
 
 
-def check_driver(world: Dict[str, Any]) -> List[Check]:
-    """Check that loaded module, module on disk, libraries and wish are of one version."""
-    state = world["observed"]["driver"]
-    loaded = (state.get("loaded") or {}).get("version")
+def check_driver(evidence: Evidence) -> List[Check]:
+    """Loaded module, module on disk, libraries and desired driver are of one version."""
+    state = evidence.facts["driver"]
+    loaded = loaded_version(evidence)
     if not loaded:
-        cause, remedy = by_kernel(world, *messages.SMI_STATES["driver_not_loaded"])
+        cause, remedy = explain_by_kernel(evidence, *messages.SMI_STATES["driver_not_loaded"])
         return [judge("driver_module", False, "the kernel module nvidia is loaded", "none", cause, remedy)]
     checks = [judge("driver_module", True, "loaded", loaded)]
-    wish = world["expect"].get("driver") or {}
-    version, branch, flavour = wish.get("version"), wish.get("branch"), wish.get("flavour")
-    if version:
-        good = loaded == version
-        checks.append(
-            judge("driver_version", good, "driver %s" % version, "%s loaded" % loaded, *not_wanted(state, loaded))
-        )
-    elif branch:
-        good = loaded.split(".")[0] == str(branch)
-        checks.append(
-            judge("driver_version", good, "branch %s" % branch, "%s loaded" % loaded, *not_wanted(state, loaded))
-        )
-    if flavour in ("open", "proprietary") and state["loaded"].get("flavour"):
-        has = state["loaded"]["flavour"]
+    desired, found = evidence.expect.driver, "%s loaded" % loaded
+    why = explain_other_driver(state, loaded)
+    if desired.version:
+        ok = loaded == desired.version
+        checks.append(judge("driver_version", ok, "driver %s" % desired.version, found, *why))
+    elif desired.branch:
+        ok = loaded.split(".")[0] == str(desired.branch)
+        checks.append(judge("driver_version", ok, "branch %s" % desired.branch, found, *why))
+    flavour = state["loaded"].get("flavour")
+    if desired.flavour in ("open", "proprietary") and flavour:
         cause = "a module of the other flavour is loaded"
-        remedy = "reboot the host; if it comes back, remove the packages of the %s module" % has
-        checks.append(judge("driver_flavour", has == flavour, flavour, has, cause, remedy))
+        remedy = "reboot the host; if this check fails again, remove the packages of the %s module" % flavour
+        checks.append(judge("driver_flavour", flavour == desired.flavour, desired.flavour, flavour, cause, remedy))
     disk = (state.get("on_disk") or {}).get("version")
     if disk:
         cause = "another driver was installed and its module is not loaded yet"
         remedy = "reboot the host, or stop everything that uses the GPUs and load the new module"
         checks.append(judge("driver_on_disk", disk == loaded, loaded + " on disk", disk, cause, remedy))
     libraries = list(state.get("userspace") or [])
-    cause = (
-        "no driver libraries (libcuda, libnvidia-ml)" if not libraries else "libraries and module are not of one driver"
-    )
-    remedy = (
-        "install the driver's user-space libraries"
-        if not libraries
-        else "reboot when a newer driver was just installed; else remove the libraries that do not belong to %s"
-        % loaded
-    )
+    if libraries:
+        cause = "the driver's libraries are not of the loaded module's version"
+        remedy = "reboot if a newer driver was just installed; else remove the libraries that are not of " + loaded
+    else:
+        cause = "the driver's libraries (libcuda, libnvidia-ml) are missing"
+        remedy = "install the driver's user-space libraries"
     found = ", ".join(libraries) or "none"
     checks.append(judge("driver_userspace", libraries == [loaded], "libraries of " + loaded, found, cause, remedy))
     return checks
 
 
-def by_kernel(world: Dict[str, Any], cause: str, remedy: str) -> Tuple[str, str]:
-    """Return cause and remedy with what the kernel says; it knows why, NVML and the bus only know that."""
-    said = world.get("kernel")
-    if said is None:
+def explain_by_kernel(evidence: Evidence, cause: str, remedy: str) -> Tuple[str, str]:
+    """Add the reason in the kernel's log to a cause; NVML and the PCI bus know only the effect."""
+    kernel = evidence.kernel
+    if kernel is None:
         return cause, remedy
-    where = " (%s)" % said.detail if said.detail else ""
-    return "%s: %s%s, as the kernel says (%s)" % (cause, said.cause, where, said.message), said.remedy
+    where = " (%s)" % kernel.detail if kernel.detail else ""
+    return "%s: %s%s, by the kernel's log (%s)" % (cause, kernel.cause, where, kernel.message), kernel.remedy
 
 
-def not_wanted(state: Dict[str, Any], loaded: str) -> List[str]:
-    """Return cause and remedy for a loaded module that is not the wanted one."""
+def explain_other_driver(state: Dict[str, Any], loaded: str) -> Tuple[str, str]:
     disk = (state.get("on_disk") or {}).get("version")
     if disk and disk != loaded:
-        return [
+        return (
             "driver %s is installed but not loaded" % disk,
-            "reboot the host, or let gpu_ready_activation exchange it",
-        ]
-    return ["the installed driver is not the wanted one", "run the playbook again; the plan says what it would install"]
+            "reboot the host, or set gpu_ready_activation to a live reload",
+        )
+    return (
+        "the installed driver is not the desired one",
+        "run the playbook with --check, which shows the plan",
+    )
 
 
-def check_gpus(world: Dict[str, Any]) -> List[Check]:
-    """Check that PCI bus, plan and NVML name the same GPUs."""
-    served = sorted(gpu["address"] for gpu in plan_candidates.served(world["observed"]))
+def check_gpus(evidence: Evidence) -> List[Check]:
+    """PCI bus, plan and NVML list the same GPUs."""
+    served = sorted(gpu["address"] for gpu in plan_candidates.served(evidence.facts))
     checks = []
-    planned = sorted(world["expect"].get("gpus") or [])
+    planned = sorted(evidence.expect.gpus)
     if planned:
-        cause = "GPUs left or joined the PCI bus while the playbook ran: %s" % ", ".join(
-            sorted(set(planned) ^ set(served))
-        )
+        changed = ", ".join(sorted(set(planned) ^ set(served)))
+        cause = "GPUs appeared on or disappeared from the PCI bus during the run: %s" % changed
         remedy = "read 'dmesg' for 'fallen off the bus', check power and slots, then reboot"
-        checks.append(judge("gpus_on_pci", planned == served, count(planned), count(served), cause, remedy))
+        checks.append(judge("gpus_on_pci", planned == served, gpu_count(planned), gpu_count(served), cause, remedy))
     cause, remedy = messages.SMI_STATES["smi_missing"]
-    checks.append(
-        judge("nvidia_smi", bool(world["smi"]), "nvidia-smi on the host", world["smi"] or "none", cause, remedy)
-    )
-    answer = world["nvml"]
-    if not answer["usable"]:
-        found = answer.get("said") or answer["state"]
-        cause, remedy = answer["cause"], answer["remedy"]
-        if answer["state"] == "driver_not_loaded" and world["observed"]["driver"].get("loaded"):
-            cause, remedy = NOT_REACHED
-        elif answer["state"] in SAYS_LITTLE:
-            cause, remedy = by_kernel(world, cause, remedy)
-        checks.append(judge("gpus_on_host", False, count(served), found, cause, remedy))
+    smi = evidence.smi
+    checks.append(judge("nvidia_smi", bool(smi), "nvidia-smi on the host", smi or "none", cause, remedy))
+    answer = evidence.nvml
+    if not answer.usable:
+        cause, remedy = answer.cause or "", answer.remedy or ""
+        if answer.state == "driver_not_loaded" and loaded_version(evidence):
+            cause, remedy = NODES_MISSING
+        elif answer.state in UNSPECIFIC:
+            cause, remedy = explain_by_kernel(evidence, cause, remedy)
+        found = answer.message or answer.state or "no answer"
+        checks.append(judge("gpus_on_host", False, gpu_count(served), found, cause, remedy))
         return checks
-    seen = sorted(gpu["bus_id"] for gpu in answer["gpus"])
-    cause = "the driver could not start %s" % (
-        ", ".join(sorted(set(served) - set(seen))) or "every GPU as PCI lists it"
+    seen = sorted(gpu.bus_id for gpu in answer.gpus)
+    failed = ", ".join(sorted(set(served) - set(seen))) or "every GPU on the PCI bus"
+    cause, remedy = explain_by_kernel(
+        evidence,
+        "the driver could not start " + failed,
+        "read 'dmesg | grep NVRM' for that address: unsupported GPU, power, BAR settings or defective hardware",
     )
-    remedy = (
-        "read 'dmesg | grep NVRM' for that address: a GPU this driver does not drive, power, BAR settings or hardware"
-    )
-    cause, remedy = by_kernel(world, cause, remedy)
     if not served and not seen:
-        cause, remedy = (
-            "there is no NVIDIA GPU that gpu-ready may use",
-            "see 'lspci -nnk -d 10de:', then power and slots",
-        )
-    checks.append(judge("gpus_on_host", bool(served) and seen == served, count(served), count(seen), cause, remedy))
-    loaded = (world["observed"]["driver"].get("loaded") or {}).get("version")
-    said = sorted({gpu["driver_version"] for gpu in answer["gpus"]})
+        cause = "there is no NVIDIA GPU that gpu-ready may use"
+        remedy = "see 'lspci -nnk -d 10de:', then check power and slots"
+    ok = bool(served) and seen == served
+    checks.append(judge("gpus_on_host", ok, gpu_count(served), gpu_count(seen), cause, remedy))
+    loaded = loaded_version(evidence)
+    reported = sorted({gpu.driver_version for gpu in answer.gpus})
     if loaded and seen:
-        cause = "NVML speaks for another driver than the loaded module"
-        good = said == [loaded]
-        checks.append(judge("nvml_version", good, loaded, ", ".join(said), cause, "reboot the host"))
-    return checks
-
-
-def check_docker(world: Dict[str, Any]) -> List[Check]:
-    """Check that the engine runs and has what the mode needs."""
-    engine = world["observed"].get("docker") or {}
-    if not engine.get("installed"):
-        return [judge("docker", False, "docker runs", "not installed", "no dockerd on this host", "install docker")]
-    remedy = "read 'journalctl -u docker' and start it"
-    checks = [
-        judge(
-            "docker", bool(engine.get("active")), "docker runs", running(engine), "the engine does not answer", remedy
-        )
-    ]
-    if mode_of(world["expect"]) == "toolkit":
-        there = bool((world["observed"].get("runtime") or {}).get("toolkit"))
-        found = "there" if there else "missing"
-        cause = "nvidia-container-runtime or its hook is not installed"
-        remedy = "install nvidia-container-toolkit, or use nvidia_container_runtime_mode native"
-        checks.append(judge("container_runtime", there, "nvidia-container-toolkit", found, cause, remedy))
-    elif (world["expect"].get("runtime") or {}).get("helper"):
-        volume = (world["observed"].get("runtime") or {}).get("volume") or {}
-        found = volume.get("stale") or (volume.get("version") and "driver %s" % volume["version"]) or "none"
-        cause = "the driver volume is not made of the installed driver"
-        good = bool(volume.get("exists") and not volume.get("stale"))
-        remedy = "run the playbook again: it makes the volume"
-        checks.append(judge("container_runtime", good, "a driver volume", found, cause, remedy))
-    elif mode_of(world["expect"]) in ("cdi", "native"):
-        specs = (world["observed"].get("runtime") or {}).get("specs") or []
-        fit = [spec["path"] for spec in specs if not spec.get("stale")]
-        stale = ["%s (%s)" % (spec["path"], spec["stale"]) for spec in specs if spec.get("stale")]
-        cause = "no CDI specification describes the GPUs as they are"
-        remedy = "run the playbook again: it writes the specification"
-        found = ", ".join(fit or stale) or "none"
-        checks.append(judge("container_runtime", bool(fit), "a CDI specification", found, cause, remedy))
-    return checks
-
-
-def check_engine(world: Dict[str, Any], name: str) -> List[Check]:
-    """Check that podman or containerd is there and has what the mode needs."""
-    observed = world["observed"]
-    engine = observed["engines"][name]
-    good = bool(engine["installed"] and engine.get("active", True))
-    found = "not installed" if not engine["installed"] else "there" if good else "not running"
-    remedy = "install it" if not engine["installed"] else "read 'journalctl -u %s' and start it" % name
-    checks = [judge(name, good, "%s is there" % name, found, "the engine does not answer", remedy)]
-    if name == engines.CONTAINERD and mode_of(world["expect"]) == "toolkit":
-        there = bool(observed["runtime"]["programs"].get("nvidia-container-runtime"))
-        cause, remedy = "nvidia-container-runtime is not installed", "install nvidia-container-toolkit"
+        cause = "NVML reports another driver than the loaded module"
         checks.append(
-            judge("runtime_for_" + name, there, "its runtime", "there" if there else "missing", cause, remedy)
+            judge("nvml_version", reported == [loaded], loaded, ", ".join(reported), cause, "reboot the host")
         )
-        return checks
-    fit = [spec["path"] for spec in observed["runtime"]["specs"] if not spec.get("stale")]
-    cause = "no CDI specification describes the GPUs as they are"
-    remedy = "run the playbook again: it writes the specification"
-    checks.append(judge("cdi_for_" + name, bool(fit), "a CDI specification", ", ".join(fit) or "none", cause, remedy))
     return checks
 
 
-def running(engine: Dict[str, Any]) -> str:
-    """Return the state of an engine in words."""
-    return "docker %s" % (engine.get("version") or "") if engine.get("active") else "not running"
+def check_docker(evidence: Evidence) -> List[Check]:
+    """The engine runs and has what the runtime's mode needs."""
+    engine = evidence.facts.get("docker") or {}
+    if not engine.get("installed"):
+        return [judge("docker", False, "docker runs", "not installed", "dockerd is missing", "install docker")]
+    active = bool(engine.get("active"))
+    found = "docker %s" % (engine.get("version") or "") if active else "not running"
+    remedy = "read 'journalctl -u docker' and start it"
+    checks = [judge("docker", active, "docker runs", found, "the engine does not answer", remedy)]
+    runtime = evidence.facts.get("runtime") or {}
+    if evidence.expect.mode == "toolkit":
+        ok = bool(runtime.get("toolkit"))
+        cause = "nvidia-container-runtime or its hook is not installed"
+        remedy = "install nvidia-container-toolkit, or set nvidia_container_runtime_mode to native"
+        found = "installed" if ok else "missing"
+        checks.append(judge("container_runtime", ok, "nvidia-container-toolkit", found, cause, remedy))
+    elif evidence.expect.runtime.helper:
+        volume = runtime.get("volume") or {}
+        found = volume.get("stale") or (volume.get("version") and "driver %s" % volume["version"]) or "none"
+        cause = "the driver volume is not of the installed driver"
+        ok = bool(volume.get("exists") and not volume.get("stale"))
+        checks.append(judge("container_runtime", ok, "a driver volume", found, cause, RUN_AGAIN % "the volume"))
+    elif evidence.expect.mode in ("cdi", "native"):
+        checks.append(check_specification("container_runtime", runtime.get("specs") or []))
+    return checks
 
 
-def check_container(world: Dict[str, Any], engine: str = engines.DOCKER) -> List[Check]:
-    """Check that a container sees the wanted GPUs, each with the UUID and name that the host sees."""
-    answer = world["container"] if engine == engines.DOCKER else (world.get("others") or {}).get(engine)
-    host, place = world["nvml"], place_of(engine)
+def check_specification(name: str, specs: List[Dict[str, Any]]) -> Check:
+    valid = [spec["path"] for spec in specs if not spec.get("stale")]
+    stale = ["%s (%s)" % (spec["path"], spec["stale"]) for spec in specs if spec.get("stale")]
+    cause = "no CDI specification describes the present GPUs"
+    found = ", ".join(valid or stale) or "none"
+    return judge(name, bool(valid), "a CDI specification", found, cause, RUN_AGAIN % "the specification")
+
+
+def check_engine(evidence: Evidence, name: str) -> List[Check]:
+    """Podman or containerd runs and has what the runtime's mode needs."""
+    engine, runtime = evidence.facts["engines"][name], evidence.facts["runtime"]
+    ok = bool(engine["installed"] and engine.get("active", True))
+    found = "not installed" if not engine["installed"] else "available" if ok else "not running"
+    remedy = "install it" if not engine["installed"] else "read 'journalctl -u %s' and start it" % name
+    checks = [judge(name, ok, "%s is available" % name, found, "the engine does not answer", remedy)]
+    if name == engines.CONTAINERD and evidence.expect.mode == "toolkit":
+        ok = bool(runtime["programs"].get("nvidia-container-runtime"))
+        cause, remedy = "nvidia-container-runtime is not installed", "install nvidia-container-toolkit"
+        found = "installed" if ok else "missing"
+        checks.append(judge("runtime_for_" + name, ok, "nvidia-container-runtime", found, cause, remedy))
+        return checks
+    return checks + [check_specification("cdi_for_" + name, runtime["specs"])]
+
+
+def check_requirement(evidence: Evidence, engine: str) -> List[Check]:
+    cuda = evidence.compute.cuda if evidence.compute else None
+    variables = evidence.requirements.get(engine) or {}
+    return requirement.check(variables, loaded_version(evidence), cuda, evidence.expect.mode)
+
+
+def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Check]:
+    """A container sees the selected GPUs, each with the UUID and name that the host sees."""
+    answer, place = evidence.containers.get(engine), container_label(engine)
     if answer is None:
         found = NOT_RUN
-        if engine == engines.CONTAINERD and mode_of(world["expect"]) != "toolkit":
-            found += ": ctr has no CDI before 2.0; Kubernetes (CRI) has it"
+        if engine == engines.CONTAINERD and evidence.expect.mode != "toolkit":
+            found += ": ctr supports CDI from 2.0 on; Kubernetes (CRI) does in this version too"
         return [Check("gpus_in_" + place, None, "a container sees the GPUs", found)]
-    wanted = pick(host["gpus"], world.get("chosen") or "all")
-    if not answer["usable"]:
-        found = answer.get("said") or answer["state"]
-        return [judge("gpus_in_" + place, False, count(wanted), found, answer["cause"], answer["remedy"])]
-    seen = {gpu["uuid"]: gpu for gpu in answer["gpus"]}
-    missing = [gpu["uuid"] for gpu in wanted if gpu["uuid"] not in seen]
-    extra = sorted(set(seen) - {gpu["uuid"] for gpu in wanted})
-    parts = ["missing there: " + ", ".join(missing)] if missing else []
-    parts += ["only there: " + ", ".join(extra)] if extra else []
-    remedy = "run the playbook again to renew the CDI specification, or look at NVIDIA_VISIBLE_DEVICES and the runtime"
-    good = len(wanted) == len(answer["gpus"])
-    checks = [judge("gpus_in_" + place, good, count(wanted), count(answer["gpus"]), "; ".join(parts), remedy)]
-    if good:
+    gpus = select_gpus(evidence.nvml.gpus, evidence.devices)
+    if not answer.usable:
+        found = answer.message or answer.state or "no answer"
+        cause, remedy = answer.cause or "", answer.remedy or ""
+        return [judge("gpus_in_" + place, False, gpu_count(gpus), found, cause, remedy)]
+    seen = {gpu.uuid: gpu for gpu in answer.gpus}
+    missing = [gpu.uuid for gpu in gpus if gpu.uuid not in seen]
+    extra = sorted(set(seen) - {gpu.uuid for gpu in gpus})
+    parts = ["missing in the container: " + ", ".join(missing)] if missing else []
+    parts += ["only in the container: " + ", ".join(extra)] if extra else []
+    remedy = "run the playbook again to renew the CDI specification, or check NVIDIA_VISIBLE_DEVICES and the runtime"
+    ok = len(gpus) == len(answer.gpus)
+    checks = [judge("gpus_in_" + place, ok, gpu_count(gpus), gpu_count(answer.gpus), "; ".join(parts), remedy)]
+    if ok:
+        expected = ", ".join(gpu.uuid for gpu in gpus)
         same = not missing and not extra
-        expected = ", ".join(gpu["uuid"] for gpu in wanted)
         checks.append(judge("uuids_in_" + place, same, expected, ", ".join(seen), "; ".join(parts), remedy))
-    for gpu in wanted:
-        twin = seen.get(gpu["uuid"])
-        for part, label in (("name", "name"), ("bus_id", "address"), ("driver_version", "driver")):
-            if twin is not None and twin[part] != gpu[part]:
-                cause = "%s of GPU %d (%s) differs between host and container" % (label, gpu["index"], gpu["uuid"])
-                remedy = "the container uses other driver libraries than the host: take an image without driver files"
-                checks.append(judge("gpu_in_" + place, False, gpu[part], twin[part], cause, remedy))
+    remedy = "the container has other driver libraries than the host: use an image without driver files"
+    for gpu in gpus:
+        other = seen.get(gpu.uuid)
+        if other is None:
+            continue
+        for label, expected, found in (
+            ("name", gpu.name, other.name),
+            ("address", gpu.bus_id, other.bus_id),
+            ("driver", gpu.driver_version, other.driver_version),
+        ):
+            if expected != found:
+                cause = "%s of GPU %d (%s) differs between host and container" % (label, gpu.index, gpu.uuid)
+                checks.append(judge("gpu_in_" + place, False, expected, found, cause, remedy))
     return checks
 
 
-def check_fabricmanager(world: Dict[str, Any]) -> List[Check]:
-    """Check the fabric manager on NVSwitch hosts: it runs and has exactly the driver's version."""
-    switches = world["observed"]["base"].get("nvswitches") or []
+def check_fabric_manager(evidence: Evidence) -> List[Check]:
+    """On hosts with NVSwitches the fabric manager runs and has exactly the driver's version."""
+    switches = evidence.facts["base"].get("nvswitches") or []
     if not switches:
         return []
-    state = world["fabricmanager"] or {}
-    loaded = (world["observed"]["driver"].get("loaded") or {}).get("version")
-    why = "%d NVSwitches need it; without it CUDA says 'system not yet initialized'" % len(switches)
+    state, version = evidence.fabric_manager
+    loaded = loaded_version(evidence)
+    cause = "%d NVSwitches need it; without it CUDA reports 'system not yet initialized'" % len(switches)
     remedy = "read 'journalctl -u %s' and /var/log/fabricmanager.log, then start it" % FABRIC_MANAGER
-    active = state.get("active") == "active"
-    found = state.get("active") or "not installed"
-    checks = [judge("fabric_manager", active, "%s is active" % FABRIC_MANAGER, found, why, remedy)]
-    version = state.get("version")
+    found = state or "not installed"
+    checks = [judge("fabric_manager", state == "active", "%s is active" % FABRIC_MANAGER, found, cause, remedy)]
     if version and loaded:
         cause = "a fabric manager of another version aborts"
         remedy = "install %s of version %s" % (FABRIC_MANAGER, loaded)
@@ -301,16 +288,14 @@ def check_fabricmanager(world: Dict[str, Any]) -> List[Check]:
     return checks
 
 
-def check_xids(world: Dict[str, Any]) -> List[Check]:
-    """Check that the kernel's log holds no new report of a damaged or lost GPU."""
-    found = world["xids"]
+def check_xids(evidence: Evidence) -> List[Check]:
+    """The kernel's log has no new report of a damaged or lost GPU."""
+    found = evidence.xids
     if found is None:
-        return [Check("xid", None, "no new serious Xid", "not looked at: the kernel's log cannot be read")]
+        return [Check("xid", None, "no new serious Xid", NOT_RUN + ": the kernel's log cannot be read")]
     if not found:
         return [judge("xid", True, "no new serious Xid", "none")]
-    shown = [
-        "Xid %d of %s" % (number, address) for number, address in sorted({(x["number"], x["address"]) for x in found})
-    ]
-    cause = "; ".join(sorted({"%d: %s" % (x["number"], xid.SERIOUS[x["number"]]) for x in found}))
-    remedy = "stop the GPU's users and reset it or reboot; if it comes back, have the GPU replaced"
+    shown = ["Xid %d of %s" % pair for pair in sorted({(one.number, one.address) for one in found})]
+    cause = "; ".join(sorted({"%d: %s" % (one.number, xid.SERIOUS[one.number]) for one in found}))
+    remedy = "stop the GPU's users and reset it or reboot; if it happens again, have the GPU replaced"
     return [judge("xid", False, "no new serious Xid", ", ".join(shown), cause, remedy)]

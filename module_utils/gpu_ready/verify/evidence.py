@@ -1,0 +1,42 @@
+"""Everything that a verification collected on a host, for verdict.py to judge."""
+
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from ..diagnostics.message_table import Explanation
+from ..diagnostics.xid import Xid
+from .compute import ComputeResult
+from .devices import ALL
+from .expectation import Expectation
+from .frameworks import FrameworkResult
+from .nvml import NvmlResult
+
+
+class FabricManager(NamedTuple):
+    """``state``: as systemctl reports it, None if it is not installed."""
+
+    state: Optional[str] = None
+    version: Optional[str] = None
+
+
+class Evidence(NamedTuple):
+    """Dictionaries are by engine (docker, podman, containerd); an engine without a container has no entry.
+
+    ``devices``: gpu_verify_devices. ``compute`` and ``mig``: of the host. ``requirements``: variables of the image.
+    ``xids``: serious ones that are new; None if the kernel's log cannot be read. ``kernel``: that log's message
+    about the driver's last start.
+    """
+
+    facts: Dict[str, Any]
+    expect: Expectation
+    nvml: NvmlResult
+    smi: Optional[str] = None
+    devices: str = ALL
+    fabric_manager: FabricManager = FabricManager()
+    xids: Optional[List[Xid]] = None
+    kernel: Optional[Explanation] = None
+    compute: Optional[ComputeResult] = None
+    mig: List[str] = []
+    containers: Dict[str, NvmlResult] = {}
+    container_compute: Dict[str, ComputeResult] = {}
+    requirements: Dict[str, Dict[str, str]] = {}
+    framework: Optional[FrameworkResult] = None

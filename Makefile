@@ -1,4 +1,4 @@
-# gpu-ready: `make demo` shows it, `make test` proves it, `make setup` is all that real hosts need.
+# gpu-ready: `make setup` prepares a control node, `make demo` shows it on simulated hosts, `make check` and `make test` test it.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 VENV := .venv/bin

@@ -1,4 +1,4 @@
-"""What every test needs: the code under test as a host sees it, and where the shared corpus lies."""
+"""What every test needs: the code under test as a host imports it, and the path of the shared corpus."""
 
 import sys
 from pathlib import Path

@@ -1,20 +1,20 @@
 #!/usr/bin/python
-"""Make containerd's CRI plugin know the GPUs."""
+"""Configure containerd's CRI plugin for GPUs."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_containerd_config
-short_description: Make containerd's CRI plugin know the GPUs
+short_description: Configure containerd's CRI plugin for GPUs
 description:
   - In O(mode=toolkit) the runtime C(nvidia) is registered, with the cgroup driver of C(runc); in the other modes CDI
-    is turned on where this containerd has it turned off. O(mode=none) takes all of that back.
-  - containerd 2.0 and newer gets C(/etc/containerd/conf.d/99-gpu-ready.toml), and C(imports) in its main file where
-    they do not take that in. Older ones replace a plugin's whole table by that of the last file, so the keys go into
-    the main file itself.
-  - Everything else in the files stays as it is, byte for byte, with owner and mode. A file that is no valid TOML is
-    refused with line and column. What was there is noted in the manifest, and a copy kept below
+    is enabled if this containerd has it disabled. O(mode=none) reverts all of that.
+  - For containerd 2.0 and newer the keys are in C(/etc/containerd/conf.d/99-gpu-ready.toml), and C(imports) in the main
+    file is extended if it does not include that file. Older versions replace a plugin's whole table by that of the
+    last file, so the keys are set in the main file itself.
+  - Everything else in the files is kept byte for byte, with owner and mode. A file that is not valid TOML is refused
+    with line and column. The previous content is recorded in the manifest, and a copy is kept below
     C(/var/lib/gpu-ready/backup).
-  - The new files are shown to C(containerd config dump); where it does not take them over, the old ones come back.
+  - The new files are validated with C(containerd config dump). If it does not accept them, the old files are restored.
   - Does not touch the service.
 options:
   mode:
@@ -28,7 +28,7 @@ options:
     default: false
 attributes:
   check_mode:
-    description: Says whether a file would change; writes nothing.
+    description: Reports whether a file would change; writes nothing.
     support: full
   diff_mode:
     description: Shows each file before and after.
@@ -40,11 +40,11 @@ EXAMPLES = r"""
 - name: Register the runtime nvidia
   gpu_containerd_config:
 
-- name: Let pods name GPUs as CDI devices
+- name: Enable CDI devices for pods
   gpu_containerd_config:
     mode: cdi
 
-- name: See what would change to make nvidia the default
+- name: Show what would change with nvidia as the default runtime
   gpu_containerd_config:
     default: true
   check_mode: true
@@ -59,7 +59,7 @@ files:
   elements: str
   sample: [/etc/containerd/conf.d/99-gpu-ready.toml]
 keys:
-  description: Keys that they get, below the table of the CRI plugin.
+  description: Keys that are set, below the table of the CRI plugin.
   returned: always
   type: list
   elements: str
@@ -69,6 +69,7 @@ keys:
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from ansible.module_utils.gpu_ready.containers.containerd import edits as containerd_edits
 from ansible.module_utils.gpu_ready.containers.containerd import files as containerd_files
 from ansible.module_utils.gpu_ready.facts import engines
 from ansible.module_utils.gpu_ready.plan.containers import containerd
@@ -82,20 +83,20 @@ ARGUMENT_SPEC = {
 def run(host, params, check):
     engine = engines.look_containerd(host, {})
     if not engine["installed"]:
-        raise GpuReadyError("containerd is not on this host: install the package containerd or containerd.io.")
+        raise GpuReadyError("containerd is not installed. Install the package containerd or containerd.io.")
     found = containerd.files(engine)
     if params["mode"] == containerd_config.NONE:
-        change = containerd_config.leave(found, engine["before"], engine["after"], containerd.record(engine))
+        change = containerd_edits.plan_removal(found, engine["before"], engine["after"], containerd.record(engine))
     else:
-        change = containerd_config.change(
+        change = containerd_edits.plan_edits(
             containerd.version(engine), found, params["mode"], params["default"], containerd.record(engine)
         )
     if change.edits and not check:
         try:
             containerd_files.write(host, change, found[0].path)
-        except containerd_files.Refused as error:
+        except containerd_files.ContainerdRejected as error:
             raise GpuReadyError(
-                "containerd's files are left as they are: with %s in them, containerd says: %s"
+                "containerd refuses the new value of %s: %s. Its files were not changed."
                 % (", ".join(change.keys), error)
             ) from None
     return {

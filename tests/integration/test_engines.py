@@ -130,7 +130,7 @@ def test_a_config_that_is_no_toml_is_refused_with_its_place_and_stays(ready: Fle
     broken = ready.ssh(OLD, f"cat {MAIN}")
     refused = ready.play("--limit", OLD)
     assert refused.rc != 0 and re.search(
-        r"config.toml is no valid TOML \(line \d+, column \d+: ", refused.failures(OLD)
+        r"config.toml is not valid TOML \(line \d+, column \d+: ", refused.failures(OLD)
     )
     assert ready.ssh(OLD, f"cat {MAIN}") == broken
     ready.ssh(OLD, f"cat /root/kept >{MAIN}")

@@ -377,8 +377,8 @@ def _containerd(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
 
 def containerd_record(before: str, after: str, known: list[Any]) -> list[Any]:
     """Return the keys of config.toml that a change brought, as the manifest has them."""
-    old = {key.path for key in toml.read(before).keys}
-    found = [[list(key.path), None] for key in toml.read(after).keys if key.path not in old]
+    old = {key.path for key in toml.parse(before).keys}
+    found = [[list(key.path), None] for key in toml.parse(after).keys if key.path not in old]
     return known + [one for one in found if one not in known]
 
 

@@ -4,7 +4,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from gpu_ready.containers.containerd import config, toml
+from gpu_ready.containers.containerd import config, edits, toml
 
 from tests.unit.test_toml import DEBIAN
 
@@ -21,14 +21,14 @@ KUBEADM = f"""version = 2
 """
 
 
-def files(main: "str | None", **imports: str) -> list[config.File]:
-    return [config.File(config.MAIN, main)] + [
-        config.File(f"{config.FOLDER}/{name}.toml", text) for name, text in sorted(imports.items())
+def files(main: "str | None", **imports: str) -> list[config.ConfigFile]:
+    return [config.ConfigFile(config.MAIN, main)] + [
+        config.ConfigFile(f"{config.DROP_IN_DIRECTORY}/{name}.toml", text) for name, text in sorted(imports.items())
     ]
 
 
 def change(engine: Any, main: "str | None", mode: str = "toolkit", default: bool = False, noted: Any = (), **imports: str) -> Any:  # fmt: skip
-    return config.change(engine, files(main, **imports), mode, default, list(noted))
+    return edits.plan_edits(engine, files(main, **imports), mode, default, list(noted))
 
 
 def cri(text: str, name: str = "io.containerd.grpc.v1.cri") -> Any:
@@ -121,9 +121,9 @@ def carried_out(engine: Any, main: "str | None", mode: str, default: bool = Fals
     """Return the files after a change, and the whole record."""
     found = change(engine, main, mode, default, noted)
     after = {edit.path: edit.after for edit in found.edits}
-    all_files = [config.File(config.MAIN, after.get(config.MAIN, main))]
+    all_files = [config.ConfigFile(config.MAIN, after.get(config.MAIN, main))]
     if after.get(config.DROP_IN):
-        all_files.append(config.File(config.DROP_IN, after[config.DROP_IN]))
+        all_files.append(config.ConfigFile(config.DROP_IN, after[config.DROP_IN]))
     known = [path for path, _ in noted]
     return all_files, [*noted, *[one for one in found.record if one[0] not in known]]
 
@@ -138,14 +138,16 @@ def test_twice_is_once_and_it_can_be_taken_back(engine: Any, main: "str | None",
             change(engine, main)
         return
     after, record = carried_out(engine, main, mode, default)
-    assert config.change(engine, after, mode, default, record).edits == []
+    assert edits.plan_edits(engine, after, mode, default, record).edits == []
     text = after[0].text
-    assert text is None or config.taken_back(text, main, text, record) == main
+    assert text is None or edits.revert_keys(text, main, text, record) == main
     if text is not None and text != main:
         edited = text + '\n[plugins."mine"]\nx = 1\n'
-        back = config.taken_back(edited, main, text, record)
+        back = edits.revert_keys(edited, main, text, record)
         expected = tomllib.loads(main or f"version = {tomllib.loads(text)['version']}")
-        assert back and pruned(tomllib.loads(back)) == pruned(config.merged(expected, {"plugins": {"mine": {"x": 1}}}))
+        assert back and pruned(tomllib.loads(back)) == pruned(
+            edits.merge_tables(expected, {"plugins": {"mine": {"x": 1}}})
+        )
 
 
 def pruned(value: Any) -> Any:
@@ -157,7 +159,7 @@ def pruned(value: Any) -> Any:
 
 def test_another_mode_takes_the_keys_of_the_first_away() -> None:
     after, record = carried_out(CDI, KUBEADM, "toolkit", True)
-    (edit,) = config.change(CDI, after, "cdi", False, record).edits
+    (edit,) = edits.plan_edits(CDI, after, "cdi", False, record).edits
     assert tomllib.loads(edit.after)["plugins"]["io.containerd.grpc.v1.cri"] == {**cri(KUBEADM), "enable_cdi": True}
     drop_in, imports = change(NEW, KUBEADM).edits
     (gone,) = change(NEW, imports.after, "cdi", **{"99-gpu-ready": drop_in.after}).edits
@@ -200,7 +202,9 @@ def test_what_is_refused(engine: Any, main: str, mode: str, imports: dict[str, s
 
 
 def test_an_invalid_file_is_named_with_line_and_column() -> None:
-    with pytest.raises(config.ConfigError, match=r"/etc/containerd/config.toml is no valid TOML \(line 10, column 5: "):
+    with pytest.raises(
+        config.ConfigError, match=r"/etc/containerd/config.toml is not valid TOML \(line 10, column 5: "
+    ):
         change(CDI, DEBIAN + "x = \n")
 
 
@@ -216,7 +220,7 @@ def test_an_invalid_file_is_named_with_line_and_column() -> None:
     ],
 )  # fmt: skip
 def test_versions(text: str, version: Any) -> None:
-    assert config.version(text) == version
+    assert config.parse_version(text) == version
 
 
 def test_what_the_unit_says() -> None:
@@ -230,7 +234,10 @@ def test_what_the_unit_says() -> None:
 
 
 def test_what_the_engine_did_not_take() -> None:
-    wanted = change(NEW, None).wanted
+    wanted = change(NEW, None).required
     dump = f"version = 3\n[{V3}.containerd.runtimes.nvidia]\nruntime_type = 'io.containerd.runc.v2'\n"
-    assert config.lacks(dump, wanted) == ["containerd.runtimes.nvidia.options.BinaryName"]
-    assert config.lacks(toml.put(dump, ("plugins", config.PLUGINS[3], *wanted[1][0]), config.RUNTIME), wanted) == []
+    assert edits.missing_keys(dump, wanted) == ["containerd.runtimes.nvidia.options.BinaryName"]
+    assert (
+        edits.missing_keys(toml.set_value(dump, ("plugins", edits.PLUGINS[3], *wanted[1][0]), edits.RUNTIME), wanted)
+        == []
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from gpu_ready.base import manifest
 from gpu_ready.base.host import Host, Result
-from gpu_ready.containers.containerd import config
+from gpu_ready.containers.containerd import config, edits
 from gpu_ready.containers.containerd import files as containerd_files
 
 from tests.unit.test_toml import DEBIAN
@@ -38,8 +38,8 @@ def main(tmp_path: Path) -> Path:
     return path
 
 
-def change(main: Path) -> config.Change:
-    return config.change((1, 7, 24), [config.File(str(main), main.read_text())], "cdi", False, [])
+def change(main: Path) -> config.ContainerdChange:
+    return edits.plan_edits((1, 7, 24), [config.ConfigFile(str(main), main.read_text())], "cdi", False, [])
 
 
 def write(main: Path, tmp_path: Path, answer: Result) -> None:
@@ -54,15 +54,15 @@ def test_written_noted_kept_and_taken_back(main: Path, tmp_path: Path) -> None:
     write(main, tmp_path, Result(0, DUMPS[True], ""))
     assert "enable_cdi = true" in main.read_text() and main.stat().st_mode & 0o777 == 0o640
     (entry,) = noted(tmp_path)["containerd"].values()
-    assert containerd_files.decoded(entry["before"]) == DEBIAN
+    assert config.decode_text(entry["before"]) == DEBIAN
     assert entry["record"] == [[["plugins", "io.containerd.grpc.v1.cri", "enable_cdi"], None]]
-    assert (tmp_path / "var" / containerd_files.RESTART_MARK).exists()
+    assert (tmp_path / "var" / config.RESTART_MARK).exists()
     (copy,) = (tmp_path / "var/backup").iterdir()
     assert copy.read_text() == DEBIAN
-    (edit,) = containerd_files.edits_back(Host(), noted(tmp_path))
+    (edit,) = containerd_files.revert_edits(Host(), noted(tmp_path))
     assert (edit.path, edit.after) == (str(main), DEBIAN)
     main.write_text(main.read_text() + "\n[debug]\nlevel = 'info'\n")
-    (edit,) = containerd_files.edits_back(Host(), noted(tmp_path))
+    (edit,) = containerd_files.revert_edits(Host(), noted(tmp_path))
     assert edit.after == DEBIAN + "\n[debug]\nlevel = 'info'\n"
 
 
@@ -70,16 +70,16 @@ def test_written_noted_kept_and_taken_back(main: Path, tmp_path: Path) -> None:
     ("answer", "words"),
     [
         (Result(1, "", "containerd: invalid plugin key"), "invalid plugin key"),
-        (Result(0, DUMPS[False], ""), "it does not take over enable_cdi"),
-        (Result(0, "no toml", ""), "no valid TOML"),
+        (Result(0, DUMPS[False], ""), "does not show enable_cdi"),
+        (Result(0, "no toml", ""), "not valid TOML"),
     ],
 )
 def test_what_containerd_does_not_take_is_put_back(main: Path, tmp_path: Path, answer: Result, words: str) -> None:
-    with pytest.raises(containerd_files.Refused, match=words):
+    with pytest.raises(containerd_files.ContainerdRejected, match=words):
         write(main, tmp_path, answer)
     assert main.read_text() == DEBIAN and main.stat().st_mode & 0o777 == 0o640
-    assert containerd_files.edits_back(Host(), noted(tmp_path)) == []
-    assert not (tmp_path / "var" / containerd_files.RESTART_MARK).exists()
+    assert containerd_files.revert_edits(Host(), noted(tmp_path)) == []
+    assert not (tmp_path / "var" / config.RESTART_MARK).exists()
 
 
 def test_the_first_note_wins(main: Path, tmp_path: Path) -> None:
@@ -87,16 +87,16 @@ def test_the_first_note_wins(main: Path, tmp_path: Path) -> None:
         write(main, tmp_path, Result(0, DUMPS[True], ""))
         main.write_text(DEBIAN.replace("enable_cdi = true", "enable_cdi = false"))
     (entry,) = noted(tmp_path)["containerd"].values()
-    assert containerd_files.decoded(entry["before"]) == DEBIAN and len(entry["record"]) == 1
+    assert config.decode_text(entry["before"]) == DEBIAN and len(entry["record"]) == 1
     assert json.loads((tmp_path / "var/manifest.json").read_text())["containerd"]
 
 
 def test_a_file_that_was_not_there_goes_again(tmp_path: Path) -> None:
     path = str(tmp_path / "conf.d/99.toml")
-    containerd_files.put(path, "a = 1\n")
+    containerd_files.write_or_delete(path, "a = 1\n")
     assert Path(path).read_text() == "a = 1\n"
-    containerd_files.put(path, None)
-    containerd_files.put(path, None)
+    containerd_files.write_or_delete(path, None)
+    containerd_files.write_or_delete(path, None)
     assert not Path(path).exists()
 
 
@@ -105,10 +105,10 @@ def test_keys_that_are_given_back_are_forgotten(main: Path, tmp_path: Path, more
     write(main, tmp_path, Result(0, DUMPS[True], ""))
     (entry,) = noted(tmp_path)["containerd"].values()
     main.write_text(main.read_text() + more)
-    files = [config.File(str(main), main.read_text())]
+    files = [config.ConfigFile(str(main), main.read_text())]
     record = [(tuple(path), value) for path, value in entry["record"]]
-    texts = [containerd_files.decoded(entry[name]) for name in ("before", "after")]
-    back = config.leave(files, texts[0], texts[1], record)
+    texts = [config.decode_text(entry[name]) for name in ("before", "after")]
+    back = edits.plan_removal(files, texts[0], texts[1], record)
     containerd_files.write(Answering(Result(0, DUMPS[False], "")), back, str(main), str(tmp_path / "var"))
     assert main.read_text() == DEBIAN + more
     assert noted(tmp_path)["containerd"] == {}  # somebody may set them again without their being taken for ours

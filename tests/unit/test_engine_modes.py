@@ -177,7 +177,7 @@ def carry_out(host: Any, decided: Any, steps: "int | None" = None) -> Any:
 def traces(host: Any) -> Any:
     """Return what of ours is on the host."""
     part = host["runtime"]
-    texts = {path: toml.read(text).value for path, text in host["engines"]["containerd"]["files"] if text is not None}
+    texts = {path: toml.parse(text).value for path, text in host["engines"]["containerd"]["files"] if text is not None}
     ours = {name: key for name, key in part["noted"]["keys"].items()}
     return {
         "packages": [name for name in runtime_switch.TOOLKIT_PACKAGES if name in host["packages"]["installed"]],

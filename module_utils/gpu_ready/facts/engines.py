@@ -8,10 +8,8 @@ from ..base import manifest
 from ..base.host import Host
 from ..containers import cdi, docker
 from ..containers.containerd import config as containerd_config
-from ..containers.containerd import files as containerd_files
-from ..containers.containerd import toml
 
-PENDING = manifest.FOLDER + "/" + containerd_files.RESTART_MARK
+PENDING = manifest.FOLDER + "/" + containerd_config.RESTART_MARK
 RANCHER = ("/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent")
 """Where k3s and rke2 keep a containerd of their own, whose configuration they write at each start."""
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"
@@ -33,7 +31,7 @@ def program(host: Host, name: str, packages: Dict[str, str]) -> Dict[str, Any]:
     if path is None:
         return {"installed": False, "version": None}
     known = [packages[package] for package in PACKAGES[name] if package in packages]
-    version = containerd_config.version(known[0] if known else host.run([path, "--version"], timeout=10.0).out)
+    version = containerd_config.parse_version(known[0] if known else host.run([path, "--version"], timeout=10.0).out)
     return {"installed": True, "version": list(version) if version else None}
 
 
@@ -52,8 +50,8 @@ def look_containerd(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
         active=host.exists(containerd_config.SOCKET),
         files=[list(file) for file in files],
         record=[list(one) for one in known["record"]],
-        before=containerd_files.decoded(known["before"]),
-        after=containerd_files.decoded(known["after"]),
+        before=containerd_config.decode_text(known["before"]),
+        after=containerd_config.decode_text(known["after"]),
         pending=pending(host),
         keeps_containers=containerd_config.keeps_containers(texts),
         gpu_containers=gpu_containers(host),
@@ -70,23 +68,23 @@ def unit_texts(host: Host) -> List[str]:
     return texts
 
 
-def configuration(host: Host, main: str) -> List[containerd_config.File]:
+def configuration(host: Host, main: str) -> List[containerd_config.ConfigFile]:
     """Return the files of the configuration in the order of reading: the main one and all that it imports.
 
     A byte that is no text stays in it as a surrogate, where the reader of TOML complains of it.
     """
-    found = [containerd_config.File(main, text(host, main))]
+    found = [containerd_config.ConfigFile(main, text(host, main))]
     queue = list(found)
     while queue and len(found) < MOST_FILES:
         file = queue.pop(0)
-        for pattern in containerd_config.patterns(file):
+        for pattern in containerd_config.import_patterns(file):
             folder, name = posixpath.split(pattern)
             names = host.listdir(folder) if set(name) & set("*?[") else [name]
             for path in [posixpath.join(folder, one) for one in names]:
-                if containerd_config.matches(path, pattern) and path not in [one.path for one in found]:
+                if containerd_config.matches_import(path, pattern) and path not in [one.path for one in found]:
                     content = text(host, path)
                     if content is not None:
-                        found.append(containerd_config.File(path, content))
+                        found.append(containerd_config.ConfigFile(path, content))
                         queue.append(found[-1])
     return found
 
@@ -131,7 +129,7 @@ def gpu_containers(host: Host) -> List[str]:
 def public(found: Dict[str, Any]) -> Dict[str, Any]:
     """Return the look without the texts of files: those of containerd may hold passwords of registries."""
     names = [path for path, _ in found["containerd"]["files"]]
-    keys = [toml.dotted(tuple(path)) for path, _ in found["containerd"]["record"]]
+    keys = containerd_config.dotted_keys(found["containerd"]["record"])
     shown = dict(found["containerd"], files=names, record=keys)
     del shown["before"], shown["after"]
     return dict(found, containerd=shown, nodes=sorted(found["nodes"]))

@@ -185,7 +185,7 @@ class Uninstall:
     def containerd(self) -> List[Action]:
         """Take our keys out of containerd's files, and have a containerd that runs take that over."""
         try:
-            edits = containerd_files.edits_back(self.host, self.noted)
+            edits = containerd_files.revert_edits(self.host, self.noted)
         except toml.TomlError as error:
             raise UninstallError(
                 "containerd's main file is no valid TOML (%s): repair it, then run again" % error
@@ -202,14 +202,14 @@ class Uninstall:
         words += " and restart containerd, which leaves containers running" if engine["active"] else ""
         return [Action(words, functools.partial(self.tell_containerd, edits, bool(engine["active"])))]
 
-    def tell_containerd(self, edits: List[containerd_config.Edit], restart: bool) -> None:
+    def tell_containerd(self, edits: List[containerd_config.FileEdit], restart: bool) -> None:
         """Write containerd's files without our keys, and restart it."""
-        files.write_atomic(self.folder + "/" + containerd_files.RESTART_MARK, b"{}\n", 0o600)
+        files.write_atomic(self.folder + "/" + containerd_config.RESTART_MARK, b"{}\n", 0o600)
         for edit in edits:
             if edit.after is None:
                 self.delete(edit.path)
             else:
-                containerd_files.put(edit.path, edit.after)
+                containerd_files.write_or_delete(edit.path, edit.after)
         if restart:
             self.run(["systemctl", "restart", "containerd"])
         manifest.drop("containerd", list(self.noted.get("containerd", {})), self.path)

@@ -1,6 +1,5 @@
-"""Write containerd's files: noted first, asked of the engine afterwards, and put back where it does not take them."""
+"""Write containerd's files: recorded first, validated by the engine afterwards, and restored if it refuses them."""
 
-import base64
 import os
 import shutil
 import time
@@ -8,63 +7,64 @@ from typing import Any, Dict, List, Optional
 
 from ...base import files, manifest
 from ...base.host import Host
-from . import config
-
-RESTART_MARK = "containerd-restart.json"
-"""Written before the files; the next look compares its age with that of containerd's socket."""
+from . import edits
+from .config import DROP_IN, RESTART_MARK, ConfigError, ContainerdChange, FileEdit, decode_text, encode_text
 
 
-class Refused(Exception):
-    """The engine does not take the new files; the message says what it said."""
+class ContainerdRejected(Exception):
+    """containerd refuses the new configuration; the text is its message."""
 
 
-def write(host: Host, change: config.Change, main: str, folder: str = manifest.FOLDER) -> None:
-    """Write all edits of a change, or none: raises Refused with the old files in place, or OSError."""
-    noted = os.path.join(folder, "manifest.json")
+def write(host: Host, change: ContainerdChange, main: str, state_dir: str = manifest.FOLDER) -> None:
+    """Write all edits of a change or none: raises ContainerdRejected or OSError with the old files restored."""
+    manifest_path = os.path.join(state_dir, "manifest.json")
     for edit in change.edits:
         if edit.path == main:
-            manifest.note_containerd(main, encoded(edit.before), encoded(edit.after), change.record, noted)
-            keep(main, folder)
+            manifest.note_containerd(
+                main, encode_text(edit.before), encode_text(edit.after), change.record, manifest_path
+            )
+            _back_up(main, state_dir)
         else:
-            manifest.note("files", {edit.path: {"before": encoded(edit.before), "mode": host.mode(edit.path)}}, noted)
-    mark = os.path.join(folder, RESTART_MARK)
-    due = os.path.exists(mark)
+            entry = {"before": encode_text(edit.before), "mode": host.mode(edit.path)}
+            manifest.note("files", {edit.path: entry}, manifest_path)
+    mark = os.path.join(state_dir, RESTART_MARK)
+    restart_was_due = os.path.exists(mark)
     files.write_atomic(mark, b"{}\n", 0o600)
-    done: List[config.Edit] = []
+    written: List[FileEdit] = []
     try:
         for edit in change.edits:
-            done.append(edit)
-            put(edit.path, edit.after)
-        said = complaint(host, change, main)
-        if said:
-            raise Refused(said)
-    except (OSError, Refused):
-        for edit in reversed(done):
-            put(edit.path, edit.before)
-        if not due:
+            written.append(edit)
+            write_or_delete(edit.path, edit.after)
+        problem = _validate(host, change, main)
+        if problem:
+            raise ContainerdRejected(problem)
+    except (OSError, ContainerdRejected):
+        for edit in reversed(written):
+            write_or_delete(edit.path, edit.before)
+        if not restart_was_due:
             os.unlink(mark)
         raise
     for edit in change.edits:
         if edit.path == main:
-            known = manifest.read(noted)["containerd"][main]["record"]
-            manifest.forget_containerd(main, config.given_back(edit.after, known), noted)
+            recorded = manifest.read(manifest_path)["containerd"][main]["record"]
+            manifest.forget_containerd(main, edits.reverted_keys(edit.after, recorded), manifest_path)
 
 
-def complaint(host: Host, change: config.Change, main: str) -> Optional[str]:
-    """Return what containerd itself finds wrong with the files as they are now."""
+def _validate(host: Host, change: ContainerdChange, main: str) -> Optional[str]:
+    """Containerd's message about the files as they are now, None if it accepts them."""
     program = host.which("containerd")
     answer = host.run([program or "containerd", "--config", main, "config", "dump"], timeout=30.0)
     if answer.rc != 0:
         return (answer.err or answer.out).strip()[-500:] or "exit status %d" % answer.rc
     try:
-        lost = config.lacks(answer.out, change.wanted)
-    except config.ConfigError as error:
+        missing = edits.missing_keys(answer.out, change.required)
+    except ConfigError as error:
         return str(error)
-    return "it does not take over %s" % ", ".join(lost) if lost else None
+    return "'containerd config dump' does not show %s" % ", ".join(missing) if missing else None
 
 
-def put(path: str, text: Optional[str]) -> None:
-    """Write or delete one file; owner and mode of one that is there stay."""
+def write_or_delete(path: str, text: Optional[str]) -> None:
+    """Owner and mode of an existing file stay; None deletes it."""
     if text is not None:
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
         files.write_atomic(path, text.encode("utf-8"))
@@ -72,33 +72,22 @@ def put(path: str, text: Optional[str]) -> None:
         os.unlink(path)
 
 
-def keep(path: str, folder: str) -> None:
-    """Keep a copy of a file as it is."""
+def _back_up(path: str, state_dir: str) -> None:
     if os.path.exists(path):
-        backups = os.path.join(folder, "backup")
+        backups = os.path.join(state_dir, "backup")
         os.makedirs(backups, mode=0o700, exist_ok=True)
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         shutil.copy2(path, os.path.join(backups, "containerd-%s.%s" % (os.path.basename(path), stamp)))
 
 
-def encoded(text: Optional[str]) -> Optional[str]:
-    """Return a text as the manifest keeps it."""
-    return None if text is None else base64.b64encode(text.encode("utf-8")).decode("ascii")
-
-
-def decoded(text: Optional[str]) -> Optional[str]:
-    """Return a text that the manifest keeps."""
-    return None if text is None else base64.b64decode(text).decode("utf-8")
-
-
-def edits_back(host: Host, noted: Dict[str, Dict[str, Any]]) -> List[config.Edit]:
-    """Return the edits that take our work out of containerd's files; raises TomlError for one that became no TOML."""
+def revert_edits(host: Host, recorded: Dict[str, Dict[str, Any]]) -> List[FileEdit]:
+    """Edits that remove our keys, by the manifest. Raises TomlError for a file that is no longer valid TOML."""
     found = []
-    for main, entry in sorted(noted.get("containerd", {}).items()):
+    for main, entry in sorted(recorded.get("containerd", {}).items()):
         text = host.read(main)
         record = [(tuple(path), value) for path, value in entry["record"]]
-        before, after = decoded(entry["before"]), decoded(entry.get("after"))
-        left = None if text is None else config.taken_back(text, before, after, record)
-        found += [config.Edit(main, text, left)] if left != text else []
-    mine = host.read(config.DROP_IN) if config.DROP_IN in noted.get("files", {}) else None
-    return found + ([config.Edit(config.DROP_IN, mine, None)] if mine is not None else [])
+        before, after = decode_text(entry["before"]), decode_text(entry.get("after"))
+        reverted = None if text is None else edits.revert_keys(text, before, after, record)
+        found += [FileEdit(main, text, reverted)] if reverted != text else []
+    drop_in = host.read(DROP_IN) if DROP_IN in recorded.get("files", {}) else None
+    return found + ([FileEdit(DROP_IN, drop_in, None)] if drop_in is not None else [])

@@ -1,7 +1,6 @@
-"""TOML 1.0, read strictly and edited byte for byte around what changes: Python has no reader of its own before 3.11.
+"""Strict TOML 1.0 parser and editor that keeps comments, order, spaces and line ends (tomllib: Python 3.11, no editor).
 
-``read`` answers the values together with where in the text each key and table stands. ``put`` and ``drop`` answer a new
-text; comments, order, spaces and line ends of everything else stay as they are.
+``parse`` returns the values and the position of each key and table. ``set_value`` and ``remove_key`` return a new text.
 """
 
 import datetime
@@ -9,11 +8,11 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 Path = Tuple[str, ...]
-DEEPEST = 100
-"""How deep arrays and inline tables may lie in one another."""
+MAX_DEPTH = 100
+"""Nesting limit of arrays and inline tables."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""What ``decode("utf-8", "surrogateescape")`` leaves where a byte is no text."""
+"""What ``decode("utf-8", "surrogateescape")`` makes of an invalid byte."""
 _SPACE = re.compile(r"[ \t]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _COMMENT = re.compile(r"#[^\x00-\x08\x0a-\x1f\x7f]*")
@@ -37,7 +36,7 @@ _TABLE, _DOTTED, _PARENT, _ARRAY = "table", "dotted", "parent", "array"
 
 
 class TomlError(ValueError):
-    """A text is not TOML, or cannot be edited as wished: ``problem`` at ``line`` and ``column`` (both from 1)."""
+    """Invalid TOML, or a text that cannot be edited in this way. ``line`` and ``column`` count from 1."""
 
     def __init__(self, problem: str, line: int, column: int) -> None:
         super().__init__("line %d, column %d: %s" % (line, column, problem))
@@ -46,8 +45,8 @@ class TomlError(ValueError):
         self.column = column
 
 
-class Key(NamedTuple):
-    """One ``key = value``: full path, path of the table it stands in, offsets of its line and of its value."""
+class TomlKey(NamedTuple):
+    """One ``key = value``: full path, path of its table, offsets of its line and of its value."""
 
     path: Path
     table: Path
@@ -56,7 +55,7 @@ class Key(NamedTuple):
     value: Tuple[int, int]
 
 
-class Header(NamedTuple):
+class TomlHeader(NamedTuple):
     """One ``[table]`` or ``[[table]]``: its path and the offsets of its line."""
 
     path: Path
@@ -65,17 +64,17 @@ class Header(NamedTuple):
     array: bool
 
 
-class Document(NamedTuple):
-    """A text that was read: its values, keys and headers in their order."""
+class TomlDocument(NamedTuple):
+    """Keys and headers are in the order of the text."""
 
     text: str
     value: Dict[str, Any]
-    keys: List[Key]
-    headers: List[Header]
+    keys: List[TomlKey]
+    headers: List[TomlHeader]
 
 
-def read(text: Union[str, bytes, None]) -> Document:
-    """Read a file (None: there is none, the same as an empty one). Raises TomlError."""
+def parse(text: Union[str, bytes, None]) -> TomlDocument:
+    """Parse a file; None means a missing file, equal to an empty one. Raises TomlError."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
     broken = _SURROGATE.search(text or "")
@@ -84,8 +83,8 @@ def read(text: Union[str, bytes, None]) -> Document:
     return _Reader(text or "").document()
 
 
-def get(value: Any, path: Path) -> Any:
-    """Return what lies at a path of nested tables, None where nothing does."""
+def get_value(value: Any, path: Path) -> Any:
+    """The value at a path of nested tables, None if there is none."""
     for name in path:
         if not isinstance(value, dict) or name not in value:
             return None
@@ -94,15 +93,15 @@ def get(value: Any, path: Path) -> Any:
 
 
 class _Reader:
-    """One pass over a text. ``kinds`` knows by identity which tables may still be opened or added to, and how."""
+    """One pass over a text. ``kinds`` records by ``id()`` which tables may still be opened or extended, and how."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.root = {}  # type: Dict[str, Any]
         self.kinds = {id(self.root): _TABLE}
-        self.keys = []  # type: List[Key]
-        self.headers = []  # type: List[Header]
+        self.keys = []  # type: List[TomlKey]
+        self.headers = []  # type: List[TomlHeader]
 
     def fail(self, problem: str, at: Optional[int] = None) -> TomlError:
         return _at(self.text, self.at if at is None else at, problem)
@@ -123,15 +122,15 @@ class _Reader:
             raise self.fail("%r is missing %s" % (token, where))
 
     def line_end(self) -> None:
-        """Pass over a comment and the end of the line."""
+        """Skip a comment and the end of the line."""
         self.take(_SPACE)
         self.take(_COMMENT)
         if not self.take(_LINE_END):
-            raise self.fail("the line should end here")
+            raise self.fail("expected the end of the line")
 
     # ------------------------------------------------------------------------------------------------- statements
 
-    def document(self) -> Document:
+    def document(self) -> TomlDocument:
         table, path = self.root, ()  # type: Dict[str, Any], Path
         while self.at < len(self.text):
             start = self.at
@@ -139,14 +138,14 @@ class _Reader:
             if self.text.startswith("[", self.at):
                 table, path, array = self.header()
                 self.line_end()
-                self.headers.append(Header(path, start, self.at, array))
+                self.headers.append(TomlHeader(path, start, self.at, array))
             elif _BARE.match(self.text, self.at) or self.text[self.at : self.at + 1] in ("'", '"'):
                 names, value = self.pair(table)
                 self.line_end()
-                self.keys.append(Key(path + names, path, start, self.at, value))
+                self.keys.append(TomlKey(path + names, path, start, self.at, value))
             else:
                 self.line_end()
-        return Document(self.text, self.root, self.keys, self.headers)
+        return TomlDocument(self.text, self.root, self.keys, self.headers)
 
     def header(self) -> Tuple[Dict[str, Any], Path, bool]:
         start = self.at
@@ -160,35 +159,35 @@ class _Reader:
         for name in names[:-1]:
             table = self.parent(table, name, start)
         last = names[-1]
-        there = table.get(last)  # type: Any
-        kind = self.kinds.get(id(there)) if last in table else None
+        existing = table.get(last)  # type: Any
+        kind = self.kinds.get(id(existing)) if last in table else None
         if array:
             if last in table and kind != _ARRAY:
-                raise self.fail("%s is no array of tables" % dotted(names), start)
+                raise self.fail("%s is not an array of tables" % dotted(names), start)
             rows = table.setdefault(last, [])
             self.kinds[id(rows)] = _ARRAY
             rows.append({})
-            there = rows[-1]
+            existing = rows[-1]
         elif last not in table:
-            there = table.setdefault(last, {})
+            existing = table.setdefault(last, {})
         elif kind != _PARENT:
-            raise self.fail("%s is there already" % dotted(names), start)
-        self.kinds[id(there)] = _TABLE
-        return there, names, array
+            raise self.fail("%s is defined twice" % dotted(names), start)
+        self.kinds[id(existing)] = _TABLE
+        return existing, names, array
 
     def parent(self, table: Dict[str, Any], name: str, start: int) -> Dict[str, Any]:
-        """Return the table below which a header opens one, made where it is not there yet."""
+        """The parent table of a header, created if it is missing."""
         if name not in table:
             table[name] = {}
             self.kinds[id(table[name])] = _PARENT
-        there = table[name]
-        kind = self.kinds.get(id(there))
+        existing = table[name]
+        kind = self.kinds.get(id(existing))
         if kind is None:
-            raise self.fail("%s is a value, not a table that can be added to" % dotted((name,)), start)
-        return there[-1] if kind == _ARRAY else there  # type: ignore[no-any-return]
+            raise self.fail("%s is a value, not a table that can be extended" % dotted((name,)), start)
+        return existing[-1] if kind == _ARRAY else existing  # type: ignore[no-any-return]
 
     def pair(self, table: Dict[str, Any], depth: int = 0) -> Tuple[Path, Tuple[int, int]]:
-        """Read ``key = value`` into a table."""
+        """Parse ``key = value`` into a table."""
         start = self.at
         names = self.names()
         self.need("=", "after a key")
@@ -197,11 +196,11 @@ class _Reader:
             if name not in table:
                 table[name] = {}
             elif self.kinds.get(id(table[name])) not in (_DOTTED, _PARENT):
-                raise self.fail("%s is there already" % dotted((name,)), start)
+                raise self.fail("%s is defined already" % dotted((name,)), start)
             table = table[name]
             self.kinds[id(table)] = _DOTTED
         if names[-1] in table:
-            raise self.fail("%s is there already" % dotted(names), start)
+            raise self.fail("%s is defined twice" % dotted(names), start)
         begin = self.at
         table[names[-1]] = self.value(depth)
         return names, (begin, self.at)
@@ -223,13 +222,13 @@ class _Reader:
             return self.basic()
         if self.eat("'"):
             return self.literal()
-        raise self.fail("a key should stand here")
+        raise self.fail("expected a key")
 
     # ----------------------------------------------------------------------------------------------------- values
 
     def value(self, depth: int) -> Any:
-        if depth > DEEPEST:
-            raise self.fail("arrays or tables lie more than %d deep in one another" % DEEPEST)
+        if depth > MAX_DEPTH:
+            raise self.fail("arrays or tables are nested deeper than %d levels" % MAX_DEPTH)
         if self.eat('"""'):
             return self.lines(_BASIC_LINES, '"', True)
         if self.eat("'''"):
@@ -245,7 +244,7 @@ class _Reader:
         return self.plain()
 
     def plain(self) -> Any:
-        """Read a truth value, a number, a date or a time."""
+        """Parse a boolean, a number, a date or a time."""
         start = self.at
         match = self.take(_WORD)
         if match:
@@ -270,7 +269,7 @@ class _Reader:
                 return float(text) if match.group(2) else int(text)
             except ValueError as error:
                 raise self.fail("a number that is too long (%s)" % error, start) from None
-        raise self.fail("a value should stand here")
+        raise self.fail("expected a value")
 
     def basic(self) -> str:
         found = []
@@ -286,21 +285,21 @@ class _Reader:
         match = self.take(_ESCAPE)
         if match is None:
             what = "an unknown escape" if self.text.startswith("\\", start) else "an end of line or a control character"
-            raise self.fail("%s in a text" % what, start)
+            raise self.fail("%s in a string" % what, start)
         if match.group(1):
             return _ESCAPES[match.group(1)]
         number = int(match.group(2) or match.group(3), 16)
         if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
-            raise self.fail("an escape that is no character", start)
+            raise self.fail("an escape that is not a character", start)
         return chr(number)
 
     def literal(self) -> str:
         match = self.take(_LITERAL)
-        self.need("'", "at the end of a text")
+        self.need("'", "at the end of a string")
         return match.group() if match else ""
 
     def lines(self, pattern: "re.Pattern[str]", quote: str, escapes: bool) -> str:
-        """Read the rest of a text of several lines; its line ends become those of UNIX."""
+        """Parse the rest of a multi-line string; its line ends become newlines."""
         start = self.at
         if not self.eat("\r\n"):
             self.eat("\n")
@@ -312,24 +311,24 @@ class _Reader:
             quotes = len(rest) - len(rest.lstrip(quote))
             self.at += quotes
             if quotes >= 3:
-                return "".join(found) + quote * (quotes - 3)  # one or two more belong to the text itself
+                return "".join(found) + quote * (quotes - 3)  # one or two more belong to the string
             found.append(quote * quotes)
             if self.at >= len(self.text):
-                raise self.fail("a text of several lines has no end", start)
+                raise self.fail("a multi-line string has no end", start)
             if quotes or escapes and self.take(_FOLD):
                 continue
             if not escapes:
-                raise self.fail("a control character in a text")
+                raise self.fail("a control character in a string")
             found.append(self.escape())
 
     def blank(self) -> None:
-        """Pass over spaces, comments and line ends inside an array."""
+        """Skip spaces, comments and line ends inside an array."""
         while True:
             self.take(_SPACE)
             if self.text.startswith("#", self.at):
                 self.take(_COMMENT)
                 if not self.take(_LINE_END):
-                    raise self.fail("a character that may not stand in a comment")
+                    raise self.fail("a character that is not allowed in a comment")
             elif not (self.eat("\n") or self.eat("\r\n")):
                 return
 
@@ -361,7 +360,7 @@ class _Reader:
         return found
 
     def freeze(self, value: Any) -> None:
-        """Let nothing be added to an inline table that is whole."""
+        """Forbid extensions of a complete inline table."""
         if isinstance(value, dict):
             self.kinds.pop(id(value), None)
             for child in value.values():
@@ -391,12 +390,12 @@ def _date(match: "re.Match[str]") -> Any:
 
 
 def dotted(path: Path) -> str:
-    """Return a path as TOML writes it: ``plugins."io.containerd.grpc.v1.cri".containerd``."""
-    return ".".join(name if _BARE.match(name) and _BARE.sub("", name, 1) == "" else quoted(name) for name in path)
+    """A path in TOML's notation: ``plugins."io.containerd.grpc.v1.cri".containerd``."""
+    return ".".join(name if _BARE.match(name) and _BARE.sub("", name, 1) == "" else quote(name) for name in path)
 
 
-def quoted(text: str) -> str:
-    """Return a text as a basic string."""
+def quote(text: str) -> str:
+    """A TOML basic string."""
     found = []
     for character in text:
         if character in '"\\':
@@ -407,61 +406,61 @@ def quoted(text: str) -> str:
     return '"%s"' % "".join(found)
 
 
-def written(value: Any) -> str:
-    """Return a text, truth value, whole number, or a list of those, as TOML."""
+def format_value(value: Any) -> str:
+    """TOML text of a string, boolean, integer, or a list of those."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return "[%s]" % ", ".join(written(one) for one in value)
-    return str(value) if isinstance(value, int) else quoted(str(value))
+        return "[%s]" % ", ".join(format_value(one) for one in value)
+    return str(value) if isinstance(value, int) else quote(str(value))
 
 
-def put(text: Optional[str], path: Path, value: Any) -> str:
-    """Return the text with ``value`` at ``path``; raises TomlError where the way to it is no ordinary table."""
-    document = read(text)
+def set_value(text: Optional[str], path: Path, value: Any) -> str:
+    """The text with ``value`` at ``path``. Raises TomlError where a parent is not an ordinary table."""
+    document = parse(text)
     text = document.text
-    if get(document.value, path) == value and type(get(document.value, path)) is type(value):
+    if get_value(document.value, path) == value and type(get_value(document.value, path)) is type(value):
         return text
     newline = "\r\n" if "\r\n" in text else "\n"
-    there = [key for key in document.keys if key.path == path]
-    if there:
-        begin, end = there[0].value
-        return text[:begin] + written(value) + text[end:]
+    existing = [key for key in document.keys if key.path == path]
+    if existing:
+        begin, end = existing[0].value
+        return text[:begin] + format_value(value) + text[end:]
     for key in document.keys:
         if key.path == path[: len(key.path)]:
             raise _at(text, key.start, "%s is written in one line; write it as a [table]" % dotted(key.path))
     for header in document.headers:
         if header.array and header.path == path[: len(header.path)]:
             raise _at(text, header.start, "%s is an array of tables" % dotted(header.path))
-    if get(document.value, path) is not None:
+    if get_value(document.value, path) is not None:
         raise TomlError("%s is a table" % dotted(path), 1, 1)
     neighbours = [key for key in document.keys if key.path[: len(path) - 1] == path[:-1] and len(key.table) < len(path)]
     opened = [header for header in document.headers if header.path == path[:-1]]
     if neighbours:
         last = neighbours[-1]
-        line = _indentation(text, last.start) + dotted(path[len(last.table) :]) + " = " + written(value) + newline
+        line = _indentation(text, last.start) + dotted(path[len(last.table) :]) + " = " + format_value(value) + newline
         return _insert(text, last.end, line, newline)
     if opened:
         margin = _indentation(text, opened[0].start)
-        line = (margin and margin + "  ") + dotted(path[-1:]) + " = " + written(value) + newline
+        line = (margin and margin + "  ") + dotted(path[-1:]) + " = " + format_value(value) + newline
         return _insert(text, opened[0].end, line, newline)
-    line = dotted(path[-1:]) + " = " + written(value) + newline
+    line = dotted(path[-1:]) + " = " + format_value(value) + newline
     if len(path) == 1:
         return line + text
     gap = newline if text and not text.endswith(newline * 2) else ""
     return _insert(text, len(text), gap + "[%s]" % dotted(path[:-1]) + newline + line, newline)
 
 
-def drop(text: str, path: Path) -> str:
-    """Return the text without a key, and without the headers of tables above it that hold nothing any more."""
-    there = [key for key in read(text).keys if key.path == path]
-    if not there:
+def remove_key(text: str, path: Path) -> str:
+    """The text without a key and without the headers of parent tables that become empty."""
+    existing = [key for key in parse(text).keys if key.path == path]
+    if not existing:
         return text
-    text = text[: there[0].start] + text[there[0].end :]
+    text = text[: existing[0].start] + text[existing[0].end :]
     for length in range(len(path) - 1, 0, -1):
-        document = read(text)
+        document = parse(text)
         alone = [header for header in document.headers if header.path == path[:length] and not header.array]
-        if get(document.value, path[:length]):
+        if get_value(document.value, path[:length]):
             break
         if alone:
             before, rest = text[: alone[0].start], text[alone[0].end :]
@@ -475,7 +474,7 @@ def _indentation(text: str, at: int) -> str:
 
 
 def _insert(text: str, at: int, line: str, newline: str) -> str:
-    """Insert whole lines; a last line without its end gets one."""
+    """Insert complete lines; a last line without a line end gets one."""
     before = text[:at]
     return before + (newline if before and not before.endswith("\n") else "") + line + text[at:]
 

@@ -22,8 +22,10 @@ def decide(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str) -> Asked
     refusals = impossible(engine, mode, default)
     if refusals:
         return Asked(None, refusals)
+    from ...containers.containerd import edits
+
     try:
-        change = config.change(version(engine), files(engine), mode, default, record(engine))
+        change = edits.plan_edits(version(engine), files(engine), mode, default, record(engine))
     except config.ConfigError as error:
         return Asked(None, [Refusal(error.code, error.problem, error.remedy)])
     if change.edits:
@@ -41,8 +43,13 @@ def leave(engine: Dict[str, Any], wanted: Dict[str, Any]) -> Asked:
     """Return the step that takes our keys back where containerd is no longer among the engines."""
     if not engine["installed"] or engine["rancher"]:
         return Asked(None, [])
+    ours = engine["record"] or [path for path, _ in engine["files"] if path == config.DROP_IN]
+    if not ours and not engine["pending"]:
+        return Asked(None, [])
+    from ...containers.containerd import edits
+
     try:
-        change = config.leave(files(engine), engine["before"], engine["after"], record(engine))
+        change = edits.plan_removal(files(engine), engine["before"], engine["after"], record(engine))
     except config.ConfigError as error:
         return Asked(None, [Refusal(error.code, error.problem, error.remedy)])
     due = engine["active"] and engine["pending"]
@@ -54,7 +61,7 @@ def leave(engine: Dict[str, Any], wanted: Dict[str, Any]) -> Asked:
 
 
 def asked(
-    engine: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool, change: config.Change, why: str
+    engine: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool, change: config.ContainerdChange, why: str
 ) -> Asked:
     """Return the step for a change, or why containerd may not restart for it."""
     shown: Any = [{"path": edit.path, "before": edit.before, "after": edit.after} for edit in change.edits]
@@ -75,12 +82,12 @@ def version(engine: Dict[str, Any]) -> Tuple[int, ...]:
     return tuple(engine["version"] or (1, 6))
 
 
-def files(engine: Dict[str, Any]) -> List[config.File]:
+def files(engine: Dict[str, Any]) -> List[config.ConfigFile]:
     """Return the observed files of the configuration."""
-    return [config.File(path, text) for path, text in engine["files"]]
+    return [config.ConfigFile(path, text) for path, text in engine["files"]]
 
 
-def record(engine: Dict[str, Any]) -> config.Record:
+def record(engine: Dict[str, Any]) -> config.KeyValues:
     """Return what the manifest says of our keys in config.toml."""
     return [(tuple(path), value) for path, value in engine["record"]]
 

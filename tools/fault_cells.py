@@ -10,7 +10,7 @@ START = "from the start"
 
 
 class Fault(NamedTuple):
-    """A fault of the environment and when it comes: at the start, or before the first task whose name matches."""
+    """A fault of the environment and when it occurs: at the start, or before the first task whose name matches."""
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -19,23 +19,23 @@ class Fault(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     """Of the run with the fault."""
     prepare: tuple[tuple[str, str], ...] = ()
-    """Of a whole run before the fault: a host that is in use already."""
+    """Of a complete run before the fault, which leaves a host in use."""
     passes: bool = False
-    """A run gets through it: one run may meet several of them, each at its task and until the next one's."""
+    """A run completes despite it. One run may meet several of these, each from its task until the task of the next."""
     keeps: tuple[str, ...] = ()
-    """Globs of paths that the fault changes for good; among them folders that no RPM of the lab owns."""
+    """Globs of paths that the fault changes for good, among them directories that no RPM of the lab owns."""
 
     def title(self) -> str:
-        """Return the fault as the lab's command line takes it."""
+        """The fault as arguments of the lab's command line."""
         return " ".join([self.name, *self.arguments])
 
     def moment(self) -> str:
-        """Return when it comes."""
+        """When it occurs, as the page shows it."""
         return f"before {self.before}" if self.before else "on a host in use" if self.prepare else START
 
 
 class Cell(NamedTuple):
-    """What names a row of the page."""
+    """The key of a row of the page."""
 
     part: str
     host: str
@@ -54,9 +54,9 @@ OWN_KEY = (
     "/var/lib/gpu-ready/backup*",
     "/var/lib/gpu-ready/manifest.json#daemon_json",
 )
-"""What differs where somebody had a daemon.json before us: the file, our copy of it, and what we noted of it."""
-# Those that stop a run before it changed something come first: the next one meets the same bare host. Those that stop
-# it on its way come in the order of the way.
+"""What differs where a daemon.json existed before: the file, gpu-ready's copy of it, and its record in the manifest."""
+# Faults that stop a run before it has changed anything come first: the next run meets the same bare host. Faults that
+# stop it later follow in the order of the tasks.
 ENVIRONMENT = (
     Fault("mirror-down"),
     Fault("clock", ("-4000",)),
@@ -65,9 +65,9 @@ ENVIRONMENT = (
     Fault("read-only", ("/usr",)),
     Fault("read-only", ("/etc",)),
     Fault("half-configured", ("1",), only=DEB),
-    Fault("headers-gone"),
+    Fault("headers-missing"),
     Fault("sudo-password", variables=(("ansible_user", "visitor"),)),
-    Fault("python-gone"),
+    Fault("python-missing"),
     Fault("python-old"),
     Fault("package-lock", ("1000",)),
     Fault("mirror-404", ("*.deb",), only=DEB),
@@ -89,7 +89,7 @@ ENVIRONMENT = (
     Fault("docker-refuses", before="docker_engine : install | *"),
     Fault("mirror-signature", (CONTAINERS,), only=RPM),
     Fault("gpu-off-bus", before="gpu_verify : *"),
-    # Those that a run gets through.
+    # A run completes despite these.
     Fault("package-lock", ("40",), before="kernel_headers : install | *", passes=True),
     Fault("half-configured", ("0",), before="nvidia_driver : install | Package*", passes=True, only=DEB),
     Fault("tmp-noexec", before=INSTALL, passes=True),
@@ -99,7 +99,7 @@ ENVIRONMENT = (
     Fault(
         "libraries-moved",
         prepare=(("nvidia_driver_version", OLDER), ("nvidia_driver_hold", "false")),
-        # The package that keeps the branch came by somebody else, so it is not noted as ours.
+        # The package that pins the branch was not installed by this run, so the manifest does not list it.
         keeps=(
             f"/usr/lib/firmware/nvidia/{OLDER}",
             f"/usr/src/nvidia*-{OLDER}",
@@ -112,13 +112,13 @@ PARTS = ("environment", *CUTS)
 
 
 def faults_of(host: str, names: Iterable[str] | None = None) -> list[Fault]:
-    """Return the faults of the environment that a host gets: all, or those of some names."""
-    wanted = None if names is None else set(names)
-    return [each for each in ENVIRONMENT if host in each.only and (wanted is None or each.name in wanted)]
+    """The faults of the environment for a host: all, or only those with these names."""
+    chosen = None if names is None else set(names)
+    return [each for each in ENVIRONMENT if host in each.only and (chosen is None or each.name in chosen)]
 
 
 def cuts_of(tasks: Iterable[tuple[str, float]]) -> Iterator[tuple[str, str, float]]:
-    """Return where a run is cut: the row's moment, the task, and the seconds into it."""
+    """Where a run is cut: the row's moment, the task, and the seconds into the task."""
     for name, seconds in tasks:
         yield f"before {name}", name, 0.0
         if seconds > LONG:
@@ -126,12 +126,12 @@ def cuts_of(tasks: Iterable[tuple[str, float]]) -> Iterator[tuple[str, str, floa
 
 
 def task_of(fault: Fault, tasks: Iterable[tuple[str, float]]) -> str | None:
-    """Return the task of an undisturbed run before which a fault comes."""
+    """The task of an undisturbed run before which a fault occurs."""
     return next((name for name, _ in tasks if fnmatch.fnmatchcase(name, fault.before or "")), None)
 
 
 def cells(undisturbed: dict[str, Any]) -> list[Cell]:
-    """Return all cells of the grid, whether they were run or not."""
+    """All cells of the grid, whether they were run or not."""
     found = []
     for part in PARTS:
         for host in HOSTS:
@@ -146,47 +146,46 @@ def cells(undisturbed: dict[str, Any]) -> list[Cell]:
 
 
 def cell_of(row: dict[str, str]) -> Cell:
-    """Return the cell of a row."""
     return Cell(row["part"], row["host"], row["fault"], row["moment"])
 
 
-HEAD = """# Faults: what happens to a run that is disturbed
+HEAD = """# Faults: what happens to a disturbed run
 
 Generated by `tools/fault_grid.py`; do not edit. Hosts are containers of the lab: c-deb is a Debian 13, c-rpm a host
 dressed as Rocky Linux 9. Each row is a run of `site.yml` on a bare host with a fault of `lab/`, the fault healed, and
 then one of two things:
 
 - *as it was*: every file and package of the host is as before the run (the next fault then meets the same host);
-- *repaired*: the same command again finished, with the files of an undisturbed run, and once more changed nothing.
+- *repaired*: a second run of the same command finished with the files of an undisturbed run; a third changed nothing.
 
 Compared are paths, modes, owners, contents and packages, without what `lab/gpu_ready_lab/footprint.py` names and
-explains. A row is green when the run finished, or stopped with a sentence for the operator, and the host is either.
-Cuts are in series, and so are faults that stop a run on its way: each run goes on where the one before stopped, and the
-last is repaired. Faults and cuts that a run gets through may come in one run, a fault until the task of the next.
+explains. A row is green if the run finished, or stopped with a message for the operator, and the host is one of these.
+Cuts form a series, and so do faults that stop a run halfway: each run continues where the one before stopped, and the
+last is repaired. Faults and cuts that a run survives may share one run; such a fault lasts until the task of the next.
 The control node dies, SSH and power are cut at each boundary of tasks that change something, and in the middle of each
-such task of more than 4 seconds. At a boundary the host is back before the task begins. A cell that was not run is
-listed as such. A commit with + had changes that were not committed. MIRROR stands for the server of Debian's archive
-that a host asks. A container that loses its power keeps what it wrote, since its kernel goes on: what is lost with the
-power of a machine is shown on guests, by `tests/integration/test_vm_sample.py` and `test_vm_power.py` (lab.md).
+such task of more than 4 seconds. At a boundary the host is up again before the task begins. A cell that was not run is
+listed as such. A commit with + had uncommitted changes. MIRROR replaces the name of the Debian archive server that a
+host uses. A container that loses its power keeps what it wrote, since its kernel keeps running: the loss of unwritten
+data is tested on guests, by `tests/integration/test_vm_sample.py` and `test_vm_power.py` (lab.md).
 
 """
 
 
 def page(record: dict[str, Any]) -> str:
-    """Return docs/dev/faults.md."""
+    """The text of docs/dev/faults.md."""
     rows = {cell_of(row): row for row in record["rows"]}
-    wanted = cells(record["undisturbed"])
+    known = cells(record["undisturbed"])
     text = HEAD + "| faults | host | cells | green | red | not run |\n|---|---|---|---|---|---|\n"
     for part in PARTS:
         for host in HOSTS:
-            mine = [rows.get(cell, {}).get("colour") for cell in wanted if (cell.part, cell.host) == (part, host)]
-            counts = [len(mine), *(mine.count(colour) for colour in ("green", "red", None))]
+            colours = [rows.get(cell, {}).get("colour") for cell in known if (cell.part, cell.host) == (part, host)]
+            counts = [len(colours), *(colours.count(colour) for colour in ("green", "red", None))]
             text += f"| {_heading(part)} | {host} | {' | '.join(str(number) for number in counts)} |\n"
     for part in PARTS:
         text += f"\n## {_heading(part)}\n\n"
         text += "| host | fault | moment | outcome | what the operator reads | afterwards | commit |\n"
         text += "|---|---|---|---|---|---|---|\n"
-        for cell in wanted:
+        for cell in known:
             if cell.part == part:
                 text += _line(cell, rows.get(cell))
     return text
@@ -197,11 +196,11 @@ def _heading(part: str) -> str:
 
 
 def _line(cell: Cell, row: dict[str, str] | None) -> str:
-    """Return a row of the page."""
-    words = ["not run", "", "", ""]
+    """A row of the page."""
+    columns = ["not run", "", "", ""]
     if row is not None:
         outcome = f"{row['outcome']}, {row['seconds']} s"
-        words = [outcome if row["colour"] == "green" else f"**{row['colour']}**: {outcome}"]
-        words += [row["sentence"], row["afterwards"], row["commit"]]
-    fields = [cell.host, f"`{cell.fault}`", cell.moment.replace("*", "…"), *words]
+        columns = [outcome if row["colour"] == "green" else f"**{row['colour']}**: {outcome}"]
+        columns += [row["message"], row["afterwards"], row["commit"]]
+    fields = [cell.host, f"`{cell.fault}`", cell.moment.replace("*", "…"), *columns]
     return "| " + " | ".join(field.replace("|", "\\|").replace("<", "&lt;") for field in fields) + " |\n"

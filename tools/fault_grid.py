@@ -1,13 +1,13 @@
-"""Break provisioning runs in every way that the lab knows, and write docs/dev/faults.md: fault x moment -> outcome.
+"""Run provisioning under every fault that the lab knows, and write docs/dev/faults.md: fault x moment -> outcome.
 
 usage: tools/fault_grid.py [--host NAME]... [--only PART]... [--fault NAME]... [--learned] [--missing] [--page]
 
 PART is environment (faults of hosts, mirror and network), control (the control node dies), ssh (connections are cut) or
-power (the host's power is cut). What was run is kept in tools/fault_grid.json, which the page is made of, each row with
-its commit; a row that is run again takes the place of the old one. What the cells are, and what a row says, is in
+power (the host's power is cut). Results are recorded in tools/fault_grid.json, from which the page is made,
+each row with its commit; a new result of a cell replaces the old one. Cells and rows are defined in
 tools/fault_cells.py. Needs root, and leaves the lab up.
 """
-# ruff: noqa: E402  the lab and the tests' fleets are no installed packages
+# ruff: noqa: E402  the lab and the tests' fleets are not installed packages
 
 import argparse
 import contextlib
@@ -38,13 +38,13 @@ FLEET = "grid"
 RECORD = ROOT / "tools/fault_grid.json"
 PAGE = ROOT / "docs/dev/faults.md"
 LEARNED = "learned-{}.json"
-"""In the folder of the fleet: the files of a host after an undisturbed run."""
-RUN_LIMIT = 1800  # seconds; a run that takes longer counts as hanging
+"""In the directory of the fleet: the files of a host after an undisturbed run."""
+RUN_LIMIT = 1800  # seconds; a longer run counts as hanging
 PLAYBOOK = [str(Path(sys.executable).parent / "ansible-playbook"), "site.yml"]
-ARCHIVE = re.compile(r"\b[a-z]+\.debian\.\w*")  # also where a sentence was cut off
-"""Which mirror a machine asks is nobody's matter."""
+ARCHIVE = re.compile(r"\b[a-z]+\.debian\.\w*")  # also where a message is cut off
+"""The record does not name the mirror that a machine uses."""
 RAW = re.compile(r"Traceback|MODULE FAILURE|Module failed|non-zero return code|Unexpected failure|\[Errno \d+\](?!.*:)")
-LONGEST_SENTENCE = 1200
+LONGEST_MESSAGE = 1200
 SECOND_RUN = "second-run"
 AS_IT_WAS = "as it was"
 REPAIRED = "repaired"
@@ -52,32 +52,32 @@ UP_TRIES = 3  # the other host of the fleet may be off just now
 
 
 class Run(NamedTuple):
-    """What a run did: exit status (None: it was killed, or did not end), seconds, what it said of the host."""
+    """Result of a run: exit status (None: killed, or did not end), seconds, events and screen."""
 
     rc: int | None
     seconds: float
     events: list[dict[str, Any]]
     screen: str
     came: list[bool]
-    """Whether what was to come at each moment did come."""
+    """For each planned moment, whether the run reached it."""
 
     def killed(self) -> bool:
-        """Tell whether it was ended by a signal."""
+        """True if it was ended by a signal."""
         return self.rc is None or self.rc < 0
 
-    def sentence(self) -> str:
-        """Return why the host is not ready, "" where it is."""
+    def message(self) -> str:
+        """Why the host is not ready; "" if it is."""
         failed = [event for event in self.events if event["status"] in ("failed", "unreachable")]
-        said = [event["message"] for event in failed]
-        if failed and failed[-1]["status"] == "unreachable":  # Ansible's own words; the screen has ours
-            said = [line.strip() for line in self.screen.splitlines() if " does not answer at '" in line]
-        if said:
-            return ARCHIVE.sub("MIRROR", " ".join(said[-1].split()))
+        messages = [event["message"] for event in failed]
+        if failed and failed[-1]["status"] == "unreachable":  # the message is Ansible's; ours is on the screen
+            messages = [line.strip() for line in self.screen.splitlines() if " does not answer at '" in line]
+        if messages:
+            return ARCHIVE.sub("MIRROR", " ".join(messages[-1].split()))
         return "" if self.rc == 0 else " ".join(self.screen.split())[-600:]
 
 
 class FaultGrid:
-    """One host of the fleet and what is done to it."""
+    """The cells of one host of the fleet."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -88,11 +88,11 @@ class FaultGrid:
     # ---- the host
 
     def running(self) -> hosts.Running:
-        """Return the host."""
+        """The host, which must be running."""
         return hosts.find(f"{FLEET}/{self.host}")
 
     def fresh(self) -> None:
-        """Have the host as its image is."""
+        """Recreate the host from its image."""
         with _locked("fault-grid.lock"):
             hosts.remove([each for each in hosts.existing() if (each.fleet, each.host) == (FLEET, self.host)])
             for left in reversed(range(UP_TRIES)):
@@ -100,27 +100,27 @@ class FaultGrid:
                     break
 
     def differences(self, before: dict[str, str]) -> list[str]:
-        """Return what differs on the host, one sentence a path."""
+        """What differs on the host, one line per path."""
         return footprint.differences(before, footprint.take(self.running()))
 
     # ---- runs
 
     def run(self, *moments: dict[str, Any], variables: Iterable[tuple[str, str]] = ()) -> Run:
-        """Run site.yml on the host; what comes at moments may kill it."""
-        with tempfile.TemporaryDirectory() as folder:
-            events = Path(folder, "events")
-            planned = [{**moment, "mark": f"{folder}/mark-{number}"} for number, moment in enumerate(moments)]
+        """Run site.yml on the host; what happens at the moments may kill it."""
+        with tempfile.TemporaryDirectory() as directory:
+            events = Path(directory, "events")
+            planned = [{**moment, "mark": f"{directory}/mark-{number}"} for number, moment in enumerate(moments)]
             environment = dict(
                 os.environ,
                 PYTHONPATH=str(ROOT / "lab"),
                 ANSIBLE_NOCOLOR="1",
                 ANSIBLE_CALLBACK_PLUGINS=str(ROOT / "tests/integration/callback_plugins"),
                 ANSIBLE_CALLBACKS_ENABLED="record,moment" if moments else "record",
-                ANSIBLE_SSH_CONTROL_PATH_DIR=f"{folder}/cp",
+                ANSIBLE_SSH_CONTROL_PATH_DIR=f"{directory}/cp",
                 GPU_READY_TEST_EVENTS=str(events),
                 GPU_READY_MOMENT=json.dumps(planned),
             )
-            extra = {"gpu_report_directory": f"{folder}/reports", **dict(variables)}
+            extra = {"gpu_report_directory": f"{directory}/reports", **dict(variables)}
             argv = [*PLAYBOOK, "-i", str(paths.fleet_folder(FLEET) / "gpu_hosts"), "--limit", self.host]
             started = time.monotonic()
             process = subprocess.Popen(
@@ -132,14 +132,14 @@ class FaultGrid:
             came = [Path(moment["mark"]).exists() for moment in planned]
             return Run(rc, time.monotonic() - started, [json.loads(line) for line in lines], screen, came)
 
-    def learn(self, again: bool) -> None:
-        """Provision the bare host undisturbed: its tasks, and the files that every other way has to end in."""
+    def learn(self, refresh: bool) -> None:
+        """Provision the bare host undisturbed: record its tasks, and the files that every other run must end with."""
         kept = paths.fleet_folder(FLEET) / LEARNED.format(self.host)
-        if again or not kept.exists():
+        if refresh or not kept.exists():
             self.fresh()
             run = self.run()
             if run.rc != 0:
-                raise SystemExit(f"{self.host}: the undisturbed run failed: {run.sentence()}")
+                raise SystemExit(f"{self.host}: the undisturbed run failed: {run.message()}")
             kept.write_text(json.dumps(footprint.take(self.running())))
             tasks, last = [], None
             for event in run.events:
@@ -147,7 +147,7 @@ class FaultGrid:
                     tasks.append((event["task"], round(event["time"] - last, 1)))
                 last = event["time"]
             with recorded() as record:
-                # The cells stay what they were as long as the tasks do: a second more or less makes no other grid.
+                # The cells stay the same as long as the tasks do; small differences in time do not change the grid.
                 before = record["undisturbed"].get(self.host, {}).get("tasks", [])
                 if [name for name, _ in before] == [name for name, _ in tasks]:
                     tasks = [(name, seconds) for name, seconds in before]
@@ -158,10 +158,10 @@ class FaultGrid:
             self.tasks = [(name, seconds) for name, seconds in record["undisturbed"][self.host]["tasks"]]
 
     def repaired(self, keeps: Sequence[str] = ()) -> str:
-        """Run the same command again, to the end: "" when it finished with the same files, else what is wrong."""
+        """Run the same command to its end; return what differs from an undisturbed run, "" if nothing does."""
         run = self.run()
         if run.rc != 0:
-            return f"the next run failed: {run.sentence()}"
+            return f"the next run failed: {run.message()}"
         lines = self.differences(self.good)
         lines = [
             line for line in lines if not any(fnmatch.fnmatchcase(line.partition(": ")[0], glob) for glob in keeps)
@@ -169,8 +169,8 @@ class FaultGrid:
         if lines:
             return f"other files than after an undisturbed run ({len(lines)}): {'; '.join(lines)[:800]}"
         changed = any(event["changed"] for event in run.events)
-        again = self.run() if changed else run
-        return "" if not any(event["changed"] for event in again.events) else "a third run changed something"
+        next_run = self.run() if changed else run
+        return "" if not any(event["changed"] for event in next_run.events) else "a third run changed something"
 
     # ---- faults of the environment
 
@@ -186,45 +186,45 @@ class FaultGrid:
                 faults.put(self.running(), fault.name, list(fault.arguments))
                 run = self.run(variables=fault.variables)
             else:
-                run = self.run({"task": task, "argv": self.to_put(fault)}, variables=fault.variables)
+                run = self.run({"task": task, "argv": self.fault_command(fault)}, variables=fault.variables)
         finally:
             faults.heal(self.running(), fault.name)
         if fault.before and not all(run.came):
-            return self.row(fault, "red", f"the moment never came: {run.sentence()}", run)
+            return self.row(fault, "red", f"the moment was never reached: {run.message()}", run)
         return self.row(fault, *judged(run), run)
 
-    def to_put(self, fault: Fault) -> list[str]:
-        """Return the command that lets the host have a fault."""
+    def fault_command(self, fault: Fault) -> list[str]:
+        """The command that causes a fault on the host."""
         return [*LAB, "fault", f"{FLEET}/{self.host}", fault.name, *fault.arguments]
 
-    def pass_through(self, wanted: Sequence[Fault]) -> None:
-        """Let one run meet several faults, each at its task and until the next one's."""
+    def pass_through(self, requested: Sequence[Fault]) -> None:
+        """Expose one run to several faults, each from its task until the task of the next."""
         self.fresh()
         moments: list[dict[str, Any]] = []
         before: list[str] = []
-        for fault in wanted:
+        for fault in requested:
             task = fault_cells.task_of(fault, self.tasks)
             moments += [{"task": task, "argv": before}] if before else []
-            moments.append({"task": task, "argv": self.to_put(fault)})
+            moments.append({"task": task, "argv": self.fault_command(fault)})
             before = [*LAB, "heal", f"{FLEET}/{self.host}", fault.name]
         try:
             run = self.run(*moments)
         finally:
-            for fault in wanted:
+            for fault in requested:
                 faults.heal(self.running(), fault.name)
         colour, outcome = judged(run)
         if not all(run.came):
-            colour, outcome = "red", f"{outcome}; a moment never came"
-        rows = [self.row(fault, colour, outcome, run) for fault in wanted]
+            colour, outcome = "red", f"{outcome}; a moment was never reached"
+        rows = [self.row(fault, colour, outcome, run) for fault in requested]
         for found in rows:
             show(found)
-        self.settle(rows, [glob for fault in wanted for glob in fault.keeps])
+        self.settle(rows, [glob for fault in requested for glob in fault.keeps])
 
     def twice(self, fault: Fault) -> dict[str, str]:
-        """Start a second run while the first one is in the middle of a task."""
+        """Start a second run while the first is in the middle of a task."""
         task = fault_cells.task_of(fault, self.tasks)
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
-            flag = Path(folder, "flag")
+        with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor() as pool:
+            flag = Path(directory, "flag")
             first = pool.submit(self.run, {"task": task, "after": 2, "argv": ["/usr/bin/touch", str(flag)]})
             while not flag.exists() and not first.done():
                 time.sleep(0.2)
@@ -233,27 +233,27 @@ class FaultGrid:
         judgements = {name: judged(run) for name, run in both.items()}
         colour = "red" if "red" in [colour for colour, _ in judgements.values()] else "green"
         outcome = ", ".join(f"the {name} {what}" for name, (_, what) in judgements.items())
-        worst = max(both.values(), key=lambda run: len(run.sentence()))
+        worst = max(both.values(), key=lambda run: len(run.message()))
         if not any(run.rc == 0 for run in both.values()):
             colour = "red"
         return self.row(fault, colour, outcome, worst)
 
     def row(self, fault: Fault, colour: str, outcome: str, run: Run | None = None) -> dict[str, str]:
-        """Return a row of the table."""
+        """A row of the table."""
         return {
             "part": "environment", "host": self.host, "fault": fault.title(), "moment": fault.moment(),
-            "colour": colour, "outcome": outcome, "sentence": run.sentence() if run else "",
+            "colour": colour, "outcome": outcome, "message": run.message() if run else "",
             "seconds": f"{run.seconds:.0f}" if run else "0", "commit": commit(),
         }  # fmt: skip
 
-    def environment(self, wanted: Sequence[Fault]) -> None:
-        """Run faults of the environment, with a new host where the last one did not leave it bare."""
+    def environment(self, requested: Sequence[Fault]) -> None:
+        """Run faults of the environment, with a new host where the previous fault did not leave it bare."""
         bare: dict[str, str] | None = None
         series: list[dict[str, str]] = []
-        passing = [fault for fault in wanted if fault.passes]
+        passing = [fault for fault in requested if fault.passes]
         if passing:
             self.pass_through(passing)
-        for fault in (each for each in wanted if not each.passes):
+        for fault in (each for each in requested if not each.passes):
             if series and fault.prepare:
                 self.settle(series)
                 series = []
@@ -268,7 +268,7 @@ class FaultGrid:
             stopped = found["outcome"] == "stopped"
             if stopped and bare is not None and not self.differences(bare):
                 found["afterwards"] = AS_IT_WAS
-                keep(found)
+                record_row(found)
                 continue
             bare = None
             series.append(found)
@@ -279,28 +279,28 @@ class FaultGrid:
             self.settle(series)
 
     def prepare(self, fault: Fault) -> None:
-        """Have a host in use."""
+        """Provision the host, so that the fault occurs on a host in use."""
         run = self.run(variables=fault.prepare)
         if run.rc != 0:
-            raise SystemExit(f"{self.host}: the run before {fault.title()} failed: {run.sentence()}")
+            raise SystemExit(f"{self.host}: the run before {fault.title()} failed: {run.message()}")
 
     def settle(self, rows: list[dict[str, str]], keeps: Sequence[str] = ()) -> None:
-        """Let the next run repair what faults left, and keep the rows."""
+        """Repair the host with the next run, and record the rows."""
         wrong = self.repaired(keeps)
         for found in rows:
             found["afterwards"] = wrong or REPAIRED
             if wrong:
                 found["colour"] = "red"
-            keep(found)
+            record_row(found)
         say(f"{self.host}: after {', '.join(found['fault'] for found in rows)}: {rows[-1]['afterwards']}")
 
     # ---- cuts at the boundaries and in the middle of tasks
 
     def cut(self, kind: str) -> None:
-        """Cut runs at every moment: each cut comes in the first run that gets there.
+        """Cut runs at every moment: each cut happens in the first run that reaches its moment.
 
-        A dead control node ends its run, so the next one has the next moment. A run that goes on after a cut meets the
-        next one, too; where it stops, another goes on.
+        A dead control node ends its run, so the next run has the next moment. A run that continues after a cut meets
+        the next cut, too; where it stops, another run continues.
         """
         self.fresh()
         rows = []
@@ -316,30 +316,30 @@ class FaultGrid:
                 left = left[1:]
             else:
                 left = [cut for cut, came in zip(now, run.came, strict=True) if not came]
-                hosts.power_on(self.running())  # the next run does not begin while it still boots
+                hosts.power_on(self.running())  # waits until it has booted
                 if run.rc == 0 or not found:
                     break
         for when, _, _ in left:
-            say(f"{self.host}: not cut {when}: a run was through with this task")
+            say(f"{self.host}: not cut {when}: a run had completed this task")
         self.settle(rows)
 
     def moment(self, kind: str, task: str, after: float) -> dict[str, Any]:
-        """Return what is to come in a run."""
+        """The cut as the callback plugin `moment` reads it."""
         how = {"die": True} if kind == "control" else {"argv": self.cutter(kind)}
         return {"task": task, "after": after, **how}
 
     def cut_row(self, kind: str, when: str, run: Run) -> dict[str, str]:
-        """Return the row of a cut that came."""
+        """The row of a cut that happened."""
         outcome = "killed" if run.killed() else "finished" if run.rc == 0 else "stopped"
-        sentence = "" if run.killed() else run.sentence()
-        wrong = run.rc is None or (outcome == "stopped" and not sound(sentence))
+        message = "" if run.killed() else run.message()
+        wrong = run.rc is None or (outcome == "stopped" and not is_sound(message))
         return {
             "part": kind, "host": self.host, "fault": CUTS[kind], "moment": when, "colour": "red" if wrong else "green",
-            "commit": commit(), "seconds": f"{run.seconds:.0f}", "outcome": outcome, "sentence": sentence,
+            "commit": commit(), "seconds": f"{run.seconds:.0f}", "outcome": outcome, "message": message,
         }  # fmt: skip
 
     def cutter(self, kind: str) -> list[str]:
-        """Return the command that cuts."""
+        """The command that makes the cut."""
         name = f"{FLEET}/{self.host}"
         return [*LAB, "fault", name, "ssh-dropped"] if kind == "ssh" else [*LAB, "power-cycle", name]
 
@@ -348,7 +348,7 @@ LAB = [sys.executable, "-m", "gpu_ready_lab"]
 
 
 def _wait(process: subprocess.Popen[str]) -> tuple[str, int | None]:
-    """Return what a run printed and its exit status; None when it had to be ended."""
+    """What a run printed, and its exit status; None if it had to be killed."""
     try:
         screen, _ = process.communicate(timeout=RUN_LIMIT)
     except subprocess.TimeoutExpired:
@@ -359,21 +359,21 @@ def _wait(process: subprocess.Popen[str]) -> tuple[str, int | None]:
 
 
 def judged(run: Run) -> tuple[str, str]:
-    """Return colour and outcome of a run with a fault."""
+    """Colour and outcome of a run with a fault."""
     if run.rc is None:
         return "red", f"no end within {RUN_LIMIT} s"
     if run.rc == 0:
         return "green", "finished"
-    return ("green" if sound(run.sentence()) else "red"), "stopped"
+    return ("green" if is_sound(run.message()) else "red"), "stopped"
 
 
-def sound(sentence: str) -> bool:
-    """Tell whether this is a sentence for an operator: no trace, no bare exit status, not a screen full."""
-    return bool(sentence) and len(sentence) <= LONGEST_SENTENCE and RAW.search(sentence) is None
+def is_sound(message: str) -> bool:
+    """True if this is a message for an operator: no trace, no bare exit status, not a screenful."""
+    return bool(message) and len(message) <= LONGEST_MESSAGE and RAW.search(message) is None
 
 
 def commit() -> str:
-    """Return the commit of the checkout, with + where files differ from it."""
+    """The commit of the checkout, with + if files of the product differ from it."""
     ask = ["git", "-C", str(ROOT)]
     short = subprocess.run([*ask, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     product = ["library", "module_utils", "roles", "playbooks", "site.yml"]
@@ -389,16 +389,16 @@ def lab(*arguments: str, check: bool = True) -> int:
     ).returncode
 
 
-def say(words: str) -> None:
-    """Print a line at once."""
-    print(words, flush=True)
+def say(line: str) -> None:
+    """Print a line, unbuffered."""
+    print(line, flush=True)
 
 
 def show(found: dict[str, str]) -> None:
     """Print a row."""
     say(
         f"{found['colour']:5} {found['host']:6} {found['fault']} {found['moment']} -> {found['outcome']}"
-        f" ({found['seconds']} s) {found['sentence']}"
+        f" ({found['seconds']} s) {found['message']}"
     )
 
 
@@ -407,7 +407,7 @@ def show(found: dict[str, str]) -> None:
 
 @contextlib.contextmanager
 def _locked(name: str) -> Iterator[None]:
-    """Let one host at a time, of all fault grids of this machine, go on."""
+    """Let one host at a time, of all fault grids of this machine, continue."""
     with (paths.STATE / name).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -415,7 +415,7 @@ def _locked(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def recorded() -> Iterator[dict[str, Any]]:
-    """Give the record, and keep what is changed in it."""
+    """The record; changes to it are written at the end."""
     with _locked("fault-grid-record.lock"):
         text = RECORD.read_text() if RECORD.exists() else '{"undisturbed": {}, "rows": []}'
         record: dict[str, Any] = json.loads(text)
@@ -425,8 +425,8 @@ def recorded() -> Iterator[dict[str, Any]]:
             RECORD.write_text(new)
 
 
-def keep(found: dict[str, str]) -> None:
-    """Put a row into the record, in place of the one that its cell had."""
+def record_row(found: dict[str, str]) -> None:
+    """Write a row into the record, in place of the earlier row of its cell."""
     cell = fault_cells.cell_of(found)
     with recorded() as record:
         rows = [each for each in record["rows"] if fault_cells.cell_of(each) != cell]
@@ -434,43 +434,43 @@ def keep(found: dict[str, str]) -> None:
 
 
 def green() -> set[Cell]:
-    """Return the cells that need not be run again."""
+    """The cells that need not be run again."""
     with recorded() as record:
         return {fault_cells.cell_of(row) for row in record["rows"] if row["colour"] == "green"}
 
 
-def one_host(host: str, said: argparse.Namespace) -> None:
-    """Run what is asked for on one host."""
+def run_host(host: str, options: argparse.Namespace) -> None:
+    """Run the requested parts on one host."""
     grid = FaultGrid(host)
-    grid.learn(again=not said.learned)
-    done = green() if said.missing else set()
-    parts = said.only or PARTS
+    grid.learn(refresh=not options.learned)
+    done = green() if options.missing else set()
+    parts = options.only or PARTS
     if "environment" in parts:
-        wanted = fault_cells.faults_of(host, said.fault)
+        requested = fault_cells.faults_of(host, options.fault)
         grid.environment(
-            [each for each in wanted if Cell("environment", host, each.title(), each.moment()) not in done]
+            [each for each in requested if Cell("environment", host, each.title(), each.moment()) not in done]
         )
     for kind in CUTS:
         cells = {Cell(kind, host, CUTS[kind], when) for when, _, _ in fault_cells.cuts_of(grid.tasks)}
-        if kind in parts and not (said.missing and cells <= done):
+        if kind in parts and not (options.missing and cells <= done):
             grid.cut(kind)
 
 
 def main() -> int:
-    """Run what is asked for, and write the page."""
+    """Run the requested parts, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--host", action="append", choices=HOSTS)
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--fault", action="append", help="only faults of the environment of this name")
-    parser.add_argument("--learned", action="store_true", help="take the last undisturbed run for today's")
-    parser.add_argument("--missing", action="store_true", help="leave out what is green in the record")
+    parser.add_argument("--learned", action="store_true", help="use the recorded undisturbed run")
+    parser.add_argument("--missing", action="store_true", help="skip what is green in the record")
     parser.add_argument("--page", action="store_true", help="run nothing, only write the page")
-    said = parser.parse_args()
+    options = parser.parse_args()
     paths.STATE.mkdir(parents=True, exist_ok=True)
-    if not said.page:
+    if not options.page:
         engine.start()
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda host: one_host(host, said), said.host or HOSTS))
+            list(pool.map(lambda host: run_host(host, options), options.host or HOSTS))
     with recorded() as record:
         PAGE.write_text(fault_cells.page(record))
         return int(any(row["colour"] == "red" for row in record["rows"]))

@@ -68,7 +68,7 @@ def imported_names(path: Path, package: list[str]) -> set[str]:
 def import_closure(module: str, root: Path = ROOT) -> dict[str, Path]:
     """Files below module_utils/ that a module of library/ takes to the host, by dotted name.
 
-    Follows every import statement, as ansible.executor.module_common does: where it stands makes no difference.
+    Follows every import statement, as ansible.executor.module_common does, wherever in the file it is.
     """
     module_utils = root / "module_utils"
     pending = imported_names(root / "library" / f"{module}.py", [])

@@ -59,12 +59,7 @@ rebuilt:
   type: bool
 """
 
-import base64
-import os
-
-from ansible.module_utils.gpu_ready.base import files, manifest
-from ansible.module_utils.gpu_ready.base import pending as rebuilds
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
+from ansible.module_utils.gpu_ready.base import managed_files
 from ansible.module_utils.gpu_ready.base.module import run_module
 
 ARGUMENT_SPEC = {
@@ -81,64 +76,11 @@ ARGUMENT_SPEC = {
     },
     "rebuild": {"type": "list", "elements": "str", "default": []},
 }
-REBUILD_LIMIT = 1200.0
-
-
-def text(data):
-    """Return bytes as a diff shows them."""
-    return "" if data is None else data.decode("utf-8", "replace")
-
-
-def changes(host, wanted):
-    """Return [(file, mode, before, after)] for the files that are not as wanted; None means absent."""
-    found = []
-    for entry in wanted:
-        before, mode = host.read_bytes(entry["path"]), int(entry["mode"], 8)
-        after = entry["content"].encode("utf-8") if entry["state"] == "present" else None
-        if before != after or (after is not None and host.mode(entry["path"]) != mode):
-            found.append((entry["path"], mode, before, after))
-    return found
-
-
-def write(host, change):
-    """Write or delete one file, noted first."""
-    path, mode, before, after = change
-    known = None if before is None else base64.b64encode(before).decode("ascii")
-    manifest.note("files", {path: {"before": known, "mode": host.mode(path)}})
-    if after is None:
-        os.unlink(path)
-        return
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    files.write_atomic(path, after, mode)
 
 
 def run(host, params, check):
-    todo = changes(host, params["files"])
-    pending = rebuilds.pending(host)
-    rebuild = (params["rebuild"] if todo else []) or pending
-    if not check:
-        if rebuild != pending:
-            rebuilds.begin(rebuild)
-        for change in todo:
-            write(host, change)
-        if rebuild:
-            answer = host.run(rebuild, REBUILD_LIMIT)
-            if answer.rc != 0:
-                raise GpuReadyError(
-                    "`%s` ended with %d (%s): repair on the host what it names, and run again"
-                    % (" ".join(rebuild), answer.rc, (answer.err or answer.out).strip()[-500:])
-                )
-            host.settle()
-            rebuilds.done()
-    return {
-        "changed": bool(todo or rebuild),
-        "paths": [change[0] for change in todo],
-        "rebuilt": bool(rebuild and not check),
-        "diff": [
-            {"before_header": path, "after_header": path, "before": text(before), "after": text(after)}
-            for path, _, before, after in todo
-        ],
-    }
+    wanted = [managed_files.parse_file(entry) for entry in params["files"]]
+    return managed_files.converge(host, wanted, params["rebuild"], check)
 
 
 def main():

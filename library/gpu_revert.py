@@ -19,7 +19,7 @@ options:
     type: list
     elements: path
     default: []
-  remains:
+  leftovers:
     description: Files that are deleted whoever wrote them, such as those of a service whose package is gone.
     type: list
     elements: path
@@ -44,7 +44,7 @@ EXAMPLES = r"""
   gpu_revert:
     packages: [nvidia-container-toolkit, nvidia-container-toolkit-base]
     paths: [/etc/cdi/nvidia.yaml]
-    remains: [/var/run/cdi/nvidia.yaml]
+    leftovers: [/var/run/cdi/nvidia.yaml]
 """
 
 RETURN = r"""
@@ -62,79 +62,21 @@ paths:
   sample: [/etc/cdi/gpu-ready.json]
 """
 
-import os
-import shutil
-
-from ansible.module_utils.gpu_ready.base import files, manifest
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.lifecycle import uninstall
+from ansible.module_utils.gpu_ready.lifecycle import revert
 from ansible.module_utils.gpu_ready.packaging import select
 from ansible.module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
     "packages": {"type": "list", "elements": "str", "default": []},
     "paths": {"type": "list", "elements": "path", "default": []},
-    "remains": {"type": "list", "elements": "path", "default": []},
+    "leftovers": {"type": "list", "elements": "path", "default": []},
 }
 
 
-def text(data):
-    """Return bytes as a diff shows them."""
-    return "" if data is None else data.decode("utf-8", "replace")
-
-
-def take_back(path, before, mode):
-    """Bring one file back to what it was; a folder that came with it goes when it is empty."""
-    if before is not None:
-        files.write_atomic(path, before, mode)
-    elif os.path.lexists(path):
-        os.unlink(path)
-        folder = os.path.dirname(path)
-        if folder in uninstall.FOLDERS and not os.listdir(folder):
-            os.rmdir(folder)
-
-
-def purge(host, names, noted, check):
-    """Purge those of the packages that are noted; returns them."""
-    installed = select.choose_manager(host, journal.is_open(host)).installed() if names else {}
-    there = [name for name in names if name in installed and installed[name].state != "not-installed"]
-    mine = [name for name in there if name in noted.get("packages", {})]
-    if mine and not check:
-        taker = uninstall.Uninstall(host)
-        taker.purge(taker.manager.removal_command(mine), mine)
-        manifest.drop("packages", mine)
-    return mine
-
-
-def run(host, wanted, check):
-    """Take everything back; returns the module's answer."""
-    noted = manifest.read()
-    gone = purge(host, wanted["packages"], noted, check)
-    diff = []
-    if gone:
-        diff.append(
-            {"before_header": "packages", "after_header": "packages", "before": "\n".join(gone) + "\n", "after": ""}
-        )
-    for path in wanted["paths"] + wanted["remains"]:
-        entry = noted.get("files", {}).get(path)
-        folder = path in noted.get("folders", {})
-        if folder and host.isdir(path):
-            diff.append({"before_header": path, "after_header": path, "before": "a folder of ours\n", "after": ""})
-            if not check:
-                shutil.rmtree(path)
-        elif entry or path in wanted["remains"]:
-            before = uninstall.restored(entry) if entry else None
-            now = host.read_bytes(path)
-            if now == before:
-                continue
-            diff.append({"before_header": path, "after_header": path, "before": text(now), "after": text(before)})
-            if not check:
-                take_back(path, before, (entry or {}).get("mode"))
-    if not check:
-        manifest.drop("files", wanted["paths"])
-        manifest.drop("folders", wanted["paths"])
-    paths = [entry["before_header"] for entry in diff if entry["before_header"] != "packages"]
-    return {"changed": bool(diff), "packages": gone, "paths": paths, "diff": diff}
+def run(host, params, check):
+    manager = select.choose_manager(host, journal.is_open(host))
+    return revert.revert(host, manager, revert.RevertRequest(**params), check)
 
 
 def main():

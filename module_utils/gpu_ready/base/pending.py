@@ -13,19 +13,19 @@ from .host import Host
 PATH = manifest.FOLDER + "/rebuild-pending"
 
 
-def pending(host: Host, path: str = PATH) -> List[str]:
+def read_pending_rebuild(host: Host, path: str = PATH) -> List[str]:
     """Return program and arguments of the rebuild that a run left out, [] where none did."""
     text = host.read(path)
     return [] if text is None else [str(word) for word in json.loads(text)]
 
 
-def begin(argv: List[str], path: str = PATH) -> None:
+def mark_rebuild(argv: List[str], path: str = PATH) -> None:
     """Mark that a rebuild is due."""
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     files.write_atomic(path, (json.dumps(argv) + "\n").encode("utf-8"), 0o600)
 
 
-def done(path: str = PATH) -> None:
+def clear_rebuild(path: str = PATH) -> None:
     """Take the mark away."""
     if os.path.exists(path):
         os.unlink(path)

@@ -216,7 +216,7 @@ def nouveau(host: Host, functions: List[Any], kernels: List[str]) -> Dict[str, A
         "name": " and ".join(names) or None,
         "loaded": bool(loaded),
         "bound": [function.address for function in bound],
-        "blacklisted": all(blacklisted(host, name) for name in drivers) and not pending.pending(host),
+        "blacklisted": all(blacklisted(host, name) for name in drivers) and not pending.read_pending_rebuild(host),
     }
 
 

@@ -461,7 +461,7 @@ class Uninstall:
     def files(self) -> List[Action]:
         """Restore or delete the files that we wrote."""
         found = []
-        rebuild = rebuilds.pending(self.host, self.mark)
+        rebuild = rebuilds.read_pending_rebuild(self.host, self.mark)
         for path, entry in sorted(self.noted.get("files", {}).items()):
             now = self.host.read_bytes(path)
             after = taken_back(path, entry, now)
@@ -491,7 +491,7 @@ class Uninstall:
     def restore(self, path: str, after: Optional[bytes], mode: Optional[int], rebuild: List[str]) -> None:
         """Bring one file back to what it was; the mark of the rebuild that it needs comes first."""
         if rebuild:
-            rebuilds.begin(rebuild, self.mark)
+            rebuilds.mark_rebuild(rebuild, self.mark)
         if after is not None:
             files.write_atomic(path, after, mode)
         elif os.path.lexists(path):

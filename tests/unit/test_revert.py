@@ -1,32 +1,29 @@
 """gpu_revert: what is ours goes back to what it was and is forgotten, what is not stays."""
 
 import base64
-import functools
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_ready.base import manifest
 from gpu_ready.base.host import Host
-
-ROOT = Path(__file__).resolve().parents[2]
+from gpu_ready.lifecycle import revert
+from gpu_ready.lifecycle.revert import RevertRequest
+from gpu_ready.packaging.manager import Manager
 
 
 @pytest.fixture
 def withdraw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the module's function, with its manifest in a folder of the test."""
-    import ansible.module_utils
-
-    monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
-    path = ROOT / "library" / "gpu_revert.py"
-    scope: dict[str, Any] = {"__name__": "gpu_revert"}
-    exec(compile(path.read_text(), str(path), "exec"), scope)
+    """Return the function, with its manifest in a folder of the test."""
     noted = str(tmp_path / "manifest.json")
-    scope["manifest"] = types.SimpleNamespace(
-        read=functools.partial(manifest.read, noted), drop=functools.partial(manifest.drop, path=noted)
-    )
-    return lambda check=False, **wanted: scope["run"](Host(), {"packages": [], "paths": [], "remains": [], **wanted}, check)  # fmt: skip
+    monkeypatch.setattr(manifest.read, "__defaults__", (noted,))
+    monkeypatch.setattr(manifest.drop, "__defaults__", (noted,))
+
+    def run(check: bool = False, **wanted: Any) -> dict[str, Any]:
+        request = RevertRequest(**{"packages": [], "paths": [], "leftovers": [], **wanted})
+        return revert.revert(Host(), Manager(Host()), request, check)
+
+    return run
 
 
 @pytest.fixture
@@ -45,7 +42,7 @@ def host(tmp_path: Path) -> Path:
 
 def test_ours_go_and_are_forgotten(host: Path, withdraw: Any) -> None:
     paths = [str(host / name) for name in ("ours", "changed", "other", "volume", "absent")]
-    wanted = {"paths": paths, "remains": [str(host / "left")]}
+    wanted = {"paths": paths, "leftovers": [str(host / "left")]}
     (host / "left").write_text("left")
     gone = [str(host / name) for name in ("ours", "changed", "volume", "left")]
     assert withdraw(check=True, **wanted)["paths"] == gone

@@ -1,15 +1,13 @@
 """gpu_files and its rebuild: what a run that is killed in between leaves, the next one does."""
 
 import functools
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import pending as rebuild
+from gpu_ready.base import managed_files, manifest
+from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Killed(BaseException):
@@ -20,33 +18,25 @@ class Node:
     """A folder as a node: runs the module on one file with the rebuild ``touch <folder>/built``."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        import ansible.module_utils
-
-        monkeypatch.setattr(
-            ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")]
-        )
         self.file, self.built, self.mark = folder / "x.conf", folder / "built", folder / "rebuild-pending"
+        self.manifest = str(folder / "manifest.json")
+        noted = functools.partial(manifest.note_files, path=self.manifest)
+        monkeypatch.setattr(managed_files.manifest, "note_files", noted)
+        self.patch = monkeypatch
+        self.write = managed_files.files.write_atomic
 
-    def run(self, kill: str = "", argv: "list[str] | None" = None) -> Any:
-        path = ROOT / "library" / "gpu_files.py"
-        scope: dict[str, Any] = {"__name__": "gpu_files"}
-        exec(compile(path.read_text(), str(path), "exec"), scope)
-        entry = {"path": str(self.file), "content": "blacklist nouveau\n", "mode": "0644", "state": "present"}
+    def run(self, kill: str = "", argv: "list[str] | None" = None, mode: int = 0o644, content: bytes = b"x\n") -> Any:
+        def write(path: str, data: bytes, mode: int) -> None:
+            if kill == "before the file" and path == str(self.file):
+                raise Killed
+            self.write(path, data, mode)
+            if kill == "after the file" and path == str(self.file):
+                raise Killed
+
+        self.patch.setattr(managed_files.files, "write_atomic", write)
         argv = ["touch", str(self.built)] if argv is None else argv
-
-        def write(host: Host, change: Any) -> None:
-            if kill == "before the file":
-                raise Killed
-            self.file.write_bytes(change[3])
-            if kill == "after the file":
-                raise Killed
-
-        scope["write"] = write
-        scope["rebuilds"] = types.SimpleNamespace(
-            **{name: functools.partial(getattr(rebuild, name), path=str(self.mark)) for name in ("begin", "done")},
-            pending=functools.partial(rebuild.pending, path=str(self.mark)),
-        )
-        return scope["run"](Host(), {"files": [entry], "rebuild": argv}, False)
+        wanted = [managed_files.ManagedFile(str(self.file), content, mode)]
+        return managed_files.converge(Host(), wanted, argv, False, str(self.mark))
 
 
 @pytest.fixture
@@ -58,6 +48,14 @@ def test_a_changed_file_is_followed_by_its_rebuild_once(node: Node) -> None:
     assert node.run()["rebuilt"] and node.built.exists() and not node.mark.exists()
     second = node.run()
     assert (second["changed"], second["rebuilt"]) == (False, False)
+
+
+def test_content_and_mode_of_before_are_recorded(node: Node) -> None:
+    node.file.write_bytes(b"theirs")
+    node.file.chmod(0o600)
+    assert node.run(argv=[])["diff"][0]["before"] == "theirs"
+    assert manifest.read(node.manifest)["files"] == {str(node.file): {"before": "dGhlaXJz", "mode": 0o600}}
+    assert node.file.stat().st_mode & 0o777 == 0o644 and node.run(argv=[], mode=0o600)["changed"]
 
 
 @pytest.mark.parametrize("kill", ["before the file", "after the file"])
@@ -74,6 +72,6 @@ def test_a_killed_run_is_repaired_by_the_next(node: Node, kill: str) -> None:
 
 def test_a_rebuild_that_failed_stays_due(node: Node) -> None:
     for argv in (["false"], ["true"]):
-        with pytest.raises(Exception, match="ended with"):
+        with pytest.raises(GpuReadyError, match="`false` ended with 1"):
             node.run(argv=argv)
     assert node.mark.exists()

@@ -1,0 +1,241 @@
+"""Installs, removes and holds packages, and records in the manifest what is new."""
+
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from ..base import manifest
+from .manager import (
+    GROUPS,
+    LEFTOVERS,
+    USERS,
+    Installed,
+    Manager,
+    PackageChange,
+    PackageError,
+    PackageSpec,
+    Simulation,
+    is_installed,
+    package_specs,
+    pins_parts,
+)
+from .version_match import version_matches
+
+
+class PackageRequest(NamedTuple):
+    """The desired packages; ``parts`` are regular expressions for what metapackages depend on, by metapackage."""
+
+    names: List[PackageSpec]
+    optional: List[PackageSpec]
+    parts: Dict[str, str]
+    streams: Dict[str, str]
+    remove: List[str]
+    purge: bool
+    hold: List[str]
+    unhold: List[str]
+    allow_remove: List[str]
+    update_cache: bool
+    purpose: str
+
+    @property
+    def what(self) -> str:
+        """What is done, as errors begin."""
+        return "installing " + self.purpose
+
+
+def parse_request(params: Dict[str, Any]) -> PackageRequest:
+    """The request in the options of gpu_packages."""
+    return PackageRequest(
+        names=package_specs(params["names"]),
+        optional=package_specs(params["optional"]),
+        parts={value["name"]: value["parts"] for value in params["names"] if pins_parts(value)},
+        streams=params["streams"] or {},
+        remove=params["remove"],
+        purge=params["purge"],
+        hold=params["hold"],
+        unhold=params["unhold"],
+        allow_remove=params["allow_remove"],
+        update_cache=params["update_cache"],
+        purpose=params["purpose"],
+    )
+
+
+def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str, Any]:
+    """Bring the packages to the desired state; returns the module's values."""
+    result: Dict[str, Any] = {"installed": {}, "removed": [], "held": [], "versions": {}}
+    owned = sorted(manifest.read().get("packages", {}))
+    result["repaired"] = manager.find_interrupted() if check else manager.repair(owned)
+    before = manager.installed()
+
+    locked = manager.held() if request.unhold else []
+    result["unheld"] = [name for name in request.unhold if name in locked]
+    if result["unheld"] and not check:
+        manager.unhold(result["unheld"])
+
+    streams_before = switch_streams(manager, request.streams, check)
+    result["streams"] = {name: request.streams[name] for name in streams_before}
+    try:
+        specs = choose_specs(manager, request, before, check)
+        if check and streams_before:
+            # Only an enabled stream shows its packages: a simulation would describe those of another one.
+            missing = missing_packages(before, specs)
+            result["installed"].update({spec.name: spec.version or "any" for spec in missing})
+            result["removed"] += [name for name in request.remove if is_installed(before, name)]
+        else:
+            change_packages(manager, request, specs, request.remove, check, result)
+            if request.purge and not check:
+                purge_configuration(manager, request.remove)
+    except PackageError:
+        if not check:
+            restore_protection(manager, before, streams_before, result["unheld"])
+        raise
+
+    after = before if check else manager.installed()
+    result["held"] = packages_to_hold(request, after, result)
+    if not check:
+        if result["held"]:
+            manifest.note("holds", {name: {} for name in result["held"]})
+            manager.hold(result["held"])
+        missing_names = [spec.name for spec in specs if not is_installed(after, spec.name)]
+        if missing_names:
+            raise PackageError(
+                "%s: %s succeeded, but %s is not installed" % (request.what, manager.program, ", ".join(missing_names))
+            )
+        result["versions"] = {spec.name: after[spec.name].version for spec in specs}
+        # A hold that somebody sets from here on is not gpu-ready's.
+        manifest.drop("holds", [name for name in result["unheld"] if name not in request.hold])
+    else:
+        del result["versions"]
+    result["changed"] = any(result[key] for key in ("installed", "removed", "repaired", "held", "unheld", "streams"))
+    result["diff"] = {
+        "before": "".join(
+            "%s %s\n" % (name, before[name].version)
+            for name in sorted(result["installed"]) + sorted(result["removed"])
+            if is_installed(before, name)
+        ),
+        "after": "".join("%s %s\n" % item for item in sorted(result["installed"].items())),
+    }
+    return result
+
+
+def choose_specs(
+    manager: Manager, request: PackageRequest, before: Dict[str, Installed], check: bool
+) -> List[PackageSpec]:
+    """The packages to have: with the optional ones that a source offers, and the parts of exact metapackages."""
+    optional = missing_packages(before, request.optional)
+    if optional and request.update_cache and not check and manager.lists_are_stale():
+        manager.update()  # lists that were never read offer nothing
+    offers = manager.offers([spec.name for spec in optional])
+    specs = request.names + [spec for spec in optional if offers.get(spec.name)]
+    exact = missing_packages(before, [spec for spec in specs if spec.name in request.parts])
+    if exact:
+        refresh_lists(manager, request, exact, check)
+        specs = manager.add_parts(specs, request.parts)
+    return specs
+
+
+def missing_packages(installed: Dict[str, Installed], specs: List[PackageSpec]) -> List[PackageSpec]:
+    """Those that are not installed in a matching version."""
+    return [
+        spec
+        for spec in specs
+        if not (is_installed(installed, spec.name) and version_matches(spec.version, installed[spec.name].version))
+    ]
+
+
+def refresh_lists(manager: Manager, request: PackageRequest, specs: List[PackageSpec], check: bool) -> None:
+    """Read the package lists again when they are old, or offer no matching version of a package."""
+    if not specs or not request.update_cache or check:
+        return
+    offers = manager.offers([spec.name for spec in specs])
+    offered = [any(version_matches(spec.version, one) for one in offers.get(spec.name, [])) for spec in specs]
+    if not all(offered) or manager.lists_are_stale():
+        manager.update()
+
+
+def change_packages(
+    manager: Manager,
+    request: PackageRequest,
+    specs: List[PackageSpec],
+    remove: List[str],
+    check: bool,
+    result: Dict[str, Any],
+) -> None:
+    """Install and remove in one transaction where the manager can; adds to ``installed`` and ``removed``."""
+    before = manager.installed()
+    missing = missing_packages(before, specs)
+    remove = [name for name in remove if is_installed(before, name)]
+    if not missing and not remove:
+        return
+    refresh_lists(manager, request, missing, check)
+    change = PackageChange(missing, remove, request.allow_remove)
+    calls, simulation = manager.plan_change(request.what, change)
+    if not check:
+        record_new_packages(manager, simulation, [spec.name for spec in specs])
+        try:
+            manager.apply_change(request.what, calls, simulation)
+        except PackageError as error:
+            if "404" not in str(error):
+                raise
+            # Lists that are older than the mirror name files that it no longer has: read them again, once.
+            manager.update()
+            calls, simulation = manager.plan_change(request.what, change)
+            record_new_packages(manager, simulation, [spec.name for spec in specs])
+            manager.apply_change(request.what, calls, simulation)
+    result["installed"].update({name: after for name, (_, after) in simulation.install.items()})
+    result["removed"] += simulation.remove
+    if remove and not check and missing_packages(manager.installed(), missing):
+        # yum 3 cannot replace packages in one transaction: it has removed them by now.
+        change_packages(manager, request, specs, [], check, result)
+
+
+def record_new_packages(manager: Manager, simulation: Simulation, requested: List[str]) -> None:
+    """Record what will be new, before it is installed; and what a removal leaves that was there before."""
+    known = manifest.read().get("packages", {})
+    fresh = {package for package in simulation.new if package not in known}
+    stays: List[str] = []
+    for names, path in ((GROUPS, "/etc/group"), (USERS, "/etc/passwd")):
+        existing = {line.split(":")[0] for line in (manager.host.read(path) or "").splitlines()}
+        stays += [name for name, owners in names.items() if fresh.intersection(owners) and name in existing]
+    stays += [path for path, own in LEFTOVERS.items() if fresh.intersection(own) and manager.host.exists(path)]
+    manifest.note("stays", {name: {} for name in stays})
+    manifest.note("packages", {name: {"manual": name in requested} for name in simulation.new})
+
+
+def purge_configuration(manager: Manager, names: List[str]) -> None:
+    """Remove what removed packages left of their configuration."""
+    installed = manager.installed()
+    left = [name for name in names if name in installed and installed[name].state == "config-files"]
+    if left:
+        manager.run_change("purging " + ", ".join(left[:5]), manager.removal_command(left))
+
+
+def switch_streams(manager: Manager, streams: Dict[str, str], check: bool) -> Dict[str, Optional[str]]:
+    """Enable module streams; returns the streams before, of the modules that change."""
+    enabled = manager.streams() if streams else {}
+    changed = {name: stream for name, stream in streams.items() if enabled.get(name) != stream}
+    before = {name: enabled.get(name) for name in changed}
+    if before and not check:
+        manifest.note("streams", {name: {"before": stream} for name, stream in before.items()})
+        manager.enable_streams(changed)
+    return before
+
+
+def restore_protection(
+    manager: Manager, before: Dict[str, Installed], streams: Dict[str, Optional[str]], unheld: List[str]
+) -> None:
+    """After a failure: the module streams of before, unless packages changed, and the released holds."""
+    if streams and manager.installed() == before:
+        manager.restore_streams(streams)
+    installed = manager.installed() if unheld else {}
+    remaining = [name for name in unheld if name in installed]
+    if remaining:
+        # They must not be upgraded unattended until somebody repairs the cause.
+        manager.hold(remaining)
+
+
+def packages_to_hold(request: PackageRequest, after: Dict[str, Installed], result: Dict[str, Any]) -> List[str]:
+    return [
+        name
+        for name in request.hold
+        if not (name in after and after[name].hold and name not in result["unheld"])
+        and (name in after or name in result["installed"])
+    ]

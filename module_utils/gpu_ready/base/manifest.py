@@ -38,9 +38,9 @@ import os
 import time
 from typing import Any, Dict, Iterator
 
-from . import files
 from .errors import GpuReadyError
 from .host import Host
+from .json_file import write_json_file
 
 FOLDER = "/var/lib/gpu-ready"
 PATH = FOLDER + "/manifest.json"
@@ -78,11 +78,6 @@ def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
     return value
 
 
-def _write(value: Dict[str, Dict[str, Any]], path: str) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o600)
-
-
 @contextlib.contextmanager
 def alone(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
     """Keep other runs on this host from changing the manifest meanwhile; without it, the later of two drops notes.
@@ -118,7 +113,7 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
         fresh = {key: entry for key, entry in entries.items() if key not in known}
         if fresh:
             known.update(fresh)
-            _write(value, path)
+            write_json_file(path, value)
 
 
 def note_files(host: Host, paths: "list[str]", path: str = PATH) -> None:
@@ -137,7 +132,7 @@ def renew(section: str, key: str, entry: Any, path: str = PATH) -> None:
         value = read(path)
         if value.get(section, {}).get(key) != entry:
             value.setdefault(section, {})[key] = entry
-            _write(value, path)
+            write_json_file(path, value)
 
 
 def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
@@ -147,7 +142,7 @@ def note_components(path_of_file: str, names: "list[str]", codename: str, path: 
         entry = value["files"][path_of_file]
         known = entry.get("components", [])
         entry.update(components=known + [name for name in names if name not in known], codename=codename)
-        _write(value, path)
+        write_json_file(path, value)
 
 
 def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> None:
@@ -157,7 +152,7 @@ def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> No
         entry = value["files"][path_of_file]
         known = entry.get("sections", [])
         entry["sections"] = known + [name for name in names if name not in known]
-        _write(value, path)
+        write_json_file(path, value)
 
 
 def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], path: str = PATH) -> None:
@@ -175,7 +170,7 @@ def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], pat
             known = entry["keys"].setdefault(name, state)
             if "after" in state:
                 known["after"] = state["after"]
-        _write(value, path)
+        write_json_file(path, value)
 
 
 def brought_back(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
@@ -197,7 +192,7 @@ def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> No
         for one in gone:
             known.pop(one, None)
         if gone:
-            _write(value, path)
+            write_json_file(path, value)
 
 
 def note_containerd(
@@ -210,7 +205,7 @@ def note_containerd(
         known = [list(name) for name, _ in entry["record"]]
         entry["record"] += [[list(name), old] for name, old in record if list(name) not in known]
         entry["after"] = after
-        _write(value, path)
+        write_json_file(path, value)
 
 
 def drop_copy(path: str, folder: str = "") -> None:
@@ -234,7 +229,7 @@ def forget_containerd(path_of_file: str, gone: "list[list[str]]", path: str = PA
         entry["record"] = [[list(name), old] for name, old in entry["record"] if list(name) not in gone]
         if not entry["record"]:
             del value["containerd"][path_of_file]
-        _write(value, path)
+        write_json_file(path, value)
 
 
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
@@ -249,4 +244,4 @@ def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
                 known.pop(key, None)
             if not known:
                 value.pop(section, None)
-            _write(value, path)
+            write_json_file(path, value)

@@ -3,14 +3,13 @@
 Only their commands are used: their Python libraries belong to one interpreter of the host, which need not be Ansible's.
 """
 
-import json
 import os
 import re
 import time
 from typing import Dict, List, Optional, Tuple
 
-from ..base import files
 from ..base.host import TIMED_OUT, Host, Result
+from ..base.json_file import delete_file, write_json_file
 from . import rpm
 from .dnf_errors import explain_failure, explain_lock, join_lines
 from .dnf_output import parse_list, parse_lowest_versions, parse_offers, parse_simulation
@@ -399,11 +398,9 @@ def find_program(host: Host) -> Tuple[str, str]:
 def mark_pending(path: str, names: List[str]) -> None:
     """Mark that packages are being installed."""
     if names:
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-        files.write_atomic(path, (json.dumps(names) + "\n").encode("utf-8"), 0o600)
+        write_json_file(path, names)
 
 
 def clear_pending(path: str) -> None:
     """Take the mark away."""
-    if os.path.lexists(path):
-        os.unlink(path)
+    delete_file(path)

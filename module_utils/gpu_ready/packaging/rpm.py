@@ -1,11 +1,11 @@
 """The RPM database, version locks and module streams as values: pure readers of texts."""
 
 import functools
-import json
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..base.host import Host
+from ..base.json_file import read_json_texts
 
 FORMAT = "%{NAME}\\t%{EPOCH}\\t%{VERSION}\\t%{RELEASE}\\t%{ARCH}\\n"
 QUERY = ["rpm", "-qa", "--qf", FORMAT]
@@ -240,15 +240,11 @@ def read_state(host: Host, pending: str = PENDING) -> RpmState:
     unfinished = [name for name in host.listdir(YUM_STATE) if name.startswith("transaction-all.")]
     names = {package.name for package in packages} | {package.full.rpartition(".")[0] for package in packages}
     names |= {package.full for package in packages}
-    try:
-        marked = json.loads(host.read(pending) or "[]")
-    except ValueError:
-        marked = []
     return RpmState(
         packages,
         read_held_names(host),
         duplicate_names(packages),
-        sorted(name for name in marked if name in names),
+        sorted(name for name in read_json_texts(host, pending) if name in names),
         bool(unfinished),
         answer.rc != 0 or not packages,
     )

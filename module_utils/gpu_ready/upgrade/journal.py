@@ -4,12 +4,11 @@ The journal says what somebody needs who finds a host in the middle: the driver 
 the host serves nobody. It decides nothing alone: what is installed and loaded is observed.
 """
 
-import json
-import os
 from typing import Any, Dict, List, Optional
 
-from ..base import files, manifest
+from ..base import manifest
 from ..base.host import Host
+from ..base.json_file import read_json_object, write_json_file
 
 PATH = manifest.FOLDER + "/upgrade.json"
 SCHEMA = 1
@@ -31,11 +30,7 @@ DRIVER_ACTIONS = ("install", "runfile", "remove_packages", "activate")
 
 def read(host: Host, path: str = PATH) -> Optional[Dict[str, Any]]:
     """Return the journal, None where there is none that can be read."""
-    try:
-        found = json.loads(host.read(path) or "null")
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and found.get("schema") == SCHEMA else None
+    return read_json_object(host, path, SCHEMA)
 
 
 def is_open(host: Host, path: str = PATH) -> bool:
@@ -46,8 +41,7 @@ def is_open(host: Host, path: str = PATH) -> bool:
 
 def write(journal: Dict[str, Any], path: str = PATH) -> None:
     """Write the journal."""
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    files.write_atomic(path, (json.dumps(journal, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o600)
+    write_json_file(path, journal)
 
 
 def advance(

@@ -8,7 +8,6 @@ Its own tarballs (`dkms ldtarball`) do not serve here: the postinst of Debian's 
 
 import glob
 import io
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from ..base import files, manifest
 from ..base.errors import GpuReadyError
 from ..base.host import Host
+from ..base.json_file import read_json_object, write_json_file
 from ..driver.runfile import messages as runfile_text
 from ..packaging import apt
 from ..system import nvrm_version, os_release
@@ -78,11 +78,8 @@ def alike(host: Host, coming: List[str], secure_boot: Dict[str, Any]) -> Dict[st
 
 def record(host: Host, wanted: Optional[Dict[str, str]], paths: Paths = HERE) -> Optional[Dict[str, Any]]:
     """Return what is known of the archive that lies here, None where it is damaged, or not for ``wanted`` (alike)."""
-    try:
-        found = json.loads(host.read(os.path.join(paths.folder, RECORD)) or "null")
-    except ValueError:
-        return None
-    if not isinstance(found, dict) or found.get("alike") != (wanted or found.get("alike")):
+    found = read_json_object(host, os.path.join(paths.folder, RECORD))
+    if found is None or found.get("alike") != (wanted or found.get("alike")):
         return None
     return found if digest(os.path.join(paths.folder, ARCHIVE)) == found.get("sha256") else None
 
@@ -94,9 +91,7 @@ def digest(path: str) -> Optional[str]:
 
 def write_record(found: Dict[str, Any], paths: Paths) -> Dict[str, Any]:
     """Write what is known of the archive; the archive is whole by then."""
-    files.write_atomic(
-        os.path.join(paths.folder, RECORD), (json.dumps(found, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o600
-    )
+    write_json_file(os.path.join(paths.folder, RECORD), found)
     return found
 
 

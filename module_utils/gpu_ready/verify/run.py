@@ -1,13 +1,11 @@
 """Run a verification on a host: collect evidence, judge it, record the outcome."""
 
-import json
-import os
 import re
 import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from ..base import files
 from ..base.host import Host
+from ..base.json_file import write_json_file
 from ..containers import engine as engines
 from ..cuda.cudnn import model as cudnn
 from ..diagnostics import kernel_log, xid
@@ -170,8 +168,7 @@ def check_results(checks: List[Check]) -> Dict[str, str]:
 
 
 def write_record(record: Dict[str, Any], path: str = verified.PATH) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    files.write_atomic(path, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o644)
+    write_json_file(path, record, 0o644)
 
 
 def report_entry(done: Verification) -> Dict[str, object]:

@@ -1,0 +1,58 @@
+"""JSON files in which gpu-ready keeps its own state: manifest, journals, marks, the last verification."""
+
+import json
+import os
+from typing import Any, Dict, List, Optional
+
+from . import files
+from .errors import GpuReadyError
+from .host import Host
+
+PRIVATE = 0o600
+
+
+class DamagedFileError(GpuReadyError):
+    """A file of gpu-ready's own does not hold what gpu-ready wrote."""
+
+
+def write_json_file(path: str, value: object, mode: int = PRIVATE) -> None:
+    """Write ``value`` atomically; missing directories are created."""
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode)
+
+
+def read_json_file(host: Host, path: str) -> Any:
+    """The value of a file, None where it is absent; DamagedFileError where it is no JSON."""
+    text = host.read(path)
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DamagedFileError("%s is damaged (%s). Move it away, then run again." % (path, error)) from None
+
+
+def read_json_object(host: Host, path: str, schema: Optional[int] = None) -> Optional[Dict[str, Any]]:
+    """The object of a file, None where it is absent, damaged or of another ``schema``: for state that can be redone."""
+    try:
+        value = read_json_file(host, path)
+    except DamagedFileError:
+        return None
+    if not isinstance(value, dict) or (schema is not None and value.get("schema") != schema):
+        return None
+    return value
+
+
+def read_json_texts(host: Host, path: str) -> List[str]:
+    """The list of texts in a file, [] where it is absent or damaged: for marks, which are written atomically."""
+    try:
+        value = read_json_file(host, path)
+    except DamagedFileError:
+        return []
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def delete_file(path: str) -> None:
+    """Delete a mark; one that is absent is no error."""
+    if os.path.lexists(path):
+        os.unlink(path)

@@ -1,0 +1,37 @@
+"""State files: what is written is read, and what is damaged is named or counts as absent."""
+
+from pathlib import Path
+
+import pytest
+from gpu_ready.base.host import Host
+from gpu_ready.base.json_file import (
+    DamagedFileError,
+    delete_file,
+    read_json_file,
+    read_json_object,
+    read_json_texts,
+    write_json_file,
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = str(tmp_path / "state/journal.json")
+    assert read_json_file(Host(), path) is None and read_json_object(Host(), path) is None
+    write_json_file(path, {"schema": 1, "phase": "ä"})
+    assert read_json_file(Host(), path) == {"schema": 1, "phase": "ä"} == read_json_object(Host(), path, 1)
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    assert read_json_object(Host(), path, 2) is None and read_json_texts(Host(), path) == []
+    write_json_file(path, ["b", "a"])
+    assert read_json_texts(Host(), path) == ["b", "a"] and read_json_object(Host(), path) is None
+    delete_file(path)
+    delete_file(path)
+    assert not Path(path).exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "\0"])
+def test_a_damaged_file_is_named_or_counts_as_absent(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "journal.json"
+    path.write_text(text)
+    with pytest.raises(DamagedFileError, match=rf"^{path} is damaged \(.*\)\. Move it away"):
+        read_json_file(Host(), str(path))
+    assert read_json_object(Host(), str(path)) is None and read_json_texts(Host(), str(path)) == []

@@ -33,3 +33,54 @@ def test_a_folder_that_is_missing_is_told_by_the_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         files.write_atomic(str(tmp_path / "none/file"), b"x")
     assert caught.value.filename == str(tmp_path / "none/file")
+
+
+ACL = b"\x02\x00\x00\x00\x01\x00\x06\x00\xff\xff\xff\xff"
+
+
+def test_label_and_access_list_of_a_replaced_file_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon.json without its label cannot be read by a confined docker; one without its ACL not by its readers."""
+    path = tmp_path / "daemon.json"
+    path.write_text("old")
+    attributes = {
+        "security.selinux": b"system_u:object_r:container_config_t:s0\0",
+        "system.posix_acl_access": ACL,
+        "user.note": b"x",
+        "security.ima": b"a signature of the old content",
+    }
+    written: dict[str, bytes] = {}
+    monkeypatch.setattr(os, "listxattr", lambda _: list(attributes))
+    monkeypatch.setattr(os, "getxattr", lambda _, name: attributes[name])
+    monkeypatch.setattr(os, "setxattr", lambda _, name, value: written.update({name: value}))
+    files.write_atomic(str(path), b"new")
+    assert written == {name: value for name, value in attributes.items() if name != "security.ima"}
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("call", ["listxattr", "setxattr"])
+def test_a_file_system_without_attributes_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    path = tmp_path / "daemon.json"
+    path.write_text("old")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(os, "listxattr", lambda _: ["security.selinux"])
+    monkeypatch.setattr(os, "getxattr", lambda *_: b"label")
+    monkeypatch.setattr(os, call, refuse)
+    files.write_atomic(str(path), b"new")
+    assert path.read_text() == "new"
+
+
+def test_attributes_are_kept_on_a_file_system_that_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    try:
+        os.setxattr(path, "user.note", b"x")
+    except OSError:
+        pytest.skip("no extended attributes below tmp_path")
+    files.write_atomic(str(path), b"new")
+    assert os.getxattr(path, "user.note") == b"x" and path.stat().st_mode & 0o777 == 0o640

@@ -8,13 +8,15 @@ from typing import Any, List, Optional
 
 SUFFIX = ".gpu-ready"
 CHUNK = 1 << 20
+KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")
 
 
 def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
     """Replace the file at ``path`` with ``data``; on any failure leaves the old file and raises OSError of ``path``.
 
-    A symbolic link is followed (its target is replaced). Owner and mode of an existing file are kept unless ``mode``
-    is given; a new file gets ``mode`` or 0644. The folder must exist. Data and folder entry are flushed to the disk.
+    A symbolic link is followed (its target is replaced). Owner, mode (unless ``mode`` is given), SELinux label, ACL and
+    user attributes of an existing file are kept; a new file gets ``mode`` or 0644. The directory must exist. Data and
+    directory entry are flushed to the disk.
     """
     try:
         _write_atomic(os.path.realpath(path), data, mode)
@@ -36,6 +38,7 @@ def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:
             stream.flush()
             if before is not None:
                 os.fchown(stream.fileno(), before.st_uid, before.st_gid)
+                _copy_attributes(target, temporary)
             os.fchmod(stream.fileno(), mode if mode is not None else (before.st_mode & 0o7777 if before else 0o644))
             os.fsync(stream.fileno())
         os.rename(temporary, target)
@@ -48,6 +51,24 @@ def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def _copy_attributes(source: str, target: str) -> None:
+    """Copy label, ACL and user attributes where both file systems have them.
+
+    Signatures of the content (security.ima, security.evm) and attributes of file systems (trusted) are not copied.
+    """
+    try:
+        names = os.listxattr(source)
+    except OSError:
+        return
+    for name in names:
+        if name in KEPT_ATTRIBUTES or name.startswith("user."):
+            try:
+                os.setxattr(target, name, os.getxattr(source, name))
+            except OSError as error:
+                if error.errno not in (errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENODATA):
+                    raise
 
 
 def describe_os_error(error: OSError) -> str:

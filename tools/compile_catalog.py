@@ -1,7 +1,7 @@
 """Compile catalog/*.yml into small Python modules for the hosts (`make catalog`).
 
-A host gets no YAML parser and no file besides Python modules, so the data travels as literals. GPUs are one text, read
-when the first one is asked for.
+A host gets no YAML parser and no file besides Python modules, so the data travels in these: the catalog as JSON, which
+is read ten times faster than literals are compiled. GPUs are one text, parsed when the first one is asked for.
 """
 
 import argparse
@@ -67,9 +67,49 @@ def compiled() -> str:
         "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],
         "NVSWITCHES": gpu_data["nvswitches"],
     }
-    text = HEAD + "".join(literal(name, value) for name, value in parts.items())
     lines = json.dumps(gpus(gpu_data), ensure_ascii=True).replace("\\n", "\\n\\\n")
-    return text + f"GPUS = {lines}\n"
+    names = "".join(f"{name}: {annotation(value)} = _DATA[{name!r}]\n" for name, value in parts.items())
+    head = HEAD.replace("from typing", "import json\nfrom typing")
+    return f"{head}_DATA = json.loads(r'''{json_text(parts)}''')\n{INTEGER_KEYS}{names}GPUS = {lines}\n"
+
+
+INTEGER_KEYS = """
+
+def _by_number(table: Dict[str, Any]) -> Dict[int, Any]:
+    return {int(number): entry for number, entry in table.items()}
+
+
+_DATA["BRANCHES"] = _by_number(_DATA["BRANCHES"])
+_DATA["CUDNN_PACKAGES"] = _by_number(_DATA["CUDNN_PACKAGES"])
+for _distro in _DATA["DISTROS"].values():
+    for _source in _distro["driver_sources"].values():
+        if isinstance(_source.get("branches"), dict):
+            _source["branches"] = _by_number(_source["branches"])
+
+"""
+"""Code of the compiled catalog: JSON has no numbers as keys."""
+
+
+def json_text(parts: dict[str, Any]) -> str:
+    """Return the parts as JSON, a line for each entry of a mapping, so that changes stay readable."""
+    found = []
+    for name, value in parts.items():
+        text = compact(value)
+        if isinstance(value, dict):
+            rows = ",\n".join(f"{json.dumps(str(key))}:{compact(entry)}" for key, entry in value.items())
+            text = "{\n" + rows + "}"
+        found.append(f"{json.dumps(name)}:{text}")
+    return "{" + ",\n".join(found) + "}"
+
+
+def compact(value: object) -> str:
+    """Return JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def annotation(value: object) -> str:
+    """Return the type of a part for the type checker."""
+    return "Dict[Any, Any]" if isinstance(value, dict) else type(value).__name__
 
 
 def compiled_messages() -> str:

@@ -121,7 +121,7 @@ class FaultGrid:
                 GPU_READY_MOMENT=json.dumps(planned),
             )
             extra = {"gpu_report_directory": f"{directory}/reports", **dict(variables)}
-            argv = [*PLAYBOOK, "-i", str(paths.fleet_folder(FLEET) / "gpu_hosts"), "--limit", self.host]
+            argv = [*PLAYBOOK, "-i", str(paths.fleet_directory(FLEET) / "gpu_hosts"), "--limit", self.host]
             started = time.monotonic()
             process = subprocess.Popen(
                 [*argv, "-e", json.dumps(extra)], cwd=ROOT, env=environment, text=True, start_new_session=True,
@@ -134,7 +134,7 @@ class FaultGrid:
 
     def learn(self, refresh: bool) -> None:
         """Provision the bare host undisturbed: record its tasks, and the files that every other run must end with."""
-        kept = paths.fleet_folder(FLEET) / LEARNED.format(self.host)
+        kept = paths.fleet_directory(FLEET) / LEARNED.format(self.host)
         if refresh or not kept.exists():
             self.fresh()
             run = self.run()
@@ -183,7 +183,7 @@ class FaultGrid:
             return self.row(fault, "red", f"no task {fault.before} in an undisturbed run")
         try:
             if fault.before is None:
-                faults.put(self.running(), fault.name, list(fault.arguments))
+                faults.inject(self.running(), fault.name, list(fault.arguments))
                 run = self.run(variables=fault.variables)
             else:
                 run = self.run({"task": task, "argv": self.fault_command(fault)}, variables=fault.variables)

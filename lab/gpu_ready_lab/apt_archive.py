@@ -1,7 +1,7 @@
 """Signed apt repositories with suites and components, as a distribution's own archive has them; flat ones: packages.py.
 
 A package's component is the first part of its section (`restricted/libs`), `main` where the section has one part only.
-The packages are in the first suite; the others are there and empty.
+The packages are in the first suite; the other suites exist and are empty.
 """
 
 import base64
@@ -49,7 +49,7 @@ def write(
         index = dict.fromkeys(components, "")
 
 
-def _write_suite(folder: Path, suite: str, index: dict[str, str], fields: dict[str, str], key: Key) -> None:
+def _write_suite(directory: Path, suite: str, index: dict[str, str], fields: dict[str, str], key: Key) -> None:
     files: dict[str, bytes] = {}
     for name, text in index.items():
         data = text.encode()
@@ -57,8 +57,8 @@ def _write_suite(folder: Path, suite: str, index: dict[str, str], fields: dict[s
         files[f"{name}/binary-amd64/Packages.gz"] = gzip.compress(data, mtime=MADE)
         files[f"{name}/binary-amd64/Packages.xz"] = lzma.compress(data)
     for place, data in files.items():
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).write_bytes(data)
+        (directory / place).parent.mkdir(parents=True, exist_ok=True)
+        (directory / place).write_bytes(data)
     rows = {**fields, "Suite": suite, "Date": time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime())}
     rows |= {"Architectures": "amd64", "Components": " ".join(index)}
     release = "".join(f"{name}: {value}\n" for name, value in rows.items())
@@ -67,5 +67,5 @@ def _write_suite(folder: Path, suite: str, index: dict[str, str], fields: dict[s
         release += "".join(
             f" {hashlib.new(algorithm, data).hexdigest()} {len(data):>16} {place}\n" for place, data in files.items()
         )
-    (folder / "Release").write_text(release)
-    key.sign(folder)
+    (directory / "Release").write_text(release)
+    key.sign(directory)

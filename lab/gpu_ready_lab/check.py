@@ -13,11 +13,11 @@ KEYS = ("result", "gpus", "driver_branch", "flavour", "cuda", "docker_runtime", 
 
 
 def main(fleet: Fleet, report: Path) -> int:
-    """Print how the hosts came out; 0 when all did as expected, else 1."""
+    """Print the result of each host; 0 if all are as expected, else 1."""
     try:
         rows = json.loads(report.read_text())["hosts"]
     except (OSError, ValueError, KeyError) as error:
-        raise LabError(f"{report}: no report that can be read ({error}); a playbook run writes one") from None
+        raise LabError(f"{report}: no readable report ({error}). Run a playbook first, which writes it") from None
     bad = 0
     for host in fleet.hosts:
         found = differences(host, rows.get(host.name))
@@ -26,18 +26,18 @@ def main(fleet: Fleet, report: Path) -> int:
             print(f"{host.name}: {line}")
     judged = sum(1 for host in fleet.hosts if host.expect)
     if bad:
-        print(f"{bad} of {judged} hosts did not come out as {fleet.name} says")
+        print(f"{bad} of {judged} hosts are not as {fleet.name} expects")
         return 1
-    print(f"all {judged} hosts came out as expected")
+    print(f"all {judged} hosts are as expected")
     return 0
 
 
 def differences(host: Host, entry: Mapping[str, Any] | None) -> list[str]:
-    """Return in sentences what of a host is not as expected."""
+    """What differs from the expectations of a host, one line per difference."""
     if not host.expect:
         return []
     if entry is None:
-        return [f"expected {host.expect['result']}, and the report does not have it"]
+        return [f"expected {host.expect['result']}, and the report does not contain the host"]
     row: Mapping[str, Any] = entry.get("row") or {}
     got: dict[str, Any] = {
         "result": entry.get("result"),
@@ -48,11 +48,13 @@ def differences(host: Host, entry: Mapping[str, Any] | None) -> list[str]:
         "docker_runtime": row.get("docker_runtime"),
         "refusal_codes": sorted(refusal["code"] for refusal in entry.get("refusals") or []),
     }
-    wanted = {key: sorted(map(str, value)) if isinstance(value, list) else value for key, value in host.expect.items()}
+    expected = {
+        key: sorted(map(str, value)) if isinstance(value, list) else value for key, value in host.expect.items()
+    }
     lines = [
-        f"{key}: expected {wanted[key]!r}, found {got[key]!r}"
+        f"{key}: expected {expected[key]!r}, found {got[key]!r}"
         for key in KEYS
-        if key in wanted and wanted[key] != got[key]
+        if key in expected and expected[key] != got[key]
     ]
     if lines and entry.get("why"):
         lines.append(f"the report says: {entry['why']}")

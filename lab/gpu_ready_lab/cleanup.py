@@ -1,4 +1,4 @@
-"""Taking the lab away without a trace but the cache."""
+"""Removal of the lab without a trace except the cache."""
 
 import shutil
 from pathlib import Path
@@ -10,13 +10,13 @@ from .say import LabError, say
 def down(everything: bool) -> None:
     """Stop and remove hosts, services, engine and state; with everything, the cache too."""
     if not engine.answers() and engine.has_containers():
-        say("the engine was ended from outside and left hosts behind: starting it to remove them")
+        say("the engine was stopped from outside and left hosts behind: starting it to remove them")
         engine.start()
-    there = hosts.existing()
-    hosts.remove(there)
-    for name in sorted({r.fleet for r in there}):
-        if paths.fleet_folder(name).exists():
-            shutil.rmtree(paths.fleet_folder(name))
+    existing = hosts.existing()
+    hosts.remove(existing)
+    for name in sorted({r.fleet for r in existing}):
+        if paths.fleet_directory(name).exists():
+            shutil.rmtree(paths.fleet_directory(name))
     services.stop()
     engine.stop()
     engine.remove_state()
@@ -25,12 +25,12 @@ def down(everything: bool) -> None:
         shutil.rmtree(paths.cache())
     left = leftovers()
     if left:
-        raise LabError("the lab is down, and these are still there: " + "; ".join(left))
+        raise LabError("the lab is down, but these remain: " + "; ".join(left))
     say("the lab is down")
 
 
 def leftovers() -> list[str]:
-    """Return what is still there of a lab that was taken down: processes, mounts, network, control groups, folders."""
+    """What remains of a lab that was removed: processes, mounts, network, control groups, directories."""
     found = []
     marks = (str(paths.STATE).encode() + b"/", b"gpu_ready_lab.mirror")
     for process in Path("/proc").glob("[0-9]*"):
@@ -39,7 +39,7 @@ def leftovers() -> list[str]:
         except OSError:
             continue  # it has ended
         if command.split(b"\0")[0].rsplit(b"/", 1)[-1] in (b"ssh", b"sh", b"bash"):
-            continue  # somebody's shell or connection that names our folder
+            continue  # somebody's shell or connection that names our directory
         if any(mark in command for mark in marks):
             found.append(
                 f"process {process.name} ({command.replace(bytes(1), b' ').decode(errors='replace')[:80].strip()})"
@@ -52,5 +52,5 @@ def leftovers() -> list[str]:
         found.append(f"network interface {paths.BRIDGE}")
     found += [f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"**{engine.CGROUP}")]
     if paths.STATE.exists():
-        found.append(f"folder {paths.STATE}")
+        found.append(f"directory {paths.STATE}")
     return found

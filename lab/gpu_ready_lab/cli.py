@@ -23,25 +23,25 @@ def _up(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _in_use(kind: int) -> Iterator[None]:
-    """Keep the lab from being taken down while a fleet is started; the file is in the cache, which outlives the lab."""
+    """Prevent removal of the lab while a fleet is started; the lock file is in the cache, which outlives the lab."""
     paths.cache().mkdir(parents=True, exist_ok=True)
     with (paths.cache() / "in-use.lock").open("w") as lock:
         fcntl.flock(lock, kind)
         yield
 
 
-def _start(wanted: fleet.Fleet) -> int:
+def _start(requested: fleet.Fleet) -> int:
     engine.start()
-    offered = services.start({host.distribution for host in wanted.hosts})
-    existing = {r.host: r for r in hosts.existing() if r.fleet == wanted.name}
+    offered = services.start({host.distribution for host in requested.hosts})
+    existing = {r.host: r for r in hosts.existing() if r.fleet == requested.name}
     before = {name for name, r in existing.items() if r.state == "running"}
-    new = Fleet(wanted.name, tuple(host for host in wanted.hosts if host.name not in existing))
-    running = hosts.up(wanted, offered.proxy, states.ensure(new, offered.proxy, offered.variables))
-    order = {host.name: running[host.name].address for host in wanted.hosts}
+    new = Fleet(requested.name, tuple(host for host in requested.hosts if host.name not in existing))
+    running = hosts.up(requested, offered.proxy, states.ensure(new, offered.proxy, offered.variables))
+    order = {host.name: running[host.name].address for host in requested.hosts}
     keys = {name: hosts.host_key(running[name]) for name in order}
-    path = inventory.write(wanted, order, keys, offered.variables)
+    path = inventory.write(requested, order, keys, offered.variables)
     state = "was up" if before >= set(order) else "started"
-    say(f"{wanted.name} {state}: {len(order)} hosts; inventory {_relative(path)}")
+    say(f"{requested.name} {state}: {len(order)} hosts; inventory {_relative(path)}")
     return 0
 
 
@@ -52,11 +52,11 @@ def _relative(path: Path) -> str:
 def _down(args: argparse.Namespace) -> int:
     if args.fleet is not None:
         name = fleet.read(args.fleet).name if args.fleet.suffix in (".yml", ".yaml") else str(args.fleet)
-        gone = [r for r in hosts.existing() if r.fleet == name]
-        hosts.remove(gone)
-        if paths.fleet_folder(name).exists():
-            shutil.rmtree(paths.fleet_folder(name))
-        say(f"{name} stopped: {len(gone)} hosts removed" if gone else f"{name} was not up")
+        removed = [r for r in hosts.existing() if r.fleet == name]
+        hosts.remove(removed)
+        if paths.fleet_directory(name).exists():
+            shutil.rmtree(paths.fleet_directory(name))
+        say(f"{name} stopped: {len(removed)} hosts removed" if removed else f"{name} was not up")
         if hosts.existing():
             return 0
         try:
@@ -81,7 +81,7 @@ def _status(args: argparse.Namespace) -> int:
 
 def _ssh(args: argparse.Namespace) -> int:
     running = hosts.find(args.host)
-    config = paths.fleet_folder(running.fleet) / "ssh_config"
+    config = paths.fleet_directory(running.fleet) / "ssh_config"
     if not config.exists():
         raise LabError(f"{config} is missing: run `up` for the fleet {running.fleet} from this checkout")
     os.execv("/usr/bin/ssh", ["ssh", "-F", str(config), running.host, *args.command])
@@ -94,7 +94,7 @@ def _inventory(args: argparse.Namespace) -> int:
     if not names:
         raise LabError("no fleet is up: start one with `up FLEET.yml`")
     for name in names:
-        path = paths.fleet_folder(name) / "gpu_hosts"
+        path = paths.fleet_directory(name) / "gpu_hosts"
         if not path.exists():
             raise LabError(f"{path} is missing: run `up` for the fleet {name} from this checkout")
         print(path)
@@ -137,7 +137,7 @@ def _power_cycle(args: argparse.Namespace) -> int:
 
 
 def _fault(args: argparse.Namespace) -> int:
-    faults.put(hosts.find(args.host), args.name, args.arguments)
+    faults.inject(hosts.find(args.host), args.name, args.arguments)
     return 0
 
 
@@ -156,20 +156,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     up.add_argument("fleet", type=Path)
     up.add_argument("--sample", action="store_true", help="without the hosts that the fleet file marks as extra")
     up.set_defaults(run=_up)
-    down = commands.add_parser("down", help="stop and remove everything but the cache, or one fleet")
+    down = commands.add_parser("down", help="stop and remove everything except the cache, or one fleet")
     down.add_argument("fleet", type=Path, nargs="?", help="a fleet file or a fleet's name: only its hosts")
     down.add_argument("--all", action="store_true", help="the cache too")
     down.set_defaults(run=_down)
     commands.add_parser("status", help="what runs").set_defaults(run=_status)
-    ssh = commands.add_parser("ssh", help="a shell on a host, or one command there")
+    ssh = commands.add_parser("ssh", help="a shell on a host, or one command on it")
     ssh.add_argument("host")
     ssh.add_argument("command", nargs=argparse.REMAINDER)
     ssh.set_defaults(run=_ssh)
     listing = commands.add_parser("inventory", help="print the path of the inventory of each fleet that is up")
     listing.add_argument("fleet", nargs="?")
     listing.set_defaults(run=_inventory)
-    making = commands.add_parser("states", help="make the states that the cache lacks, and print where they are")
-    making.add_argument("names", nargs="*", help="names of lab/states.yml; all without any")
+    making = commands.add_parser("states", help="make the states that are missing in the cache, and print their paths")
+    making.add_argument("names", nargs="*", help="names of lab/states.yml; default: all")
     making.set_defaults(run=_states)
     compare = commands.add_parser("check", help="compare a report with what the fleet file expects")
     compare.add_argument("fleet", type=Path)
@@ -182,12 +182,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     cycle.add_argument("host")
     cycle.set_defaults(run=_power_cycle)
     names = "; ".join(f"{name}: {what}" for name, what in faults.described().items())
-    fault = commands.add_parser("fault", help="let something fail for one host, until it is healed")
+    fault = commands.add_parser("fault", help="cause a fault for one host, until it is healed")
     fault.add_argument("host")
     fault.add_argument("name", help=names.replace("%", "%%"))
     fault.add_argument("arguments", nargs="*")
     fault.set_defaults(run=_fault)
-    heal = commands.add_parser("heal", help="take a fault from a host")
+    heal = commands.add_parser("heal", help="end a fault of a host")
     heal.add_argument("host")
     heal.add_argument("name", help="the fault's name, or all")
     heal.set_defaults(run=_heal)
@@ -198,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warn(str(error))
         return 1
     except KeyboardInterrupt:
-        warn("interrupted; `down` takes away what was started")
+        warn("interrupted; `down` removes what was started")
         return 130
 
 

@@ -1,7 +1,7 @@
 """Single packages out of Debian's archive, through apt with a root of its own.
 
-Nothing is installed, and none of this machine's package lists changes. Where the archive is, is not said here:
-a Debian machine's own sources say it, or else mmdebstrap's default does.
+Nothing is installed, and none of this machine's package lists changes. The archive's address comes from the sources
+of this machine if it runs Debian, otherwise from mmdebstrap's default.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ FRESH_FOR = 24 * 3600
 
 
 def mirror() -> str:
-    """Return the address of a Debian archive that this machine knows."""
+    """The address of a Debian archive that this machine is configured for."""
     texts = [path.read_text() for path in sorted(Path("/etc/apt").glob("sources.list.d/*.sources"))]
     texts += [
         path.read_text()
@@ -54,8 +54,8 @@ class Archive:
         return run(argv, limit=limit, what=f"{what} (is Debian's archive reachable?)", env=env)
 
     def _configure(self) -> None:
-        for folder in ("state/lists/partial", "cache/archives/partial", "etc", "debs"):
-            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        for directory in ("state/lists/partial", "cache/archives/partial", "etc", "debs"):
+            (self.root / directory).mkdir(parents=True, exist_ok=True)
         (self.root / "status").touch()
         signed = f"[arch=amd64 signed-by={KEYRING}]"
         (self.root / "etc/sources.list").write_text(f"deb {signed} {mirror()} {self.suite} {COMPONENTS}\n")
@@ -88,7 +88,7 @@ class Archive:
             yield
 
     def download(self, package: str) -> Path:
-        """Return the .deb of a package, downloaded (and verified by apt) when the cache has none of today's version."""
+        """The .deb of a package, downloaded (and verified by apt) unless the cache has the current version."""
         with self._locked():
             self._configure()
             stamp = self.root / "updated"
@@ -108,40 +108,40 @@ class Archive:
             found = re.search(r"^Filename: .*/([^/\n]+)$", shown, re.MULTILINE)
             if not found:
                 raise LabError(f"Debian's suite {self.suite} has no package {package}")
-            # apt writes the epoch of a version as %3a into the name of the file: look for the package's own
+            # apt writes the epoch of a version as %3a into the file name
             before = set((self.root / "debs").iterdir())
             version = re.search(r"^Version: (.*)$", shown, re.MULTILINE)
-            wanted = f"{package}_{version[1].replace(':', '%3a') if version else ''}_"
+            prefix = f"{package}_{version[1].replace(':', '%3a') if version else ''}_"
             for path in before:
-                if path.name.startswith(wanted) and path.suffix == ".deb":
+                if path.name.startswith(prefix) and path.suffix == ".deb":
                     return path
-            with tempfile.TemporaryDirectory(dir=self.root) as folder:
+            with tempfile.TemporaryDirectory(dir=self.root) as directory:
                 self._run(
-                    ["/usr/bin/env", f"--chdir={folder}", "/usr/bin/apt-get", "-q", "download", package],
+                    ["/usr/bin/env", f"--chdir={directory}", "/usr/bin/apt-get", "-q", "download", package],
                     limit=600,
                     what=f"download {package} of {self.suite}",
                 )
-                deb = next(Path(folder).glob("*.deb"))
+                deb = next(Path(directory).glob("*.deb"))
                 return deb.rename(self.root / "debs" / deb.name)
 
 
 @contextlib.contextmanager
 def unpacked(deb: Path) -> Iterator[Path]:
-    """Give the files of a package in a folder, for a while."""
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
-        run(["/usr/bin/dpkg-deb", "--extract", str(deb), folder], limit=120, what=f"unpack {deb.name}")
-        yield Path(folder)
+    """A temporary directory with the files of a package."""
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
+        run(["/usr/bin/dpkg-deb", "--extract", str(deb), directory], limit=120, what=f"unpack {deb.name}")
+        yield Path(directory)
 
 
 class Members:
-    """Files out of packages: each package is asked for and unpacked once, until the end of the with statement."""
+    """Files from packages: each package is downloaded and unpacked once, until the end of the with statement."""
 
     def __init__(self, cache: Path, proxy: str | None = None) -> None:
         self._cache = cache
         self._proxy = proxy
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
-        self._folders: dict[tuple[str, str], Path] = {}
+        self._directories: dict[tuple[str, str], Path] = {}
 
     def __enter__(self) -> "Members":
         return self
@@ -152,10 +152,10 @@ class Members:
     def __call__(self, suite: str, package: str, path: str) -> bytes:
         """Return the content of one file of a suite's package."""
         with self._lock:
-            if (suite, package) not in self._folders:
+            if (suite, package) not in self._directories:
                 deb = Archive(suite, self._cache, self._proxy).download(package)
-                self._folders[suite, package] = self._stack.enter_context(unpacked(deb))
-        file = self._folders[suite, package] / path
+                self._directories[suite, package] = self._stack.enter_context(unpacked(deb))
+        file = self._directories[suite, package] / path
         if not file.is_file():
             raise LabError(f"{package} of Debian's suite {suite} has no file {path}: Debian's package has changed")
         return file.read_bytes()

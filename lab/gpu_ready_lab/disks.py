@@ -10,7 +10,7 @@ DEBUGFS = "/usr/sbin/debugfs"
 
 
 def check(disk: Path) -> None:
-    """Replay the journal of a disk whose machine lost its power, and repair what can be repaired by itself."""
+    """Replay the journal of a disk whose machine lost its power, and repair what can be repaired automatically."""
     done = subprocess.run(
         ["/usr/sbin/e2fsck", "-p", str(disk)], capture_output=True, text=True, timeout=300, check=False
     )
@@ -32,7 +32,7 @@ def _version(release: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", release))
 
 
-def take_out(disk: Path, name: str, target: Path) -> None:
+def copy_out(disk: Path, name: str, target: Path) -> None:
     """Copy a file of a disk."""
     target.unlink(missing_ok=True)
     run([DEBUGFS, "-R", f"dump {name} {target}", str(disk)], limit=60, what=f"read {name} of {disk}")
@@ -40,12 +40,12 @@ def take_out(disk: Path, name: str, target: Path) -> None:
         raise LabError(f"{disk} has no {name}, or an empty one")
 
 
-def kernel(disk: Path, folder: Path) -> str:
-    """Put the newest kernel and its initial RAM disk into a folder and return its release."""
+def kernel(disk: Path, directory: Path) -> str:
+    """Copy the newest kernel and its initial RAM disk into a directory and return its release."""
     check(disk)
     found = kernels(disk)
     if not found:
         raise LabError(f"{disk} has no kernel with an initial RAM disk in /boot")
-    take_out(disk, f"/boot/vmlinuz-{found[-1]}", folder / "vmlinuz")
-    take_out(disk, f"/boot/initrd.img-{found[-1]}", folder / "initrd")
+    copy_out(disk, f"/boot/vmlinuz-{found[-1]}", directory / "vmlinuz")
+    copy_out(disk, f"/boot/initrd.img-{found[-1]}", directory / "initrd")
     return found[-1]

@@ -19,17 +19,17 @@ SOURCES = packages.SOURCES
 
 def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
     """Write everything that lab/mirror/downloads.yml declares below the mirror's root."""
-    said = yaml.safe_load(declaration.read_text())
-    for release in said["cudnn"]["releases"]:
-        write_cudnn(root / said["cudnn"]["root"], release)
-    runfiles = said["runfiles"]
+    declared = yaml.safe_load(declaration.read_text())
+    for release in declared["cudnn"]["releases"]:
+        write_cudnn(root / declared["cudnn"]["root"], release)
+    runfiles = declared["runfiles"]
     smi = fetch(*(runfiles["nvidia_smi"][key] for key in ("suite", "package", "path")))
     for release in runfiles["releases"]:
         data = runfile(release["version"], str(release["cuda"]), smi)
-        for folder, checksum in runfiles["folders"].items():
-            write_runfile(root / folder / release["version"], release["version"], data, checksum=checksum)
-    for release in said["cuda_runfiles"]["releases"]:
-        write_cuda_runfile(root / said["cuda_runfiles"]["root"], release)
+        for directory, checksum in runfiles["directories"].items():
+            write_runfile(root / directory / release["version"], release["version"], data, checksum=checksum)
+    for release in declared["cuda_runfiles"]["releases"]:
+        write_cuda_runfile(root / declared["cuda_runfiles"]["root"], release)
 
 
 def tarball(files: dict[str, bytes], links: dict[str, str], executable: tuple[str, ...] = ()) -> bytes:
@@ -51,7 +51,7 @@ def tarball(files: dict[str, bytes], links: dict[str, str], executable: tuple[st
 
 
 def write_cudnn(redist: Path, release: dict[str, Any]) -> None:
-    """Write the archives of a cuDNN release, and its manifest with their sums."""
+    """Write the archives of a cuDNN release, and its manifest with their checksums."""
     version = release["version"]
     label = version if version.startswith("8.") else version.rpartition(".")[0]
     entries = {}
@@ -100,9 +100,9 @@ def cudnn_archive(name: str, release: dict[str, Any]) -> bytes:
     files[f"{name}/include/cudnn_version{suffix}.h"] = header
     if suffix:
         links[f"{name}/include/cudnn_version.h"] = f"cudnn_version{suffix}.h"
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
         for library in release["libraries"]:
-            built = Path(folder, library)
+            built = Path(directory, library)
             packages.compile_library(f"lib{library}.so.{major}", "library.c", {"version": release["version"]}, built)
             files[f"{name}/lib/lib{library}.so.{short}"] = built.read_bytes()
             links[f"{name}/lib/lib{library}.so.{major}"] = f"lib{library}.so.{short}"
@@ -123,7 +123,7 @@ LIBRARIES = {
     "libnvidia-cfg": "1",
     "libnvidia-opencl": "1",
 }
-FIRST_WITH_OPEN = 515  # before, the driver had no open kernel modules
+FIRST_WITH_OPEN = 515  # older drivers have no open kernel modules
 
 
 def runfile(version: str, cuda: str, smi: bytes) -> bytes:
@@ -141,9 +141,9 @@ def runfile(version: str, cuda: str, smi: bytes) -> bytes:
     files["./bin/nvidia-smi"] = smi
     executable = tuple(name for name in files if name == "./nvidia-installer" or name.startswith("./bin/"))
     values = {"version": version, "cuda": cuda}
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
         for name, number in LIBRARIES.items():
-            built = Path(folder, name)
+            built = Path(directory, name)
             packages.compile_library(f"{name}.so.{number}", _library_source(name), values, built)
             files[f"./lib/{name}.so.{version}"] = built.read_bytes()
     files |= {f"./firmware/gsp_{chip}.bin": b"." * 4096 for chip in ("ga10x", "tu10x")}
@@ -159,30 +159,30 @@ def _library_source(name: str) -> str:
     return "libcuda.c" if name == "libcuda" else "library.c"
 
 
-def _kernel_sources(version: str, licence: str, folder: str) -> dict[str, str]:
+def _kernel_sources(version: str, licence: str, directory: str) -> dict[str, str]:
     values = {"version": version, "license": licence}
     return {
-        f"{folder}/{path.name}": packages.fill(path.read_text(), values)
+        f"{directory}/{path.name}": packages.fill(path.read_text(), values)
         for path in sorted((SOURCES / "kernel").iterdir())
         if path.name not in ("postinst", "prerm")
     }
 
 
-def write_runfile(folder: Path, version: str, data: bytes, *, checksum: bool) -> None:
-    """Write an installer as the vendor's download pages have it; not all of them have its checksum."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_runfile(directory: Path, version: str, data: bytes, *, checksum: bool) -> None:
+    """Write an installer as the vendor's download pages serve it; not all of them have its checksum."""
+    directory.mkdir(parents=True, exist_ok=True)
     name = f"NVIDIA-Linux-x86_64-{version}.run"
-    (folder / name).write_bytes(data)
-    (folder / name).chmod(0o755)
+    (directory / name).write_bytes(data)
+    (directory / name).chmod(0o755)
     if checksum:
-        (folder / f"{name}.sha256sum").write_text(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+        (directory / f"{name}.sha256sum").write_text(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
 
 
 # ---- CUDA toolkits as .run ------------------------------------------------------------------------
 
 
 def cuda_runfile(release: dict[str, Any]) -> bytes:
-    """Return a self-extracting installer of a toolkit, with the folders and links of a real one."""
+    """Return a self-extracting installer of a toolkit, with the directories and links of a real one."""
     values = {name: str(value) for name, value in release.items()} | {"driver": str(release.get("driver") or "")}
     targets = "./toolkit/targets/x86_64-linux"
     texts = {
@@ -194,9 +194,9 @@ def cuda_runfile(release: dict[str, Any]) -> bytes:
     }
     files = {name: packages.fill(text, values).encode() for name, text in texts.items()}
     major, cudart = str(release["version"]).split(".")[0], str(release["cudart"])
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
         for name, place in (("libcudart", f"{targets}/lib"), ("libcupti", "./toolkit/extras/CUPTI/lib64")):
-            built = Path(folder, name)
+            built = Path(directory, name)
             packages.compile_library(f"{name}.so.{major}", "library.c", {"version": cudart}, built)
             files[f"{place}/{name}.so.{cudart}"] = built.read_bytes()
     links = {
@@ -217,8 +217,8 @@ def write_cuda_runfile(root: Path, release: dict[str, Any]) -> None:
     name = f"cuda_{version}_{driver}_linux.run" if driver else f"cuda_{version}_linux.run"
     data = cuda_runfile(release)
     lists = root / version / "docs/sidebar"
-    for folder in (root / version / "local_installers", lists):
-        folder.mkdir(parents=True, exist_ok=True)
+    for directory in (root / version / "local_installers", lists):
+        directory.mkdir(parents=True, exist_ok=True)
     (root / version / "local_installers" / name).write_bytes(data)
     other = hashlib.md5(name.encode()).hexdigest()
     rows = [f"{hashlib.md5(data).hexdigest()}  {name}", f"{other}  cuda_{version}_windows.exe"]

@@ -1,4 +1,4 @@
-"""A docker engine of the lab's own: its socket, data, network and processes are nobody else's."""
+"""A docker engine for the lab alone, with its own socket, data, network and processes."""
 
 import contextlib
 import fcntl
@@ -14,16 +14,16 @@ from . import paths
 from .say import LabError, run, say, succeeds, wait_for
 
 NETWORKS = "engine/network/files/local-kv.db"
-"""In the cache: what the engine remembers of networks, all of which the lab makes anew."""
+"""In the cache: the engine's database of networks, all of which the lab creates again."""
 SOCKET = paths.STATE / "docker.sock"
 CONTAINERD = paths.STATE / "containerd.sock"
 PIDS = {"dockerd": paths.STATE / "dockerd.pid", "containerd": paths.STATE / "containerd.pid"}
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 INOTIFY_NEEDED = 8192
 CGROUP = "/gpu-ready-lab"
-DOCKER = "/usr/bin/docker"  # by full path: another client may stand before it on PATH
+DOCKER = "/usr/bin/docker"  # by full path: another client may come first on PATH
 
-# What a lab machine needs: a program, and the package that has it.
+# What a lab machine needs: program -> package.
 NEEDS = {
     "/usr/sbin/dockerd": "docker.io",
     "/usr/bin/mmdebstrap": "mmdebstrap",
@@ -40,7 +40,7 @@ NEEDS = {
 
 
 def need_packages(needs: dict[str, str], why: str) -> None:
-    """Install the packages of missing programs; nothing that comes with them starts by itself."""
+    """Install the packages of missing programs; their services are not started."""
     missing = _missing(needs)
     if not missing:
         return
@@ -87,18 +87,18 @@ def docker(*arguments: str, limit: float = 60, what: str = "", stdin: bytes | No
 
 
 def answers() -> bool:
-    """Tell whether the lab's engine runs."""
+    """True if the lab's engine runs."""
     return SOCKET.exists() and succeeds([DOCKER, "-H", f"unix://{SOCKET}", "version"])
 
 
 def has_containers() -> bool:
-    """Tell whether the engine, running or not, has containers."""
-    folder = paths.cache() / "engine/containers"
-    return folder.is_dir() and any(folder.iterdir())
+    """True if the engine, running or not, has containers."""
+    directory = paths.cache() / "engine/containers"
+    return directory.is_dir() and any(directory.iterdir())
 
 
 def start() -> None:
-    """Start the engine and its network, unless they are there."""
+    """Start the engine and its network, unless they run."""
     if os.geteuid() != 0:
         raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
     with _locked("engine.lock"):
@@ -107,7 +107,7 @@ def start() -> None:
 
 @contextlib.contextmanager
 def _locked(name: str) -> Iterator[None]:
-    """Let one process of this machine at a time do what the lock is named after."""
+    """Lock: one process of this machine at a time."""
     paths.STATE.mkdir(parents=True, exist_ok=True)
     with (paths.STATE / name).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -131,7 +131,7 @@ def _start() -> None:
 
 
 def _raise_limits() -> None:
-    """Raise this machine's limit of inotify instances, of which every systemd takes several; `down` puts it back."""
+    """Raise this machine's limit of inotify instances, of which every systemd takes several; `down` restores it."""
     before = int(INOTIFY.read_text())
     if before < INOTIFY_NEEDED:
         paths.STATE.mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ def _spawn(name: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _wait(name: str, process: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
-    """Wait until a process that was just started is ready; when it has ended, say what it said."""
+    """Wait until a process that was just started is ready; if it ends, raise an error with the end of its log."""
     log = paths.STATE / f"{name}.log"
     wait_for(lambda: ready() or process.poll() is not None, limit=60, what=f"{name} (its log: {log})")
     if not ready():
@@ -202,7 +202,7 @@ def _wait(name: str, process: subprocess.Popen[bytes], ready: Callable[[], bool]
 
 
 def _pid(name: str) -> int | None:
-    """Return the process id of dockerd or containerd when that process is alive and is ours."""
+    """The process id of dockerd or containerd, if that process is alive and belongs to the lab."""
     try:
         pid = int(PIDS[name].read_text())
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -213,7 +213,7 @@ def _pid(name: str) -> int | None:
 
 
 def stop() -> None:
-    """Stop the engine, and take its network, mounts and control groups away."""
+    """Stop the engine, and remove its network, mounts and control groups."""
     miscounted = False
     if answers():
         for name in docker("network", "ls", "--format", "{{.Name}}").split():
@@ -246,7 +246,7 @@ def stop() -> None:
 
 
 def _ends(name: str, limit: float) -> bool:
-    """Tell whether a process ends within some seconds."""
+    """True if a process ends within some seconds."""
     end = time.monotonic() + limit
     while _pid(name) is not None:
         if time.monotonic() > end:
@@ -259,19 +259,19 @@ def _remove_control_groups() -> None:
     """Remove the control groups that the engine made for its containers."""
     tops = [Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").iterdir()]
     for top in {(top / CGROUP[1:]).resolve() for top in tops if (top / CGROUP[1:]).is_dir()}:
-        for folder in sorted((p for p in top.rglob("*") if p.is_dir()), key=lambda p: len(p.parts), reverse=True):
-            folder.rmdir()
+        for directory in sorted((p for p in top.rglob("*") if p.is_dir()), key=lambda p: len(p.parts), reverse=True):
+            directory.rmdir()
         top.rmdir()
 
 
-def _unmount_below(folder: Path) -> None:
+def _unmount_below(directory: Path) -> None:
     points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    for point in sorted((p for p in points if p.startswith(f"{folder}/")), reverse=True):
+    for point in sorted((p for p in points if p.startswith(f"{directory}/")), reverse=True):
         run(["/usr/bin/umount", "--lazy", point], limit=10, what=f"unmount {point}")
 
 
 def remove_state() -> None:
-    """Delete the lab's state folder; what could not be unmounted is never deleted through."""
+    """Delete the lab's state directory; what could not be unmounted is never deleted through."""
     points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     held = [p for p in points if p.startswith(f"{paths.STATE}/")]
     if held:

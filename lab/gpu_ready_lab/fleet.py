@@ -1,4 +1,4 @@
-"""Fleet files: which hosts a lab has, what hardware they pretend to have, and how they are expected to come out."""
+"""Fleet files: which hosts a lab has, what hardware they simulate, and their expected results."""
 
 import re
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
 MAX_GPUS = 16
 MAX_GUEST_GPUS = 8
 PLATFORM_PYTHON = "/usr/libexec/platform-python"
-"""Where Enterprise Linux 8 has the Python of its own programs."""
+"""The Python of Enterprise Linux 8's own programs."""
 NO_PYTHON = "none"
-"""Stands for the version where a host has no Python 3 until a package brings it."""
+"""In place of a version: a host without Python 3, until a package installs it."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU that a host pretends to have."""
+    """A simulated GPU of a host."""
 
     device: str
     name: str
@@ -40,7 +40,7 @@ class Gpu:
     compute: str
     address: str
     driver: str | None = None
-    """A driver other than nvidia's that holds it from boot on, such as vfio-pci."""
+    """A driver other than nvidia's that is bound to it from boot, such as vfio-pci."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,16 @@ class Host:
     holder: bool = False
     secure_boot: bool = False
     image: str | None = None
-    """A docker image of the user's that takes the place of the lab's own."""
+    """A docker image of the user, in place of the lab's own."""
     python: str | None = None
-    """The version of the Python of modules there, copied from this machine, such as 3.6; none: it has no Python."""
+    """The version of the Python for modules, such as 3.6, copied from this machine; none: the host has no Python."""
     preinstalled: tuple[str, ...] = ()
     vars: Mapping[str, Any] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
     state: str | None = None
     """The state of lab/states.yml that the host starts from; None: its image."""
     extra: bool = False
-    """`up --sample` leaves the host out: `make test` needs only the others, `make campaign` all."""
+    """`up --sample` omits the host: `make test` needs only the others, `make campaign` all."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Fleet:
 
 
 class _Where:
-    """Where in a fleet file something stands, for messages."""
+    """A place in a fleet file, for messages."""
 
     def __init__(self, file: str, path: str = "") -> None:
         self.file, self.path = file, path
@@ -107,7 +107,7 @@ class _Where:
 
     def text(self, value: object, choices: tuple[str, ...] | None = None) -> str:
         if not isinstance(value, str):
-            raise self.error(f"expected a text, found {value!r}; put it in quotes")
+            raise self.error(f"expected a text, found {value!r}; write it in quotes")
         if choices is not None and value not in choices:
             raise self.error(f"{value!r} is none of {', '.join(choices)}")
         return value
@@ -136,7 +136,7 @@ def known_gpus() -> dict[str, dict[str, Any]]:
 
 
 def read(path: Path) -> Fleet:
-    """Read a fleet file; a LabError says where it is wrong."""
+    """Read a fleet file; raises a LabError that names the place of an error."""
     try:
         text = path.read_text()
     except OSError as error:
@@ -171,7 +171,7 @@ def states() -> dict[str, Host]:
 
 
 def _from_state(where: _Where, name: str, value: Mapping[str, Any]) -> Host:
-    """Return a host that is its state's but for its own variables and expectations."""
+    """A host like that of its state, except for its own variables and expectations."""
     data = where.mapping(value, ("state", "holder", "vars", "expect", "extra"))
     made = states()[(where / "state").text(data["state"], tuple(states()))]
     variables = {**made.vars, **(where / "vars").mapping(data.get("vars"))}
@@ -212,7 +212,9 @@ def _host(where: _Where, name: str, value: object) -> Host:
     count = (where / "nvswitches").number(data.get("nvswitches", 0), 0, 6)
     switch = next((NVSWITCHES[gpu.architecture] for gpu in gpus if gpu.architecture in NVSWITCHES), None)
     if count and switch is None:
-        raise (where / "nvswitches").error("only hosts with GPUs of the architectures ampere and hopper have them here")
+        raise (where / "nvswitches").error(
+            "only hosts with GPUs of the architectures ampere and hopper have them in this lab"
+        )
     image = None if data.get("image") is None else (where / "image").text(data["image"])
     python = None if data.get("python") is None else (where / "python").text(data["python"])
     variables = (where / "vars").mapping(data.get("vars"))
@@ -220,7 +222,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
         if python != NO_PYTHON and not re.fullmatch(r"3\.\d+", python):
             raise (where / "python").error(f'expected a version such as "3.6" or {NO_PYTHON!r}, found {python!r}')
         if image is not None:
-            raise (where / "python").error("an image of your own has its own Python: leave one of the two out")
+            raise (where / "python").error("an image of your own has its own Python: remove one of the two keys")
     if python not in (None, NO_PYTHON):
         variables = {"ansible_python_interpreter": PLATFORM_PYTHON, **variables}
     expect = _expectations(where / "expect", data.get("expect"))
@@ -298,6 +300,6 @@ def _gpus(where: _Where, value: object, kind: str) -> tuple[Gpu, ...]:
 
 
 def _address(index: int) -> str:
-    """Return where the n-th GPU sits; the numbers are those of a usual two-socket server."""
+    """The PCI address of the n-th GPU, as in a usual two-socket server."""
     buses = (0x1B, 0x3B, 0x43, 0x52, 0x61, 0x9D, 0xB3, 0xC3, 0xD1, 0xD8, 0xDF, 0xE1, 0x89, 0x8A, 0x15, 0x16)
     return f"0000:{buses[index]:02x}:00.0"

@@ -14,8 +14,8 @@ PASSED_OVER = {
     "/var/backups/*": "copies by date",
     "/tmp/*": "temporary files",
     "/var/tmp/*": "temporary files",
-    "/root/*": "what the login leaves there",
-    "/home/*": "what the login leaves there",
+    "/root/*": "files that the login creates",
+    "/home/*": "files that the login creates",
     "/etc/gpu-ready-lab/*": "the lab's own",
     "/usr/lib/gpu-ready-lab/*": "the lab's own",
     "/etc/ssh/ssh_host_*": "keys of the host",
@@ -24,12 +24,12 @@ PASSED_OVER = {
     "/var/lib/gpu-ready/verified.json#gpus": "UUIDs of the host's own cards",
     "/var/lib/dbus/machine-id": "identity of the host",
     "/var/lib/systemd/*": "random seed, timers, catalog",
-    "/var/lib/dpkg/*": "compared as packages; the order of its paragraphs tells of their order in time",
-    "/var/lib/apt/*": "fetched lists; which packages came by themselves is compared as packages",
+    "/var/lib/dpkg/*": "compared as packages; the order of its paragraphs depends on the order of operations",
+    "/var/lib/apt/*": "fetched lists; which packages are automatic is compared as packages",
     "/var/lib/rpm/*": "compared as packages; a database with times of installation",
     "/usr/lib/sysimage/rpm/*": "compared as packages",
     "/var/lib/dnf/*": "history of transactions",
-    "/var/lib/docker/*": "the engine's own, with names by chance",
+    "/var/lib/docker/*": "the engine's own data, with random names",
     "/var/lib/containerd/*": "the engine's own",
     "/var/lib/containers/*": "the engine's own",
     "/etc/docker/key.json": "identity of the engine",
@@ -40,18 +40,18 @@ PASSED_OVER = {
     "/boot/initrd*": "a boot image with times in it",
     "/boot/initramfs*": "a boot image with times in it",
     "/var/lib/dkms/*/log/*": "logs of the compiler",
-    "/var/lib/dkms/mok.*": "a key made by chance",
+    "/var/lib/dkms/mok.*": "a random key",
     "*.pyc": "compiled from files that are compared",
     "/etc/*-": "the copy from before a change of users and groups",
     "/var/lib/gpu-ready/manifest.json#modules": "modules that a run loaded, and not the host itself at a boot",
-    "/etc/.pwd.lock": "there once a user was added",
+    "/etc/.pwd.lock": "exists once a user was added",
     "/etc/resolv.conf": "written at each start",
     "/etc/hosts": "written at each start",
     "/etc/hostname": "written at each start",
     "/etc/mtab": "written at each start",
     "/.dockerenv": "the lab's engine",
 }
-# Keys of records in /var/lib/gpu-ready that tell when something happened.
+# Keys of records in /var/lib/gpu-ready that hold times.
 TIMES = ("time", "boot_id", "at", "when", "verified_at", "started", "boot")
 
 ASK = r"""
@@ -61,8 +61,8 @@ MOCK = b"GRLNVML1"
 
 
 def content(path):
-    # Without the signature of a kernel module, which is by a key that each host makes for itself, and without the cards
-    # that the lab's NVML has at its end, each with a UUID of its own.
+    # Without the signature of a kernel module, whose key each host generates, and without the cards
+    # appended to the lab's NVML, each with a UUID of its own.
     data = open(path, "rb").read()
     if path.endswith(".ko.xz") and data:
         data = lzma.decompress(data)
@@ -75,11 +75,11 @@ def content(path):
 
 
 found = {}
-for top, folders, names in os.walk("/"):
+for top, directories, names in os.walk("/"):
     here = os.stat(top).st_dev
-    folders[:] = [f for f in folders if os.path.join(top, f) not in ("/proc", "/sys", "/dev", "/run")
+    directories[:] = [f for f in directories if os.path.join(top, f) not in ("/proc", "/sys", "/dev", "/run")
                   and (os.path.islink(os.path.join(top, f)) or not os.path.ismount(os.path.join(top, f)))]
-    for name in folders + names:
+    for name in directories + names:
         path = os.path.join(top, name)
         try:
             info = os.lstat(path)
@@ -121,9 +121,9 @@ json.dump(found, sys.stdout)
 
 
 def take(running: Running, quick: bool = False) -> dict[str, str]:
-    """Return what each file of a host is, and each package, without what is passed over.
+    """Read the state of each file and package of a host, except for those that are passed over.
 
-    ``quick`` takes size and time of a file for its content: enough for one host before and after, not for two hosts.
+    ``quick`` compares size and time of a file instead of its content: enough for one host at two times only.
     """
     text = engine.docker(
         "exec", "-i", running.container, "python3", "-", *(["quick"] if quick else []),
@@ -133,18 +133,18 @@ def take(running: Running, quick: bool = False) -> dict[str, str]:
 
 
 def read(text: str) -> dict[str, str]:
-    """Return what ASK, run by a host's Python, printed of it."""
+    """Parse the output of ASK, run by a host's Python."""
     found: dict[str, str] = json.loads(text)
     return {path: _timeless(what) for path, what in found.items() if not passed_over(path)}
 
 
 def passed_over(path: str) -> bool:
-    """Tell whether a path may differ between two hosts that are alike."""
+    """True if a path may differ between two hosts that are alike."""
     return any(fnmatchcase(path, glob) for glob in PASSED_OVER)
 
 
 def _timeless(text: str) -> str:
-    """Return a record of ours without its times and in one order; anything else as it is."""
+    """A record of gpu-ready without its times and sorted; anything else unchanged."""
     head, brace, rest = text.partition("{")
     if not brace:
         return text
@@ -163,12 +163,12 @@ def _without_times(value: object) -> object:
     return value
 
 
-def differences(wanted: dict[str, str], found: dict[str, str]) -> list[str]:
-    """Return what differs, one sentence a path, sorted; for a record of ours, one a section of it: PATH#SECTION."""
-    wanted, found = _by_section(wanted), _by_section(found)
+def differences(expected: dict[str, str], found: dict[str, str]) -> list[str]:
+    """What differs, one line per path, sorted; for a record of gpu-ready one line per section: PATH#SECTION."""
+    expected, found = _by_section(expected), _by_section(found)
     lines = []
-    for path in sorted(wanted.keys() | found.keys()):
-        before, after = wanted.get(path), found.get(path)
+    for path in sorted(expected.keys() | found.keys()):
+        before, after = expected.get(path), found.get(path)
         if before != after and not passed_over(path):
             before, after = _without_same(before or "absent", after or "absent")
             lines.append(f"{path}: {before} became {after}")

@@ -1,4 +1,4 @@
-"""What a simulated host is told of its own hardware: files for its kernel and for the mock NVML."""
+"""The simulated hardware of a host: files for its kernel and for the mock NVML."""
 
 import json
 import uuid

@@ -1,7 +1,7 @@
-"""Faults of one lab host: shell scripts of data/faults that run in it, with `put ARGUMENTS` or `heal`.
+"""Faults of one lab host: shell scripts of data/faults that run in it, with `inject ARGUMENTS` or `heal`.
 
-The first line of each says what it is and which arguments it takes. Where that is a mount or a process, a power cut
-heals it too.
+The first line of each describes the fault and its arguments. If the fault is a mount or a process, a power cut heals
+it too.
 """
 
 import tempfile
@@ -17,20 +17,20 @@ CLOCK = "usr/lib/gpu-ready-lab/clock.so"
 
 
 def described() -> dict[str, str]:
-    """Return every fault's name with what it is."""
+    """Description of every fault by name."""
     scripts = sorted(path for path in SCRIPTS.iterdir() if not path.suffix)
     return {path.name: path.read_text().split("\n", 1)[0].removeprefix("# ") for path in scripts}
 
 
-def put(running: Running, name: str, arguments: list[str]) -> None:
-    """Have a fault on a host."""
+def inject(running: Running, name: str, arguments: list[str]) -> None:
+    """Cause a fault on a host."""
     if name == "clock":
         _lay_clock(running)
-    _in_host(running, name, "put", *arguments)
+    _in_host(running, name, "inject", *arguments)
 
 
 def heal(running: Running, name: str) -> None:
-    """Take a fault from a host; one that it does not have is no error."""
+    """End a fault of a host; a fault that it does not have is no error."""
     _in_host(running, name, "heal")
 
 
@@ -45,8 +45,8 @@ def _in_host(running: Running, name: str, *words: str) -> None:
 
 def _lay_clock(running: Running) -> None:
     """Copy the library that moves the time of day: it is small enough for every C library."""
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder, "clock.so")
+    with tempfile.TemporaryDirectory() as directory:
+        made = Path(directory, "clock.so")
         run(
             ["/usr/bin/gcc", "-shared", "-fPIC", "-O2", "-o", str(made), str(SCRIPTS / "clock.c")],
             limit=60,

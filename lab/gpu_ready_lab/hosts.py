@@ -16,7 +16,7 @@ KEY = "id_ed25519"
 LABEL = "gpu-ready-lab.fleet"
 BOOT_LIMIT = 120
 ENGINES = ("docker", "containers", "containerd")
-"""Folders of /var/lib with layers of images: an overlay over the host's own overlay is refused by the kernel."""
+"""Directories of /var/lib with layers of images: an overlay over the host's own overlay is refused by the kernel."""
 PARALLEL = 4
 # In the kernel's order: the number of each is its bit in the bounding set.
 CAPABILITIES = (
@@ -80,7 +80,7 @@ def existing() -> list[Running]:
     found = [
         Running(m["fleet"], m["host"], m["address"], vms.state(m["fleet"], m["host"]), "vm") for m in vms.existing()
     ]
-    # One question: between a list and a look at each, another fleet's host may go.
+    # One query: between a list and the details of each, a host of another fleet may be removed.
     shown = "\t".join(f'{{{{.Label "{label}"}}}}' for label in (LABEL, "gpu-ready-lab.host", "gpu-ready-lab.address"))
     question = ("ps", "-a", "--filter", f"label={LABEL}", "--format", shown + "\t{{.State}}")
     lines = engine.docker(*question).splitlines() if engine.answers() else []
@@ -94,13 +94,13 @@ def find(name: str) -> Running:
     if len(found) == 1:
         return found[0]
     if found:
-        raise LabError(f"{name} is in more than one fleet: say {' or '.join(f'{r.fleet}/{r.host}' for r in found)}")
+        raise LabError(f"{name} is in more than one fleet: name {' or '.join(f'{r.fleet}/{r.host}' for r in found)}")
     names = ", ".join(r.host for r in existing()) or "none: start a fleet with `up FLEET.yml`"
-    raise LabError(f"no lab host {name}; there are: {names}")
+    raise LabError(f"no lab host {name}; known: {names}")
 
 
 def parallel(task: Callable[[Host], None], hosts: Iterable[Host]) -> None:
-    """Do a task for several hosts at once; the first error is raised when all have ended."""
+    """Run a task for several hosts at once; the first error is raised after all have ended."""
     with ThreadPoolExecutor(PARALLEL) as pool:
         futures = [pool.submit(task, host) for host in hosts]
     for future in futures:
@@ -118,15 +118,15 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     image = {host.name: own.get(host.name) or plain.get(host.distribution, "") for host in containers}
     image |= {name: state.image for name, state in states.items()}
     left = [r.host for r in existing() if r.fleet == fleet.name]
-    if left and not (paths.fleet_folder(fleet.name) / KEY).exists():
+    if left and not (paths.fleet_directory(fleet.name) / KEY).exists():
         raise LabError(
-            f"{', '.join(left)} of {fleet.name} were started from another checkout, whose key they know: "
-            f"take them down first (`python -m gpu_ready_lab down {fleet.name}`)"
+            f"{', '.join(left)} of {fleet.name} were started from another checkout, whose key they trust: "
+            f"remove them first (`python -m gpu_ready_lab down {fleet.name}`)"
         )
     key = ssh_key(fleet.name)
     guests = [host for host in fleet.hosts if host.kind == "vm"]
     bare = [host for host in guests if host.name not in left]
-    disks = vms.prepare(bare, proxy) if bare else {}  # it may take many minutes
+    disks = vms.prepare(bare, proxy) if bare else {}  # may take many minutes
 
     def create(host: Host) -> None:
         _create(fleet.name, host, image[host.name], address[host.name], key, proxy, new=host.name in states)
@@ -134,25 +134,25 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
             for name in ENGINES:
                 copy_directory(states[host.name].directory / name, volume(container(fleet.name, host.name), name))
 
-    with _locked():  # an address is taken when its container or guest is there
-        there = {r.host: r for r in existing() if r.fleet == fleet.name}
-        address = _addresses(fleet, there)
-        new = [host for host in containers if host.name not in there]
-        missing = [host.name for host in fleet.hosts if host.name not in there]
+    with _locked():  # an address is taken once its container or guest exists
+        present = {r.host: r for r in existing() if r.fleet == fleet.name}
+        address = _addresses(fleet, present)
+        new = [host for host in containers if host.name not in present]
+        missing = [host.name for host in fleet.hosts if host.name not in present]
         say(
             f"{fleet.name}: {len(fleet.hosts)} hosts, {len(missing)} to be made"
             + (f": {', '.join(missing)}" if missing else "")
         )
         parallel(create, new)
         for host in guests:
-            if host.name not in there:
+            if host.name not in present:
                 vms.create(fleet.name, host, disks[host.name], address[host.name], key, proxy)
 
     def start(host: Host) -> None:
-        if host.name not in there or there[host.name].state != "running":
+        if host.name not in present or present[host.name].state != "running":
             engine.docker("start", container(fleet.name, host.name), limit=120, what=f"start the host {host.name}")
         wait_booted(container(fleet.name, host.name), host.name)
-        if host.name not in there and host.preinstalled:
+        if host.name not in present and host.preinstalled:
             _preinstall(container(fleet.name, host.name), host)
 
     parallel(start, containers)
@@ -161,27 +161,27 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     return {r.host: r for r in existing() if r.fleet == fleet.name}
 
 
-def _addresses(fleet: Fleet, there: dict[str, Running]) -> dict[str, str]:
-    """Return the address of each host of a fleet: those that are there keep theirs."""
+def _addresses(fleet: Fleet, present: dict[str, Running]) -> dict[str, str]:
+    """The address of each host of a fleet: those that exist keep theirs."""
     used = {r.address for r in existing()}
     numbers = range(FIRST_ADDRESS, LAST_ADDRESS)
     free = (a for a in (f"{paths.PREFIX}.{n}" for n in numbers) if a not in used)
-    return {host.name: there[host.name].address if host.name in there else next(free) for host in fleet.hosts}
+    return {host.name: present[host.name].address if host.name in present else next(free) for host in fleet.hosts}
 
 
 @contextlib.contextmanager
 def _locked() -> Iterator[None]:
-    """Let one process of this machine give addresses at a time."""
+    """Lock: one process of this machine at a time assigns addresses."""
     with (paths.STATE / "addresses.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def ssh_key(fleet: str) -> str:
-    """Return the public half of a fleet's SSH key, made when there is none."""
-    folder = paths.fleet_folder(fleet)
-    folder.mkdir(parents=True, exist_ok=True)
-    key = folder / KEY
+    """Return the public half of a fleet's SSH key, created if it does not exist."""
+    directory = paths.fleet_directory(fleet)
+    directory.mkdir(parents=True, exist_ok=True)
+    key = directory / KEY
     if not key.exists():
         run(
             ["/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gpu-ready lab {fleet}", "-f", str(key)],
@@ -192,17 +192,17 @@ def ssh_key(fleet: str) -> str:
 
 
 def _missing_capabilities() -> list[str]:
-    """Return options that drop what this machine's own bounding set lacks, which no container can get."""
+    """Options that drop capabilities missing in this machine's own bounding set, which no container can get."""
     status = Path("/proc/self/status").read_text()
     bounding = int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapBnd:")), 16)
-    lacking = [name for bit, name in enumerate(CAPABILITIES) if not bounding >> bit & 1]
-    return [option for name in lacking for option in ("--cap-drop", name)]
+    missing = [name for bit, name in enumerate(CAPABILITIES) if not bounding >> bit & 1]
+    return [option for name in missing for option in ("--cap-drop", name)]
 
 
 def _create(
     fleet: str, host: Host, image: str, address: str, key: str, proxy: str | None, *, new: bool = False
 ) -> None:
-    """Create a host's container; `new` when its image was another host once, whose identity must not stay."""
+    """Create a host's container; `new` if its image was made from another host, whose identity must not stay."""
     mirror_faults.forget(paths.STATE, address)  # of a host that had the address before
     name = container(fleet, host.name)
     absent = host.python == NO_PYTHON
@@ -242,17 +242,19 @@ def _create(
         engine.docker(
             "cp", "-", f"{name}:/", stdin=python.archive(host.python), what=f"copy Python {host.python} to {host.name}"
         )
-    wanted = {f"etc/gpu-ready-lab/pci/{path}": target for path, target in links.items()}
+    host_links = {f"etc/gpu-ready-lab/pci/{path}": target for path, target in links.items()}
     units = "etc/systemd/system"
     if host.holder:
-        wanted[f"{units}/multi-user.target.wants/gpu-ready-lab-hold.service"] = f"/{units}/gpu-ready-lab-hold.service"
+        host_links[f"{units}/multi-user.target.wants/gpu-ready-lab-hold.service"] = (
+            f"/{units}/gpu-ready-lab-hold.service"
+        )
     engine.docker(
-        "cp", "-", f"{name}:/", stdin=images.pack(own, wanted), what=f"copy its hardware to the host {host.name}"
+        "cp", "-", f"{name}:/", stdin=images.pack(own, host_links), what=f"copy its hardware to the host {host.name}"
     )
 
 
 def wait_booted(name: str, host: str) -> None:
-    """Wait until a host's sshd answers; a host that does not come up is an error with what its console said last."""
+    """Wait until a host's sshd answers; the error for a host that does not boot has the end of its console."""
     exec_ = [engine.DOCKER, "-H", f"unix://{engine.SOCKET}", "exec", name]
     try:
         wait_for(
@@ -263,12 +265,12 @@ def wait_booted(name: str, host: str) -> None:
         )
     except LabError as error:
         console = engine.docker("logs", "--tail", "6", name).strip() or "nothing"
-        look = f"docker -H unix://{engine.SOCKET} exec -it {name} journalctl -b"
-        raise LabError(f"{error}; its console says: {console}; look at it with: {look}") from None
+        command = f"docker -H unix://{engine.SOCKET} exec -it {name} journalctl -b"
+        raise LabError(f"{error}; its console shows: {console}; read it with: {command}") from None
 
 
 def host_key(running: Running) -> str:
-    """Return a host's SSH key, asked from inside the host and not over the network."""
+    """A host's SSH key, read inside the host and not over the network."""
     if running.kind == "vm":
         return vms.host_key(running.fleet, running.host)
     return engine.docker("exec", running.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").strip()
@@ -312,7 +314,7 @@ def power_on(running: Running) -> None:
 
 
 def remove(which: Iterable[Running]) -> None:
-    """Remove hosts with all that is theirs."""
+    """Remove hosts with all their data."""
     everything = list(which)
     if not everything:
         return
@@ -320,10 +322,12 @@ def remove(which: Iterable[Running]) -> None:
     for guest in everything:
         if guest.kind == "vm":
             vms.remove(guest.fleet, guest.host)
-    gone = [r for r in everything if r.kind == "container"]
-    if not gone:
+    containers = [r for r in everything if r.kind == "container"]
+    if not containers:
         return
-    engine.docker("rm", "-f", "-v", *(r.container for r in gone), limit=300, what="remove the lab's hosts")
-    volumes = set(engine.docker("volume", "ls", "-q").split()) & {f"{r.container}-{e}" for r in gone for e in ENGINES}
+    engine.docker("rm", "-f", "-v", *(r.container for r in containers), limit=300, what="remove the lab's hosts")
+    volumes = set(engine.docker("volume", "ls", "-q").split()) & {
+        f"{r.container}-{e}" for r in containers for e in ENGINES
+    }
     if volumes:
         engine.docker("volume", "rm", "-f", *sorted(volumes), limit=300, what="remove the hosts' volumes")

@@ -22,22 +22,22 @@ PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "openssh-server", "python3", "sudo", "ca-certificates", "pciutils", "kmod",
     "iproute2", "procps", "ccache",
 )  # fmt: skip
-# What a host with RPM packages has beside: the manager, and what the mirror's empty packages of those names stand for.
+# Added for a host with RPM packages: the manager, and the programs of which the mirror has empty packages.
 RPM_PACKAGES = (
     "dnf", "python3-dnf", "dnf-plugins-core", "python3-rpm", "rpm", "gnupg", "gcc", "libc6-dev", "make", "patch",
     "xz-utils", "curl", "iptables", "libseccomp2",
 )  # fmt: skip
 
-# A kernel moves on in the archive, and its headers leave it: an older image is made anew.
+# The archive replaces kernels with their headers: an older image is made again.
 FRESH_FOR = 7 * 24 * 3600
 PARALLEL = 2
-"""How many root file systems are made at a time: each keeps a core busy."""
+"""How many root file systems are made at a time: each uses one core."""
 
 # The newest kernel flavour with small headers, and the compiler that the distribution builds it with.
 ASK_APT = r"""
 set -eu
 mkdir -p "$1/etc/gpu-ready-lab"
-# What a dressed host takes from the suite below it: packages that its own archive in the lab has not.
+# The sources for packages that are missing in a dressed host's own archive in the lab.
 grep -v "^ *#" "$1/etc/apt/sources.list" >"$1/etc/gpu-ready-lab/base.list"
 in_root() { chroot "$1" "$2" "$3" "$4"; }
 in_root "$1" apt-cache depends linux-headers-cloud-amd64 \
@@ -48,7 +48,7 @@ image=linux-image-$(cat "$1/etc/gpu-ready-lab/kernel-release")
 version=$(in_root "$1" apt-cache show "$image" | sed -n 's/^Version: //p' | head -n 1)
 mkdir -p "$1/tmp/$image/DEBIAN"
 printf '%s\n' "Package: $image" "Version: $version" "Architecture: amd64" \
-  "Maintainer: gpu-ready lab <lab@gpu-ready.example>" "Description: stands in for the pretended kernel" \
+  "Maintainer: gpu-ready lab <lab@gpu-ready.example>" "Description: package of the simulated kernel" \
   >"$1/tmp/$image/DEBIAN/control"
 in_root "$1" dpkg-deb --build "/tmp/$image"
 in_root "$1" dpkg --install "/tmp/$image.deb"
@@ -64,8 +64,8 @@ LIBCUDA = paths.DATA / "vendor/libcuda.c"
 
 def _sources() -> list[Path]:
     """Return the files that host images are made of."""
-    folders = [path for name in ("host", "nvml") for path in (paths.DATA / name).iterdir()]
-    return sorted([*folders, LIBCUDA])
+    directories = [path for name in ("host", "nvml") for path in (paths.DATA / name).iterdir()]
+    return sorted([*directories, LIBCUDA])
 
 
 def _digest(*texts: bytes) -> str:
@@ -76,14 +76,14 @@ def _digest(*texts: bytes) -> str:
 
 
 def tag(distribution: str) -> str:
-    """Return the name of the host image of a distribution, which tells its recipe by content."""
+    """The name of the host image of a distribution, with a digest of its recipe."""
     own = Path(__file__).read_bytes()
     files = b"".join(path.relative_to(paths.DATA).as_posix().encode() + path.read_bytes() for path in _sources())
     return f"gpu-ready-lab/{distribution}:{_digest(own, files, repr(dress.read(distribution)).encode())}"
 
 
 def ensure(distribution: str, proxy: str | None = None) -> str:
-    """Return the image of a distribution's lab hosts, made when it is not there or too old."""
+    """The image of a distribution's lab hosts, made if it is missing or too old."""
     with _locked():
         return _ensure(dress.read(distribution), proxy)
 
@@ -100,25 +100,25 @@ def ensure_all(distributions: Collection[str], proxy: str | None = None) -> dict
 
 @contextlib.contextmanager
 def _locked() -> Iterator[None]:
-    """Let one process of this machine make images at a time: they have names in common."""
+    """Lock: one process of this machine at a time makes images, since names are shared."""
     paths.STATE.mkdir(parents=True, exist_ok=True)
     with (paths.STATE / "images.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _ensure(wanted: Dress, proxy: str | None) -> str:
-    base = _ensure_base(wanted, proxy)
-    fetched = {path: _fetch(path) for path in (*wanted.fetch.values(), *wanted.rpms)}
-    name = tag(wanted.name)
+def _ensure(spec: Dress, proxy: str | None) -> str:
+    base = _ensure_base(spec, proxy)
+    fetched = {path: _fetch(path) for path in (*spec.fetch.values(), *spec.rpms)}
+    name = tag(spec.name)
     made_from = f"{base} {engine.docker('image', 'inspect', '-f', '{{.Id}}', base).strip()}"
     if fetched:
         made_from += f" {_digest(*fetched.values())}"
     if _label(name, "gpu-ready-lab.base") == made_from:
         return name
     say(f"making the host image {name}")
-    release = wanted.kernel or _release_of(base)
-    _make(name, base, made_from, release, _overlay(release, wanted, fetched))
+    release = spec.kernel or _release_of(base)
+    _make(name, base, made_from, release, _overlay(release, spec, fetched))
     _forget_older(name)
     _forget_older(base)
     return name
@@ -146,43 +146,43 @@ def _make(name: str, base: str, made_from: str, release: str, overlay: bytes) ->
 
 
 def ensure_own(image: str, distribution: str, proxy: str | None = None) -> str:
-    """Return a host image made of a docker image that the user has: the simulated kernel is laid over it, no dress is.
+    """A host image made from a docker image of the user: with the simulated kernel, without a dress.
 
-    The distribution says which kernel is pretended, and which package manager the image has.
+    The distribution determines the simulated kernel and the package manager.
     """
     with _locked():
         _take(image)
         identity = engine.docker("image", "inspect", "-f", "{{.Id}}", image).strip()
-        wanted = dress.read(distribution)
+        spec = dress.read(distribution)
         name = f"gpu-ready-lab/own-{_digest(image.encode())}:{tag(distribution).split(':')[1]}"
         if _label(name, "gpu-ready-lab.base") == identity:
             return name
         _check_own(image)
         say(f"making the host image {name} of {image}")
-        release = wanted.kernel or _release_of(_ensure_base(wanted, proxy))
-        undressed = Dress(wanted.name, wanted.root, "own", kernel=release, gcc=wanted.gcc or "gcc version 12.2.0")
+        release = spec.kernel or _release_of(_ensure_base(spec, proxy))
+        undressed = Dress(spec.name, spec.root, "own", kernel=release, gcc=spec.gcc or "gcc version 12.2.0")
         _make(name, image, identity, release, _overlay(release, undressed, {}))
         return name
 
 
 def _take(image: str) -> None:
-    """Have an image in the lab's engine: it is there, or this machine's engine gives it."""
+    """Load an image into the lab's engine from this machine's engine, unless the lab's engine has it."""
     if engine.docker("images", "-q", image).strip():
         return
     (paths.cache() / "tmp").mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=paths.cache() / "tmp") as folder:
-        saved = Path(folder, "image.tar")
+    with tempfile.TemporaryDirectory(dir=paths.cache() / "tmp") as directory:
+        saved = Path(directory, "image.tar")
         try:
-            run([engine.DOCKER, "save", "-o", str(saved), image], limit=900, what=f"take the image {image}")
+            run([engine.DOCKER, "save", "-o", str(saved), image], limit=900, what=f"save the image {image}")
         except LabError as error:
             raise LabError(
-                f"{error}; the lab's engine does not have {image} either: pull or build it on this machine, or give"
-                f" it to the lab with: docker -H unix://{engine.SOCKET} load -i FILE"
+                f"{error}; the lab's engine does not have {image} either: pull or build it on this machine, or load"
+                f" it into the lab with: docker -H unix://{engine.SOCKET} load -i FILE"
             ) from None
         engine.docker("load", "-i", str(saved), limit=900, what=f"load the image {image}")
 
 
-# What a host needs of an image that the lab did not make.
+# Programs that an image needs to become a host.
 NEEDED = r"""
 for program in systemctl sshd ssh-keygen modprobe depmod mount ip python3; do
   PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v $program >/dev/null || echo "$program"
@@ -195,12 +195,12 @@ python3 -c 'import sys; assert sys.version_info >= (3, 9)' 2>/dev/null || echo "
 def _check_own(image: str) -> None:
     missing = engine.docker(
         "run", "--rm", "--network", "none", "--entrypoint", "/bin/sh", image, "-c", NEEDED,
-        what=f"look into the image {image}",
+        what=f"inspect the image {image}",
     ).split("\n")  # fmt: skip
     if any(missing):
         raise LabError(
-            f"the image {image} cannot be a lab host: it lacks {', '.join(filter(None, missing))};"
-            " install that in it (a bare container image has no init system and no sshd)"
+            f"the image {image} cannot be a lab host: missing in it: {', '.join(filter(None, missing))};"
+            " install that (a bare container image has no init system and no sshd)"
         )
 
 
@@ -212,7 +212,7 @@ def _release_of(base: str) -> str:
 
 
 def _forget_older(image: str) -> None:
-    """Remove the older images of the same kind that no host uses; those in use stay until their hosts are gone."""
+    """Remove the older images of the same kind, except those that a host uses."""
     kind = image.split(":")[0]
     for other in engine.docker("images", "--format", "{{.Repository}}:{{.Tag}}", kind).split():
         if other != image:
@@ -235,30 +235,30 @@ def _fetch(path: str) -> bytes:
         with opener.open(url, timeout=60) as answer:
             found: bytes = answer.read()
     except (urllib.error.URLError, OSError) as error:
-        raise LabError(f"{url}: {error}; data/dress names it: it must be declared in lab/mirror/") from None
+        raise LabError(f"{url}: {error}; data/dress names it, so it must be declared in lab/mirror/") from None
     return found
 
 
-def _packages(wanted: Dress) -> tuple[str, ...]:
-    return (*PACKAGES, *(RPM_PACKAGES if wanted.manager == "dnf" else ()), *wanted.packages)
+def _packages(spec: Dress) -> tuple[str, ...]:
+    return (*PACKAGES, *(RPM_PACKAGES if spec.manager == "dnf" else ()), *spec.packages)
 
 
-def _base_name(wanted: Dress) -> str:
-    recipe = _digest(" ".join(_packages(wanted)).encode(), ASK_APT.encode())
-    kind = wanted.name if wanted.packages else f"{wanted.root}-{wanted.manager}"
+def _base_name(spec: Dress) -> str:
+    recipe = _digest(" ".join(_packages(spec)).encode(), ASK_APT.encode())
+    kind = spec.name if spec.packages else f"{spec.root}-{spec.manager}"
     return f"gpu-ready-lab/base-{kind}:{recipe}"
 
 
-def _ensure_base(wanted: Dress, proxy: str | None) -> str:
-    include, name = _packages(wanted), _base_name(wanted)
+def _ensure_base(spec: Dress, proxy: str | None) -> str:
+    include, name = _packages(spec), _base_name(spec)
     made = _label(name, "gpu-ready-lab.made")
     if made is not None and time.time() - float(made) < FRESH_FOR:
         return name
-    suite = wanted.root
+    suite = spec.root
     say(f"making a {suite} root file system with mmdebstrap (about half a minute)")
     (paths.cache() / "tmp").mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=paths.cache() / "tmp") as folder:
-        tarball, hook = Path(folder, "root.tar"), Path(folder, "ask-apt")
+    with tempfile.TemporaryDirectory(dir=paths.cache() / "tmp") as directory:
+        tarball, hook = Path(directory, "root.tar"), Path(directory, "ask-apt")
         hook.write_text("#!/bin/sh\n" + ASK_APT)
         hook.chmod(0o755)
         options = [f'--aptopt=Acquire::http::Proxy "{proxy}"'] if proxy else []
@@ -270,7 +270,7 @@ def _ensure_base(wanted: Dress, proxy: str | None) -> str:
             ],
             limit=900,
             what=f"make a {suite} root file system (is the Debian archive reachable?)",
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": folder, "LC_ALL": "C.UTF-8"},
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": directory, "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
         engine.docker(
             "import", "-c", f"LABEL gpu-ready-lab.made={time.time():.0f}", str(tarball), name, limit=300,
@@ -301,31 +301,31 @@ def compile_library(sources: list[Path], output: Path, *flags: str) -> None:
     )
 
 
-def build_libraries(folder: Path) -> None:
-    """Compile the simulated kernel's door, the mock NVML and the stub of libcuda into a folder."""
-    compile_library([paths.DATA / "host/preload.c"], folder / "preload.so", "-fvisibility=hidden")
+def build_libraries(directory: Path) -> None:
+    """Compile the interface to the simulated kernel, the mock NVML and the stub of libcuda into a directory."""
+    compile_library([paths.DATA / "host/preload.c"], directory / "preload.so", "-fvisibility=hidden")
     compile_library(
-        [paths.DATA / "nvml/nvml_mock.c", paths.DATA / "nvml/stubs.c"], folder / "libnvidia-ml.so",
+        [paths.DATA / "nvml/nvml_mock.c", paths.DATA / "nvml/stubs.c"], directory / "libnvidia-ml.so",
         "-fvisibility=hidden", "-Wno-override-init", "-Wl,-soname,libnvidia-ml.so.1",
     )  # fmt: skip
-    compile_library(  # the host puts a version of this length in
+    compile_library(  # the host writes a version of this length into it
         [LIBCUDA],
-        folder / "libcuda.so",
+        directory / "libcuda.so",
         "-fvisibility=hidden",
         '-DVERSION="@LIBCUDA_VERSION@"',
         "-Wl,-soname,libcuda.so.1",
     )
 
 
-def _overlay(release: str, wanted: Dress, fetched: dict[str, bytes]) -> bytes:
+def _overlay(release: str, spec: Dress, fetched: dict[str, bytes]) -> bytes:
     """Return a tar of what is laid over a plain Debian root: the dress, the simulated kernel and the mock NVML."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        build_libraries(folder)
+        directory = Path(name)
+        build_libraries(directory)
         for module in ("nouveau", "dummy"):
             run(
                 [
-                    "/usr/bin/gcc", "-c", "-O2", f'-DRELEASE="{release}"', "-o", str(folder / f"{module}.ko"),
+                    "/usr/bin/gcc", "-c", "-O2", f'-DRELEASE="{release}"', "-o", str(directory / f"{module}.ko"),
                     str(paths.DATA / f"host/{module}.c"),
                 ],
                 limit=60,
@@ -334,11 +334,11 @@ def _overlay(release: str, wanted: Dress, fetched: dict[str, bytes]) -> bytes:
         lab = "usr/lib/gpu-ready-lab"
         host = paths.DATA / "host"
         files = {
-            f"{lab}/preload.so": (folder / "preload.so", 0o755),
-            f"{lab}/libnvidia-ml.so": (folder / "libnvidia-ml.so", 0o644),
-            f"{lab}/libcuda.so": (folder / "libcuda.so", 0o644),
-            f"{lab}/nouveau.ko": (folder / "nouveau.ko", 0o644),
-            f"usr/lib/modules/{release}/kernel/drivers/net/dummy.ko": (folder / "dummy.ko", 0o644),
+            f"{lab}/preload.so": (directory / "preload.so", 0o755),
+            f"{lab}/libnvidia-ml.so": (directory / "libnvidia-ml.so", 0o644),
+            f"{lab}/libcuda.so": (directory / "libcuda.so", 0o644),
+            f"{lab}/nouveau.ko": (directory / "nouveau.ko", 0o644),
+            f"usr/lib/modules/{release}/kernel/drivers/net/dummy.ko": (directory / "dummy.ko", 0o644),
             f"{lab}/kernel": (host / "kernel.py", 0o755),
             f"{lab}/prepare": (host / "prepare", 0o755),
             f"{lab}/prepare-dnf": (host / "prepare-dnf", 0o755),
@@ -349,24 +349,24 @@ def _overlay(release: str, wanted: Dress, fetched: dict[str, bytes]) -> bytes:
             "etc/systemd/system/gpu-ready-lab-coldplug.service": (host / "coldplug.service", 0o644),
             "etc/systemd/system/gpu-ready-lab-hold.service": (host / "hold.service", 0o644),
         }
-        content: dict[str, tuple[bytes | str, int]] = _dress_files(wanted, fetched)
+        content: dict[str, tuple[bytes | str, int]] = _dress_files(spec, fetched)
         content |= {path: (source.read_bytes(), mode) for path, (source, mode) in files.items()}
-        return pack(content, {path.lstrip("/"): target for path, target in wanted.links.items()})
+        return pack(content, {path.lstrip("/"): target for path, target in spec.links.items()})
 
 
-def _dress_files(wanted: Dress, fetched: dict[str, bytes]) -> dict[str, tuple[bytes | str, int]]:
-    """Return what a dress lays over the root, and what `prepare` is told of it."""
+def _dress_files(spec: Dress, fetched: dict[str, bytes]) -> dict[str, tuple[bytes | str, int]]:
+    """The files that a dress lays over the root, and the input of `prepare`."""
     lab = "usr/lib/gpu-ready-lab/dress"
-    content: dict[str, tuple[bytes | str, int]] = {f"{lab}/manager": (f"{wanted.manager}\n", 0o644)}
-    content |= {path.lstrip("/"): (text, 0o644) for path, text in wanted.files.items()}
-    content |= {path.lstrip("/"): (fetched[source], 0o644) for path, source in wanted.fetch.items()}
-    content |= {f"{lab}/rpms/{path.rsplit('/', 1)[1]}": (fetched[path], 0o644) for path in wanted.rpms}
-    if wanted.os_release is not None:
-        content[f"{lab}/os-release"] = (wanted.os_release, 0o644)
-        content[f"{lab}/remove"] = ("".join(f"{path}\n" for path in wanted.remove), 0o644)
-    if wanted.kernel is not None:
-        content["etc/gpu-ready-lab/kernel-release"] = (f"{wanted.kernel}\n", 0o644)
-        content["etc/gpu-ready-lab/gcc-version"] = (f"{wanted.gcc}\n", 0o644)
+    content: dict[str, tuple[bytes | str, int]] = {f"{lab}/manager": (f"{spec.manager}\n", 0o644)}
+    content |= {path.lstrip("/"): (text, 0o644) for path, text in spec.files.items()}
+    content |= {path.lstrip("/"): (fetched[source], 0o644) for path, source in spec.fetch.items()}
+    content |= {f"{lab}/rpms/{path.rsplit('/', 1)[1]}": (fetched[path], 0o644) for path in spec.rpms}
+    if spec.os_release is not None:
+        content[f"{lab}/os-release"] = (spec.os_release, 0o644)
+        content[f"{lab}/remove"] = ("".join(f"{path}\n" for path in spec.remove), 0o644)
+    if spec.kernel is not None:
+        content["etc/gpu-ready-lab/kernel-release"] = (f"{spec.kernel}\n", 0o644)
+        content["etc/gpu-ready-lab/gcc-version"] = (f"{spec.gcc}\n", 0o644)
     return content
 
 

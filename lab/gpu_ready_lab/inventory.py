@@ -1,4 +1,4 @@
-"""What the lab writes for Ansible and ssh: an inventory, host keys and an ssh configuration."""
+"""Files of the lab for Ansible and ssh: an inventory, host keys and an ssh configuration."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from .fleet import Fleet
 from .say import LabError
 
 
-def inventory_text(addresses: Mapping[str, str], folder: Path) -> str:
+def inventory_text(addresses: Mapping[str, str], directory: Path) -> str:
     """Return the inventory: hosts with their addresses, and how to reach them with host keys checked."""
     lines = [
         "# Written by the lab; variables of hosts are in host_vars/ and group_vars/ beside this file.",
@@ -22,21 +22,21 @@ def inventory_text(addresses: Mapping[str, str], folder: Path) -> str:
         "",
         "[gpu_hosts:vars]",
         "ansible_user=root",
-        f"ansible_ssh_private_key_file={folder / 'id_ed25519'}",
-        f"ansible_ssh_common_args=-o UserKnownHostsFile={folder / 'known_hosts'} -o StrictHostKeyChecking=yes",
+        f"ansible_ssh_private_key_file={directory / 'id_ed25519'}",
+        f"ansible_ssh_common_args=-o UserKnownHostsFile={directory / 'known_hosts'} -o StrictHostKeyChecking=yes",
         "ansible_python_interpreter=/usr/bin/python3",
     ]
     return "\n".join(lines) + "\n"
 
 
-def ssh_config_text(addresses: Mapping[str, str], folder: Path) -> str:
+def ssh_config_text(addresses: Mapping[str, str], directory: Path) -> str:
     """Return a configuration for `ssh -F`."""
     lines = [
         "Host *",
         "  User root",
-        f"  IdentityFile {folder / 'id_ed25519'}",
+        f"  IdentityFile {directory / 'id_ed25519'}",
         "  IdentitiesOnly yes",
-        f"  UserKnownHostsFile {folder / 'known_hosts'}",
+        f"  UserKnownHostsFile {directory / 'known_hosts'}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
         "  LogLevel ERROR",
@@ -53,23 +53,23 @@ def known_hosts_text(addresses: Mapping[str, str], keys: Mapping[str, str]) -> s
 
 
 def write(fleet: Fleet, addresses: Mapping[str, str], keys: Mapping[str, str], lab_vars: Mapping[str, Any]) -> Path:
-    """Write everything into the fleet's folder and return the inventory's path."""
+    """Write everything into the fleet's directory and return the inventory's path."""
     if any(char.isspace() for char in str(paths.REPO)):
         raise LabError(f"{paths.REPO}: ssh options cannot hold a path with blanks; move the checkout")
-    folder = paths.fleet_folder(fleet.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "known_hosts").write_text(known_hosts_text(addresses, keys))
-    (folder / "ssh_config").write_text(ssh_config_text(addresses, folder))
+    directory = paths.fleet_directory(fleet.name)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "known_hosts").write_text(known_hosts_text(addresses, keys))
+    (directory / "ssh_config").write_text(ssh_config_text(addresses, directory))
     for name in ("host_vars", "group_vars"):
-        (folder / name).mkdir(exist_ok=True)
-        for old in (folder / name).glob("*.yml"):
+        (directory / name).mkdir(exist_ok=True)
+        for old in (directory / name).glob("*.yml"):
             old.unlink()
-    (folder / "group_vars/gpu_hosts.yml").write_text(_yaml({**lab_vars, **fleet.vars}))
+    (directory / "group_vars/gpu_hosts.yml").write_text(_yaml({**lab_vars, **fleet.vars}))
     for host in fleet.hosts:
         if host.vars:
-            (folder / f"host_vars/{host.name}.yml").write_text(_yaml(host.vars))
-    target = folder / "gpu_hosts"
-    target.write_text(inventory_text(addresses, folder))
+            (directory / f"host_vars/{host.name}.yml").write_text(_yaml(host.vars))
+    target = directory / "gpu_hosts"
+    target.write_text(inventory_text(addresses, directory))
     return target
 
 

@@ -1,10 +1,10 @@
 """A stand-in of Kubernetes' API server, enough for kubectl's get, patch, cordon and drain: nodes, pods, evictions.
 
-It runs alone on a lab host (`python3 kube_api.py PORT`), over plain HTTP, for anybody there. There is no scheduler, no
-controller and no kubelet: an evicted pod is gone when its time is over. `PUT /lab` replaces what it holds by
-{"nodes": {name: {"unschedulable": bool}}, "pods": [{"name", "node", "owner": kind or null, "ends": seconds,
-"budget": bool, "emptydir": bool, "labels": {}}]}, where `budget` stands for a disruption budget that forbids the
-eviction; `GET /lab` tells what it holds and what it was asked.
+It runs alone on a lab host (`python3 kube_api.py PORT`), over plain HTTP, for any user of the host. There is no
+scheduler, no controller and no kubelet: an evicted pod is removed when its time is over. `PUT /lab` replaces the
+objects by {"nodes": {name: {"unschedulable": bool}}, "pods": [{"name", "node", "owner": kind or null, "ends": seconds,
+"budget": bool, "emptydir": bool, "labels": {}}]}, where `budget` means a disruption budget that forbids the
+eviction; `GET /lab` returns the objects and the requests so far.
 """
 
 import json
@@ -36,7 +36,7 @@ class ApiError(Exception):
 
 
 class Cluster:
-    """What the server holds."""
+    """The objects of the server."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -47,7 +47,7 @@ class Cluster:
         self.asked: list[str] = []
 
     def load(self, state: Value) -> None:
-        """Hold other nodes and pods from now on."""
+        """Replace all nodes and pods."""
         self.ends, self.asked = {}, []
         self.nodes = {name: self.node(name, bool(one.get("unschedulable"))) for name, one in state["nodes"].items()}
         self.pods = {one["name"]: self.pod(one) for one in state["pods"]}
@@ -79,13 +79,13 @@ class Cluster:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status, "lab": lab}
 
     def sweep(self) -> None:
-        """Let pods go whose time is over."""
+        """Remove pods whose time is over."""
         for name in [name for name, end in self.ends.items() if end <= time.time()]:
             del self.ends[name]
             self.pods.pop(name, None)
 
     def end(self, name: str) -> None:
-        """Begin the end of a pod."""
+        """Start the termination of a pod."""
         self.ends.setdefault(name, time.time() + self.pods[name]["lab"]["ends"])
         self.sweep()
 
@@ -111,7 +111,7 @@ def found(table: dict[str, Value], name: str, kind: str) -> Value:
 
 
 def discovery(path: str) -> Value | None:
-    """Return what tells a client which resources there are."""
+    """The discovery documents, which list the resources."""
     if path == "/version":
         return {"major": "1", "minor": "32", "gitVersion": "v1.32.0-lab"}
     if path == "/api":
@@ -138,9 +138,9 @@ def discovery(path: str) -> Value | None:
 def answer(cluster: Cluster, method: str, url: str, body: Value) -> Value:
     """Return the answer to a request. Raises ApiError."""
     parts = urllib.parse.urlsplit(url)
-    told = discovery(parts.path) if method == "GET" else None
-    if told is not None:
-        return told
+    document = discovery(parts.path) if method == "GET" else None
+    if document is not None:
+        return document
     if parts.path == "/lab":
         if method == "PUT":
             cluster.load(body)
@@ -170,17 +170,17 @@ def answer(cluster: Cluster, method: str, url: str, body: Value) -> Value:
 
 
 def node(cluster: Cluster, method: str, name: str, body: Value) -> Value:
-    """Return a node, after a patch of it where one was asked for."""
-    there = found(cluster.nodes, name, "nodes")
+    """A node, after a patch if the method is PATCH."""
+    current = found(cluster.nodes, name, "nodes")
     if method == "PATCH":
-        wanted = body.get("metadata", {}).get("resourceVersion")
-        if wanted is not None and wanted != there["metadata"]["resourceVersion"]:
+        version = body.get("metadata", {}).get("resourceVersion")
+        if version is not None and version != current["metadata"]["resourceVersion"]:
             message = f'Operation cannot be fulfilled on nodes "{name}": the object has been modified'
             raise ApiError(409, "Conflict", message)
-        there = merge(there, body)
-        there["metadata"]["resourceVersion"] = cluster.stamp()
-        cluster.nodes[name] = there
-    return there
+        current = merge(current, body)
+        current["metadata"]["resourceVersion"] = cluster.stamp()
+        cluster.nodes[name] = current
+    return current
 
 
 def pods(cluster: Cluster, query: dict[str, str]) -> list[Value]:
@@ -222,7 +222,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = handle_request  # noqa: N815 - names of the base class
 
     def log_message(self, *words: Any) -> None:
-        """Keep quiet: `asked` has it."""
+        """Print nothing: `asked` has it."""
 
 
 if __name__ == "__main__":

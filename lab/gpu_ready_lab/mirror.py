@@ -44,13 +44,13 @@ NEEDS = {
 }
 KEPT_TREES = 3
 COMPLETE = ".complete"
-"""Folder of a tree with an empty file for each repository that is finished."""
+"""Directory of a tree with an empty file for each complete repository."""
 DOWNLOADS = "downloads"
-"""Stands among repositories for the plain files of downloads.yml."""
+"""Listed among the repositories: the plain files of downloads.yml."""
 
 
 class MirrorInfo(NamedTuple):
-    """What the lab's hosts are told of the mirror."""
+    """What the lab's hosts need to know of the mirror."""
 
     url: str
     proxy: str
@@ -62,7 +62,7 @@ class MirrorInfo(NamedTuple):
 
 
 def _inputs() -> str:
-    """Return what tells the content of the tree: declarations, sources and the code that builds."""
+    """A digest of the inputs of the tree: declarations, sources and the code that builds."""
     total = hashlib.sha256()
     code = [
         Path(__file__).with_name(f"{name}.py") for name in ("mirror", "packages", "apt_archive", "rpms", "downloads")
@@ -79,8 +79,8 @@ def _inputs() -> str:
 
 def repositories() -> dict[str, dict[str, Any]]:
     """Return the declared repositories by id."""
-    said: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "repositories.yml").read_text())
-    return said
+    entries: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "repositories.yml").read_text())
+    return entries
 
 
 def declared() -> list[packages.Package]:
@@ -97,14 +97,14 @@ def declared_rpms() -> list[rpms.Rpm]:
 
 def streams() -> dict[str, dict[str, Any]]:
     """Return the declared modules and their streams."""
-    said: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "streams.yml").read_text())
-    return said
+    entries: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "streams.yml").read_text())
+    return entries
 
 
 def build(cache: Path, proxy_url: str | None = None, distributions: Collection[str] | None = None) -> Path:
     """Return the root of the mirror, with what hosts of these distributions need (None: everything).
 
-    A tree is completed in place, also while it is served: a repository is there before its first client.
+    A tree is completed in place, also while it is served: a repository is complete before its first client starts.
     """
     with _locked(cache / "mirror" / "lock"):
         return _build(cache, proxy_url, distributions)
@@ -112,7 +112,7 @@ def build(cache: Path, proxy_url: str | None = None, distributions: Collection[s
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep other lab commands waiting meanwhile."""
+    """Lock out other lab commands."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -129,7 +129,7 @@ def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | 
         os.utime(tree)
         return tree
     started = time.monotonic()
-    say(f"making the vendor mirror: {len(needed)} repositories and folders that are missing")
+    say(f"making the vendor mirror: {len(needed)} repositories and directories that are missing")
     complete.mkdir(parents=True, exist_ok=True)
     with debian_archive.Members(cache / "debian", proxy_url) as fetch, key.home():
         _write(tree, cache, key, fetch, needed)
@@ -142,9 +142,9 @@ def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | 
 
 
 def _forget(cache: Path) -> None:
-    """Remove packages and metadata that no tree has any more (trees hold links to them) once they are a day old."""
-    for folder in ("debs", "rpms", "metadata"):
-        for path in (cache / folder).iterdir():
+    """Remove packages and metadata that no tree links to any more, once they are a day old."""
+    for directory in ("debs", "rpms", "metadata"):
+        for path in (cache / directory).iterdir():
             file = path / "repomd.xml" if path.is_dir() else path
             if file.stat().st_nlink == 1 and time.time() - file.stat().st_mtime > 24 * 3600:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -158,7 +158,7 @@ def repositories_for(distributions: Collection[str] | None) -> list[str]:
 
 
 def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, needed: Collection[str]) -> None:
-    """Write repositories into the tree and mark each as complete; one that was cut off before is written again."""
+    """Write repositories into the tree and mark each as complete; an interrupted one is written again."""
     all_debs, all_rpms = declared(), declared_rpms()
     used = [package.repositories for package in all_debs] + [rpm.repositories for rpm in all_rpms]
     unknown = {name for names in used for name in names} - set(repositories())
@@ -171,9 +171,9 @@ def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, ne
     for name, entry in repositories().items():
         if name not in needed:
             continue
-        folder = root / entry["path"]
+        directory = root / entry["path"]
         if entry.get("kind") == "rpm":
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
             chosen = {rpm: path for rpm, path in built.items() if name in rpm.repositories}
             documents = [
                 document
@@ -181,18 +181,18 @@ def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, ne
                 if name in rule["repositories"]
                 for document in rpms.module_documents(module, rule, list(chosen))
             ]
-            rpms.write_repository(folder, chosen.items(), key, cache / "mirror" / "metadata", documents)
+            rpms.write_repository(directory, chosen.items(), key, cache / "mirror" / "metadata", documents)
         else:
             content = [(package, deb) for package, deb in debs.items() if name in package.repositories]
-            if "suites" in entry:  # several releases share the archive's folder
-                apt_archive.write(folder, entry["suites"], entry["components"], content, entry["release"], key)
+            if "suites" in entry:  # several releases share the archive's directory
+                apt_archive.write(directory, entry["suites"], entry["components"], content, entry["release"], key)
             else:
-                shutil.rmtree(folder, ignore_errors=True)
-                packages.write_repository(folder, content, entry["release"], key)
+                shutil.rmtree(directory, ignore_errors=True)
+                packages.write_repository(directory, content, entry["release"], key)
         for other in entry.get("also", []):
             (root / other).parent.mkdir(parents=True, exist_ok=True)
             (root / other).unlink(missing_ok=True)
-            (root / other).symlink_to(os.path.relpath(folder, (root / other).parent))
+            (root / other).symlink_to(os.path.relpath(directory, (root / other).parent))
         for path in entry["keys"]:
             _write_key(root / path, apt_archive.keyring(key) if path.endswith(".gpg") else key.public.read_bytes())
         (root / COMPLETE / name).touch()
@@ -202,7 +202,7 @@ def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, ne
 
 
 def _write_key(path: Path, data: bytes) -> None:
-    """Write a key file unless it is there: repositories share some, and another host may be reading it."""
+    """Write a key file unless it exists: repositories share some, and another host may be reading it."""
     if not path.exists() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -212,7 +212,7 @@ def _write_key(path: Path, data: bytes) -> None:
 
 
 class Mirror(ThreadingHTTPServer):
-    """Serves a tree, writes what was asked into a log, and fails as the rules of mirror_faults say."""
+    """Serves a tree, logs the requests, and fails as the rules of mirror_faults define."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -238,14 +238,14 @@ class _Handler(BaseHTTPRequestHandler):
     server: Mirror
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
-        """Say nothing on standard error: the access log has it."""
+        """Print nothing on standard error: the access log has it."""
 
     def do_GET(self) -> None:
         """Send a file."""
         self._answer(body=True)
 
     def do_HEAD(self) -> None:
-        """Send what GET would say, without the file."""
+        """Send the headers of GET, without the file."""
         self._answer(body=False)
 
     def _answer(self, *, body: bool) -> None:
@@ -299,7 +299,7 @@ class _Handler(BaseHTTPRequestHandler):
         start, end = 0, size
         modified = email.utils.formatdate(changed, usegmt=True)
         asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "").strip())
-        # The rest of another file than the one that was begun is of no use: RFC 9110, section 13.1.5.
+        # The rest of a file that has changed since is of no use: RFC 9110, section 13.1.5.
         same = self.headers.get("If-Range", modified) == modified
         status = HTTPStatus.OK
         if asked and (asked[1] or asked[2]) and same:
@@ -334,20 +334,20 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _code() -> str:
-    """Return what tells the code that serves."""
+    """A digest of the code that serves."""
     files = [Path(__file__), Path(proxy.__file__), Path(mirror_faults.__file__)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 def _running(state: Path) -> dict[str, Any] | None:
-    """Return what the running server noted of itself, None when none runs."""
+    """The record of the running server, None if none runs."""
     try:
-        noted: dict[str, Any] = json.loads((state / "mirror.json").read_text())
-        command = Path(f"/proc/{noted['pid']}/cmdline").read_bytes()
-        dead = Path(f"/proc/{noted['pid']}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        record: dict[str, Any] = json.loads((state / "mirror.json").read_text())
+        command = Path(f"/proc/{record['pid']}/cmdline").read_bytes()
+        dead = Path(f"/proc/{record['pid']}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except (OSError, ValueError, KeyError):
         return None
-    return noted if b"gpu_ready_lab.mirror" in command and not dead else None
+    return record if b"gpu_ready_lab.mirror" in command and not dead else None
 
 
 def _listens(address: str, port: int) -> bool:
@@ -366,7 +366,7 @@ def ensure_running(
     mirror_port: int = 8080,
     proxy_port: int = 3142,
 ) -> MirrorInfo:
-    """Have the mirror and the archive proxy built, current and running; return what hosts need to know."""
+    """Build and start the mirror and the archive proxy, unless the current ones run; return what hosts need to know."""
     with _locked(state / "mirror.lock"):
         return _ensure_running(cache, state, distributions, address, mirror_port, proxy_port)
 
@@ -374,18 +374,18 @@ def ensure_running(
 def _ensure_running(
     cache: Path, state: Path, distributions: Collection[str] | None, address: str, mirror_port: int, proxy_port: int
 ) -> MirrorInfo:
-    wanted = {
+    settings = {
         "code": _code(),
         "address": address,
         "mirror_port": mirror_port,
         "proxy_port": proxy_port,
         "cache": str(cache),
     }
-    noted = _running(state)
-    if noted is None or {key: noted.get(key) for key in wanted} != wanted:
+    record = _running(state)
+    if record is None or {key: record.get(key) for key in settings} != settings:
         stop(state)
         say("starting the archive proxy and the vendor mirror")
-        _spawn(cache, state, wanted)
+        _spawn(cache, state, settings)
     proxy_url = f"http://{address}:{proxy_port}/"
     tree = build(cache, proxy_url, distributions)
     point_at(state, tree)
@@ -397,7 +397,7 @@ def _ensure_running(
 
 
 def point_at(state: Path, tree: Path) -> None:
-    """Let a running server serve another tree from the next request on."""
+    """Make a running server serve another tree from the next request on."""
     link = state / "mirror-root"
     if link.is_symlink() and link.readlink() == tree:
         return
@@ -407,11 +407,11 @@ def point_at(state: Path, tree: Path) -> None:
     new.replace(link)
 
 
-def _spawn(cache: Path, state: Path, wanted: dict[str, Any]) -> None:
+def _spawn(cache: Path, state: Path, settings: dict[str, Any]) -> None:
     argv = [
         sys.executable, "-m", "gpu_ready_lab.mirror", "--cache", str(cache), "--state", str(state),
-        "--address", wanted["address"],
-        "--mirror-port", str(wanted["mirror_port"]), "--proxy-port", str(wanted["proxy_port"]), "daemon",
+        "--address", settings["address"],
+        "--mirror-port", str(settings["mirror_port"]), "--proxy-port", str(settings["proxy_port"]), "daemon",
     ]  # fmt: skip
     log_path = state / "mirror.log"
     with log_path.open("ab") as log:
@@ -419,27 +419,27 @@ def _spawn(cache: Path, state: Path, wanted: dict[str, Any]) -> None:
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
         )  # fmt: skip
-    ports = (wanted["mirror_port"], wanted["proxy_port"])
+    ports = (settings["mirror_port"], settings["proxy_port"])
     try:
         wait_for(
-            lambda: process.poll() is not None or all(_listens(wanted["address"], port) for port in ports),
-            limit=20, what=f"the vendor mirror on {wanted['address']} (its log: {log_path})",
+            lambda: process.poll() is not None or all(_listens(settings["address"], port) for port in ports),
+            limit=20, what=f"the vendor mirror on {settings['address']} (its log: {log_path})",
         )  # fmt: skip
     finally:
-        if process.poll() is None and not all(_listens(wanted["address"], port) for port in ports):
+        if process.poll() is None and not all(_listens(settings["address"], port) for port in ports):
             process.kill()
     if process.poll() is not None:
         words = log_path.read_text().strip().splitlines()[-1:]
-        where = f"{wanted['address']} ports {ports[0]} and {ports[1]}"
+        where = f"{settings['address']} ports {ports[0]} and {ports[1]}"
         raise LabError(f"could not serve the vendor mirror on {where}: {' '.join(words)}")
-    (state / "mirror.json").write_text(json.dumps({**wanted, "pid": process.pid}))
+    (state / "mirror.json").write_text(json.dumps({**settings, "pid": process.pid}))
 
 
 def stop(state: Path) -> None:
     """Stop the mirror and the proxy, if they run."""
-    noted = _running(state)
-    if noted is not None:
-        pid = int(noted["pid"])
+    record = _running(state)
+    if record is not None:
+        pid = int(record["pid"])
         os.kill(pid, signal.SIGTERM)
         try:
             wait_for(lambda: _running(state) is None, limit=10, what="the end of the vendor mirror")
@@ -477,26 +477,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--mirror-port", type=int, default=8080)
     parser.add_argument("--proxy-port", type=int, default=3142)
     parser.add_argument("command", choices=["build", "serve", "daemon", "stop"])
-    said = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        if said.command == "stop":
-            stop(said.state)
+        if options.command == "stop":
+            stop(options.state)
             return 0
-        said.state.mkdir(parents=True, exist_ok=True)
-        if said.command in ("build", "serve"):
-            tree = build(said.cache)
+        options.state.mkdir(parents=True, exist_ok=True)
+        if options.command in ("build", "serve"):
+            tree = build(options.cache)
             print(tree)
-            if said.command == "serve":
-                point_at(said.state, tree)
-                say(f"serving http://{said.address}:{said.mirror_port}/ until interrupted")
-        if said.command in ("serve", "daemon"):
-            serve(said.address, said.mirror_port, said.proxy_port, said.cache, said.state)
+            if options.command == "serve":
+                point_at(options.state, tree)
+                say(f"serving http://{options.address}:{options.mirror_port}/ until interrupted")
+        if options.command in ("serve", "daemon"):
+            serve(options.address, options.mirror_port, options.proxy_port, options.cache, options.state)
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except OSError as error:
         print(
-            f"error: cannot listen on {said.address}: {error.strerror or error}; does another program use the port?",
+            f"error: cannot listen on {options.address}: {error.strerror or error}; does another program use the port?",
             file=sys.stderr,
         )
         return 1

@@ -1,8 +1,8 @@
-"""How the vendor mirror and the archive proxy fail: rules by path, for every host (faults.json) or for one address.
+"""Faults of the vendor mirror and the archive proxy: rules by path, for every host (faults.json) or for one address.
 
-A rule is looked up for each request: {GLOB: {"status": 404}} over HOST/PATH of what is asked for. Its words are
-`status`, `delay` (seconds), `rate` (bytes a second), `truncate` (after so many bytes), `corrupt`, `serve` (another
-file), `drop` (the connection is closed without an answer) and `hang` (seconds in which nothing is said).
+A rule is looked up for each request: {GLOB: {"status": 404}} over HOST/PATH of the request. Its keys are
+`status`, `delay` (seconds), `rate` (bytes per second), `truncate` (after so many bytes), `corrupt`, `serve` (another
+file), `drop` (the connection is closed without an answer) and `hang` (seconds without an answer).
 """
 
 import fnmatch
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-LONGEST = 900.0  # seconds that a rule may keep a host waiting
+LONGEST = 900.0  # seconds that a rule may delay a host
 
 Rule = dict[str, Any]
 
@@ -28,7 +28,7 @@ def own_file(state: Path, address: str) -> Path:
 
 
 def find(state: Path, address: str, path: str) -> Rule:
-    """Return the first rule for what a host asks for, {} when there is none; its own rules come first."""
+    """The first rule for a host's request, {} if there is none; the host's own rules come first."""
     rules = [*_read(own_file(state, address)).values(), _read(state / "faults.json")]
     found: Rule = next(
         (rule for each in rules for glob, rule in each.items() if fnmatch.fnmatchcase(path, glob)),
@@ -45,18 +45,18 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def put(state: Path, address: str, name: str, rules: dict[str, Rule] | None) -> None:
-    """Have a fault of one host, or with None have it no longer; a request sees either the old rules or the new ones."""
+def set_rules(state: Path, address: str, name: str, rules: dict[str, Rule] | None) -> None:
+    """Set the rules of a fault of one host, or remove them (None); a request sees either the old or the new rules."""
     file = own_file(state, address)
-    wanted = {key: value for key, value in _read(file).items() if key != name}
+    faults = {key: value for key, value in _read(file).items() if key != name}
     if rules is not None:
-        wanted[name] = rules
-    if not wanted:
+        faults[name] = rules
+    if not faults:
         file.unlink(missing_ok=True)
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(".new")
-    new.write_text(json.dumps(wanted, indent=1))
+    new.write_text(json.dumps(faults, indent=1))
     new.replace(file)
 
 
@@ -66,7 +66,7 @@ def forget(state: Path, address: str) -> None:
 
 
 def before_answer(rule: Rule, connection: socket.socket) -> None:
-    """Keep the host waiting, or close the connection, as a rule says."""
+    """Delay the answer, or close the connection, as a rule defines."""
     time.sleep(min(float(rule.get("delay", 0)), LONGEST))
     if "hang" in rule:
         _wait_for_end(connection, min(float(rule["hang"]), LONGEST))
@@ -75,7 +75,7 @@ def before_answer(rule: Rule, connection: socket.socket) -> None:
 
 
 def _wait_for_end(connection: socket.socket, limit: float) -> None:
-    """Say nothing until the host gives up, or for a time."""
+    """Send nothing until the host gives up, or for a time."""
     connection.settimeout(limit)
     try:
         connection.recv(1)
@@ -84,7 +84,7 @@ def _wait_for_end(connection: socket.socket, limit: float) -> None:
 
 
 class Writer:
-    """Sends the body of an answer as a rule damages it."""
+    """Sends the body of an answer, damaged as a rule defines."""
 
     def __init__(self, file: io.BufferedIOBase, rule: Rule) -> None:
         self.file = file

@@ -1,13 +1,11 @@
 """Debian packages from declarations, and signed flat apt repositories of them (RPMs of the same form: rpms.py).
 
-A declaration file (lab/mirror/*.yml) says for which values its packages are made (`each`; a list of lists means all
-combinations) and what is in them;
-`@name@` in its texts and in the texts of its source files stands for such a value (`repositories` among them says
-that these go into some repositories only). A file in a package is
-its text, or one of: {text}, {source} (below data/vendor), {link}, {library} (a small real ELF with that
-SONAME, of `source` or of nothing), {debian} (taken out of a package of Debian's archive), {copies} (that
-many bytes), {module} (a kernel module of that name, built from the sources in data/vendor/kernel for the kernel
-@kernel@, with an appended signature of `signed_by`); and `mode`.
+A declaration file (lab/mirror/*.yml) lists the values for which its packages are made (`each`; a list of lists means
+all combinations) and their content. `@name@` in its texts and in the texts of its source files is replaced by such a
+value; the value `repositories` limits the packages to some repositories. A file in a package is its text, or one of:
+{text}, {source} (below data/vendor), {link}, {library} (a small real ELF with that SONAME, of `source` or of nothing),
+{debian} (from a package of Debian's archive), {copies} (that many bytes), {module} (a kernel module of that name, built
+from the sources in data/vendor/kernel for the kernel @kernel@, with an appended signature of `signed_by`); and `mode`.
 """
 
 import concurrent.futures
@@ -51,8 +49,8 @@ RELATIONS = (
     "enhances",
 )
 ENTRY = {"text", "source", "link", "library", "debian", "mode", "copies", "module", "signed_by"}
-MODULE_VALUES = ("kernel", "license", "version")  # what data/vendor/kernel and kbuild ask for
-MADE = 1775640862  # the time that everything made here bears, so that equal input gives equal bytes
+MODULE_VALUES = ("kernel", "license", "version")  # used by data/vendor/kernel and kbuild
+MADE = 1775640862  # the time of everything made here, so that equal input gives equal bytes
 
 MODULE_SIGNED = b"~Module signature appended~\n"
 
@@ -95,7 +93,7 @@ class Package(NamedTuple):
 
 
 def fill(text: str, values: dict[str, str]) -> str:
-    """Put values where @name@ stands; other text between two @ stays."""
+    """Replace @name@ by values; other text between two @ stays."""
     return re.sub(r"@(\w+)@", lambda found: values.get(found[1], found[0]), text)
 
 
@@ -107,53 +105,53 @@ def source(name: str, where: str) -> Path:
     return path
 
 
-def read_file(path: str, said: Any, values: dict[str, str], where: str) -> File:
+def read_file(path: str, given: Any, values: dict[str, str], where: str) -> File:
     """Read one entry of `files`."""
-    if isinstance(said, str):
-        said = {"text": said}
-    if not isinstance(said, dict) or not set(said) <= ENTRY:
-        raise LabError(f"{where}: {path}: expected a text or {'/'.join(sorted(ENTRY))}, found {said!r}")
+    if isinstance(given, str):
+        given = {"text": given}
+    if not isinstance(given, dict) or not set(given) <= ENTRY:
+        raise LabError(f"{where}: {path}: expected a text or {'/'.join(sorted(ENTRY))}, found {given!r}")
     path = fill(path, values)
     if not path.startswith("/"):
         raise LabError(f"{where}: {path}: paths in a package are absolute")
     program = re.search(r"/s?bin/[^/]+$", path) is not None
-    mode = int(str(said.get("mode", "755" if program else "644")), 8)
-    if "link" in said:
-        return File(path, 0o777, link=fill(said["link"], values))
-    if "library" in said:
-        code = said.get("source", "library.c")
+    mode = int(str(given.get("mode", "755" if program else "644")), 8)
+    if "link" in given:
+        return File(path, 0o777, link=fill(given["link"], values))
+    if "library" in given:
+        code = given.get("source", "library.c")
         text = source(code, where).read_text()
         used = tuple(sorted((name, value) for name, value in values.items() if name.upper() in text))
-        return File(path, mode, library=fill(said["library"], values), source=code, values=used)
-    if "module" in said:
+        return File(path, mode, library=fill(given["library"], values), source=code, values=used)
+    if "module" in given:
         used = tuple(sorted((name, value) for name, value in values.items() if name in MODULE_VALUES))
-        return File(path, mode, module=said["module"], signed_by=said.get("signed_by"), values=used)
-    if "debian" in said:
-        taken = {key: fill(value, values) for key, value in said["debian"].items()}
+        return File(path, mode, module=given["module"], signed_by=given.get("signed_by"), values=used)
+    if "debian" in given:
+        taken = {key: fill(value, values) for key, value in given["debian"].items()}
         return File(path, mode, debian=(taken["suite"], taken["package"], taken["path"]))
-    if "copies" in said:
-        return File(path, mode, text=said.get("text", ".") * int(said["copies"]))
-    text = said["text"] if "text" in said else source(fill(said["source"], values), where).read_text()
+    if "copies" in given:
+        return File(path, mode, text=given.get("text", ".") * int(given["copies"]))
+    text = given["text"] if "text" in given else source(fill(given["source"], values), where).read_text()
     return File(path, mode, text=fill(text, values))
 
 
 def combinations(each: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the values that `each` stands for: it lists them, or lists to combine; `only` says with what."""
+    """The sets of values of `each`: a list of them, or lists to combine; `only` restricts the combinations."""
     if not each or not all(isinstance(axis, list) for axis in each):
         return list(each)
     found = []
     for chosen in itertools.product(*each):
         values = {key: one[key] for one in chosen for key in one}
-        if all(values[key] in wanted for key, wanted in values.pop("only", {}).items()):
+        if all(values[key] in allowed for key, allowed in values.pop("only", {}).items()):
             found.append(values)
     return found
 
 
-def _relation(said: Any) -> str:
-    return ", ".join(said) if isinstance(said, list) else str(said)
+def _relation(given: Any) -> str:
+    return ", ".join(given) if isinstance(given, list) else str(given)
 
 
-def _package(name: str, said: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Package:
+def _package(name: str, given: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Package:
     """Read one package of a declaration, for one set of values."""
     known = {
         "version",
@@ -167,41 +165,41 @@ def _package(name: str, said: dict[str, Any], values: dict[str, str], defaults: 
         "repositories",
         *RELATIONS,
     }
-    unknown = set(said) - known
+    unknown = set(given) - known
     if unknown:
         raise LabError(f"{where}: {name}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}")
-    said = {**defaults, **said}
+    given = {**defaults, **given}
     name = fill(name, values)
     fields: list[tuple[str, str]] = []
-    if "source" in said:
-        fields.append(("Source", fill(said["source"], values)))
-    section = fill(said.get("section", "devel"), values)
+    if "source" in given:
+        fields.append(("Source", fill(given["source"], values)))
+    section = fill(given.get("section", "devel"), values)
     fields += [("Maintainer", MAINTAINER), ("Section", section), ("Priority", "optional")]
     for relation in RELATIONS:
-        if said.get(relation):
+        if given.get(relation):
             title = "-".join(word.capitalize() for word in relation.split("_"))
-            fields.append((title, fill(_relation(said[relation]), values)))
-    description = fill(said.get("description", "stand-in for the vendor's package of this name"), values)
+            fields.append((title, fill(_relation(given[relation]), values)))
+    description = fill(given.get("description", "stand-in for the vendor's package of this name"), values)
     fields.append(
         (
             "Description",
-            f"{description}\n Made by the gpu-ready lab: it behaves like the vendor's package, it drives nothing.",
+            f"{description}\n Made by the gpu-ready lab: it behaves like the vendor's package but drives nothing.",
         )
     )
     scripts = {}
-    for script, text in (said.get("scripts") or {}).items():
+    for script, text in (given.get("scripts") or {}).items():
         if script not in SCRIPTS:
             raise LabError(f"{where}: {name}: unknown script {script!r}; known are {', '.join(SCRIPTS)}")
         text = source(text["source"], where).read_text() if isinstance(text, dict) else text
         scripts[script] = fill(text, values)
     return Package(
         name,
-        fill(str(said["version"]), values),
-        said.get("architecture", "amd64"),
+        fill(str(given["version"]), values),
+        given.get("architecture", "amd64"),
         tuple(fields),
-        tuple(read_file(path, entry, values, f"{where}: {name}") for path, entry in (said.get("files") or {}).items()),
+        tuple(read_file(path, entry, values, f"{where}: {name}") for path, entry in (given.get("files") or {}).items()),
         tuple(sorted(scripts.items())),
-        tuple(said["repositories"]),
+        tuple(given["repositories"]),
     )
 
 
@@ -209,17 +207,17 @@ def read(path: Path) -> list[Package]:
     """Read a declaration file."""
     where = f"lab/mirror/{path.name}"
     try:
-        said = yaml.safe_load(path.read_text())
+        given = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise LabError(f"{where} is no valid YAML: {error}") from None
-    defaults = {key: said[key] for key in ("repositories", "source", "version", "section") if key in said}
+    defaults = {key: given[key] for key in ("repositories", "source", "version", "section") if key in given}
     found = []
-    for outer in combinations(said.get("each", [{}])):
-        for name, package in said["packages"].items():
+    for outer in combinations(given.get("each", [{}])):
+        for name, package in given["packages"].items():
             for inner in combinations((package or {}).get("each", [{}])):
-                said_values = {**outer, **inner}
-                own = {**defaults, "repositories": said_values.pop("repositories", defaults.get("repositories", []))}
-                values = {key: str(value) for key, value in said_values.items()}
+                all_values = {**outer, **inner}
+                own = {**defaults, "repositories": all_values.pop("repositories", defaults.get("repositories", []))}
+                values = {key: str(value) for key, value in all_values.items()}
                 found.append(_package(name, package or {}, values, own, where))
     names = [(package.name, package.version, repository) for package in found for repository in package.repositories]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -243,31 +241,31 @@ def compile_library(soname: str, source: str, values: dict[str, str], output: Pa
 
 @functools.cache
 def library(soname: str, source: str, values: tuple[tuple[str, str], ...]) -> bytes:
-    """Return a small shared library; many packages have the same."""
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
-        compile_library(soname, source, dict(values), Path(folder, "library"))
-        return Path(folder, "library").read_bytes()
+    """A small shared library; many packages have the same."""
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
+        compile_library(soname, source, dict(values), Path(directory, "library"))
+        return Path(directory, "library").read_bytes()
 
 
 @functools.cache
 def kernel_modules(values: tuple[tuple[str, str], ...]) -> dict[str, bytes]:
     """Return the kernel modules of data/vendor/kernel by name, built as kernel-devel's stand-in builds them."""
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
-        build = Path(folder, "build")
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
+        build = Path(directory, "build")
         shutil.copytree(SOURCES / "kbuild", build)
         for path in (SOURCES / "kernel").iterdir():
             if path.name == "Kbuild" or path.suffix in (".c", ".h"):
-                Path(folder, path.name).write_text(fill(path.read_text(), dict(values)))
+                Path(directory, path.name).write_text(fill(path.read_text(), dict(values)))
         (build / "Makefile").write_text(fill((build / "Makefile").read_text(), dict(values)))
         run(
-            ["/usr/bin/make", "-s", "-C", str(build), f"M={folder}", "modules"], limit=120,
+            ["/usr/bin/make", "-s", "-C", str(build), f"M={directory}", "modules"], limit=120,
             what=f"build kernel modules for {dict(values).get('kernel')}",
         )  # fmt: skip
-        return {path.stem: path.read_bytes() for path in Path(folder).glob("*.ko")}
+        return {path.stem: path.read_bytes() for path in Path(directory).glob("*.ko")}
 
 
 def signature(signer: str | None) -> bytes:
-    """Return what is appended to a signed module: modinfo reads the signer's name from it, no key stands behind it."""
+    """What is appended to a signed module: modinfo reads the signer's name from it; no key has signed it."""
     if signer is None:
         return b""
     name, key, signed = signer.encode(), bytes(range(20)), bytes(256)
@@ -303,8 +301,8 @@ def _control(package: Package, size: int) -> str:
 
 def build(package: Package, output: Path, fetch: Fetch) -> None:
     """Make a .deb."""
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
-        root = Path(folder, "root")
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
+        root = Path(directory, "root")
         root.mkdir(mode=0o755)
         for file in package.files:
             lay(root, file, fetch)
@@ -336,7 +334,7 @@ def build(package: Package, output: Path, fetch: Fetch) -> None:
 
 
 def digest(package: Package) -> str:
-    """Return what tells the content of a package; sources of libraries count, Debian's files by name."""
+    """A digest of the content of a package: sources of libraries by content, Debian's files by name."""
     total = hashlib.sha256(json.dumps([package._replace(repositories=())]).encode())
     total.update(recipe(*LAYING, _control, build))
     total.update(sources_of(package.files))
@@ -345,21 +343,21 @@ def digest(package: Package) -> str:
 
 @functools.cache
 def recipe(*functions: Callable[..., Any]) -> bytes:
-    """Return what tells how packages are made: the text of the functions that do it."""
+    """The text of the functions that make packages, for digests."""
     return "".join(inspect.getsource(function) for function in functions).encode()
 
 
 def sources_of(files: Iterable[File]) -> bytes:
-    """Return what tells the sources that are compiled for these files."""
-    wanted = {SOURCES / file.source for file in files if file.source}
+    """Digests of the sources that are compiled for these files."""
+    used = {SOURCES / file.source for file in files if file.source}
     if any(file.module for file in files):
-        wanted |= {path for name in ("kernel", "kbuild") for path in (SOURCES / name).rglob("*") if path.is_file()}
-    return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in sorted(wanted))
+        used |= {path for name in ("kernel", "kbuild") for path in (SOURCES / name).rglob("*") if path.is_file()}
+    return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in sorted(used))
 
 
-def build_all(wanted: Sequence[Package], cache: Path, fetch: Fetch) -> dict[Package, Path]:
-    """Make the packages that the cache lacks; return the .deb of each."""
-    made = {package: cache / f"{digest(package)}-{package.file_name}" for package in wanted}
+def build_all(requested: Sequence[Package], cache: Path, fetch: Fetch) -> dict[Package, Path]:
+    """Make the packages that are missing in the cache; return the .deb of each."""
+    made = {package: cache / f"{digest(package)}-{package.file_name}" for package in requested}
     cache.mkdir(parents=True, exist_ok=True)
     missing = {path: package for package, path in made.items() if not path.exists()}
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
@@ -385,17 +383,19 @@ def stanza(package: Package, deb: Path, place: str) -> str:
     return _control(package, size) + "".join(f"{name}: {value}\n" for name, value in rows) + "\n"
 
 
-def write_repository(folder: Path, content: Iterable[tuple[Package, Path]], fields: dict[str, str], key: "Key") -> None:
+def write_repository(
+    directory: Path, content: Iterable[tuple[Package, Path]], fields: dict[str, str], key: "Key"
+) -> None:
     """Write a signed flat repository: the packages, their index in three forms, and Release."""
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     stanzas = []
     for package, deb in sorted(content, key=lambda pair: (pair[0].name, pair[0].version)):
-        os.link(deb, folder / package.file_name)
+        os.link(deb, directory / package.file_name)
         stanzas.append(stanza(package, deb, f"./{package.file_name}"))
     index = "".join(stanzas).encode()
     indexes = {"Packages": index, "Packages.gz": gzip.compress(index, mtime=MADE), "Packages.xz": lzma.compress(index)}
     for name, data in indexes.items():
-        (folder / name).write_bytes(data)
+        (directory / name).write_bytes(data)
     rows = [*fields.items(), ("Date", time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime()))]
     rows.append(("Architectures", "amd64"))
     release = "".join(f"{name}: {value}\n" for name, value in rows)
@@ -404,47 +404,47 @@ def write_repository(folder: Path, content: Iterable[tuple[Package, Path]], fiel
         release += "".join(
             f" {hashlib.new(algorithm, data).hexdigest()} {len(data):>16} {name}\n" for name, data in indexes.items()
         )
-    (folder / "Release").write_text(release)
-    key.sign(folder)
+    (directory / "Release").write_text(release)
+    key.sign(directory)
 
 
 class Key:
     """The lab's signing key: made once for a cache, without a passphrase, in a file that only its owner reads."""
 
-    def __init__(self, folder: Path) -> None:
-        self.secret = folder / "secret.asc"
-        self.public = folder / "public.asc"
-        self._fingerprint = folder / "fingerprint"
+    def __init__(self, directory: Path) -> None:
+        self.secret = directory / "secret.asc"
+        self.public = directory / "public.asc"
+        self._fingerprint = directory / "fingerprint"
         self._home = Path()
         self._users = 0
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
         if not (self.secret.exists() and self.public.exists() and self._fingerprint.exists()):
-            self._make(folder)
+            self._make(directory)
 
     @property
     def fingerprint(self) -> str:
         """Return the fingerprint, 40 hexadecimal digits."""
         return self._fingerprint.read_text().strip()
 
-    def _make(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    def _make(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _gpg_home() as home:
             name = "gpu-ready lab (signs the lab's repositories) <lab@gpu-ready.invalid>"
             gpg(home, "--quick-generate-key", name, "rsa3072", "sign", "never")
             rows = gpg(home, "--with-colons", "--list-secret-keys").splitlines()
             fingerprint = next(row.split(":")[9] for row in rows if row.startswith("fpr:"))
-            (folder / "public.asc").write_text(gpg(home, "--armor", "--export", fingerprint))
-            secret = folder / "secret.asc"
+            (directory / "public.asc").write_text(gpg(home, "--armor", "--export", fingerprint))
+            secret = directory / "secret.asc"
             secret.touch(mode=0o600)
             secret.write_text(gpg(home, "--armor", "--export-secret-keys", fingerprint))
             self._fingerprint.write_text(f"{fingerprint}\n")
 
     @contextlib.contextmanager
     def home(self) -> Iterator[Path]:
-        """Give a GnuPG home with this key in it, for a while; who asks meanwhile, in any thread, gets the same one.
+        """A temporary GnuPG home with this key, shared by all threads that use it at the same time.
 
-        The last to leave takes it away: with the home goes the agent that signs.
+        The last user removes it, and with it the agent that signs.
         """
         with self._lock:
             if self._users == 0:
@@ -460,11 +460,13 @@ class Key:
                 if self._users == 0:
                     self._stack.close()
 
-    def sign(self, folder: Path) -> None:
+    def sign(self, directory: Path) -> None:
         """Sign Release of a repository, inline (InRelease) and detached (Release.gpg)."""
         with self.home() as home:
-            gpg(home, "--clearsign", "--output", str(folder / "InRelease"), str(folder / "Release"))
-            gpg(home, "--armor", "--detach-sign", "--output", str(folder / "Release.gpg"), str(folder / "Release"))
+            gpg(home, "--clearsign", "--output", str(directory / "InRelease"), str(directory / "Release"))
+            gpg(
+                home, "--armor", "--detach-sign", "--output", str(directory / "Release.gpg"), str(directory / "Release")
+            )
 
 
 def gpg(home: Path, *arguments: str) -> str:
@@ -476,7 +478,7 @@ def gpg(home: Path, *arguments: str) -> str:
 
 @contextlib.contextmanager
 def _gpg_home() -> Iterator[Path]:
-    """Give a folder for gpg; its agent ends with it. Short path: sockets live there."""
+    """A temporary directory for gpg; its agent ends with it. The path is short because sockets are in it."""
     home = tempfile.mkdtemp(prefix="grl-gpg-")
     try:
         yield Path(home)
@@ -484,4 +486,4 @@ def _gpg_home() -> Iterator[Path]:
         subprocess.run(
             ["/usr/bin/gpgconf", "--homedir", home, "--kill", "all"], capture_output=True, timeout=30, check=False
         )
-        shutil.rmtree(home, ignore_errors=True)  # the agent may still be taking its sockets away
+        shutil.rmtree(home, ignore_errors=True)  # the agent may still be removing its sockets

@@ -1,4 +1,4 @@
-"""Where the lab keeps things: a cache that outlives it, a state that does not, and a folder in the checkout."""
+"""Paths of the lab: a cache that outlives it, a state that does not, and a directory in the checkout."""
 
 import os
 from pathlib import Path
@@ -18,11 +18,11 @@ PROXY_URL = f"http://{ADDRESS}:3142"
 
 
 def cache() -> Path:
-    """Return the folder of what is worth keeping between labs (images, packages, compiler cache)."""
+    """The directory of what is kept between labs (images, packages, compiler cache)."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "gpu-ready-lab"
 
 
-def fleet_folder(name: str) -> Path:
-    """Return the folder with inventory, keys and ssh configuration of a fleet."""
+def fleet_directory(name: str) -> Path:
+    """Return the directory with inventory, keys and ssh configuration of a fleet."""
     return REPO / ".lab" / name

@@ -65,11 +65,11 @@ def tree(host: Host) -> tuple[dict[str, bytes], dict[str, str]]:
     files: dict[str, bytes] = {}
     links: dict[str, str] = {}
     for function in functions(host):
-        folder = f"devices/{function.address}"
+        directory = f"devices/{function.address}"
         for name, content in _files(function).items():
-            files[f"{folder}/{name}"] = content if isinstance(content, bytes) else content.encode()
+            files[f"{directory}/{name}"] = content if isinstance(content, bytes) else content.encode()
         if function.driver:
-            links[f"{folder}/driver"] = f"../../drivers/{function.driver}"
+            links[f"{directory}/driver"] = f"../../drivers/{function.driver}"
             links[f"drivers/{function.driver}/{function.address}"] = f"../../devices/{function.address}"
     return files, links
 

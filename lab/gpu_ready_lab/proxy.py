@@ -1,6 +1,6 @@
 """A caching proxy for apt: what never changes (packages, indexes named by their hash) is fetched once for all hosts.
 
-Everything else is passed through and not kept. Hosts that ask for the same file at the same time share one
+Everything else is passed through and not kept. Hosts that request the same file at the same time share one
 download; each reads it while it arrives.
 """
 
@@ -29,7 +29,7 @@ HOP_BY_HOP = {
 
 
 def unchanging(url: str) -> bool:
-    """Tell whether a URL names content that never changes: a package with its version, or an index by its hash."""
+    """True if a URL names content that never changes: a package with its version, or an index by its hash."""
     path = urllib.parse.urlsplit(url).path
     return path.endswith(".deb") or re.search(r"/by-hash/[^/]+/[0-9a-f]{32,}$", path) is not None
 
@@ -41,7 +41,7 @@ def cache_name(url: str) -> str:
 
 
 class UpstreamError(Exception):
-    """The archive could not be asked."""
+    """The archive could not be reached."""
 
 
 def _ask(url: str, method: str, headers: dict[str, str]) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
@@ -66,7 +66,7 @@ def _ask(url: str, method: str, headers: dict[str, str]) -> tuple[http.client.HT
 
 
 class Download:
-    """One file on its way into the cache; those who want it read it as it grows."""
+    """A download into the cache; clients read the file as it grows."""
 
     def __init__(self, url: str, target: Path) -> None:
         self.url = url
@@ -124,7 +124,7 @@ class Download:
             connection.close()
 
     def answered(self) -> bool:
-        """Wait for the archive's first words; False when none came."""
+        """Wait for the archive's status line; False if none came."""
         with self.news:
             self.news.wait_for(lambda: self.status or self.ended, timeout=TIMEOUT + 10)
             return bool(self.status)
@@ -143,7 +143,7 @@ class Download:
             raise UpstreamError(self.error)
 
     def _news_since(self, done: int) -> tuple[int, bool]:
-        """Wait until more than `done` bytes are there or the download has ended."""
+        """Wait until more than `done` bytes have arrived or the download has ended."""
         with self.news:
             if not self.news.wait_for(lambda: self.arrived > done or self.ended, timeout=TIMEOUT + 10):
                 raise UpstreamError(f"{self.url}: nothing came for {TIMEOUT} s")
@@ -178,7 +178,7 @@ class Proxy(ThreadingHTTPServer):
             file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
 
     def download(self, url: str, target: Path) -> Download | None:
-        """Return the download of a URL, started if nobody has; None when it is complete in the cache."""
+        """The download of a URL, started if it is not in progress; None if the cache has the complete file."""
         with self._lock:
             running = self._downloads.get(url)
             if running is not None and not running.ended:
@@ -199,7 +199,7 @@ class Proxy(ThreadingHTTPServer):
 
 
 def trim(cache: Path, keep: int) -> None:
-    """Delete what a killed proxy left half done, and the least recently used files above a size."""
+    """Delete what a killed proxy left incomplete, and the least recently used files above a size."""
     for part in cache.glob("*.part"):
         part.unlink(missing_ok=True)
     total = 0
@@ -219,14 +219,14 @@ class _Handler(BaseHTTPRequestHandler):
     _body: mirror_faults.Writer
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
-        """Say nothing on standard error: the access log has it."""
+        """Print nothing on standard error: the access log has it."""
 
     def do_GET(self) -> None:
-        """Pass a file on."""
+        """Send a file."""
         self._answer()
 
     def do_HEAD(self) -> None:
-        """Pass on what the archive says of a file."""
+        """Send the archive's headers of a file."""
         self._answer()
 
     def _answer(self) -> None:
@@ -315,7 +315,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._body.write(chunk)
 
     def _passed(self, url: str) -> None:
-        """Pass a request on, and its answer back, unkept."""
+        """Pass a request to the archive and its answer to the client, without caching."""
         headers = {name: value for name in PASSED if (value := self.headers.get(name)) is not None}
         try:
             connection, response = _ask(url, self.command, headers)

@@ -15,10 +15,10 @@ LEFT_OUT = ("test", "site-packages", "__pycache__", "idlelib", "tkinter", "ensur
 
 
 def find(version: str) -> Path:
-    """Return the folder (sys.base_prefix) of a Python of this version: one of pyenv's, or one on PATH."""
-    folder = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    """Return the directory (sys.base_prefix) of a Python of this version: one of pyenv's, or one on PATH."""
+    directory = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     program = f"python{version}"
-    candidates = sorted(folder.glob(f"{version}.*/bin/{program}"), reverse=True)
+    candidates = sorted(directory.glob(f"{version}.*/bin/{program}"), reverse=True)
     on_path = shutil.which(program)
     if on_path is not None:
         candidates.append(Path(on_path))
@@ -30,21 +30,21 @@ def find(version: str) -> Path:
                 what=f"ask {candidate} for its version",
             ).split("\n")
         except LabError:
-            continue  # a shim of pyenv for a version that is not switched on
+            continue  # a shim of pyenv for a version that is not enabled
         if answer[0] == version:
             return Path(answer[1])
     raise LabError(
-        f"python: {version}: this machine has no {program}: run `pyenv install {version}`, or leave the key out"
+        f"python: {version}: this machine has no {program}: run `pyenv install {version}`, or remove the key"
     )
 
 
 @cache
 def archive(version: str) -> bytes:
-    """Return a tar that brings a Python of this version to a host as /usr/libexec/platform-python."""
+    """A tar with a Python of this version, which becomes /usr/libexec/platform-python of a host."""
     prefix = find(version)
     out = io.BytesIO()
 
-    def wanted(item: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    def archived(item: tarfile.TarInfo) -> tarfile.TarInfo | None:
         parts = Path(item.name).parts
         if any(part in LEFT_OUT or part.startswith("config-") for part in parts):
             return None
@@ -53,10 +53,10 @@ def archive(version: str) -> bytes:
         return item
 
     with tarfile.open(fileobj=out, mode="w") as tar:
-        tar.add((prefix / f"bin/python{version}").resolve(), f"{TARGET}/bin/python{version}", filter=wanted)
-        tar.add(prefix / f"lib/python{version}", f"{TARGET}/lib/python{version}", filter=wanted)
+        tar.add((prefix / f"bin/python{version}").resolve(), f"{TARGET}/bin/python{version}", filter=archived)
+        tar.add(prefix / f"lib/python{version}", f"{TARGET}/lib/python{version}", filter=archived)
         for library in sorted((prefix / "lib").glob(f"libpython{version}*.so.*")):
-            tar.add(library, f"usr/lib/{library.name}", filter=wanted)  # where the dynamic linker looks by itself
+            tar.add(library, f"usr/lib/{library.name}", filter=archived)  # in the default path of the dynamic linker
         link = tarfile.TarInfo(PLATFORM_PYTHON.lstrip("/"))
         link.type, link.linkname, link.mode = tarfile.SYMTYPE, f"/{TARGET}/bin/python{version}", 0o777
         tar.addfile(link)

@@ -1,10 +1,10 @@
 """RPMs from declarations (lab/mirror/rpm-*.yml), and signed repositories of them, with module streams.
 
-The form is that of packages.py, with RPM's own words: the relations requires, recommends, suggests, supplements,
+The form is that of packages.py, with RPM's own terms: the relations requires, recommends, suggests, supplements,
 provides, conflicts, obsoletes; the scripts pre, post, preun, postun, posttrans, and `triggers` that run after a
-transaction that brought files into folders; a version is "[EPOCH:]VERSION-RELEASE". A package with `only` or `but` is
-made for some values alone. `module: NAME` puts a package under that module's streams (streams.yml), `signed: false`
-leaves its signature out.
+transaction that installed files into directories; a version is "[EPOCH:]VERSION-RELEASE". A package with `only` or
+`but` is made for some values alone. `module: NAME` adds a package to that module's streams (streams.yml);
+`signed: false` omits its signature.
 """
 
 import concurrent.futures
@@ -54,7 +54,7 @@ class Rpm(NamedTuple):
     summary: str
     tags: tuple[tuple[str, str], ...]  # relations, in order: ("Requires", "dkms")
     files: tuple[File, ...]
-    scripts: tuple[tuple[str, str], ...]  # ("post", text), or with folders for a file trigger
+    scripts: tuple[tuple[str, str], ...]  # ("post", text), or with directories for a file trigger
     module: str | None
     signed: bool
     repositories: tuple[str, ...]
@@ -78,42 +78,42 @@ class Rpm(NamedTuple):
 # ---- declarations ---------------------------------------------------------------------------------
 
 
-def _rpm(name: str, said: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Rpm:
+def _rpm(name: str, given: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Rpm:
     """Read one package of a declaration, for one set of values."""
-    unknown = set(said) - WORDS
+    unknown = set(given) - WORDS
     if unknown:
         raise LabError(f"{where}: {name}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(WORDS))}")
-    said = {**defaults, **said}
+    given = {**defaults, **given}
     name = fill(name, values)
     where = f"{where}: {name}"
-    version = re.fullmatch(r"(?:(\d+):)?([^:-]+)-([^:-]+)", fill(str(said.get("version", "")), values))
+    version = re.fullmatch(r"(?:(\d+):)?([^:-]+)-([^:-]+)", fill(str(given.get("version", "")), values))
     if version is None:
-        raise LabError(f"{where}: expected a version [EPOCH:]VERSION-RELEASE, found {said.get('version')!r}")
+        raise LabError(f"{where}: expected a version [EPOCH:]VERSION-RELEASE, found {given.get('version')!r}")
     tags = []
     for relation in RELATIONS:
-        if isinstance(said.get(relation), str):
-            raise LabError(f"{where}: {relation}: expected a list, found {said[relation]!r}")
-        tags += [(relation.capitalize(), fill(str(entry), values)) for entry in said.get(relation) or []]
+        if isinstance(given.get(relation), str):
+            raise LabError(f"{where}: {relation}: expected a list, found {given[relation]!r}")
+        tags += [(relation.capitalize(), fill(str(entry), values)) for entry in given.get(relation) or []]
     scripts = {}
-    for script, text in (said.get("scripts") or {}).items():
+    for script, text in (given.get("scripts") or {}).items():
         if script not in SCRIPTS:
             raise LabError(f"{where}: unknown script {script!r}; known are {', '.join(SCRIPTS)}")
         text = source(text["source"], where).read_text() if isinstance(text, dict) else text
         scripts[script] = fill(text, values)
-    triggers = [(f"transfiletriggerin {' '.join(each['paths'])}", each["text"]) for each in said.get("triggers") or []]
+    triggers = [(f"transfiletriggerin {' '.join(each['paths'])}", each["text"]) for each in given.get("triggers") or []]
     return Rpm(
         name,
         version[1] or "0",
         version[2],
         version[3],
-        said.get("architecture", "x86_64"),
-        fill(said.get("summary", "stand-in for the vendor's package of this name"), values),
+        given.get("architecture", "x86_64"),
+        fill(given.get("summary", "stand-in for the vendor's package of this name"), values),
         tuple(tags),
-        tuple(read_file(path, entry, values, where) for path, entry in (said.get("files") or {}).items()),
+        tuple(read_file(path, entry, values, where) for path, entry in (given.get("files") or {}).items()),
         (*sorted(scripts.items()), *triggers),
-        said.get("module"),
-        said.get("signed", True),
-        tuple(fill(name, values) for name in said["repositories"]),
+        given.get("module"),
+        given.get("signed", True),
+        tuple(fill(name, values) for name in given["repositories"]),
     )
 
 
@@ -121,13 +121,13 @@ def read(path: Path) -> list[Rpm]:
     """Read a declaration file."""
     where = f"lab/mirror/{path.name}"
     try:
-        said = yaml.safe_load(path.read_text())
+        given = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise LabError(f"{where} is no valid YAML: {error}") from None
-    defaults = {key: said[key] for key in DEFAULTS if key in said}
+    defaults = {key: given[key] for key in DEFAULTS if key in given}
     found = []
-    for outer in combinations(said.get("each", [{}])):
-        for name, package in said["packages"].items():
+    for outer in combinations(given.get("each", [{}])):
+        for name, package in given["packages"].items():
             for inner in combinations((package or {}).get("each", [{}])):
                 if not _is_for(package or {}, {**outer, **inner}):
                     continue
@@ -144,8 +144,8 @@ def read(path: Path) -> list[Rpm]:
 
 
 def _is_for(package: dict[str, Any], values: dict[str, Any]) -> bool:
-    """Tell whether a package is made for these values: `only` and `but` name values and lists of them."""
-    only = all(values.get(key) in wanted for key, wanted in package.get("only", {}).items())
+    """True if a package is made for these values: `only` and `but` name values and lists of them."""
+    only = all(values.get(key) in allowed for key, allowed in package.get("only", {}).items())
     return only and not any(values.get(key) in unwanted for key, unwanted in package.get("but", {}).items())
 
 
@@ -153,17 +153,17 @@ def _is_for(package: dict[str, Any], values: dict[str, Any]) -> bool:
 
 
 def digest(rpm: Rpm) -> str:
-    """Return what tells the content of a package; sources count, Debian's files by name."""
+    """A digest of the content of a package: sources by content, Debian's files by name."""
     total = hashlib.sha256(json.dumps([rpm._replace(repositories=(), module=None)]).encode())
     total.update(packages.recipe(*packages.LAYING, _spec, _literal, _build))
     total.update(sources_of(rpm.files))
     return total.hexdigest()[:16]
 
 
-def build_all(wanted: Sequence[Rpm], cache: Path, fetch: Fetch, key: Key) -> dict[Rpm, Path]:
-    """Make and sign the packages that the cache lacks; return the .rpm of each."""
+def build_all(requested: Sequence[Rpm], cache: Path, fetch: Fetch, key: Key) -> dict[Rpm, Path]:
+    """Make and sign the packages that are missing in the cache; return the .rpm of each."""
     cache.mkdir(parents=True, exist_ok=True)
-    made = {rpm: cache / f"{digest(rpm)}-{key.fingerprint[-8:]}-{rpm.file_name}" for rpm in wanted}
+    made = {rpm: cache / f"{digest(rpm)}-{key.fingerprint[-8:]}-{rpm.file_name}" for rpm in requested}
     missing = {path: rpm for rpm, path in made.items() if not path.exists()}
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         for done in [pool.submit(_build, batch, fetch, key) for batch in _batches(missing)]:
@@ -194,8 +194,8 @@ def _batches(missing: dict[Path, Rpm]) -> list[dict[Path, Rpm]]:
 def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
     """Make and sign the packages of a batch: subpackages of one spec file whose own package has no files."""
     with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as name:
-        folder = Path(name)
-        root = folder / "root"
+        directory = Path(name)
+        root = directory / "root"
         root.mkdir(mode=0o755)
         laid = set()
         for rpm in batch.values():
@@ -205,11 +205,11 @@ def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
                     laid.add(file.path)
         for path in root.rglob("*"):
             os.utime(path, (MADE, MADE), follow_symlinks=False)
-        (folder / "batch.spec").write_text(_spec(batch.values()))
+        (directory / "batch.spec").write_text(_spec(batch.values()))
         defines = {
-            "_topdir": str(folder / "top"),
-            "_dbpath": str(folder / "db"),
-            "_rpmdir": str(folder / "out"),
+            "_topdir": str(directory / "top"),
+            "_dbpath": str(directory / "db"),
+            "_rpmdir": str(directory / "out"),
             "_rpmfilename": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm",
             "_binary_payload": "w1.gzdio",
             "_buildhost": "gpu-ready-lab",
@@ -223,12 +223,12 @@ def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
             [
                 "/usr/bin/rpmbuild", "-bb", "--quiet", "--noclean", "--target", "x86_64", "--buildroot", str(root),
                 *(word for name, value in defines.items() for word in ("--define", f"{name} {value}")),
-                str(folder / "batch.spec"),
+                str(directory / "batch.spec"),
             ],
             limit=300, what=f"make {len(batch)} RPMs",
             env={"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8", "SOURCE_DATE_EPOCH": str(MADE)},
         )  # fmt: skip
-        out = {path: folder / "out" / rpm.file_name for path, rpm in batch.items()}
+        out = {path: directory / "out" / rpm.file_name for path, rpm in batch.items()}
         signed = [str(out[path]) for path, rpm in batch.items() if rpm.signed]
         if signed:
             with key.home() as home:
@@ -257,10 +257,10 @@ def _spec(rpms: Iterable[Rpm]) -> str:
         lines += [f"Summary: {_literal(rpm.summary)}", "AutoReqProv: no"]
         lines += [f"{name}: {_literal(value)}" for name, value in rpm.tags]
         lines += [f"%description -n {rpm.name}"]
-        lines += ["Made by the gpu-ready lab: it behaves like the vendor's package, it drives nothing."]
+        lines += ["Made by the gpu-ready lab: it behaves like the vendor's package but drives nothing."]
         for script, text in rpm.scripts:
-            kind, *folders = script.split()
-            lines += [f"%{kind} -n {rpm.name}" + (f" -- {' '.join(folders)}" if folders else "")]
+            kind, *directories = script.split()
+            lines += [f"%{kind} -n {rpm.name}" + (f" -- {' '.join(directories)}" if directories else "")]
             lines += [_literal(text.rstrip("\n"))]
         lines += [f"%files -n {rpm.name}", "%defattr(-,root,root,0755)"]
         for file in rpm.files:
@@ -271,7 +271,7 @@ def _spec(rpms: Iterable[Rpm]) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return a text as a spec file has to have it: a per cent sign starts a macro there."""
+    """A text escaped for a spec file, where a per cent sign starts a macro."""
     return text.replace("%", "%%")
 
 
@@ -279,7 +279,7 @@ def _literal(text: str) -> str:
 
 
 def write_repository(
-    folder: Path,
+    directory: Path,
     content: Iterable[tuple[Rpm, Path]],
     key: Key,
     cache: Path,
@@ -287,31 +287,31 @@ def write_repository(
 ) -> None:
     """Write a repository: the packages, their metadata with the streams of modules, signed.
 
-    The metadata is made when the cache has none of this content.
+    The metadata is made unless the cache has that of this content.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     total = hashlib.sha256(packages.recipe(_metadata) + json.dumps([key.fingerprint, streams]).encode())
     for rpm, path in sorted(content, key=lambda pair: pair[0].file_name):
-        os.link(path, folder / rpm.file_name)
-        total.update(f"{path.name}\n".encode())  # which tells its content
+        os.link(path, directory / rpm.file_name)
+        total.update(f"{path.name}\n".encode())  # which contains a digest of its content
     made = cache / total.hexdigest()[:24]
     if made.exists():
-        shutil.copytree(made, folder / "repodata", copy_function=os.link)
+        shutil.copytree(made, directory / "repodata", copy_function=os.link)
         return
-    _metadata(folder, key, streams)
+    _metadata(directory, key, streams)
     cache.mkdir(parents=True, exist_ok=True)
     new = made.with_name(f"{made.name}.{os.getpid()}.new")
-    shutil.copytree(folder / "repodata", new, copy_function=os.link)
+    shutil.copytree(directory / "repodata", new, copy_function=os.link)
     new.rename(made)
 
 
-def _metadata(folder: Path, key: Key, streams: list[dict[str, Any]] | None) -> None:
+def _metadata(directory: Path, key: Key, streams: list[dict[str, Any]] | None) -> None:
     run(
         [
             "/usr/bin/createrepo_c", "--quiet", "--no-database", "--workers", "1", "--revision", str(MADE),
-            "--set-timestamp-to-revision", str(folder),
+            "--set-timestamp-to-revision", str(directory),
         ],
-        limit=300, what=f"write the metadata of {folder.name}",
+        limit=300, what=f"write the metadata of {directory.name}",
     )  # fmt: skip
     if streams:
         with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as name:
@@ -320,27 +320,27 @@ def _metadata(folder: Path, key: Key, streams: list[dict[str, Any]] | None) -> N
                 yaml.safe_dump_all(streams, explicit_start=True, explicit_end=True, sort_keys=False, width=4096)
             )
             run(
-                ["/usr/bin/modifyrepo_c", "--mdtype=modules", str(document), str(folder / "repodata")],
-                limit=120, what=f"add module streams to {folder.name}",
+                ["/usr/bin/modifyrepo_c", "--mdtype=modules", str(document), str(directory / "repodata")],
+                limit=120, what=f"add module streams to {directory.name}",
             )  # fmt: skip
     with key.home() as home:
-        packages.gpg(home, "--armor", "--detach-sign", str(folder / "repodata" / "repomd.xml"))
+        packages.gpg(home, "--armor", "--detach-sign", str(directory / "repodata" / "repomd.xml"))
 
 
-def module_documents(module: str, said: dict[str, Any], content: Sequence[Rpm]) -> list[dict[str, Any]]:
+def module_documents(module: str, given: dict[str, Any], content: Sequence[Rpm]) -> list[dict[str, Any]]:
     """Return the module metadata of a repository: a document for each stream that has packages, and the defaults.
 
     The form is that of modulemd version 2, as NVIDIA's genmodules.py (yum-packaging-precompiled-kmod) writes it.
     """
     documents, defaults = [], {}
-    for stream, rule in said["streams"].items():
+    for stream, rule in given["streams"].items():
         chosen = list(_chosen(rule, [rpm for rpm in content if rpm.module == module]))
         names = {rpm.name for rpm in chosen}
         profiles = {
-            profile: [fill(name, rule.get("values", {})) for name in wanted]
-            for profile, wanted in said["profiles"].items()
+            profile: [fill(name, rule.get("values", {})) for name in listed]
+            for profile, listed in given["profiles"].items()
         }
-        profiles = {profile: [name for name in wanted if name in names] for profile, wanted in profiles.items()}
+        profiles = {profile: [name for name in listed if name in names] for profile, listed in profiles.items()}
         if not chosen:
             continue
         newest = max((rpm.version for rpm in chosen), key=_numbers)
@@ -366,8 +366,8 @@ def module_documents(module: str, said: dict[str, Any], content: Sequence[Rpm]) 
     if not documents:
         return []
     data: dict[str, Any] = {"module": module}
-    if said.get("default") in defaults:
-        data["stream"] = said["default"]
+    if given.get("default") in defaults:
+        data["stream"] = given["default"]
     return [*documents, {"document": "modulemd-defaults", "version": 1, "data": {**data, "profiles": defaults}}]
 
 

@@ -1,4 +1,4 @@
-"""What the lab tells its user while it works, its errors, and how it runs programs."""
+"""Progress messages, errors, and calls of programs."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ _LOCK = threading.Lock()
 
 
 class LabError(Exception):
-    """Something went wrong in a way that the user can act on: the message says what and how."""
+    """An error that the user can act on: the message has the cause and the remedy."""
 
 
 def say(message: str) -> None:
@@ -30,7 +30,7 @@ def run(
 ) -> str:
     """Run a program and return its standard output; a failure or a timeout becomes a LabError.
 
-    `what` completes the sentence "could not ...".
+    `what` completes the message "could not ...".
     """
     try:
         done = subprocess.run(
@@ -52,7 +52,7 @@ def run(
 
 
 def succeeds(argv: Sequence[str], *, limit: float = 20, stdin: bytes = b"") -> bool:
-    """Run a program whose failure is an answer, not an error."""
+    """True if a program ends with exit status 0; failure is no error."""
     try:
         return subprocess.run(list(argv), input=stdin, capture_output=True, timeout=limit, check=False).returncode == 0
     except (subprocess.TimeoutExpired, OSError):
@@ -60,7 +60,7 @@ def succeeds(argv: Sequence[str], *, limit: float = 20, stdin: bytes = b"") -> b
 
 
 def wait_for(check: Callable[[], bool], *, limit: float, what: str, pause: float = 0.2) -> None:
-    """Wait until check() is true; after `limit` seconds raise "... did not happen" as a sentence."""
+    """Wait until check() is true; after `limit` seconds raise a LabError."""
     end = time.monotonic() + limit
     while not check():
         if time.monotonic() > end:

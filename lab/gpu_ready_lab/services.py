@@ -1,4 +1,4 @@
-"""The vendor mirror and the archive proxy beside the hosts: their only ways out."""
+"""The vendor mirror and the archive proxy: the only servers outside that hosts can reach."""
 
 import json
 from collections.abc import Collection
@@ -11,14 +11,14 @@ from . import paths
 
 @dataclass(frozen=True)
 class Offered:
-    """What hosts are told: the proxy's address, and variables for the inventory."""
+    """What hosts need to know: the proxy's address, and variables for the inventory."""
 
     proxy: str | None = None
     variables: dict[str, Any] = field(default_factory=dict)
 
 
 def start(distributions: Collection[str] | None = None) -> Offered:
-    """Have proxy and mirror running, with what these distributions need (None: all); return what hosts need to know."""
+    """Start proxy and mirror, with what these distributions need (None: all); return what hosts need to know."""
     from . import mirror  # only `up` and `down` need the builders' imports
 
     info = mirror.ensure_running(paths.cache(), paths.STATE, distributions)
@@ -31,12 +31,12 @@ def start(distributions: Collection[str] | None = None) -> Offered:
 
 
 def status() -> list[str]:
-    """Return lines that say what runs."""
+    """Lines with the state of mirror and proxy."""
     try:
-        noted = json.loads((paths.STATE / "mirror.json").read_text())
+        record = json.loads((paths.STATE / "mirror.json").read_text())
     except FileNotFoundError:
         return ["vendor mirror and archive proxy: not running"]
-    alive = Path(f"/proc/{noted['pid']}").exists()
+    alive = Path(f"/proc/{record['pid']}").exists()
     words = f"{paths.MIRROR_URL}, {paths.PROXY_URL}" if alive else "ended by itself; see /run/gpu-ready-lab/mirror.log"
     return [f"vendor mirror and archive proxy: {words}"]
 

@@ -1,4 +1,4 @@
-"""States: hosts as site.yml leaves them, made once, kept in the cache, and started from like an image.
+"""States: hosts provisioned by site.yml, made once, kept in the cache, and used like an image.
 
 A state is an image of the lab's engine (the host's file system) and a directory in the cache (the data of its own
 container engines). Its name ends with a digest of everything that it was made of, so a change of the product makes
@@ -29,7 +29,7 @@ PRODUCT = ("module_utils", "library", "roles", "playbooks", "plugins", "catalog"
 """What can change the outcome of a run, relative to the checkout."""
 FRESH_FOR = images.FRESH_FOR
 KEPT = 2
-"""How many states of one name stay in the cache: two checkouts take turns on one machine."""
+"""How many states of one name stay in the cache: two checkouts may alternate on one machine."""
 PLAY_LIMIT = 1800  # seconds
 STOP_LIMIT = 60
 
@@ -98,7 +98,7 @@ def _exists(state: State) -> bool:
 def _make(
     declared: Collection[Host], found: Mapping[str, State], proxy: str | None, variables: Mapping[str, Any]
 ) -> None:
-    """Provision one host for each state, shut it down and keep what it has become."""
+    """Provision one host for each state, shut it down and save it."""
     started = time.monotonic()
     names = [host.name for host in declared]
     say(f"making the states {', '.join(names)} with site.yml (kept in the cache until the product changes)")
@@ -112,7 +112,7 @@ def _make(
         hosts.parallel(lambda host: _keep(running[host.name], found[host.name]), maker.hosts)
     finally:
         hosts.remove([each for each in hosts.existing() if each.fleet == maker.name])
-        shutil.rmtree(paths.fleet_folder(maker.name), ignore_errors=True)
+        shutil.rmtree(paths.fleet_directory(maker.name), ignore_errors=True)
     say(f"made the states {', '.join(names)} in {time.monotonic() - started:.0f} s")
 
 
@@ -136,7 +136,7 @@ def _play(hosts_file: Path) -> None:
 
 
 def _keep(running: hosts.Running, state: State) -> None:
-    """Shut a host down and keep its file system and the data of its container engines."""
+    """Shut a host down and save its file system and the data of its container engines."""
     engine.docker(
         "stop", "--time", str(STOP_LIMIT), running.container, limit=STOP_LIMIT + 60, what=f"shut down {running.host}"
     )
@@ -147,7 +147,7 @@ def _keep(running: hosts.Running, state: State) -> None:
     new.mkdir()
     for name in hosts.ENGINES:
         hosts.copy_directory(hosts.volume(running.container, name), new / name)
-    engine.docker("commit", running.container, state.image, limit=300, what=f"keep the state {running.host}")
+    engine.docker("commit", running.container, state.image, limit=300, what=f"save the state {running.host}")
     new.rename(state.directory)
 
 
@@ -155,7 +155,7 @@ def _keep(running: hosts.Running, state: State) -> None:
 
 
 def _forget_older(name: str) -> None:
-    """Remove the states of a name but the newest ones, and old states of any name."""
+    """Remove the states of a name except the newest ones, and old states of any name."""
     repository = f"gpu-ready-lab/state-{name}"
     tags = engine.docker("images", "--format", "{{.Tag}}", repository).split()  # newest first
     for tag in tags[KEPT:]:

@@ -1,6 +1,6 @@
-"""The image that proves a node: glibc, the linker's cache and busybox, out of Debian's packages, for `docker load`.
+"""The verification image: glibc, the linker's cache and busybox from Debian's packages, for `docker load`.
 
-It holds nothing of NVIDIA: nvidia-smi and its libraries come from the host, as with any GPU image.
+It contains nothing of NVIDIA: nvidia-smi and its libraries come from the host, as with any GPU image.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ EMPTY = ("tmp", "proc", "sys", "dev", "run", "var/tmp", "root")
 
 
 def ensure(cache: Path, proxy: str | None = None) -> Path:
-    """Return the image's tarball, made when the cache has none of this recipe."""
+    """The image's tarball, made unless the cache has that of this recipe."""
     recipe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
     target = cache / "verify" / f"gpu-ready-verify-{recipe}.tar"
     if not target.exists():
@@ -37,10 +37,10 @@ def ensure(cache: Path, proxy: str | None = None) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         archive = debian_archive.Archive(SUITE, cache / "debian", proxy)
         debs = [archive.download(package) for package in PACKAGES]
-        with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as folder:
-            _root(Path(folder), debs)
+        with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
+            _root(Path(directory), debs)
             temporary = target.with_name(f"{target.name}.{os.getpid()}.new")
-            temporary.write_bytes(_image(_layer(Path(folder))))
+            temporary.write_bytes(_image(_layer(Path(directory))))
             temporary.replace(target)
     return target
 
@@ -84,7 +84,7 @@ def _root(root: Path, debs: list[Path]) -> None:
 
 
 def _layer(root: Path) -> bytes:
-    """Return the root file system as a tar: root's, of one date."""
+    """The root file system as a tar, owned by root and with one date."""
 
     def plain(item: tarfile.TarInfo) -> tarfile.TarInfo:
         item.uid = item.gid = item.mtime = 0

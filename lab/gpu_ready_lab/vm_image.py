@@ -17,10 +17,10 @@ from .say import LabError, run, say
 PACKAGES = (
     "systemd", "systemd-sysv", "udev", "dbus", "openssh-server", "python3", "sudo", "ca-certificates", "pciutils",
     "kmod", "iproute2", "procps", "initramfs-tools", "e2fsprogs", "zstd",
-    "apparmor",  # what the kernel recommends: docker needs it there
+    "apparmor",  # recommended by the kernel's package: docker needs it
 )  # fmt: skip
 SIZE = "12G"
-"""Of the disk; what is not written takes no room."""
+"""Size of the disk, which is a sparse file."""
 BUILD_LIMIT = 1800
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 NON_FREE = "main,contrib,non-free,non-free-firmware"
@@ -29,28 +29,28 @@ DRIVERS = {"nvidia-kernel-dkms": PROPRIETARY, "nvidia-open-kernel-dkms": "nvidia
            "nvidia-tesla-470-kernel-dkms": "nvidia-tesla-470"}  # fmt: skip
 """Debian's packages of module sources, and what DKMS calls them."""
 AS_RELEASED = "release"
-"""After the name of a package and an @: in the version that the release carries, without its security updates. Another
-word there is the suite whose version is meant."""
+"""After the name of a package and an @: the version of the release, without its security updates. Any other word after
+the @ is the suite that has the version."""
 NO_UPDATES = "Package: *nvidia*\nPin: release l=Debian-Security\nPin-Priority: -1\n"
 
 
-def folder() -> Path:
-    """Return where disks and modules are kept between labs."""
+def directory() -> Path:
+    """The directory of disks and modules, kept between labs."""
     return paths.cache() / "vm"
 
 
 def ensure(suite: str, kernel: str, more: tuple[str, ...], proxy: str | None) -> Path:
     """Return the disk that guests of a suite start from, with a package of a kernel and more packages."""
     packages = (*PACKAGES, *more, kernel)
-    target = folder() / f"{suite}-{_recipe(suite, packages)}.img"
+    target = directory() / f"{suite}-{_recipe(suite, packages)}.img"
     if target.exists() and time.time() - target.stat().st_mtime < images.FRESH_FOR:
         return target
     say(f"making the disk of {suite} guests with {' and '.join((kernel, *more))} (a minute)")
-    folder().mkdir(parents=True, exist_ok=True)
-    for old in folder().glob("*.img"):
+    directory().mkdir(parents=True, exist_ok=True)
+    for old in directory().glob("*.img"):
         if time.time() - old.stat().st_mtime > images.FRESH_FOR:
             old.unlink()
-    with tempfile.TemporaryDirectory(dir=folder()) as name:
+    with tempfile.TemporaryDirectory(dir=directory()) as name:
         root, overlay, new = Path(name, "root"), Path(name, "overlay.tar"), Path(name, "disk.img")
         overlay.write_bytes(_overlay(Path(name)))
         _bootstrap(
@@ -114,17 +114,17 @@ def _bootstrap(
 
 
 def modules() -> Path:
-    """Return the folder that guests see as their cache of built modules."""
-    return folder() / "modules"
+    """Return the directory that guests see as their cache of built modules."""
+    return directory() / "modules"
 
 
 def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
-    """Have the pretended PCI bus compiled for a kernel."""
+    """Compile the simulated PCI bus for a kernel, unless the cache has it."""
     source = paths.DATA / "vm/pci"
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(source.iterdir()))).hexdigest()
     target = modules() / "pci" / release
     mark = target / "made-of"
-    packed = target / "nouveau.ko.xz"  # as kernels from Debian 13 on have it, with the only checksum that they know
+    packed = target / "nouveau.ko.xz"  # as in kernels from Debian 13 on, with the only checksum that they support
     if mark.exists() and mark.read_text() == digest and packed.exists():
         return
     say(f"compiling the lab's PCI bus for the kernel {release}")
@@ -145,25 +145,25 @@ def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
     mark.write_text(digest)
 
 
-def ensure_driver(suite: str, release: str, wanted: str, proxy: str | None) -> Path:
-    """Have the modules of one of Debian's driver packages built by DKMS for a kernel, and return their folder."""
-    package, _, origin = wanted.partition("@")
+def ensure_driver(suite: str, release: str, requested: str, proxy: str | None) -> Path:
+    """Build the modules of one of Debian's driver packages by DKMS for a kernel, and return their directory."""
+    package, _, origin = requested.partition("@")
     name = DRIVERS.get(package)
     if name is None:
-        raise LabError(f"{package} is no package of NVIDIA's module sources: there are {', '.join(sorted(DRIVERS))}")
+        raise LabError(f"{package} is not a package of NVIDIA's module sources: known are {', '.join(sorted(DRIVERS))}")
     done = modules() / "dkms" / name / f"{suite}-{release}{origin and '@' + origin}"
     if not done.exists():
-        say(f"building {wanted} of {suite} for the kernel {release} with DKMS (minutes)")
+        say(f"building {requested} of {suite} for the kernel {release} with DKMS (minutes)")
         with tempfile.TemporaryDirectory(dir=_ready()) as work:
             root = Path(work, "root")
             packages, hooks = _driver_source(package, origin, release, Path(work), proxy)
-            what = f"build {wanted} for the kernel {release}"
+            what = f"build {requested} for the kernel {release}"
             _bootstrap(suite, root, (f"linux-headers-{release}", *packages), proxy, NON_FREE, hooks, what)
             version = _take_modules(root / "var/lib/dkms" / name, name, release, what)
         done.write_text(version + "\n")
     version = done.read_text().strip()
     if name == PROPRIETARY and not (modules() / "dkms/nvidia" / version).is_symlink():
-        # NVIDIA's own installer brings the same sources under another name.
+        # NVIDIA's own installer has the same sources under another name.
         (modules() / "dkms/nvidia").mkdir(exist_ok=True)
         (modules() / "dkms/nvidia" / version).symlink_to(f"../{name}/{version}")
     return done.parent / version / release
@@ -172,13 +172,13 @@ def ensure_driver(suite: str, release: str, wanted: str, proxy: str | None) -> P
 def _driver_source(
     package: str, origin: str, release: str, work: Path, proxy: str | None
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return the packages and mmdebstrap's hooks that bring a driver's sources and have DKMS build them."""
+    """The packages and mmdebstrap's hooks that install a driver's sources and build them with DKMS."""
     if origin == AS_RELEASED:
         (work / "pin").write_text(NO_UPDATES)
         return (package,), [f"--setup-hook=copy-in {work}/pin /etc/apt/preferences.d"]
     if not origin:
         return (package,), []
-    # The sources alone: the other packages of that suite want its C library.
+    # The sources alone: the other packages of that suite need its C library.
     deb = debian_archive.Archive(origin, paths.cache() / "debian", proxy).download(package)
     run(["/usr/bin/dpkg-deb", "--extract", str(deb), str(work / "deb")], limit=120, what=f"unpack {deb.name}")
     source = next((work / "deb/usr/src").iterdir())
@@ -190,7 +190,7 @@ def _driver_source(
 
 
 def _take_modules(tree: Path, name: str, release: str, what: str) -> str:
-    """Keep the modules of the one version in a folder of DKMS, as the compiler left them, and return that version."""
+    """Copy the modules of the only version in a directory of DKMS, as compiled, and return that version."""
     versions = [path.name for path in tree.glob("*") if path.is_dir() and path.name[0].isdigit()]
     built = [path for version in versions for path in sorted((tree / version / release).glob("x86_64/module/*.ko*"))]
     if not built or len(versions) != 1:
@@ -206,4 +206,4 @@ def _take_modules(tree: Path, name: str, release: str, what: str) -> str:
 
 def _ready() -> Path:
     modules().mkdir(parents=True, exist_ok=True)
-    return folder()
+    return directory()

@@ -1,7 +1,7 @@
-"""Runs one virtual machine until it is switched off: python -m gpu_ready_lab.vm_run FOLDER.
+"""Runs one virtual machine until it is powered off: python -m gpu_ready_lab.vm_run DIRECTORY.
 
-It is the machine's boot loader: a guest that reboots ends its QEMU, and the next one starts with the kernel and initial
-RAM disk that the guest's disk has then.
+It is the machine's boot loader: a guest that reboots ends its QEMU, and the next QEMU starts with the kernel and
+initial RAM disk that the guest's disk has then.
 """
 
 import json
@@ -16,45 +16,45 @@ from . import disks
 from .say import LabError, wait_for
 
 RESERVED = 0x20000000
-"""Where the RAM of the pretended PCI functions begins; 64 MiB a function, eight at most."""
+"""Start address of the RAM of the simulated PCI functions; 64 MiB per function, at most eight."""
 CMDLINE = "root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=5 memmap=512M$0x20000000"
 
 
-def argv(folder: Path, machine: dict[str, Any]) -> list[str]:
+def argv(directory: Path, machine: dict[str, Any]) -> list[str]:
     """Return the command of a guest's QEMU."""
     return [
         "/usr/bin/qemu-system-x86_64", "-name", f"{machine['fleet']}-{machine['host']}", "-machine", "q35",
         "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(machine["memory_mib"]), "-no-reboot",
-        "-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initrd"), "-append", CMDLINE,
+        "-kernel", str(directory / "vmlinuz"), "-initrd", str(directory / "initrd"), "-append", CMDLINE,
         "-drive", f"file={machine['disk']},format=raw,if=virtio,cache=unsafe",
         "-netdev", f"tap,id=net0,ifname={machine['tap']},script=no,downscript=no",
         "-device", f"virtio-net-pci,netdev=net0,mac={machine['mac']}",
-        "-virtfs", f"local,path={folder / 'share'},mount_tag=lab,security_model=none,id=lab",
+        "-virtfs", f"local,path={directory / 'share'},mount_tag=lab,security_model=none,id=lab",
         "-virtfs", f"local,path={machine['modules']},mount_tag=modules,security_model=none,id=modules,readonly=on",
-        "-qmp", f"unix:{folder / 'qmp'},server=on,wait=on", "-serial", f"file:{folder / 'console.log'}",
+        "-qmp", f"unix:{directory / 'qmp'},server=on,wait=on", "-serial", f"file:{directory / 'console.log'}",
         "-monitor", "none", "-display", "none", "-vga", "none",
     ]  # fmt: skip
 
 
 def messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
-    """Yield what QEMU's monitor says until it ends."""
+    """Yield the messages of QEMU's monitor until it ends."""
     with connection.makefile("rb") as lines:
         for line in lines:
             yield json.loads(line)
 
 
-def run_once(folder: Path, machine: dict[str, Any]) -> str:
+def run_once(directory: Path, machine: dict[str, Any]) -> str:
     """Boot the guest and return why its QEMU ended: guest-reset, guest-shutdown, or what else QEMU calls it."""
-    (folder / "release").write_text(disks.kernel(Path(machine["disk"]), folder) + "\n")
-    (folder / "qmp").unlink(missing_ok=True)
-    with (folder / "qemu.log").open("ab") as log:
-        process = subprocess.Popen(argv(folder, machine), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    (folder / "qemu.pid").write_text(f"{process.pid}\n")
+    (directory / "release").write_text(disks.kernel(Path(machine["disk"]), directory) + "\n")
+    (directory / "qmp").unlink(missing_ok=True)
+    with (directory / "qemu.log").open("ab") as log:
+        process = subprocess.Popen(argv(directory, machine), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    (directory / "qemu.pid").write_text(f"{process.pid}\n")
     reason = "ended"
-    wait_for(lambda: (folder / "qmp").exists() or process.poll() is not None, limit=30, what="QEMU's monitor")
+    wait_for(lambda: (directory / "qmp").exists() or process.poll() is not None, limit=30, what="QEMU's monitor")
     if process.poll() is None:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(folder / "qmp"))
+            connection.connect(str(directory / "qmp"))
             connection.sendall(b'{"execute": "qmp_capabilities"}\n')
             for message in messages(connection):
                 if message.get("event") == "SHUTDOWN":
@@ -63,14 +63,14 @@ def run_once(folder: Path, machine: dict[str, Any]) -> str:
     return reason
 
 
-def main(folder: Path) -> int:
-    """Run the guest until it is switched off."""
-    machine = json.loads((folder / "machine.json").read_text())
+def main(directory: Path) -> int:
+    """Run the guest until it is powered off."""
+    machine = json.loads((directory / "machine.json").read_text())
     try:
-        while run_once(folder, machine) == "guest-reset":
+        while run_once(directory, machine) == "guest-reset":
             pass
     except (LabError, OSError, ValueError) as error:
-        with (folder / "qemu.log").open("a") as log:
+        with (directory / "qemu.log").open("a") as log:
             log.write(f"{error}\n")
         return 1
     return 0

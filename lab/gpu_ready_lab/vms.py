@@ -1,4 +1,4 @@
-"""Lab hosts with a kernel of their own: QEMU guests on the lab's bridge, with a PCI bus that holds pretended GPUs."""
+"""Lab hosts with a kernel of their own: QEMU guests on the lab's bridge, with a PCI bus that has simulated GPUs."""
 
 import json
 import os
@@ -24,7 +24,7 @@ NO_TCG = "this machine's QEMU does not emulate processors (no accelerator tcg): 
 BOOT_LIMIT = 600  # seconds; a boot takes half a minute when the machine has nothing else to do
 GREETING_LIMIT = 60.0
 MEMORY_MIB = 3072
-# Register PMC_BOOT_0 of a chip of each architecture, by which the driver knows it.
+# Register PMC_BOOT_0 of a chip of each architecture, by which the driver identifies it.
 CHIPS = {
     "fermi": 0x0C0000A1, "kepler": 0x0F2000A1, "maxwell": 0x124000A1, "pascal": 0x132000A1, "volta": 0x140000A1,
     "turing": 0x164000A1, "ampere": 0x170000A1, "hopper": 0x180000A1, "grace_hopper": 0x180000A1, "ada": 0x194000A1,
@@ -32,8 +32,8 @@ CHIPS = {
 }  # fmt: skip
 
 
-def folder(fleet: str, host: str) -> Path:
-    """Return the folder of a running guest's sockets, logs and share."""
+def directory(fleet: str, host: str) -> Path:
+    """Return the directory of a running guest's sockets, logs and share."""
     return paths.STATE / "vm" / fleet / host
 
 
@@ -44,11 +44,11 @@ def existing() -> list[dict[str, Any]]:
 
 def state(fleet: str, host: str) -> str:
     """Return running or exited."""
-    return "running" if _pid(folder(fleet, host), "supervisor.pid") else "exited"
+    return "running" if _pid(directory(fleet, host), "supervisor.pid") else "exited"
 
 
 def _pid(where: Path, name: str) -> int | None:
-    """Return a noted process when it lives and is this guest's."""
+    """A recorded process id, if the process is alive and belongs to this guest."""
     try:
         pid = int((where / name).read_text())
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -59,9 +59,9 @@ def _pid(where: Path, name: str) -> int | None:
 
 
 def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:
-    """Have all that guests are made of, and return the disk that each starts from."""
+    """Build all that guests are made of, and return the disk that each starts from."""
     engine.need_packages(NEEDS, "virtual machines")
-    if "tcg" not in run([QEMU, "-accel", "help"], limit=20, what="ask QEMU what it can do").split():
+    if "tcg" not in run([QEMU, "-accel", "help"], limit=20, what="list the accelerators of QEMU").split():
         raise LabError(NO_TCG)
     found: dict[str, Path] = {}
     for host in hosts:
@@ -78,14 +78,14 @@ def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:
 
 
 def kernel(host: Host) -> str:
-    """Return the kernel that a guest begins with, as its package is called; the small one of clouds knows no shares."""
+    """The package of the kernel that a guest begins with; the small kernel for clouds does not support shares."""
     return host.kernels[0] if host.kernels else "amd64"
 
 
 def create(fleet: str, host: Host, disk: Path, address: str, key: str, proxy: str | None) -> None:
-    """Make a guest that is off."""
-    where = folder(fleet, host.name)
-    own = vm_image.folder() / "hosts" / f"{fleet}-{host.name}.img"
+    """Create a guest, powered off."""
+    where = directory(fleet, host.name)
+    own = vm_image.directory() / "hosts" / f"{fleet}-{host.name}.img"
     own.parent.mkdir(parents=True, exist_ok=True)
     (where / "share").mkdir(parents=True, exist_ok=True)
     run(["/usr/bin/cp", "--sparse=always", "--reflink=auto", str(disk), str(own)], limit=300, what="copy a disk")
@@ -120,7 +120,7 @@ def identity(fleet: str, host: Host, address: str, key: str, proxy: str | None) 
 
 
 def bus_options(gpus: tuple[Gpu, ...]) -> str:
-    """Return the options of the module that pretends a PCI bus."""
+    """The options of the module that simulates a PCI bus."""
     parts = {
         "ids": [f"0x{gpu.device}" for gpu in gpus],
         "boot0": [f"0x{CHIPS[gpu.architecture]:08x}" for gpu in gpus],
@@ -132,8 +132,8 @@ def bus_options(gpus: tuple[Gpu, ...]) -> str:
 
 
 def start(fleet: str, host: str) -> None:
-    """Switch a guest on."""
-    where = folder(fleet, host)
+    """Power a guest on."""
+    where = directory(fleet, host)
     machine = json.loads((where / "machine.json").read_text())
     (where / "share/host-key").unlink(missing_ok=True)
     if not Path(f"/sys/class/net/{machine['tap']}").exists():
@@ -153,23 +153,25 @@ def start(fleet: str, host: str) -> None:
 
 
 def wait_booted(fleet: str, host: str) -> None:
-    """Wait until a guest has come up and its sshd answers."""
-    where = folder(fleet, host)
+    """Wait until a guest has booted and its sshd answers."""
+    where = directory(fleet, host)
     machine = json.loads((where / "machine.json").read_text())
 
     def ready() -> bool:
         if state(fleet, host) != "running":
-            raise LabError(f"{host} ended by itself: {_tail(where / 'qemu.log') or 'QEMU said nothing'}")
+            raise LabError(f"{host} ended by itself: {_tail(where / 'qemu.log') or 'QEMU printed nothing'}")
         return (where / "share/host-key").exists() and answers(machine["address"])
 
     try:
         wait_for(ready, limit=BOOT_LIMIT, what=f"sshd on the guest {host}", pause=1)
     except LabError as error:
-        raise LabError(f"{error}; its console ({where / 'console.log'}) says: {_tail(where / 'console.log')}") from None
+        raise LabError(
+            f"{error}; its console ({where / 'console.log'}) shows: {_tail(where / 'console.log')}"
+        ) from None
 
 
 def answers(address: str) -> bool:
-    """Return whether an SSH server greets at an address. A key exchange takes an emulated processor many seconds."""
+    """True if an SSH server sends its banner. Setting up a session takes an emulated processor many seconds."""
     try:
         with socket.create_connection((address, 22), timeout=GREETING_LIMIT) as connection:
             connection.settimeout(GREETING_LIMIT)
@@ -185,14 +187,14 @@ def _tail(path: Path) -> str:
 
 
 def host_key(fleet: str, host: str) -> str:
-    """Return a guest's SSH key, as it left it in its share."""
-    return (folder(fleet, host) / "share/host-key").read_text().strip()
+    """A guest's SSH key, as the guest wrote it into its share."""
+    return (directory(fleet, host) / "share/host-key").read_text().strip()
 
 
 def kill(fleet: str, host: str) -> None:
-    """Cut a guest's power: what it had not written to its disk is gone."""
-    where = folder(fleet, host)
-    for name in ("supervisor.pid", "qemu.pid"):  # the supervisor first, which would start the next one
+    """Cut a guest's power: what it had not written to its disk is lost."""
+    where = directory(fleet, host)
+    for name in ("supervisor.pid", "qemu.pid"):  # the supervisor first, which would start the next QEMU
         pid = _pid(where, name)
         if pid is None:
             continue
@@ -202,7 +204,7 @@ def kill(fleet: str, host: str) -> None:
 
 def remove(fleet: str, host: str) -> None:
     """Remove a guest with its disk."""
-    where = folder(fleet, host)
+    where = directory(fleet, host)
     machine = json.loads((where / "machine.json").read_text())
     kill(fleet, host)
     if Path(f"/sys/class/net/{machine['tap']}").exists():

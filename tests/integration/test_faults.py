@@ -32,7 +32,7 @@ def broken_mirror(faults: Fleet) -> Iterator[Callable[[str, dict[str, dict[str, 
     address = {name: address for address, name in faults.addresses().items()}
 
     def set_rules(host: str, rules: dict[str, dict[str, object]]) -> None:
-        mirror_faults.put(STATE, address[host], "test", rules)
+        mirror_faults.set_rules(STATE, address[host], "test", rules)
 
     yield set_rules
     for each in address.values():

@@ -39,7 +39,7 @@ def test_a_broken_host_or_network_is_told_with_cause_and_remedy(
     grid: Fleet, host: str, fault: str, arguments: list[str], words: list[str]
 ) -> None:
     running = hosts.find(f"grid/{host}")
-    faults.put(running, fault, arguments)
+    faults.inject(running, fault, arguments)
     try:
         run = grid.play("--limit", host)
     finally:

@@ -28,7 +28,7 @@ def test_known_hosts_have_address_and_name():
 
 
 def test_variables_keep_their_types(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "fleet_folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(paths, "fleet_directory", lambda name: tmp_path / name)
     read = fleet.parse(
         '{name: x, hosts: {a: {distribution: debian12, vars: {cuda_toolkit_versions: ["12.10"], y: true}}}}'
     )

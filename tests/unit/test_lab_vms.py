@@ -97,7 +97,7 @@ def test_the_newest_kernel_with_an_initial_ram_disk_is_booted(tmp_path: Path) ->
     assert disks.kernel(disk, tmp_path) == "6.1.0-56-amd64"
     assert (tmp_path / "initrd").read_text() == "initrd.img-6.1.0-56-amd64"
     with pytest.raises(LabError, match="has no /boot/nothing"):
-        disks.take_out(disk, "/boot/nothing", tmp_path / "nothing")
+        disks.copy_out(disk, "/boot/nothing", tmp_path / "nothing")
 
 
 def test_modules_as_released_are_built_without_security_updates_and_cached(

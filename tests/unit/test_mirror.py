@@ -203,24 +203,24 @@ class TestServer:
         assert time.monotonic() - started >= 0.3
 
     def test_a_fault_of_one_host_is_for_no_other(self, server):
-        mirror_faults.put(server.state, "127.0.0.1", "missing", {"*.bin": {"status": 404}})
-        mirror_faults.put(server.state, "10.0.0.7", "down", {"*": {"drop": True}})
+        mirror_faults.set_rules(server.state, "127.0.0.1", "missing", {"*.bin": {"status": 404}})
+        mirror_faults.set_rules(server.state, "10.0.0.7", "down", {"*": {"drop": True}})
         assert ask(server, FILE)[0].status == 404
-        mirror_faults.put(server.state, "127.0.0.1", "missing", None)
+        mirror_faults.set_rules(server.state, "127.0.0.1", "missing", None)
         assert ask(server, FILE)[0].status == 200
 
     def test_a_dropped_connection_has_no_answer(self, server):
-        mirror_faults.put(server.state, "127.0.0.1", "down", {"*": {"drop": True}})
+        mirror_faults.set_rules(server.state, "127.0.0.1", "down", {"*": {"drop": True}})
         with pytest.raises(http.client.RemoteDisconnected):
             ask(server, FILE)
 
     def test_another_file_in_its_place(self, server, tmp_path):
         (tmp_path / "other").write_bytes(b"other")
-        mirror_faults.put(server.state, "127.0.0.1", "other", {"*.bin": {"serve": str(tmp_path / "other")}})
+        mirror_faults.set_rules(server.state, "127.0.0.1", "other", {"*.bin": {"serve": str(tmp_path / "other")}})
         assert ask(server, FILE)[1] == b"other"
 
     def test_a_hanging_connection_ends_after_its_time(self, server):
-        mirror_faults.put(server.state, "127.0.0.1", "hang", {"*": {"hang": 0.3}})
+        mirror_faults.set_rules(server.state, "127.0.0.1", "hang", {"*": {"hang": 0.3}})
         started = time.monotonic()
         with pytest.raises(http.client.RemoteDisconnected):
             ask(server, FILE)

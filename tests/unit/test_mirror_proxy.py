@@ -199,9 +199,9 @@ def test_old_files_go_when_the_cache_is_too_big(tmp_path):
 def test_faults_of_one_host(archive, cache, rule, status, length):
     address = url(archive, "a_1.deb")
     whole = ask(cache, address)[1]
-    mirror_faults.put(cache.state, "127.0.0.1", "fault", {"127.0.0.1:*/debian/*": rule})
+    mirror_faults.set_rules(cache.state, "127.0.0.1", "fault", {"127.0.0.1:*/debian/*": rule})
     answer, body = ask(cache, address)
     assert (answer.status, body != whole) == (status, True)
     assert length is None or len(body) == length
-    mirror_faults.put(cache.state, "127.0.0.1", "fault", None)
+    mirror_faults.set_rules(cache.state, "127.0.0.1", "fault", None)
     assert ask(cache, address)[1] == whole

@@ -1,16 +1,16 @@
 /*
- * A stand-in for libcuda.so.1: nothing computes in the lab, and it says so as NVIDIA's own stub library does, with
- * CUDA_ERROR_STUB_LIBRARY (34). Before that it looks at what the real one looks at first, and fails as that would:
+ * A stub of libcuda.so.1: nothing computes in the lab, so it answers as NVIDIA's own stub library does, with
+ * CUDA_ERROR_STUB_LIBRARY (34). Before that it checks what the real library checks first, and fails as that would:
  * without /dev/nvidiactl there is no device (100), beside a module of another version there is a mismatch (803).
- * /etc/gpu-ready-lab/cuda-faults.conf, when there, names another ending of cuInit: `cuInit = 802`.
+ * /etc/gpu-ready-lab/cuda-faults.conf, if it exists, sets another result of cuInit: `cuInit = 802`.
  *
- * VERSION is the driver's; where the host puts it into a library of Debian's package it ends with blanks.
+ * VERSION is the driver's; where the host writes it into a library of Debian's package it ends with blanks.
  */
 #define EXPORT __attribute__((visibility("default")))
 #ifndef CUDA
 #define CUDA "0"
 #endif
-const char gpu_ready_lab_stand_in[] = "gpu-ready lab stand-in, version " VERSION;
+const char gpu_ready_lab_stub[] = "gpu-ready lab stand-in, version " VERSION;
 /* Read from memory at each call: a compiler that knows the text would compare with its own copy. */
 static const volatile char own[] = VERSION;
 

@@ -42,17 +42,17 @@ def controller(version: Version) -> str:
 
 
 def programs(version: Version) -> Path:
-    """Return the folder with ansible-playbook of a version, installed when it is missing."""
+    """Return the directory with ansible-playbook of a version, installed when it is missing."""
     program = controller(version)
     recipe = hashlib.sha256(f"{program} {version}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
-    folder = paths.cache() / f"ansible/{version.core}-{recipe}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
+    directory = paths.cache() / f"ansible/{version.core}-{recipe}"
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with directory.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = folder / "installed"
+        done = directory / "installed"
         if not done.exists():
-            subprocess.run([program, "-m", "venv", "--clear", str(folder)], check=True, timeout=120)
-            pip = [str(folder / "bin/pip"), "install", "-q", "--disable-pip-version-check", *version.requirement]
+            subprocess.run([program, "-m", "venv", "--clear", str(directory)], check=True, timeout=120)
+            pip = [str(directory / "bin/pip"), "install", "-q", "--disable-pip-version-check", *version.requirement]
             subprocess.run(pip, check=True, timeout=600, cwd=ROOT)
             done.touch()
-    return folder / "bin"
+    return directory / "bin"

@@ -86,23 +86,23 @@ class Fleet:
 
     name: str
     ansible: Path = VENV
-    """Folder of the ansible-playbook that is run on it."""
+    """Directory of the ansible-playbook that is run on it."""
     limit: int = PLAY_LIMIT
     """Seconds that one run may take."""
-    folder: Path = field(init=False)
+    directory: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        self.folder = ROOT / ".lab" / self.name
+        self.directory = ROOT / ".lab" / self.name
 
     @property
     def inventory(self) -> Path:
         """The inventory that the lab wrote."""
-        return self.folder / "gpu_hosts"
+        return self.directory / "gpu_hosts"
 
     @property
     def reports(self) -> Path:
         """Where the runs of this fleet write their reports; that of the demo is where users get them."""
-        return ROOT / "reports" if self.name == "demo" else self.folder / "reports"
+        return ROOT / "reports" if self.name == "demo" else self.directory / "reports"
 
     def up(self) -> None:
         """Start the fleet (again: a no-op when it is up)."""
@@ -111,7 +111,7 @@ class Fleet:
     def ssh(self, host: str, command: str, check: bool = True, limit: int = 300) -> str:
         """Run a shell command on a lab host and return what it printed."""
         done = subprocess.run(
-            ["/usr/bin/ssh", "-F", str(self.folder / "ssh_config"), host, command],
+            ["/usr/bin/ssh", "-F", str(self.directory / "ssh_config"), host, command],
             capture_output=True, text=True, timeout=limit, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert not check or done.returncode == 0, f"{host}: {command}: {done.stdout}{done.stderr}"
@@ -132,9 +132,9 @@ class Fleet:
         extra = {"gpu_report_directory": str(self.reports)} | (extra or {})
         if extra:
             arguments = (*arguments, "-e", json.dumps(extra))
-        with tempfile.TemporaryDirectory() as folder:
-            events, calls = Path(folder, "events"), Path(folder, "calls")
-            wrapper = Path(folder, "ssh")
+        with tempfile.TemporaryDirectory() as directory:
+            events, calls = Path(directory, "events"), Path(directory, "calls")
+            wrapper = Path(directory, "ssh")
             # Counts what Ansible sends to hosts; `-O` calls only talk to the local multiplexer.
             wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -O "*) ;; *) echo "$*" >>{calls};; esac\nexec ssh "$@"\n')
             wrapper.chmod(0o755)
@@ -196,9 +196,9 @@ def lab(*arguments: str, limit: int = 1800) -> str:
 
 def requests(fleet: Fleet) -> str:
     """Return what the hosts of a fleet asked mirror and proxy so far: the only ways out of a lab host."""
-    folder = Path("/run/gpu-ready-lab")
-    logs = sorted(folder.glob("*access*.log"))
-    assert logs, f"no access log in {folder}"
+    directory = Path("/run/gpu-ready-lab")
+    logs = sorted(directory.glob("*access*.log"))
+    assert logs, f"no access log in {directory}"
     lines = [line for log in logs for line in log.read_text().splitlines(keepends=True)]
     addresses = fleet.addresses()
     return "".join(line for line in lines if line.split()[1] in addresses)

@@ -59,16 +59,16 @@ def said(fleet: Fleet, host: str) -> str:
 
 def real_smi(fleet: Fleet, host: str) -> str:
     """Run nvidia-smi with NVIDIA's own library, which lies beside the mock, and return what it printed and its status."""
-    folder = "/root/real"
+    directory = "/root/real"
     script = f"""
         set -e
-        if [ ! -d {folder} ]; then
-          mkdir -p {folder}
-          cd {folder}
+        if [ ! -d {directory} ]; then
+          mkdir -p {directory}
+          cd {directory}
           apt-get -q download libnvidia-ml1 >/dev/null
           dpkg-deb -x libnvidia-ml1_*.deb .
         fi
-        export LD_LIBRARY_PATH=$(dirname $(find {folder} -name 'libnvidia-ml.so.*.*' | head -n 1))
+        export LD_LIBRARY_PATH=$(dirname $(find {directory} -name 'libnvidia-ml.so.*.*' | head -n 1))
         [ -e $LD_LIBRARY_PATH/libnvidia-ml.so.1 ] || ln -s libnvidia-ml.so.*.* $LD_LIBRARY_PATH/libnvidia-ml.so.1
         nvidia-smi 2>&1 || echo ended with $?
     """
@@ -76,16 +76,16 @@ def real_smi(fleet: Fleet, host: str) -> str:
 
 
 def built(release: str, package: str) -> str:
-    """Return the folder, as guests see it, with the modules of a driver package for a kernel; built where missing."""
-    folder = vm_image.ensure_driver(SUITE, release, package, services.start().proxy)
-    return CACHE + str(folder.relative_to(vm_image.modules()))
+    """Return the directory, as guests see it, with the modules of a driver package for a kernel; built where missing."""
+    directory = vm_image.ensure_driver(SUITE, release, package, services.start().proxy)
+    return CACHE + str(directory.relative_to(vm_image.modules()))
 
 
-def insert(fleet: Fleet, host: str, folder: str, *names: str) -> str:
-    """Put modules of a folder into the kernel, past modprobe, and return what the kernel's log got by that."""
+def insert(fleet: Fleet, host: str, directory: str, *names: str) -> str:
+    """Put modules of a directory into the kernel, past modprobe, and return what the kernel's log got by that."""
     script = 'dmesg -C; for name in $(modinfo -F depends {0}/nvidia.ko | tr , " "); do modprobe "$name"; done; '
     script += "; ".join(f"insmod {{0}}/{name}.ko" for name in names)
-    fleet.ssh(host, f"set -e; {script.format(folder)}; udevadm settle")
+    fleet.ssh(host, f"set -e; {script.format(directory)}; udevadm settle")
     return fleet.ssh(host, "dmesg")
 
 

@@ -76,9 +76,9 @@ def packages(fleet: Fleet, host: str) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in fleet.ssh(host, PACKAGES).splitlines())
 
 
-def release(fleet: Fleet, host: str, folder: str = "/usr/local/cuda") -> str:
+def release(fleet: Fleet, host: str, directory: str = "/usr/local/cuda") -> str:
     """Return the release that a toolkit states, with nvcc's word for it."""
-    text = fleet.ssh(host, f"cat {folder}/version.json; {folder}/bin/nvcc --version")
+    text = fleet.ssh(host, f"cat {directory}/version.json; {directory}/bin/nvcc --version")
     found = re.search(r'"version" : "([\d.]+)"', text)
     assert found and f"release {'.'.join(found[1].split('.')[:2])}" in text
     return found[1]

@@ -299,6 +299,6 @@ def test_uninstall_leaves_nothing(fleet: Fleet) -> None:
     assert gone.rc == 0, "\n".join(gone.failures(host) for host in BOTH)
     for host in BOTH:
         assert fleet.ssh(host, FILES) == "" and fleet.ssh(host, LINKER) == ""
-        # The lab's RPMs own no folders.
+        # The lab's RPMs own no directories.
         assert fleet.ssh(host, "find /usr/local/cuda* -type f", check=False) == ""
         assert fleet.ssh(host, "ls -d /var/lib/gpu-ready", check=False) == ""

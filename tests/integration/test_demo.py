@@ -214,14 +214,21 @@ def test_a_stopped_fabric_manager_is_started_again(demo: Fleet, second: Any) -> 
 def test_pynvml_and_nvidia_smi_see_the_same(demo: Fleet, second: Any, report: Any) -> None:
     host = "h100"
     assert report["hosts"][host]["verify"]["nvml"]["how"] == "nvidia-smi"
-    folder = demo.ssh(host, "python3 -c 'import sys; print(sys.path[-1])'").strip()
-    copy = ["scp", "-q", "-F", str(demo.folder / "ssh_config"), str(pynvml.__file__), f"{host}:{folder}/pynvml.py"]
+    directory = demo.ssh(host, "python3 -c 'import sys; print(sys.path[-1])'").strip()
+    copy = [
+        "scp",
+        "-q",
+        "-F",
+        str(demo.directory / "ssh_config"),
+        str(pynvml.__file__),
+        f"{host}:{directory}/pynvml.py",
+    ]
     subprocess.run(copy, check=True, timeout=60)
     try:
         demo.ssh(host, "rm /var/lib/gpu-ready/verified.json")
         assert demo.play("--limit", host).rc == 0
     finally:
-        demo.ssh(host, f"rm {folder}/pynvml.py")
+        demo.ssh(host, f"rm {directory}/pynvml.py")
     seen = json.loads((demo.reports / "latest.json").read_text())["hosts"][host]["verify"]["nvml"]
     assert seen["how"] == "pynvml"
     assert seen["gpus"] == report["hosts"][host]["verify"]["nvml"]["gpus"]

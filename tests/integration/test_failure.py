@@ -42,11 +42,11 @@ def fleet(lab_machine: None) -> Fleet:
     return fleet
 
 
-def said(fleet: Fleet, folder: Path, module: str, **arguments: str) -> str:
+def said(fleet: Fleet, directory: Path, module: str, **arguments: str) -> str:
     """Run a module on the host and return the sentence that it fails with."""
     play = [{"hosts": HOST, "gather_facts": False, "become": True, "tasks": [{"name": "It fails", module: arguments}]}]
-    (folder / "play.json").write_text(json.dumps(play))
-    run = fleet.play(playbook=str(folder / "play.json"))
+    (directory / "play.json").write_text(json.dumps(play))
+    run = fleet.play(playbook=str(directory / "play.json"))
     assert run.rc == 2, run.screen
     return run.failures(HOST)
 

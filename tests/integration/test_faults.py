@@ -40,7 +40,7 @@ def broken_mirror(faults: Fleet) -> Iterator[Callable[[str, dict[str, dict[str, 
 
 
 def state(fleet: Fleet, host: str) -> str:
-    """Return what a failed run must leave as it was: packages, our folders, docker's configuration."""
+    """Return what a failed run must leave as it was: packages, our directories, docker's configuration."""
     return fleet.ssh(
         host,
         "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n'; ls -la /etc/apt/sources.list.d /etc/apt/keyrings 2>/dev/null;"
@@ -245,7 +245,7 @@ def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_el
 
 
 def footprint(fleet: Fleet, host: str) -> dict[str, set[str]]:
-    """Return packages, files of /etc with checksums, and the files under the folders that the product writes to."""
+    """Return packages, files of /etc with checksums, and the files under the directories that the product writes to."""
     quiet = "-path /etc/ld.so.cache -o -path /etc/.updated -o -path '/etc/*~' -o -path /etc/machine-id -o -path /etc/alternatives -o -path '/etc/*-'"
     return {
         "packages": set(fleet.ssh(host, "dpkg-query -W -f '${Package} ${db:Status-Want} ${db:Status-Status}\\n' | grep -v 'not-installed'").splitlines()),

@@ -210,9 +210,9 @@ def test_what_was_changed_on_the_way_is_refused(dnf_root):
     """gpgcheck for the packages of NVIDIA, repo_gpgcheck for the metadata of the container toolkit."""
     platform, release, repositories = HOSTS["el9"]
     host = Dnf(dnf_root, platform, release, [*repositories, "cuda-rhel9"])
-    folder = dnf_root / "mirror" / mirror.repositories()["cuda-rhel9"]["path"]
+    directory = dnf_root / "mirror" / mirror.repositories()["cuda-rhel9"]["path"]
     unsigned = dnf_root / "unsigned"
-    shutil.copytree(folder, unsigned)
+    shutil.copytree(directory, unsigned)
     for name in ("libnvidia-cfg-610.57.04-1.el9.x86_64.rpm",):
         packages.run(["/usr/bin/rpmsign", "--delsign", str(unsigned / name)], limit=30, what="take a signature away")
     shutil.rmtree(unsigned / "repodata")

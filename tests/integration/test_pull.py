@@ -37,21 +37,27 @@ gpu_report_directory=/var/lib/gpu-ready-pull/reports
 WISHES = ("gpu_ready_", "gpu_verify_", "nvidia_", "cuda_", "cudnn_")
 
 
-def send(fleet: Fleet, archive: Path, folder: str) -> None:
-    """Unpack an archive of this machine in a folder of the host."""
-    command = ["ssh", "-F", str(fleet.folder / "ssh_config"), HOST, f"mkdir -p {folder} && tar -xzf - -C {folder}"]
+def send(fleet: Fleet, archive: Path, directory: str) -> None:
+    """Unpack an archive of this machine in a directory of the host."""
+    command = [
+        "ssh",
+        "-F",
+        str(fleet.directory / "ssh_config"),
+        HOST,
+        f"mkdir -p {directory} && tar -xzf - -C {directory}",
+    ]
     with archive.open("rb") as content:
         subprocess.run(command, stdin=content, check=True, timeout=120)
 
 
-def repository(folder: Path) -> Path:
+def repository(directory: Path) -> Path:
     """Return an archive with a bare repository of what git tracks here, as it stands in the working tree."""
-    work, bare = folder / "work", folder / "gpu-ready.git"
+    work, bare = directory / "work", directory / "gpu-ready.git"
     work.mkdir()
     # What git would take of the working tree: with what is new and not committed yet.
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
-    listed = folder / "names"
+    listed = directory / "names"
     listed.write_bytes(b"\0".join(name for name in names if name and os.path.lexists(ROOT / os.fsdecode(name))))
     packed = ["tar", "-c", "--null", "-T", str(listed)]
     content = subprocess.run(packed, cwd=ROOT, capture_output=True, check=True).stdout
@@ -60,15 +66,15 @@ def repository(folder: Path) -> Path:
     for command in (["init", "-q", "-b", "stable"], ["add", "-A"], [*identity, "commit", "-q", "-m", "stable"]):
         subprocess.run(["git", *command], cwd=work, check=True)
     subprocess.run(["git", "clone", "-q", "--bare", str(work), str(bare)], check=True)
-    archive = folder / "repository.tar.gz"
+    archive = directory / "repository.tar.gz"
     with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
         tar.add(bare, "gpu-ready.git")
     return archive
 
 
-def wheels(folder: Path) -> Path:
+def wheels(directory: Path) -> Path:
     """Return an archive with ansible-core and what it needs, as they are installed on this machine."""
-    archive = folder / "site-packages.tar.gz"
+    archive = directory / "site-packages.tar.gz"
     with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
         for name in WHEELS:
             for file in importlib.metadata.files(name) or []:
@@ -86,28 +92,28 @@ def pulling(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Flee
     version = fleet.ssh(HOST, "python3 -c 'import sys; print(*sys.version_info[:2])'").split()
     if [int(part) for part in version] != list(sys.version_info[:2]):
         pytest.skip(f"the compiled packages here are for Python {sys.version_info[:2]}, the lab host has {version}")
-    folder = tmp_path_factory.mktemp("pull")
+    directory = tmp_path_factory.mktemp("pull")
     fleet.ssh(
         HOST,
         "apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends git >/dev/null",
     )
     # pip cannot reach an index from a lab host, so the packages of this machine's environment are laid into its own.
     fleet.ssh(HOST, "python3 -m venv --without-pip /opt/gpu-ready/venv")
-    send(fleet, wheels(folder), "/opt/gpu-ready/venv/lib/python3.11/site-packages")
+    send(fleet, wheels(directory), "/opt/gpu-ready/venv/lib/python3.11/site-packages")
     programs = {"ansible-pull": "pull", "ansible-playbook": "playbook", "ansible": "adhoc"}
     for program, module in programs.items():
         text = f"#!/opt/gpu-ready/venv/bin/python\\nfrom ansible.cli.{module} import main\\nmain()\\n"
         fleet.ssh(
             HOST, f"printf '{text}' >/opt/gpu-ready/venv/bin/{program}; chmod 755 /opt/gpu-ready/venv/bin/{program}"
         )
-    send(fleet, repository(folder), "/srv/git")
-    units = folder / "units.tar.gz"
+    send(fleet, repository(directory), "/srv/git")
+    units = directory / "units.tar.gz"
     with tarfile.open(units, "w:gz") as tar:
         for name in ("gpu-ready-pull.service", "gpu-ready-pull.timer"):
             tar.add(ROOT / "deploy/pull" / name, name)
     send(fleet, units, "/etc/systemd/system")
     image = wishes(fleet)["gpu_verify_image"]
-    packed = folder / "image.tar.gz"
+    packed = directory / "image.tar.gz"
     with tarfile.open(packed, "w:gz", compresslevel=1) as tar:
         tar.add(image, Path(image).name)
     send(fleet, packed, str(Path(image).parent))
@@ -191,10 +197,10 @@ def test_a_run_that_cannot_succeed_is_a_failed_unit(pulling: Fleet) -> None:
 
 def audit(fleet: Fleet, *arguments: str, silent: bool = False, **extra: Any) -> tuple[Run, dict[str, Any]]:
     """Audit the fleet; return the run and the JSON it wrote. ``silent`` adds a host that does not answer."""
-    path = fleet.folder / "audit.json"
-    more = ["-i", str(fleet.folder / "asleep")] if silent else []
+    path = fleet.directory / "audit.json"
+    more = ["-i", str(fleet.directory / "asleep")] if silent else []
     if silent:
-        (fleet.folder / "asleep").write_text(
+        (fleet.directory / "asleep").write_text(
             "asleep ansible_host=10.199.0.9 ansible_ssh_common_args='-o ConnectTimeout=3'\n"
         )
     extra = {"gpu_audit_format": "json", "gpu_audit_path": str(path)} | extra

@@ -15,15 +15,15 @@ NO_RULE = "sudo: gpu is not in the sudoers file"
 SSH = '#!/bin/sh\nfor last; do :; done\nexec /bin/sh -c "$last"\n'
 
 
-def refused(folder: Path, playbook: str, said: str) -> str:
+def refused(directory: Path, playbook: str, said: str) -> str:
     """Return, as one line, what a playbook tells of a host behind ssh whose sudo ends with these words."""
     for name, text in (("ssh", SSH), ("sudo", f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")):
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
-    variables = f"ansible_connection=ssh ansible_ssh_executable={folder}/ssh ansible_become_exe={folder}/sudo"
-    (folder / "hosts").write_text(f"gpu1 ansible_user=gpu ansible_python_interpreter={sys.executable} {variables}\n")
+        (directory / name).write_text(text)
+        (directory / name).chmod(0o755)
+    variables = f"ansible_connection=ssh ansible_ssh_executable={directory}/ssh ansible_become_exe={directory}/sudo"
+    (directory / "hosts").write_text(f"gpu1 ansible_user=gpu ansible_python_interpreter={sys.executable} {variables}\n")
     done = subprocess.run(
-        [PROGRAM, "-i", str(folder / "hosts"), str(ROOT / "playbooks" / playbook)],
+        [PROGRAM, "-i", str(directory / "hosts"), str(ROOT / "playbooks" / playbook)],
         cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     return " ".join(done.stdout.split())

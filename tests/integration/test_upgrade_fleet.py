@@ -111,19 +111,19 @@ def test_failures_inside_the_budget_do_not(fleet: Fleet) -> None:
     assert found.pop(RED) == OLD and set(found.values()) == {NEW}
 
 
-def killed(fleet: Fleet, wishes: dict[str, Any], number: int, folder: Path) -> str:
+def killed(fleet: Fleet, wishes: dict[str, Any], number: int, directory: Path) -> str:
     """Begin an upgrade and kill the control node after so many results of tasks.
 
     Return the host and the name of the last one, "" where the run went through before.
     """
-    events = folder / "events"
+    events = directory / "events"
     events.unlink(missing_ok=True)
     env = environment() | {
         "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback_plugins"),
         "ANSIBLE_CALLBACKS_ENABLED": "record",
         "GPU_READY_TEST_EVENTS": str(events),
     }
-    screen = folder / "screen"
+    screen = directory / "screen"
     with screen.open("w") as shown:
         process = subprocess.Popen(
             fleet.command("-e", json.dumps(wishes), playbook=UPGRADE),

@@ -30,20 +30,20 @@ from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
 
 module = AnsibleModule(argument_spec={name: {"type": "raw"} for name in NAMES}, supports_check_mode=True)
 given = module.params
-folder = module._remote_tmp
-state = json.load(open(folder + "/state.json"))
-with open(folder + "/calls", "a") as calls:
+directory = module._remote_tmp
+state = json.load(open(directory + "/state.json"))
+with open(directory + "/calls", "a") as calls:
     calls.write(json.dumps([MODULE, given.get("phase") or given.get("state") or ""]) + "\\n")
 
 
 def save():
-    with open(folder + "/state.json", "w") as handle:
+    with open(directory + "/state.json", "w") as handle:
         json.dump(state, handle)
 """
 MODULES = {
     "gpu_node_plan": """
 wanted = given["nvidia_driver_version"] or state["installed"]
-journal = upgrade.read(Host(), folder + "/upgrade.json")
+journal = upgrade.read(Host(), directory + "/upgrade.json")
 disk = {"version": state["installed"], "flavour": "open"}
 dkms = [{"name": "nvidia", "version": state["installed"], "kernels": []}]
 seen = {"driver": {"on_disk": disk, "origin": "cuda_repo", "dkms": dkms}, "upgrade": journal}
@@ -67,9 +67,9 @@ if not state["proved"]:
 module.exit_json(changed=True, row={"driver_loaded": given["digest"]})
 """,
     "gpu_upgrade_journal": """
-journal = upgrade.advance(upgrade.read(Host(), folder + "/upgrade.json"), given["phase"], 100, given["driver"] or None,
+journal = upgrade.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, given["driver"] or None,
                           given["target"] or "", given["reason"] or "", int(given["rollout"] or 0))
-upgrade.write(journal, folder + "/upgrade.json")
+upgrade.write(journal, directory + "/upgrade.json")
 module.exit_json(changed=True, journal=journal)
 """,
     "gpu_upgrade_stage": """
@@ -79,7 +79,7 @@ module.exit_json(changed=False, coming=[], kept=[], installers=[], files={}, ali
 module.exit_json(changed=False, record={"sha256": "1"}, offered=False, why="none lie here")
 """,
     "gpu_drain_journal": """
-path = folder + "/drain.json"
+path = directory + "/drain.json"
 drain.forget(Host(), given["forget"] or [], path)
 drain.note(Host(), given["note"] or {}, path)
 module.exit_json(changed=False, journal=drain.read(Host(), path), words=[])
@@ -95,45 +95,45 @@ NAMES = {
 
 
 class Fleet:
-    """Hosts in a folder each, and the playbook over them."""
+    """Hosts in a directory each, and the playbook over them."""
 
-    def __init__(self, folder: Path, programs: Path, *names: str) -> None:
-        self.folder, self.programs, self.names = folder, programs, names
-        (folder / "library").mkdir()
-        (folder / "roles").symlink_to(ROOT / "roles")
+    def __init__(self, directory: Path, programs: Path, *names: str) -> None:
+        self.directory, self.programs, self.names = directory, programs, names
+        (directory / "library").mkdir()
+        (directory / "roles").symlink_to(ROOT / "roles")
         for playbook in ("upgrade_drivers.yml", "rollback_drivers.yml"):
-            (folder / playbook).write_text((ROOT / "playbooks" / playbook).read_text())
+            (directory / playbook).write_text((ROOT / "playbooks" / playbook).read_text())
         spec = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/look.yml").read_text())[0]["gpu_node_plan"]
         for name, text in MODULES.items():
             listed = list(spec) if name == "gpu_node_plan" else NAMES[name].split()
             head = HEAD.replace("NAMES", repr(listed)).replace("MODULE,", repr(name) + ",")
-            (folder / "library" / f"{name}.py").write_text(head + text)
+            (directory / "library" / f"{name}.py").write_text(head + text)
         for name in ("gpu_upgrade_fleet", "gpu_upgrade_share"):
-            (folder / "library" / f"{name}.py").symlink_to(ROOT / "library" / f"{name}.py")
+            (directory / "library" / f"{name}.py").symlink_to(ROOT / "library" / f"{name}.py")
         lines = []
         for name in names:
-            (folder / name).mkdir()
+            (directory / name).mkdir()
             self.set(name)
-            lines.append(f"{name} ansible_connection=local ansible_remote_tmp={folder / name}")
+            lines.append(f"{name} ansible_connection=local ansible_remote_tmp={directory / name}")
         self.hosts = lines
 
     def set(self, name: str, **change: Any) -> None:
         """Say what a host is like."""
         told = {"installed": OLD, "gpu": True, "proved": True, "red": [], "loses_gpu": False} | change
-        (self.folder / name / "state.json").write_text(json.dumps(told))
+        (self.directory / name / "state.json").write_text(json.dumps(told))
 
     def journal(self, name: str) -> dict[str, Any]:
         """Return what a host's journal says."""
-        found: dict[str, Any] = json.loads((self.folder / name / "upgrade.json").read_text())
+        found: dict[str, Any] = json.loads((self.directory / name / "upgrade.json").read_text())
         return found
 
     def installed(self, name: str) -> str:
         """Return the driver of a host."""
-        return str(json.loads((self.folder / name / "state.json").read_text())["installed"])
+        return str(json.loads((self.directory / name / "state.json").read_text())["installed"])
 
     def calls(self, name: str, module: str) -> list[str]:
         """Return what a host was asked of a module."""
-        rows = [json.loads(line) for line in (self.folder / name / "calls").read_text().splitlines()]
+        rows = [json.loads(line) for line in (self.directory / name / "calls").read_text().splitlines()]
         return [what for called, what in rows if called == module]
 
     def run(
@@ -142,23 +142,23 @@ class Fleet:
         """Run the playbook."""
         common = f"ansible_become=false ansible_python_interpreter={sys.executable} nvidia_driver_version={NEW}"
         variables = "\n".join(["", "[all:vars]", *common.split(), "gpu_upgrade_soak=0"])
-        (self.folder / "hosts").write_text("\n".join(self.hosts) + variables + "\n")
+        (self.directory / "hosts").write_text("\n".join(self.hosts) + variables + "\n")
         environment = os.environ | {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_MODULE_UTILS": str(ROOT / "module_utils"),
             "ANSIBLE_STDOUT_CALLBACK": "default",
             "ANSIBLE_FORKS": "3",
         }
-        argv = [str(self.programs / "ansible-playbook"), "-i", str(self.folder / "hosts")]
+        argv = [str(self.programs / "ansible-playbook"), "-i", str(self.directory / "hosts")]
         argv += [playbook, "-e", json.dumps(said), *(["--limit", limit] if limit else [])]
         return subprocess.run(
-            argv, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=900
+            argv, cwd=self.directory, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
 
 
 @pytest.fixture(params=[NEWEST, pytest.param("oldest", marks=pytest.mark.long)])
 def programs(request: pytest.FixtureRequest) -> Path:
-    """Return the folder of an ansible-core's programs."""
+    """Return the directory of an ansible-core's programs."""
     return Path(sys.executable).parent if request.param == NEWEST else cores.programs(cores.OLD)
 
 

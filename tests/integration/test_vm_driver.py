@@ -33,9 +33,9 @@ def installed(fleet: Fleet) -> str:
 def load_old(fleet: Fleet) -> None:
     """Have the module of the release loaded beside the files of the update: an upgrade without a reboot."""
     release = fleet.ssh(HOST, "uname -r").strip()
-    folder = guests.built(release, "nvidia-kernel-dkms@release")
+    directory = guests.built(release, "nvidia-kernel-dkms@release")
     fleet.ssh(HOST, "for name in nvidia_drm nvidia_modeset nvidia_uvm nvidia; do rmmod $name 2>/dev/null; done; true")
-    guests.insert(fleet, HOST, folder, "nvidia", "nvidia-uvm")
+    guests.insert(fleet, HOST, directory, "nvidia", "nvidia-uvm")
     assert OLD in guests.loaded(fleet, HOST)
 
 

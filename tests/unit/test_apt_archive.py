@@ -12,8 +12,8 @@ RELEASES = ("ubuntu2004", "ubuntu2204", "ubuntu2404", "ubuntu2604")
 class Unsigned:
     """Stands where the key signs: gpg is tested elsewhere."""
 
-    def sign(self, folder):
-        (folder / "InRelease").write_text("")
+    def sign(self, directory):
+        (directory / "InRelease").write_text("")
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def report(tmp_path, hosts):
 
 def test_a_report_as_expected(tmp_path, capsys):
     assert check.main(FLEET, report(tmp_path, GOOD)) == 0
-    assert "all 2 hosts came out as expected" in capsys.readouterr().out
+    assert "all 2 hosts are as expected" in capsys.readouterr().out
 
 
 def test_differences_are_named(tmp_path, capsys):

@@ -114,7 +114,7 @@ def test_modules_as_released_are_built_without_security_updates_and_cached(
             (root / place).mkdir(parents=True)
             (root / place / "nvidia-current-open.ko").write_bytes(b"module")
 
-    monkeypatch.setattr(vm_image, "folder", lambda: tmp_path)
+    monkeypatch.setattr(vm_image, "directory", lambda: tmp_path)
     monkeypatch.setattr(vm_image, "_bootstrap", bootstrap)
     directory = vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms@release", None)
     assert (directory / "nvidia.ko").read_bytes() == b"module"
@@ -123,7 +123,7 @@ def test_modules_as_released_are_built_without_security_updates_and_cached(
     assert [hook.rpartition("/")[2] for hook in hooks] == ["preferences.d"]
     vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-open-kernel-dkms", None)
     assert made[1:] == [[]]
-    with pytest.raises(LabError, match="is no package of NVIDIA's module sources"):
+    with pytest.raises(LabError, match="is not a package of NVIDIA's module sources"):
         vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-driver@release", None)
 
 

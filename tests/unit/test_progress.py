@@ -267,12 +267,12 @@ STOPPED = """\
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "upgrade_drivers.yml").write_text(PLAYBOOK)
-    (folder / "other.yml").write_text(PLAYBOOK)
-    (folder / "site.yml").write_text(RAISING)
-    (folder / "rollback_drivers.yml").write_text(LASTING)
-    return folder
+    directory = tmp_path_factory.mktemp("site")
+    (directory / "upgrade_drivers.yml").write_text(PLAYBOOK)
+    (directory / "other.yml").write_text(PLAYBOOK)
+    (directory / "site.yml").write_text(RAISING)
+    (directory / "rollback_drivers.yml").write_text(LASTING)
+    return directory
 
 
 def command(site: Path, *arguments: str) -> list[str]:

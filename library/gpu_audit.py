@@ -51,7 +51,7 @@ audit:
   sample:
     state: drift
     why: ["loaded: the loaded module is 580.95.05 open, on disk is 580.178.04 open"]
-    checks: [{name: loaded, wanted: 580.178.04 open, found: 580.95.05 open, ok: false, why: "the loaded module is ..."}]
+    checks: [{name: loaded, desired: 580.178.04 open, found: 580.95.05 open, ok: false, why: "the loaded ..."}]
     holders: [{pid: 4711, name: python3, command: python3 train.py, container: trainer, service: false}]
 """
 

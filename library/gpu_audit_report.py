@@ -1,14 +1,14 @@
 #!/usr/bin/python
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Tell the audits of all hosts at once."""
+"""Report the audits of all hosts."""
 
 DOCUMENTATION = r"""
 module: gpu_audit_report
-short_description: Tell the audits of all hosts at once
+short_description: Report the audits of all hosts
 description:
-  - Runs on the control node. Makes a table, differences, JSON or CSV of what M(gpu_audit) said of each host.
-  - A report is no managed state, so writing it is no change.
+  - Runs on the control node. Makes a table, differences, JSON or CSV of the results of M(gpu_audit).
+  - A report is not a managed state, so writing it is not a change.
 options:
   parts:
     description: What is known of the hosts, first the part (V(audit), V(failure), V(unreachable)), then the host.
@@ -24,7 +24,7 @@ options:
     type: path
     default: ""
   width:
-    description: Most columns of a line of the table.
+    description: Maximum width of a line of the table.
     type: int
     default: 150
 attributes:
@@ -48,29 +48,29 @@ EXAMPLES = r"""
     format: json
     path: audit.json
 
-- name: Tell that a host did not answer
+- name: Report that a host did not answer
   gpu_audit_report:
     parts: {unreachable: {node1: no route to host}}
 """
 
 RETURN = r"""
 text:
-  description: The audit in the wanted form.
+  description: The audit in the requested format.
   returned: always
   type: str
-  sample: "host  GPUs  wanted"
+  sample: "host  GPUs  desired"
 counts:
-  description: How many hosts are in which state.
+  description: Number of hosts by state.
   returned: always
   type: dict
   sample: {"ok": 5, "drift": 1}
 bad:
-  description: A sentence for each host that is not as wanted.
+  description: A message per host that is not in the desired state.
   returned: always
   type: dict
   sample: {"node1": "drift: loaded: no NVIDIA module is loaded"}
 path:
-  description: The file, null where none was written.
+  description: The file, null if none was written.
   returned: always
   type: str
   sample: audit.json
@@ -103,7 +103,7 @@ def run(params, check, show_diff):
             files.write_atomic(path, (text.rstrip("\n") + "\n").encode("utf-8"), 0o644)
         except OSError as error:
             raise GpuReadyError(
-                "The audit cannot be written to %s (%s): set gpu_audit_path to a file that you may write."
+                "The audit cannot be written to %s (%s): set gpu_audit_path to a writable file."
                 % (path, error.strerror)
             ) from None
     return {"changed": False, "text": text, "counts": made["counts"], "bad": audit_report.bad(made), "path": path}

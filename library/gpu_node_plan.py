@@ -316,7 +316,7 @@ row:
   description: The host's row of the report.
   returned: always
   type: dict
-  sample: {"gpus": "2x Tesla P40", "driver_wanted": "535", "driver_loaded": "535.261.03"}
+  sample: {"gpus": "2x Tesla P40", "driver_desired": "535", "driver_loaded": "535.261.03"}
 lines:
   description: The plan as text, one line per step or warning.
   returned: always

@@ -1,13 +1,13 @@
 #!/usr/bin/python
-"""Tell how a run came out, as a table and as JSON."""
+"""Report the result of a run as a table and as JSON."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_report
-short_description: Tell how a run came out
+short_description: Report the result of a run
 description:
   - Runs on the control node. Makes a table of all hosts and writes the same as JSON.
-  - A report is no managed state, so writing it is no change.
+  - A report is not a managed state, so writing it is not a change.
 options:
   hosts:
     description:
@@ -17,15 +17,15 @@ options:
     type: dict
     default: {}
   parts:
-    description: The same turned around, first the part, then the host. Cheaper to gather for thousands of hosts.
+    description: The same by part, then by host. Cheaper to gather for thousands of hosts.
     type: dict
     default: {}
-  folder:
-    description: Folder for the JSON files, one a run and C(latest.json), made when missing. Empty writes none.
+  directory:
+    description: Directory for the JSON files, one per run and C(latest.json), created if missing. Empty writes none.
     type: path
     default: ""
   width:
-    description: Most columns of a line.
+    description: Maximum width of a line.
     type: int
     default: 150
 attributes:
@@ -42,10 +42,10 @@ author:
 EXAMPLES = r"""
 - name: Report two hosts
   gpu_report:
-    folder: reports
+    directory: reports
     hosts:
       node1: "{{ {'row': hostvars['node1'].gpu_plan_result.row} }}"
-      node2: {failure: {step: Install, message: no room on the disk}}
+      node2: {failure: {step: Install, message: disk full}}
 
 - name: Only the table
   gpu_report:
@@ -59,17 +59,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 table:
-  description: The table and the sentences below it.
+  description: The table and the messages below it.
   returned: always
   type: str
   sample: "host   distribution  GPUs"
 counts:
-  description: How many hosts came out how.
+  description: Number of hosts by result.
   returned: always
   type: dict
   sample: {"ready": 5, "refused": 1}
 path:
-  description: The JSON file, null where none was written.
+  description: The JSON file, null if none was written.
   returned: always
   type: str
   sample: reports/2026-11-21T02-12-00Z.json
@@ -87,18 +87,18 @@ from ansible.module_utils.gpu_ready.report import run as report
 ARGUMENT_SPEC = {
     "hosts": {"type": "dict", "default": {}},
     "parts": {"type": "dict", "default": {}},
-    "folder": {"type": "path", "default": ""},
+    "directory": {"type": "path", "default": ""},
     "width": {"type": "int", "default": 150},
 }
 
 
-def write(folder, name, value):
+def write(directory, name, value):
     """Write the report under its own name and as latest.json; return the first path."""
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(directory, exist_ok=True)
     data = (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8")
-    path = os.path.join(folder, name)
+    path = os.path.join(directory, name)
     files.write_atomic(path, data, 0o644)
-    files.write_atomic(os.path.join(folder, "latest.json"), data, 0o644)
+    files.write_atomic(os.path.join(directory, "latest.json"), data, 0o644)
     return path
 
 
@@ -108,14 +108,14 @@ def run(host, params, check):
     made = report.build(hosts, time.strftime("%Y-%m-%dT%H:%M:%SZ", moment), check)
     table = report.table(made, params["width"])
     path = None
-    if params["folder"] and not check:
-        folder = os.path.abspath(params["folder"])
+    if params["directory"] and not check:
+        directory = os.path.abspath(params["directory"])
         try:
-            path = write(folder, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), made)
+            path = write(directory, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), made)
         except OSError as error:
             raise GpuReadyError(
                 "The report cannot be written to %s (%s): set gpu_report_directory to a writable directory. "
-                "What it says:\n\n%s" % (folder, error.strerror, table)
+                "The report:\n\n%s" % (directory, error.strerror, table)
             ) from None
     return {"changed": False, "table": table, "counts": made["counts"], "path": path}
 

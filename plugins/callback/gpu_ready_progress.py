@@ -1,8 +1,8 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""What a person can follow at 200 hosts: one live line a batch, every failure once, the tables as they are.
+"""Output that a person can follow at 200 hosts: one live line per batch, every failure with its reason, full tables.
 
-`Progress` is the thought: events in, lines out, no Ansible, no clock of its own. `CallbackModule` translates.
+`Progress` is the pure part: events in, lines out, no Ansible, no clock. `CallbackModule` translates Ansible's events.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ansible.plugins.callback.default import CallbackModule as Default
 DOCUMENTATION = """
 name: gpu_ready_progress
 type: stdout
-short_description: one live line a batch, every failure once
+short_description: one live line per batch, every failure with its reason
 description:
-  - On a terminal one line tells phase, hosts done, running, failed and left, and the time left. It stands below what
-    stays on the screen - failures, tables, the end of each batch.
-  - A failure is its host, its task and its whole reason. Tasks that only fail the hosts of which the table above tells
-    why say nothing. The rest of an answer, its arguments for instance, is shown with C(-v).
-  - Plain lines where the output is no terminal, or TERM is V(dumb). No colours of its own; NO_COLOR is Ansible's.
+  - On a terminal one line shows the phase, the hosts done, running, failed and left, and the time left. It is below the
+    lines that stay on the screen - failures, tables, the end of each batch.
+  - A failure is shown with its host, its task and its full reason. Tasks that only fail hosts of the table above print
+    nothing. The rest of a result, its arguments for instance, is shown with C(-v).
+  - Plain lines if the output is not a terminal, or TERM is V(dumb). No own colours; Ansible handles NO_COLOR.
   - Ansible's normal output with ANSIBLE_STDOUT_CALLBACK=default, with C(-v), C(--check) or C(--diff), and for playbooks
     that are not of this project.
 extends_documentation_fragment:
@@ -40,35 +40,35 @@ extends_documentation_fragment:
 
 PLAYBOOKS = ("site.yml", "provision.yml", "upgrade_drivers.yml", "rollback_drivers.yml", "audit.yml")
 PHASES = ("plan", "prestage", "drain", "switch", "verify", "rollback")
-"""Words before the bar in names of tasks that tell where a host is on its way through an upgrade."""
+"""Words before the bar in task names that name the phase of an upgrade."""
 GOOD = "done"
 BAD = "failed"
 NAMES = 8
-"""Host names of a summary; of more, how many."""
-UNTOUCHED_TOO = "This host is not as wanted"
-RAISING = ("This host is not ready", UNTOUCHED_TOO)
-"""Tasks of the last plays, for the exit status: what they say stands in the table. After a rollout that stopped, the
-second one fails hosts that nothing happened to."""
-UNREACHABLE = "See that it is up and answers ssh, then run the same command again: it goes on from here."
+"""Maximum number of host names in a summary; of more, only their number."""
+NOT_DESIRED = "This host is not in the desired state"
+RAISING = ("This host is not ready", NOT_DESIRED)
+"""Tasks of the last plays that set the exit status; the table has their messages. After a rollout that stopped, the
+second one also fails untouched hosts."""
+UNREACHABLE = "Check that it is up and accepts ssh, then run the same command again to resume."
 LOG_LINES = 20
-"""Lines of a program's output that are shown with a failure, the last ones."""
+"""Number of last lines of a program's output that are shown with a failure."""
 LASTS = 10
-"""Seconds after which the live line tells how long the present task lasts already."""
+"""Seconds after which the live line shows the duration of the present task."""
 TICK = 1.0
-"""Seconds between two looks at the clock, for the live line of a task that says nothing for minutes."""
+"""Seconds between updates of the live line while no event arrives."""
 SETTLED = 3
-"""Hosts that must have ended before their pace says anything about the others."""
+"""Hosts that must have finished before the time left is estimated."""
 
 
 class Line(NamedTuple):
-    """One line for the screen; ``stays`` is False for the live line, which the next one replaces."""
+    """One line of output; ``stays`` is False for the live line, which the next one replaces."""
 
     text: str
     stays: bool = True
 
 
 class Progress:
-    """The state of a run. ``now`` answers seconds; every event returns the lines that it brings about."""
+    """The state of a run. ``now`` returns seconds; every event returns the lines to print."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
@@ -92,11 +92,11 @@ class Progress:
     def batch_starts(self, play: str, hosts: list[str], everyone: list[str]) -> list[Line]:
         """Begin a play, or the next batch of one: ``hosts`` are those of the batch, ``everyone`` all of the play."""
         lines = self.batch_ends()
-        again = play == self.play and len(everyone) > len(hosts)
-        self.batches = self.batches + 1 if again else 1
+        is_next_batch = play == self.play and len(everyone) > len(hosts)
+        self.batches = self.batches + 1 if is_next_batch else 1
         self.play, self.phase, self.task = play, "", ""
         self.batch, self.busy, self.news = set(hosts), set(), False
-        if not again:
+        if not is_next_batch:
             self.waiting = set(everyone) - {host for host, how in self.ended.items() if how == BAD}
             self.ended = {host: how for host, how in self.ended.items() if how == BAD}
             self.began = self.now()
@@ -131,7 +131,7 @@ class Progress:
         return self.live()
 
     def host_ends(self, host: str, how: str, note: str = "") -> list[Line]:
-        """Say that a host is through with its batch: ``how`` is GOOD or BAD, ``note`` a few words for the screen."""
+        """Record that a host has finished its batch: ``how`` is GOOD or BAD, ``note`` a short text to print."""
         if self.ended.get(host) == BAD or (host in self.ended and how == GOOD):
             return []
         self.news = True
@@ -144,7 +144,7 @@ class Progress:
         return [*([Line(f"  {host}: {note}")] if note else []), *self.live()]
 
     def batch_ends(self) -> list[Line]:
-        """End the present batch: its summary where something ended in it."""
+        """End the present batch; its summary if a host finished in it."""
         if not self.news:
             return []
         text = f"  {len(self.good)} of {count(len(self.batch))} done"
@@ -171,7 +171,7 @@ class Progress:
         return [Line(f"{where}: {', '.join(parts)} | {task}{on}", False)]
 
     def time_left(self) -> float | None:
-        """Return the seconds that the hosts without an end will take at the pace so far, None where nobody can say."""
+        """Estimated seconds until all hosts have finished, None if unknown."""
         left = len(self.batch) - len(self.good) - len(self.bad) + len(self.waiting)
         if self.through < SETTLED or not left or self.batches < 2:
             return None
@@ -179,25 +179,25 @@ class Progress:
 
 
 def count(number: int) -> str:
-    """Return a number of hosts as a person says it."""
+    """Number of hosts in words."""
     return f"{number} host" if number == 1 else f"{number} hosts"
 
 
 def listed(hosts: list[str]) -> str:
-    """Return the names of a few hosts, and the number of many."""
+    """The names of a few hosts, or the number of many."""
     return ", ".join(sorted(hosts)) if len(hosts) <= NAMES else count(len(hosts))
 
 
 def span(seconds: float) -> str:
-    """Return a time as a person says it."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    """A duration in words."""
+    full = int(seconds)
+    if full < 60:
+        return f"{full} s"
+    return f"{full // 60} min" if full < 3600 else f"{full // 3600} h {full % 3600 // 60} min"
 
 
 class Screen:
-    """Where lines go: a terminal with a live line at the bottom, or plain lines."""
+    """The output: a terminal with a live line at the bottom, or plain lines."""
 
     def __init__(self, show: Callable[[str], None], terminal: bool) -> None:
         self.show = show
@@ -205,7 +205,7 @@ class Screen:
         self.drawn = ""
         self.lock = threading.RLock()
 
-    def put(self, lines: list[Line]) -> None:
+    def show_lines(self, lines: list[Line]) -> None:
         """Show lines; a live line only on a terminal."""
         with self.lock:
             for line in lines:
@@ -216,7 +216,7 @@ class Screen:
                     self.draw(line.text)
 
     def redraw(self, lines: list[Line]) -> None:
-        """Draw the live line again where one is on the screen and nobody writes just now."""
+        """Draw the live line again if one is on the screen and no other thread is writing."""
         if self.lock.acquire(blocking=False):
             try:
                 if self.drawn and lines:
@@ -225,14 +225,14 @@ class Screen:
                 self.lock.release()
 
     def draw(self, text: str) -> None:
-        """Draw the live line and leave the cursor at its start, so that what others print goes over it."""
+        """Draw the live line and move the cursor to its start, so that other output overwrites it."""
         text = text[: shutil.get_terminal_size().columns - 1]
         if text != self.drawn:
             self.write(f"\r\x1b[2K{text}\r")
             self.drawn = text
 
     def clear(self) -> None:
-        """Take the live line away."""
+        """Erase the live line."""
         with self.lock:
             if self.drawn:
                 self.write("\r\x1b[2K")
@@ -248,7 +248,7 @@ class Screen:
 
 
 class Ticker(threading.Thread):
-    """Has the live line tell the time while nothing happens."""
+    """Updates the time in the live line while no event arrives."""
 
     def __init__(self, tick: Callable[[], None]) -> None:
         super().__init__(name="gpu-ready-progress", daemon=True)
@@ -262,27 +262,27 @@ class Ticker(threading.Thread):
 
 
 def live_possible() -> bool:
-    """Return whether the output is a terminal that can take a line back."""
+    """True if the output is a terminal that can erase a line."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str] | None:
-    """Return how a host ends with this result and a note, None where it goes on."""
+    """How a host ends with this result, and a note; None if it continues."""
     facts = value.get("ansible_facts") or {}
     upgraded = facts.get("gpu_upgrade_result")
     if isinstance(upgraded, dict):
         good = ("current", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
         bad = upgraded.get("state") not in good
         if upgraded.get("state") in ("current", "excluded"):
-            return GOOD, ""  # of 2,000 hosts most may be so, and the table has them
+            return GOOD, ""  # possibly most of 2,000 hosts, and the table has them
         words = [str(upgraded.get("state") or "").replace("_", " ")]
         if bad and upgraded.get("state") == "rolled_back":
             words = [f"rolled back to {upgraded.get('from')}"]
         elif upgraded.get("to"):
             words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"]
-        words += [f"{upgraded['seconds_unavailable']} s away"] if upgraded.get("seconds_unavailable") else []
+        words += [f"{upgraded['seconds_unavailable']} s out of service"] if upgraded.get("seconds_unavailable") else []
         why = str(upgraded.get("reason") or "")
-        words += [why.partition(" -- ")[2] or why] if why else []  # what failed was said when it did
+        words += [why.partition(" -- ")[2] or why] if why else []  # the failure itself was printed when it happened
         return BAD if bad else GOOD, ", ".join(words)
     for name in ("gpu_ready_failure", "gpu_audit_failure"):
         if name in facts:
@@ -299,22 +299,22 @@ def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str]
     return None
 
 
-def spoken(value: dict[str, Any], for_all: bool) -> str:
-    """Return what a debug task has to say: for all hosts its whole text, for one host the first line of a list."""
-    told = value.get("msg", "")
-    if isinstance(told, list):
-        return "\n".join(str(part) for part in told) if for_all else str(told[0]) if told else ""
-    return str(told)
+def debug_text(value: dict[str, Any], for_all: bool) -> str:
+    """The message of a debug task: for all hosts the full text, for one host the first line of a list."""
+    message = value.get("msg", "")
+    if isinstance(message, list):
+        return "\n".join(str(part) for part in message) if for_all else str(message[0]) if message else ""
+    return str(message)
 
 
 def reason(value: dict[str, Any]) -> str:
-    """Return why a task failed: its sentence, and where it is a program's failure, the end of what that printed."""
-    said = str(value.get("msg") or value.get("censored") or "no reason was given; -v shows the whole answer").strip()
-    said = re.sub(r"^(?:(?:Task|Module|Action) failed: )+", "", said)
+    """Why a task failed: its message and, if a program failed, the end of its output."""
+    message = str(value.get("msg") or value.get("censored") or "no reason was given; -v shows the full result").strip()
+    message = re.sub(r"^(?:(?:Task|Module|Action) failed: )+", "", message)
     if "rc" in value and value.get("cmd"):
         words = value["cmd"] if isinstance(value["cmd"], list) else [value["cmd"]]
-        said += f" ({value['rc']} of {' '.join(str(word) for word in words)})"
-    lines = said.splitlines()
+        message += f" ({value['rc']} of {' '.join(str(word) for word in words)})"
+    lines = message.splitlines()
     for key in ("module_stderr", "stderr"):
         log = str(value.get(key) or "").strip()
         lines += log.splitlines()[-LOG_LINES:] if log and log not in str(value.get("msg")) else []
@@ -322,7 +322,7 @@ def reason(value: dict[str, Any]) -> str:
 
 
 class CallbackModule(Default):  # type: ignore[misc]
-    """Ansible's events to the state machine; everything to the default output where that is asked for."""
+    """Passes Ansible's events to Progress, or to the default output if that is selected."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
@@ -359,19 +359,19 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_playbook_on_play_start(play)
             return
         known = play.get_variable_manager().get_vars(play=play)
-        # A batch of a rollout has a name in it that is no host, see roles/gpu_upgrade/tasks/line_up.yml.
+        # A batch of a rollout contains a name that is not a host, see roles/gpu_upgrade/tasks/line_up.yml.
         self.watch = set(known["groups"].get("gpu_upgrade_watch", []))
         batch, everyone = (
             [name for name in known[key] if name not in self.watch]
             for key in ("ansible_play_batch", "ansible_play_hosts_all")
         )
         lines = self.progress.batch_starts(play.get_name().strip(), batch, everyone)
-        # Shown with its first task that does something: where too many hosts failed, a batch ends before it has one.
+        # Shown with the first task of the batch: if too many hosts failed, the batch ends before it has one.
         self.heading = lines[-1:] if batch else []
-        self.screen.put(lines[: len(lines) - len(self.heading)])
+        self.screen.show_lines(lines[: len(lines) - len(self.heading)])
 
     def v2_playbook_on_no_hosts_matched(self) -> None:
-        """Say nothing of a later play that has nobody to act on: the tables tell."""
+        """Print nothing about a later play without hosts: the tables show it."""
         if self.normal or not self.progress.play:
             super().v2_playbook_on_no_hosts_matched()
 
@@ -382,7 +382,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         if task.action.rpartition(".")[2] == "meta":
             return
-        self.screen.put([*self.heading, *self.progress.task_starts(task.name or task.action)])
+        self.screen.show_lines([*self.heading, *self.progress.task_starts(task.name or task.action)])
         self.heading = []
 
     def v2_playbook_on_handler_task_start(self, task: Any) -> None:
@@ -390,28 +390,28 @@ class CallbackModule(Default):  # type: ignore[misc]
         if self.normal:
             super().v2_playbook_on_handler_task_start(task)
             return
-        self.screen.put(self.progress.task_starts(task.name or task.action))
+        self.screen.show_lines(self.progress.task_starts(task.name or task.action))
 
     def v2_playbook_on_include(self, included_file: Any) -> None:
-        """Say nothing of included files."""
+        """Print nothing about included files."""
         if self.normal:
             super().v2_playbook_on_include(included_file)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Say how many hosts came out how; who failed, by name."""
+        """Print the number of hosts by result, and the names of those that failed."""
         if self.normal:
             super().v2_playbook_on_stats(stats)
             return
         self.ticker.over.set()
-        self.screen.put(self.progress.batch_ends())
+        self.screen.show_lines(self.progress.batch_ends())
         self.screen.clear()
         hosts = {host: stats.summarize(host) for host in sorted(stats.processed) if host not in self.watch}
-        failed = [host for host, told in hosts.items() if told["failures"] and host not in self.raised]
+        failed = [host for host, counts in hosts.items() if counts["failures"] and host not in self.raised]
         raised = [host for host in hosts if host in self.raised]
-        silent = [host for host, told in hosts.items() if told["unreachable"]]
+        silent = [host for host, counts in hosts.items() if counts["unreachable"]]
         text = f"{count(len(hosts))} in {span(time.monotonic() - self.began)}"
         text += f"; failed: {listed(failed)}" if failed else ""
-        text += f"; not as wanted: {listed(raised)}" if raised else ""
+        text += f"; not in the desired state: {listed(raised)}" if raised else ""
         text += f"; unreachable: {listed(silent)}" if silent else ""
         self._display.display(f"\n{text}{'' if failed or raised or silent else ', none failed'}")
 
@@ -422,59 +422,59 @@ class CallbackModule(Default):  # type: ignore[misc]
         if self.normal:
             super().v2_runner_on_start(host, task)
             return
-        self.screen.put(self.progress.host_starts(host.get_name()))
+        self.screen.show_lines(self.progress.host_starts(host.get_name()))
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        """End a task on a host; show what it was made to say."""
+        """End a task on a host; print the message of a debug task."""
         if self.normal:
             super().v2_runner_on_ok(result)
             return
         host, task, value = parts(result)
         action = task.action.rpartition(".")[2]
-        self.screen.put(self.progress.host_answers(host))
+        self.screen.show_lines(self.progress.host_answers(host))
         if value.get("warnings") or value.get("deprecations"):
             self.screen.clear()
             self._handle_warnings(value)
         if action == "debug":
             self.tabled = self.tabled or bool(task.run_once)
-            text = spoken(value, bool(task.run_once))
-            self.screen.put([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+            text = debug_text(value, bool(task.run_once))
+            self.screen.show_lines([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
         end = ending(self.playbook, action, value)
         if end:
-            self.screen.put(self.progress.host_ends(host, *end))
+            self.screen.show_lines(self.progress.host_ends(host, *end))
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         """End a task on a host that did not need it."""
         if self.normal:
             super().v2_runner_on_skipped(result)
             return
-        self.screen.put(self.progress.host_answers(parts(result)[0]))
+        self.screen.show_lines(self.progress.host_answers(parts(result)[0]))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Show why a task failed; of a loop, its items told it."""
+        """Show why a task failed; of a loop, its items did."""
         if self.normal:
             super().v2_runner_on_failed(result, ignore_errors)
             return
         host, task, value = parts(result)
         name = str(task.name).rpartition(" | ")[2]
-        if name == UNTOUCHED_TOO:
+        if name == NOT_DESIRED:
             self.raised.add(host)
         if not (value.get("results") or (self.tabled and name in RAISING)):
             self.fails(host, f"failed at '{task.get_name()}': {reason(value)}")
-        self.screen.put(self.progress.host_answers(host))
+        self.screen.show_lines(self.progress.host_answers(host))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        """Show that a host does not answer; where the playbook goes on to judge that, its sentence says why."""
+        """Show that a host does not answer; if the playbook handles that, its message says why."""
         if self.normal:
             super().v2_runner_on_unreachable(result)
             return
         host, task, value = parts(result)
         if task.ignore_unreachable:
-            self.screen.put(self.progress.host_ends(host, BAD, "does not answer"))
+            self.screen.show_lines(self.progress.host_ends(host, BAD, "does not answer"))
         else:
-            said = reason(value).rstrip(" :.")
-            self.fails(host, f"does not answer at '{task.get_name()}': {said}. {UNREACHABLE}")
-            self.screen.put(self.progress.host_ends(host, BAD))
+            why = reason(value).rstrip(" :.")
+            self.fails(host, f"does not answer at '{task.get_name()}': {why}. {UNREACHABLE}")
+            self.screen.show_lines(self.progress.host_ends(host, BAD))
 
     def fails(self, host: str, text: str) -> None:
         """Show what went wrong on a host."""
@@ -482,12 +482,12 @@ class CallbackModule(Default):  # type: ignore[misc]
         self._display.display(f"  {host} {text}", color=C.COLOR_ERROR)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
-        """Say nothing of single items."""
+        """Print nothing about single items."""
         if self.normal:
             super().v2_runner_item_on_ok(result)
 
     def v2_runner_item_on_skipped(self, result: Any) -> None:
-        """Say nothing of single items."""
+        """Print nothing about single items."""
         if self.normal:
             super().v2_runner_item_on_skipped(result)
 
@@ -500,7 +500,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.fails(host, f"failed at '{task.get_name()}' ({self._get_item_label(value)}): {reason(value)}")
 
     def v2_runner_retry(self, result: Any) -> None:
-        """Say nothing of retries: the live line says which task lasts."""
+        """Print nothing about retries: the live line shows the task."""
         if self.normal:
             super().v2_runner_retry(result)
 

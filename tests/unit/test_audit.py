@@ -1,4 +1,4 @@
-"""The audit: what counts as drift, who holds a GPU, and how it is told."""
+"""The audit: what counts as drift, who holds a GPU, and how it is reported."""
 
 import csv
 import io
@@ -17,21 +17,21 @@ from tests.unit import goldens
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out
 from tests.unit.recorded import RecordedHost
 
-WANTED = variables.parse_settings({}).settings._asdict()
+SETTINGS = variables.parse_settings({}).settings._asdict()
 CONTAINER = "c0ffee" + "0" * 58
 
 
 def ready(*devices: str, **base: Any) -> dict[str, Any]:
-    """Return a host after everything that was planned was done and proved."""
+    """Return a host after its plan was executed and verified."""
     host = bare(*devices, **base)
     host["driver"]["dkms"] = [{"name": "nvidia-current", "version": "535.309.01", "kernels": []}]
-    return carried_out(host, compose.plan(host, WANTED))
+    return carried_out(host, compose.plan(host, SETTINGS))
 
 
 def audited(host: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return what the audit says of an observed host."""
+    """Return the audit of a host."""
     given = {"next_module": host["driver"]["on_disk"], "holders": [], "reboot_mark": None}
-    return audit.answer(host, compose.plan(host, WANTED), given | more)
+    return audit.answer(host, compose.plan(host, SETTINGS), given | more)
 
 
 def check(answer: dict[str, Any], name: str) -> dict[str, Any]:
@@ -48,24 +48,24 @@ def test_a_bare_host_drifts_until_what_was_planned_is_done(distro: str) -> None:
     decided = goldens.decide(host)
     assert audit.answer(host, decided, {})["state"] == audit.DRIFT
     after = carried_out(host, decided)
-    said = audit.answer(after, goldens.decide(after), {"next_module": after["driver"]["on_disk"]})
-    assert (said["state"], said["why"]) == (audit.SOUND, [])
+    answer = audit.answer(after, goldens.decide(after), {"next_module": after["driver"]["on_disk"]})
+    assert (answer["state"], answer["why"]) == (audit.SOUND, [])
 
 
-def test_site_yml_and_audit_agree_on_hosts_that_are_as_wanted() -> None:
+def test_site_yml_and_audit_agree_on_hosts_in_the_desired_state() -> None:
     host = ready(T4)
-    said = audited(host)
-    assert compose.plan(host, WANTED).converged
-    assert (said["state"], said["why"]) == ("ok", [])
+    answer = audited(host)
+    assert compose.plan(host, SETTINGS).converged
+    assert (answer["state"], answer["why"]) == ("ok", [])
 
 
 def test_a_newer_module_on_disk_than_loaded_is_drift() -> None:
     host = ready(T4)
     host["driver"]["loaded"]["version"] = "580.1.1"
-    said = audited(host)
-    assert said["state"] == "drift"
-    assert drifting(said) == ["loaded", "verified"]
-    assert "580.1.1" in check(said, "loaded")["why"]
+    answer = audited(host)
+    assert answer["state"] == "drift"
+    assert drifting(answer) == ["loaded", "verified"]
+    assert "580.1.1" in check(answer, "loaded")["why"]
 
 
 def test_libraries_of_two_drivers_are_drift() -> None:
@@ -88,10 +88,10 @@ def test_a_lost_hold_is_drift() -> None:
     assert "holds" in drifting(audited(host))
 
 
-def test_services_that_an_exchange_left_stopped_are_drift() -> None:
+def test_services_that_a_live_reload_left_stopped_are_drift() -> None:
     host = ready(T4)
     host["driver"]["stopped"] = ["nvidia-dcgm.service"]
-    assert not compose.plan(host, WANTED).converged
+    assert not compose.plan(host, SETTINGS).converged
     assert drifting(audited(host)) == ["services"]
     assert check(audited(host), "services")["why"] == "an exchange that was cut off stopped nvidia-dcgm.service"
 
@@ -115,16 +115,16 @@ def new_kernel(headers: bool, compiler: str | None) -> dict[str, Any]:
 def test_a_next_kernel_without_module_is_drift_that_says_what_would_build_it(
     headers: bool, compiler: str | None, words: str
 ) -> None:
-    said = audited(new_kernel(headers, compiler), next_module=None)
-    assert drifting(said) == ["next_boot"]
-    assert words in check(said, "next_boot")["why"]
+    answer = audited(new_kernel(headers, compiler), next_module=None)
+    assert drifting(answer) == ["next_boot"]
+    assert words in check(answer, "next_boot")["why"]
 
 
 def test_a_next_kernel_with_its_module_waits_for_a_reboot_and_is_no_drift() -> None:
-    said = audited(new_kernel(True, "/usr/bin/gcc"))
-    assert said["state"] == "ok"
-    assert check(said, "reboot")["ok"] is None
-    assert "6.1.0-99-amd64 boots next" in check(said, "reboot")["why"]
+    answer = audited(new_kernel(True, "/usr/bin/gcc"))
+    assert answer["state"] == "ok"
+    assert check(answer, "reboot")["ok"] is None
+    assert "6.1.0-99-amd64 boots next" in check(answer, "reboot")["why"]
 
 
 def test_a_driver_that_needs_a_reboot_is_drift() -> None:
@@ -133,23 +133,23 @@ def test_a_driver_that_needs_a_reboot_is_drift() -> None:
 
 
 def test_a_refused_host_says_why() -> None:
-    said = audited(bare(V100, "2901"))
-    assert said["state"] == "refused"
-    assert "Remedy" in said["why"][0]
+    answer = audited(bare(V100, "2901"))
+    assert answer["state"] == "refused"
+    assert "Remedy" in answer["why"][0]
 
 
 def test_a_host_without_gpu_has_no_checks() -> None:
-    said = audited(bare())
-    assert (said["state"], said["checks"], said["why"]) == ("no_gpu", [], [])
+    answer = audited(bare())
+    assert (answer["state"], answer["checks"], answer["why"]) == ("no_gpu", [], [])
 
 
 def test_a_host_that_lost_all_its_gpus_is_no_host_without_gpu() -> None:
     host = ready(T4, T4)
     lost = host | {"base": host["base"] | {"gpus": []}}
-    said = audited(lost)
-    assert (said["state"], drifting(said)) == ("drift", ["gpus"])
-    assert said["why"] == ["gpus: " + check(said, "gpus")["why"]] and "saw 2" in said["why"][0]
-    made = audit_report.build({"a": {"audit": said}}, "2026-01-01T00:00:00Z")
+    answer = audited(lost)
+    assert (answer["state"], drifting(answer)) == ("drift", ["gpus"])
+    assert answer["why"] == ["gpus: " + check(answer, "gpus")["why"]] and "saw 2" in answer["why"][0]
+    made = audit_report.build({"a": {"audit": answer}}, "2026-01-01T00:00:00Z")
     assert "!none" in audit_report.table(made, 150) and "drift in gpus" in audit_report.bad(made)["a"]
     given = [dict(gpu, driver="vfio-pci") for gpu in host["base"]["gpus"]]
     assert audited(host | {"base": host["base"] | {"gpus": given}})["state"] == "no_gpu"
@@ -275,10 +275,10 @@ def test_the_table_marks_drift_and_tells_unreachable_hosts_apart() -> None:
     assert max(len(line) for line in shown.splitlines()) <= 150
 
 
-def test_the_differences_are_found_and_wanted() -> None:
+def test_the_differences_are_found_and_desired() -> None:
     shown = audit_report.text(made(), "diff", 150)
     part = shown[shown.index("--- drifted") :].splitlines()
-    assert part[:2] == ["--- drifted: found", "+++ drifted: wanted"]
+    assert part[:2] == ["--- drifted: found", "+++ drifted: desired"]
     assert part[3].startswith("-580.1.1") and part[4].startswith("+580.")
     assert "--- good" not in shown
     assert shown.splitlines()[0] == "--- asleep: found"
@@ -286,7 +286,7 @@ def test_the_differences_are_found_and_wanted() -> None:
 
 def test_a_table_with_differences_has_both() -> None:
     shown = audit_report.text(made(), "table", 150, differences=True)
-    assert shown.startswith("host ") and "+++ drifted: wanted" in shown
+    assert shown.startswith("host ") and "+++ drifted: desired" in shown
 
 
 def test_json_and_csv_hold_every_host() -> None:

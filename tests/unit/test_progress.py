@@ -68,10 +68,13 @@ def test_a_rollout_of_200_hosts_counts_done_running_failed_and_left(progress: An
         progress.host_ends(host, GOOD)
     progress.host_ends(everyone[11], BAD)
     clock.seconds = 120
-    progress.task_starts("verify | Look again")
+    progress.task_starts("verify | Collect facts again")
     shown = live(progress.host_starts(everyone[12]))
     # 12 hosts in 120 s: 10 s each for the 9 of this batch and the 179 after it
-    assert shown == "Roll 2: 10 done, 9 running, 1 failed, 179 left, about 31 min left | verify: Look again (1 on it)"
+    assert (
+        shown
+        == "Roll 2: 10 done, 9 running, 1 failed, 179 left, about 31 min left | verify: Collect facts again (1 on it)"
+    )
 
 
 def test_nobody_guesses_the_time_from_a_canary(progress: Any, clock: Clock) -> None:
@@ -127,7 +130,7 @@ UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "
 @pytest.mark.parametrize(
     ("playbook", "action", "value", "end"),
     [
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": UPGRADED}}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s away")),
+        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": UPGRADED}}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s out of service")),
         ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "failed", "to": "2", "from": "1", "reason": "red -- BOTH WAYS FAILED"}}}, (BAD, "failed, 1 -> 2, BOTH WAYS FAILED")),
         ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "rolled_back", "to": "2", "from": "1", "reason": "red -- It is back"}}}, (BAD, "rolled back to 1, It is back")),
         ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "left_out", "reason": "no disk"}}}, (BAD, "left out, no disk")),
@@ -149,26 +152,26 @@ def test_what_ends_a_host(playbook: str, action: str, value: dict[str, Any], end
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected"),
     [
-        ({"msg": "one sentence"}, "one sentence"),
+        ({"msg": "one message"}, "one message"),
         ({"msg": "two\nlines\n"}, "two\n    lines"),
-        ({"msg": "Task failed: Module failed: one sentence"}, "one sentence"),
+        ({"msg": "Task failed: Module failed: one message"}, "one message"),
         ({"msg": "Task failed: Data could not be sent"}, "Data could not be sent"),
         ({"msg": "non-zero return code", "rc": 2, "cmd": ["dkms", "x"], "stderr": "a\nb"}, "non-zero return code (2 of dkms x)\n    a\n    b"),
         ({"msg": "MODULE FAILURE", "module_stderr": "/bin/sh: 1: python3: not found\n", "module_stdout": ""}, "MODULE FAILURE\n    /bin/sh: 1: python3: not found"),
         ({"censored": "the output has been hidden"}, "the output has been hidden"),
         ({"results": [{"failed": True}], "msg": "One or more items failed"}, "One or more items failed"),
-        ({}, "no reason was given; -v shows the whole answer"),
+        ({}, "no reason was given; -v shows the full result"),
     ],
 )  # fmt: skip
-def test_what_a_failure_says(value: dict[str, Any], said: str) -> None:
-    assert plugin.reason(value) == said
+def test_the_reason_of_a_failure(value: dict[str, Any], expected: str) -> None:
+    assert plugin.reason(value) == expected
 
 
 def test_of_a_long_log_the_end_is_shown() -> None:
-    said = plugin.reason({"msg": "it failed", "stderr": "\n".join(f"line {number}" for number in range(99))})
-    assert said.splitlines()[0] == "it failed" and said.endswith("line 98") and len(said.splitlines()) < 30
+    text = plugin.reason({"msg": "it failed", "stderr": "\n".join(f"line {number}" for number in range(99))})
+    assert text.splitlines()[0] == "it failed" and text.endswith("line 98") and len(text.splitlines()) < 30
 
 
 # ------------------------------------------------------------------------------------- the plugin in ansible-playbook
@@ -180,12 +183,12 @@ PLAYBOOK = """\
   connection: local
   serial: [1, 3]
   tasks:
-    - name: verify | Look again
+    - name: verify | Collect facts again
       ansible.builtin.set_fact:
         gpu_upgrade_result: {state: "{{ 'failed' if inventory_hostname == 'n003' else 'upgraded' }}", reason: because}
     - name: Say what is wrong
       ansible.builtin.fail:
-        msg: the whole sentence of the failure
+        msg: the full message of the failure
       when: inventory_hostname == 'n003'
     - name: Show the table
       ansible.builtin.debug:
@@ -200,7 +203,7 @@ RAISING = """\
   connection: local
   tasks:
     - block:
-        - name: Look at the host
+        - name: Collect facts
           ansible.builtin.command: {argv: [/bin/sh, -c, "echo why >&2; exit 3"]}
           loop: [first]
       rescue:
@@ -241,7 +244,7 @@ STOPPED = """\
     - name: budget | Begin no further batch where too many hosts failed
       ansible.builtin.meta: end_play
       when: hostvars.n001.gpu_upgrade_result is defined
-    - name: A name that stands for the control node
+    - name: A name that represents the control node
       ansible.builtin.add_host: {name: gpu_upgrade_batch_1, groups: [gpu_upgrade_watch]}
     - name: Remember
       ansible.builtin.set_fact:
@@ -260,7 +263,7 @@ STOPPED = """\
     - name: Leave the name
       ansible.builtin.meta: end_host
       when: inventory_hostname in groups.gpu_upgrade_watch
-    - name: report | This host is not as wanted
+    - name: report | This host is not in the desired state
       ansible.builtin.fail: {msg: what the table says already}
 """
 
@@ -332,8 +335,8 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
     assert "  n001: upgraded, because" in lines
     assert "Roll, batch 2: n002, n003, n004" in lines
     assert "  2 of 3 hosts done, failed: n003, in " in shown
-    assert "  n003 failed at 'Say what is wrong': the whole sentence of the failure" in lines
-    assert shown.count("the whole sentence of the failure") == 1, "200 hosts that fail are 200 lines"
+    assert "  n003 failed at 'Say what is wrong': the full message of the failure" in lines
+    assert shown.count("the full message of the failure") == 1, "200 hosts that fail are 200 lines"
     assert "fatal:" not in shown and "[ERROR]" not in shown and "TASK [" not in shown
     assert "\nhost  state\n----  -----\n" in shown
     assert re.search(r"^4 hosts in \d+ s; failed: n003$", lines[-1])
@@ -345,15 +348,15 @@ def test_a_rollout_that_stopped_begins_no_batch_and_counts_hosts(tmp_path: Path)
     (tmp_path / "upgrade_drivers.yml").write_text(STOPPED)
     shown = in_pipe(tmp_path, "upgrade_drivers.yml")
     assert "Roll, batch 1: n001" in shown and "batch 2" not in shown and "skipping" not in shown
-    assert re.search(r"(?m)^4 hosts in \d+ s; not as wanted: n001, n002, n003, n004$", shown)
+    assert re.search(r"(?m)^4 hosts in \d+ s; not in the desired state: n001, n002, n003, n004$", shown)
 
 
 @pytest.mark.host_io
-def test_what_the_table_says_is_not_said_again(site: Path) -> None:
+def test_messages_of_the_table_are_not_repeated(site: Path) -> None:
     shown = in_pipe(site, "site.yml")
     assert "what the table says already" not in shown
     assert (
-        "  n001 failed at 'Look at the host' (first): non-zero return code (3 of /bin/sh -c echo why >&2; exit 3)\n    why\n"
+        "  n001 failed at 'Collect facts' (first): non-zero return code (3 of /bin/sh -c echo why >&2; exit 3)\n    why\n"
         in shown
     )
     assert shown.count("non-zero return code") == 4, "each host once"
@@ -363,7 +366,9 @@ def test_what_the_table_says_is_not_said_again(site: Path) -> None:
 @pytest.mark.host_io
 def test_a_live_line_on_a_terminal(site: Path) -> None:
     shown = on_terminal(site)
-    assert re.search(r"\r\x1b\[2KRoll 2: 0 done, 3 running, 0 failed, \d+ s \| verify: Look again[^\n]*\r", shown)
+    assert re.search(
+        r"\r\x1b\[2KRoll 2: 0 done, 3 running, 0 failed, \d+ s \| verify: Collect facts again[^\n]*\r", shown
+    )
     assert "Roll 2: 2 done, 0 running, 1 failed" in shown
     # what stays: the terminal after every carriage return and erasure
     kept = [re.split(r"\r\x1b\[2K|\r", line)[-1] for line in shown.replace("\r\n", "\n").split("\n")]
@@ -375,10 +380,10 @@ def test_a_live_line_on_a_terminal(site: Path) -> None:
 def test_the_live_line_moves_while_a_module_compiles(site: Path) -> None:
     shown = on_terminal(site, "rollback_drivers.yml")
     seen = re.findall(r"1 running, 0 failed, (\d+) s \| prestage: Compile the module \(1 on it", shown)
-    assert len(set(seen)) >= 3, "nothing but the clock tells of these four seconds"
+    assert len(set(seen)) >= 3, "only the clock causes output in these four seconds"
 
 
-def test_a_long_task_tells_how_long_it_lasts(progress: Any, clock: Clock) -> None:
+def test_a_long_task_shows_its_duration(progress: Any, clock: Clock) -> None:
     progress.batch_starts("Roll", hosts(2), hosts(2))
     progress.task_starts("prestage | Compile")
     assert live(progress.host_starts("n001")).endswith("| prestage: Compile (1 on it)")
@@ -393,9 +398,9 @@ def test_a_host_that_is_lost_on_the_way_has_its_remedy(site: Path) -> None:
         command(site, "rollback_drivers.yml", "-e", json.dumps(nowhere)),
         cwd=site, env=environment(), capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
-    said = next(line for line in done.stdout.splitlines() if "does not answer at" in line)
-    assert said.startswith("  n001 does not answer at 'prestage | Compile the module': ") and "refused" in said
-    assert said.endswith(". See that it is up and answers ssh, then run the same command again: it goes on from here.")
+    failure = next(line for line in done.stdout.splitlines() if "does not answer at" in line)
+    assert failure.startswith("  n001 does not answer at 'prestage | Compile the module': ") and "refused" in failure
+    assert failure.endswith(". Check that it is up and accepts ssh, then run the same command again to resume.")
 
 
 @pytest.mark.host_io

@@ -8,7 +8,7 @@ from gpu_ready.report import run as report
 ROW = {
     "distribution": "Debian 12",
     "gpus": "2x Tesla P40",
-    "driver_wanted": "580",
+    "driver_desired": "580",
     "driver_installed": "580.178.04",
     "driver_loaded": "580.178.04",
     "driver_userspace": "580.178.04",
@@ -23,7 +23,7 @@ LONG = "V100 (Volta) needs branch 580 or older, B200 (Blackwell) needs 570 or ne
 HOSTS: dict[str, dict[str, Any]] = {
     "node1": {"row": ROW, "steps": [], "gpu_host": True},
     "node2": {
-        "row": dict.fromkeys(ROW) | {"distribution": "Debian 12", "gpus": "1x Tesla T4", "driver_wanted": "580"},
+        "row": dict.fromkeys(ROW) | {"distribution": "Debian 12", "gpus": "1x Tesla T4", "driver_desired": "580"},
         "steps": [{"id": "nvidia_driver.install"}],
         "verify": {"verify": {"ok": True}, "row": {"driver_loaded": "580.178.04", "verified": "2026-11-21T02:12:00Z"}},
     },
@@ -39,14 +39,14 @@ HOSTS: dict[str, dict[str, Any]] = {
 }
 
 GOLDEN = """\
-host    distribution  GPUs              wanted  installed   loaded      userspace   CUDA  cuDNN      docker   verified  why
-------  ------------  ----------------  ------  ----------  ----------  ----------  ----  ---------  -------  --------  -------------------------
-asleep  -             -                 -       -           -           -           -     -          -        -         unreachable, see below
-late    -             -                 -       -           -           -           -     -          -        -         not reached, see below
-mixed   Debian 12     1x V100, 1x B200  -       -           -           -           -     -          -        -         refused, see below
-node1   Debian 12     2x Tesla P40      580     580.178.04  580.178.04  580.178.04  12.9  9.10.2.21  toolkit  yes       nothing to do
-node2   Debian 12     1x Tesla T4       580     -           580.178.04  -           -     -          -        yes       1 step done
-plain   Debian 13     -                 -       -           -           -           -     -          -        -         no NVIDIA GPU: left alone
+host    distribution  GPUs              desired  installed   loaded      userspace   CUDA  cuDNN      docker   verified  why
+------  ------------  ----------------  -------  ----------  ----------  ----------  ----  ---------  -------  --------  -------------------------
+asleep  -             -                 -        -           -           -           -     -          -        -         unreachable, see below
+late    -             -                 -        -           -           -           -     -          -        -         not reached, see below
+mixed   Debian 12     1x V100, 1x B200  -        -           -           -           -     -          -        -         refused, see below
+node1   Debian 12     2x Tesla P40      580      580.178.04  580.178.04  580.178.04  12.9  9.10.2.21  toolkit  yes       nothing to do
+node2   Debian 12     1x Tesla T4       580      -           580.178.04  -           -     -          -        yes       1 step done
+plain   Debian 13     -                 -        -           -           -           -     -          -        -         no NVIDIA GPU: left alone
 
 asleep: unreachable
   no route
@@ -108,7 +108,7 @@ def test_parts_by_host_are_the_same_as_hosts_by_part() -> None:
     assert report.entries({"row": None, "steps": {}}) == {}
 
 
-def test_the_json_keeps_what_was_proved_and_counts() -> None:
+def test_the_json_keeps_verifications_and_counts() -> None:
     value = made(HOSTS)
     assert value["counts"] == {"ready": 2, "no_gpu": 1, "refused": 1, "unreachable": 1, "not_reached": 1}
     assert value["hosts"]["node2"]["verify"] == {"ok": True}
@@ -125,7 +125,7 @@ def test_warnings_stand_below_the_table() -> None:
     assert "node: The GPU is newer than the catalog; Update." in report.table(made({"node": entry}))
 
 
-def test_what_was_not_proved_stands_once_with_its_hosts() -> None:
+def test_a_skipped_check_is_listed_once_with_its_hosts() -> None:
     checks = [
         {"name": "compute", "ok": None, "found": "skipped: libcuda is a stub"},
         {"name": "xid", "ok": None, "found": "not run"},
@@ -133,7 +133,7 @@ def test_what_was_not_proved_stands_once_with_its_hosts() -> None:
     ]
     entry = {"row": {"why": "x"}, "steps": [1], "verify": {"verify": {"ok": True, "checks": checks}}}
     text = report.table(made({f"n{number}": entry for number in range(7)}))
-    assert "not proved:\n  n0, n1, n2, n3, n4 and 2 more: compute skipped: libcuda is a stub\n" in text
+    assert "not verified:\n  n0, n1, n2, n3, n4 and 2 more: compute skipped: libcuda is a stub\n" in text
     assert text.count("skipped") == 1 and "not run" not in text
 
 
@@ -141,7 +141,7 @@ def test_no_host_at_all() -> None:
     assert report.table(made({})).endswith("0 hosts: none")
 
 
-def test_what_is_told_of_many_hosts_is_told_once() -> None:
+def test_a_warning_of_many_hosts_is_shown_once() -> None:
     warning = {"code": "x", "message": "branch 535 has ended", "remedy": "plan a move"}
     hosts = {f"node{number}": {"row": ROW, "steps": [], "warnings": [warning]} for number in range(7)}
     hosts["other"] = {"row": ROW, "steps": [], "warnings": [dict(warning, message="branch 550 has ended")]}

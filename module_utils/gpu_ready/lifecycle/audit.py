@@ -43,7 +43,7 @@ class Check(NamedTuple):
     """One part of a host. ``ok``: True, False for drift, None for what is told and is no drift."""
 
     name: str
-    wanted: Optional[str]
+    desired: Optional[str]
     found: Optional[str]
     ok: Optional[bool]
     why: str = ""

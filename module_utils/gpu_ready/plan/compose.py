@@ -148,7 +148,7 @@ def row(observed: Dict[str, Any], decided: Plan) -> Dict[str, Any]:
     return {
         "distribution": pretty(base),
         "gpus": gpus_text(observed),
-        "driver_wanted": str(chosen.get("version") or chosen.get("branch") or "") or None,
+        "driver_desired": str(chosen.get("version") or chosen.get("branch") or "") or None,
         "driver_flavour": chosen.get("flavour"),
         "driver_installed": disk.get("version"),
         "driver_loaded": loaded.get("version"),

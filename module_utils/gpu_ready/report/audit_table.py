@@ -1,4 +1,4 @@
-"""The audits of all hosts told at once: a table, differences as text, JSON, CSV. Pure: values in, text out."""
+"""The audits of all hosts as a table, as differences, JSON or CSV. Pure: values in, text out."""
 
 import csv
 import io
@@ -12,13 +12,13 @@ SCHEMA = 1
 UNREACHABLE, FAILED, NOT_REACHED = "unreachable", "failed", "not_reached"
 TASK_FAILED = "Task failed: "
 GOOD = ("ok", "no_gpu")
-"""States that are no reason for an exit status other than 0."""
+"""States with exit status 0."""
 MOST_HOLDERS = 20
-"""Processes that hold a GPU and that the table names; JSON and CSV have all of them."""
+"""Processes that hold a GPU, in the table; JSON and CSV list all of them."""
 COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("host", "host", 12),
     ("gpus", "GPUs", 12),
-    ("driver_wanted", "wanted", 6),
+    ("driver_desired", "desired", 7),
     ("driver", "installed", 9),
     ("loaded", "loaded", 6),
     ("userspace", "userspace", 9),
@@ -32,18 +32,18 @@ COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("state", "state", 8),
 )
 """Key, heading, and the least width that a column keeps when the table is too wide."""
-CSV_COLUMNS = ("host", "state", "check", "wanted", "found", "ok", "why")
+CSV_COLUMNS = ("host", "state", "check", "desired", "found", "ok", "why")
 
 
 def entry(given: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the audit of one host; ``given``: ``audit``, ``failure`` and ``unreachable``, each may be absent."""
+    """The audit of one host; ``given``: ``audit``, ``failure`` and ``unreachable``, each may be absent."""
     found = dict(given.get("audit") or {})
     empty: Dict[str, Any] = {"checks": [], "holders": [], "steps": [], "warnings": [], "summary": "", "row": {}}
     if given.get("unreachable"):
-        said = one_line(given["unreachable"])
-        # ansible-core since 2.19 begins so; the state says it already.
-        said = said[len(TASK_FAILED) :] if said.startswith(TASK_FAILED) else said
-        return dict(empty, state=UNREACHABLE, why=[said or "no answer"])
+        reason = one_line(given["unreachable"])
+        # The prefix of ansible-core 2.19 and newer repeats what the state says.
+        reason = reason[len(TASK_FAILED) :] if reason.startswith(TASK_FAILED) else reason
+        return dict(empty, state=UNREACHABLE, why=[reason or "no answer"])
     if given.get("failure"):
         return dict(empty, state=FAILED, why=[one_line(given["failure"])])
     if not found:
@@ -52,7 +52,7 @@ def entry(given: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def build(hosts: Dict[str, Dict[str, Any]], time: str) -> Dict[str, Any]:
-    """Return the whole audit as plain values: what the JSON holds."""
+    """The complete audit as plain values: the content of the JSON."""
     entries = {name: entry(hosts[name]) for name in sorted(hosts)}
     counts: Dict[str, int] = {}
     for one in entries.values():
@@ -61,7 +61,7 @@ def build(hosts: Dict[str, Dict[str, Any]], time: str) -> Dict[str, Any]:
 
 
 def text(made: Dict[str, Any], form: str, width: int, differences: bool = False) -> str:
-    """Return the audit in one of the forms "table", "diff", "json" and "csv"; a table may have differences below."""
+    """The audit in one of the formats "table", "diff", "json" and "csv"; a table may have differences below."""
     if form == "json":
         return json.dumps(made, indent=1, sort_keys=True)
     if form == "csv":
@@ -73,7 +73,7 @@ def text(made: Dict[str, Any], form: str, width: int, differences: bool = False)
 
 
 def cell(one: Dict[str, Any], key: str, name: str) -> str:
-    """Return a cell of the table; drift has a ``!`` before it."""
+    """A cell of the table; drift is marked with ``!``."""
     checks = {check["name"]: check for check in one["checks"]}
     if key == "host":
         return name
@@ -94,19 +94,19 @@ def cell(one: Dict[str, Any], key: str, name: str) -> str:
 
 
 def working(one: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Return who holds the GPUs of a host, without the driver's own services."""
+    """Processes that hold the GPUs of a host, without the driver's own services."""
     return [holder for holder in one["holders"] if not holder["service"]]
 
 
 def table(made: Dict[str, Any], width: int) -> str:
-    """Return the table, the reasons of every host that is not as wanted, who holds GPUs, and the counts."""
+    """The table, the reasons of every host that is not in the desired state, who holds GPUs, and the counts."""
     hosts = made["hosts"]
     lines = [[heading for _, heading, _ in COLUMNS]]
     lines += [[cell(hosts[name], key, name) for key, _, _ in COLUMNS] for name in sorted(hosts)]
     sizes = report.widths(lines, width, COLUMNS)
     shown = []
     for number, line in enumerate(lines):
-        shown += report.wrapped(line, sizes)
+        shown += report.wrap_row(line, sizes)
         if number == 0:
             shown.append(report.GAP.join("-" * size for size in sizes))
     for name in sorted(hosts):
@@ -114,7 +114,7 @@ def table(made: Dict[str, Any], width: int) -> str:
             shown += ["", "%s: %s" % (name, hosts[name]["state"].replace("_", " "))]
             for why in hosts[name]["why"]:
                 shown += report.paragraph(one_line(why), width)
-    shown += told(hosts, width)
+    shown += format_notes(hosts, width)
     held = [(name, holder) for name in sorted(hosts) for holder in working(hosts[name])]
     if held:
         shown += ["", "GPUs in use:"]
@@ -126,8 +126,8 @@ def table(made: Dict[str, Any], width: int) -> str:
     return "\n".join([*shown, "", counts(made)])
 
 
-def told(hosts: Dict[str, Dict[str, Any]], width: int) -> List[str]:
-    """Return what is no drift and worth knowing: what waits for a reboot, the plan's warnings."""
+def format_notes(hosts: Dict[str, Dict[str, Any]], width: int) -> List[str]:
+    """Lines about what is no drift: what waits for a reboot, the warnings of the plan."""
     notes = [
         (name, check["why"])
         for name in sorted(hosts)
@@ -137,36 +137,36 @@ def told(hosts: Dict[str, Dict[str, Any]], width: int) -> List[str]:
     notes += [(name, warning) for name in sorted(hosts) for warning in hosts[name]["warnings"]]
     if not notes:
         return []
-    return ["", "to know:"] + [line for note in report.grouped(notes) for line in report.paragraph(note, width)]
+    return ["", "notes:"] + [line for note in report.group_by_text(notes) for line in report.paragraph(note, width)]
 
 
 def diff(made: Dict[str, Any]) -> str:
-    """Return what differs on each host as a unified diff shows it: what is there, then what is wanted."""
+    """The differences of each host like a unified diff: found, then desired."""
     lines = []
     for name, one in sorted(made["hosts"].items()):
         if one["state"] in GOOD:
             continue
-        lines += ["--- %s: found" % name, "+++ %s: wanted" % name]
+        lines += ["--- %s: found" % name, "+++ %s: desired" % name]
         for check in one["checks"]:
             if check["ok"] is False:
                 lines += ["@@ %s @@ %s" % (check["name"], check["why"])]
-                lines += ["-%s" % (check["found"] or "none"), "+%s" % (check["wanted"] or "as planned")]
+                lines += ["-%s" % (check["found"] or "none"), "+%s" % (check["desired"] or "as planned")]
         if one["state"] != "drift":
             lines += ["@@ %s @@" % one["state"].replace("_", " ")] + [" %s" % one_line(why) for why in one["why"]]
     return "".join(line + "\n" for line in lines)
 
 
 def as_csv(made: Dict[str, Any]) -> str:
-    """Return a line for each check of each host, and one for each process that holds a GPU."""
+    """One line per check and host, and one per process that holds a GPU."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for name, one in sorted(made["hosts"].items()):
         why = "; ".join(one_line(part) for part in one["why"]) if not one["checks"] else one.get("summary", "")
         ok = one["state"] in GOOD
-        writer.writerow([name, one["state"], "host", "", "", words(ok), why])
+        writer.writerow([name, one["state"], "host", "", "", yes_or_no(ok), why])
         for check in one["checks"]:
-            values = [check["wanted"] or "", check["found"] or "", words(check["ok"]), check["why"]]
+            values = [check["desired"] or "", check["found"] or "", yes_or_no(check["ok"]), check["why"]]
             writer.writerow([name, one["state"], check["name"]] + values)
         for holder in one["holders"]:
             where = "container %s" % holder["container"] if holder["container"] else ""
@@ -175,26 +175,26 @@ def as_csv(made: Dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def words(ok: Any) -> str:
-    """Return a judgement as a word: yes, no, or nothing for what is only told."""
+def yes_or_no(ok: Any) -> str:
+    """yes, no, or nothing for a check without a verdict."""
     return "" if ok is None else "yes" if ok else "no"
 
 
 def counts(made: Dict[str, Any]) -> str:
-    """Return the last line: how many hosts are in which state."""
+    """The last line: the number of hosts by state."""
     return report.counts_text(made["counts"], len(made["hosts"]))
 
 
 def bad(made: Dict[str, Any]) -> Dict[str, str]:
-    """Return a sentence for each host that is not as wanted; of drift only the parts, the table has the reasons."""
+    """A message per host that is not in the desired state; of drift only the parts, the table has the reasons."""
     return {name: verdict(one) for name, one in made["hosts"].items() if one["state"] not in GOOD}
 
 
 def verdict(one: Dict[str, Any]) -> str:
-    """Return the state of a host with the parts that drift, or with the reason of any other state."""
+    """The state of a host with the parts that drift, or with the reason of any other state."""
     parts = [check["name"] for check in one["checks"] if check["ok"] is False]
     if one["state"] == "drift":
-        return "drift in %s; the audit above has the reasons, 'site.yml --check --diff' what would be done" % (
+        return "drift in %s; the audit above has the reasons, 'site.yml --check --diff' shows what would be done" % (
             ", ".join(parts)
         )
     return "%s: %s" % (one["state"].replace("_", " "), "; ".join(one_line(why) for why in one["why"]))

@@ -1,4 +1,4 @@
-"""The report of a run: one result a host, a table that a person reads, and the same as plain values."""
+"""The report of a run: one result per host, as a table and as plain values."""
 
 import textwrap
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -14,7 +14,7 @@ COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("host", "host", 12),
     ("distribution", "distribution", 9),
     ("gpus", "GPUs", 12),
-    ("driver_wanted", "wanted", 6),
+    ("driver_desired", "desired", 7),
     ("driver_installed", "installed", 9),
     ("driver_loaded", "loaded", 6),
     ("driver_userspace", "userspace", 9),
@@ -30,7 +30,7 @@ GOOD = ("ready", "no_gpu", "planned")
 
 
 class Outcome(NamedTuple):
-    """What became of a host: ``result`` is one word, ``why`` a sentence, ``row`` the columns of the table."""
+    """Result of a host: ``result`` is one word, ``why`` a message, ``row`` the columns of the table."""
 
     result: str
     why: str
@@ -38,16 +38,16 @@ class Outcome(NamedTuple):
 
 
 def outcome(entry: Dict[str, Any], check_mode: bool = False) -> Outcome:
-    """Return what became of one host.
+    """Return the result of one host.
 
     ``entry``: ``row``, ``steps``, ``refusals``, ``gpu_host`` of the plan, ``verify`` (answer of gpu_verify) and
     ``failure`` ({step, message}); each may be absent.
     """
     row = dict(entry.get("row") or {})
-    proof = entry.get("verify") or {}
-    row.update({key: value for key, value in (proof.get("row") or {}).items()})
+    verification = entry.get("verify") or {}
+    row.update({key: value for key, value in (verification.get("row") or {}).items()})
     failure = entry.get("failure") or {}
-    judged = proof.get("verify") or {}
+    judged = verification.get("verify") or {}
     if failure:
         message = one_line(failure.get("message")) or "no reason given"
         if entry.get("refusals"):
@@ -73,30 +73,30 @@ def outcome(entry: Dict[str, Any], check_mode: bool = False) -> Outcome:
 
 
 def steps_text(steps: List[Any]) -> str:
-    """Return how many steps, as a person says it."""
+    """Number of steps in words: "1 step", "3 steps"."""
     return "%d step%s" % (len(steps), "" if len(steps) == 1 else "s")
 
 
 def one_line(value: Any) -> str:
-    """Return a value as text without line breaks, '' for nothing."""
+    """A value as text without line breaks; "" for None."""
     return "" if value is None else " ".join(str(value).split())
 
 
 def build(hosts: Dict[str, Dict[str, Any]], time: str, check_mode: bool = False) -> Dict[str, Any]:
-    """Return the whole report as plain values: what the JSON file holds."""
+    """The complete report as plain values: the content of the JSON file."""
     rows: Dict[str, Dict[str, Any]] = {}
     for name in sorted(hosts):
         entry = hosts[name]
-        became = outcome(entry, check_mode)
-        proof = entry.get("verify") or {}
+        found = outcome(entry, check_mode)
+        verification = entry.get("verify") or {}
         rows[name] = {
-            "result": became.result,
-            "why": became.why,
-            "row": became.row,
+            "result": found.result,
+            "why": found.why,
+            "row": found.row,
             "steps": validation.hidden(entry.get("steps") or []),
             "refusals": entry.get("refusals") or [],
             "warnings": entry.get("warnings") or [],
-            "verify": proof.get("verify"),
+            "verify": verification.get("verify"),
             "failure": entry.get("failure") or None,
         }
     counts: Dict[str, int] = {}
@@ -106,7 +106,7 @@ def build(hosts: Dict[str, Dict[str, Any]], time: str, check_mode: bool = False)
 
 
 def cells(name: str, entry: Dict[str, Any]) -> List[str]:
-    """Return the cells of a host's line."""
+    """Cells of a host's table row."""
     row = dict(entry["row"], host=name)
     row["verified"] = "yes" if row.get("verified") else None
     row["why"] = entry["why"] if entry["result"] in GOOD else "%s, see below" % entry["result"].replace("_", " ")
@@ -116,10 +116,10 @@ def cells(name: str, entry: Dict[str, Any]) -> List[str]:
 def widths(
     lines: List[List[str]], width: int = WIDTH, columns: Tuple[Tuple[str, str, int], ...] = COLUMNS
 ) -> List[int]:
-    """Return the width of each column: as wide as its text, narrowed from the widest on until the table fits."""
+    """Width of each column: that of its text, reduced from the widest column on until the table fits."""
     found = [max(len(line[index]) for line in lines) for index in range(len(columns))]
-    room = width - len(GAP) * (len(columns) - 1)
-    while sum(found) > room:
+    available = width - len(GAP) * (len(columns) - 1)
+    while sum(found) > available:
         spare = [(found[index] - least, index) for index, (_, _, least) in enumerate(columns) if found[index] > least]
         if not spare:
             break
@@ -128,65 +128,67 @@ def widths(
 
 
 def table(report: Dict[str, Any], width: int = WIDTH) -> str:
-    """Return the table, the sentences of hosts that are not ready, and the counts; every line fits ``width``."""
+    """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``."""
     hosts = report["hosts"]
     lines = [[heading for _, heading, _ in COLUMNS]] + [cells(name, hosts[name]) for name in sorted(hosts)]
     sizes = widths(lines, width)
     shown = []
     for number, line in enumerate(lines):
-        shown += wrapped(line, sizes)
+        shown += wrap_row(line, sizes)
         if number == 0:
             shown.append(GAP.join("-" * size for size in sizes))
     for name in sorted(hosts):
         if hosts[name]["result"] not in GOOD:
             shown += ["", "%s: %s" % (name, hosts[name]["result"].replace("_", " "))]
             shown += paragraph(hosts[name]["why"], width)
-    told = grouped([(name, warned(warning)) for name in sorted(hosts) for warning in hosts[name]["warnings"]])
-    if told:
+    warnings = group_by_text(
+        [(name, warning_text(warning)) for name in sorted(hosts) for warning in hosts[name]["warnings"]]
+    )
+    if warnings:
         shown += ["", "warnings:"]
-        for sentence in told:
-            shown += paragraph(sentence, width)
-    left_out = not_proved(hosts)
-    if left_out:
-        shown += ["", "not proved:"]
-        for sentence in left_out:
-            shown += paragraph(sentence, width)
+        for text in warnings:
+            shown += paragraph(text, width)
+    skipped = skipped_checks(hosts)
+    if skipped:
+        shown += ["", "not verified:"]
+        for text in skipped:
+            shown += paragraph(text, width)
     shown += ["", counts_text(report["counts"], len(hosts))]
     return "\n".join(shown)
 
 
-def not_proved(hosts: Dict[str, Dict[str, Any]]) -> List[str]:
-    """Return what verifications left out and why, each sentence once with the hosts it is about."""
+def skipped_checks(hosts: Dict[str, Dict[str, Any]]) -> List[str]:
+    """Checks that verifications skipped and why, each text once with its hosts."""
     found = [
         (name, "%s %s" % (check["name"].replace("_", " "), one_line(check["found"])))
         for name in sorted(hosts)
         for check in (hosts[name].get("verify") or {}).get("checks") or []
         if check["ok"] is None and one_line(check["found"]).startswith("skipped: ")
     ]
-    return grouped(sorted(found, key=lambda pair: pair[1]))
+    return group_by_text(sorted(found, key=lambda pair: pair[1]))
 
 
-def warned(warning: Any) -> str:
-    """Return a warning of the plan as one line."""
+def warning_text(warning: Any) -> str:
+    """A warning of the plan as one line."""
     parts = (warning.get("message"), warning.get("remedy")) if isinstance(warning, dict) else (warning,)
     return "; ".join(one_line(part) for part in parts if part)
 
 
-def grouped(told: List[Tuple[str, str]]) -> List[str]:
-    """Return sentences about hosts, each once with the hosts it is about: of 200 alike, one line."""
+def group_by_text(notes: List[Tuple[str, str]]) -> List[str]:
+    """Texts about hosts, each once with its hosts: one line for 200 equal hosts."""
     about: Dict[str, List[str]] = {}
-    for name, sentence in told:
-        about.setdefault(sentence, []).append(name)
-    return ["%s: %s" % (names_text(names), sentence) for sentence, names in about.items()]
+    for name, text in notes:
+        about.setdefault(text, []).append(name)
+    return ["%s: %s" % (names_text(names), text) for text, names in about.items()]
 
 
 def names_text(names: List[str], most: int = 5) -> str:
-    """Return names with commas; of many only the first."""
+    """Names separated by commas; only the first ones of many."""
     return ", ".join(names[:most]) + (" and %d more" % (len(names) - most) if len(names) > most else "")
 
 
-def wrapped(line: List[str], sizes: List[int]) -> List[str]:
-    """Return one line of the table, over as many lines of text as its longest cell needs."""
+def wrap_row(line: List[str], sizes: List[int]) -> List[str]:
+    """One row of the table, over as many lines of text as its longest cell needs."""
     columns = [textwrap.wrap(cell, sizes[index], break_on_hyphens=False) or [""] for index, cell in enumerate(line)]
     height = max(len(column) for column in columns)
     return [
@@ -198,14 +200,14 @@ def wrapped(line: List[str], sizes: List[int]) -> List[str]:
 
 
 def paragraph(text: str, width: int) -> List[str]:
-    """Return a sentence in full, indented and wrapped; a long path or URL is not broken."""
+    """A message in full, indented and wrapped; long paths and URLs are not broken."""
     return textwrap.wrap(
         text, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
 
 def counts_text(counts: Dict[str, int], total: int) -> str:
-    """Return the last line: how many hosts came out how."""
+    """The last line: the number of hosts by result."""
     parts = [
         "%d %s" % (counts[key], key.replace("_", " ")) for key in sorted(counts, key=lambda key: (-counts[key], key))
     ]
@@ -213,7 +215,7 @@ def counts_text(counts: Dict[str, int], total: int) -> str:
 
 
 def entries(parts: Dict[str, Optional[Dict[str, Any]]]) -> Dict[str, Dict[str, Any]]:
-    """Return one entry a host from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``."""
+    """One entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``."""
     found: Dict[str, Dict[str, Any]] = {}
     for part, values in parts.items():
         for host, value in (values or {}).items():

@@ -14,7 +14,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.driver import nvidia_detect
 from gpu_ready.facts import driver as look_at_driver
 from gpu_ready.hardware import pci
-from gpu_ready.packaging import apt, dnf_errors, openpgp, rpm
+from gpu_ready.packaging import apt, dnf_errors, install, openpgp, rpm
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose
 from gpu_ready.system import os_release
@@ -371,15 +371,15 @@ class Packages(packages.Manager):
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """Return library/gpu_packages.py, its notes kept nowhere."""
-    loaded = library("gpu_packages", monkeypatch)
-    monkeypatch.setattr(loaded.manifest, "read", dict)
-    monkeypatch.setattr(loaded.manifest, "note", lambda *_: None)
-    monkeypatch.setattr(loaded.manifest, "drop", lambda *_: None)
-    # The module imports its own copies of these classes, by ansible's name.
-    monkeypatch.setattr(loaded, "packages", packages)
-    return loaded
+def manifest_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the package's records out of /var/lib."""
+    monkeypatch.setattr(install.manifest, "read", dict)
+    monkeypatch.setattr(install.manifest, "note", lambda *_: None)
+    monkeypatch.setattr(install.manifest, "drop", lambda *_: None)
+
+
+def converge(manager: Packages, request: dict[str, Any], check: bool = False) -> None:
+    install.converge(manager, install.parse_request(request), check)  # type: ignore[arg-type]
 
 
 def wanted(**given: Any) -> dict[str, Any]:
@@ -389,31 +389,31 @@ def wanted(**given: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_failed(
-    module: types.ModuleType, fails: bool
+    manifest_off: None, fails: bool
 ) -> None:
     """A driver that lost its hold in a failed run is upgraded at night, and the loaded module no longer fits."""
     manager = Packages({"driver": "1"}, ["driver"], fails)
     change = wanted(names=[{"name": "driver", "version": "2"}], unhold=["driver"])
     if fails:
         with pytest.raises(packages.PackageError):
-            module.change_packages(manager, change, False)
+            converge(manager, change)
         assert (manager.there, manager.locks) == ({"driver": "1"}, ["driver"])
         return
-    module.change_packages(manager, change, False)
-    module.change_packages(manager, wanted(hold=["driver"]), False)
+    converge(manager, change)
+    converge(manager, wanted(hold=["driver"]))
     assert (manager.there, manager.locks) == ({"driver": "2"}, ["driver"])
 
 
 def test_a_hold_that_was_released_is_no_longer_noted_as_ours(
-    module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+    manifest_off: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The operator may hold the package from then on, and neither a later run nor uninstall.yml may release that."""
     dropped: list[str] = []
-    monkeypatch.setattr(module.manifest, "drop", lambda section, names: dropped.extend(names))
+    monkeypatch.setattr(install.manifest, "drop", lambda section, names: dropped.extend(names))
     manager = Packages({"docker-ce": "1", "docker-ce-cli": "1"}, ["docker-ce", "docker-ce-cli"], False)
-    module.change_packages(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
+    converge(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
     assert dropped == []
-    module.change_packages(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), False)
+    converge(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]))
     assert (dropped, manager.locks) == (["docker-ce"], ["docker-ce-cli"])
 
 

@@ -1,39 +1,40 @@
 #!/usr/bin/python
-"""Stop the GPU containers of docker, and start again what we stopped."""
+"""Stop docker's GPU containers, and start them again."""
 
 DOCUMENTATION = r"""
 module: gpu_drain_docker
-short_description: Stop docker's GPU containers, and start again those that we stopped
+short_description: Stop docker's GPU containers, and start them again
 description:
-  - GPU containers are those that asked for a GPU (device, runtime, CDI) and those in which a process holds a node of
-    the driver. They are noted in the journal of the host before they are stopped; restart policies stay as they are.
+  - GPU containers are those that requested a GPU (device, runtime, CDI) and those in which a process has a device node
+    of the driver open. They are recorded in the journal of the host before they are stopped. Restart policies are not
+    changed.
 options:
   state:
     description:
-      - V(drained) waits for containers that docker deletes when they stop; it returns after a share of O(timeout), so
-        that somebody can tell how it goes, and fails past O(deadline).
+      - V(drained) waits for containers that docker deletes when they stop. It returns after a part of O(timeout), so
+        that the playbook can report progress, and fails after O(deadline).
     type: str
     required: true
     choices: [drained, undrained]
   grace:
-    description: Seconds between SIGTERM and SIGKILL; V(-1) for what the container names.
+    description: Seconds between SIGTERM and SIGKILL; V(-1) for the container's own.
     type: int
     default: -1
   stop_temporary:
-    description: Whether containers may be stopped that docker then deletes.
+    description: Stop containers too that docker then deletes.
     type: bool
     default: false
   timeout:
-    description: Seconds that these may take to end.
+    description: Seconds in which these have to end.
     type: int
     default: 1800
   deadline:
-    description: End of a wait that began in an earlier call, as RV(deadline) gave it; 0 for one that begins.
+    description: RV(deadline) of the earlier call that began this wait; 0 to begin one.
     type: float
     default: 0
 attributes:
-  check_mode: {support: full, description: Names the containers that would be stopped or started; does not wait.}
-  diff_mode: {support: none, description: Shows none.}
+  check_mode: {support: full, description: Names the containers that would be stopped or started. It does not wait.}
+  diff_mode: {support: none, description: None.}
 author: [gpu-ready]
 """
 
@@ -44,7 +45,7 @@ EXAMPLES = r"""
 - name: Stop them within five seconds each, those of docker run --rm too
   gpu_drain_docker: {state: drained, grace: 5, stop_temporary: true}
 
-- name: Start again what we stopped
+- name: Start them again
   gpu_drain_docker: {state: undrained}
 """
 
@@ -56,7 +57,7 @@ containers:
   elements: str
   sample: [train]
 done:
-  description: Whether no container is awaited.
+  description: True if no container is awaited.
   returned: drained
   type: bool
 waiting:
@@ -68,15 +69,14 @@ deadline:
   description: End of the wait, in seconds since 1970 on this host.
   returned: drained
   type: float
-left_s:
-  description: Seconds that are left of it.
+remaining_s:
+  description: Seconds until then.
   returned: drained
   type: int
 """
 
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.drain import docker as drain_docker
-from ansible.module_utils.gpu_ready.drain import journal as drain
+from ansible.module_utils.gpu_ready.drain import docker, hook
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "required": True, "choices": ["drained", "undrained"]},
@@ -88,14 +88,13 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    engine = drain_docker.Engine(host, limit=params["timeout"])
+    engine = docker.DockerEngine(host, limit=params["timeout"])
     if params["state"] == "undrained":
-        return drain_docker.start_all(host, engine, check)
-    stopped = drain_docker.stop_all(host, engine, params["stop_temporary"], params["grace"], check)
-    answer = drain.waited(
-        lambda: engine.awaited(params["stop_temporary"]), params["timeout"], params["deadline"], check
-    )
-    return dict(answer, containers=stopped, changed=bool(stopped))
+        return docker.start_all(host, engine, check)
+    temporary = params["stop_temporary"]
+    stopped = docker.stop_all(host, engine, temporary, params["grace"], check)
+    values = hook.wait_values(lambda: engine.pending_work(temporary), params["timeout"], params["deadline"], check)
+    return dict(values, containers=stopped, changed=bool(stopped))
 
 
 def main():

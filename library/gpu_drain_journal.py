@@ -1,40 +1,40 @@
 #!/usr/bin/python
-"""Read and write the journal of what we drained on a host."""
+"""Read and write the journal of what gpu-ready drained on a host."""
 
 DOCUMENTATION = r"""
 module: gpu_drain_journal
-short_description: Read, note and forget what we drained on a host
+short_description: Read and write the drain journal of a host
 description:
-  - The journal is C(/var/lib/gpu-ready/drain.json). What stands there is ours to give back, and nothing else is.
+  - The journal is C(/var/lib/gpu-ready/drain.json). Only what it lists is undrained.
 options:
-  note:
-    description: Entries to add, noted before what they say is done; O(note) replaces entries of the same name.
+  record:
+    description: Entries to add or replace, before what they describe is done.
     type: dict
     default: {}
-  forget:
-    description: Names of entries that were given back; the file goes with the last.
+  remove:
+    description: Names of entries that were undrained. The file is removed with the last one.
     type: list
     elements: str
     default: []
 attributes:
-  check_mode: {support: full, description: Says whether the journal would change; writes nothing.}
-  diff_mode: {support: none, description: Shows none.}
+  check_mode: {support: full, description: Writes nothing.}
+  diff_mode: {support: none, description: None.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Read what we drained
+- name: Read the journal
   gpu_drain_journal:
   register: drained
 
-- name: Note that this node of slurm is drained by us
+- name: Record that gpu-ready drains this Slurm node
   gpu_drain_journal:
-    note:
+    record:
       slurm: {node: gpu1, controller: gpu1, reason: "gpu-ready: driver upgrade"}
 
-- name: Forget it once the node was given back
+- name: Remove the entry of an undrained node
   gpu_drain_journal:
-    forget: [slurm]
+    remove: [slurm]
 """
 
 RETURN = r"""
@@ -42,8 +42,8 @@ journal:
   description: The journal as it is now, or would be.
   returned: always
   type: dict
-words:
-  description: The same for people.
+description:
+  description: The same as phrases.
   returned: always
   type: list
   elements: str
@@ -51,22 +51,26 @@ words:
 """
 
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.drain import journal as drain
+from ansible.module_utils.gpu_ready.base.records import RecordError
+from ansible.module_utils.gpu_ready.drain import journal
 
 ARGUMENT_SPEC = {
-    "note": {"type": "dict", "default": {}},
-    "forget": {"type": "list", "elements": "str", "default": []},
+    "record": {"type": "dict", "default": {}},
+    "remove": {"type": "list", "elements": "str", "default": []},
 }
 
 
 def run(host, params, check):
-    before = drain.read(host)
-    after = {name: entry for name, entry in before.items() if name not in params["forget"]}
-    after.update(params["note"])
+    try:
+        entries = journal.from_json(params["record"])
+    except RecordError as error:
+        raise journal.DrainError("option record: %s. Correct the task." % error) from None
+    before = journal.read(host)
+    after = journal.merge(journal.without(before, params["remove"]), entries)
     if not check:
-        drain.forget(host, params["forget"])
-        drain.note(host, params["note"])
-    return {"changed": after != before, "journal": after, "words": drain.words(after)}
+        journal.remove_entries(host, params["remove"])
+        journal.record_entries(host, entries)
+    return {"changed": after != before, "journal": journal.to_json(after), "description": journal.describe(after)}
 
 
 def main():

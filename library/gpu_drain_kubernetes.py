@@ -1,21 +1,20 @@
 #!/usr/bin/python
-"""Cordon a Kubernetes node, evict its pods, give it back; runs where kubectl is."""
+"""Cordon a Kubernetes node, evict its pods, uncordon it. Runs where kubectl is."""
 
 DOCUMENTATION = r"""
 module: gpu_drain_kubernetes
-short_description: Cordon a Kubernetes node, evict its pods, and give it back
+short_description: Cordon a Kubernetes node, evict its pods, and uncordon it
 description:
-  - A cordon of ours carries the annotation C(gpu-ready/drained) with O(reason); a node that is cordoned without it was
-    cordoned by somebody else and stays so.
+  - A node that gpu-ready cordoned has the annotation C(gpu-ready/drained) with O(reason). A node that is cordoned
+    without it is not changed.
 options:
   state:
     description:
-      - V(looked) says what V(cordoned) would do and changes nothing.
-      - V(evicted) returns after a share of O(timeout), so that somebody can tell how it goes, and fails past
+      - V(evicted) returns after a part of O(timeout), so that the playbook can report progress. It fails after
         O(deadline).
     type: str
     required: true
-    choices: [looked, cordoned, evicted, uncordoned]
+    choices: [cordoned, evicted, uncordoned]
   node:
     description: Name of the node in Kubernetes.
     type: str
@@ -24,16 +23,16 @@ options:
     description: Value of the annotation.
     type: str
     default: "gpu-ready: driver upgrade"
-  noted:
-    description: Whether the journal of the host says that the cordon is ours.
+  recorded:
+    description: The journal of the host lists this cordon.
     type: bool
     default: false
   timeout:
-    description: Seconds that the pods may take to end.
+    description: Seconds in which the pods have to end.
     type: int
     default: 1800
   deadline:
-    description: End of a wait that began in an earlier call, as RV(deadline) gave it; 0 for one that begins.
+    description: RV(deadline) of the earlier call that began this wait; 0 to begin one.
     type: float
     default: 0
   kubectl:
@@ -41,7 +40,7 @@ options:
     type: str
     default: kubectl
   kubeconfig:
-    description: File with the access; empty for kubectl's default.
+    description: File with the credentials; empty for kubectl's default.
     type: path
     default: ""
   context:
@@ -49,58 +48,59 @@ options:
     type: str
     default: ""
   grace_period:
-    description: Seconds that each pod gets to end; V(-1) for what the pod names.
+    description: Seconds in which each pod has to end; V(-1) for the pod's own.
     type: int
     default: -1
   delete_emptydir_data:
-    description: Whether pods may go that keep data in an emptyDir.
+    description: Evict pods with data in an emptyDir too.
     type: bool
     default: true
   force:
-    description: Whether pods may go that no controller starts again.
+    description: Evict pods without a controller too, which nothing starts again.
     type: bool
     default: false
   disable_eviction:
-    description: Whether pods are deleted past their disruption budgets.
+    description: Delete pods regardless of their disruption budgets.
     type: bool
     default: false
   pod_selector:
-    description: Labels of the pods that go; empty for all.
+    description: Labels of the pods to evict; empty for all.
     type: str
     default: ""
 attributes:
-  check_mode: {support: full, description: Says whether the node would change; changes nothing and evicts nobody.}
-  diff_mode: {support: none, description: Shows none.}
+  check_mode: {support: full, description: Reports whether the node would change. It evicts nothing.}
+  diff_mode: {support: none, description: None.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
 - name: See who cordoned a node
-  gpu_drain_kubernetes: {state: looked, node: gpu1}
+  gpu_drain_kubernetes: {state: cordoned, node: gpu1}
+  check_mode: true
   delegate_to: localhost
 
-- name: Have its pods evicted, for at most ten minutes
+- name: Evict its pods, for at most ten minutes
   gpu_drain_kubernetes: {state: evicted, node: gpu1, timeout: 600}
   delegate_to: localhost
   register: evicted
 
-- name: Give it back
-  gpu_drain_kubernetes: {state: uncordoned, node: gpu1, noted: true}
+- name: Uncordon it
+  gpu_drain_kubernetes: {state: uncordoned, node: gpu1, recorded: true}
   delegate_to: localhost
 """
 
 RETURN = r"""
-mine:
-  description: Whether the cordon is ours, or would be.
-  returned: looked, cordoned
+owned:
+  description: True if the cordon is, or would be, that of gpu-ready.
+  returned: cordoned
   type: bool
-left:
-  description: Why the node was left as it is, empty where it was not.
-  returned: looked, cordoned, uncordoned
+kept:
+  description: Why the node was not changed; empty if it was.
+  returned: cordoned, uncordoned
   type: str
-  sample: "the Kubernetes node gpu1 is cordoned already: it stays so"
+  sample: "the Kubernetes node gpu1 is already cordoned and stays so"
 done:
-  description: Whether the pods have gone.
+  description: True if the pods have ended.
   returned: evicted
   type: bool
 waiting:
@@ -109,24 +109,26 @@ waiting:
   type: str
   sample: "1 pod on the Kubernetes node gpu1: ml/train-0, held by a disruption budget"
 deadline:
-  description: End of the wait, in seconds since 1970 on the host where this ran.
+  description: End of the wait, in seconds since 1970 on the host where the module ran.
   returned: evicted
   type: float
-left_s:
-  description: Seconds that are left of it.
+remaining_s:
+  description: Seconds until then.
   returned: evicted
   type: int
 """
 
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.drain import journal as drain
-from ansible.module_utils.gpu_ready.drain import kubernetes as drain_kubernetes
+from ansible.module_utils.gpu_ready.drain import hook
+from ansible.module_utils.gpu_ready.drain.kubernetes import EvictionOptions, KubectlAccess, KubernetesHook
+
+ACTIONS = {"cordoned": hook.DRAIN, "evicted": hook.WAIT, "uncordoned": hook.UNDRAIN}
 
 ARGUMENT_SPEC = {
-    "state": {"type": "str", "required": True, "choices": ["looked", "cordoned", "evicted", "uncordoned"]},
+    "state": {"type": "str", "required": True, "choices": list(ACTIONS)},
     "node": {"type": "str", "required": True},
     "reason": {"type": "str", "default": "gpu-ready: driver upgrade"},
-    "noted": {"type": "bool", "default": False},
+    "recorded": {"type": "bool", "default": False},
     "timeout": {"type": "int", "default": 1800},
     "deadline": {"type": "float", "default": 0},
     "kubectl": {"type": "str", "default": "kubectl"},
@@ -141,15 +143,11 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    access = drain_kubernetes.Access(*[params[name] for name in drain_kubernetes.Access._fields])
-    options = drain_kubernetes.Options(*[params[name] for name in drain_kubernetes.Options._fields])
-    kubectl = drain_kubernetes.Kubectl(host, params["node"], access)
-    share = drain.share(params["timeout"], params["deadline"])
-    if params["state"] == "evicted":
-        return drain.waited(lambda: kubectl.evict(options, share), params["timeout"], params["deadline"], check)
-    if params["state"] == "uncordoned":
-        return kubectl.uncordon(params["reason"], check)
-    return kubectl.cordon(params["reason"], params["noted"], params["state"] == "cordoned" and not check)
+    access = KubectlAccess(*[params[name] for name in KubectlAccess._fields])
+    options = EvictionOptions(*[params[name] for name in EvictionOptions._fields])
+    seconds = hook.call_duration(params["timeout"], params["deadline"])
+    node = KubernetesHook(host, params["node"], access, options, seconds)
+    return hook.run_action(node, ACTIONS[params["state"]], params, check)
 
 
 def main():

@@ -80,9 +80,9 @@ module.exit_json(changed=False, record={"sha256": "1"}, offered=False, why="none
 """,
     "gpu_drain_journal": """
 path = directory + "/drain.json"
-drain.forget(Host(), given["forget"] or [], path)
-drain.note(Host(), given["note"] or {}, path)
-module.exit_json(changed=False, journal=drain.read(Host(), path), words=[])
+drain.remove_entries(Host(), given["remove"] or [], path)
+drain.record_entries(Host(), drain.from_json(given["record"] or {}), path)
+module.exit_json(changed=False, journal=drain.to_json(drain.read(Host(), path)), description=[])
 """,
 }
 NAMES = {
@@ -90,7 +90,7 @@ NAMES = {
     "gpu_upgrade_journal": "phase driver target reason rollout",
     "gpu_upgrade_stage": "todo installer target fetch",
     "gpu_upgrade_modules": "state alike record",
-    "gpu_drain_journal": "note forget",
+    "gpu_drain_journal": "record remove",
 }
 
 

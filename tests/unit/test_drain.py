@@ -1,4 +1,4 @@
-"""Draining: whose drain it is, what is awaited, the journal, and the words of slurm, kubectl and docker."""
+"""Draining: who owns a drain, what is awaited, the journal, and the output of slurm, kubectl and docker."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from gpu_ready.base.host import Host, Result
 from gpu_ready.drain import docker as drain_docker
+from gpu_ready.drain import hook
 from gpu_ready.drain import journal as drain
 from gpu_ready.drain import kubernetes as drain_kubernetes
 from gpu_ready.drain import slurm as drain_slurm
@@ -63,18 +64,18 @@ OLD = (
     ],
 )  # fmt: skip
 def test_a_node_of_slurm_is_read(text: str, states: set[str], reason: str) -> None:
-    node = drain_slurm.read_node(text)
+    node = drain_slurm.parse_node(text)
     assert node and (node.states, node.reason) == (states, reason)
     assert node.answers == ("*" not in text)
 
 
 @pytest.mark.parametrize("text", ["", "Node n1 not found\n", "NodeName=n1 ", "State=IDLE"])
 def test_what_is_no_node_of_slurm_is_none(text: str) -> None:
-    assert drain_slurm.read_node(text) is None
+    assert drain_slurm.parse_node(text) is None
 
 
-def node(states: str, reason: str = "") -> drain_slurm.Node:
-    return drain_slurm.Node("n1", frozenset(states.split("+")), reason)
+def node(states: str, reason: str = "") -> drain_slurm.SlurmNode:
+    return drain_slurm.SlurmNode("n1", frozenset(states.split("+")), reason)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +96,9 @@ def node(states: str, reason: str = "") -> drain_slurm.Node:
     ],
 )
 def test_whose_drain_a_node_of_slurm_has(states: str, reason: str, noted: bool, drained: bool, mine: bool) -> None:
-    decided = drain_slurm.to_drain(node(states, reason), REASON, noted)
-    assert (decided.drain, decided.mine, bool(decided.left)) == (drained, mine, not mine)
-    assert mine or (reason in decided.left and "it stays so" in decided.left)
+    decided = drain_slurm.decide_drain(node(states, reason), REASON, noted)
+    assert (decided.act, decided.owned, bool(decided.kept)) == (drained, mine, not mine)
+    assert mine or (reason in decided.kept and "stays so" in decided.kept)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +112,8 @@ def test_whose_drain_a_node_of_slurm_has(states: str, reason: str, noted: bool, 
     ],
 )
 def test_only_a_drain_of_ours_is_resumed(states: str, reason: str, resumed: bool, left: bool) -> None:
-    decided = drain_slurm.to_resume(node(states, reason), REASON)
-    assert (decided.resume, bool(decided.left)) == (resumed, left)
+    decided = drain_slurm.decide_resume(node(states, reason), REASON)
+    assert (decided.act, bool(decided.kept)) == (resumed, left)
 
 
 class Controller(RecordedHost):
@@ -131,46 +132,47 @@ class Controller(RecordedHost):
 def test_a_node_is_resumed_once_its_slurmd_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resumed before, it would be put down when it comes back from the reboot, and nobody would know that it was ours."""
     clock = Clock()
-    monkeypatch.setattr(drain_slurm, "wait", partial(drain.wait, now=clock.now, sleep=clock.sleep))
+    monkeypatch.setattr(drain_slurm, "wait", partial(hook.wait, now=clock.now, sleep=clock.sleep))
     host = Controller()
-    slurm = drain_slurm.Slurm(host, "n1", "/x")
-    assert slurm.resume(REASON, check=True) == {"changed": True, "left": "", "done": True}
-    answer = slurm.resume(REASON, check=False)
+    slurm = drain_slurm.SlurmHook(host, "n1", "/x")
+    assert slurm.undrain(REASON, check=True) == {"changed": True, "kept": "", "done": True}
+    answer = slurm.undrain(REASON, check=False)
     assert answer["done"] and answer["changed"] and host.asked == ["show", "show", "show", "update"]
 
 
 def test_a_slurmd_that_never_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(drain_slurm, "wait", partial(drain.wait, now=clock.now, sleep=clock.sleep))
+    monkeypatch.setattr(drain_slurm, "wait", partial(hook.wait, now=clock.now, sleep=clock.sleep))
     text = f"NodeName=n1 State=IDLE+DRAIN+NOT_RESPONDING X=1\n   Reason={REASON} [root@now]\n"
-    slurm = drain_slurm.Slurm(
+    slurm = drain_slurm.SlurmHook(
         RecordedHost(programs={("/x/scontrol", "show", "node", "n1"): Result(0, text, "")}), "n1", "/x"
     )
-    first = slurm.resume(REASON, check=False)
+    first = slurm.undrain(REASON, check=False)
     assert not first["done"] and not first["changed"] and "does not answer slurmctld yet" in first["waiting"]
     clock.time = first["deadline"]
     with pytest.raises(
-        DrainError, match=r"after 300 s: slurmd on slurm's node n1.*systemctl status slurmd.*then run again"
+        DrainError,
+        match=r"after 300 s it still waits for slurmd on slurm's node n1.*systemctl status slurmd.*then run again",
     ):
-        slurm.resume(REASON, check=False, deadline=first["deadline"])
+        slurm.undrain(REASON, check=False, deadline=first["deadline"])
 
 
 def test_jobs_are_named_until_they_are_many() -> None:
-    jobs = drain_slurm.read_jobs("17|alice|RUNNING\n18_2|bob|SUSPENDED\n")
-    assert drain_slurm.awaited(node("MIXED+DRAIN"), jobs) == (
+    jobs = drain_slurm.parse_jobs("17|alice|RUNNING\n18_2|bob|SUSPENDED\n")
+    assert drain_slurm.describe_work(node("MIXED+DRAIN"), jobs) == (
         "2 jobs on slurm's node n1: 17 of alice (running), 18_2 of bob (suspended)"
     )
-    many = drain_slurm.read_jobs("".join(f"{n}|a|RUNNING\n" for n in range(9)))
-    assert drain_slurm.awaited(node("MIXED+DRAIN"), many).endswith("4 of a (running) and 4 more")
-    assert drain_slurm.awaited(node("IDLE+COMPLETING+DRAIN"), []) == "slurm's node n1, which is COMPLETING"
-    assert drain_slurm.awaited(node("IDLE+DRAIN"), []) == ""
+    many = drain_slurm.parse_jobs("".join(f"{n}|a|RUNNING\n" for n in range(9)))
+    assert drain_slurm.describe_work(node("MIXED+DRAIN"), many).endswith("4 of a (running) and 4 more")
+    assert drain_slurm.describe_work(node("IDLE+COMPLETING+DRAIN"), []) == "slurm's node n1, which is COMPLETING"
+    assert drain_slurm.describe_work(node("IDLE+DRAIN"), []) == ""
 
 
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (Result(1, "Node n1 not found\n", ""), "slurm has no node n1: set gpu_drain_slurm_node"),
-        (Result(1, "", "slurm_load_node error: Unable to contact slurm controller"), "see to slurmctld, munge"),
+        (Result(1, "Node n1 not found\n", ""), "slurm: it has no node n1. Set gpu_drain_slurm_node"),
+        (Result(1, "", "slurm_load_node error: Unable to contact slurm controller"), "Check slurmctld, munge"),
         (Result(124, "", ""), "did not answer scontrol"),
     ],
 )
@@ -179,34 +181,34 @@ def test_slurm_that_does_not_answer_is_a_sentence(answer: Result, sentence: str)
         programs={("scontrol", "show", "node", "n1"): answer, ("/x/scontrol", "show", "node", "n1"): answer}
     )
     with pytest.raises(DrainError, match=sentence):
-        drain_slurm.Slurm(host, "n1", "/x").look()
+        drain_slurm.SlurmHook(host, "n1", "/x").show()
 
 
 def test_slurm_that_is_not_there_is_a_sentence() -> None:
-    with pytest.raises(DrainError, match="scontrol is not on this host: set gpu_drain_slurm_controller"):
-        drain_slurm.Slurm(RecordedHost(), "n1").look()
+    with pytest.raises(DrainError, match="scontrol: it is not on this host. Set gpu_drain_slurm_controller"):
+        drain_slurm.SlurmHook(RecordedHost(), "n1").show()
 
 
 @pytest.mark.parametrize("reason", ["", "two\nlines", 'a "quote"', "with [brackets]"])
 def test_a_reason_that_slurm_would_not_give_back_is_refused(reason: str) -> None:
     with pytest.raises(DrainError, match="gpu_drain_reason"):
-        drain_slurm.reason_of(reason)
+        drain_slurm.check_reason(reason)
 
 
 # ---- kubernetes -----------------------------------------------------------------------------------------------------
 
 
-def kube(cordoned: bool, note: str = "") -> drain_kubernetes.Node:
-    return drain_kubernetes.Node("n1", cordoned, note, "7")
+def kube(cordoned: bool, note: str = "") -> drain_kubernetes.KubernetesNode:
+    return drain_kubernetes.KubernetesNode("n1", cordoned, note, "7")
 
 
 def test_a_node_of_kubernetes_is_read() -> None:
     value: dict[str, Any] = {"kind": "Node", "metadata": {"name": "n1", "resourceVersion": "7"}, "spec": {}}
-    assert drain_kubernetes.read_node(json.dumps(value)) == kube(False)
-    value["metadata"]["annotations"] = {drain_kubernetes.NOTE: REASON}
+    assert drain_kubernetes.parse_node(json.dumps(value)) == kube(False)
+    value["metadata"]["annotations"] = {drain_kubernetes.ANNOTATION: REASON}
     value["spec"]["unschedulable"] = True
-    assert drain_kubernetes.read_node(json.dumps(value)) == kube(True, REASON)
-    assert drain_kubernetes.read_node("no JSON") is None and drain_kubernetes.read_node('{"kind": "List"}') is None
+    assert drain_kubernetes.parse_node(json.dumps(value)) == kube(True, REASON)
+    assert drain_kubernetes.parse_node("no JSON") is None and drain_kubernetes.parse_node('{"kind": "List"}') is None
 
 
 @pytest.mark.parametrize(
@@ -220,26 +222,28 @@ def test_a_node_of_kubernetes_is_read() -> None:
         (kube(True, "gpu-ready: another upgrade"), True, False, False),
     ],
 )
-def test_whose_cordon_a_node_has(there: drain_kubernetes.Node, noted: bool, cordon: bool, mine: bool) -> None:
-    decided = drain_kubernetes.to_cordon(there, REASON, noted)
-    assert (decided.cordon, decided.mine, bool(decided.left)) == (cordon, mine, not mine)
+def test_whose_cordon_a_node_has(there: drain_kubernetes.KubernetesNode, noted: bool, cordon: bool, mine: bool) -> None:
+    decided = drain_kubernetes.decide_cordon(there, REASON, noted)
+    assert (decided.act, decided.owned, bool(decided.kept)) == (cordon, mine, not mine)
 
 
 @pytest.mark.parametrize(
     ("there", "give", "left"),
     [(kube(True, REASON), True, False), (kube(False), False, False), (kube(True), False, True), (kube(False, REASON), True, False)],
 )  # fmt: skip
-def test_only_a_cordon_of_ours_is_given_back(there: drain_kubernetes.Node, give: bool, left: bool) -> None:
-    found, why = drain_kubernetes.to_uncordon(there, REASON)
-    assert (found, bool(why)) == (give, left)
+def test_only_a_cordon_of_ours_is_given_back(there: drain_kubernetes.KubernetesNode, give: bool, left: bool) -> None:
+    decision = drain_kubernetes.decide_uncordon(there, REASON)
+    assert (decision.act, bool(decision.kept)) == (give, left)
 
 
 def test_note_and_cordon_are_one_write_over_one_version() -> None:
-    value = json.loads(drain_kubernetes.patch(kube(False), REASON, True))
+    value = json.loads(drain_kubernetes.build_patch(kube(False), REASON, True))
     assert value["spec"] == {"unschedulable": True} and value["metadata"]["resourceVersion"] == "7"
-    assert value["metadata"]["annotations"] == {drain_kubernetes.NOTE: REASON}
-    back = json.loads(drain_kubernetes.patch(kube(True, REASON), REASON, False))
-    assert back["spec"] == {"unschedulable": None} and back["metadata"]["annotations"] == {drain_kubernetes.NOTE: None}
+    assert value["metadata"]["annotations"] == {drain_kubernetes.ANNOTATION: REASON}
+    back = json.loads(drain_kubernetes.build_patch(kube(True, REASON), REASON, False))
+    assert back["spec"] == {"unschedulable": None} and back["metadata"]["annotations"] == {
+        drain_kubernetes.ANNOTATION: None
+    }
 
 
 def test_pods_that_a_drain_leaves_are_not_awaited() -> None:
@@ -249,16 +253,16 @@ def test_pods_that_a_drain_leaves_are_not_awaited() -> None:
         {"metadata": {"name": "agent", "ownerReferences": [{"kind": "DaemonSet"}]}},
         {"metadata": {"name": "static", "annotations": {"kubernetes.io/config.mirror": "x"}}},
     ]
-    found = drain_kubernetes.read_pods(json.dumps({"items": items}))
-    assert found == ["ml/train"] and drain_kubernetes.read_pods("") == []
+    found = drain_kubernetes.parse_pods(json.dumps({"items": items}))
+    assert found == ["ml/train"] and drain_kubernetes.parse_pods("") == []
     said = "Cannot evict pod as it would violate the pod's disruption budget."
-    assert drain_kubernetes.awaited("n1", found, said) == (
+    assert drain_kubernetes.describe_pods("n1", found, said) == (
         "1 pod on the Kubernetes node n1: ml/train, held by a disruption budget"
     )
 
 
 def test_the_options_of_kubectl_drain() -> None:
-    words = drain_kubernetes.drain_argv("n1", drain_kubernetes.Options(), 30)
+    words = drain_kubernetes.drain_arguments("n1", drain_kubernetes.EvictionOptions(), 30)
     assert words == [
         "drain",
         "n1",
@@ -267,8 +271,8 @@ def test_the_options_of_kubectl_drain() -> None:
         "--grace-period=-1",
         "--delete-emptydir-data",
     ]
-    options = drain_kubernetes.Options(5, False, True, True, "app!=logs")
-    assert drain_kubernetes.drain_argv("n1", options, 30)[4:] == [
+    options = drain_kubernetes.EvictionOptions(5, False, True, True, "app!=logs")
+    assert drain_kubernetes.drain_arguments("n1", options, 30)[4:] == [
         "--grace-period=5", "--force", "--disable-eviction", "--pod-selector=app!=logs",
     ]  # fmt: skip
 
@@ -289,21 +293,25 @@ cannot delete Pods with local storage (use --delete-emptydir-data to override): 
 @pytest.mark.parametrize(
     ("said", "cause", "remedy"),
     [
-        (OLD_KUBECTL, "cannot delete Pods not managed by .*: ml/bare", "remove those pods, .*_force: true"),
+        (OLD_KUBECTL, "cannot delete Pods not managed by .*: ml/bare", "Remove those pods, .*_force: true"),
         (NEW_KUBECTL, r"cannot delete Pods with local storage \(use .*\): ml/x", "_delete_emptydir_data: true"),
-        ("Unable to connect to the server: EOF", "Unable to connect to the server: EOF", "see to it, then run again"),
+        (
+            "Unable to connect to the server: EOF",
+            "Unable to connect to the server: EOF",
+            "Correct the cause, then run again",
+        ),
     ],
 )
 def test_what_kubectl_does_not_begin_names_its_remedy(said: str, cause: str, remedy: str) -> None:
-    sentence = drain_kubernetes.refused("n1", said)
-    assert re.fullmatch(rf"kubectl cannot drain the node n1 \({cause}\): .*{remedy}\.", sentence), sentence
+    sentence = drain_kubernetes.explain_refusal("n1", said)
+    assert re.fullmatch(rf"kubectl: it cannot drain the node n1 \({cause}\)\. .*{remedy}\.", sentence), sentence
 
 
 # ---- docker ---------------------------------------------------------------------------------------------------------
 
 
-def container(**changes: Any) -> drain_docker.Container:
-    return drain_docker.Container("a" * 64, "train", True, False, False, "", 10)._replace(**changes)
+def container(**changes: Any) -> drain_docker.GpuContainer:
+    return drain_docker.GpuContainer("a" * 64, "train", True, False, False, "", 10)._replace(**changes)
 
 
 def test_a_container_is_read() -> None:
@@ -314,15 +322,20 @@ def test_a_container_is_read() -> None:
         "Config": {"Labels": {"com.docker.swarm.service.id": "x"}, "StopTimeout": 3},
         "HostConfig": {"AutoRemove": True},
     }
-    assert drain_docker.read(answer) == container(paused=True, temporary=True, manager="swarm", grace=3)
-    assert drain_docker.read({"Id": "a" * 64, "Name": "/train", "State": {"Restarting": True}}) == container()
+    assert drain_docker.parse_container(answer) == container(paused=True, temporary=True, manager="swarm", grace=3)
+    assert (
+        drain_docker.parse_container({"Id": "a" * 64, "Name": "/train", "State": {"Restarting": True}}) == container()
+    )
 
 
 def test_containers_that_docker_would_delete_are_awaited_unless_allowed() -> None:
     brief = container(id="b" * 64, name="brief", temporary=True)
-    assert drain_docker.decide([container(), brief], False) == ([container()], [brief])
-    assert drain_docker.decide([container(), brief], True) == ([container(), brief], [])
-    assert "brief, which docker deletes" in drain_docker.awaited([brief]) and drain_docker.awaited([]) == ""
+    assert drain_docker.split_work([container(), brief], False) == ([container()], [brief])
+    assert drain_docker.split_work([container(), brief], True) == ([container(), brief], [])
+    assert (
+        "brief, which docker deletes" in drain_docker.describe_temporary([brief])
+        and drain_docker.describe_temporary([]) == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -330,7 +343,7 @@ def test_containers_that_docker_would_delete_are_awaited_unless_allowed() -> Non
 )
 def test_containers_that_somebody_would_start_again_are_refused(manager: str, remedy: str) -> None:
     with pytest.raises(DrainError, match=remedy):
-        drain_docker.decide([container(manager=manager)], True)
+        drain_docker.split_work([container(manager=manager)], True)
 
 
 # ---- the journal and the waits --------------------------------------------------------------------------------------
@@ -339,20 +352,24 @@ def test_containers_that_somebody_would_start_again_are_refused(manager: str, re
 def test_the_journal_keeps_what_is_noted_and_goes_with_the_last(tmp_path: Path) -> None:
     path = str(tmp_path / "state/drain.json")
     host = Host()
-    assert drain.read(host, path) == {} and not drain.forget(host, ["slurm"], path)
-    assert drain.note(host, {"slurm": {"node": "n1"}}, path) and not drain.note(host, {"slurm": {"node": "n1"}}, path)
-    drain_docker.note(host, [container(paused=True)], path)
-    drain_docker.note(host, [container(), container(id="b" * 64, name="other")], path)
+    entries = drain.DrainJournal(slurm=drain.SlurmDrain("n1", "ctl", REASON))
+    assert drain.read(host, path) == drain.DrainJournal() and not drain.remove_entries(host, ["slurm"], path)
+    assert drain.record_entries(host, entries, path) and not drain.record_entries(host, entries, path)
+    drain_docker.record_containers(host, [container(paused=True)], path)
+    drain_docker.record_containers(host, [container(), container(id="b" * 64, name="other")], path)
     noted = drain.read(host, path)
-    assert noted["docker"]["containers"]["a" * 64] == {"name": "train", "paused": True}  # the first note stays
-    assert drain.words(noted) == ["docker's containers other, train are stopped", "slurm's node n1 is drained"]
-    assert drain.forget(host, ["slurm"], path) and drain.forget(host, ["docker"], path)
+    assert noted.docker and noted.docker.containers["a" * 64] == ("train", True)  # the first record stays
+    assert drain.describe(noted) == ["docker's containers other, train are stopped", "slurm's node n1 is drained"]
+    assert json.loads(Path(path).read_text())["schema"] == 1
+    assert drain.remove_entries(host, ["slurm"], path) and drain.remove_entries(host, ["docker"], path)
     assert not Path(path).exists()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"slurm": 1}'])
-def test_a_damaged_journal_is_a_sentence(text: str) -> None:
-    with pytest.raises(DrainError, match=r"drain\.json is damaged, .* by hand"):
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"slurm": 1}', '{"slurm": {}}', '{"schema": 2}', '{"schema": 1, "x": {}}']
+)
+def test_a_damaged_or_newer_journal_is_refused(text: str) -> None:
+    with pytest.raises(DrainError, match=r"drain\.json: it cannot be read.* by hand"):
         drain.read(RecordedHost(files={drain.PATH: text}))
 
 
@@ -365,19 +382,19 @@ def test_uninstall_refuses_while_a_host_is_drained(tmp_path: Path) -> None:
 
 def test_a_wait_tells_how_it_goes_and_ends() -> None:
     clock = Clock()
-    first = drain.wait(lambda: "a job", 40, 0, clock.now, clock.sleep)
-    assert (first.done, first.waiting, first.deadline, first.left) == (False, "a job", 1040.0, 25)
-    second = drain.wait(lambda: "a job", 40, first.deadline, clock.now, clock.sleep)
-    assert second.left == 10
-    with pytest.raises(DrainError, match="still awaited after 40 s: a job. The host stays drained"):
-        drain.wait(lambda: "a job", 40, first.deadline, clock.now, clock.sleep)
+    first = hook.wait(lambda: "a job", 40, 0, clock.now, clock.sleep)
+    assert (first.done, first.waiting, first.deadline, first.remaining) == (False, "a job", 1040.0, 25)
+    second = hook.wait(lambda: "a job", 40, first.deadline, clock.now, clock.sleep)
+    assert second.remaining == 10
+    with pytest.raises(DrainError, match="after 40 s it still waits for a job. The host stays drained"):
+        hook.wait(lambda: "a job", 40, first.deadline, clock.now, clock.sleep)
     assert clock.time == 1040.0
-    assert drain.wait(lambda: "", 40, 0, clock.now, clock.sleep).done
+    assert hook.wait(lambda: "", 40, 0, clock.now, clock.sleep).done
 
 
 def test_a_long_wait_asks_for_few_calls() -> None:
-    assert drain.share(86400, 0, 1000.0) * drain.MOST_CALLS >= 86400
-    assert drain.share(1800, 0, 1000.0) == 30 and drain.share(10, 0, 1000.0) == 10
+    assert hook.call_duration(86400, 0, 1000.0) * hook.MOST_CALLS >= 86400
+    assert hook.call_duration(1800, 0, 1000.0) == 30 and hook.call_duration(10, 0, 1000.0) == 10
 
 
 class Calls(RecordedHost):
@@ -393,21 +410,21 @@ def test_kubectl_and_its_login_helpers_are_found_as_the_user_finds_them(monkeypa
     node = {"kind": "Node", "metadata": {"name": "n1", "resourceVersion": "7"}, "spec": {}}
     words = ("kubectl", "get", "node", "n1", "--output=json", "--request-timeout=30s")
     host = Calls(programs={words: Result(0, json.dumps(node), "")})
-    assert drain_kubernetes.Kubectl(host, "n1", drain_kubernetes.Access()).look() == kube(False)
+    assert drain_kubernetes.KubernetesHook(host, "n1", drain_kubernetes.KubectlAccess()).get() == kube(False)
     assert host.environment["PATH"].startswith("/home/alice/google-cloud-sdk/bin:/usr/bin:")
     assert "/usr/local/bin" in host.environment["PATH"].split(":")
 
 
 def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
     lost = Result(1, "", "Unable to connect to the server: context deadline exceeded\n")
-    drain_words = ("kubectl", *drain_kubernetes.drain_argv("n1", drain_kubernetes.Options(), 30))
+    drain_words = ("kubectl", *drain_kubernetes.drain_arguments("n1", drain_kubernetes.EvictionOptions(), 30))
     pods = ("kubectl", "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=n1", "--output=json")
     host = RecordedHost(programs={drain_words: lost, (*pods, "--request-timeout=30s"): lost})
-    told = drain_kubernetes.Kubectl(host, "n1", drain_kubernetes.Access()).evict(drain_kubernetes.Options(), 30)
-    assert "Unable to connect to the server" in told
+    node = drain_kubernetes.KubernetesHook(host, "n1", drain_kubernetes.KubectlAccess(), seconds=30)
+    assert "Unable to connect to the server" in node.pending_work()
 
 
-class Docker(drain_docker.Engine):
+class Docker(drain_docker.DockerEngine):
     """An engine of values; ``reborn``: containers that somebody starts anew, ``needs``: what has to run before."""
 
     def __init__(
@@ -456,7 +473,8 @@ def test_a_container_that_never_starts_is_named_and_stays_noted(tmp_path: Path) 
     engine.running["gone"] = False
     with pytest.raises(DrainError, match="a does not start .*non running container"):
         drain_docker.start_all(Host(), engine, False, path)
-    assert list(drain.read(Host(), path)["docker"]["containers"]) == ["a"] and engine.running["b"]
+    kept = drain.read(Host(), path).docker
+    assert kept and list(kept.containers) == ["a"] and engine.running["b"]
 
 
 @pytest.mark.parametrize(("names", "killed"), [(-1, "never"), (90000, "only after 90000 s")])
@@ -487,7 +505,7 @@ def test_a_container_that_docker_gives_longer_than_the_drain_has_is_named_in_tim
 def test_a_container_that_somebody_starts_anew_is_awaited_and_named(tmp_path: Path) -> None:
     path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, reborn=("a",))
     assert drain_docker.stop_all(Host(), engine, False, -1, False, path) == ["a", "b"]
-    assert re.search("a, which .* started", engine.awaited(False))
+    assert re.search("a, which .* started", engine.pending_work(False))
     engine.reborn = ()
     drain_docker.stop_all(Host(), engine, False, -1, False, path)
-    assert engine.awaited(False) == ""
+    assert engine.pending_work(False) == ""

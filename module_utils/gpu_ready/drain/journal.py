@@ -1,149 +1,136 @@
-"""The journal of what we drained on a host, noted before each act, and what all drain hooks share.
+"""The journal of what gpu-ready drained on a host, ``/var/lib/gpu-ready/drain.json``.
 
-``/var/lib/gpu-ready/drain.json`` has one entry for each hook that acted: whatever stands there is ours to give back,
-and nothing else is. A run that was killed after the note and before the act finds its note and acts then.
-
-==========  =============================================================================================
-entry       value
-==========  =============================================================================================
-docker      {"containers": {id: {"name": text, "paused": bool}}} that ran and were stopped
-slurm       {"node", "controller", "reason"}
-kubernetes  {"node", "host", "kubeconfig", "context", "reason"}
-tasks       {"files": [path of a task file]}
-==========  =============================================================================================
+Each drain hook records its entry before it acts. Only entries are undrained. A run that was killed between record and
+act finds the entry and acts.
 """
 
-import json
-import os
-import time
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
-from ..base import files, manifest
+from ..base import json_file, manifest, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 
 PATH = manifest.FOLDER + "/drain.json"
+SCHEMA = 1
 HOOKS = ("docker", "slurm", "kubernetes", "tasks")
-SHORTEST = 15.0
-"""Seconds after which one call of a waiting module says what it waits for."""
-MOST_CALLS = 60
-POLL = 5.0
 
 
 class DrainError(GpuReadyError):
-    """A host cannot be drained or given back; one sentence with thing, cause and remedy."""
+    """A host cannot be drained or undrained."""
 
 
-class Wait(NamedTuple):
-    """Where a wait stands: whether it is over, what it waits for, and the end of its bound in seconds since 1970."""
+class StoppedContainer(NamedTuple):
+    """A container that ran and was stopped."""
 
-    done: bool
-    waiting: str
-    deadline: float
-    left: int
+    name: str
+    paused: bool = False
 
 
-def read(host: Host, path: str = PATH) -> Dict[str, Any]:
-    """Return the journal, {} where nothing is drained by us. Raises DrainError on a damaged one."""
-    text = host.read(path)
-    if text is None:
-        return {}
+class DockerDrain(NamedTuple):
+    """Stopped containers by their id."""
+
+    containers: Dict[str, StoppedContainer] = {}
+
+
+class SlurmDrain(NamedTuple):
+    """``controller``: the host on which scontrol runs."""
+
+    node: str
+    controller: str
+    reason: str
+
+
+class KubernetesDrain(NamedTuple):
+    """``host``: the host on which kubectl runs. ``kubeconfig`` and ``context``: "" for kubectl's defaults."""
+
+    node: str
+    host: str
+    kubeconfig: str = ""
+    context: str = ""
+    reason: str = ""
+
+
+class TasksDrain(NamedTuple):
+    """Task files of the operator, in the order in which they ran."""
+
+    files: List[str] = []
+
+
+class DrainJournal(NamedTuple):
+    """One entry for each hook that drained the host."""
+
+    docker: Optional[DockerDrain] = None
+    slurm: Optional[SlurmDrain] = None
+    kubernetes: Optional[KubernetesDrain] = None
+    tasks: Optional[TasksDrain] = None
+
+
+def from_json(value: Dict[str, object]) -> DrainJournal:
+    """Raises records.RecordError where an entry has another form."""
+    return records.from_json(DrainJournal, value)
+
+
+def to_json(journal: DrainJournal) -> Dict[str, object]:
+    return {hook: records.to_json(entry) for hook, entry in journal._asdict().items() if entry is not None}
+
+
+def read(host: Host, path: str = PATH) -> DrainJournal:
+    """The journal; without entries if there is no file. DrainError if it is damaged or of a newer gpu-ready."""
     try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
+        value = json_file.read_json_file(host, path)
+        if value is None:
+            return DrainJournal()
+        if isinstance(value, dict):
+            value.setdefault("schema", SCHEMA)  # journals of the first releases have none
+        return from_json(records.without_schema(value, SCHEMA, path))
+    except (json_file.DamagedFileError, records.RecordError) as error:
         raise DrainError(
-            "%s is damaged, so what we drained here is not known: give this host back by hand "
-            "(docker start, scontrol, kubectl uncordon), then delete that file." % path
-        )
-    return value
+            "%s: it cannot be read, so what was drained here is unknown (%s). Undrain this host by hand "
+            "(docker start, scontrol, kubectl uncordon), then delete that file." % (path, error)
+        ) from None
 
 
-def note(host: Host, entries: Dict[str, Any], path: str = PATH) -> bool:
-    """Add entries, to be called before what they say is done; returns whether the journal changed."""
+def merge(journal: DrainJournal, entries: DrainJournal) -> DrainJournal:
+    return journal._replace(**{hook: entry for hook, entry in entries._asdict().items() if entry is not None})
+
+
+def without(journal: DrainJournal, hooks: List[str]) -> DrainJournal:
+    return journal._replace(**dict.fromkeys(hooks))
+
+
+def record_entries(host: Host, entries: DrainJournal, path: str = PATH) -> bool:
+    """Add or replace entries, before what they describe is done; True if the journal changed."""
     before = read(host, path)
-    after = dict(before, **entries)
-    if after != before:
-        _write(after, path)
-    return after != before
+    return _write(before, merge(before, entries), path)
 
 
-def forget(host: Host, hooks: List[str], path: str = PATH) -> bool:
-    """Drop entries once they were given back, the file with the last; returns whether the journal changed."""
+def remove_entries(host: Host, hooks: List[str], path: str = PATH) -> bool:
+    """Remove entries after they were undrained, and the file with the last one; True if the journal changed."""
     before = read(host, path)
-    after = {hook: entry for hook, entry in before.items() if hook not in hooks}
+    return _write(before, without(before, hooks), path)
+
+
+def _write(before: DrainJournal, after: DrainJournal, path: str) -> bool:
     if after == before:
         return False
-    if after:
-        _write(after, path)
+    value = to_json(after)
+    if value:
+        json_file.write_json_file(path, dict(value, schema=SCHEMA))
     else:
-        os.unlink(path)
+        json_file.delete_file(path)
     return True
 
 
-def _write(value: Dict[str, Any], path: str) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), 0o600)
-
-
-def words(journal: Dict[str, Any]) -> List[str]:
-    """Return what the journal says is drained by us, a phrase an entry, for people."""
+def describe(journal: DrainJournal) -> List[str]:
+    """What is drained, one phrase per entry."""
     found = []
-    if "docker" in journal:
-        names = sorted(str(entry["name"]) for entry in journal["docker"]["containers"].values())
+    if journal.docker:
+        names = sorted(container.name for container in journal.docker.containers.values())
         found.append("docker's containers %s are stopped" % ", ".join(names))
-    if "slurm" in journal:
-        found.append("slurm's node %s is drained" % journal["slurm"]["node"])
-    if "kubernetes" in journal:
-        found.append("the Kubernetes node %s is cordoned" % journal["kubernetes"]["node"])
-    if "tasks" in journal:
-        found.append("task files drained it: %s" % ", ".join(journal["tasks"]["files"]))
+    if journal.slurm:
+        found.append("slurm's node %s is drained" % journal.slurm.node)
+    if journal.kubernetes:
+        found.append("the Kubernetes node %s is cordoned" % journal.kubernetes.node)
+    if journal.tasks:
+        found.append("task files drained it: %s" % ", ".join(journal.tasks.files))
     return found
-
-
-def share(timeout: int, deadline: float, now: float = 0.0) -> int:
-    """Return the seconds of a wait that one call may take; ``timeout`` and ``deadline`` as :func:`wait` has them."""
-    moment = now or time.time()
-    left = (deadline or moment + timeout) - moment
-    return max(int(min(left, max(SHORTEST, timeout / float(MOST_CALLS)))), 1)
-
-
-def wait(
-    ask: Callable[[], str],
-    timeout: int,
-    deadline: float,
-    now: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
-    remedy: str = "end it or raise gpu_upgrade_drain_timeout",
-) -> Wait:
-    """Ask until nothing is awaited any longer or one call's share of the bound is over.
-
-    ``ask`` returns what is awaited, "" for nothing; ``timeout``: seconds of the whole wait; ``deadline``: its end,
-    0 for a wait that begins here. Raises DrainError, with the ``remedy``, where something is awaited past the end.
-    """
-    begin = now()
-    end = deadline or begin + timeout
-    until = begin + share(timeout, end, begin)
-    while True:
-        waiting = ask()
-        moment = now()
-        if waiting and moment >= end:
-            raise DrainError(
-                "still awaited after %d s: %s. The host stays drained: %s, then run again." % (timeout, waiting, remedy)
-            )
-        if not waiting or moment >= until:
-            return Wait(not waiting, waiting, end, max(int(end - moment), 0))
-        sleep(max(min(POLL, until - moment), 0.1))
-
-
-def waited(ask: Callable[[], str], timeout: int, deadline: float, check: bool) -> Dict[str, Any]:
-    """Return the answer of a module that waits; ``check``: it only says what it would wait for."""
-    if check:
-        return {"changed": False, "done": True, "waiting": "", "deadline": 0.0, "left_s": timeout}
-    return dict(told(wait(ask, timeout, deadline)), changed=False)
-
-
-def told(found: Wait) -> Dict[str, Any]:
-    """Return where a wait stands as modules answer it."""
-    return {"done": found.done, "waiting": found.waiting, "deadline": found.deadline, "left_s": found.left}

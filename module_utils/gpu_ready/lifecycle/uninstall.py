@@ -134,13 +134,13 @@ class Uninstall:
     def refuse_drained(self) -> None:
         """Raise UninstallError while an upgrade keeps this host out of service: its journal would go with the rest."""
         try:
-            words = drain.words(drain.read(self.host, self.folder + "/" + os.path.basename(drain.PATH)))
+            drained = drain.describe(drain.read(self.host, self.folder + "/" + os.path.basename(drain.PATH)))
         except drain.DrainError as error:
             raise UninstallError(str(error)) from None
-        if words:
+        if drained:
             raise UninstallError(
-                "an upgrade left this host drained (%s): give it back with playbooks/undrain.yml, then run again; "
-                "nothing was taken back" % "; ".join(words)
+                "this host: an upgrade left it drained (%s). Undrain it with playbooks/undrain.yml, then run again; "
+                "nothing was removed" % "; ".join(drained)
             )
 
     def run(self, argv: List[str]) -> None:

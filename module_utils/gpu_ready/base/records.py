@@ -1,0 +1,90 @@
+"""Records (``typing.NamedTuple``) to and from JSON, driven by their annotations."""
+
+from typing import Any, Dict, List, NamedTuple, Tuple, Type, TypeVar, Union
+
+from .errors import GpuReadyError
+
+R = TypeVar("R", bound=NamedTuple)
+
+
+class RecordError(GpuReadyError):
+    """A JSON value that does not fit a record; the message names the field."""
+
+
+def to_json(value: object) -> Any:
+    """Return a value with every record in it as a dictionary; a field ``from_`` has the key ``from``."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name.rstrip("_"): to_json(field) for name, field in zip(value._fields, value)}  # noqa: B905
+    if isinstance(value, dict):
+        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(record: Type[R], value: object) -> R:
+    """Return the record that a JSON value describes; absent fields have their defaults. Raises RecordError."""
+    return _convert(record, value, record.__name__)  # type: ignore[no-any-return]
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    if isinstance(hint, type) and hasattr(hint, "_fields"):
+        return _record(hint, value, where)
+    origin: Any = getattr(hint, "__origin__", None)
+    arguments: Tuple[Any, ...] = getattr(hint, "__args__", None) or ()
+    if origin is Union:
+        return _any_of(arguments, value, where)
+    if origin in (list, List) and isinstance(value, list):
+        return [_convert(arguments[0], item, "%s[%d]" % (where, index)) for index, item in enumerate(value)]
+    if origin in (dict, Dict) and isinstance(value, dict):
+        return {key: _convert(arguments[1], item, "%s.%s" % (where, key)) for key, item in value.items()}
+    if origin in (tuple, Tuple) and isinstance(value, list):
+        hints = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        if len(hints) == len(value):
+            return tuple(_convert(one, item, where) for one, item in zip(hints, value))  # noqa: B905
+    elif hint in (Any, object) or (isinstance(hint, type) and _fits(value, hint)):
+        return value
+    raise RecordError("%s must be %s, not %r" % (where, str(hint).replace("typing.", ""), value))
+
+
+def _record(record: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise RecordError("%s must be a mapping, not %r" % (where, value))
+    names = {name.rstrip("_"): name for name in record._fields}
+    unknown = sorted(set(value) - set(names))
+    absent = [key for key, name in names.items() if key not in value and name not in record._field_defaults]
+    if unknown or absent:
+        what = "unknown field %s" % unknown[0] if unknown else "no field %s" % absent[0]
+        raise RecordError("%s has %s" % (where, what))
+    hints = record.__annotations__
+    fields = {names[key]: _convert(hints[names[key]], item, "%s.%s" % (where, key)) for key, item in value.items()}
+    return record(**fields)
+
+
+def _any_of(hints: Tuple[Any, ...], value: Any, where: str) -> Any:
+    """Convert to the first type of a Union that fits; else the error is that of the last one."""
+    if value is None and type(None) in hints:
+        return None
+    hints = tuple(hint for hint in hints if hint is not type(None))
+    for hint in hints[:-1]:
+        try:
+            return _convert(hint, value, where)
+        except RecordError:
+            continue
+    return _convert(hints[-1], value, where)
+
+
+def _fits(value: Any, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
+def without_schema(value: object, schema: int, name: str) -> Dict[str, object]:
+    """Return a versioned JSON object without its schema; raises RecordError where it has another one than this."""
+    if not isinstance(value, dict):
+        raise RecordError("%s must be a mapping, not %r" % (name, value))
+    if value.get("schema") != schema:
+        text = "%s: schema %s is of another release of gpu-ready. Use that release, or remove what it recorded."
+        raise RecordError(text % (name, value.get("schema")))
+    return {key: item for key, item in value.items() if key != "schema"}

@@ -78,6 +78,7 @@ from ansible.module_utils.gpu_ready.base import files, manifest
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers import cdi
+from ansible.module_utils.gpu_ready.driver.libraries import multiarch_directory
 from ansible.module_utils.gpu_ready.facts import docker as look
 
 ARGUMENT_SPEC = {
@@ -111,7 +112,7 @@ def native(host, act):
         # The driver's table shows question marks until a program opens the GPU.
         names = uuids(host.run([host.which("nvidia-smi"), "-L"], timeout=60.0).out)
         gpus = [gpu._replace(uuid=gpu.uuid or names.get(gpu.number)) for gpu in gpus]
-    return cdi.build(driver, gpus, look.multiarch(host))
+    return cdi.build(driver, gpus, multiarch_directory(host.uname()[1]))
 
 
 def uuids(text):

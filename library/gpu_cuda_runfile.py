@@ -140,7 +140,7 @@ def wishes(entries):
             entry["version"],
             entry["release"],
             entry["path"],
-            runfile_fetch.Source(entry["file"] or entry["source"], entry["sha256"], md5_url=entry["md5_url"]),
+            runfile_fetch.InstallerSource(entry["file"] or entry["source"], entry["sha256"], md5_url=entry["md5_url"]),
         )
         for entry in entries
     ]
@@ -152,7 +152,7 @@ def run(host, params, check):
     lacking = {one.version: cuda_runfile.lacking(host, one, where) for one in wanted}
     before = {one.version: cuda_runfile.stated(host, one.path) for one in wanted}
     after = {one.version: one.release or before[one.version] or one.version for one in wanted}
-    limits = runfile_fetch.Limits(params["timeout"], params["download_timeout"], params["install_timeout"])
+    limits = runfile_fetch.RunfileLimits(params["timeout"], params["download_timeout"], params["install_timeout"])
     todo = [one for one in wanted if lacking[one.version]]
     if not check:
         for one in todo:

@@ -1,34 +1,33 @@
 #!/usr/bin/python
-"""Have DKMS build NVIDIA's modules for a kernel."""
+"""Build NVIDIA's modules for a kernel with DKMS."""
 
 DOCUMENTATION = r"""
 module: gpu_dkms
-short_description: Have DKMS build NVIDIA's modules for a kernel
+short_description: Build NVIDIA's modules for a kernel with DKMS
 description:
-  - For packages that are there while their modules are not, such as after a build that was killed, or for a kernel that
-    came later.
-  - Modules that a loss of power left unreadable are built anew, although DKMS calls them installed.
-  - A build that fails is told with the cause that the compiler's log holds.
+  - For installed packages without built modules, for example after a killed build or for a kernel installed later.
+  - Modules that a loss of power damaged are built again, although DKMS reports them as installed.
+  - The message of a failed build has the cause from the compiler's log.
 options:
   kernel:
-    description: Release of the kernel, as C(uname -r) says it.
+    description: Release of the kernel, as C(uname -r) prints it.
     type: str
     required: true
 attributes:
-  check_mode: {support: full, description: Says whether something would be built; changes nothing.}
+  check_mode: {support: full, description: Reports whether something would be built; changes nothing.}
   diff_mode: {support: none}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Build the module for the kernel that boots next
+- name: Build the module for the kernel of the next boot
   gpu_dkms:
     kernel: 6.1.0-40-amd64
 """
 
 RETURN = r"""
 damaged:
-  description: Files that were no modules and were built anew.
+  description: Damaged files that were built again.
   returned: always
   type: list
 modules:
@@ -44,14 +43,13 @@ ARGUMENT_SPEC = {"kernel": {"type": "str", "required": True}}
 
 
 def run(host, params, check):
-    """Have the modules there; returns the module's answer."""
     kernel = params["kernel"]
     before = dkms.module_files(host, kernel)
     if check:
-        damaged = dkms.unreadable(host, kernel)
+        damaged = dkms.damaged_modules(host, kernel)
         return {"changed": bool(damaged) or not before, "damaged": damaged, "modules": before}
-    damaged, there = dkms.build(host, kernel)
-    return {"changed": bool(damaged) or there != before, "damaged": damaged, "modules": there}
+    damaged, after = dkms.build(host, kernel)
+    return {"changed": bool(damaged) or after != before, "damaged": damaged, "modules": after}
 
 
 def main():

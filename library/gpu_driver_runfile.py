@@ -1,20 +1,20 @@
 #!/usr/bin/python
-"""Install or remove a driver of NVIDIA's .run installer."""
+"""Install or remove a driver with NVIDIA's .run installer."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_driver_runfile
-short_description: Install or remove a driver of NVIDIA's .run installer
+short_description: Install or remove a driver with NVIDIA's .run installer
 description:
-  - Fetches the installer beside everything else, proves its checksum and the archive's own, then changes something.
-  - Says beforehand, in one sentence, what would make the installer refuse. Refuses over a driver that packages brought.
-  - Runs the installer silently with the options of its release. It builds its modules first; then the uninstaller of an
-    earlier .run driver takes that one away. DKMS builds for each further kernel.
-  - An installer that M(gpu_upgrade_stage) brought and proved beforehand is taken in place of O(source).
-  - A run that was killed is repaired by the next one. Loading the module is the work of M(gpu_kernel_module).
+  - Fetches the installer and verifies its checksum and the archive's own before anything is changed.
+  - Reports in advance what would make the installer refuse. Refuses to overwrite a driver that packages installed.
+  - Runs the installer silently with the options of its release. It builds its modules first, then runs the uninstaller
+    of an earlier .run driver. DKMS builds the modules of each further kernel.
+  - An installer that M(gpu_upgrade_stage) fetched and verified in advance is used instead of O(source).
+  - A killed run is repaired by the next one. M(gpu_kernel_module) loads the module.
 options:
   state:
-    description: V(absent) runs the driver's own uninstaller and takes away what that one leaves.
+    description: V(absent) runs the driver's own uninstaller and removes what that leaves.
     type: str
     choices: [present, absent]
     default: present
@@ -23,11 +23,11 @@ options:
     type: str
     default: ""
   sha256:
-    description: The file's checksum.
+    description: Checksum of the file.
     type: str
     default: ""
   sha256_url:
-    description: URL of a .sha256sum file that names it. Not asked where O(sha256) is given.
+    description: URL of a .sha256sum file that lists it. Not used if O(sha256) is given.
     type: str
     default: ""
   version:
@@ -35,33 +35,33 @@ options:
     type: str
     default: ""
   flavour:
-    description: Kind of the kernel modules.
+    description: Flavour of the kernel modules.
     type: str
     choices: [open, proprietary]
     default: open
   kernels:
-    description: The kernels that get modules, as C(uname -r) says them, the running one first. Empty means that one.
+    description: Kernels to build modules for, as C(uname -r) prints them, the running one first. Empty means that one.
     type: list
     elements: str
     default: []
   dkms:
-    description: Register the modules with DKMS, so that later kernels get theirs too.
+    description: Register the modules with DKMS, so that they are built for later kernels too.
     type: bool
     default: true
   opengl:
-    description: Install the parts for displays too.
+    description: Install the OpenGL and display parts too.
     type: bool
     default: false
   uninstall:
-    description: Path of the uninstaller of a .run driver that somebody else installed and that may be replaced.
+    description: Path of the uninstaller of a .run driver that was installed outside of gpu-ready and may be replaced.
     type: str
     default: ""
   timeout:
-    description: Seconds without a byte after which the download is given up.
+    description: Seconds without a byte after which the download is aborted.
     type: int
     default: 60
   download_timeout:
-    description: Seconds after which the whole download is given up.
+    description: Seconds after which the whole download is aborted.
     type: int
     default: 3600
   install_timeout:
@@ -70,7 +70,7 @@ options:
     default: 3600
 attributes:
   check_mode:
-    description: Can run in check mode and says what would change, without any download.
+    description: Reports what would change, without any download.
     support: full
   diff_mode:
     description: Shows version and kernels.
@@ -94,32 +94,32 @@ EXAMPLES = r"""
     flavour: proprietary
     kernels: [6.1.0-40-amd64, 6.1.0-41-amd64]
 
-- name: Take the driver away
+- name: Remove the driver
   gpu_driver_runfile:
     state: absent
 """
 
 RETURN = r"""
 version:
-  description: Version of the .run driver after the run; null where there is none.
+  description: Version of the .run driver after the run; null if there is none.
   returned: always
   type: str
   sample: 580.178.04
-lacking:
-  description: What was not as wished before the run, in words.
+missing:
+  description: What was missing before the run, for messages.
   returned: always
   type: list
   elements: str
   sample: ["the module for 6.1.0-41-amd64"]
 needs_file:
   description: >-
-    Whether the file of O(source) is needed. Further kernels of a driver that is there are built without it, and one
-    that was brought beforehand takes its place.
+    Whether the file of O(source) is needed. It is not for further kernels of an installed driver, or if an installer
+    was fetched in advance.
   returned: always
   type: bool
   sample: false
 removed:
-  description: What O(state=absent) took away, in words.
+  description: What O(state=absent) removed, for messages.
   returned: always
   type: list
   elements: str
@@ -128,12 +128,12 @@ removed:
 
 from ansible.module_utils.gpu_ready.base import manifest
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ansible.module_utils.gpu_ready.driver.runfile import install as runfile
 from ansible.module_utils.gpu_ready.driver.runfile import installed_files
-from ansible.module_utils.gpu_ready.driver.runfile import messages as runfile_text
 from ansible.module_utils.gpu_ready.driver.runfile import state as runfile_state
-from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
+from ansible.module_utils.gpu_ready.driver.runfile.fetch import InstallerSource, RunfileLimits
+from ansible.module_utils.gpu_ready.driver.runfile.spec import DriverSpec
+from ansible.module_utils.gpu_ready.driver.runfile.store import find_installer
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -152,50 +152,55 @@ ARGUMENT_SPEC = {
 }
 
 
-def state(host):
-    version = installed_files.installed(host)
+def describe_state(host):
+    version = installed_files.installed_version(host)
     return "NVIDIA driver %s (.run)\n" % version if version else ""
 
 
-def present(host, params, check):
+def install(host, params, check):
     kernels = params["kernels"] or [host.uname()[0]]
-    wish = runfile_text.Wish(params["version"], params["flavour"], kernels, params["dkms"], params["opengl"])
-    lacking = runfile_state.lacking(host, wish)
-    kept = runfile_store.kept(wish.version, params["sha256"])
-    needs_file = bool(lacking) and not kept and not runfile_state.only_builds(host, wish)
-    if lacking:
-        runfile_state.refuse_packages(host, wish)
+    spec = DriverSpec(params["version"], params["flavour"], kernels, params["dkms"], params["opengl"])
+    missing = runfile_state.missing_parts(host, spec)
+    stored = find_installer(spec.version, params["sha256"])
+    needs_file = bool(missing) and not stored and not runfile_state.kernels_to_build(host, spec)
+    if missing:
+        runfile_state.refuse_packages(host, spec)
         ours = "driver" in manifest.read().get("runfile", {})
         runfile_state.refuse_foreign(host, ours, bool(params["uninstall"]))
-        runfile_state.refuse_flavour(wish)
-    if lacking and not check:
-        source = kept or runfile_fetch.Source(params["source"], params["sha256"], params["sha256_url"])
-        limits = runfile_fetch.Limits(params["timeout"], params["download_timeout"], params["install_timeout"])
-        runfile.install(host, wish, source, limits)
-    after = "".join("%s module for %s\n" % (wish.flavour, kernel) for kernel in kernels)
-    after = "NVIDIA driver %s (.run)\n%s" % (wish.version, after)
-    before = "lacking: %s\n" % ", ".join(lacking) if lacking else after
+        runfile_state.refuse_flavour(spec)
+    if missing and not check:
+        source = stored or InstallerSource(params["source"], params["sha256"], params["sha256_url"])
+        limits = RunfileLimits(params["timeout"], params["download_timeout"], params["install_timeout"])
+        runfile.install(host, spec, source, limits)
+    after = "".join("%s module for %s\n" % (spec.flavour, kernel) for kernel in kernels)
+    after = "NVIDIA driver %s (.run)\n%s" % (spec.version, after)
+    before = "missing: %s\n" % ", ".join(missing) if missing else after
     return {
-        "changed": bool(lacking),
-        "version": installed_files.installed(host) if check else wish.version,
-        "lacking": lacking,
+        "changed": bool(missing),
+        "version": installed_files.installed_version(host) if check else spec.version,
+        "missing": missing,
         "needs_file": needs_file,
         "removed": [],
-        "diff": {"before": state(host) + before if check and lacking else before, "after": after},
+        "diff": {"before": describe_state(host) + before if check and missing else before, "after": after},
     }
 
 
-def absent(host, check):
-    before = state(host)
-    there = bool(before or installed_files.uninstaller(host))
-    removed = runfile.remove(host) if there and not check else []
-    diff = {"before": before, "after": ""}
-    version = installed_files.installed(host)
-    return {"changed": there, "version": version, "lacking": [], "needs_file": False, "removed": removed, "diff": diff}
+def remove(host, check):
+    before = describe_state(host)
+    installed = bool(before or installed_files.find_uninstaller(host))
+    removed = runfile.remove(host) if installed and not check else []
+    return {
+        "changed": installed,
+        "version": installed_files.installed_version(host),
+        "missing": [],
+        "needs_file": False,
+        "removed": removed,
+        "diff": {"before": before, "after": ""},
+    }
 
 
 def run(host, params, check):
-    return present(host, params, check) if params["state"] == "present" else absent(host, check)
+    return install(host, params, check) if params["state"] == "present" else remove(host, check)
 
 
 def main():

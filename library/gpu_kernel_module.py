@@ -1,38 +1,38 @@
 #!/usr/bin/python
-"""Load, exchange or unload the NVIDIA modules of the running kernel, without force."""
+"""Load, reload or unload the NVIDIA modules of the running kernel, without force."""
 
 DOCUMENTATION = r"""
 module: gpu_kernel_module
-short_description: Load, exchange or unload NVIDIA's kernel modules
+short_description: Load, reload or unload NVIDIA's kernel modules
 description:
-  - Loads the modules and makes the device nodes, or unloads them in the right order. Services that hold GPUs for the
-    system are stopped before and started after.
-  - Never ends a process and never forces a module out. When something holds a module, the answer says what, and that a
+  - Loads the modules and creates the device nodes, or unloads the modules in the right order. Services of the driver
+    that use the GPUs are stopped before and started afterwards.
+  - Never ends a process and never forces a module to unload. If a module is in use, RV(held_by) says by what, and a
     reboot is required.
-  - Other modules that were loaded before an exchange are loaded again after it; a warning names one that does not.
+  - Other NVIDIA modules that were loaded before a live reload are loaded again; a warning names one that cannot be.
 options:
   state:
-    description: V(loaded), V(reloaded) (unload what runs, load what is installed) or V(unloaded).
+    description: V(loaded), V(reloaded) (unload the loaded modules, load the installed ones) or V(unloaded).
     type: str
     choices: [loaded, reloaded, unloaded]
     default: loaded
   modules:
-    description: Modules to load, in this order, by the names that modprobe knows.
+    description: Modules to load, in this order, by their names for modprobe.
     type: list
     elements: str
     default: [nvidia, nvidia-uvm]
   services:
-    description: Services to stop and start, beside those that are known.
+    description: Further services to stop and start.
     type: list
     elements: str
     default: []
   later:
-    description: Services that somebody else starts after this, once they have the new driver's version.
+    description: Services that a later task starts, after it has installed the new driver's version of them.
     type: list
     elements: str
     default: []
 attributes:
-  check_mode: {support: full, description: Says whether something would change; changes nothing.}
+  check_mode: {support: full, description: Reports whether something would change; changes nothing.}
   diff_mode: {support: full, description: Shows the loaded modules.}
 author: [gpu-ready]
 """
@@ -42,32 +42,32 @@ EXAMPLES = r"""
   gpu_kernel_module:
     modules: [nvidia, nvidia-uvm, nvidia-modeset]
 
-- name: Bring an upgraded driver into use
+- name: Load an upgraded driver
   gpu_kernel_module:
     state: reloaded
   register: driver
 
-- name: Take the driver out of the kernel
+- name: Unload the driver
   gpu_kernel_module:
     state: unloaded
 """
 
 RETURN = r"""
 loaded_version:
-  description: Version of the loaded driver; empty when none is.
+  description: Version of the loaded driver; empty if none is loaded.
   returned: always
   type: str
   sample: 580.178.04
 modules:
-  description: Modules of NVIDIA that are loaded.
+  description: NVIDIA's loaded modules.
   returned: always
   type: list
 held_by:
-  description: What keeps the modules from being exchanged; empty when nothing does.
+  description: What uses the modules and prevents a live reload; empty if nothing does.
   returned: always
   type: str
 reboot_required:
-  description: Whether only a reboot brings the installed driver into use.
+  description: Whether the installed driver can be loaded by a reboot only.
   returned: always
   type: bool
 services:
@@ -95,57 +95,56 @@ ARGUMENT_SPEC = {
 }
 LIMIT = 180.0
 RELEASE_WAIT = 10.0
-"""Seconds for stopped services to let go of the device."""
+"""Seconds for stopped services to close the device nodes."""
 
 
 class ModuleError(GpuReadyError):
-    """A module or service does not do what it was told; one sentence."""
+    """A module does not load, or a service does not stop or start."""
 
 
 def systemctl(host, verb, unit):
-    """Stop or start a unit; returns a sentence where systemd cannot, "" where it did."""
+    """Stop or start a unit; returns a message if that fails, else ""."""
     answer = host.run(["systemctl", verb, unit], LIMIT)
     if answer.rc == 0:
         return ""
-    return "systemctl %s %s ended with %d (%s): see `journalctl -u %s` on the host" % (
+    return "systemctl %s %s ended with %d (%s). See `journalctl -u %s` on the host" % (
         verb, unit, answer.rc, answer.err.strip()[-300:], unit,
     )  # fmt: skip
 
 
-def start(host, units):
-    """Start units, the last stopped first; returns a sentence for each that does not start, which stops no other."""
-    told = [systemctl(host, "start", unit) for unit in reversed(units)]
-    return [sentence for sentence in told if sentence]
+def start_units(host, units):
+    """Start units in reverse order; returns a message for each that does not start, and starts the others."""
+    messages = [systemctl(host, "start", unit) for unit in reversed(units)]
+    return [message for message in messages if message]
 
 
-def stop(host, units):
-    """Stop units; ModuleError where one goes on, and those that were stopped run again."""
+def stop_units(host, units):
+    """Stop units; if one does not stop, starts those that were stopped and raises ModuleError."""
     for number, unit in enumerate(units):
-        fault = systemctl(host, "stop", unit)
-        if fault:
-            raise ModuleError("; ".join([fault] + start(host, units[:number])))
+        message = systemctl(host, "stop", unit)
+        if message:
+            raise ModuleError("; ".join([message] + start_units(host, units[:number])))
 
 
-def active(host, units):
-    """Return the units that run."""
+def active_units(host, units):
     answer = host.run(["systemctl", "is-active"] + units)
     if answer.rc == MISSING:
         return []
-    states = dict(zip(units, answer.out.split()))  # noqa: B905 - strict= is younger than the hosts' Python
+    states = dict(zip(units, answer.out.split()))  # noqa: B905 - strict= needs Python 3.10
     return [unit for unit in units if states.get(unit) in ("active", "activating")]
 
 
 def unload(host, names):
-    """Take modules out of the kernel, users first, for RELEASE_WAIT at most; returns what keeps one, "" for nothing.
+    """Unload modules, users first, within RELEASE_WAIT; returns what uses one of them, "" if all are unloaded.
 
-    Plain rmmod, which the kernel refuses while one is in use: a stopped service needs a moment to let go, and a monitor
-    that asks the GPU every few seconds may come between the look and the rmmod.
+    The kernel refuses a plain rmmod of a module in use. Stopped services take a moment to close the device nodes, and a
+    monitor that queries the GPU every few seconds may open one between the check and the rmmod.
     """
     end = time.monotonic() + RELEASE_WAIT
     while True:
-        there = [name for name in names if host.isdir("/sys/module/" + name)]
-        held = kernel_module.held(host, there)
-        for name in [] if held else there:
+        loaded = [name for name in names if host.isdir("/sys/module/" + name)]
+        held = kernel_module.module_users(host, loaded)
+        for name in [] if held else loaded:
             answer = host.run(["rmmod", name], LIMIT)
             if answer.rc != 0:
                 held = "rmmod %s: %s" % (name, answer.err.strip()[-300:])
@@ -155,32 +154,32 @@ def unload(host, names):
         time.sleep(0.5)
 
 
-def again(host, names):
-    """Load modules that were loaded before, used ones first; returns a sentence for each that does not come back."""
-    told = []
+def load_again(host, names):
+    """Load modules that were loaded before, dependencies first; returns a message for each that does not load."""
+    messages = []
     for name in reversed(names):
         try:
             load(host, [name])
         except ModuleError as error:
-            told.append("%s; it was loaded before" % error)
-    return told
+            messages.append("%s; it was loaded before" % error)
+    return messages
 
 
-def restore(host):
-    """Have DKMS install the modules that it should have installed and that another package took along."""
+def restore_dkms_modules(host):
+    """Install modules with DKMS that should be installed and that another package removed."""
     answer = host.run(["dkms", "status"])
-    if answer.rc != 0:  # no DKMS: the modules came ready made
+    if answer.rc != 0:  # no DKMS: the modules are precompiled
         return
     kernel = os.uname()[2]
-    there = [name for tree in dkms.TREES for name in host.listdir("/lib/modules/%s/%s" % (kernel, tree))]
-    for module in dkms.lost(answer.out, kernel, there, dkms.sources(host)):
-        if module not in dkms.registered(answer.out):
+    installed = [name for tree in dkms.TREES for name in host.listdir("/lib/modules/%s/%s" % (kernel, tree))]
+    for module in dkms.missing_modules(answer.out, kernel, installed, dkms.module_sources(host)):
+        if module not in dkms.registered_modules(answer.out):
             dkms.run(host, ["dkms", "add", module])
         dkms.run(host, ["dkms", "install", "--force", module, "-k", kernel])
 
 
 def load(host, names):
-    """Load modules; returns those that were not there."""
+    """Load modules; returns those that were not loaded before."""
     fresh = []
     for name in names:
         kernel_name = name.replace("-", "_")
@@ -190,75 +189,75 @@ def load(host, names):
         answer = host.run(["modprobe", name], LIMIT)
         if answer.rc != 0:
             log = failure.fresh(before, host.run(["dmesg"]).out)
-            raise ModuleError(kernel_module.explain(name, answer.err + answer.out, host.uname()[0], log))
+            raise ModuleError(kernel_module.explain_modprobe(name, answer.err + answer.out, host.uname()[0], log))
         fresh.append(name)
     return fresh
 
 
-def make_nodes(host):
-    """Make the device nodes as NVIDIA's own tool does, or by hand where it is not installed; returns the new ones."""
+def create_device_nodes(host):
+    """Create the device nodes as nvidia-modprobe does, or by mknod if that is not installed; returns the new ones."""
     before = set(host.listdir("/dev"))
     if host.which("nvidia-modprobe"):
         host.run(["nvidia-modprobe", "-u", "-c=0"])
     access = kernel_module.node_access(host)
-    for path, (major, minor) in sorted(kernel_module.nodes(host).items()) if access else ():
+    for path, (major, minor) in sorted(kernel_module.device_nodes(host).items()) if access else ():
         if not host.exists(path):
-            os.mknod(path, stat.S_IFCHR, os.makedev(major, minor))  # nobody's but root's until it has its owner
+            os.mknod(path, stat.S_IFCHR, os.makedev(major, minor))  # accessible to root only until it has its owner
             os.chown(path, access.uid, access.gid)
             os.chmod(path, access.mode)
     return sorted(set(host.listdir("/dev")) - before)
 
 
 def run(host, params, check):
-    """Bring the modules to the wanted state; returns the module's answer."""
-    before = kernel_module.loaded(host)
-    old = kernel_module.version(host)
-    lacking = [n for n in params["modules"] if not host.isdir("/sys/module/" + n.replace("-", "_"))]
-    out = params["state"] != "loaded" and bool(before)
-    wanted = params["state"] != "unloaded"
-    stopped = stopped_services.read_stopped(host) if wanted else []
-    result = {"changed": bool(out or (wanted and (lacking or stopped))), "held_by": "", "services": []}
+    before = kernel_module.loaded_modules(host)
+    old = kernel_module.loaded_version(host)
+    missing = [n for n in params["modules"] if not host.isdir("/sys/module/" + n.replace("-", "_"))]
+    must_unload = params["state"] != "loaded" and bool(before)
+    must_load = params["state"] != "unloaded"
+    stopped = stopped_services.read_stopped(host) if must_load else []
+    result = {"changed": bool(must_unload or (must_load and (missing or stopped))), "held_by": "", "services": []}
     result.update({"warnings": [], "reboot_required": False, "modules": before, "loaded_version": old})
-    owner = kernel_module.kernels_own(host) if params["state"] == "loaded" and lacking else None
+    owner = kernel_module.bound_kernel_driver(host) if params["state"] == "loaded" and missing else None
     if owner:
         result.update({"changed": False, "reboot_required": True, "held_by": "%s drives the GPUs" % owner})
         return result
     if check:
         return result
 
-    if wanted and (out or lacking):
-        restore(host)
-    if out:
-        fresh = active(host, list(gpu_services.UNITS) + params["services"])
-        stopped = stopped_services.record_stopped(host, fresh)
-        stop(host, fresh)
+    if must_load and (must_unload or missing):
+        restore_dkms_modules(host)
+    if must_unload:
+        units = active_units(host, list(gpu_services.UNITS) + params["services"])
+        stopped = stopped_services.record_stopped(host, units)
+        stop_units(host, units)
         held = unload(host, before)
         if held:
-            # Beside the old module the new driver's services may not start; the reboot that is required starts them.
-            there = kernel_module.loaded(host)
-            result["warnings"] = again(host, [name for name in before if name not in there]) + start(host, stopped)
+            # With the old module the new driver's services may not start; the required reboot starts them.
+            loaded = kernel_module.loaded_modules(host)
+            unloaded = [name for name in before if name not in loaded]
+            result["warnings"] = load_again(host, unloaded) + start_units(host, stopped)
             stopped_services.clear_stopped()
-            there = kernel_module.loaded(host)
-            result.update({"changed": there != before, "modules": there, "reboot_required": True, "held_by": held})
+            loaded = kernel_module.loaded_modules(host)
+            result.update({"changed": loaded != before, "modules": loaded, "reboot_required": True, "held_by": held})
             return result
-    fresh = []
-    if wanted:
-        fresh = load(host, params["modules"])
-        manifest.note("modules", {name: {} for name in fresh if not out})
-        # Others loaded more of them, for graphics, RDMA or storage: these work as before.
-        result["warnings"] = again(host, before if out else [])
-        fresh += make_nodes(host)
+    created = []
+    if must_load:
+        created = load(host, params["modules"])
+        manifest.note("modules", {name: {} for name in created if not must_unload})
+        # Further modules, for graphics, RDMA or storage, were loaded by other software.
+        result["warnings"] = load_again(host, before if must_unload else [])
+        created += create_device_nodes(host)
         stopped = [unit for unit in stopped if unit not in params["later"]]
-        faults = start(host, stopped)
+        failures = start_units(host, stopped)
         stopped_services.clear_stopped()
-        if faults:
-            raise ModuleError("; ".join(faults))
+        if failures:
+            raise ModuleError("; ".join(failures))
     result.update(
         {
-            "changed": bool(out or fresh or stopped),
+            "changed": bool(must_unload or created or stopped),
             "services": stopped,
-            "modules": kernel_module.loaded(host),
-            "loaded_version": kernel_module.version(host),
+            "modules": kernel_module.loaded_modules(host),
+            "loaded_version": kernel_module.loaded_version(host),
         }
     )
     result["diff"] = {

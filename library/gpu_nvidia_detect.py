@@ -1,28 +1,28 @@
 #!/usr/bin/python
-"""Ask nvidia-detect which driver package it would take, and compare that with what is planned."""
+"""Compare the driver package that nvidia-detect names with the planned one."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_nvidia_detect
-short_description: Compare nvidia-detect's verdict with the planned driver package
+short_description: Compare nvidia-detect's choice with the planned driver package
 description:
   - Runs C(nvidia-detect), ELRepo's or Debian's, and compares the packages that it names with those that the plan would
-    install. A disagreement fails and prints both verdicts, device by device where the program tells them.
-  - Reads standard output only. ELRepo's exit status is an enum of branches, once renumbered, and the last device's.
+    install. A disagreement fails the task with both choices, by device if the program lists devices.
+  - Uses standard output only. ELRepo's exit status is an enum of branches, renumbered once, of the last device.
   - Installs nothing and changes nothing.
 options:
   expect:
-    description: Names of packages that may be answered for every NVIDIA device.
+    description: Package names that are accepted for every NVIDIA device.
     type: list
     elements: str
     required: true
   gpus:
-    description: The GPUs that the plan counted, for the message, for example C(["10de:1eb8 Tesla T4"]).
+    description: The GPUs of the plan, for the message, for example C(["10de:1eb8 Tesla T4"]).
     type: list
     elements: str
     default: []
   timeout:
-    description: Seconds that the program may take.
+    description: Time limit of the program in seconds.
     type: int
     default: 60
 attributes:
@@ -30,23 +30,23 @@ attributes:
     description: Does the same in check mode.
     support: full
   diff_mode:
-    description: There is nothing to show.
+    description: There is no diff.
     support: none
 author:
   - gpu-ready
 """
 
 EXAMPLES = r"""
-- name: Ask nvidia-detect whether it agrees with the plan
+- name: Compare nvidia-detect with the plan
   gpu_nvidia_detect:
     expect: [kmod-nvidia-open]
 
-- name: Ask on a host with GPUs from before Turing
+- name: Compare on a host with GPUs older than Turing
   gpu_nvidia_detect:
     expect: [kmod-nvidia-580xx]
     gpus: ["10de:1b38 Tesla P40"]
 
-- name: Ask Debian's program
+- name: Compare with Debian's program
   gpu_nvidia_detect:
     expect: [nvidia-driver]
 """
@@ -59,7 +59,7 @@ packages:
   elements: str
   sample: [kmod-nvidia-open]
 devices:
-  description: Verdicts in words, one for each device that the program told of.
+  description: One line per device that the program lists.
   returned: always
   type: list
   elements: str
@@ -78,9 +78,9 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    verdict = nvidia_detect.ask(host, params["timeout"])
-    result = {"packages": verdict.packages, "devices": verdict.words()}
-    disagreement = nvidia_detect.disagreement(verdict, params["expect"], params["gpus"])
+    detected = nvidia_detect.run_nvidia_detect(host, params["timeout"])
+    result = {"packages": detected.packages, "devices": detected.lines()}
+    disagreement = nvidia_detect.find_disagreement(detected, params["expect"], params["gpus"])
     if disagreement:
         raise GpuReadyError(disagreement, **result)
     return dict(result, changed=False)

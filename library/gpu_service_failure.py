@@ -67,7 +67,7 @@ ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "said": {"type": "st
 
 
 def run(host, params, check):
-    raise GpuReadyError(service.why(host, params["name"], params["said"]))
+    raise GpuReadyError(service.explain_service(host, params["name"], params["said"]))
 
 
 def main():

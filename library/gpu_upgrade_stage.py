@@ -102,15 +102,17 @@ def run(host, params, check):
     wanted = upgrade.downloads(params["todo"])
     files = [one for one in (wanted["runfile"], params["installer"]) if one]
     result = {"changed": False, "coming": [], "kept": [], "installers": [], "alike": {}}
-    result["files"] = {one["source"]: runfile_store.path(one["version"]) for one in files if "://" not in one["source"]}
+    result["files"] = {
+        one["source"]: runfile_store.installer_path(one["version"]) for one in files if "://" not in one["source"]
+    }
     if check:
-        missing = [one["version"] for one in files if not runfile_store.kept(one["version"], one["sha256"])]
+        missing = [one["version"] for one in files if not runfile_store.find_installer(one["version"], one["sha256"])]
         return dict(result, coming=[str(one) for one in wanted["pins"] + wanted["names"]], installers=missing)
     journal = upgrade.read(host)
     if not params["fetch"]:
         return dict(result, alike=((journal or {}).get("fetched") or {}).get("alike") or {})
     staged = upgrade_stage.stage(select.choose_manager(host, upgrade.is_open(host)), wanted)
-    fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.Limits())
+    fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.RunfileLimits())
     alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
     if journal:
         upgrade.write(upgrade.note_fetched(journal, params["target"], int(time.time()), alike))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 from gpu_ready.diagnostics import message_table
-from gpu_ready.driver.runfile import messages as runfile_text
+from gpu_ready.driver.runfile import messages as runfile_messages
 
 from tests.corpus.test_corpus import CORPUS
 
@@ -17,8 +17,8 @@ ROWS = [row for row in SAMPLES if row["kind"] == "installer_logs"]
 @pytest.mark.skipif(not ROWS, reason=f"{INDEX} is absent")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
 def test_the_cause_is_the_real_one(row: dict[str, Any]) -> None:
-    found = runfile_text.explain((CORPUS / row["file"]).read_text(), "")
+    found = runfile_messages.explain_failure((CORPUS / row["file"]).read_text(), "")
     if row["expected"]["installer_failed"]:
         names = {entry.code: entry.names for entry in message_table.table(message_table.INSTALLER)}
         assert names[found.code] in row["expected"]["causes"]
-    assert runfile_text.sentence(found)
+    assert runfile_messages.format_explanation(found)

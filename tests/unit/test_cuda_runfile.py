@@ -16,14 +16,14 @@ from gpu_ready.cuda import runfile as cuda_runfile
 from gpu_ready.cuda import toolkit as cuda
 from gpu_ready.cuda.runfile import Installer, Where
 from gpu_ready.driver.runfile import fetch as runfile_fetch
-from gpu_ready.driver.runfile.fetch import Source
-from gpu_ready.driver.runfile.messages import RunfileError
+from gpu_ready.driver.runfile.fetch import InstallerSource
+from gpu_ready.driver.runfile.spec import RunfileError
 
 from tests.unit.recorded import RecordedHost
 
 pytestmark = pytest.mark.host_io
 
-LIMITS = runfile_fetch.Limits(5.0, 10.0, 10.0)
+LIMITS = runfile_fetch.RunfileLimits(5.0, 10.0, 10.0)
 INSTALLER = """#!/bin/sh
 # What NVIDIA's does, as far as a toolkit's folder goes.
 for word; do case "$word" in --toolkitpath=*) to=${word#*=} ;; esac; done
@@ -68,7 +68,7 @@ class Node:
         file.write_text(text.replace("@before@", before))
         version = cuda.series(holds)
         sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-        return Installer(version, holds, self.path(version), Source(str(file), sha256))._replace(**change)
+        return Installer(version, holds, self.path(version), InstallerSource(str(file), sha256))._replace(**change)
 
     def install(self, wanted: Installer) -> str:
         return cuda_runfile.install(self.host, wanted, LIMITS, self.where)
@@ -89,7 +89,7 @@ class Node:
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     (tmp_path / "work").mkdir()
-    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path / "work"),))
+    monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path / "work"),))
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     monkeypatch.setattr(cuda_runfile, "LOG", str(tmp_path / "installer.log"))
     monkeypatch.setattr(cuda_runfile, "UNINSTALL_LOG", str(tmp_path / "uninstaller.log"))
@@ -150,8 +150,11 @@ def test_a_toolkit_that_states_a_date_is_known_by_our_record(node: Node) -> None
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"source": Source("/absent/cuda.run")}, "there is no installer /absent/cuda.run"),
-        ({"source": Source("http://mirror.example/cuda.run")}, "nothing proves http://mirror.example/cuda.run"),
+        ({"source": InstallerSource("/absent/cuda.run")}, "there is no installer /absent/cuda.run"),
+        (
+            {"source": InstallerSource("http://mirror.example/cuda.run")},
+            "http://mirror.example/cuda.run cannot be verified",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_proved_changes_nothing(node: Node, change: dict[str, Any], words: str) -> None:
@@ -167,7 +170,7 @@ def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) ->
     page = node.folder / "page.run"
     page.write_text("<html>")
     with pytest.raises(RunfileError, match=r"page\.run is no \.run installer of a CUDA toolkit"):
-        node.install(wanted._replace(source=Source(str(page))))
+        node.install(wanted._replace(source=InstallerSource(str(page))))
     assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
 
@@ -179,7 +182,7 @@ def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) ->
         ("echo 'Error in check sums 1 2' >&2; exit 1", "the archive is damaged"),
         ("echo './cuda-installer: Permission denied' >&2; exit 126", "mounted noexec"),
         ("echo 'Failed to verify gcc version.' >&2; exit 1", "does not know this host's compiler"),
-        ("echo 'so long' >&2; exit 3", r"ended with 3: its reason is not known to gpu-ready \(so long\); read its log"),
+        ("echo 'so long' >&2; exit 3", r"ended with 3: unknown cause \(so long\); read the log"),
     ],
 )
 def test_an_installer_that_fails_is_told_with_its_cause_and_leaves_no_record(
@@ -195,7 +198,7 @@ def test_an_installer_that_fails_is_told_with_its_cause_and_leaves_no_record(
 def test_an_installer_that_was_cut_off_is_repaired_by_the_next_run(node: Node) -> None:
     wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile_fetch.Limits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
     assert node.record() == cuda.Record("12.9.1", False)
     again = node.installer()
     assert node.lacking(again) == "the rest of an installation of CUDA 12.9 that was cut off"
@@ -226,7 +229,7 @@ def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
 def test_the_half_of_a_toolkit_without_an_uninstaller_goes_as_it_came(node: Node) -> None:
     wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile_fetch.Limits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
     assert node.remove() == ["the half of CUDA 12.9"]
     assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
@@ -236,7 +239,7 @@ def test_half_of_an_upgrade_may_hold_somebodys_files_and_is_not_deleted(node: No
     Path(node.path(), "targets/mine.so").write_text("x")
     wanted = node.installer("12.9.1", before="sleep 5")
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile_fetch.Limits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
     with pytest.raises(RunfileError, match=r"still holds .*mine\.so"):
         node.remove()
     assert node.install(node.installer("12.9.1")) == "12.9.1"
@@ -283,7 +286,7 @@ def test_an_uninstaller_that_leaves_the_toolkit_is_told(node: Node) -> None:
 def test_a_full_disk_is_told_before_anything_is_changed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil._ntuple_diskusage(10, 10, 1)  # type: ignore[attr-defined]
     monkeypatch.setattr(runfile_fetch.shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(RunfileError, match=r"CUDA 12\.9\.1 needs \d+ MiB under .*0 MiB are free"):
+    with pytest.raises(RunfileError, match=r"CUDA 12\.9\.1 needs \d+ MiB in .*0 MiB are free"):
         node.install(node.installer())
     assert (node.noted(), Path(node.path()).exists()) == ({}, False)
 
@@ -295,7 +298,7 @@ def test_what_a_host_lacks_is_read_without_starting_anything() -> None:
             "/usr/local/cuda-12.9/bin/nvcc": "",
         }
     )
-    wanted = Installer("12.9", "12.9.1", "/usr/local/cuda-12.9", Source("/x"))
+    wanted = Installer("12.9", "12.9.1", "/usr/local/cuda-12.9", InstallerSource("/x"))
     assert cuda_runfile.lacking(host, wanted, Where()) == "CUDA 12.9.1 in place of 12.9.0"
     assert cuda_runfile.lacking(host, wanted._replace(release=""), Where()) == ""
     assert cuda_runfile.lacking(host, wanted._replace(version="12.8", path="/usr/local/cuda-12.8"), Where())

@@ -343,7 +343,9 @@ def test_installers_archives_and_their_lists_are_fetched_so(
         rf"manager's, {proxy.address}. Nothing was changed. The mirror or a proxy refuses it"
     )
     with pytest.raises(download.DownloadError, match=words):
-        runfile_fetch.fetch(runfile_fetch.Source(url, "0" * 64), str(tmp_path), runfile_fetch.Limits(5.0, 5.0))
+        runfile_fetch.fetch_file(
+            runfile_fetch.InstallerSource(url, "0" * 64), str(tmp_path), runfile_fetch.RunfileLimits(5.0, 5.0)
+        )
     with pytest.raises(download.DownloadError, match=words):
         cudnn_fetch.fetch(
             cudnn_fetch.Install("12.9", archive_url=url, sha256="0" * 64),

@@ -6,7 +6,8 @@ from gpu_ready.diagnostics import failure
 from gpu_ready.driver import kernel_module, service
 from gpu_ready.driver.runfile import fetch as runfile_fetch
 from gpu_ready.driver.runfile import install as runfile
-from gpu_ready.driver.runfile import messages as runfile_text
+from gpu_ready.driver.runfile import messages as runfile_messages
+from gpu_ready.driver.runfile import spec as runfile_spec
 from gpu_ready.packaging import apt
 
 from tests.unit.recorded import RecordedHost
@@ -120,11 +121,11 @@ NVRM = "[ 912.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
             ["File exists", "in use"],
         ),
         ("modprobe: ERROR: could not insert 'nvidia': Cannot allocate memory", "", ["Cannot allocate memory", "dmesg"]),
-        ("", "", ["modprobe said nothing", "dmesg"]),
+        ("", "", ["modprobe printed nothing", "dmesg"]),
     ],
 )  # fmt: skip
 def test_a_module_that_does_not_load_says_why(said: str, log: str, words: list[str]) -> None:
-    sentence = kernel_module.explain("nvidia", said, "6.1.0-50-amd64", log)
+    sentence = kernel_module.explain_modprobe("nvidia", said, "6.1.0-50-amd64", log)
     assert sentence.startswith("the module nvidia does not load") and "dmesg" in sentence
     assert "\n" not in sentence and len(sentence) < 700
     for word in words:
@@ -189,10 +190,12 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
     ],
 )  # fmt: skip
 def test_a_service_that_does_not_start_says_why(journal: str, words: list[str]) -> None:
-    host = RecordedHost(programs={service.journal("docker"): Result(0, journal, "")})
-    sentence = service.why(host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'.")
+    host = RecordedHost(programs={service.journal_command("docker"): Result(0, journal, "")})
+    sentence = service.explain_service(
+        host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'."
+    )
     assert sentence.startswith("the service docker does not run: ")
-    assert sentence.endswith("the whole log is what `journalctl -u docker` prints on the host")
+    assert sentence.endswith("the whole log is the output of `journalctl -u docker` on the host")
     assert "\n" not in sentence and "old trouble" not in sentence
     for word in words:
         assert word in sentence
@@ -220,13 +223,13 @@ def test_an_installer_whose_build_failed_names_the_compilers_reason() -> None:
         "ERROR: Installation has failed.  Please see the file '/var/log/nvidia-installer.log' for details.\n"
     )
     files = {
-        runfile_text.LOG: log,
+        runfile_messages.LOG: log,
         MAKE_LOG: HEAD + NOISE + "nv-pci.c:9:5: error: 'struct x' has no member named 'y'\n",
     }
     host = RecordedHost(files=files, programs={("sh", "x.run"): Result(1, "", "")})
-    wish = runfile_text.Wish("580.95.05", "open", ["6.12.0-1-amd64"])
-    with pytest.raises(runfile_text.RunfileError) as caught:
-        runfile.call(host, wish, ["sh", "x.run"], runfile_fetch.Limits(), {}, None)
+    wish = runfile_spec.DriverSpec("580.95.05", "open", ["6.12.0-1-amd64"])
+    with pytest.raises(runfile_spec.RunfileError) as caught:
+        runfile._call_installer(host, wish, ["sh", "x.run"], runfile_fetch.RunfileLimits(), {}, None)
     said = str(caught.value)
     assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in said
     assert "no driver was installed; the whole log is /var/log/nvidia-installer.log" in said

@@ -17,9 +17,9 @@ MODULES = {
 
 def test_loaded_modules_in_the_order_of_unloading() -> None:
     host = RecordedHost(files=MODULES)
-    assert kernel_module.loaded(host) == ["nvidia_uvm", "nvidia"]
-    assert kernel_module.version(host) == "580.95.05"
-    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == ""
+    assert kernel_module.loaded_modules(host) == ["nvidia_uvm", "nvidia"]
+    assert kernel_module.loaded_version(host) == "580.95.05"
+    assert kernel_module.module_users(host, ["nvidia_uvm", "nvidia"]) == ""
 
 
 def test_a_process_with_an_open_device_is_named() -> None:
@@ -27,7 +27,7 @@ def test_a_process_with_an_open_device_is_named() -> None:
         files=dict(MODULES, **{"/proc/42/cmdline": "python3\0train.py\0", "/proc/42/fd/7": ""}),
         links={"/proc/42/fd/7": "/dev/nvidia0"},
     )
-    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "process 42 (python3 train.py)"
+    assert kernel_module.module_users(host, ["nvidia_uvm", "nvidia"]) == "process 42 (python3 train.py)"
 
 
 def test_a_process_is_named_without_its_secrets() -> None:
@@ -35,17 +35,17 @@ def test_a_process_is_named_without_its_secrets() -> None:
         files=dict(MODULES, **{"/proc/42/cmdline": "serve\0--api_key\0abc\0", "/proc/42/fd/7": ""}),
         links={"/proc/42/fd/7": "/dev/nvidia0"},
     )
-    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "process 42 (serve --api_key ***)"
+    assert kernel_module.module_users(host, ["nvidia_uvm", "nvidia"]) == "process 42 (serve --api_key ***)"
 
 
 def test_a_module_of_others_is_named() -> None:
     host = RecordedHost(files=dict(MODULES, **{"/sys/module/nvidia/holders/strange": ""}))
-    assert kernel_module.held(host, ["nvidia_uvm", "nvidia"]) == "the module strange"
+    assert kernel_module.module_users(host, ["nvidia_uvm", "nvidia"]) == "the module strange"
 
 
 def test_references_without_an_owner_hold_too() -> None:
     host = RecordedHost(files=dict(MODULES, **{"/sys/module/nvidia/refcnt": "3\n"}))
-    assert "nvidia (2 references" in kernel_module.held(host, ["nvidia_uvm", "nvidia"])
+    assert "nvidia (2 references" in kernel_module.module_users(host, ["nvidia_uvm", "nvidia"])
 
 
 def test_device_nodes() -> None:
@@ -55,7 +55,7 @@ def test_device_nodes() -> None:
             "/proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: \t\t Tesla P40\nDevice Minor: \t 3\n",
         }
     )
-    assert kernel_module.nodes(host) == {
+    assert kernel_module.device_nodes(host) == {
         "/dev/nvidiactl": (195, 255),
         "/dev/nvidia3": (195, 3),
         "/dev/nvidia-uvm": (511, 0),
@@ -73,7 +73,7 @@ def test_device_nodes() -> None:
     ],
 )
 def test_the_kernels_own_driver_that_has_a_gpu(path: str, expected: str | None) -> None:
-    assert kernel_module.kernels_own(RecordedHost(files={"/sys/module/" + path: ""})) == expected
+    assert kernel_module.bound_kernel_driver(RecordedHost(files={"/sys/module/" + path: ""})) == expected
 
 
 K = "5.14.0-570.el9.x86_64"
@@ -115,7 +115,7 @@ def test_device_nodes_belong_to_whom_the_driver_was_told(params: str | None, exp
     ],
 )  # fmt: skip
 def test_modules_that_dkms_installed_and_that_are_gone(status: str, there: list[str], expected: list[str]) -> None:
-    assert dkms.lost(status + "\n", K, there) == expected
+    assert dkms.missing_modules(status + "\n", K, there) == expected
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ def test_modules_that_dkms_never_heard_of(status: str, there: list[str], expecte
             "/usr/src/k/x": "",
         }
     )
-    sources = dkms.sources(host)
+    sources = dkms.module_sources(host)
     assert sources == ["nvidia-open/580.178.04"]
-    assert dkms.lost(status + "\n", K, there, sources) == expected
+    assert dkms.missing_modules(status + "\n", K, there, sources) == expected

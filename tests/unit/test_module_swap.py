@@ -66,7 +66,7 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     exec(compile(path.read_text(), str(path), "exec"), scope)
     clock = itertools.count()
     scope["time"] = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))
-    scope["make_nodes"] = lambda _: []
+    scope["create_device_nodes"] = lambda _: []
     scope["manifest"] = types.SimpleNamespace(note=lambda *_: None)
     marked: list[str] = []
     services = scope["stopped_services"]

@@ -12,7 +12,7 @@ NEEDS = "This device requires the {} NVIDIA driver {}\n"
 
 
 def read(text: str) -> dict[str, Any]:
-    return nvidia_detect.read(text).as_dict()
+    return nvidia_detect.parse(text).as_dict()
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ class Asked(RecordedHost):
         super().__init__(programs={("nvidia-detect",): terse, ("nvidia-detect", "-v"): verbose})
 
 
-def verdict(rc: int, terse: str, verbose: str, err: str = "") -> nvidia_detect.Verdict:
-    return nvidia_detect.ask(Asked(Result(rc, terse, err), Result(rc, PROBING + verbose, err)))
+def verdict(rc: int, terse: str, verbose: str, err: str = "") -> nvidia_detect.DetectResult:
+    return nvidia_detect.run_nvidia_detect(Asked(Result(rc, terse, err), Result(rc, PROBING + verbose, err)))
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def verdict(rc: int, terse: str, verbose: str, err: str = "") -> nvidia_detect.V
 def test_the_package_counts_and_the_exit_status_does_not(rc: int, terse: str, verbose: str, package: str) -> None:
     found = verdict(rc, terse, verbose)
     assert found.packages == [package]
-    assert nvidia_detect.disagreement(found, [package], []) == ""
-    assert package in nvidia_detect.disagreement(found, ["kmod-nvidia-xyz"], [])
+    assert nvidia_detect.find_disagreement(found, [package], []) == ""
+    assert package in nvidia_detect.find_disagreement(found, ["kmod-nvidia-xyz"], [])
 
 
 def test_no_devices_is_said_on_stderr_and_is_a_disagreement() -> None:
     found = verdict(0, "", "", "No NVIDIA devices were found.\n")
-    words = nvidia_detect.disagreement(found, ["kmod-nvidia-open"], ["10de:1eb8 Tesla T4"])
+    words = nvidia_detect.find_disagreement(found, ["kmod-nvidia-open"], ["10de:1eb8 Tesla T4"])
     assert "finds no NVIDIA device" in words and "kmod-nvidia-open for 10de:1eb8 Tesla T4" in words
 
 
@@ -205,17 +205,17 @@ def test_text_on_stderr_is_no_package() -> None:
     told = "This device does not appear to be supported at present\nAn Intel display controller was also detected\n"
     found = verdict(0, "\n", "[10de:3fff] NVIDIA Corporation Device\n", told)
     assert found.devices == [("10de:3fff Device", None)]
-    assert "no package" in nvidia_detect.disagreement(found, ["kmod-nvidia-open"], [])
+    assert "no package" in nvidia_detect.find_disagreement(found, ["kmod-nvidia-open"], [])
 
 
 def test_a_blank_line_on_el10_is_a_device_without_a_package() -> None:
     found = verdict(10, "\n", K40_ID + "This device requires the legacy 470.xx NVIDIA driver \n")
     assert found.devices == [("10de:1023 GK110BGL [Tesla K40m]", None)]
-    assert "GK110BGL [Tesla K40m]: no package" in nvidia_detect.disagreement(found, ["kmod-nvidia-470xx"], [])
+    assert "GK110BGL [Tesla K40m]: no package" in nvidia_detect.find_disagreement(found, ["kmod-nvidia-470xx"], [])
 
 
 def test_a_blank_line_of_a_program_that_tells_no_devices() -> None:
-    found = nvidia_detect.ask(Asked(Result(10, "\nkmod-nvidia-580xx\n", ""), Result(0, "", "")))
+    found = nvidia_detect.run_nvidia_detect(Asked(Result(10, "\nkmod-nvidia-580xx\n", ""), Result(0, "", "")))
     assert found.devices == [("device 1", None), ("device 2", "kmod-nvidia-580xx")]
 
 
@@ -226,9 +226,9 @@ def test_the_last_device_does_not_speak_for_the_others() -> None:
         T4_ID + OPEN + P40 + NEEDS.format("legacy 580.xx", "kmod-nvidia-580xx"),
     )
     assert found.packages == ["kmod-nvidia-580xx", "kmod-nvidia-open"]
-    words = nvidia_detect.disagreement(found, ["kmod-nvidia-580xx"], ["T4", "P40"])
+    words = nvidia_detect.find_disagreement(found, ["kmod-nvidia-580xx"], ["T4", "P40"])
     assert "Tesla T4]: kmod-nvidia-open" in words and "Tesla P40]: kmod-nvidia-580xx" in words
-    assert nvidia_detect.disagreement(found, ["kmod-nvidia-580xx", "kmod-nvidia-open"], []) == ""
+    assert nvidia_detect.find_disagreement(found, ["kmod-nvidia-580xx", "kmod-nvidia-open"], []) == ""
 
 
 def test_debians_program_is_not_asked_with_v() -> None:
@@ -236,24 +236,24 @@ def test_debians_program_is_not_asked_with_v() -> None:
     host = Asked(
         Result(0, debian((T4, GOOD + TAKE), (K80, OLD + TAKE)), ""), Result(2, "Error parsing PCI ID '-v'.", "")
     )
-    found = nvidia_detect.ask(host)
+    found = nvidia_detect.run_nvidia_detect(host)
     assert host.asked == [("nvidia-detect",)]
     assert [package for _device, package in found.devices] == ["nvidia-driver", None]
-    assert "Tesla K80]" in nvidia_detect.disagreement(found, ["nvidia-driver"], [])
+    assert "Tesla K80]" in nvidia_detect.find_disagreement(found, ["nvidia-driver"], [])
 
 
 def test_debian_without_a_gpu() -> None:
-    found = nvidia_detect.ask(Asked(Result(0, "No NVIDIA GPU detected.\n", ""), Result(2, "", "")))
-    assert found.devices == [] and nvidia_detect.disagreement(found, ["nvidia-driver"], [])
+    found = nvidia_detect.run_nvidia_detect(Asked(Result(0, "No NVIDIA GPU detected.\n", ""), Result(2, "", "")))
+    assert found.devices == [] and nvidia_detect.find_disagreement(found, ["nvidia-driver"], [])
 
 
 @pytest.mark.parametrize(
     ("host", "words"),
     [
         (RecordedHost(), "nvidia-detect is not installed"),
-        (Asked(Result(TIMED_OUT, "", ""), Result(0, "", "")), "no answer in 60 s"),
+        (Asked(Result(TIMED_OUT, "", ""), Result(0, "", "")), "did not end within 60 s"),
         (Asked(Result(0, "", "Segmentation fault"), Result(0, "", "")), "finds no NVIDIA device"),
     ],
 )
 def test_a_program_that_cannot_be_asked_is_no_agreement(host: RecordedHost, words: str) -> None:
-    assert words in nvidia_detect.disagreement(nvidia_detect.ask(host), ["kmod-nvidia-open"], [])
+    assert words in nvidia_detect.find_disagreement(nvidia_detect.run_nvidia_detect(host), ["kmod-nvidia-open"], [])

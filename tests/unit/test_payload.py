@@ -17,7 +17,7 @@ PACKAGES = {
     "upgrade",
 }  # fmt: skip
 MODULES = {
-    "driver": {"gpu_services", "runfile", "runfile.installed_files", "stopped_services"},
+    "driver": {"gpu_services", "libraries", "runfile", "runfile.installed_files", "stopped_services"},
     "packaging": {"apt_sources", "rpm", "version_match", "yum_repos"},
     "upgrade": {"journal"},
     "lifecycle": {"decide", "variables"},

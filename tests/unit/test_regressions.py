@@ -125,34 +125,38 @@ def detector(terse: str, verbose: str, rc: int, err: str = "") -> RecordedHost:
 @pytest.mark.parametrize("rc", [0, 1, 2, 10, 11])
 def test_the_detectors_exit_status_means_nothing(rc: int) -> None:
     """It is an enumeration of branches that was renumbered in 2025; 1 and 11 are successes."""
-    verdict = nvidia_detect.ask(
+    verdict = nvidia_detect.run_nvidia_detect(
         detector("kmod-nvidia-580xx\n", TESLA_P40, rc, "An Intel display controller was also detected\n")
     )
     assert (verdict.packages, verdict.problem) == (["kmod-nvidia-580xx"], "")
-    assert nvidia_detect.disagreement(verdict, ["kmod-nvidia-580xx"], []) == ""
+    assert nvidia_detect.find_disagreement(verdict, ["kmod-nvidia-580xx"], []) == ""
 
 
 def test_the_detectors_status_is_the_last_cards_so_all_cards_are_read() -> None:
     """With a P40 before a T4 its status says "current", and a tool that reads that kills the P40."""
-    verdict = nvidia_detect.ask(detector("kmod-nvidia-580xx\nkmod-nvidia-open\n", TESLA_P40 + TESLA_T4, 1))
+    verdict = nvidia_detect.run_nvidia_detect(
+        detector("kmod-nvidia-580xx\nkmod-nvidia-open\n", TESLA_P40 + TESLA_T4, 1)
+    )
     assert verdict.packages == ["kmod-nvidia-580xx", "kmod-nvidia-open"]
-    assert nvidia_detect.disagreement(verdict, ["kmod-nvidia-open"], [])
+    assert nvidia_detect.find_disagreement(verdict, ["kmod-nvidia-open"], [])
 
 
 def test_the_detectors_blank_line_is_a_card_without_a_package() -> None:
     """On EL 10 it prints an empty line for a card of the 470 branch and ends as for a served one."""
     unserved = FOUND.format("102d", "GK210GL [Tesla K80]", "legacy 470.xx", "")
-    verdict = nvidia_detect.ask(detector("\n", unserved, 10))
+    verdict = nvidia_detect.run_nvidia_detect(detector("\n", unserved, 10))
     assert verdict.packages == []
-    assert "no package" in nvidia_detect.disagreement(verdict, ["kmod-nvidia-470xx"], [])
+    assert "no package" in nvidia_detect.find_disagreement(verdict, ["kmod-nvidia-470xx"], [])
 
 
 def test_what_the_detector_says_on_standard_error_is_no_package() -> None:
     """Unsupported cards are told on standard error only, with exit status 0."""
     said = "This device does not appear to be supported at present\nPlease report at http://elrepo.org/bugs\n"
-    assert nvidia_detect.ask(detector("", "", 0, said)).packages == []
+    assert nvidia_detect.run_nvidia_detect(detector("", "", 0, said)).packages == []
     silent = detector("", "", TIMED_OUT)
-    assert "no answer" in nvidia_detect.disagreement(nvidia_detect.ask(silent), ["kmod-nvidia"], [])
+    assert "did not end within" in nvidia_detect.find_disagreement(
+        nvidia_detect.run_nvidia_detect(silent), ["kmod-nvidia"], []
+    )
 
 
 def test_the_catalog_and_the_detector_of_today_agree() -> None:

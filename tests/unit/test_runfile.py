@@ -12,14 +12,15 @@ from gpu_ready.base.host import Result
 from gpu_ready.driver.runfile import fetch as runfile_fetch
 from gpu_ready.driver.runfile import install as runfile
 from gpu_ready.driver.runfile import installed_files
-from gpu_ready.driver.runfile import messages as runfile_text
+from gpu_ready.driver.runfile import messages as runfile_messages
+from gpu_ready.driver.runfile import spec as runfile_spec
 from gpu_ready.driver.runfile import state as runfile_state
-from gpu_ready.driver.runfile.fetch import Source
-from gpu_ready.driver.runfile.messages import RunfileError, Wish
+from gpu_ready.driver.runfile.fetch import InstallerSource
+from gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
 from recorded import RecordedHost
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
-WISH = Wish("580.178.04", "open", [KERNEL])
+WISH = DriverSpec("580.178.04", "open", [KERNEL])
 HEAD = '#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 580.178.04"\n'
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so."
 LICENCES = {"open": "Dual MIT/GPL", "proprietary": "NVIDIA"}
@@ -62,17 +63,17 @@ def with_driver(version: str = "580.178.04", flavour: str = "open", **more: obje
     ],
 )  # fmt: skip
 def test_options_by_release(version: str, flavour: str, has: list[str], lacks: list[str]) -> None:
-    found = runfile_text.options(Wish(version, flavour, [KERNEL]), KERNEL, "/var/tmp/x")
+    found = runfile_spec.installer_options(DriverSpec(version, flavour, [KERNEL]), KERNEL, "/var/tmp/x")
     assert set(has) <= set(found) and not [word for word in lacks if any(word in one for one in found)]
     assert "--tmpdir=/var/tmp/x" in found and not any(word.startswith("--kernel-name") for word in found)
 
 
 def test_options_for_another_kernel_without_dkms_and_with_displays() -> None:
     wish = WISH._replace(dkms=False, opengl=True, kernels=[NEWER])
-    found = runfile_text.options(wish, KERNEL, "/x")
+    found = runfile_spec.installer_options(wish, KERNEL, "/x")
     assert "--no-dkms" in found and f"--kernel-name={NEWER}" in found and "--no-opengl-files" not in found
-    assert "--no-dkms" not in runfile_text.options(wish._replace(version="470.256.02"), KERNEL, "/x")
-    more = runfile_text.further_options(WISH._replace(dkms=False), KERNEL, "/x", NEWER)
+    assert "--no-dkms" not in runfile_spec.installer_options(wish._replace(version="470.256.02"), KERNEL, "/x")
+    more = runfile_spec.module_options(WISH._replace(dkms=False), KERNEL, "/x", NEWER)
     assert more[-2:] == ["--kernel-modules-only", f"--kernel-name={NEWER}"]
 
 
@@ -87,7 +88,7 @@ def test_options_for_another_kernel_without_dkms_and_with_displays() -> None:
     ],
 )
 def test_the_head_names_architecture_and_version(text: str, found: tuple[str, str] | None) -> None:
-    assert runfile_text.read_head(text) == found
+    assert runfile_fetch.parse_head(text) == found
 
 
 SUM = "ab" * 32
@@ -107,7 +108,7 @@ SUM = "ab" * 32
     ],
 )
 def test_a_checksum_file(text: str, found: str | None) -> None:
-    assert runfile_text.read_checksum(text, "NVIDIA.run") == found
+    assert runfile_fetch.parse_checksum(text, "NVIDIA.run") == found
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_checksum_file(text: str, found: str | None) -> None:
     ],
 )
 def test_the_backup_log_names_the_version(text: str, found: str | None) -> None:
-    assert installed_files.read_backup_log(text) == found
+    assert installed_files.parse_backup_log(text) == found
 
 
 def test_a_warning_is_no_cause_and_the_consequence_none_either() -> None:
@@ -131,20 +132,22 @@ def test_a_warning_is_no_cause_and_the_consequence_none_either() -> None:
         "ERROR: Unable to find the kernel source tree for the currently running kernel.  Please make sure ...\n"
         "ERROR: Installation has failed.  Please see the file '/var/log/nvidia-installer.log' for details.\n"
     )
-    found = runfile_text.explain(log, "")
+    found = runfile_messages.explain_failure(log, "")
     assert found.code == "kernel_headers_missing" and "has failed" not in (found.detail or "")
 
 
 def test_an_unknown_failure_shows_what_was_said() -> None:
-    assert "strange thing" in runfile_text.sentence(runfile_text.explain("", "a strange thing\n"))
-    assert "it said nothing" in runfile_text.sentence(runfile_text.explain("", ""))
+    assert "strange thing" in runfile_messages.format_explanation(
+        runfile_messages.explain_failure("", "a strange thing\n")
+    )
+    assert "no output" in runfile_messages.format_explanation(runfile_messages.explain_failure("", ""))
 
 
 # ---- what is lacking ------------------------------------------------------------------------------------------------
 
 
 def test_a_host_as_wished_lacks_nothing() -> None:
-    assert runfile_state.lacking(with_driver(), WISH) == []
+    assert runfile_state.missing_parts(with_driver(), WISH) == []
 
 
 @pytest.mark.parametrize(
@@ -157,21 +160,23 @@ def test_a_host_as_wished_lacks_nothing() -> None:
         (RecordedHost(files={installed_files.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), WISH, "the libraries"),
         (RecordedHost(files=with_driver().files, programs=modinfo("570.1.1")), WISH, "in place of 570.1.1"),
         (RecordedHost(files={**with_driver().files, "/var/lib/gpu-ready/runfile-pending": ""}, programs=modinfo("580.178.04")),
-         WISH, "cut off"),
+         WISH, "interrupted"),
     ],
 )  # fmt: skip
-def test_what_is_lacking_is_said(host: RecordedHost, wish: Wish, words: str) -> None:
-    assert words in ", ".join(runfile_state.lacking(host, wish))
+def test_what_is_lacking_is_said(host: RecordedHost, wish: DriverSpec, words: str) -> None:
+    assert words in ", ".join(runfile_state.missing_parts(host, wish))
 
 
 def test_a_further_kernel_needs_only_a_build() -> None:
     both = WISH._replace(kernels=[KERNEL, NEWER])
-    assert runfile_state.only_builds(with_driver(), both) == [NEWER]
-    assert runfile_state.only_builds(with_driver(), both._replace(dkms=False)) == []
-    assert runfile_state.only_builds(with_driver(flavour="proprietary"), both) == []
-    assert runfile_state.only_builds(with_driver("580.95.05"), both) == []
-    assert runfile_state.only_builds(RecordedHost(), both) == []
-    assert runfile_state.only_builds(with_driver(), WISH._replace(kernels=[NEWER])) == []  # nothing tells the flavour
+    assert runfile_state.kernels_to_build(with_driver(), both) == [NEWER]
+    assert runfile_state.kernels_to_build(with_driver(), both._replace(dkms=False)) == []
+    assert runfile_state.kernels_to_build(with_driver(flavour="proprietary"), both) == []
+    assert runfile_state.kernels_to_build(with_driver("580.95.05"), both) == []
+    assert runfile_state.kernels_to_build(RecordedHost(), both) == []
+    assert (
+        runfile_state.kernels_to_build(with_driver(), WISH._replace(kernels=[NEWER])) == []
+    )  # nothing tells the flavour
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -190,7 +195,9 @@ def owning(answer: str) -> RecordedHost:
 
 def test_a_driver_of_packages_is_refused_with_their_names() -> None:
     host = owning("libnvidia-ml1:amd64: " + LIBRARY + "580.178.04\nnvidia-smi: /usr/bin/nvidia-smi\n")
-    with pytest.raises(RunfileError, match=r"belongs to packages \(libnvidia-ml1, nvidia-smi; /usr/lib.*\)"):
+    with pytest.raises(
+        RunfileError, match=r"belongs to packages \(libnvidia-ml1, nvidia-smi; for example /usr/lib.*\)"
+    ):
         runfile_state.refuse_packages(host, WISH)
 
 
@@ -201,15 +208,15 @@ def test_a_driver_that_no_package_owns_is_not_refused() -> None:
 
 def test_what_dpkg_and_rpm_answer_about_owners() -> None:
     text = "diversion by glx from: /usr/lib/a\na:amd64, b:i386: /usr/lib/a\n"
-    assert runfile_state.read_dpkg_owners(text) == {"a": "/usr/lib/a", "b": "/usr/lib/a"}
+    assert runfile_state.parse_dpkg_owners(text) == {"a": "/usr/lib/a", "b": "/usr/lib/a"}
     said = "nvidia-driver-cuda\nfile /usr/lib64/x is not owned by any package\n"
-    assert runfile_state.read_rpm_owners(said, ["/usr/bin/nvidia-smi", "/usr/lib64/x"]) == {
+    assert runfile_state.parse_rpm_owners(said, ["/usr/bin/nvidia-smi", "/usr/lib64/x"]) == {
         "nvidia-driver-cuda": "/usr/bin/nvidia-smi"
     }
 
 
 def test_a_foreign_run_driver_is_refused_unless_allowed() -> None:
-    with pytest.raises(RunfileError, match=r"gpu-ready did not run.*580\.178\.04.*nvidia_driver_replace_foreign"):
+    with pytest.raises(RunfileError, match=r"580\.178\.04.*outside of gpu-ready.*nvidia_driver_replace_foreign"):
         runfile_state.refuse_foreign(with_driver(), ours=False, replace=False)
     for ours, replace in ((True, False), (False, True)):
         runfile_state.refuse_foreign(with_driver(), ours, replace)
@@ -243,7 +250,7 @@ def test_missing_headers_and_tools_are_refused() -> None:
 def test_an_installer_from_before_545_minds_nouveau_and_users() -> None:
     old = WISH._replace(version="470.256.02", flavour="proprietary")
     nouveau = {"/sys/bus/pci/drivers/nouveau/0000:01:00.0/class": "", "/sys/bus/pci/drivers/nouveau/bind": ""}
-    with pytest.raises(RunfileError, match=r"nouveau drives the GPU 0000:01:00\.0.*reboot"):
+    with pytest.raises(RunfileError, match=r"nouveau drives the GPU 0000:01:00\.0.*Reboot"):
         runfile_state.refuse_unbuildable(buildable(files=nouveau), old)
     runfile_state.refuse_unbuildable(buildable(files=nouveau), WISH)
     used = {"/sys/module/nvidia/refcnt": "1\n", "/proc/77/comm": "smi\n", "/proc/77/cmdline": "nvidia-persistenced\0"}
@@ -256,7 +263,7 @@ def test_an_installer_from_before_545_minds_nouveau_and_users() -> None:
 # ---- the file -------------------------------------------------------------------------------------------------------
 
 NAME = "NVIDIA-Linux-x86_64-580.178.04.run"
-LIMITS = runfile_fetch.Limits(10.0, 30.0, 30.0)
+LIMITS = runfile_fetch.RunfileLimits(10.0, 30.0, 30.0)
 
 
 @pytest.fixture
@@ -278,30 +285,30 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         listening.shutdown()
 
 
-def obtain(source: Source, folder: Path, wish: Wish = WISH) -> str:
+def obtain(source: InstallerSource, folder: Path, wish: DriverSpec = WISH) -> str:
     (folder / "work").mkdir(exist_ok=True)
-    return runfile_fetch.obtain(source, wish, "x86_64", str(folder / "work"), LIMITS)
+    return runfile_fetch.fetch_driver_installer(source, wish, "x86_64", str(folder / "work"), LIMITS)
 
 
 def test_a_file_is_fetched_and_proved_by_the_sum_beside_it(server: tuple[str, Path], tmp_path: Path) -> None:
     url, root = server
     (root / NAME).write_text(HEAD)
     (root / f"{NAME}.sha256sum").write_text(f"{files.checksum(str(root / NAME))}  {NAME}\n")
-    path = obtain(Source(f"{url}/{NAME}", "", f"{url}/{NAME}.sha256sum"), tmp_path)
+    path = obtain(InstallerSource(f"{url}/{NAME}", "", f"{url}/{NAME}.sha256sum"), tmp_path)
     assert Path(path).read_text() == HEAD
-    assert obtain(Source(f"{url}/{NAME}", files.checksum(path).upper()), tmp_path) == path
+    assert obtain(InstallerSource(f"{url}/{NAME}", files.checksum(path).upper()), tmp_path) == path
 
 
 @pytest.mark.parametrize(
     ("content", "sha256", "sums", "words"),
     [
         (HEAD, "0" * 64, None, r"has sha256 [0-9a-f]{64}, expected 0000.*Nothing was changed"),
-        (HEAD, "", None, "nothing proves http://"),
-        (HEAD, "", "<html>", "names no sha256 of NVIDIA-Linux"),
+        (HEAD, "", None, "http://.* cannot be verified"),
+        (HEAD, "", "<html>", "has no sha256 of NVIDIA-Linux"),
         (None, "0" * 64, None, r"the server answered 404"),
-        ("<html>", "right", None, r"is no \.run installer"),
-        (HEAD.replace("580.178", "580.95"), "right", None, r"holds the driver 580\.95\.04 .* wanted is 580\.178\.04"),
-        (HEAD.replace("x86_64", "aarch64"), "right", None, "for aarch64, wanted is"),
+        ("<html>", "right", None, r"is not a \.run installer"),
+        (HEAD.replace("580.178", "580.95"), "right", None, r"contains the driver 580\.95\.04 .* expected 580\.178\.04"),
+        (HEAD.replace("x86_64", "aarch64"), "right", None, "for aarch64, expected"),
     ],
 )
 def test_a_wrong_file_is_refused(
@@ -314,42 +321,42 @@ def test_a_wrong_file_is_refused(
     if sums is not None:
         (root / "sums").write_text(sums)
     with pytest.raises(GpuReadyError, match=words):
-        obtain(Source(f"{url}/{NAME}", sha256, f"{url}/sums" if sums is not None else ""), tmp_path)
+        obtain(InstallerSource(f"{url}/{NAME}", sha256, f"{url}/sums" if sums is not None else ""), tmp_path)
 
 
 def test_a_server_that_nobody_reaches_is_named(tmp_path: Path) -> None:
     with pytest.raises(GpuReadyError, match=r"could not be fetched: .*gpu_ready_mirror"):
-        obtain(Source(f"http://127.0.0.1:9/{NAME}", "0" * 64), tmp_path)
+        obtain(InstallerSource(f"http://127.0.0.1:9/{NAME}", "0" * 64), tmp_path)
 
 
 def test_a_path_on_the_host(tmp_path: Path) -> None:
     file = tmp_path / NAME
     with pytest.raises(RunfileError, match="there is no installer /"):
-        obtain(Source(str(file)), tmp_path)
+        obtain(InstallerSource(str(file)), tmp_path)
     file.write_text(HEAD)
-    assert obtain(Source(str(file)), tmp_path) == str(file)
+    assert obtain(InstallerSource(str(file)), tmp_path) == str(file)
     with pytest.raises(RunfileError, match="expected 0000"):
-        obtain(Source(str(file), "0" * 64), tmp_path)
+        obtain(InstallerSource(str(file), "0" * 64), tmp_path)
 
 
 def test_a_folder_for_programs_has_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path / "absent"), str(tmp_path)))
-    assert runfile_fetch.place(0) == str(tmp_path)
+    monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path / "absent"), str(tmp_path)))
+    assert runfile_fetch.choose_work_directory(0) == str(tmp_path)
     with pytest.raises(RunfileError, match=r"MiB free"):
-        runfile_fetch.place(1 << 60)
+        runfile_fetch.choose_work_directory(1 << 60)
 
 
 def test_a_workplace_goes_with_its_content_and_so_does_that_of_a_killed_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path),))
+    monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path),))
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     left = tmp_path / (runfile_fetch.PREFIX + "left")
     left.mkdir()
-    with runfile_fetch.workplace() as folder:
+    with runfile_fetch.work_directory() as folder:
         Path(folder, "file").write_text("x")
         assert not left.exists()
-        with pytest.raises(RunfileError, match="another run"), runfile_fetch.workplace():
+        with pytest.raises(RunfileError, match="another run"), runfile_fetch.work_directory():
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
@@ -375,7 +382,7 @@ class Installing(RecordedHost):
         if argv[0] == "sh" and "--check" in argv:
             return Result(0, "OK", "")
         if argv[0] == "sh":
-            self.files[runfile_text.LOG] = self.log
+            self.files[runfile_messages.LOG] = self.log
             if self.rc == 0:
                 self.files.update(with_driver().files)
                 self.programs.update(modinfo("580.178.04"))
@@ -387,14 +394,16 @@ class Installing(RecordedHost):
 
 
 @pytest.fixture
-def installer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Source:
-    monkeypatch.setattr(runfile_fetch, "WORKPLACES", (str(tmp_path),))
+def installer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> InstallerSource:
+    monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path),))
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     (tmp_path / NAME).write_text(HEAD)
-    return Source(str(tmp_path / NAME))
+    return InstallerSource(str(tmp_path / NAME))
 
 
-def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(installer: Source, tmp_path: Path) -> None:
+def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(
+    installer: InstallerSource, tmp_path: Path
+) -> None:
     host = Installing()
     runfile.install(host, WISH._replace(kernels=[KERNEL, NEWER]), installer, LIMITS, str(tmp_path))
     ran = [argv for argv in host.asked if argv[0] in ("sh", "dkms")]
@@ -404,13 +413,13 @@ def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(installe
     assert not (tmp_path / installed_files.PENDING).exists()
 
 
-def test_a_further_kernel_is_built_without_the_installer(installer: Source, tmp_path: Path) -> None:
+def test_a_further_kernel_is_built_without_the_installer(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing(before=with_driver())
-    runfile.install(host, WISH._replace(kernels=[KERNEL, NEWER]), Source("/absent"), LIMITS, str(tmp_path))
+    runfile.install(host, WISH._replace(kernels=[KERNEL, NEWER]), InstallerSource("/absent"), LIMITS, str(tmp_path))
     assert not [argv for argv in host.asked if argv[0] == "sh"]
 
 
-def test_a_failure_names_the_cause_and_leaves_no_trace(installer: Source, tmp_path: Path) -> None:
+def test_a_failure_names_the_cause_and_leaves_no_trace(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing("ERROR: Unable to find the development tool `cc` in your path\n", rc=1)
     with pytest.raises(
         RunfileError, match=r"ended with 1: a tool for building.*no driver was installed.*installer\.log"
@@ -420,9 +429,9 @@ def test_a_failure_names_the_cause_and_leaves_no_trace(installer: Source, tmp_pa
     assert not (tmp_path / installed_files.PENDING).exists()
 
 
-def test_a_failed_upgrade_says_that_the_old_driver_stays(installer: Source, tmp_path: Path) -> None:
+def test_a_failed_upgrade_says_that_the_old_driver_stays(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing("ERROR: No space left on device\n", rc=1, before=with_driver("580.95.05"))
-    with pytest.raises(RunfileError, match=r"a disk is full.*580\.95\.05 that was here is still in place"):
+    with pytest.raises(RunfileError, match=r"a disk is full.*580\.95\.05 is still installed"):
         runfile.install(host, WISH, installer, LIMITS, str(tmp_path))
 
 
@@ -436,16 +445,16 @@ class HalfDone(Installing):
         return answer
 
 
-def test_a_run_that_broke_off_half_way_is_marked_until_the_next(installer: Source, tmp_path: Path) -> None:
-    with pytest.raises(RunfileError, match="half done"):
+def test_a_run_that_broke_off_half_way_is_marked_until_the_next(installer: InstallerSource, tmp_path: Path) -> None:
+    with pytest.raises(RunfileError, match="the driver is incomplete"):
         runfile.install(HalfDone("ERROR: No space left on device\n", rc=1), WISH, installer, LIMITS, str(tmp_path))
     assert (tmp_path / installed_files.PENDING).exists()
     assert "runfile" in manifest.read(str(tmp_path / "manifest.json"))
 
 
-def test_an_installer_that_did_nothing_is_no_success(installer: Source, tmp_path: Path) -> None:
+def test_an_installer_that_did_nothing_is_no_success(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing()
-    with pytest.raises(RunfileError, match="ended well, but"):
+    with pytest.raises(RunfileError, match="succeeded, but"):
         runfile.install(host, WISH._replace(flavour="proprietary"), installer, LIMITS, str(tmp_path))
 
 
@@ -477,19 +486,19 @@ def test_a_driver_is_removed_by_its_own_uninstaller_and_dkms_forgets_it(tmp_path
 
 
 def test_an_uninstaller_that_ends_with_0_and_did_nothing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RunfileError, match="did not take the driver 580.178.04 away"):
+    with pytest.raises(RunfileError, match="did not remove the driver 580.178.04"):
         runfile.remove(removing(works=False), str(tmp_path))
 
 
 def test_a_driver_without_its_uninstaller_is_an_error_and_none_at_all_is_not(tmp_path: Path) -> None:
     host = RecordedHost(files={installed_files.BACKUP_LOG: "580.95.05\n"})
-    with pytest.raises(RunfileError, match="its uninstaller is gone"):
+    with pytest.raises(RunfileError, match="its uninstaller is missing"):
         runfile.remove(host, str(tmp_path))
     assert runfile.remove(RecordedHost(), str(tmp_path)) == []
 
 
 def test_the_copy_of_the_installer_goes_with_the_work_and_one_of_the_operators_stays(
-    installer: Source, tmp_path: Path
+    installer: InstallerSource, tmp_path: Path
 ) -> None:
     (tmp_path / "state").mkdir()
     runfile.install(Installing(), WISH, installer, LIMITS, str(tmp_path / "state"))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.driver.runfile import store as runfile_store
-from gpu_ready.driver.runfile.fetch import Limits
-from gpu_ready.driver.runfile.messages import RunfileError
-from gpu_ready.driver.runfile.store import Wanted
+from gpu_ready.driver.runfile.fetch import RunfileLimits
+from gpu_ready.driver.runfile.spec import RunfileError
+from gpu_ready.driver.runfile.store import StoredInstaller
 
 VERSION = "580.178.04"
 BODY = f'#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 {VERSION}"\n'.encode()
@@ -37,59 +37,59 @@ def server(tmp_path: Path) -> Iterator[str]:
         found.shutdown()
 
 
-def keep(folder: Path, wanted: Wanted) -> bool:
-    return runfile_store.keep(wanted, "x86_64", Limits(), str(folder))
+def keep(folder: Path, wanted: StoredInstaller) -> bool:
+    return runfile_store.store_installer(wanted, "x86_64", RunfileLimits(), str(folder))
 
 
 def test_an_installer_is_fetched_once_and_found_without_network(server: str, tmp_path: Path) -> None:
-    wanted = Wanted(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
+    wanted = StoredInstaller(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
     assert keep(tmp_path / "in", wanted)
     assert not keep(tmp_path / "in", wanted._replace(source="http://127.0.0.1:1/a.run"))
-    found = runfile_store.kept(VERSION, SHA, str(tmp_path / "in"))
+    found = runfile_store.find_installer(VERSION, SHA, str(tmp_path / "in"))
     assert found and found.sha256 == SHA and Path(found.location).read_bytes() == BODY
     assert sorted(path.name for path in (tmp_path / "in").iterdir()) == [
         f"NVIDIA-driver-{VERSION}.run",
         f"NVIDIA-driver-{VERSION}.run.sha256",
     ]
-    assert runfile_store.kept(VERSION, "0" * 64, str(tmp_path / "in")) is None
+    assert runfile_store.find_installer(VERSION, "0" * 64, str(tmp_path / "in")) is None
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"sha256": "0" * 64, "sha256_url": ""}, "has sha256"),
-        ({"sha256_url": ""}, "nothing proves"),
-        ({"version": "595.91.07"}, "wanted is 595.91.07"),
+        ({"sha256_url": ""}, "cannot be verified"),
+        ({"version": "595.91.07"}, "expected 595.91.07"),
     ],
 )
 def test_what_is_not_proved_leaves_nothing(server: str, tmp_path: Path, change: dict[str, str], words: str) -> None:
-    wanted = Wanted(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
+    wanted = StoredInstaller(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
     with pytest.raises(GpuReadyError, match=words):
         keep(tmp_path / "in", wanted._replace(**change))
     assert list((tmp_path / "in").iterdir()) == []
-    assert runfile_store.kept(VERSION, folder=str(tmp_path / "in")) is None
+    assert runfile_store.find_installer(VERSION, store=str(tmp_path / "in")) is None
 
 
 def test_a_file_of_the_control_node_is_proved_where_it_was_put(tmp_path: Path) -> None:
-    wanted = Wanted(VERSION, "/srv/NVIDIA-Linux-x86_64-580.178.04.run")
+    wanted = StoredInstaller(VERSION, "/srv/NVIDIA-Linux-x86_64-580.178.04.run")
     with pytest.raises(RunfileError, match="there is no installer"):
         keep(tmp_path, wanted)
-    file = Path(runfile_store.path(VERSION, str(tmp_path)))
+    file = Path(runfile_store.installer_path(VERSION, str(tmp_path)))
     file.write_bytes(BODY)
-    assert runfile_store.kept(VERSION, folder=str(tmp_path)) is None
-    assert keep(tmp_path, wanted) and runfile_store.kept(VERSION, SHA, str(tmp_path))
+    assert runfile_store.find_installer(VERSION, store=str(tmp_path)) is None
+    assert keep(tmp_path, wanted) and runfile_store.find_installer(VERSION, SHA, str(tmp_path))
     file.write_bytes(BODY + b"changed")
     with pytest.raises(RunfileError, match="expected " + SHA):
         keep(tmp_path, wanted._replace(sha256=SHA))
-    assert runfile_store.kept(VERSION, folder=str(tmp_path)) is None
+    assert runfile_store.find_installer(VERSION, store=str(tmp_path)) is None
 
 
 def test_installers_of_other_versions_go(tmp_path: Path) -> None:
     for version in (VERSION, "470.256.02", "595.91.07"):
-        file = Path(runfile_store.path(version, str(tmp_path)))
+        file = Path(runfile_store.installer_path(version, str(tmp_path)))
         file.write_bytes(BODY)
         Path(str(file) + ".sha256").write_text("0\n")
     (tmp_path / "other").write_text("")
-    assert runfile_store.tidy([VERSION, "595.91.07"], str(tmp_path)) == ["470.256.02"]
+    assert runfile_store.delete_other_versions([VERSION, "595.91.07"], str(tmp_path)) == ["470.256.02"]
     assert len(list(tmp_path.iterdir())) == 5
-    assert runfile_store.tidy([VERSION], str(tmp_path / "absent")) == []
+    assert runfile_store.delete_other_versions([VERSION], str(tmp_path / "absent")) == []

@@ -304,7 +304,7 @@ def test_the_driver_of_our_installer_takes_itself_away_that_of_another_stays(tmp
     assert uninstall.Uninstall(host, note(tmp_path, {"packages": {}})).runfile() == []
     (action,) = uninstall.Uninstall(host, note(tmp_path, {"runfile": {"driver": {"before": None}}})).runfile()
     assert "installer" in action.words
-    with pytest.raises(uninstall.UninstallError, match="did not take the driver"):
+    with pytest.raises(uninstall.UninstallError, match="did not remove the driver"):
         action.act()
 
 

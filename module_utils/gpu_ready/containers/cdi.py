@@ -10,6 +10,8 @@ import posixpath
 import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
+from ..driver.libraries import RPM_DIRECTORY
+
 KIND = "nvidia.com/gpu"
 FOLDERS = ("/etc/cdi", "/var/run/cdi")
 NATIVE = "/etc/cdi/gpu-ready.json"
@@ -36,7 +38,6 @@ REFRESH_OLD_TEXT = "# Written by gpu-ready; playbooks/uninstall.yml takes it awa
     ",".join(OLD_FEATURES),
 )
 _OPTIONS = ["ro", "nosuid", "nodev", "bind"]
-_CONTAINER_FOLDERS = ("/usr/lib64",)
 
 LIBRARIES = (
     "libcuda",
@@ -244,7 +245,7 @@ def build(driver: DriverFiles, gpus: Iterable[Gpu], folder: str = "/usr/lib/x86_
     devices.append({"name": "all", "containerEdits": {"deviceNodes": [{"path": gpu.node} for gpu in gpus]}})
     mounts: List[Dict[str, Any]] = []
     for library in driver.libraries:
-        for place in (folder,) + _CONTAINER_FOLDERS:
+        for place in (folder, RPM_DIRECTORY):
             for name in library.names:
                 mounts.append(_mount(library.path, posixpath.join(place, name)))
     for name in sorted(driver.programs):

@@ -16,9 +16,10 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ..base import files, manifest
 from ..base.host import Host
 from ..driver.runfile import fetch as runfile_fetch
-from ..driver.runfile import messages as runfile_text
-from ..driver.runfile.fetch import Limits, Source
-from ..driver.runfile.messages import RunfileError
+from ..driver.runfile import messages as runfile_messages
+from ..driver.runfile import spec as runfile_spec
+from ..driver.runfile.fetch import InstallerSource, RunfileLimits
+from ..driver.runfile.spec import RunfileError
 from . import default as cuda_default
 from . import toolkit as cuda
 from .cudnn import install as cudnn_install
@@ -77,7 +78,7 @@ class Installer(NamedTuple):
     version: str
     release: str
     path: str
-    source: Source
+    source: InstallerSource
 
 
 class Where(NamedTuple):
@@ -143,13 +144,13 @@ def options(wanted: Installer, folder: str) -> List[str]:
     ]
 
 
-def install(host: Host, wanted: Installer, limits: Limits, where: Where) -> str:
+def install(host: Host, wanted: Installer, limits: RunfileLimits, where: Where) -> str:
     """Install one toolkit and return its release; nothing is changed before the file is proved. Raises RunfileError."""
     refuse_alias(host, wanted.version, wanted.path, where)
     local = wanted.source.location
     size = os.path.getsize(local) if os.path.isfile(local) else 0
-    with runfile_fetch.workplace(size * UNPACKED) as temporary:
-        file = runfile_fetch.fetch(wanted.source, temporary, limits, UNPACKED)
+    with runfile_fetch.work_directory(size * UNPACKED) as temporary:
+        file = runfile_fetch.fetch_file(wanted.source, temporary, limits, UNPACKED)
         judge(file, wanted)
         room(file, temporary, wanted)
         with marked(host, wanted, where), link_kept(host, where):
@@ -185,7 +186,9 @@ def room(file: str, temporary: str, wanted: Installer) -> None:
     place = os.path.dirname(wanted.path)
     shared = os.stat(place).st_dev == os.stat(temporary).st_dev
     times = INSTALLED + UNPACKED if shared else INSTALLED
-    runfile_fetch.room(place + "/", os.path.getsize(file) * times, "CUDA " + (wanted.release or wanted.version))
+    runfile_fetch.check_free_space(
+        place + "/", os.path.getsize(file) * times, "CUDA " + (wanted.release or wanted.version)
+    )
 
 
 @contextlib.contextmanager
@@ -256,25 +259,25 @@ def release(host: Host, wanted: Installer) -> str:
 def call(host: Host, argv: List[str], limit: float, temporary: str, wanted: Installer) -> None:
     """Run the installer once; RunfileError with the cause that its log names."""
     _forget(LOG)
-    environment: Dict[str, str] = dict(runfile_text.ENVIRONMENT, TMPDIR=temporary)
+    environment: Dict[str, str] = dict(runfile_spec.ENVIRONMENT, TMPDIR=temporary)
     answer = host.run(argv, limit, environment)
     if answer.rc == 0:
         return
-    why = runfile_text.explain(host.read(LOG) or "", answer.out + "\n" + answer.err, CAUSES)
+    why = runfile_messages.explain_failure(host.read(LOG) or "", answer.out + "\n" + answer.err, CAUSES)
     raise RunfileError(
         "the installer of CUDA %s ended with %d: %s; the whole log is %s on the host"
-        % (wanted.release or wanted.version, answer.rc, runfile_text.sentence(why), LOG)
+        % (wanted.release or wanted.version, answer.rc, runfile_messages.format_explanation(why), LOG)
     )
 
 
 def uninstall(host: Host, version: str, path: str) -> None:
     """Have a toolkit's own uninstaller take it away; RunfileError when the toolkit is still there afterwards."""
-    answer = host.run([uninstaller(path), "--silent"], REMOVAL_LIMIT, runfile_text.ENVIRONMENT)
+    answer = host.run([uninstaller(path), "--silent"], REMOVAL_LIMIT, runfile_spec.ENVIRONMENT)
     if answer.rc != 0 or host.exists(path + "/bin/nvcc"):
-        why = runfile_text.explain(host.read(UNINSTALL_LOG) or "", answer.out + "\n" + answer.err, CAUSES)
+        why = runfile_messages.explain_failure(host.read(UNINSTALL_LOG) or "", answer.out + "\n" + answer.err, CAUSES)
         raise RunfileError(
             "%s did not take CUDA %s away (it ended with %d): %s"
-            % (uninstaller(path), version, answer.rc, runfile_text.sentence(why))
+            % (uninstaller(path), version, answer.rc, runfile_messages.format_explanation(why))
         )
 
 

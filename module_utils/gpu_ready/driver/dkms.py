@@ -1,4 +1,4 @@
-"""NVIDIA's modules in DKMS: what a kernel should have and has not, what lost its content, and their build."""
+"""NVIDIA's modules in DKMS: missing and damaged ones, and their build."""
 
 import os
 import re
@@ -10,70 +10,70 @@ from ..diagnostics import failure
 from ..packaging import manager
 
 TREES = ("extra", "updates/dkms", "updates")
-"""Folders below /lib/modules/KERNEL that DKMS installs to, by distribution."""
+"""Directories below /lib/modules/KERNEL that DKMS installs to, by distribution."""
 LIMIT = 3600.0
-"""Seconds for a build: minutes on any machine that has GPUs."""
+"""Seconds for a build, which takes minutes."""
 
 
 class DkmsError(GpuReadyError):
-    """DKMS does not do what it was told; one sentence."""
+    """A dkms command failed."""
 
 
-def lost(status: str, kernel: str, there: List[str], offered: Iterable[str] = ()) -> List[str]:
-    """Return those of DKMS's modules ("nvidia/580.95.05") that a kernel should have and has not.
+def missing_modules(status: str, kernel: str, installed: List[str], sources: Iterable[str] = ()) -> List[str]:
+    """DKMS modules ("nvidia/580.95.05") that should be installed for a kernel and are missing.
 
-    ``status`` is what `dkms status` printed, ``there`` the files in TREES, ``offered`` what packages brought for
-    DKMS. Two ways of the RPM packages lose them: the open and the proprietary module have the same file names, so that
-    the package of one, removed after the other was installed, takes that along; and a package that is installed again
-    builds them in %post, after which its %preun has DKMS forget them.
+    ``status`` is the output of `dkms status`, ``installed`` the files in TREES, ``sources`` those that packages
+    installed for DKMS. RPM packages remove modules by mistake in two cases: the open and the proprietary module have
+    the same file names, so removing one package after installing the other deletes its files; and reinstalling a
+    package builds the modules in %post, after which its %preun removes them from DKMS.
     """
-    if any(name.partition(".ko")[0] == "nvidia" for name in there):
+    if any(name.partition(".ko")[0] == "nvidia" for name in installed):
         return []
     found = []
     for line in status.splitlines():
         match = re.match(r"(nvidia[\w-]*)(?:/|, )([^,/ ]+), ([^,]+), [^:]+: installed\b.*[Dd]iff", line)
         if match and match.group(3) == kernel:
             found.append("%s/%s" % match.group(1, 2))
-    known = registered(status)
-    return found + [name for name in offered if name not in known]
+    known = registered_modules(status)
+    return found + [name for name in sources if name not in known]
 
 
-def registered(status: str) -> List[str]:
-    """Return NVIDIA's modules that DKMS knows ("nvidia/580.95.05"), from what `dkms status` printed."""
+def registered_modules(status: str) -> List[str]:
+    """NVIDIA's modules in the output of `dkms status`, as "nvidia/580.95.05"."""
     return ["%s/%s" % found for found in re.findall(r"(?m)^(nvidia[\w-]*)(?:/|, )([^,/:\s]+)", status)]
 
 
-def sources(host: Host) -> List[str]:
-    """Return the drivers whose sources lie where DKMS takes them from, as "nvidia-open/580.95.05"."""
+def module_sources(host: Host) -> List[str]:
+    """Drivers with sources for DKMS in /usr/src, as "nvidia-open/580.95.05"."""
     found = []
-    for folder in host.listdir("/usr/src"):
-        match = re.match(r"(nvidia(?!-fs|-peer)[\w-]*)-(\d[\w.]*)$", folder)
-        if match and host.exists("/usr/src/%s/dkms.conf" % folder):
+    for name in host.listdir("/usr/src"):
+        match = re.match(r"(nvidia(?!-fs|-peer)[\w-]*)-(\d[\w.]*)$", name)
+        if match and host.exists("/usr/src/%s/dkms.conf" % name):
             found.append("%s/%s" % match.group(1, 2))
     return found
 
 
-def installed(status: str, kernel: str) -> List[str]:
-    """Return NVIDIA's modules that DKMS calls built or installed for a kernel, from what `dkms status` printed."""
+def built_modules(status: str, kernel: str) -> List[str]:
+    """NVIDIA's modules that `dkms status` reports as built or installed for a kernel."""
     rows = re.findall(r"(?m)^(nvidia[\w-]*)(?:/|, )([^,/ ]+), ([^,]+), [^:]+: (?:installed|built)", status)
     return ["%s/%s" % (name, version) for name, version, built_for in rows if built_for == kernel]
 
 
 def module_files(host: Host, kernel: str) -> List[str]:
-    """Return the paths of NVIDIA's modules that lie where DKMS installs to."""
-    folders = ["/lib/modules/%s/%s" % (kernel, tree) for tree in TREES]
+    """Paths of NVIDIA's modules in TREES."""
+    directories = ["/lib/modules/%s/%s" % (kernel, tree) for tree in TREES]
     return [
-        "%s/%s" % (folder, name)
-        for folder in folders
-        for name in sorted(host.listdir(folder))
+        "%s/%s" % (directory, name)
+        for directory in directories
+        for name in sorted(host.listdir(directory))
         if re.match(r"nvidia[\w-]*\.ko", name)
     ]
 
 
-def unreadable(host: Host, kernel: str) -> List[str]:
-    """Return those of these files that are no modules: DKMS writes them without waiting for the disk.
+def damaged_modules(host: Host, kernel: str) -> List[str]:
+    """Module files that modinfo cannot read.
 
-    After a power cut they can be empty or cut off, and DKMS goes on to call them installed.
+    DKMS writes without fsync: after a power cut files can be empty or truncated, and DKMS still reports them installed.
     """
     return [
         path
@@ -83,37 +83,38 @@ def unreadable(host: Host, kernel: str) -> List[str]:
 
 
 def build(host: Host, kernel: str) -> Tuple[List[str], List[str]]:
-    """Have DKMS build and install NVIDIA's modules for a kernel (changes the host), also those that lost their content.
+    """Build and install NVIDIA's modules for a kernel, damaged ones as well (changes the host).
 
-    Returns the files that were damaged, and all that are there now.
+    Returns the files that were damaged, and all module files afterwards.
     """
-    damaged = unreadable(host, kernel)
+    damaged = damaged_modules(host, kernel)
     if damaged:
-        forget(host, kernel, damaged)
+        remove_damaged(host, kernel, damaged)
     run(host, ["dkms", "autoinstall", "-k", kernel])
     host.settle()
-    there = module_files(host, kernel)
-    left = unreadable(host, kernel)
-    if left or not there:
+    installed = module_files(host, kernel)
+    unreadable = damaged_modules(host, kernel)
+    if unreadable or not installed:
+        problem = "%s is unreadable" % unreadable[0] if unreadable else "/lib/modules/%s has no NVIDIA module" % kernel
         raise DkmsError(
-            "`dkms autoinstall -k %s` left %s: see `dkms status` and /var/lib/dkms on the host"
-            % (kernel, "%s unreadable" % left[0] if left else "no NVIDIA module below /lib/modules/%s" % kernel)
+            "`dkms autoinstall -k %s` succeeded, but %s. See `dkms status` and /var/lib/dkms on the host"
+            % (kernel, problem)
         )
-    return damaged, there
+    return damaged, installed
 
 
-def forget(host: Host, kernel: str, damaged: List[str]) -> None:
-    """Take damaged modules away, and what DKMS built them from (changes the host): it would only copy that again."""
+def remove_damaged(host: Host, kernel: str, damaged: List[str]) -> None:
+    """Delete damaged modules and DKMS's copies of them, which it would install again (changes the host)."""
     for path in damaged:
         os.unlink(path)
-    for module in installed(host.run(["dkms", "status"]).out, kernel):
+    for module in built_modules(host.run(["dkms", "status"]).out, kernel):
         run(host, ["dkms", "remove", module, "-k", kernel])
-        if module not in registered(host.run(["dkms", "status"]).out):  # as it does with the last kernel of a module
+        if module not in registered_modules(host.run(["dkms", "status"]).out):  # so it is for a module's last kernel
             run(host, ["dkms", "add", module])
 
 
 def run(host: Host, argv: List[str]) -> None:
-    """Call DKMS; DkmsError with the compiler's cause where it names a log of it."""
+    """Raises DkmsError, with the cause in the compiler's log if DKMS names one."""
     answer = host.run(argv, LIMIT)
     if answer.rc == 0:
         return
@@ -123,5 +124,5 @@ def run(host: Host, argv: List[str]) -> None:
         why = failure.because([("installer-log", host.read(path) or text)], path, ("dkms_failed",))
         raise DkmsError("%s: %s" % (manager.find_dkms_failure(call, text) or call, why))
     raise DkmsError(
-        "`%s` ended with %d (%s): see `dkms status` on the host" % (call, answer.rc, failure.quoted([text]))
+        "`%s` ended with %d (%s). See `dkms status` on the host" % (call, answer.rc, failure.quoted([text]))
     )

@@ -1,4 +1,4 @@
-"""NVIDIA's modules in the running kernel: which are loaded, what holds them, and the order of loading and unloading."""
+"""NVIDIA's modules in the running kernel: which are loaded, what uses them, and the order of unloading."""
 
 import re
 from typing import Dict, List, NamedTuple, Optional
@@ -13,134 +13,135 @@ UNLOAD_ORDER = (
 )  # fmt: skip
 """Users first. (NVIDIA's gpu-driver-container unloads in this order.)"""
 CONSEQUENCES = ("no_gpu_found", "probe_failed")
-"""What the kernel says of every module that takes no GPU; modprobe's error number says as much."""
+"""Kernel messages that only repeat modprobe's error number: the module binds to no GPU."""
 
 
 class NodeAccess(NamedTuple):
-    """Who may open the GPUs: owner, group and mode of the device nodes."""
+    """Owner, group and mode of the GPUs' device nodes."""
 
     uid: int
     gid: int
     mode: int
 
 
-class Holder(NamedTuple):
-    """A process that has a GPU open."""
+class GpuProcess(NamedTuple):
+    """A process that has a device node of a GPU open."""
 
     pid: int
     command: str
 
 
-def loaded(host: Host) -> List[str]:
-    """Return the modules of NVIDIA that are loaded, in the order in which they can be unloaded."""
+def loaded_modules(host: Host) -> List[str]:
+    """NVIDIA's loaded modules, in the order in which they can be unloaded."""
     return [name for name in UNLOAD_ORDER if host.isdir("/sys/module/" + name)]
 
 
-def kernels_own(host: Host) -> Optional[str]:
-    """Return the kernel's own module that drives a GPU, None where none does."""
+def bound_kernel_driver(host: Host) -> Optional[str]:
+    """The kernel's own module (such as nouveau) that drives a GPU."""
     for module in pci.KERNEL_DRIVERS.values():
-        folder = "/sys/module/%s/drivers" % module
-        for name in host.listdir(folder):
-            if [one for one in host.listdir("%s/%s" % (folder, name)) if one[:1].isdigit()]:
+        drivers = "/sys/module/%s/drivers" % module
+        for name in host.listdir(drivers):
+            if [one for one in host.listdir("%s/%s" % (drivers, name)) if one[:1].isdigit()]:
                 return module
     return None
 
 
-def version(host: Host) -> str:
-    """Return the version of the loaded driver, "" when none is."""
+def loaded_version(host: Host) -> str:
+    """Version of the loaded driver, "" if none is loaded."""
     return (host.read("/sys/module/nvidia/version") or "").strip()
 
 
-def references(host: Host, name: str) -> int:
-    """Return how often a loaded module is in use."""
+def reference_count(host: Host, name: str) -> int:
     text = (host.read("/sys/module/%s/refcnt" % name) or "").strip()
     return int(text) if re.match(r"\d+$", text) else 0
 
 
 def foreign_users(host: Host, names: List[str]) -> List[str]:
-    """Return modules of others that use one of ``names``."""
+    """Other modules that use one of ``names``."""
     users = {user for name in names for user in host.listdir("/sys/module/%s/holders" % name)}
     return sorted(users - set(names))
 
 
-def processes(host: Host) -> List[Holder]:
-    """Return the processes that have a device of NVIDIA open."""
+def gpu_processes(host: Host) -> List[GpuProcess]:
+    """Processes that have a device node of NVIDIA open."""
     found = []
     for name in host.listdir("/proc"):
         if not name.isdigit():
             continue
-        folder = "/proc/%s/fd" % name
-        if any((host.readlink("%s/%s" % (folder, fd)) or "").startswith("/dev/nvidia") for fd in host.listdir(folder)):
+        fds = "/proc/%s/fd" % name
+        if any((host.readlink("%s/%s" % (fds, fd)) or "").startswith("/dev/nvidia") for fd in host.listdir(fds)):
             words = [word for word in (host.read("/proc/%s/cmdline" % name) or "").split("\0") if word]
             command = " ".join(" ".join(validation.command(words)).split())
-            found.append(Holder(int(name), command[:80] or (host.read("/proc/%s/comm" % name) or "?").strip()))
+            found.append(GpuProcess(int(name), command[:80] or (host.read("/proc/%s/comm" % name) or "?").strip()))
     return found
 
 
-def held(host: Host, names: List[str]) -> str:
-    """Return what keeps the modules from being unloaded, as words; "" when nothing does."""
-    people = processes(host)
-    if people:
-        return "process " + ", ".join("%d (%s)" % holder for holder in people[:8])
+def module_users(host: Host, names: List[str]) -> str:
+    """What uses the modules and prevents unloading, for messages; "" if nothing does."""
+    processes = gpu_processes(host)
+    if processes:
+        return "process " + ", ".join("%d (%s)" % process for process in processes[:8])
     users = foreign_users(host, names)
     if users:
         return "the module " + ", ".join(users)
-    # A module's own users count as references; more of them than users means somebody without an open file.
+    # Modules that use a module count as references; more references than that mean a user without an open file.
     for name in names:
         users = [user for user in host.listdir("/sys/module/%s/holders" % name) if user in names]
-        if references(host, name) > len(users):
+        if reference_count(host, name) > len(users):
             return "an unknown user of the module %s (%d references; a console on the GPU, for instance)" % (
-                name, references(host, name) - len(users),
+                name, reference_count(host, name) - len(users),
             )  # fmt: skip
     return ""
 
 
-def explain(name: str, text: str, kernel: str, messages: str) -> str:
-    """Return one sentence for a modprobe that failed: what the kernel said to it, else what modprobe printed.
+def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
+    """Message for a failed modprobe: the kernel's reason, else modprobe's output.
 
-    ``messages`` is what the kernel's log got since modprobe was started: it knows more than modprobe's error number.
+    ``messages`` is the kernel's log since modprobe started, which has more than modprobe's error number.
     """
     from ..diagnostics import failure
 
-    said = failure.quoted([text]) if text.strip() else "modprobe said nothing"
+    quoted = failure.quoted([output]) if output.strip() else "modprobe printed nothing"
     found = failure.find([("dmesg", messages)], failure.EVENTS + CONSEQUENCES) or failure.find(
-        [("installer-log", text), ("dmesg", messages)], failure.EVENTS
+        [("installer-log", output), ("dmesg", messages)], failure.EVENTS
     )
     what = "the module %s does not load into the kernel %s" % (name, kernel)
     if found is None:
-        return "%s (%s): see what the kernel said of it at the end of its log, `dmesg`" % (what, said)
-    shown = "%s; %s" % (said, found.message) if found.message and found.message not in said else said
+        return "%s (%s). See the end of the kernel's log, `dmesg`" % (what, quoted)
+    shown = "%s; %s" % (quoted, found.message) if found.message and found.message not in quoted else quoted
     because = failure.clause(found._replace(message=None))
-    return "%s (%s): %s; the whole log is what `dmesg` prints" % (what, shown, because)
+    return "%s (%s): %s; the whole log is the output of `dmesg`" % (what, shown, because)
 
 
-def majors(text: str) -> Dict[str, int]:
-    """Read the character devices of /proc/devices: major number by name."""
+def parse_majors(text: str) -> Dict[str, int]:
+    """Character devices in /proc/devices: major number by name."""
     part = text.partition("Block devices")[0]
     return {name: int(number) for number, name in re.findall(r"(?m)^\s*(\d+) (\S+)$", part)}
 
 
 def node_access(host: Host) -> Optional[NodeAccess]:
-    """Return whose device nodes are by the module's options (NVreg_DeviceFile*), None where it leaves them to others.
+    """Access by the module's options NVreg_DeviceFile*; None if they leave the device nodes to other software.
 
-    The file is the one that nvidia-modprobe asks (nvidia-modprobe-utils.c in its source); numbers are decimal there.
+    nvidia-modprobe reads the same file (nvidia-modprobe-utils.c in its source). The numbers are decimal.
     """
-    said = dict(re.findall(r"^(\w+): (\d+)$", host.read("/proc/driver/nvidia/params") or "", re.MULTILINE))
-    if said.get("ModifyDeviceFiles") == "0":
+    options = dict(re.findall(r"^(\w+): (\d+)$", host.read("/proc/driver/nvidia/params") or "", re.MULTILINE))
+    if options.get("ModifyDeviceFiles") == "0":
         return None
     return NodeAccess(
-        int(said.get("DeviceFileUID", 0)), int(said.get("DeviceFileGID", 0)), int(said.get("DeviceFileMode", 0o666))
+        int(options.get("DeviceFileUID", 0)),
+        int(options.get("DeviceFileGID", 0)),
+        int(options.get("DeviceFileMode", 0o666)),
     )
 
 
-def nodes(host: Host) -> Dict[str, "tuple[int, int]"]:
-    """Return the device nodes that the loaded driver needs: (major, minor) by path."""
-    known = majors(host.read("/proc/devices") or "")
+def device_nodes(host: Host) -> Dict[str, "tuple[int, int]"]:
+    """Device nodes that the loaded driver needs: (major, minor) by path."""
+    known = parse_majors(host.read("/proc/devices") or "")
     major = known.get("nvidia", known.get("nvidia-frontend", 195))
     found = {"/dev/nvidiactl": (major, 255)}
-    folder = "/proc/driver/nvidia/gpus"
-    for name in host.listdir(folder):
-        match = re.search(r"Device Minor:\s*(\d+)", host.read("%s/%s/information" % (folder, name)) or "")
+    gpus = "/proc/driver/nvidia/gpus"
+    for name in host.listdir(gpus):
+        match = re.search(r"Device Minor:\s*(\d+)", host.read("%s/%s/information" % (gpus, name)) or "")
         if match:
             found["/dev/nvidia" + match.group(1)] = (major, int(match.group(1)))
     if "nvidia-uvm" in known:

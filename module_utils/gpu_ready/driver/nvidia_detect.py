@@ -1,4 +1,4 @@
-"""What nvidia-detect answers: ELRepo's program of that name, and Debian's."""
+"""Run nvidia-detect, ELRepo's program or Debian's, and parse its output."""
 
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -32,8 +32,8 @@ VENDOR = re.compile(r"^NVIDIA(?: Corporation)?(?=\s|$)\s*", re.IGNORECASE)
 BRANCHES = {"71": "71xx", "96": "96xx", "173": "173xx"}
 
 
-class Reading(NamedTuple):
-    """The answer: ``tool`` is "elrepo", "debian" or None where the text is from neither."""
+class DetectOutput(NamedTuple):
+    """``tool`` is "elrepo", "debian", or None for a text of neither program."""
 
     tool: Optional[str]
     nvidia: List[Dict[str, Any]]
@@ -45,7 +45,7 @@ class Reading(NamedTuple):
     newest_checked: Optional[str] = None
 
     def as_dict(self) -> Dict[str, Any]:
-        """Return the fields that this tool's answer has."""
+        """The fields that this tool prints."""
         if self.tool == "debian":
             found = {"tool": "debian", "nvidia": self.nvidia, "support": self.support, "package": self.package}
             return dict(found, newest_checked=self.newest_checked) if self.newest_checked else found
@@ -59,18 +59,18 @@ class Reading(NamedTuple):
         }
 
 
-def read(text: str) -> Reading:
-    """Read the output of either tool."""
+def parse(text: str) -> DetectOutput:
+    """Parse the output of either tool."""
     text = clean(text)
     if DEBIAN.search(text) and not ELREPO.search(text):
-        return read_debian(text)
+        return parse_debian(text)
     if ELREPO.search(text) or any(PACKAGE.match(line) for line in text.splitlines()) or DEVICE.search(text):
-        return read_elrepo(text)
-    return Reading(None, [])
+        return parse_elrepo(text)
+    return DetectOutput(None, [])
 
 
 def clean(text: str) -> str:
-    """Return the text without marks of encoding, terminal, Markdown, comments, results, and host names."""
+    """Remove traces of encodings, terminals, Markdown, comments, results, and host names."""
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[\ufeff\x00\u200b`]|\*\*", "", text).replace("\u00a0", " ")
     if re.search(r"\\n\s*(?:\[[0-9a-f]{4}:|This device|Checking|Your card)", text):
         text = text.replace("\\n", "\n").replace("\\t", "\t")
@@ -84,18 +84,18 @@ def clean(text: str) -> str:
 # --- ELRepo ------------------------------------------------------------------------------------------------------
 
 
-def read_elrepo(text: str) -> Reading:
-    """Read ELRepo's answer: one answer for each card, with -v below the card's line; terse: package names only."""
+def parse_elrepo(text: str) -> DetectOutput:
+    """One answer per card, with -v below the card's line; without -v package names only."""
     cards: List[Dict[str, Any]] = []
     answers: List[Optional[Dict[str, Any]]] = []
     others: List[str] = []
     terse: List[str] = []
-    for line in joined(text):
+    for line in join_lines(text):
         device = DEVICE.search(line)
         answer = ANSWER.search(line) or OLD_ANSWER.search(line)
         package = PACKAGE.match(line)
         if answer:
-            found = answered(answer.group(1), answer.group(2), answer.group(3))
+            found = make_answer(answer.group(1), answer.group(2), answer.group(3))
             if answers and answers[-1] is None:
                 answers[-1] = found
             else:
@@ -113,22 +113,22 @@ def read_elrepo(text: str) -> Reading:
         elif package:
             terse.append(package.group(1))
     if not cards and terse and not any(answers):
-        answers = [answered_by_package(name) for name in terse]
+        answers = [answer_of_package(name) for name in terse]
     distinct = {tuple(sorted((answer or NOTHING).items(), key=str)) for answer in answers}
     if len(distinct) == 1:
         same = answers[0] or NOTHING
-        return Reading("elrepo", cards, same["branch"], same["driver_version"], same["package"], others)
+        return DetectOutput("elrepo", cards, same["branch"], same["driver_version"], same["package"], others)
     if len(cards) == len(answers):
         pairs = zip(cards, answers)  # noqa: B905 - Python 3.6 has no strict=
         cards = [dict(card, **(answer or NOTHING)) for card, answer in pairs]
-    return Reading("elrepo", cards, None, None, None, others)
+    return DetectOutput("elrepo", cards, None, None, None, others)
 
 
 NOTHING: Dict[str, Optional[str]] = {"branch": None, "driver_version": None, "package": None}
 
 
-def joined(text: str) -> List[str]:
-    """Return the lines, those that a mailer broke in two put together again."""
+def join_lines(text: str) -> List[str]:
+    """The lines; those that a mail program wrapped are joined."""
     found: List[str] = []
     for line in text.splitlines():
         line = line.strip(" \t\"',>")
@@ -148,18 +148,16 @@ def joined(text: str) -> List[str]:
     return found
 
 
-def answered(kind: str, version: str, package: Optional[str]) -> Dict[str, Optional[str]]:
-    """Return branch, version and package of one answer."""
-    return {"branch": branch(kind, version), "driver_version": version, "package": package}
+def make_answer(kind: str, version: str, package: Optional[str]) -> Dict[str, Optional[str]]:
+    return {"branch": branch_name(kind, version), "driver_version": version, "package": package}
 
 
-def branch(kind: str, version: str) -> str:
-    """Return the word for a branch: current, 580xx, 96xx ..."""
+def branch_name(kind: str, version: str) -> str:
+    """current, 580xx, 96xx ..."""
     return "current" if kind.lower() == "current" else version.split(".")[0].lower().replace("xx", "") + "xx"
 
 
-def answered_by_package(name: str) -> Dict[str, Optional[str]]:
-    """Return what a package name alone tells."""
+def answer_of_package(name: str) -> Dict[str, Optional[str]]:
     match = re.match(r"^kmod-nvidia-(\d+xx)$", name)
     return {"branch": match.group(1) if match else "current", "driver_version": None, "package": name}
 
@@ -178,8 +176,8 @@ UNSERVED = re.compile(r"only available up to|not in any current|not supported by
 NEWEST = re.compile(r"any driver version up to ([\d.]*\d)")
 
 
-def read_debian(text: str) -> Reading:
-    """Read Debian's answer. It repeats the last package for a card that has none: such a repetition does not count."""
+def parse_debian(text: str) -> DetectOutput:
+    """Debian's program repeats the last package for a card without one; such a repetition does not count."""
     flat = re.sub(r"\s+", " ", text)
     cards = [
         {"slot": slot, "class": kind.lower(), "device_id": device.lower(), "name": VENDOR.sub("", name).strip()}
@@ -188,29 +186,29 @@ def read_debian(text: str) -> Reading:
     asked = [{"slot": None, "class": None, "device_id": one.lower(), "name": None} for one in ASKED.findall(flat)]
     newest = NEWEST.search(flat)
     parts = re.split(r"(?=Checking (?:card:|driver support for))", flat)
-    cards = cards or asked or [unlisted(match.group(1)) for match in map(CHECKED.search, parts) if match]
+    cards = cards or asked or [unlisted_card(match.group(1)) for match in map(CHECKED.search, parts) if match]
     support: List[str] = []
     packages: List[str] = []
     for part in parts:
-        words = supports(part)
+        words = support_words(part)
         support += [word for word in words if word not in support]
         recommended = RECOMMENDED.search(part)
         if recommended and words and not UNSERVED.search(part):
             packages.append(recommended.group(1))
     distinct = sorted(set(packages))
     package = distinct[0] if len(distinct) == 1 else None
-    return Reading(
+    return DetectOutput(
         "debian", cards, package=package, support=support, newest_checked=newest.group(1) if newest else None
     )
 
 
-def unlisted(name: str) -> Dict[str, Any]:
-    """Return a card that is checked in a text whose list of cards was cut away."""
+def unlisted_card(name: str) -> Dict[str, Any]:
+    """A card that is checked in a text without the list of cards."""
     return {"slot": None, "class": None, "device_id": None, "name": VENDOR.sub("", name).strip()}
 
 
-def supports(text: str) -> List[str]:
-    """Return the words of support in one card's part of the text."""
+def support_words(text: str) -> List[str]:
+    """Support levels in one card's part of the text."""
     found: List[str] = []
     for sentence in re.findall(r"Your card is (.*?)(?=Your card is|It is recommended|Uh oh|Checking |$)", text):
         only = "-only" if re.match(r"(?:also )?only\b", sentence) else ""
@@ -231,57 +229,54 @@ def supports(text: str) -> List[str]:
     return found
 
 
-# --- asking the program ------------------------------------------------------------------------------------------
+# --- running the program -----------------------------------------------------------------------------------------
 
 PROGRAM = "nvidia-detect"
 
 
-class Verdict(NamedTuple):
-    """What nvidia-detect says: (device in words, package or None) for each device that it tells of.
-
-    ``problem`` is a sentence where it could not be asked or understood, "" elsewhere.
-    """
+class DetectResult(NamedTuple):
+    """(description, package or None) of each device. ``problem`` is a message if nvidia-detect could not be run."""
 
     devices: List[Tuple[str, Optional[str]]]
     problem: str = ""
 
     @property
     def packages(self) -> List[str]:
-        """Return the packages that it names, each once."""
+        """All packages that it names, each once."""
         return sorted({package for _device, package in self.devices if package})
 
-    def words(self) -> List[str]:
-        """Return a line for each device."""
+    def lines(self) -> List[str]:
+        """One line per device, for messages."""
         return ["%s: %s" % (device, package or "no package") for device, package in self.devices]
 
 
-def ask(host: Host, timeout: float = 60.0) -> Verdict:
-    """Run nvidia-detect and return its verdict, from what it prints on standard output and nothing else.
+def run_nvidia_detect(host: Host, timeout: float = 60.0) -> DetectResult:
+    """Only standard output counts.
 
-    The exit status is never read: ELRepo's is an enum of branches, renumbered in March 2025, of the last device only.
-    ELRepo's names the devices with -v, which Debian's takes for a PCI ID: so it is asked without first.
+    ELRepo's exit status is an enum of branches, renumbered in March 2025, of the last device only. Its program lists
+    devices with -v, which Debian's takes for a PCI ID, so the first run has no -v.
     """
     if host.which(PROGRAM) is None:
-        return Verdict([], "nvidia-detect is not installed on this host: install it from the source of the driver")
+        return DetectResult([], "nvidia-detect is not installed. Install it from the repository of the driver")
     terse = host.run([PROGRAM], timeout)
     if terse.rc == TIMED_OUT:
-        return Verdict([], "nvidia-detect gave no answer in %g s: run it on the host to see why" % timeout)
-    if read(terse.out).tool == "debian":
-        return Verdict(debian_verdicts(terse.out))
-    told = elrepo_verdicts(host.run([PROGRAM, "-v"], timeout).out)
-    return Verdict(told or terse_verdicts(terse.out))
+        return DetectResult([], "nvidia-detect did not end within %g s. Run it on the host to see why" % timeout)
+    if parse(terse.out).tool == "debian":
+        return DetectResult(debian_devices(terse.out))
+    verbose = elrepo_devices(host.run([PROGRAM, "-v"], timeout).out)
+    return DetectResult(verbose or terse_devices(terse.out))
 
 
-def elrepo_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
-    """Return device and package of ELRepo's program with -v; a blank or missing package (EL10, old cards) is None."""
-    found = read(text)
+def elrepo_devices(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Output of ELRepo's program with -v; a blank or missing package (EL10, old cards) is None."""
+    found = parse(text)
     return [
         ("10de:%s %s" % (card["device_id"], card["name"]), card.get("package", found.package)) for card in found.nvidia
     ]
 
 
-def terse_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
-    """Return the package of each line of ELRepo's program without -v; a blank line is a device without one."""
+def terse_devices(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Output of ELRepo's program without -v; a blank line is a device without package."""
     found = [(PACKAGE.match(line), line.strip()) for line in text.splitlines()]
     return [
         ("device %d" % number, match.group(1) if match else None)
@@ -290,8 +285,8 @@ def terse_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
     ]
 
 
-def debian_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
-    """Return device and package of Debian's program; the repeated package of an unsupported card does not count."""
+def debian_devices(text: str) -> List[Tuple[str, Optional[str]]]:
+    """Output of Debian's program; the repeated package of an unsupported card does not count."""
     flat = re.sub(r"\s+", " ", clean(text))
     found: List[Tuple[str, Optional[str]]] = []
     for part in re.split(r"(?=Checking (?:card:|driver support for))", flat)[1:]:
@@ -302,16 +297,16 @@ def debian_verdicts(text: str) -> List[Tuple[str, Optional[str]]]:
     return found
 
 
-def disagreement(verdict: Verdict, expect: List[str], gpus: List[str]) -> str:
-    """Return both verdicts in one sentence where nvidia-detect names another package than ``expect``, else ""."""
+def find_disagreement(result: DetectResult, expect: List[str], gpus: List[str]) -> str:
+    """Message with both choices if nvidia-detect names another package than ``expect``, else ""."""
     ours = "the catalog would install %s%s" % (" or ".join(expect), " for " + ", ".join(gpus) if gpus else "")
-    remedy = "nothing was changed; set nvidia_driver_branch or nvidia_driver_source to what is right for this host"
-    if verdict.problem:
-        return "%s (%s)" % (verdict.problem, ours)
-    if not verdict.devices:
-        return "nvidia-detect finds no NVIDIA device, but %s: %s" % (ours, remedy)
-    if all(package in expect for _device, package in verdict.devices):
+    remedy = "Nothing was changed. Set nvidia_driver_branch or nvidia_driver_source for this host"
+    if result.problem:
+        return "%s (%s)" % (result.problem, ours)
+    if not result.devices:
+        return "nvidia-detect finds no NVIDIA device, but %s. %s" % (ours, remedy)
+    if all(package in expect for _device, package in result.devices):
         return ""
-    return "nvidia-detect and the catalog disagree: nvidia-detect says %s; %s; %s" % (
-        "; ".join(verdict.words()), ours, remedy,
+    return "nvidia-detect and the catalog disagree: nvidia-detect names %s; %s. %s" % (
+        "; ".join(result.lines()), ours, remedy,
     )  # fmt: skip

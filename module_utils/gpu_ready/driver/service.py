@@ -1,4 +1,4 @@
-"""A service that does not start: why, by what it wrote to the journal since its last start."""
+"""Why a service does not run, by its journal since its last start."""
 
 from typing import Tuple
 
@@ -9,18 +9,18 @@ KINDS = ("container-error", "nvidia-smi", "dmesg")
 """What the journals of docker, the fabric manager and the persistence daemon are searched for, in this order."""
 
 
-def journal(unit: str) -> Tuple[str, ...]:
-    """Return the call that prints the newest lines of a unit's journal without their heads."""
+def journal_command(unit: str) -> Tuple[str, ...]:
+    """Prints the newest lines of a unit's journal without timestamps."""
     return ("journalctl", "--unit", unit, "--boot", "--quiet", "--no-pager", "--lines", "200", "--output", "cat")
 
 
-def why(host: Host, unit: str, said: str) -> str:
-    """Return one sentence for a service that does not run; ``said``: what the start printed, for an empty journal."""
-    # What was written last may still wait in the journal's queue; systemd before 228 has no such call.
+def explain_service(host: Host, unit: str, output: str) -> str:
+    """Message for a service that does not run; ``output`` of the start replaces an empty journal."""
+    # The last lines may still be queued; systemd before 228 has no such option.
     host.run(["journalctl", "--sync"])
-    lines = failure.since_start(host.run(list(journal(unit))).out, unit)
+    lines = failure.since_start(host.run(list(journal_command(unit))).out, unit)
     texts = [(kind, lines) for kind in KINDS]
     if not lines.strip():
-        texts = [("container-error", said)]
-    because = failure.because(texts, "what `journalctl -u %s` prints" % unit)
+        texts = [("container-error", output)]
+    because = failure.because(texts, "the output of `journalctl -u %s`" % unit)
     return "the service %s does not run: %s" % (unit, because)

@@ -7,13 +7,13 @@ from ..base.host import Host
 from ..base.json_file import delete_file, read_json_texts, write_json_file
 
 STOPPED = manifest.FOLDER + "/services-stopped.json"
-"""Services that a live reload stopped. It outlives a run that was killed, or whose module did not load."""
+"""Remains after a killed run or a module that did not load."""
 
 
 def read_stopped(host: Host, path: str = STOPPED) -> List[str]:
     """Services that a live reload stopped and has not started again, in the order in which they were stopped.
 
-    Empty where the mark cannot be read: ours is written atomically, so a damaged one is not ours.
+    Empty if the file cannot be parsed: ours is written atomically, so a damaged one is not ours.
     """
     return read_json_texts(host, path)
 
@@ -28,5 +28,5 @@ def record_stopped(host: Host, units: List[str], path: str = STOPPED) -> List[st
 
 
 def clear_stopped(path: str = STOPPED) -> None:
-    """Remove the mark after the services were started."""
+    """Delete the record after the services were started."""
     delete_file(path)

@@ -216,7 +216,7 @@ def tell_proc_version(answer: Dict[str, Any]) -> List[str]:
 
 def read_detect(data: bytes) -> Dict[str, Any]:
     """Read the answer of nvidia-detect."""
-    return nvidia_detect.read(text_of(data)).as_dict()
+    return nvidia_detect.parse(text_of(data)).as_dict()
 
 
 def tell_detect(answer: Dict[str, Any]) -> List[str]:

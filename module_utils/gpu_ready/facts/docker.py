@@ -13,6 +13,7 @@ from ..base.host import Host
 from ..containers import cdi, docker, driver_volume
 from ..containers.daemon_json import merge as daemon_json
 from ..containers.daemon_json import write as daemon_json_file
+from ..driver.libraries import library_directories
 
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
@@ -25,7 +26,6 @@ CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
 SNAPS = ("/snap/docker/current", "/var/lib/snapd/snap/docker/current")
 """Where snapd mounts docker: Debian's family, and the others. Its dockerd is in no folder of programs."""
 MOST_CONTAINERS = 64
-MULTIARCH = {"x86_64": "/usr/lib/x86_64-linux-gnu", "aarch64": "/usr/lib/aarch64-linux-gnu"}
 
 
 def look(host: Host) -> Dict[str, Any]:
@@ -249,7 +249,7 @@ def hook_known(host: Host, hook: Optional[str], engine: Dict[str, Any]) -> Optio
 def driver_files(host: Host) -> cdi.DriverFiles:
     """Return the driver's files for containers, links resolved."""
     found: List[Tuple[str, str]] = []
-    for folder in library_folders(host):
+    for folder in library_directories(host.uname()[1]):
         for name in host.listdir(folder):
             if cdi.is_library(name):
                 path = posixpath.join(folder, name)
@@ -260,17 +260,6 @@ def driver_files(host: Host) -> cdi.DriverFiles:
     return cdi.DriverFiles(
         version, libraries, {name: host.realpath(path) for name, path in programs.items() if path}, nodes
     )
-
-
-def library_folders(host: Host) -> Tuple[str, ...]:
-    """Return where the driver's libraries may lie on this architecture."""
-    folder = multiarch(host)
-    return (folder, folder + "/nvidia/current", "/usr/lib64", "/usr/local/lib")
-
-
-def multiarch(host: Host) -> str:
-    """Return the library folder of the Debian family on this architecture."""
-    return MULTIARCH.get(host.uname()[1], MULTIARCH["x86_64"])
 
 
 def gpu_list(host: Host) -> List[cdi.Gpu]:

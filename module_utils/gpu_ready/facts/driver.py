@@ -8,6 +8,7 @@ from ..base.host import Host
 from ..catalog import driver_sources
 from ..catalog import model as catalog
 from ..driver import stopped_services
+from ..driver.libraries import library_directories
 from ..driver.runfile import installed_files
 from ..system import nvrm_version
 
@@ -29,9 +30,6 @@ MODULE_FOLDERS = (
 )
 COMPANION = re.compile(r"^nvidia[\w-]*\.ko")
 LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.(\d{2,4}\.\d+(?:\.\d+)?)$")
-LIBRARY_FOLDERS = tuple(
-    folder + part for folder in installed_files.LIBRARY_FOLDERS for part in ("", "/nvidia/current", "/nvidia")
-)
 PACKAGE = re.compile(
     r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia)|^(xserver-xorg-video|xorg-x11-drv|kmod|akmod|dkms)-nvidia"
     r"|^linux-(modules|objects|signatures)-nvidia"
@@ -58,7 +56,7 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
     if on_disk and not on_disk["version"]:  # cut off by a loss of power: as good as none
         on_disk = None
     installed = driver_packages(packages["installed"])
-    runfile = installed_files.uninstaller(host)
+    runfile = installed_files.find_uninstaller(host)
     used = use(host) if loaded else {}
     held = busy(used)
     lagging = bool(on_disk and loaded and loaded["version"] != on_disk["version"])
@@ -78,7 +76,7 @@ def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: O
         "dkms": dkms(host),
         "persistenced": persistenced(host),
         "imex": imex(host),
-        "interrupted": installed_files.pending(host),
+        "interrupted": installed_files.is_interrupted(host),
         "stopped": stopped_services.read_stopped(host),
     }
 
@@ -140,7 +138,7 @@ def read_module(host: Host, path: str) -> Dict[str, Any]:
 def userspace(host: Host) -> List[str]:
     """Return the driver versions of the management and CUDA libraries, newest first; one on a sound host."""
     found = set()
-    for folder in LIBRARY_FOLDERS:
+    for folder in library_directories(host.uname()[1]):
         for name in host.listdir(folder):
             match = LIBRARY.match(name)
             if match:

@@ -26,7 +26,7 @@ from ..drain import journal as drain
 from ..driver import gpu_services, kernel_module
 from ..driver.runfile import install as runfile
 from ..driver.runfile import installed_files
-from ..driver.runfile.messages import RunfileError
+from ..driver.runfile.spec import RunfileError
 from ..facts import docker as observe_docker
 from ..facts import driver as observe_driver
 from ..facts import engines as observe_engines
@@ -269,7 +269,7 @@ class Uninstall:
 
         After a reboot the host has loaded them itself.
         """
-        names = kernel_module.loaded(self.host)
+        names = kernel_module.loaded_modules(self.host)
         driver = observe_driver.driver_packages(dict.fromkeys(self.noted.get("packages", {}), ""))
         if not names or not (self.noted.get("modules") or driver or "driver" in self.noted.get("runfile", {})):
             return []
@@ -280,7 +280,7 @@ class Uninstall:
         for unit in gpu_services.UNITS:
             if self.host.run(["systemctl", "is-active", unit]).rc == 0:
                 self.run(["systemctl", "stop", unit])
-        self.held_by = kernel_module.held(self.host, names)
+        self.held_by = kernel_module.module_users(self.host, names)
         if not self.held_by:
             for name in names:
                 self.run(["rmmod", name])
@@ -290,7 +290,7 @@ class Uninstall:
         """Have the driver of a .run installer that we ran take itself away."""
         if "driver" not in self.noted.get("runfile", {}):
             return []
-        version = installed_files.installed(self.host)
+        version = installed_files.installed_version(self.host)
         return [Action("remove the driver %s of NVIDIA's installer" % (version or ""), self.remove_runfile)]
 
     def remove_runfile(self) -> None:

@@ -19,7 +19,7 @@ from ..base import files, manifest
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..base.json_file import read_json_object, write_json_file
-from ..driver.runfile import messages as runfile_text
+from ..driver.runfile import messages as runfile_messages
 from ..packaging import apt
 from ..system import nvrm_version, os_release
 
@@ -118,10 +118,10 @@ def build(host: Host, wanted: Dict[str, str], paths: Paths = HERE) -> Dict[str, 
         answer = host.run(argv, BUILD_LIMIT)
         if answer.rc != 0:
             log = host.read("%s/%s/%s/build/make.log" % (tree, name, version)) or ""
-            why = runfile_text.explain(log, answer.out + "\n" + answer.err)
+            why = runfile_messages.explain_failure(log, answer.out + "\n" + answer.err)
             raise ModulesError(
                 "DKMS could not build %s for the kernel %s (it ended with %d): %s"
-                % (wanted["package"], wanted["kernel"], answer.rc, runfile_text.sentence(why))
+                % (wanted["package"], wanted["kernel"], answer.rc, runfile_messages.format_explanation(why))
             )
         built = sorted(glob.glob(out + "/**/*.ko", recursive=True))
         if not built:

@@ -81,12 +81,14 @@ def after(simulation: Simulation) -> List[str]:
 
 
 def installers(
-    wanted: List[Dict[str, Any]], machine: str, limits: runfile_fetch.Limits, folder: str = runfile_store.FOLDER
+    wanted: List[Dict[str, Any]], machine: str, limits: runfile_fetch.RunfileLimits, folder: str = runfile_store.STORE
 ) -> List[str]:
     """Have installers on the host, proved (changes it), and no others; return the versions that were not there."""
-    rows = [runfile_store.Wanted(one["version"], one["source"], one["sha256"], one["sha256_url"]) for one in wanted]
-    runfile_store.tidy([row.version for row in rows], folder)
-    return [row.version for row in rows if runfile_store.keep(row, machine, limits, folder)]
+    rows = [
+        runfile_store.StoredInstaller(one["version"], one["source"], one["sha256"], one["sha256_url"]) for one in wanted
+    ]
+    runfile_store.delete_other_versions([row.version for row in rows], folder)
+    return [row.version for row in rows if runfile_store.store_installer(row, machine, limits, folder)]
 
 
 # ---- apt ------------------------------------------------------------------------------------------------------------

@@ -1,34 +1,33 @@
-"""Bring a .run installer to the host, the driver's or a toolkit's: a folder for its work, the file, and its proof."""
+"""Fetch and verify a .run installer, of the driver or of a CUDA toolkit, and give it a work directory."""
 
 import contextlib
 import errno
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 import urllib.parse
-from typing import Iterator, NamedTuple
+from typing import Iterator, NamedTuple, Optional, Tuple
 
 from ...base import files, manifest
 from ...base.download import DAMAGED, Checksum, DownloadLimits, download, new_hash
-from . import messages as runfile_text
-from .messages import RunfileError, Wish
+from .spec import DriverSpec, RunfileError
 
-WORKPLACES = ("/var/tmp", manifest.FOLDER, "/root", "/tmp")
+WORK_DIRECTORIES = ("/var/tmp", manifest.FOLDER, "/root", "/tmp")
 PREFIX = "gpu-ready-runfile-"
 LOCK = "/run/gpu-ready-runfile.lock"
 UNPACKED = 4
-"""How many times its own size an installer needs beside itself: unpacked files and built modules."""
+"""Space for unpacked files and built modules, in multiples of the installer's size."""
 DIGITS = {"sha256": 64, "md5": 32}
 HEAD = 1 << 16
 CHECKSUM_LIMIT = 1 << 20
 
 
-class Source(NamedTuple):
-    """Where an installer comes from: a URL or a path on this host, and what proves it ("" where nothing does).
+class InstallerSource(NamedTuple):
+    """A URL or a path on this host, and a checksum or the URL of a list of checksums ("" for none).
 
-    The URLs name lists of checksums; an md5 is what NVIDIA states of toolkits, and it proves what a broken transfer or
-    a mirror did to a file, not what an attacker did.
+    NVIDIA publishes md5 sums only for toolkits: they detect damage by a transfer or a mirror, not an attacker.
     """
 
     location: str
@@ -37,7 +36,7 @@ class Source(NamedTuple):
     md5_url: str = ""
 
 
-class Limits(NamedTuple):
+class RunfileLimits(NamedTuple):
     """Seconds without a byte, for the whole download, and for the installer's run."""
 
     silence: float = 60.0
@@ -49,39 +48,39 @@ class Limits(NamedTuple):
         return DownloadLimits(self.silence, self.download)
 
 
-# ---- the folder -----------------------------------------------------------------------------------------------------
+# ---- work directory -------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def workplace(needed: int = 0) -> Iterator[str]:
-    """Give a folder of our own where programs may run, with room; it goes with all that is in it."""
+def work_directory(needed: int = 0) -> Iterator[str]:
+    """A temporary directory with ``needed`` bytes free, on a file system without noexec."""
     with open(LOCK, "w", encoding="ascii") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RunfileError(
-                "another run works with a .run installer on this host just now (%s is locked): wait for it, then run "
-                "again" % LOCK
+                "another run uses a .run installer on this host (%s is locked). Wait until it ends, then run again"
+                % LOCK
             ) from error
-        for root in WORKPLACES:
+        for root in WORK_DIRECTORIES:
             for name in os.listdir(root) if os.path.isdir(root) else []:
-                if name.startswith(PREFIX):  # a killed run left it: the lock says that it runs no more
+                if name.startswith(PREFIX):  # left by a killed run: the lock shows that none is active
                     shutil.rmtree(os.path.join(root, name))
-        folder = tempfile.mkdtemp(prefix=PREFIX, dir=place(needed))
+        directory = tempfile.mkdtemp(prefix=PREFIX, dir=choose_work_directory(needed))
         try:
-            yield folder
+            yield directory
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise RunfileError("the disk under %s is full: make room there, then run again" % folder) from error
+                raise RunfileError("the disk of %s is full. Free disk space, then run again" % directory) from error
             raise
         finally:
-            shutil.rmtree(folder)
+            shutil.rmtree(directory)
 
 
-def place(needed: int) -> str:
-    """Return a folder with so many bytes free where programs may run (a /tmp that is mounted noexec is none)."""
+def choose_work_directory(needed: int) -> str:
+    """The first directory with ``needed`` bytes free on a file system without noexec."""
     tried = []
-    for root in WORKPLACES:
+    for root in WORK_DIRECTORIES:
         if not os.path.isdir(root):
             continue
         state = os.statvfs(root)
@@ -93,56 +92,58 @@ def place(needed: int) -> str:
         else:
             return root
     raise RunfileError(
-        "the .run installer needs a folder for %d MiB where programs may run, and there is none (%s): make room in one "
-        "of them, or mount it without noexec" % (needed >> 20, ", ".join(tried))
+        "the .run installer needs %d MiB in a directory that is not mounted noexec: %s. Free disk space in one of "
+        "them, or mount it without noexec" % (needed >> 20, ", ".join(tried))
     )
 
 
-def room(folder: str, needed: int, said: str) -> None:
-    """Raise RunfileError where an installer cannot be unpacked and do its work; ``needed`` in bytes."""
-    free = shutil.disk_usage(folder).free
+def check_free_space(directory: str, needed: int, location: str) -> None:
+    """Raise RunfileError if fewer than ``needed`` bytes are free for an installer and its work."""
+    free = shutil.disk_usage(directory).free
     if free < needed:
         raise RunfileError(
-            "%s needs %d MiB under %s (the file, and what is unpacked and built from it), but %d MiB are free: make "
-            "room there, then run again" % (said, needed >> 20, os.path.dirname(folder), free >> 20)
+            "%s needs %d MiB in %s (for the file and what is unpacked and built from it), but %d MiB are free. Free "
+            "disk space there, then run again" % (location, needed >> 20, os.path.dirname(directory), free >> 20)
         )
 
 
-# ---- the file -------------------------------------------------------------------------------------------------------
+# ---- file -----------------------------------------------------------------------------------------------------------
 
 
-def obtain(source: Source, wish: Wish, machine: str, folder: str, limits: Limits) -> str:
-    """Return the path of the installer on this host, fetched where it is a URL, proved and of the right version."""
-    path = fetch(source, folder, limits)
-    judge(path, source.location, wish, machine)
+def fetch_driver_installer(
+    source: InstallerSource, spec: DriverSpec, architecture: str, directory: str, limits: RunfileLimits
+) -> str:
+    """Path of the verified installer of the requested version on this host."""
+    path = fetch_file(source, directory, limits)
+    check_installer(path, source.location, spec.version, architecture)
     return path
 
 
-def fetch(source: Source, folder: str, limits: Limits, unpacked: int = UNPACKED) -> str:
-    """Return the path of a file on this host, proved by its checksum; one of a URL is brought into ``folder``.
+def fetch_file(source: InstallerSource, directory: str, limits: RunfileLimits, unpacked: int = UNPACKED) -> str:
+    """Path of a verified file on this host; a URL is downloaded to ``directory``.
 
-    ``unpacked`` is how many times its own size the file will need there beside itself.
+    ``unpacked``: further space that the file will need there, in multiples of its size.
     """
     name = urllib.parse.unquote(source.location.rpartition("/")[2])
-    wanted = expected(source, name, folder, limits)
+    wanted = expected_checksum(source, name, directory, limits)
     path = source.location
     if "://" in source.location:
         if not wanted.digest and not source.location.startswith("https://"):
             raise RunfileError(
-                "nothing proves %s: it comes without encryption and without a checksum or the address of one; give its "
-                "sha256, or use https" % source.location
+                "%s cannot be verified: it comes without encryption and without a checksum. Give its sha256, or use "
+                "https" % source.location
             )
-        path = os.path.join(folder, "installer.run")
+        path = os.path.join(directory, "installer.run")
         download(
             source.location,
             path,
             limits.of_download,
             wanted,
-            on_size=lambda size: room(folder, size * (1 + unpacked), source.location),
+            on_size=lambda size: check_free_space(directory, size * (1 + unpacked), source.location),
         )
         return path
     if not os.path.isfile(path):
-        raise RunfileError("there is no installer %s on this host: check the path, or give a URL" % path)
+        raise RunfileError("there is no installer %s on this host. Check the path, or give a URL" % path)
     found = files.checksum(path, new_hash(wanted.algorithm))
     if wanted.digest and found != wanted.digest:
         raise RunfileError(
@@ -152,32 +153,48 @@ def fetch(source: Source, folder: str, limits: Limits, unpacked: int = UNPACKED)
     return path
 
 
-def expected(source: Source, name: str, folder: str, limits: Limits) -> Checksum:
-    """Return the checksum that is given, or that a list on the server names; without digits where there is neither."""
+def expected_checksum(source: InstallerSource, name: str, directory: str, limits: RunfileLimits) -> Checksum:
+    """The given checksum, else that of a list on the server; an empty digest if there is neither."""
     url = source.sha256_url or source.md5_url
     if source.sha256 or not url:
         return Checksum("sha256", source.sha256.lower())
     algorithm = "sha256" if source.sha256_url else "md5"
-    listing = os.path.join(folder, algorithm + "sum")
+    listing = os.path.join(directory, algorithm + "sum")
     download(url, listing, limits.of_download, max_bytes=CHECKSUM_LIMIT)
     with open(listing, encoding="utf-8", errors="replace") as handle:
-        found = runfile_text.read_checksum(handle.read(), name, DIGITS[algorithm])
+        found = parse_checksum(handle.read(), name, DIGITS[algorithm])
     if found is None:
         raise RunfileError(
-            "%s names no %s of %s: nothing was changed; give the sha256 itself, or repair the mirror"
+            "%s has no %s of %s. Nothing was changed. Give the sha256 itself, or repair the mirror"
             % (url, algorithm, name)
         )
     return Checksum(algorithm, found)
 
 
-def judge(path: str, said: str, wish: Wish, machine: str) -> None:
-    """Raise RunfileError where a file is no installer of the wished driver for this machine, by its own words."""
+def parse_checksum(text: str, name: str, digits: int = 64) -> Optional[str]:
+    """Checksum of a file in a list: lines "HEX  NAME", or the number alone."""
+    form = r"^([0-9a-fA-F]{%d})(?:\s+[*]?(\S+))?\s*$" % digits
+    rows = [re.match(form, line.strip()) for line in text.splitlines()]
+    named = [row.group(1).lower() for row in rows if row and (row.group(2) or name).rpartition("/")[2] == name]
+    return named[0] if len(set(named)) == 1 else None
+
+
+def parse_head(text: str) -> Optional[Tuple[str, str]]:
+    """Architecture and version in the script before the archive, None for another kind of file."""
+    if not text.startswith("#!"):
+        return None
+    match = re.search(r"\bLinux-(x86_64|aarch64|x86)[ -](\d{2,4}\.\d+(?:\.\d+)?)\b", text)
+    return (match.group(1), match.group(2)) if match else None
+
+
+def check_installer(path: str, location: str, version: str, architecture: str) -> None:
+    """Raise RunfileError for a file that is not the installer of this driver for this architecture."""
     with open(path, "rb") as handle:
-        found = runfile_text.read_head(handle.read(HEAD).decode("utf-8", "replace"))
+        found = parse_head(handle.read(HEAD).decode("utf-8", "replace"))
     if found is None:
-        raise RunfileError("%s is no .run installer of NVIDIA's driver: check its address" % said)
-    if found != (machine, wish.version):
+        raise RunfileError("%s is not a .run installer of NVIDIA's driver. Check its address" % location)
+    if found != (architecture, version):
         raise RunfileError(
-            "%s holds the driver %s for %s, wanted is %s for %s: correct its address or nvidia_driver_version"
-            % (said, found[1], found[0], wish.version, machine)
+            "%s contains the driver %s for %s, expected %s for %s. Correct its address or nvidia_driver_version"
+            % (location, found[1], found[0], version, architecture)
         )

@@ -1,9 +1,9 @@
-"""NVIDIA's .run installer of the driver: run it, and take away what it installed.
+"""Run NVIDIA's .run installer of the driver, and remove what it installed.
 
-The order keeps the driver that is there until the new one is built: the file is fetched beside everything else and its
-checksum proved; what would make the installer refuse is looked for and said in words; then the installer builds its
-modules, has the uninstaller of an earlier .run driver take that one away, and installs itself. A mark lies on the disk
-(``runfile-pending``) from before the installer's start until all is done, so a killed run is repaired.
+The old driver stays until the new one is built: the file is fetched and verified first, and what would make the
+installer refuse is checked; the installer then builds its modules, runs the uninstaller of an earlier .run driver, and
+installs itself. The file ``runfile-pending`` exists from before the installer starts until all is done, so the next run
+repairs an interrupted one.
 """
 
 import contextlib
@@ -12,153 +12,162 @@ from typing import Dict, Iterator, List, Optional
 
 from ...base import files, manifest
 from ...base.host import Host
-from . import fetch as runfile_fetch
-from . import installed_files
-from . import messages as runfile_text
-from . import state as runfile_state
-from .fetch import Limits, Source
-from .messages import ENVIRONMENT, RunfileError, Wish
-from .state import module_lacks
+from . import installed_files, state
+from .fetch import UNPACKED, InstallerSource, RunfileLimits, fetch_driver_installer, work_directory
+from .messages import LOG, explain_failure, format_explanation
+from .spec import ENVIRONMENT, DriverSpec, RunfileError, installer_options, module_options
 
-LOGS = (runfile_text.LOG, "/var/log/nvidia-uninstall.log")
+LOGS = (LOG, "/var/log/nvidia-uninstall.log")
 DKMS_LIMIT = 1800.0
 CHECK_LIMIT = 600.0
 
 
-def install(host: Host, wish: Wish, source: Source, limits: Limits, folder: str = manifest.FOLDER) -> None:
-    """Install a driver, or only build the modules that kernels lack. Raises RunfileError.
+def install(
+    host: Host, spec: DriverSpec, source: InstallerSource, limits: RunfileLimits, state_dir: str = manifest.FOLDER
+) -> None:
+    """Install a driver, or only build missing modules with DKMS. Raises RunfileError.
 
-    Refusals come before anything is fetched, and nothing is changed before the file is proved.
+    Refusals come before any download, and nothing is changed before the file is verified.
     """
-    runfile_state.refuse_unbuildable(host, wish)
-    builds = runfile_state.only_builds(host, wish, folder)
-    if builds:
-        dkms(host, wish.version, builds)
+    state.refuse_unbuildable(host, spec)
+    kernels = state.kernels_to_build(host, spec, state_dir)
+    if kernels:
+        build_modules(host, spec.version, kernels)
     else:
         size = os.path.getsize(source.location) if os.path.isfile(source.location) else 0
-        with runfile_fetch.workplace(size * runfile_fetch.UNPACKED) as temporary:
-            path = runfile_fetch.obtain(source, wish, host.uname()[1], temporary, limits)
-            run(host, wish, path, temporary, limits, folder)
-    rest = runfile_state.lacking(host, wish, folder)
-    if rest:
+        with work_directory(size * UNPACKED) as temporary:
+            path = fetch_driver_installer(source, spec, host.uname()[1], temporary, limits)
+            run_installer(host, spec, path, temporary, limits, state_dir)
+    missing = state.missing_parts(host, spec, state_dir)
+    if missing:
         raise RunfileError(
-            "the installer of the driver %s ended well, but %s is still missing: see %s and `dkms status` on the host"
-            % (wish.version, ", ".join(rest), runfile_text.LOG)
+            "the installer of the driver %s succeeded, but %s is still missing. See %s and `dkms status` on the host"
+            % (spec.version, ", ".join(missing), LOG)
         )
 
 
-def run(host: Host, wish: Wish, path: str, temporary: str, limits: Limits, folder: str = manifest.FOLDER) -> None:
-    """Prove the archive and run the installer; then one DKMS build for each further kernel."""
+def run_installer(
+    host: Host, spec: DriverSpec, path: str, temporary: str, limits: RunfileLimits, state_dir: str = manifest.FOLDER
+) -> None:
+    """Verify the archive and run the installer; then build the modules of each further kernel."""
     environment = dict(ENVIRONMENT, TMPDIR=temporary)
     answer = host.run(["sh", path, "--check"], CHECK_LIMIT, environment)
     if answer.rc != 0:
         raise RunfileError(
-            "the archive of the driver %s is damaged (%s): nothing was changed; fetch it again"
-            % (wish.version, (answer.out + answer.err).strip()[-200:] or "it ended with %d" % answer.rc)
+            "the archive of the driver %s is damaged (%s). Nothing was changed. Fetch it again"
+            % (spec.version, (answer.out + answer.err).strip()[-200:] or "exit status %d" % answer.rc)
         )
     running = host.uname()[0]
-    with marked(host, wish, folder) as earlier:
-        call(host, wish, ["sh", path] + runfile_text.options(wish, running, temporary), limits, environment, earlier)
-        if wish.dkms:
-            dkms(host, wish.version, [kernel for kernel in wish.kernels if module_lacks(host, wish, kernel)])
+    with _pending_mark(host, spec, state_dir) as previous:
+        argv = ["sh", path] + installer_options(spec, running, temporary)
+        _call_installer(host, spec, argv, limits, environment, previous)
+        if spec.dkms:
+            incomplete = [kernel for kernel in spec.kernels if state.module_differences(host, spec, kernel)]
+            build_modules(host, spec.version, incomplete)
         else:
-            for kernel in wish.kernels[1:]:
-                argv = ["sh", path] + runfile_text.further_options(wish, running, temporary, kernel)
-                call(host, wish, argv, limits, environment, earlier)
-        manifest.drop_copy(path, folder)
+            for kernel in spec.kernels[1:]:
+                argv = ["sh", path] + module_options(spec, running, temporary, kernel)
+                _call_installer(host, spec, argv, limits, environment, previous)
+        manifest.drop_copy(path, state_dir)
 
 
 @contextlib.contextmanager
-def marked(host: Host, wish: Wish, folder: str) -> Iterator[Optional[str]]:
-    """Note that the driver is ours and mark that the work goes on; an installer that did nothing leaves neither.
+def _pending_mark(host: Host, spec: DriverSpec, state_dir: str) -> Iterator[Optional[str]]:
+    """Record the driver as ours and mark the installation as pending; an installer that did nothing leaves neither.
 
-    Yields the version of the .run driver from before.
+    Yields the version of the previous .run driver.
     """
-    listing, mark = os.path.join(folder, "manifest.json"), os.path.join(folder, installed_files.PENDING)
-    earlier, known = installed_files.installed(host), "driver" in manifest.read(listing).get("runfile", {})
-    manifest.note("runfile", {"driver": {"before": earlier}}, listing)
-    files.write_atomic(mark, (wish.version + "\n").encode("ascii"), 0o600)
+    manifest_path, mark = os.path.join(state_dir, "manifest.json"), os.path.join(state_dir, installed_files.PENDING)
+    previous = installed_files.installed_version(host)
+    recorded = "driver" in manifest.read(manifest_path).get("runfile", {})
+    manifest.note("runfile", {"driver": {"before": previous}}, manifest_path)
+    files.write_atomic(mark, (spec.version + "\n").encode("ascii"), 0o600)
     try:
-        yield earlier
+        yield previous
     except RunfileError:
-        if installed_files.installed(host) == earlier:
+        if installed_files.installed_version(host) == previous:
             os.unlink(mark)
-            if not known:
-                manifest.drop("runfile", ["driver"], listing)
+            if not recorded:
+                manifest.drop("runfile", ["driver"], manifest_path)
         raise
     host.settle()
     os.unlink(mark)
 
 
-def call(
-    host: Host, wish: Wish, argv: List[str], limits: Limits, environment: Dict[str, str], earlier: Optional[str]
+def _call_installer(
+    host: Host,
+    spec: DriverSpec,
+    argv: List[str],
+    limits: RunfileLimits,
+    environment: Dict[str, str],
+    previous: Optional[str],
 ) -> None:
-    """Run the installer once; RunfileError with the cause that its log names."""
+    """Raises RunfileError with the cause that the installer's log reports."""
     answer = host.run(argv, limits.install, environment)
     if answer.rc == 0:
         return
     from ...diagnostics import failure
 
-    log = host.read(runfile_text.LOG) or ""
-    compiler = failure.make_log(log + answer.out)  # DKMS built: the installer's log only names the one with the reason
+    log = host.read(LOG) or ""
+    compiler = failure.make_log(log + answer.out)  # DKMS built: the installer's log only names the log with the cause
     log += "\n" + ((host.read(compiler) if compiler else None) or "")
-    why = runfile_text.explain(log, answer.out + "\n" + answer.err)
-    after = "its work is half done"
-    if installed_files.installed(host) == earlier:
-        after = "the driver %s that was here is still in place" % earlier if earlier else "no driver was installed"
+    why = explain_failure(log, answer.out + "\n" + answer.err)
+    after = "the driver is incomplete"
+    if installed_files.installed_version(host) == previous:
+        after = "the previous driver %s is still installed" % previous if previous else "no driver was installed"
     raise RunfileError(
         "the installer of the driver %s ended with %d: %s; %s; the whole log is %s on the host"
-        % (wish.version, answer.rc, runfile_text.sentence(why), after, runfile_text.LOG)
+        % (spec.version, answer.rc, format_explanation(why), after, LOG)
     )
 
 
-def dkms(host: Host, version: str, kernels: List[str]) -> None:
-    """Have DKMS build and install the modules for kernels, one build each."""
+def build_modules(host: Host, version: str, kernels: List[str]) -> None:
+    """Build and install the modules of kernels with DKMS."""
     for kernel in kernels:
         answer = host.run(["dkms", "install", "-m", "nvidia", "-v", version, "-k", kernel], DKMS_LIMIT, ENVIRONMENT)
         if answer.rc != 0:
             path = "/var/lib/dkms/nvidia/%s/build/make.log" % version
             log = host.read(path) or ""
-            why = runfile_text.explain(log, answer.out + "\n" + answer.err)
+            why = explain_failure(log, answer.out + "\n" + answer.err)
             raise RunfileError(
                 "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s; the whole log is %s"
-                % (version, kernel, answer.rc, runfile_text.sentence(why), path)
+                % (version, kernel, answer.rc, format_explanation(why), path)
             )
 
 
-def remove(host: Host, folder: str = manifest.FOLDER) -> List[str]:
-    """Take a .run driver away with its own uninstaller, and what that one leaves; return what went, in words.
+def remove(host: Host, state_dir: str = manifest.FOLDER) -> List[str]:
+    """Remove a .run driver with its own uninstaller, and what that leaves; returns what was removed, for messages.
 
-    Modules in use stay loaded until they are unloaded or the host reboots. The uninstaller ends with 0 even where it
-    failed, so the host is looked at afterwards. Raises RunfileError.
+    Modules in use stay loaded until they are unloaded or the host reboots. The uninstaller exits with 0 even if it
+    failed, so its result is checked. Raises RunfileError.
     """
-    version, program = installed_files.installed(host), installed_files.uninstaller(host)
-    gone = []
+    version, program = installed_files.installed_version(host), installed_files.find_uninstaller(host)
+    removed = []
     if program:
         argv = [program, "--silent"] + (["--uninstall"] if program == installed_files.UNINSTALLERS[1] else [])
         answer = host.run(argv, DKMS_LIMIT, ENVIRONMENT)
-        if answer.rc != 0 or installed_files.installed(host) or installed_files.uninstaller(host):
-            why = runfile_text.explain(host.read(LOGS[1]) or "", answer.out + "\n" + answer.err)
+        if answer.rc != 0 or installed_files.installed_version(host) or installed_files.find_uninstaller(host):
+            why = explain_failure(host.read(LOGS[1]) or "", answer.out + "\n" + answer.err)
             raise RunfileError(
-                "%s did not take the driver %s away (it ended with %d): %s"
-                % (program, version or "of an unknown version", answer.rc, runfile_text.sentence(why))
+                "%s did not remove the driver %s (it ended with %d): %s"
+                % (program, version or "of an unknown version", answer.rc, format_explanation(why))
             )
-        gone.append("the driver %s" % (version or "of a .run installer"))
+        removed.append("the driver %s" % (version or "of a .run installer"))
     elif version:
         raise RunfileError(
-            "the .run driver %s is listed in %s, but its uninstaller is gone: install the same version again with its "
-            "installer, then remove it" % (version, installed_files.BACKUP_LOG)
+            "%s lists the .run driver %s, but its uninstaller is missing. Install the same version again with its "
+            "installer, then remove it" % (installed_files.BACKUP_LOG, version)
         )
     if version and host.isdir("/var/lib/dkms/nvidia/" + version):
         answer = host.run(["dkms", "remove", "-m", "nvidia", "-v", version, "--all"], DKMS_LIMIT, ENVIRONMENT)
         if answer.rc != 0:
             raise RunfileError(
-                "DKMS does not forget nvidia %s (%s): see `dkms status` on the host"
+                "DKMS could not remove nvidia %s (%s). See `dkms status` on the host"
                 % (version, (answer.err or answer.out).strip()[-300:])
             )
-        gone.append("its modules in DKMS")
-    for path in LOGS + (os.path.join(folder, installed_files.PENDING),):
-        if gone and os.path.exists(path):
+        removed.append("its modules in DKMS")
+    for path in LOGS + (os.path.join(state_dir, installed_files.PENDING),):
+        if removed and os.path.exists(path):
             os.unlink(path)
-    manifest.drop("runfile", ["driver"], os.path.join(folder, "manifest.json"))
-    return gone
+    manifest.drop("runfile", ["driver"], os.path.join(state_dir, "manifest.json"))
+    return removed

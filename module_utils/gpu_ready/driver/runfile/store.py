@@ -1,7 +1,7 @@
-"""Installers of the driver that lie on the host beforehand, proved: that of an upgrade, and that of its way back.
+"""Verified installers that were fetched in advance, for an upgrade and for its rollback.
 
-Beside each file lies its checksum, written when the file was proved; the installation proves it by that once more and
-needs no network.
+The checksum is written beside each file when it is verified; the installation verifies the file again and needs no
+network.
 """
 
 import os
@@ -9,20 +9,15 @@ import re
 from typing import List, NamedTuple, Optional
 
 from ...base import files, manifest
-from . import fetch as runfile_fetch
-from . import messages as runfile_text
-from .fetch import Limits, Source
+from .fetch import InstallerSource, RunfileLimits, check_installer, fetch_file
 
-FOLDER = manifest.FOLDER + "/installers"
+STORE = manifest.FOLDER + "/installers"
 NAME = re.compile(r"^NVIDIA-driver-(\d{2,4}(?:\.\d+){1,2})\.run$")
-PROOF = ".sha256"
+CHECKSUM_SUFFIX = ".sha256"
 
 
-class Wanted(NamedTuple):
-    """An installer to have here: the driver's version, and where its file comes from.
-
-    A file without a URL is one of the control node, which the role copies to :func:`path` before.
-    """
+class StoredInstaller(NamedTuple):
+    """A ``source`` that is not a URL is a file of the control node; the role copied it to :func:`installer_path`."""
 
     version: str
     source: str
@@ -30,56 +25,55 @@ class Wanted(NamedTuple):
     sha256_url: str = ""
 
 
-def path(version: str, folder: str = FOLDER) -> str:
-    """Return where the installer of a version lies."""
-    return os.path.join(folder, "NVIDIA-driver-%s.run" % version)
+def installer_path(version: str, store: str = STORE) -> str:
+    return os.path.join(store, "NVIDIA-driver-%s.run" % version)
 
 
-def kept(version: str, sha256: str = "", folder: str = FOLDER) -> Optional[Source]:
-    """Return the installer of a version that lies here, None where none does or another file is asked for."""
-    file = path(version, folder)
+def find_installer(version: str, sha256: str = "", store: str = STORE) -> Optional[InstallerSource]:
+    """The stored installer of a version; None if there is none or it has another checksum."""
+    file = installer_path(version, store)
     try:
-        with open(file + PROOF, encoding="ascii") as handle:
-            proof = handle.read().strip()
+        with open(file + CHECKSUM_SUFFIX, encoding="ascii") as handle:
+            checksum = handle.read().strip()
     except (OSError, UnicodeDecodeError):
         return None
-    if not os.path.isfile(file) or sha256.lower() not in ("", proof):
+    if not os.path.isfile(file) or sha256.lower() not in ("", checksum):
         return None
-    return Source(file, proof)
+    return InstallerSource(file, checksum)
 
 
-def keep(wanted: Wanted, machine: str, limits: Limits, folder: str = FOLDER) -> bool:
-    """Have an installer here, proved (changes the host); return whether it was fetched. RunfileError.
+def store_installer(wanted: StoredInstaller, architecture: str, limits: RunfileLimits, store: str = STORE) -> bool:
+    """Fetch and verify an installer (changes the host); True if it was fetched. Raises RunfileError.
 
-    The file takes its name when all is proved, after its checksum did: a run that is killed leaves nothing that is
-    taken for whole.
+    The file is renamed last, after its checksum was written, so a killed run leaves no file that looks complete.
     """
-    file, remote = path(wanted.version, folder), "://" in wanted.source
-    if remote and kept(wanted.version, wanted.sha256, folder):
+    file, remote = installer_path(wanted.version, store), "://" in wanted.source
+    if remote and find_installer(wanted.version, wanted.sha256, store):
         return False
-    os.makedirs(folder, mode=0o755, exist_ok=True)
-    if os.path.exists(file + PROOF):
-        os.unlink(file + PROOF)
-    source = Source(wanted.source if remote else file, wanted.sha256, wanted.sha256_url)
-    before = set(os.listdir(folder))
+    os.makedirs(store, mode=0o755, exist_ok=True)
+    if os.path.exists(file + CHECKSUM_SUFFIX):
+        os.unlink(file + CHECKSUM_SUFFIX)
+    source = InstallerSource(wanted.source if remote else file, wanted.sha256, wanted.sha256_url)
+    before = set(os.listdir(store))
+    kept = {os.path.basename(file), os.path.basename(file) + CHECKSUM_SUFFIX}
     try:
-        found = runfile_fetch.fetch(source, folder, limits)
-        runfile_fetch.judge(found, wanted.source, runfile_text.Wish(wanted.version, "", []), machine)
-        files.write_atomic(file + PROOF, (files.checksum(found) + "\n").encode("ascii"), 0o600)
+        found = fetch_file(source, store, limits)
+        check_installer(found, wanted.source, wanted.version, architecture)
+        files.write_atomic(file + CHECKSUM_SUFFIX, (files.checksum(found) + "\n").encode("ascii"), 0o600)
         os.chmod(found, 0o600)
         os.replace(found, file)
     finally:
-        for name in set(os.listdir(folder)) - before - {os.path.basename(file), os.path.basename(file) + PROOF}:
-            os.unlink(os.path.join(folder, name))
+        for name in set(os.listdir(store)) - before - kept:
+            os.unlink(os.path.join(store, name))
     return True
 
 
-def tidy(versions: List[str], folder: str = FOLDER) -> List[str]:
-    """Delete installers of other versions (they are large); return which."""
-    gone = []
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-        match = NAME.match(name[: -len(PROOF)] if name.endswith(PROOF) else name)
+def delete_other_versions(versions: List[str], store: str = STORE) -> List[str]:
+    """Delete installers of other versions, which are large; return these versions."""
+    deleted = []
+    for name in sorted(os.listdir(store)) if os.path.isdir(store) else []:
+        match = NAME.match(name[: -len(CHECKSUM_SUFFIX)] if name.endswith(CHECKSUM_SUFFIX) else name)
         if match and match.group(1) not in versions:
-            os.unlink(os.path.join(folder, name))
-            gone.append(match.group(1))
-    return sorted(set(gone))
+            os.unlink(os.path.join(store, name))
+            deleted.append(match.group(1))
+    return sorted(set(deleted))

@@ -1,0 +1,18 @@
+"""Where the driver's libraries are, on the host and in containers."""
+
+from typing import Tuple
+
+MULTIARCH = {"x86_64": "/usr/lib/x86_64-linux-gnu", "aarch64": "/usr/lib/aarch64-linux-gnu"}
+"""Library directory of the Debian family by architecture (uname -m)."""
+RPM_DIRECTORY = "/usr/lib64"
+
+
+def multiarch_directory(architecture: str) -> str:
+    return MULTIARCH.get(architecture, MULTIARCH["x86_64"])
+
+
+def library_directories(architecture: str) -> Tuple[str, ...]:
+    """Where packages and .run installers put the 64-bit libraries of the driver."""
+    multiarch = multiarch_directory(architecture)
+    # Debian: nvidia/current is a link of update-alternatives, nvidia/ holds the libraries of legacy branches.
+    return (multiarch, multiarch + "/nvidia/current", multiarch + "/nvidia", RPM_DIRECTORY, "/usr/local/lib")

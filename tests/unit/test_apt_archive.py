@@ -1,4 +1,4 @@
-"""The mirror's archives with suites and components, and what Ubuntu's has of the catalog's packages."""
+"""The mirror's archives with suites and components, and the catalog's packages in Ubuntu's."""
 
 import re
 
@@ -10,7 +10,7 @@ RELEASES = ("ubuntu2004", "ubuntu2204", "ubuntu2404", "ubuntu2604")
 
 
 class Unsigned:
-    """Stands where the key signs: gpg is tested elsewhere."""
+    """In place of the key: gpg is tested elsewhere."""
 
     def sign(self, directory):
         (directory / "InRelease").write_text("")
@@ -46,11 +46,11 @@ def test_packages_go_to_the_component_of_their_section_and_to_the_first_suite(tm
 
 @pytest.mark.parametrize("distribution", RELEASES)
 def test_ubuntus_archive_has_what_the_catalog_installs_from_the_components_it_enables(declared, distribution):
-    said = catalog.distro(distribution)["driver_sources"]["distro"]
+    source = catalog.distro(distribution)["driver_sources"]["distro"]
     offered = declared[distribution]
     kernel = next(name[14:] for name in offered if re.match(r"linux-headers-.*-\d+-generic$", name))
-    for branch in said["branches"]:
-        for kind in (said, said["precompiled"]):
+    for branch in source["branches"]:
+        for kind in (source, source["precompiled"]):
             for flavours in kind["packages"].values():
                 for flavour, names in flavours.items():
                     if flavour == "open" and branch < 515:
@@ -58,4 +58,4 @@ def test_ubuntus_archive_has_what_the_catalog_installs_from_the_components_it_en
                     for name in names:
                         found = offered[name.format(branch=branch, kernel=kernel)]
                         component = dict(found.fields)["Section"].partition("/")[0]
-                        assert component in ("main", *said["components"])
+                        assert component in ("main", *source["components"])

@@ -31,7 +31,7 @@ def test_a_part_without_a_result_is_never_green() -> None:
     assert {row[4] for name, row in rows.items() if name != "`unit`"} == {"not recorded"}
 
 
-def test_a_stale_part_says_so_and_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stale_part_is_marked_and_due(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "is_stale", lambda part, result: part.name == "demo")
     record = {part.name: GREEN for part in PARTS}
     assert [part.name for part in campaign.due(record)] == ["demo"]

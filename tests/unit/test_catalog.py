@@ -77,7 +77,7 @@ def test_every_id_of_supported_gpus_has_its_ceiling() -> None:
 
 
 @lists
-def test_the_open_module_drives_what_nvidia_lists_and_no_card_with_a_ceiling() -> None:
+def test_open_module_supports_nvidias_list_and_no_card_with_a_ceiling() -> None:
     listed = {row[0].lower() for row in rows("open-module-gpus-595.45.04.tsv")}
     listed |= eks("eks-nvidia-open-supported-devices-580.txt") | eks("eks-nvidia-open-supported-devices-595.txt")
     for device in listed:
@@ -87,7 +87,7 @@ def test_the_open_module_drives_what_nvidia_lists_and_no_card_with_a_ceiling() -
 
 
 @lists
-def test_the_proprietary_module_drives_what_nvidias_installer_says() -> None:
+def test_proprietary_module_supports_the_list_of_nvidias_installer() -> None:
     flags: dict[str, list[str]] = {}
     for device, _, _, *rest in rows("gpu-flags-590.48.01.tsv"):
         flags.setdefault(device.lower(), []).extend(rest)
@@ -115,18 +115,18 @@ def test_the_proprietary_module_drives_what_nvidias_installer_says() -> None:
         ("0020", "older", 71, "proprietary"),
     ],
 )
-def test_cards_of_every_age(device: str, architecture: str, last: int | None, flavours: str) -> None:
+def test_cards_of_every_generation(device: str, architecture: str, last: int | None, flavours: str) -> None:
     gpu = catalog.gpu(device)
     assert gpu is not None
     assert (gpu.architecture, gpu.last_branch, " ".join(gpu.flavours)) == (architecture, last, flavours)
 
 
-def test_an_unknown_card_is_none_and_the_switches_are_no_cards() -> None:
+def test_unknown_cards_and_switches_are_not_cards() -> None:
     assert catalog.gpu("3fff") is None
     assert all(catalog.nvswitch(device) and catalog.gpu(device) is None for device in ("1ac1", "1ac2", "1af1", "22a3"))
 
 
-def test_no_id_stands_twice_in_the_source() -> None:
+def test_ids_are_unique_in_the_source() -> None:
     keys = re.findall(r'(?m)^\s+"([0-9a-f]{4})":', (ROOT / "catalog/gpus.yml").read_text())
     assert len(keys) == len(set(keys))
     assert len(catalog.gpus()) + 4 == len(keys)

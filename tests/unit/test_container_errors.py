@@ -1,4 +1,4 @@
-"""Failures of containers as engines and their versions wrap them: the cause under all the frames."""
+"""Failures of containers as engines and their versions wrap them: the cause inside all frames."""
 
 import pytest
 from gpu_ready.diagnostics import container_errors, messages
@@ -195,7 +195,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("cause", "needs", "text"), CASES)
-def test_the_cause_under_the_frames(cause: str, needs: str | None, text: str) -> None:
+def test_cause_inside_the_frames(cause: str, needs: str | None, text: str) -> None:
     assert container_errors.read(text) == {"cause": cause, "needs_cuda": needs}
 
 
@@ -205,11 +205,11 @@ def test_an_unknown_text_has_no_cause(text: str) -> None:
     assert messages.explain("container-error", text) == []
 
 
-def test_a_failure_without_a_word_of_gpus_has_none() -> None:
+def test_a_failure_unrelated_to_gpus_has_no_gpu_cause() -> None:
     assert container_errors.cause("docker: Error response from daemon: something strange failed") == "not_gpu"
 
 
-def test_several_problems_the_cause_first() -> None:
+def test_the_cause_comes_first_among_several_problems() -> None:
     text = (
         "Failed to initialize NVML: Unknown Error\n"
         "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown"
@@ -220,7 +220,7 @@ def test_several_problems_the_cause_first() -> None:
     ]
 
 
-def test_a_text_that_shows_other_cards_says_to_look_at_the_hardware() -> None:
+def test_remedy_is_to_check_the_hardware_if_the_text_shows_other_cards() -> None:
     error = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\n'
     amd = "03:00.0 VGA compatible controller: Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XTX]\n"
     nvidia = "04:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
@@ -270,14 +270,14 @@ MORE = [
 
 
 @pytest.mark.parametrize(("cause", "needs", "text"), MORE)
-def test_what_engines_toolkit_and_cuda_say_besides(cause: str, needs: str | None, text: str) -> None:
+def test_cause_of_other_messages_of_engines_toolkit_and_cuda(cause: str, needs: str | None, text: str) -> None:
     found = container_errors.read(text)
     assert (found["cause"], found["needs_cuda"]) == (cause, needs)
     assert messages.explain("container-error", text)[0].remedy
 
 
-def test_selinux_that_forbids_the_devices_is_told_with_what_lets_every_container_in() -> None:
-    """docker asks SELinux only with selinux-enabled in daemon.json; an option of one run does not help the others."""
+def test_remedy_of_selinux_denials_permits_every_container() -> None:
+    """docker applies SELinux only with selinux-enabled in daemon.json; an option of one run does not help the others."""
     found = messages.explain_container(4, "Failed to initialize NVML: Insufficient Permissions")
     assert found.code == "selinux_denied" and "selinux-enabled" in found.cause
     assert "setsebool -P container_use_xserver_devices on" in found.remedy

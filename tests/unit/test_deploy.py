@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AWX, PULL = ROOT / "deploy/awx", ROOT / "deploy/pull"
 
 
-def test_every_job_template_runs_a_playbook_that_is_there() -> None:
+def test_every_job_template_runs_an_existing_playbook() -> None:
     templates = yaml.safe_load((AWX / "templates.yml").read_text())["gpu_awx_templates"]
     assert [template["name"] for template in templates] == [
         "provision",
@@ -33,7 +33,7 @@ def test_variables_of_the_templates_are_variables_of_the_roles() -> None:
             assert name in text, name
 
 
-def test_what_the_site_has_to_say_is_all_that_the_playbook_asks() -> None:
+def test_the_survey_asks_for_all_required_variables() -> None:
     asked = set(re.findall(r"\b(gpu_awx_\w+)", (AWX / "job_templates.yml").read_text())) - {"gpu_awx_templates"}
     assert set(yaml.safe_load((AWX / "site.yml.example").read_text())) == asked
 

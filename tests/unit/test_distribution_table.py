@@ -1,4 +1,4 @@
-"""The acceptance table: every distribution and source in it, and no cell claimed that the integration test does not run."""
+"""The acceptance table has every distribution and source, and claims no cell that the integration test does not run."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_a_cell_that_the_planner_refuses_cannot_be_claimed() -> None:
         distribution_table.section("debian12", rows, {matrix.Cell("debian12", "elrepo", matrix.INSTALL): "host: x"})
 
 
-def test_the_summary_has_one_row_per_distribution_and_claims_nothing_that_did_not_run() -> None:
+def test_the_summary_has_one_row_per_distribution_and_claims_only_what_ran() -> None:
     rows = {"debian12": [distribution_table.row("debian12", source) for source in distribution_table.SOURCES]}
     (row,) = [line for line in distribution_table.summary_page(rows).splitlines() if "`debian12`" in line]
     assert row.startswith("| Debian 12 (bookworm) | `debian12` | `cuda_repo` 580 |")

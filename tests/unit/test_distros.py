@@ -1,4 +1,4 @@
-"""The catalog's distributions: every file complete, and nothing named in it that is nowhere else."""
+"""The catalog's distributions: every file is complete, and everything that it names exists."""
 
 import re
 from typing import Any
@@ -96,7 +96,7 @@ def repositories_of(data: dict[str, Any]) -> set[str]:
     return {name for name in named if name}
 
 
-def test_these_distributions_are_there() -> None:
+def test_known_distributions() -> None:
     assert catalog.distros() == KEYS
 
 
@@ -114,7 +114,7 @@ def test_a_distribution_has_every_key_and_no_other(key: str) -> None:
     # Suites of an archive are called by the code name.
     assert ("codename" in data) == (data["family"] == "debian")
     assert data["pretty"].endswith(f"({data.get('codename')})") or data["family"] != "debian"
-    # A hold of RPM packages needs versionlock, which dnf 5 (Fedora) has in itself.
+    # A hold of RPM packages needs versionlock, which dnf 5 (Fedora) has built in.
     assert bool(data.get("hold_tools")) == (data["family"] in ("rhel", "amazon"))
 
 
@@ -137,7 +137,7 @@ def test_its_repositories_exist_and_are_of_its_kind(key: str) -> None:
 
 
 @each
-def test_the_sources_are_whole(key: str) -> None:
+def test_sources_are_complete(key: str) -> None:
     data = catalog.distro(key)
     assert driver_sources.automatic(data), "auto needs a source"
     known = {branch.number for branch in catalog.branches()}
@@ -169,7 +169,7 @@ def test_installers_come_with_their_checksum(key: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
-def test_every_flavour_of_a_branch_is_carried_or_declared_absent(key: str, source: str, kind: str) -> None:
+def test_every_flavour_of_a_branch_is_offered_or_declared_absent(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
     entry = driver_sources.table(data, source, kind)
     kernel = KERNELS.get(data["family"], KERNELS["rhel"])
@@ -192,7 +192,7 @@ def test_every_flavour_of_a_branch_is_carried_or_declared_absent(key: str, sourc
 
 
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
-def test_streams_stand_where_the_repository_is_modular(key: str, source: str, kind: str) -> None:
+def test_modular_repositories_have_streams(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
     entry = driver_sources.table(data, source, kind)
     modular = "repository" in entry and catalog.repository(entry["repository"]).get("modular", False)
@@ -249,7 +249,7 @@ def repositories() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(repositories()))
-def test_a_repository_is_whole(name: str) -> None:
+def test_repositories_are_complete(name: str) -> None:
     data = repositories()[name]
     assert data["url"].startswith("https://") and data["key_url"].startswith("https://")
     assert "$" not in data["url"]

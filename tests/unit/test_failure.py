@@ -1,4 +1,4 @@
-"""A failed build, module or service ends in one sentence: thing, cause, remedy, and where the whole log lies."""
+"""A failed build, module or service ends in one message: thing, cause, remedy, and the place of the complete log."""
 
 import pytest
 from gpu_ready.base.host import Result
@@ -49,31 +49,31 @@ def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: 
     host = RecordedHost(files={MAKE_LOG: log})
     manager = apt.Apt(host)
     answer = Result(100, CALLED, "E: Sub-process /usr/bin/dpkg returned an error code (1)\n")
-    said = apt.explain_failure("installing the driver", answer) + manager.describe_make_log(answer)
-    assert said.startswith("installing the driver: DKMS could not build the module for kernel 6.12.0-1-amd64: ")
-    assert said.endswith(f"the whole log is {MAKE_LOG} on the host")
-    assert len(said) < 700 and "\n" not in said and "CC [M]" not in said
+    message = apt.explain_failure("installing the driver", answer) + manager.describe_make_log(answer)
+    assert message.startswith("installing the driver: DKMS could not build the module for kernel 6.12.0-1-amd64: ")
+    assert message.endswith(f"the whole log is {MAKE_LOG} on the host")
+    assert len(message) < 700 and "\n" not in message and "CC [M]" not in message
     for word in words:
-        assert word in said
+        assert word in message
 
 
 def test_a_failure_without_a_build_gets_no_log() -> None:
     assert apt.Apt(RecordedHost()).describe_make_log(Result(100, "", "E: Unable to locate package x")) == ""
 
 
-def test_headers_that_dkms_misses_are_named_without_a_log() -> None:
+def test_missing_headers_are_named_without_a_log() -> None:
     text = (
         "Error! Your kernel headers for kernel 6.1.0-50-amd64 cannot be found at /lib/modules/6.1.0-50-amd64/build.\n"
     )
-    said = apt.Apt(RecordedHost()).describe_make_log(Result(100, text, ""))
-    assert "headers of the kernel are missing" in said and "install the headers" in said
+    message = apt.Apt(RecordedHost()).describe_make_log(Result(100, text, ""))
+    assert "headers of the kernel are missing" in message and "install the headers" in message
 
 
 NVRM = "[ 912.0] nvidia-nvlink: Nvlink Core is being initialized, major device number 509\n"
 
 
 @pytest.mark.parametrize(
-    ("said", "log", "words"),
+    ("printed", "log", "words"),
     [
         (
             "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service",
@@ -124,19 +124,19 @@ NVRM = "[ 912.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
         ("", "", ["modprobe printed nothing", "dmesg"]),
     ],
 )  # fmt: skip
-def test_a_module_that_does_not_load_says_why(said: str, log: str, words: list[str]) -> None:
-    sentence = kernel_module.explain_modprobe("nvidia", said, "6.1.0-50-amd64", log)
-    assert sentence.startswith("the module nvidia does not load") and "dmesg" in sentence
-    assert "\n" not in sentence and len(sentence) < 700
+def test_message_of_a_module_that_does_not_load(printed: str, log: str, words: list[str]) -> None:
+    message = kernel_module.explain_modprobe("nvidia", printed, "6.1.0-50-amd64", log)
+    assert message.startswith("the module nvidia does not load") and "dmesg" in message
+    assert "\n" not in message and len(message) < 700
     for word in words:
-        assert word in sentence
+        assert word in message
 
 
-def test_old_messages_of_the_kernel_explain_no_new_failure() -> None:
+def test_earlier_kernel_messages_do_not_explain_a_new_failure() -> None:
     before = "[1.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1\n[2.0] usb: new device\n"
     assert failure.fresh(before, before + "[3.0] NVRM: new\n") == "\n[3.0] NVRM: new\n"
     assert failure.fresh("", "[3.0] x\n") == "[3.0] x\n"
-    assert failure.fresh("[1.0] gone from the ring\n", "[3.0] x\n") == "[3.0] x\n"
+    assert failure.fresh("[1.0] dropped from the ring\n", "[3.0] x\n") == "[3.0] x\n"
 
 
 STARTING = "Starting docker.service - Docker Application Container Engine...\n"
@@ -189,19 +189,19 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
         ("", ["Unable to start service docker"]),
     ],
 )  # fmt: skip
-def test_a_service_that_does_not_start_says_why(journal: str, words: list[str]) -> None:
+def test_message_of_a_service_that_does_not_start(journal: str, words: list[str]) -> None:
     host = RecordedHost(programs={service.journal_command("docker"): Result(0, journal, "")})
-    sentence = service.explain_service(
+    message = service.explain_service(
         host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'."
     )
-    assert sentence.startswith("the service docker does not run: ")
-    assert sentence.endswith("the whole log is the output of `journalctl -u docker` on the host")
-    assert "\n" not in sentence and "old trouble" not in sentence
+    assert message.startswith("the service docker does not run: ")
+    assert message.endswith("the whole log is the output of `journalctl -u docker` on the host")
+    assert "\n" not in message and "old trouble" not in message
     for word in words:
-        assert word in sentence
+        assert word in message
 
 
-def test_the_words_that_say_so_end_with_their_line() -> None:
+def test_quoted_evidence_ends_with_its_line() -> None:
     journal = (
         STARTING
         + "unable to configure the Docker daemon with file /etc/docker/daemon.json: EOF\ndocker.service: Failed\n"
@@ -227,10 +227,10 @@ def test_an_installer_whose_build_failed_names_the_compilers_reason() -> None:
         MAKE_LOG: HEAD + NOISE + "nv-pci.c:9:5: error: 'struct x' has no member named 'y'\n",
     }
     host = RecordedHost(files=files, programs={("sh", "x.run"): Result(1, "", "")})
-    wish = runfile_spec.DriverSpec("580.95.05", "open", ["6.12.0-1-amd64"])
+    spec = runfile_spec.DriverSpec("580.95.05", "open", ["6.12.0-1-amd64"])
     with pytest.raises(runfile_spec.RunfileError) as caught:
-        runfile._call_installer(host, wish, ["sh", "x.run"], runfile_fetch.RunfileLimits(), {}, None)
-    said = str(caught.value)
-    assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in said
-    assert "no driver was installed; the whole log is /var/log/nvidia-installer.log" in said
-    assert len(said) < 500 and "CC [M]" not in said
+        runfile._call_installer(host, spec, ["sh", "x.run"], runfile_fetch.RunfileLimits(), {}, None)
+    message = str(caught.value)
+    assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in message
+    assert "no driver was installed; the whole log is /var/log/nvidia-installer.log" in message
+    assert len(message) < 500 and "CC [M]" not in message

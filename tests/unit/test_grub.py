@@ -1,4 +1,4 @@
-"""Which kernel GRUB boots next: its environment, its menu, and what neither tells."""
+"""Which kernel GRUB boots next: from its environment, from its menu, and unknown cases."""
 
 import pytest
 from gpu_ready.facts import base
@@ -58,7 +58,7 @@ SAVED = "# GRUB Environment Block\nsaved_entry=%s\n" + "#" * 40
         ("", "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux 6.1.0-25-amd64", DEBIAN, OLD),
         ("", "no such entry", DEBIAN, None),
         ("", "7", DEBIAN, None),
-        # GRUB_DEFAULT=saved; what was saved before somebody set another default is no longer read.
+        # GRUB_DEFAULT=saved; an entry saved before another default was set is no longer read.
         (SAVED % "1>2", "${saved_entry}", DEBIAN, OLD),
         (SAVED % f"gnulinux-{OLD}-advanced-{UUID}", "${saved_entry}", DEBIAN, OLD),
         (SAVED % f"gnulinux-{OLD}-advanced-{UUID}", "0", DEBIAN, NEW),
@@ -70,7 +70,7 @@ SAVED = "# GRUB Environment Block\nsaved_entry=%s\n" + "#" * 40
         # EL 7 saves titles, with blanks in them; a menu of its own.
         (SAVED % f"CentOS Linux ({OLD}) 7 (Core)", "${saved_entry}", EL7, OLD),
         (SAVED % "1", "${saved_entry}", EL7, OLD),
-        # EL 8 and newer, Fedora: one file an entry, the newest first.
+        # EL 8 and newer, Fedora: one file per entry, the newest first.
         (SAVED % f"0123abcd-{OLD}", "${saved_entry}", BLS, OLD),
         (SAVED % "1", "${saved_entry}", BLS, OLD),
         (SAVED % "0", "${saved_entry}", BLS, NEW),
@@ -78,22 +78,22 @@ SAVED = "# GRUB Environment Block\nsaved_entry=%s\n" + "#" * 40
         ("", "${saved_entry}", BLS, NEW),
     ],
 )
-def test_the_default_of_grub(environment: str, default: str, menu: str, kernel: str | None) -> None:
+def test_default_of_grub(environment: str, default: str, menu: str, kernel: str | None) -> None:
     assert grub.chosen(environment, HEAD % default + menu, [OLD, NEW]) == kernel
 
 
-def test_a_kernel_of_another_kind_has_the_longer_name() -> None:
+def test_a_kernel_of_another_kind_has_a_longer_name() -> None:
     kernels = ["5.14.0-570.el9.x86_64", "5.14.0-570.el9.x86_64+rt"]
     for kernel in kernels:
         assert grub.chosen(SAVED % f"0123abcd-{kernel}", "", kernels) == kernel
 
 
 @pytest.mark.parametrize("text", ["", "\0", "set default=", 'set default="', "saved_entry", "menuentry {", "}" * 9])
-def test_what_cannot_be_read_tells_nothing(text: str) -> None:
+def test_unreadable_text_gives_no_kernel(text: str) -> None:
     assert grub.chosen(text, text, [NEW]) is None
 
 
-def test_a_menu_that_is_older_than_its_kernels_is_believed_and_one_of_kernels_that_are_gone_is_not() -> None:
+def test_a_menu_is_used_unless_its_kernel_was_removed() -> None:
     files = {"/boot/vmlinuz-" + kernel: "" for kernel in (OLD, NEW)} | {"/boot/grub/grub.cfg": HEAD % "1>2" + DEBIAN}
     links = {"/vmlinuz": "boot/vmlinuz-" + NEW}
     assert base.kernel(RecordedHost(files=files, links=links), NEW)["next_boot"] == OLD

@@ -1,4 +1,4 @@
-"""The door to the host: a program that does not end in time ends with all that it started."""
+"""Access to the host: a program that does not end in time is ended with all its children."""
 
 import time
 from pathlib import Path
@@ -16,9 +16,9 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
 
 
 def test_a_program_that_cannot_be_ended_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that waits in a broken driver takes no signal, and one that made a session of its own gets none.
+    """A process that waits in a broken driver takes no signal; a process with a session of its own gets none.
 
-    Both keep the pipe open for as long as they live. The second stands for the first, which only a kernel can make.
+    Both keep the pipe open while they live. The second is tested in place of the first, which only a kernel can cause.
     """
     monkeypatch.setattr(host, "GRACE", 0.2)
     started = time.monotonic()
@@ -27,14 +27,12 @@ def test_a_program_that_cannot_be_ended_is_left_alone(monkeypatch: pytest.Monkey
     assert time.monotonic() - started < 10
 
 
-def test_a_missing_program_is_an_answer() -> None:
+def test_a_missing_program_has_an_exit_status() -> None:
     assert Host().run(["/nowhere/program"]).rc == MISSING
 
 
 @pytest.mark.host_io
-def test_programs_are_those_of_the_system_whatever_path_the_login_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_path_of_the_login_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     false = tmp_path / "uname"
     false.write_text("#!/bin/sh\necho not me\n")
     false.chmod(0o755)

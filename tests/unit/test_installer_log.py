@@ -113,7 +113,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_the_reading(text: str, expected: dict[str, Any]) -> None:
+def test_reading(text: str, expected: dict[str, Any]) -> None:
     answer = installer_log.read(text)
     assert {key: answer.get(key) for key in expected} == expected
 
@@ -161,7 +161,7 @@ def test_a_log_in_json_as_ansible_prints_it(indent: int | None) -> None:
         ("module_not_built", "module_load_failed", "modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.5.0\n"),
     ],
 )  # fmt: skip
-def test_what_else_ends_an_installation(code: str, names: str, log: str) -> None:
+def test_other_causes_of_a_failed_installation(code: str, names: str, log: str) -> None:
     found = installer_log.read(log)
     assert (found["installer_failed"], found["causes"]) == (True, [names])
     assert messages.explain("installer-log", log)[0].code == code

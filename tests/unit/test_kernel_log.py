@@ -98,7 +98,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_the_reading(text: str, expected: dict[str, Any]) -> None:
+def test_reading(text: str, expected: dict[str, Any]) -> None:
     answer = kernel_log.read(text)
     assert {key: answer.get(key) for key in expected} == expected
 
@@ -118,7 +118,7 @@ def test_each_xid_is_explained_by_its_number() -> None:
     assert third.code == "fallen_off_bus"
 
 
-def test_the_cause_stands_before_what_follows_from_it() -> None:
+def test_the_cause_comes_before_its_consequences() -> None:
     log = (
         "NVRM: GPU 0000:c1:00.0: RmInitAdapter failed! (0x61:0x56:1697)\n"
         "nvidia 0000:c1:00.0: Direct firmware load for nvidia/570.211.01/gsp_ga10x.bin failed with error -2\n"
@@ -154,7 +154,7 @@ def test_a_region_that_the_gpu_does_not_need_is_no_cause() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_else_keeps_a_gpu_from_starting(condition: str, code: str, log: str) -> None:
+def test_other_causes_of_a_gpu_that_does_not_start(condition: str, code: str, log: str) -> None:
     found = kernel_log.read(log)
     assert found["condition"] == condition
     assert messages.explain("dmesg", log)[0].code == code

@@ -1,4 +1,4 @@
-"""What lab hosts are dressed as: every dress can be read, and agrees with what the lab's mirror has."""
+"""Dresses of lab hosts: every dress can be read, and agrees with the lab's mirror."""
 
 import pytest
 import yaml
@@ -24,7 +24,7 @@ def test_debian_is_not_dressed(name):
 
 
 @pytest.mark.parametrize("name", RPM_NAMES)
-def test_rpms_of_the_beginning_are_declared_for_the_mirror(name):
+def test_initial_rpms_are_declared_for_the_mirror(name):
     read = dress.read(name)
     repositories = mirror.repositories()
     declared = {
@@ -74,7 +74,7 @@ def test_os_release_has_what_real_ones_have(name):
         ("{root: [", ["YAML"]),
     ],
 )
-def test_a_mistake_is_named(text, words):
+def test_errors_are_named(text, words):
     with pytest.raises(LabError) as error:
         dress.parse("x", text)
     for word in ["dress/x.yml", *words]:

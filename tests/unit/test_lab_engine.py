@@ -1,4 +1,4 @@
-"""What the lab's engine needs of the machine that it runs on."""
+"""Requirements of the lab's engine on its machine."""
 
 import threading
 import time
@@ -8,10 +8,10 @@ import pytest
 from gpu_ready_lab import engine, paths
 
 
-def test_of_two_fleets_that_need_the_same_packages_one_installs_them(
+def test_only_one_of_two_fleets_installs_packages_that_both_need(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """apt-get waits for no other that reads the lists, and both would create and remove the same policy-rc.d."""
+    """apt-get does not wait for another one that reads the lists, and both would create and remove the same policy-rc.d."""
     program = tmp_path / "qemu"
     calls: list[list[str]] = []
     within: list[int] = []

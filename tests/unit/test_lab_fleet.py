@@ -14,7 +14,7 @@ def test_fleets_that_come_with_the_lab_can_be_read(path):
     assert read.hosts
 
 
-def test_gpus_are_counted_and_get_places_of_their_own():
+def test_gpus_are_counted_and_get_their_own_addresses():
     read = fleet.parse(
         '{name: x, hosts: {a: {distribution: debian12, gpus: [{device: "1b38", count: 2}, {device: "1db1"}]}}}'
     )
@@ -55,7 +55,7 @@ def test_nvswitches_are_of_the_generation_of_the_gpus():
         ("{name: [", ["not YAML"]),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text, words):
+def test_errors_name_their_place(text, words):
     with pytest.raises(LabError) as error:
         fleet.parse(text, "some.yml")
     for word in ["some.yml", *words]:

@@ -11,7 +11,7 @@ from gpu_ready_lab import footprint
 MANIFEST = "/var/lib/gpu-ready/manifest.json"
 
 
-def test_hosts_that_are_alike_differ_in_nothing() -> None:
+def test_equal_hosts_have_no_differences() -> None:
     found = {"/etc/x": "100644 0:0 abc", MANIFEST: '100600 0:0 {"holds": {"a": {}}}', "/etc/y": "link to {z"}
     assert footprint.differences(found, dict(found)) == []
 
@@ -22,7 +22,7 @@ def test_a_record_differs_by_section() -> None:
     assert footprint.differences(before, after) == [f'{MANIFEST}#packages: {{"b": {{}}}} became {{"c": {{}}}}']
 
 
-def test_what_came_and_what_went_is_absent_on_the_other_side() -> None:
+def test_added_and_removed_files_are_absent_on_the_other_side() -> None:
     lines = footprint.differences({"/etc/x": "100644 0:0 abc"}, {"/etc/y": "link to z"})
     assert lines == ["/etc/x: 100644 0:0 abc became absent", "/etc/y: absent became link to z"]
 
@@ -47,7 +47,7 @@ def test_modules_that_differ_in_their_hosts_key_are_the_same(
     for key in (b"one key", b"another one"):
         module.write_bytes(pack(signed(key)))
         assert content(str(module)) == b"ELF of the module"
-    module.write_bytes(b"")  # as a loss of power leaves it
+    module.write_bytes(b"")  # as after a loss of power
     assert content(str(module)) == b""
 
 

@@ -43,7 +43,7 @@ def test_our_reader_counts_gpus_and_switches():
     assert len(pci.nvswitches(functions)) == 4
 
 
-def test_audio_and_other_displays_are_no_gpus():
+def test_audio_and_other_displays_are_not_gpus():
     functions = pci.read_sysfs(recorded(GAMER))
     assert len(pci.gpus(functions)) == 1
 
@@ -102,11 +102,11 @@ def kernel():
         ("blackwell", "550.163.01", True, "not supported by the NVIDIA 550.163.01"),
     ],
 )
-def test_the_simulated_kernel_judges_as_the_driver_does(kernel, architecture, version, is_open, complaint):
+def test_the_simulated_kernel_decides_as_the_driver_does(kernel, architecture, version, is_open, complaint):
     gpu = {"address": "0000:1b:00.0", "device": "1b38", "architecture": architecture}
     found = kernel.cannot_drive(gpu, version, int(version.split(".")[0]), is_open)
     assert (found is None) if complaint is None else (complaint in found)
 
 
-def test_the_simulated_kernel_knows_every_architecture_of_fleet_files(kernel):
+def test_the_simulated_kernel_supports_every_architecture_of_fleet_files(kernel):
     assert set(kernel.BRANCHES) == set(fleet.ARCHITECTURES)

@@ -25,7 +25,7 @@ def test_keys_of_vendors_are_not_among_the_kernels_own():
     assert not "NVIDIA".startswith(kernel.TRUSTED)
 
 
-def test_a_python_that_is_not_there_is_named(monkeypatch, tmp_path):
+def test_a_missing_python_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError, match=r"python: 3\.6: this machine has no python3\.6: .*pyenv install"):

@@ -1,4 +1,4 @@
-"""What the lab writes for Ansible: host keys are checked, variables keep their types."""
+"""Files of the lab for Ansible: host keys are checked, variables keep their types."""
 
 import json
 from pathlib import Path

@@ -20,11 +20,11 @@ hosts:
 
 
 def guest(text: str = FLEET) -> fleet.Host:
-    """Return the only host of a fleet file."""
+    """The only host of a fleet file."""
     return fleet.parse(text).hosts[0]
 
 
-def test_the_gpus_of_a_guest_are_on_the_pretended_bus() -> None:
+def test_the_gpus_of_a_guest_are_on_the_simulated_bus() -> None:
     assert [gpu.address for gpu in guest().gpus] == ["0001:00:00.0", "0001:00:01.0", "0001:00:02.0"]
 
 
@@ -38,7 +38,7 @@ def test_the_gpus_of_a_guest_are_on_the_pretended_bus() -> None:
         ("prebuilt: nvidia-kernel-dkms", "expected a list of packages"),
     ],
 )  # fmt: skip
-def test_what_a_guest_cannot_have_is_refused(more: str, words: str) -> None:
+def test_unsupported_keys_of_a_guest_are_refused(more: str, words: str) -> None:
     text = FLEET.replace("    kind: vm\n", "") if more.startswith("kind") else FLEET
     with pytest.raises(LabError, match=words):
         fleet.parse(f"{text}    {more}\n")
@@ -68,7 +68,7 @@ def test_every_architecture_of_fleet_files_has_a_chip() -> None:
     assert set(vms.CHIPS) == set(fleet.ARCHITECTURES)
 
 
-def test_the_ram_of_the_bus_is_kept_from_the_kernel() -> None:
+def test_the_ram_of_the_bus_is_reserved() -> None:
     assert f"memmap=512M$0x{vm_run.RESERVED:x}" in vm_run.CMDLINE
     assert fleet.MAX_GUEST_GPUS * 64 <= 512
 
@@ -127,9 +127,7 @@ def test_modules_as_released_are_built_without_security_updates_and_cached(
         vm_image.ensure_driver("bookworm", "6.1.0", "nvidia-driver@release", None)
 
 
-def test_two_fleets_whose_disks_are_made_at_once_get_addresses_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_fleets_made_at_once_get_different_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     existing: list[hosts.Running] = []
     made = threading.Barrier(2, timeout=30)
 

@@ -41,7 +41,7 @@ def test_state_of_nvidia_smi(code: int, text: str, state: str) -> None:
     assert found.cause and found.remedy
 
 
-def test_the_lost_gpu_is_named() -> None:
+def test_lost_gpu_is_named() -> None:
     text = "Unable to determine the device handle for GPU0000:86:00.0: GPU is lost."
     assert messages.explain_smi(15, text).detail == "0000:86:00.0"
 

@@ -44,7 +44,7 @@ def test_the_mirror_has_what_the_catalog_installs(declared, distribution):
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_no_package_depends_on_what_neither_the_mirror_nor_debian_has(declared, distribution):
+def test_every_dependency_is_in_the_mirror_or_in_debian(declared, distribution):
     of_debian = {"libc6", "kmod", "dkms", "python3", "python3-minimal", "build-essential"}
     offered = set(declared[f"cuda-{distribution}"]) | of_debian
     for package in mirror.declared():
@@ -59,13 +59,13 @@ def test_every_cudnn_of_the_catalog_is_served():
     assert {release["version"] for release in served} == {release.version for release in catalog.cudnns()}
 
 
-def test_only_a_meta_package_named_so_pulls_the_driver():
+def test_only_the_named_meta_packages_depend_on_the_driver():
     for package in mirror.declared():
         if "cuda-drivers" in dict(package.fields).get("Depends", ""):
             assert package.name.startswith(("cuda-runtime-", "cuda-drivers"))
 
 
-def test_a_value_is_put_in_and_other_text_between_ats_stays():
+def test_values_are_filled_in_and_other_text_between_ats_stays():
     assert packages.fill("a@version@b @/sbin/ldconfig @other@", {"version": "1"}) == "a1b @/sbin/ldconfig @other@"
 
 
@@ -137,7 +137,7 @@ class TestServer:
         answer, body = ask(server, FILE)
         assert (answer.status, body) == (200, CONTENT)
 
-    def test_head_says_the_size_only(self, server):
+    def test_head_sends_the_size_only(self, server):
         answer, body = ask(server, FILE, "HEAD")
         assert (answer.status, answer.getheader("Content-Length"), body) == (200, str(len(CONTENT)), b"")
 
@@ -152,8 +152,8 @@ class TestServer:
     def test_a_range_behind_the_end(self, server):
         assert ask(server, FILE, Range=f"bytes={len(CONTENT)}-")[0].status == 416
 
-    def test_the_rest_of_another_file_is_not_given(self, server):
-        """apt resumes what it has of a list, and asks for the rest only if the list is still the same."""
+    def test_the_rest_of_another_file_is_not_sent(self, server):
+        """apt resumes a partial list, and requests the rest only if the list has not changed."""
         when = ask(server, FILE, "HEAD")[0].getheader("Last-Modified")
         behind = f"bytes={len(CONTENT)}-"
         assert ask(server, FILE, Range=behind, If_Range=when)[0].status == 416
@@ -172,7 +172,7 @@ class TestServer:
         ask(server, FILE)
         ask(server, "/host/none")
         log = read_log(server, lines=2)
-        # Each request is logged by its own thread after the answer: the order is not promised.
+        # Each request is logged by its own thread after the answer: the order is not guaranteed.
         assert sorted(line.split(" ", 1)[1] for line in log) == [
             f"127.0.0.1 GET 200 {len(CONTENT)} host/directory/file.bin",
             "127.0.0.1 GET 404 34 host/none",
@@ -202,7 +202,7 @@ class TestServer:
         ask(server, FILE)
         assert time.monotonic() - started >= 0.3
 
-    def test_a_fault_of_one_host_is_for_no_other(self, server):
+    def test_a_fault_of_one_host_does_not_affect_others(self, server):
         mirror_faults.set_rules(server.state, "127.0.0.1", "missing", {"*.bin": {"status": 404}})
         mirror_faults.set_rules(server.state, "10.0.0.7", "down", {"*": {"drop": True}})
         assert ask(server, FILE)[0].status == 404

@@ -102,7 +102,7 @@ def ask(cache, address, method="GET", **headers):
         ("http://a/dists/s/main/Packages.xz", False),
     ],
 )
-def test_what_never_changes(address, expected):
+def test_urls_of_content_that_never_changes(address, expected):
     assert proxy.unchanging(address) is expected
 
 
@@ -119,7 +119,7 @@ def test_the_rest_of_a_cached_package(archive, cache):
     assert (answer.status, body) == (206, CONTENT[1000:])
 
 
-def test_those_who_ask_at_once_share_a_download(archive, cache):
+def test_simultaneous_requests_share_a_download(archive, cache):
     bodies = []
     threads = [
         threading.Thread(target=lambda: bodies.append(ask(cache, url(archive, "slow_1.deb"))[1])) for _ in range(4)
@@ -133,7 +133,7 @@ def test_those_who_ask_at_once_share_a_download(archive, cache):
     assert len(archive.requests) == 1
 
 
-def test_a_package_comes_while_it_arrives(archive, cache):
+def test_a_package_is_sent_while_it_arrives(archive, cache):
     connection = http.client.HTTPConnection(*cache.server_address, timeout=15)
     connection.request("GET", url(archive, "slow_1.deb"))
     answer = connection.getresponse()
@@ -178,13 +178,13 @@ def test_only_absolute_http(cache, address):
     assert ask(cache, address)[0].status == 400
 
 
-def test_an_archive_that_is_not_there(cache):
+def test_an_unreachable_archive(cache):
     answer, body = ask(cache, "http://127.0.0.1:1/debian/a_1.deb")
     assert answer.status == 504
     assert b"could not fetch" in body
 
 
-def test_old_files_go_when_the_cache_is_too_big(tmp_path):
+def test_old_files_are_removed_when_the_cache_is_too_big(tmp_path):
     for age, name in enumerate(("new", "old", "half.part")):
         (tmp_path / name).write_bytes(b"x" * 10)
         proxy.os.utime(tmp_path / name, (1000 - age, 1000 - age))

@@ -34,7 +34,7 @@ def declared():
 
 
 def of_distribution(declared, key):
-    """Return everything that a host of a distribution may install."""
+    """Everything that a host of a distribution may install."""
     distro = catalog.distro(key)
     names = [*OWN[key], *distro.get("build_repositories", []), distro["container_toolkit"]]
     names += [source["repository"] for source in distro["driver_sources"].values() if "repository" in source]
@@ -64,7 +64,7 @@ def test_the_kernel_of_every_host_has_headers(name):
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
-def test_all_that_packages_require_is_available(declared, key):
+def test_requirements_of_packages_are_available(declared, key):
     content = of_distribution(declared, key)
     available = provided(content)
     for rpm in content:

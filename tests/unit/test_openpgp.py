@@ -24,13 +24,13 @@ def armor(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("data", [OLD, NEW, OLD + USER, armor(OLD + USER), armor(NEW).replace(b"\n", b"\r\n")])
-def test_one_key_in_every_form(data: bytes) -> None:
+def test_parse_key_in_every_form(data: bytes) -> None:
     (key,) = openpgp.parse_keys(data)
     assert key.fingerprint == openpgp.fingerprint(BODY)
     assert len(key.fingerprint) == 40
 
 
-def test_pick_leaves_other_keys_out() -> None:
+def test_pick_omits_other_keys() -> None:
     other = BODY[:4] + b"\x02" + BODY[5:]
     both = OLD + USER + bytes([0x98, len(other)]) + other
     assert openpgp.pick_key(both, openpgp.fingerprint(BODY).lower()) == OLD + USER
@@ -59,23 +59,23 @@ def test_the_same_fingerprint_as_gpg(tmp_path: Path, kind: str) -> None:
     try:
         subprocess.run([*gpg, "--passphrase", "", "--quick-gen-key", "t@example.org", kind, "sign", "0"], check=True, capture_output=True)  # fmt: skip
         listed = subprocess.run([*gpg, "--with-colons", "-k"], check=True, capture_output=True, text=True).stdout
-        wanted = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr"))
+        expected = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr"))
         for extra in ([], ["--armor"]):
             data = subprocess.run([*gpg, *extra, "--export"], check=True, capture_output=True).stdout
-            assert [key.fingerprint for key in openpgp.parse_keys(data)] == [wanted]
+            assert [key.fingerprint for key in openpgp.parse_keys(data)] == [expected]
     finally:
         subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)
 
 
-def test_armour_is_read_back() -> None:
+def test_armour_round_trip() -> None:
     data = bytes(range(256)) * 3
     text = openpgp.armor(data)
     assert openpgp.dearmor(text) == data
     assert max(len(line) for line in text.splitlines()) == 64
-    assert openpgp.crc24(b"123456789") == 0x21CF02  # the check value that catalogues of CRCs give for CRC-24/OPENPGP
+    assert openpgp.crc24(b"123456789") == 0x21CF02  # the check value of CRC-24/OPENPGP
 
 
-def test_a_key_whose_owner_publishes_a_checksum_of_its_file() -> None:
+def test_key_with_a_published_checksum_of_its_file() -> None:
     text = armor(OLD + USER)
     checksum = hashlib.sha256(text).hexdigest()
     written = text.replace(b"Comment: x\n", b"Version: GnuPG v2\nComment: x\n")

@@ -62,14 +62,14 @@ OTHER_RECORD_FIRST = b"\x09\x00\x1fVF" + b"\x01\x04ab" + GUEST[5:]
         (configuration(0xC0, OTHER_RECORD_FIRST), "550.163.01"),
         (configuration(0xC0, GUEST[:5] + b"\x01\x00"), ""),  # a record without length
         (configuration(0xFC, b"\x09\x00\x14V"), None),  # cut off at the end
-        (configuration(0xC0, b"\x09\x00\x14\x01\x00"), None),  # of a whole card given to a guest
+        (configuration(0xC0, b"\x09\x00\x14\x01\x00"), None),  # of a complete card passed to a guest
         (configuration(0x60, b"\x05\x60"), None),  # a ring
         (b"\xff" * 256, None),  # fallen off the bus
-        (b"\x00" * 64, None),  # all that others than root may read
+        (b"\x00" * 64, None),  # all that an unprivileged user may read
         (None, None),
     ],
 )
-def test_a_virtual_gpu_tells_so_in_its_configuration_space(space: bytes | None, expected: str | None) -> None:
+def test_virtual_gpu_by_its_configuration_space(space: bytes | None, expected: str | None) -> None:
     """A guest of NVIDIA vGPU sees the card's own device id: only a capability of NVIDIA's tells the two apart."""
     files = {} if space is None else {f"{S}0000:02:00.0/config": space}
     assert pci.vgpu(RecordedHost(files=files), "0000:02:00.0") == expected
@@ -167,13 +167,13 @@ def test_a_card_is_read_in_every_form(text: str) -> None:
         ("\tKernel driver in use:\n\tKernel modules: nouveau\n", ""),
     ],
 )
-def test_the_driver_in_use_is_not_a_candidate_and_absence_needs_the_form(text: str, driver: Any) -> None:
+def test_driver_in_use_is_not_a_candidate_module(text: str, driver: Any) -> None:
     (row,) = lspci.read("3b:00.0 3D controller [0302]: " + HEAD + "\n" + text).as_dict()["nvidia_gpus"]
     assert row.get("driver_in_use") == driver
     assert row["device_id"] == "1b38"
 
 
-def test_what_grep_took_away_proves_nothing() -> None:
+def test_lines_removed_by_grep_give_no_conclusion() -> None:
     text = "3b:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40]\n\tKernel driver in use: nvidia\n"
     second = "5e:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40]\n\tKernel modules: nvidiafb, nouveau\n"
     rows = lspci.read(text + second).as_dict()["nvidia_gpus"]
@@ -195,7 +195,7 @@ def test_a_second_listing_of_a_host_adds_to_the_first() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 72, 80])
-def test_a_name_that_a_mailer_broke_is_whole(width: int) -> None:
+def test_a_name_broken_by_a_mailer_is_joined(width: int) -> None:
     lines = [
         "00:02.0 VGA compatible controller: ASPEED Technology, Inc. ASPEED Graphics Family (rev 30)",
         "00:1f.0 ISA bridge: Intel Corporation Q370 Chipset LPC/eSPI Controller (rev 10)",
@@ -223,7 +223,7 @@ def test_virtual_functions_are_no_cards_of_their_own() -> None:
     assert answer["physical_gpus"] == 2
 
 
-def test_two_passed_through_cards_on_the_bus_of_a_guest_are_two() -> None:
+def test_two_passed_through_cards_of_a_guest_count_as_two() -> None:
     line = "{} 3D controller [0302]: NVIDIA Corporation TU104GL [Tesla T4] [10de:1eb8] (rev a1)\n"
     answer = lspci.read(line.format("00:06.0") + line.format("00:07.0")).as_dict()
     assert not any(row.get("sriov_vf") for row in answer["nvidia_gpus"])
@@ -249,7 +249,7 @@ def test_two_passed_through_cards_on_the_bus_of_a_guest_are_two() -> None:
         ("00:01.0 PCI bridge: NVIDIA Corporation Tegra PCIe x4 Controller (rev a1)", "tegra_root_port"),
     ],
 )
-def test_other_functions_are_told_by_what_they_are(line: str, what: str) -> None:
+def test_other_functions_are_named_by_their_kind(line: str, what: str) -> None:
     answer = lspci.read(line).as_dict()
     assert [row["what"] for row in answer["nvidia_other"]] == [what]
     assert answer["nvidia_gpus"] == []
@@ -280,7 +280,7 @@ def test_a_root_port_of_a_grace_server_makes_no_jetson() -> None:
          "NVidia / SGS Thomson (Joint Venture)", "Riva128"),
     ],
 )  # fmt: skip
-def test_displays_of_others(line: str, vendor: Any, name: Any) -> None:
+def test_displays_of_other_vendors(line: str, vendor: Any, name: Any) -> None:
     answer = lspci.read(line).as_dict()
     assert answer["other_display"] == [{"slot": "00:02.0", "vendor": vendor, "name": name}]
     assert answer["nvidia_gpus"] == []
@@ -303,7 +303,7 @@ def test_a_fallen_card_is_marked() -> None:
     assert row["name"] == "GA102 [GeForce RTX 3090]"
 
 
-def test_a_cited_line_that_is_broken_has_a_whole_name() -> None:
+def test_a_name_in_a_broken_quoted_line_is_joined() -> None:
     text = "> 01:00.0 VGA compatible controller [0300]: NVIDIA Corporation GP107\n> [GeForce GTX 1050 Ti] [10de:1c82] (rev a1)\n"
     (row,) = lspci.read(text).as_dict()["nvidia_gpus"]
     assert (row["name"], row["device_id"]) == ("GP107 [GeForce GTX 1050 Ti]", "1c82")

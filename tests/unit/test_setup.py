@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Makes an environment whose programs do nothing, and says that it did.
+# Makes an environment whose programs do nothing, and counts the calls.
 PYTHON = """#!/bin/sh
 case "$1" in
     -m) for directory; do :; done
@@ -37,19 +37,19 @@ def made(checkout: Path) -> int:
 
 
 @pytest.mark.host_io
-def test_a_whole_environment_is_made_once(checkout: Path) -> None:
+def test_a_complete_environment_is_made_once(checkout: Path) -> None:
     assert (made(checkout), made(checkout)) == (1, 1)
 
 
 @pytest.mark.host_io
-def test_one_that_was_cut_off_before_it_had_pip_is_made_again(checkout: Path) -> None:
+def test_an_environment_without_pip_is_made_again(checkout: Path) -> None:
     made(checkout)
     (checkout / ".venv/bin/pip").unlink()
     assert (made(checkout), made(checkout)) == (2, 2)
 
 
 @pytest.mark.host_io
-def test_one_of_a_checkout_that_moved_or_of_a_python_that_went_is_made_again(checkout: Path) -> None:
+def test_an_environment_of_a_moved_checkout_or_removed_python_is_made_again(checkout: Path) -> None:
     made(checkout)
     (checkout / ".venv/bin/pip").write_text("#!/elsewhere/.venv/bin/python\n")
     assert (made(checkout), made(checkout)) == (2, 2)

@@ -282,7 +282,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_the_reading(text: str, expected: dict[str, Any]) -> None:
+def test_reading(text: str, expected: dict[str, Any]) -> None:
     answer = smi.read(text)
     assert {key: answer.get(key) for key in expected} == expected
 
@@ -314,7 +314,7 @@ def test_a_table_in_any_wrapping(text: str) -> None:
     assert {key: answer.get(key) for key in VIRTUAL} == VIRTUAL
 
 
-def test_a_jetson_board_is_told() -> None:
+def test_a_jetson_board_is_recognised() -> None:
     answer = smi.read(JETSON)
     assert answer["tegra"] and answer["gpus"][0]["bus_id"] is None
     assert "vgpu_host" not in smi.read(JETSON.replace("CUDA Version: 12.2", "CUDA Version: N/A "))
@@ -326,7 +326,7 @@ def test_a_gpu_that_does_not_answer_is_marked() -> None:
     assert [gpu.get("error", False) for gpu in answer["gpus"]] == [False, True, True]
 
 
-def test_a_state_by_the_status_where_no_text_is() -> None:
+def test_state_by_exit_status_without_text() -> None:
     assert smi.state(9, "") == "driver_not_loaded"
     assert smi.state(99, "") == "unknown"
     assert messages.explain("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)") == []
@@ -352,11 +352,11 @@ def test_a_row_without_any_value_is_a_gpu_with_an_error() -> None:
         ("bash: /usr/bin/nvidia-smi: Permission denied", "insufficient_permissions"),
     ],
 )
-def test_what_shells_say(text: str, state: str) -> None:
+def test_messages_of_shells(text: str, state: str) -> None:
     assert smi.read(text)["state"] == state
 
 
-def test_a_list_tells_of_the_gpu_that_it_lacks() -> None:
+def test_a_list_names_the_missing_gpu() -> None:
     text = "Unable to determine the device handle for gpu 0000:04:00.0: GPU is lost.\nGPU 1: NVIDIA A40 (UUID: GPU-1)\n"
     answer = explain_messages.read_smi(text)
     assert answer["usable"] and [problem["code"] for problem in answer["problems"]] == ["gpu_lost"]

@@ -183,7 +183,7 @@ def converge(params, check_mode, paths, refresh):
         with cudnn_install.shelf(paths) as folder:
             for install in todo:
                 after[install.cuda] = cudnn_install.place(install, paths, limits, refresh, folder)
-        manifest.drop_copy(params["file"])
+        manifest.delete_copied_file(params["file"])
     changed = bool(todo) or before != after
     return {"changed": changed, "before": before, "after": after, "removed": removed}
 

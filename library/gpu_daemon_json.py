@@ -132,7 +132,9 @@ def run(host, params, check):
         "activation": change.activation,
         "validated": validated,
         "backup": backup,
-        "diff": dict(header, before=validation.masked(change.before or ""), after=validation.masked(change.after)),
+        "diff": dict(
+            header, before=validation.mask_secrets(change.before or ""), after=validation.mask_secrets(change.after)
+        ),
     }
 
 

@@ -319,7 +319,7 @@ def test_a_name_that_leads_to_another_toolkit_takes_nothing_of_it_away(node: Nod
 def test_the_copy_of_an_installer_is_gone_before_the_work_counts_as_done(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manifest, "FOLDER", str(node.folder))
+    monkeypatch.setattr(manifest, "DIRECTORY", str(node.folder))
     wanted = node.installer()
     copy = Path(wanted.source.location)
     write, seen = cuda_runfile.files.write_atomic, []

@@ -610,7 +610,7 @@ def test_the_copy_of_an_archive_goes_with_the_work_that_needed_it(node: Node, mo
     module.converge(params, False, node.paths, node.refresh)
     assert Path(install.archive_url).exists()
     module.converge({**params, "state": "absent"}, False, node.paths, node.refresh)
-    monkeypatch.setattr(module.manifest, "FOLDER", str(node.path.parent))
+    monkeypatch.setattr(module.manifest, "DIRECTORY", str(node.path.parent))
     module.converge(params, True, node.paths, node.refresh)
     assert Path(install.archive_url).exists()
     module.converge(params, False, node.paths, node.refresh)

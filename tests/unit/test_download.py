@@ -335,7 +335,7 @@ def test_installers_archives_and_their_lists_are_fetched_so(
 ) -> None:
     proxy = servers(403)
     program(tmp_path, f"http://me:geheim@127.0.0.1:{proxy.port}")
-    monkeypatch.setattr("gpu_ready.base.host.FOLDERS", (str(tmp_path), "/usr/bin", "/bin"))
+    monkeypatch.setattr("gpu_ready.base.host.PATH_DIRECTORIES", (str(tmp_path), "/usr/bin", "/bin"))
     monkeypatch.setenv("PATH", str(tmp_path))
     url = "http://0.0.0.0:9/file.run"
     words = (

@@ -145,7 +145,7 @@ def configure(host: Any, params: Any, decided: Any) -> None:
     found.update(text=change.after, exists=True)
     known = host["runtime"]["noted"]["keys"]
     for name, state in change.record.items():
-        back = manifest.brought_back(known, name, state)
+        back = manifest.keys_restored_by(known, name, state)
         for one in back:
             del known[one]
         if not back:

@@ -79,18 +79,18 @@ SAVED = "# GRUB Environment Block\nsaved_entry=%s\n" + "#" * 40
     ],
 )
 def test_default_of_grub(environment: str, default: str, menu: str, kernel: str | None) -> None:
-    assert grub.chosen(environment, HEAD % default + menu, [OLD, NEW]) == kernel
+    assert grub.find_default_kernel(environment, HEAD % default + menu, [OLD, NEW]) == kernel
 
 
 def test_a_kernel_of_another_kind_has_a_longer_name() -> None:
     kernels = ["5.14.0-570.el9.x86_64", "5.14.0-570.el9.x86_64+rt"]
     for kernel in kernels:
-        assert grub.chosen(SAVED % f"0123abcd-{kernel}", "", kernels) == kernel
+        assert grub.find_default_kernel(SAVED % f"0123abcd-{kernel}", "", kernels) == kernel
 
 
 @pytest.mark.parametrize("text", ["", "\0", "set default=", 'set default="', "saved_entry", "menuentry {", "}" * 9])
 def test_unreadable_text_gives_no_kernel(text: str) -> None:
-    assert grub.chosen(text, text, [NEW]) is None
+    assert grub.find_default_kernel(text, text, [NEW]) is None
 
 
 def test_a_menu_is_used_unless_its_kernel_was_removed() -> None:

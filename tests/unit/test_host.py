@@ -38,5 +38,5 @@ def test_path_of_the_login_is_not_used(tmp_path: Path, monkeypatch: pytest.Monke
     false.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
     assert "not me" not in Host().run(["uname"]).out
-    assert Host().run(["sh", "-c", "echo $PATH"]).out.strip() == ":".join(host.FOLDERS)
+    assert Host().run(["sh", "-c", "echo $PATH"]).out.strip() == ":".join(host.PATH_DIRECTORIES)
     assert Host().run(["sh", "-c", "echo $PATH"], env={"PATH": "/bin"}).out.strip() == "/bin"

@@ -245,7 +245,7 @@ def test_every_variable_of_every_role_was_put_to_the_test() -> None:
     ],
 )
 def test_passwords_are_hidden_in_what_is_printed(text: str, printed: str) -> None:
-    assert validation.masked(text) == printed
+    assert validation.mask_secrets(text) == printed
 
 
 def test_secrets_are_found_and_hidden_in_plain_values() -> None:
@@ -254,10 +254,10 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
         "proxies": {"http-proxy": "http://u:p@proxy"},
         "list": ["http://u:p@one", 1, None],
     }
-    assert validation.secrets(value) == ["splunk-token", "http-proxy", "0"]
+    assert validation.find_secrets(value) == ["splunk-token", "http-proxy", "0"]
     hidden = {"log-opts": {"splunk-token": "***", "tag": "x"}, "proxies": {"http-proxy": "http://***@proxy"}}
-    assert validation.hidden(value) == {**hidden, "list": ["http://***@one", 1, None]}
-    assert validation.secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []
+    assert validation.mask_values(value) == {**hidden, "list": ["http://***@one", 1, None]}
+    assert validation.find_secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []
 
 
 @pytest.mark.parametrize(
@@ -272,4 +272,4 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
     ],
 )
 def test_a_command_line_is_printed_without_its_secrets(words: list[str], printed: str) -> None:
-    assert " ".join(validation.command(words)) == printed
+    assert " ".join(validation.mask_command(words)) == printed

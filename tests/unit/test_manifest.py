@@ -26,7 +26,7 @@ def test_notes_of_two_runs_at_once_are_all_kept(tmp_path: Path) -> None:
 def test_a_run_that_does_not_let_go_is_named_after_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "manifest.json")
     expected = pytest.raises(manifest.ManifestError, match="another run on this host")
-    with manifest.alone(path), expected, manifest.alone(path, wait=0.1):
+    with manifest.lock_manifest(path), expected, manifest.lock_manifest(path, wait=0.1):
         raise AssertionError("two have it")
 
 

@@ -148,7 +148,7 @@ FORMS = {
 
 @pytest.mark.parametrize("text", FORMS)
 def test_a_card_is_read_in_every_form(text: str) -> None:
-    answer = lspci.read(text).as_dict()
+    answer = lspci.parse_lspci(text).as_dict()
     assert answer["nvidia_gpus"] == [FORMS[text]]
     assert answer["nvidia_other"] == answer["other_display"] == []
 
@@ -168,7 +168,7 @@ def test_a_card_is_read_in_every_form(text: str) -> None:
     ],
 )
 def test_driver_in_use_is_not_a_candidate_module(text: str, driver: Any) -> None:
-    (row,) = lspci.read("3b:00.0 3D controller [0302]: " + HEAD + "\n" + text).as_dict()["nvidia_gpus"]
+    (row,) = lspci.parse_lspci("3b:00.0 3D controller [0302]: " + HEAD + "\n" + text).as_dict()["nvidia_gpus"]
     assert row.get("driver_in_use") == driver
     assert row["device_id"] == "1b38"
 
@@ -176,22 +176,22 @@ def test_driver_in_use_is_not_a_candidate_module(text: str, driver: Any) -> None
 def test_lines_removed_by_grep_give_no_conclusion() -> None:
     text = "3b:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40]\n\tKernel driver in use: nvidia\n"
     second = "5e:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40]\n\tKernel modules: nvidiafb, nouveau\n"
-    rows = lspci.read(text + second).as_dict()["nvidia_gpus"]
+    rows = lspci.parse_lspci(text + second).as_dict()["nvidia_gpus"]
     assert [row.get("driver_in_use") for row in rows] == ["nvidia", None]
 
 
 def test_lines_in_the_text_of_a_result() -> None:
     text = '"stdout": "3b:00.0 0302: 10de:1b38 (rev a1)\\n5e:00.0 0302: 10de:1b38 (rev a1)"'
-    assert [row["slot"] for row in lspci.read(text).as_dict()["nvidia_gpus"]] == ["3b:00.0", "5e:00.0"]
+    assert [row["slot"] for row in lspci.parse_lspci(text).as_dict()["nvidia_gpus"]] == ["3b:00.0", "5e:00.0"]
 
 
 def test_a_second_listing_of_a_host_adds_to_the_first() -> None:
     plain = "3b:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
     text = "$ lspci\n" + plain + "$ lspci -n\n3b:00.0 0302: 10de:1b38 (rev a1)\n$ lspci -k\n" + plain
-    answer = lspci.read(text + "\tSubsystem: X\n\tKernel driver in use: nouveau\n").as_dict()
+    answer = lspci.parse_lspci(text + "\tSubsystem: X\n\tKernel driver in use: nouveau\n").as_dict()
     assert answer["nvidia_gpus"] == [P40 | {"driver_in_use": "nouveau"}]
     for hosts in (f"n1: {plain}n2: {plain}", f"n1 | CHANGED | rc=0 >>\n{plain}n2 | CHANGED | rc=0 >>\n{plain}"):
-        assert len(lspci.read(hosts).as_dict()["nvidia_gpus"]) == 2
+        assert len(lspci.parse_lspci(hosts).as_dict()["nvidia_gpus"]) == 2
 
 
 @pytest.mark.parametrize("width", [60, 72, 80])
@@ -203,12 +203,12 @@ def test_a_name_broken_by_a_mailer_is_joined(width: int) -> None:
         "3b:00.0 VGA compatible controller: NVIDIA Corporation GP104 [GeForce GTX 1080] (rev a1)",
     ]
     broken = "\n".join(textwrap.fill(line, width) for line in lines)
-    assert lspci.read(broken).as_dict() == lspci.read("\n".join(lines)).as_dict()
+    assert lspci.parse_lspci(broken).as_dict() == lspci.parse_lspci("\n".join(lines)).as_dict()
 
 
 def test_the_kinds_of_a_line_without_line_ends() -> None:
     text = "3b:00.0 3D controller: NVIDIA Corporation Device 1b38 Kernel driver in use: nvidia "
-    rows = lspci.read(text + text.replace("3b", "5e").replace("nvidia ", "vfio-pci")).as_dict()["nvidia_gpus"]
+    rows = lspci.parse_lspci(text + text.replace("3b", "5e").replace("nvidia ", "vfio-pci")).as_dict()["nvidia_gpus"]
     assert [(row["slot"], row["device_id"], row["driver_in_use"]) for row in rows] == [
         ("3b:00.0", "1b38", "nvidia"),
         ("5e:00.0", "1b38", "vfio-pci"),
@@ -218,14 +218,14 @@ def test_the_kinds_of_a_line_without_line_ends() -> None:
 def test_virtual_functions_are_no_cards_of_their_own() -> None:
     line = "{} 3D controller [0302]: NVIDIA Corporation GA102GL [A40] [10de:2235] (rev a1)\n"
     slots = ["41:00.0", "41:00.4", "41:00.5", "41:01.0", "81:00.0"]
-    answer = lspci.read("".join(line.format(slot) for slot in slots)).as_dict()
+    answer = lspci.parse_lspci("".join(line.format(slot) for slot in slots)).as_dict()
     assert [row["slot"] for row in answer["nvidia_gpus"] if row.get("sriov_vf")] == ["41:00.4", "41:00.5", "41:01.0"]
     assert answer["physical_gpus"] == 2
 
 
 def test_two_passed_through_cards_of_a_guest_count_as_two() -> None:
     line = "{} 3D controller [0302]: NVIDIA Corporation TU104GL [Tesla T4] [10de:1eb8] (rev a1)\n"
-    answer = lspci.read(line.format("00:06.0") + line.format("00:07.0")).as_dict()
+    answer = lspci.parse_lspci(line.format("00:06.0") + line.format("00:07.0")).as_dict()
     assert not any(row.get("sriov_vf") for row in answer["nvidia_gpus"])
     assert "physical_gpus" not in answer
 
@@ -250,14 +250,14 @@ def test_two_passed_through_cards_of_a_guest_count_as_two() -> None:
     ],
 )
 def test_other_functions_are_named_by_their_kind(line: str, what: str) -> None:
-    answer = lspci.read(line).as_dict()
+    answer = lspci.parse_lspci(line).as_dict()
     assert [row["what"] for row in answer["nvidia_other"]] == [what]
     assert answer["nvidia_gpus"] == []
     assert answer.get("tegra", False) == (what == "tegra_root_port")
 
 
 def test_a_root_port_of_a_grace_server_makes_no_jetson() -> None:
-    assert "tegra" not in lspci.read("0009:00:00.0 PCI bridge: NVIDIA Corporation Device 22b1").as_dict()
+    assert "tegra" not in lspci.parse_lspci("0009:00:00.0 PCI bridge: NVIDIA Corporation Device 22b1").as_dict()
 
 
 @pytest.mark.parametrize(
@@ -281,22 +281,22 @@ def test_a_root_port_of_a_grace_server_makes_no_jetson() -> None:
     ],
 )  # fmt: skip
 def test_displays_of_other_vendors(line: str, vendor: Any, name: Any) -> None:
-    answer = lspci.read(line).as_dict()
+    answer = lspci.parse_lspci(line).as_dict()
     assert answer["other_display"] == [{"slot": "00:02.0", "vendor": vendor, "name": name}]
     assert answer["nvidia_gpus"] == []
 
 
 def test_a_card_without_number_is_found_by_its_name() -> None:
-    (function,) = lspci.read("5e:00.0 3D controller: NVIDIA Corporation GP104GL [Tesla P4] (rev a1)").functions
+    (function,) = lspci.parse_lspci("5e:00.0 3D controller: NVIDIA Corporation GP104GL [Tesla P4] (rev a1)").functions
     assert (function.device, function.address) == ("1bb3", "0000:5e:00.0")
-    reading = lspci.read("5e:00.0 3D controller: NVIDIA Corporation GX999 [Future Card] (rev a1)")
+    reading = lspci.parse_lspci("5e:00.0 3D controller: NVIDIA Corporation GX999 [Future Card] (rev a1)")
     assert reading.functions == []
     assert [entry.name for entry in reading.unnamed] == ["GX999 [Future Card]"]
 
 
 def test_a_fallen_card_is_marked() -> None:
     text = "21:00.0 VGA compatible controller: NVIDIA Corporation GA102 [GeForce RTX 3090] (rev ff) (prog-if ff)\n"
-    (row,) = lspci.read(text + "\t!!! Unknown header type 7f\n\tKernel driver in use: nvidia\n").as_dict()[
+    (row,) = lspci.parse_lspci(text + "\t!!! Unknown header type 7f\n\tKernel driver in use: nvidia\n").as_dict()[
         "nvidia_gpus"
     ]
     assert row["powered_off"] is True
@@ -305,5 +305,5 @@ def test_a_fallen_card_is_marked() -> None:
 
 def test_a_name_in_a_broken_quoted_line_is_joined() -> None:
     text = "> 01:00.0 VGA compatible controller [0300]: NVIDIA Corporation GP107\n> [GeForce GTX 1050 Ti] [10de:1c82] (rev a1)\n"
-    (row,) = lspci.read(text).as_dict()["nvidia_gpus"]
+    (row,) = lspci.parse_lspci(text).as_dict()["nvidia_gpus"]
     assert (row["name"], row["device_id"]) == ("GP107 [GeForce GTX 1050 Ti]", "1c82")

@@ -89,7 +89,7 @@ def configure(after: dict[str, Any], params: dict[str, Any]) -> None:
     found["text"] = change.after
     known = after["runtime"]["noted"]["keys"]
     for name, state in change.record.items():
-        back = manifest.brought_back(known, name, state)
+        back = manifest.keys_restored_by(known, name, state)
         for one in back:
             del known[one]
         if not back:

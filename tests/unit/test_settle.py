@@ -24,6 +24,6 @@ class Node(RecordedHost):
 def test_the_disk_is_waited_for_once_and_for_a_time(rc: int, calls: list[str]) -> None:
     """Enterprise Linux 7 has a sync without -f; a disk that hangs is not asked a second time."""
     host = Node(rc)
-    host.settle(7)
+    host.sync_disks(7)
     assert [call[1] for call in host.asked] == calls
     assert {call[-1] for call in host.asked} == {"7"}

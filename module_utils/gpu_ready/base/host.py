@@ -18,7 +18,7 @@ TIMED_OUT = 124
 GRACE = 10.0
 """Seconds that a program gets to go after it was killed."""
 
-FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+PATH_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Root's usual PATH. The one of the login may lack sbin, or begin with a folder of its user's (`become_method: su`)."""
 
 
@@ -113,7 +113,7 @@ class Host:
 
     def which(self, program: str) -> Optional[str]:
         """Return the path of a program on root's usual PATH, None where it is absent."""
-        for folder in FOLDERS:
+        for folder in PATH_DIRECTORIES:
             path = os.path.join(folder, program)
             if os.access(path, os.X_OK) and not os.path.isdir(path):
                 return path
@@ -124,7 +124,7 @@ class Host:
 
         A missing program answers :data:`MISSING`, one that was ended at its limit :data:`TIMED_OUT`.
         """
-        full = dict(os.environ, LC_ALL="C", LANGUAGE="C", PATH=":".join(FOLDERS))
+        full = dict(os.environ, LC_ALL="C", LANGUAGE="C", PATH=":".join(PATH_DIRECTORIES))
         full.update(env or {})
         try:
             process = subprocess.Popen(
@@ -143,10 +143,10 @@ class Host:
             # Its children too: one that goes on would hold the pipes open, and this call with them.
             os.killpg(process.pid, signal.SIGKILL)
             said = "%s: no answer in %g s" % (argv[0], timeout)
-            return Result(TIMED_OUT, last_words(process).decode("utf-8", "replace"), said)
+            return Result(TIMED_OUT, read_remaining_output(process).decode("utf-8", "replace"), said)
         return Result(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
-    def settle(self, limit: float = 120.0) -> None:
+    def sync_disks(self, limit: float = 120.0) -> None:
         """Wait until what programs wrote is on the disk: few of them do, and a loss of power takes the rest.
 
         For ``limit`` seconds at most: a disk that takes longer is not ours to wait for. The sync of old distributions
@@ -174,7 +174,7 @@ class Host:
             connection.close()
 
 
-def last_words(process: "subprocess.Popen[bytes]") -> bytes:
+def read_remaining_output(process: "subprocess.Popen[bytes]") -> bytes:
     """Return what a killed program wrote; nothing of one that does not go: whoever waited for it would not either.
 
     A signal does not reach a program that waits in the kernel (nvidia-smi, where a GPU fell off the bus), and a service

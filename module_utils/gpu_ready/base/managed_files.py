@@ -92,7 +92,7 @@ def run_rebuild(host: Host, argv: List[str]) -> None:
             "`%s` ended with %d (%s). Correct the cause on this host, then run again."
             % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-500:])
         )
-    host.settle()
+    host.sync_disks()
 
 
 def decode(data: Optional[bytes]) -> str:

@@ -42,8 +42,8 @@ from .errors import GpuReadyError
 from .host import Host
 from .json_file import write_json_file
 
-FOLDER = "/var/lib/gpu-ready"
-PATH = FOLDER + "/manifest.json"
+DIRECTORY = "/var/lib/gpu-ready"
+PATH = DIRECTORY + "/manifest.json"
 LOCK_WAIT = 60.0
 """Seconds that a run waits for another one that writes the manifest, which takes it milliseconds."""
 
@@ -79,7 +79,7 @@ def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def alone(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
+def lock_manifest(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
     """Keep other runs on this host from changing the manifest meanwhile; without it, the later of two drops notes.
 
     The folder itself is locked, so there is no file to leave behind. Raises ManifestError after ``wait`` seconds.
@@ -107,7 +107,7 @@ def alone(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
 
 def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
     """Add ``entries`` to a section; keys that are noted already keep their first value."""
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         known = value.setdefault(section, {})
         fresh = {key: entry for key, entry in entries.items() if key not in known}
@@ -126,9 +126,9 @@ def note_files(host: Host, paths: "list[str]", path: str = PATH) -> None:
     note("files", entries, path)
 
 
-def renew(section: str, key: str, entry: Any, path: str = PATH) -> None:
+def replace_note(section: str, key: str, entry: Any, path: str = PATH) -> None:
     """Note an entry in place of an earlier one, in one step: a run that is killed leaves one of the two."""
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         if value.get(section, {}).get(key) != entry:
             value.setdefault(section, {})[key] = entry
@@ -137,7 +137,7 @@ def renew(section: str, key: str, entry: Any, path: str = PATH) -> None:
 
 def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
     """Add the components that we enable to the note of a source list of Debian's, which is there already."""
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         entry = value["files"][path_of_file]
         known = entry.get("components", [])
@@ -147,7 +147,7 @@ def note_components(path_of_file: str, names: "list[str]", codename: str, path: 
 
 def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> None:
     """Add the repositories that we switch on to the note of a .repo file of the distribution's."""
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         entry = value["files"][path_of_file]
         known = entry.get("sections", [])
@@ -161,11 +161,11 @@ def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], pat
     A key that we set again keeps the value from before us and takes over the newest one of ours. One that we bring back
     to what it was before us gets no note: :func:`forget_keys` drops the old one once the file is written.
     """
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         entry = value.setdefault("daemon_json", {}).setdefault(path_of_file, {"before": before, "keys": {}})
         for name, state in keys.items():
-            if brought_back(entry["keys"], name, state):
+            if keys_restored_by(entry["keys"], name, state):
                 continue
             known = entry["keys"].setdefault(name, state)
             if "after" in state:
@@ -173,7 +173,7 @@ def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], pat
         write_json_file(path, value)
 
 
-def brought_back(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
+def keys_restored_by(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
     """Return the noted keys that a change of ``name`` brings back to what they were before us."""
     if "after" in state:
         return [name] if name in known and known[name].get("before") == state["after"] else []
@@ -185,10 +185,10 @@ def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> No
     """Forget the keys of docker's configuration that were brought back to what they were before us."""
     if not os.path.exists(path):
         return
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         known = value.get("daemon_json", {}).get(path_of_file, {"keys": {}})["keys"]
-        gone = [one for name, state in keys.items() for one in brought_back(known, name, state)]
+        gone = [one for name, state in keys.items() for one in keys_restored_by(known, name, state)]
         for one in gone:
             known.pop(one, None)
         if gone:
@@ -199,7 +199,7 @@ def note_containerd(
     path_of_file: str, before: "str | None", after: "str | None", record: "list[Any]", path: str = PATH
 ) -> None:
     """Note containerd's main file: text and keys that are noted already keep their first value, ``after`` the last."""
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         entry = value.setdefault("containerd", {}).setdefault(path_of_file, {"before": before, "record": []})
         known = [list(name) for name, _ in entry["record"]]
@@ -208,12 +208,12 @@ def note_containerd(
         write_json_file(path, value)
 
 
-def drop_copy(path: str, folder: str = "") -> None:
+def delete_copied_file(path: str, folder: str = "") -> None:
     """Delete a file that a role copied here from the control node; one that lies elsewhere on the host stays.
 
     The role would do it too, but a run may end before it comes to that, and no later one would know of the file.
     """
-    if os.path.dirname(path) == (folder or FOLDER) and os.path.isfile(path):
+    if os.path.dirname(path) == (folder or DIRECTORY) and os.path.isfile(path):
         os.unlink(path)
 
 
@@ -221,7 +221,7 @@ def forget_containerd(path_of_file: str, gone: "list[list[str]]", path: str = PA
     """Forget keys of containerd's main file that are as they were before us; without any left, the file too."""
     if not os.path.exists(path):
         return
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         entry = value.get("containerd", {}).get(path_of_file)
         if entry is None:
@@ -236,7 +236,7 @@ def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
     """Forget keys of a section (after they were taken back)."""
     if not os.path.exists(path):
         return
-    with alone(path):
+    with lock_manifest(path):
         value = read(path)
         known = value.get(section, {})
         if any(key in known for key in keys):

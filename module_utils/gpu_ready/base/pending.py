@@ -9,7 +9,7 @@ from . import manifest
 from .host import Host
 from .json_file import delete_file, read_json_texts, write_json_file
 
-PATH = manifest.FOLDER + "/rebuild-pending"
+PATH = manifest.DIRECTORY + "/rebuild-pending"
 
 
 def read_pending_rebuild(host: Host, path: str = PATH) -> List[str]:

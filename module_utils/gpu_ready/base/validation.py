@@ -71,12 +71,12 @@ def _url_fault(text: str, form: Any, words: str) -> str:
     return "" if form.fullmatch(text) else words
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Return a text to print: users and passwords of URLs and values of secret keys in JSON are hidden."""
     return _SECRET_PAIR.sub(r'\1"%s"' % HIDDEN, _USERINFO.sub(r"\1%s@" % HIDDEN, text))
 
 
-def command(words: List[str]) -> List[str]:
+def mask_command(words: List[str]) -> List[str]:
     """Return a command line to print: values of options that look secret, logins and passwords of URLs are hidden."""
     found = []
     hide = False
@@ -87,23 +87,25 @@ def command(words: List[str]) -> List[str]:
         elif equals and _SECRET_OPTION.search(word.rpartition("=")[0]):
             word = name + equals + HIDDEN
         hide = word.startswith("-") and not equals and bool(_SECRET_OPTION.search(word))
-        found.append(_LOGIN.sub(r"\1%s" % HIDDEN, masked(word)))
+        found.append(_LOGIN.sub(r"\1%s" % HIDDEN, mask_secrets(word)))
     return found
 
 
-def hidden(value: Any) -> Any:
+def mask_values(value: Any) -> Any:
     """Return plain values to print or keep: like :func:`masked`, and whole values under secret keys."""
     if isinstance(value, dict):
         return {
-            key: HIDDEN if isinstance(key, str) and _SECRET_KEY.search(key) and isinstance(one, str) else hidden(one)
+            key: HIDDEN
+            if isinstance(key, str) and _SECRET_KEY.search(key) and isinstance(one, str)
+            else mask_values(one)
             for key, one in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [hidden(one) for one in value]
-    return masked(value) if isinstance(value, str) else value
+        return [mask_values(one) for one in value]
+    return mask_secrets(value) if isinstance(value, str) else value
 
 
-def secrets(value: Any) -> List[str]:
+def find_secrets(value: Any) -> List[str]:
     """Return the keys of plain values under which a secret lies, or a URL with a password, as people name them."""
     found: List[str] = []
     for key, one in value.items() if isinstance(value, dict) else enumerate(value) if _is_list(value) else []:
@@ -111,7 +113,7 @@ def secrets(value: Any) -> List[str]:
             _USERINFO.search(one) or (isinstance(key, str) and one and _SECRET_KEY.search(key))
         ):
             found.append(str(key))
-        found += secrets(one)
+        found += find_secrets(one)
     return found
 
 
@@ -119,7 +121,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
-def shown(value: Any, most: int = 120) -> str:
+def format_value(value: Any, most: int = 120) -> str:
     """Return a wrong value as an error shows it: on one line, not endless, without passwords."""
-    text = masked(repr(value))
+    text = mask_secrets(repr(value))
     return text if len(text) <= most else text[:most] + "..."

@@ -157,7 +157,7 @@ def install(host: Host, wanted: Installer, limits: RunfileLimits, where: Where) 
             if host.exists(uninstaller(wanted.path)):
                 uninstall(host, wanted.version, wanted.path)
             call(host, ["sh", file] + options(wanted, temporary), limits.install, temporary, wanted)
-            manifest.drop_copy(local)
+            manifest.delete_copied_file(local)
         return release(host, wanted)
 
 
@@ -206,7 +206,7 @@ def marked(host: Host, wanted: Installer, where: Where) -> Iterator[None]:
         "before": known.get("before", there),
         "folder": known.get("folder", True) if repairs else host.exists(wanted.path),
     }
-    manifest.renew(SECTION, wanted.version, noted, where.manifest)
+    manifest.replace_note(SECTION, wanted.version, noted, where.manifest)
     files.write_atomic(path, cuda.write_record(record).encode("ascii"), 0o644)
     try:
         yield
@@ -219,7 +219,7 @@ def marked(host: Host, wanted: Installer, where: Where) -> Iterator[None]:
             else:
                 files.write_atomic(path, cuda.write_record(before).encode("ascii"), 0o644)
         raise
-    host.settle()
+    host.sync_disks()
     files.write_atomic(path, cuda.write_record(done).encode("ascii"), 0o644)
 
 

@@ -12,7 +12,7 @@ PREFIX = "/usr/local"
 LINK = PREFIX + "/cuda"
 UNINSTALLER = "bin/cuda-uninstaller"
 """What NVIDIA's .run installer leaves in a toolkit's folder to take that toolkit away."""
-RECORDS = manifest.FOLDER + "/cuda"
+RECORDS = manifest.DIRECTORY + "/cuda"
 """Where it is recorded which toolkits a .run installer of ours brought."""
 PACKAGE, RUNFILE, FOREIGN, PARTIAL, ALIAS = "package", "runfile", "foreign", "partial", "alias"
 """Where a toolkit comes from: packages; a .run installer; neither (copied by hand); or it is no whole toolkit, or none

@@ -10,7 +10,7 @@ from ..base import json_file, manifest, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 
-PATH = manifest.FOLDER + "/drain.json"
+PATH = manifest.DIRECTORY + "/drain.json"
 SCHEMA = 1
 HOOKS = ("docker", "slurm", "kubernetes", "tasks")
 

@@ -9,7 +9,7 @@ import os
 import re
 from typing import List, NamedTuple, Optional
 
-from ..base.host import FOLDERS, MISSING, TIMED_OUT, Host, Result
+from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, Result
 from .hook import DrainDecision, NodeHook, Values, one_line
 from .journal import DrainError
 
@@ -172,7 +172,7 @@ class KubernetesHook(NodeHook):
         argv += ["--kubeconfig=" + self.access.kubeconfig] if self.access.kubeconfig else []
         argv += ["--context=" + self.access.context] if self.access.context else []
         # The user's own PATH: a kubeconfig names login helpers (aws, kubelogin) that are found there.
-        path = ":".join([os.environ.get("PATH", "")] + list(FOLDERS)).lstrip(":")
+        path = ":".join([os.environ.get("PATH", "")] + list(PATH_DIRECTORIES)).lstrip(":")
         answer = self.host.run(argv + words, limit, {"PATH": path})
         if answer.rc == MISSING:
             raise DrainError(

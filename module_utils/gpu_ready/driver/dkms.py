@@ -91,7 +91,7 @@ def build(host: Host, kernel: str) -> Tuple[List[str], List[str]]:
     if damaged:
         remove_damaged(host, kernel, damaged)
     run(host, ["dkms", "autoinstall", "-k", kernel])
-    host.settle()
+    host.sync_disks()
     installed = module_files(host, kernel)
     unreadable = damaged_modules(host, kernel)
     if unreadable or not installed:

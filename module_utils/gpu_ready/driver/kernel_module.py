@@ -71,7 +71,7 @@ def gpu_processes(host: Host) -> List[GpuProcess]:
         fds = "/proc/%s/fd" % name
         if any((host.readlink("%s/%s" % (fds, fd)) or "").startswith("/dev/nvidia") for fd in host.listdir(fds)):
             words = [word for word in (host.read("/proc/%s/cmdline" % name) or "").split("\0") if word]
-            command = " ".join(" ".join(validation.command(words)).split())
+            command = " ".join(" ".join(validation.mask_command(words)).split())
             found.append(GpuProcess(int(name), command[:80] or (host.read("/proc/%s/comm" % name) or "?").strip()))
     return found
 

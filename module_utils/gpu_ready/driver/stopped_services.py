@@ -6,7 +6,7 @@ from ..base import manifest
 from ..base.host import Host
 from ..base.json_file import delete_file, read_json_texts, write_json_file
 
-STOPPED = manifest.FOLDER + "/services-stopped.json"
+STOPPED = manifest.DIRECTORY + "/services-stopped.json"
 """Remains after a killed run or a module that did not load."""
 
 

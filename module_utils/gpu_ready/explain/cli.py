@@ -119,10 +119,10 @@ def read_lspci(data: bytes) -> Dict[str, Any]:
     """Read lspci output of any form, kernel messages, or a tar archive of sysfs."""
     if data[:2] == b"\x1f\x8b" or data[257:262] == b"ustar" or data[:3] == b"BZh" or data[:6] == b"\xfd7zXZ\x00":
         try:
-            return pci_reading.of_sysfs(pci.read_sysfs(Archive(data))).as_dict()
+            return pci_reading.list_sysfs_functions(pci.read_sysfs(Archive(data))).as_dict()
         except (tarfile.TarError, OSError, EOFError) as error:
             raise ValueError("the archive cannot be read: %s" % error) from error
-    return lspci.read(text_of(data)).as_dict()
+    return lspci.parse_lspci(text_of(data)).as_dict()
 
 
 def tell_lspci(answer: Dict[str, Any]) -> List[str]:
@@ -143,7 +143,7 @@ def tell_lspci(answer: Dict[str, Any]) -> List[str]:
 
 def tell_gpu(row: Dict[str, Any]) -> List[str]:
     """Return the sentences about one card."""
-    identity = row["device_id"] or pci_reading.by_name(row["name"])
+    identity = row["device_id"] or pci_reading.find_device_by_name(row["name"])
     known = catalog.gpu(identity) if identity else None
     where = row["slot"] or "a GPU"
     if row.get("sriov_vf"):

@@ -102,7 +102,7 @@ def functions_of_ids(texts: List[str]) -> List[Any]:
 
 def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the decision for a host on paper: GPUs, plan, todo, texts."""
-    reading = lspci.read(listing) if listing is not None else None
+    reading = lspci.parse_lspci(listing) if listing is not None else None
     if reading is not None and reading.unnamed:
         card = reading.unnamed[0]
         raise ValueError("%s (%s) is shown without its number; give the output of lspci -nn" % (card.slot, card.name))

@@ -141,7 +141,7 @@ def next_boot(host: Host, images: List[str]) -> Optional[str]:
     """
     for folder in ("/boot/grub2", "/boot/grub"):
         texts = [host.read("%s/%s" % (folder, name)) or "" for name in ("grubenv", "grub.cfg")]
-        found = grub.chosen(texts[0], texts[1], images)
+        found = grub.find_default_kernel(texts[0], texts[1], images)
         if found:
             return found
     for link in ("/vmlinuz", "/boot/vmlinuz"):

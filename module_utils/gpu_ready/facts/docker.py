@@ -17,7 +17,7 @@ from ..driver.libraries import library_directories
 
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
-PENDING = manifest.FOLDER + "/" + daemon_json_file.RESTART_MARK
+PENDING = manifest.DIRECTORY + "/" + daemon_json_file.RESTART_MARK
 REFRESH_UNITS = tuple(folder + "/systemd/system/nvidia-cdi-refresh.path" for folder in ("/etc", "/usr/lib", "/lib"))
 PLUGIN = "nvidia-docker-plugin"
 """The program of nvidia-docker 1.0 that serves its volumes; nvidia-docker2 has none."""

@@ -9,7 +9,7 @@ from ..base.host import Host
 from ..containers import cdi, docker
 from ..containers.containerd import config as containerd_config
 
-PENDING = manifest.FOLDER + "/" + containerd_config.RESTART_MARK
+PENDING = manifest.DIRECTORY + "/" + containerd_config.RESTART_MARK
 RANCHER = ("/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent")
 """Where k3s and rke2 keep a containerd of their own, whose configuration they write at each start."""
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"

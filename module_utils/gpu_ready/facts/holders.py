@@ -28,7 +28,7 @@ def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
     """Return a process with its command line and its container."""
     folder = "/proc/%d" % client["pid"]
     words = [word for word in (host.read(folder + "/cmdline") or "").split("\0") if word]
-    command = " ".join(" ".join(validation.command(words)).split())[:LONGEST]
+    command = " ".join(" ".join(validation.mask_command(words)).split())[:LONGEST]
     identity = client["container"]
     return {
         "pid": client["pid"],

@@ -6,7 +6,7 @@ from typing import Any, Dict
 from ..base import manifest
 from ..base.host import Host
 
-PATH = manifest.FOLDER + "/verified.json"
+PATH = manifest.DIRECTORY + "/verified.json"
 SCHEMA = 1
 
 

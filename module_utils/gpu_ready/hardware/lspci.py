@@ -12,7 +12,7 @@ from typing import Dict, List, Optional, Tuple
 from . import pci, pci_kernel
 from . import pci_listing as pci_reading
 from .pci_classes import CLASS, CLASSES, NVIDIA_NAME, SLOT, UNKNOWN, UNKNOWN_CLASS, split_vendor
-from .pci_listing import Entry, Reading
+from .pci_listing import PciEntry, PciListing
 
 HEAD = re.compile(r"(?<![\w.])(%s)([:,;)\]]+|(?=[\s\"'|]|$))[\s|\"']*?(?=\S|$)" % SLOT)
 KNOWN = re.compile(r"[\s|\"']*(?:(?:%s)\b|(?:Class\s+)?\[?[0-9a-f]{4}\]?(?::|\"))" % CLASS, re.IGNORECASE)
@@ -55,10 +55,12 @@ OFF = re.compile(r"header\s+type\s+7f", re.IGNORECASE)
 REV = re.compile(r"\(rev\s+ff\)", re.IGNORECASE)
 
 
-def read(text: str) -> Reading:
+def parse_lspci(text: str) -> PciListing:
     """Read any form, and the kernel's own lists."""
     lines = with_dumps(clean(text))
-    return pci_reading.of_entries(pci_kernel.read(lines) or read_records(lines) or read_lines(lines))
+    return pci_reading.list_entries(
+        pci_kernel.parse_kernel_listing(lines) or parse_records(lines) or parse_lines(lines)
+    )
 
 
 def with_dumps(lines: List[str]) -> List[str]:
@@ -125,7 +127,7 @@ def head_of(line: str) -> Optional[Tuple[str, str, int]]:
 # --- records: lspci -vmm -----------------------------------------------------------------------------------------
 
 
-def read_records(lines: List[str]) -> List[Entry]:
+def parse_records(lines: List[str]) -> List[PciEntry]:
     """Read the record form: one ``Key:<tab>value`` a line; old lspci calls the slot ``Device``."""
     records: List[Dict[str, str]] = []
     last = None
@@ -148,17 +150,19 @@ def read_records(lines: List[str]) -> List[Entry]:
             records[-1].setdefault(key, text)
     records = [record for record in records if "Class" in record and ("Slot" in record or "Vendor" in record)]
     shown = any("Driver" in record or "Module" in record for record in records)
-    return [of_record(record, shown) for record in records]
+    return [entry_of_record(record, shown) for record in records]
 
 
-def of_record(record: Dict[str, str], shown: bool) -> Entry:
+def entry_of_record(record: Dict[str, str], shown: bool) -> PciEntry:
     """Return the function of one record."""
-    entry = of_fields(record.get("Slot"), record.get("Class", ""), record.get("Vendor", ""), record.get("Device", ""))
+    entry = entry_of_fields(
+        record.get("Slot"), record.get("Class", ""), record.get("Vendor", ""), record.get("Device", "")
+    )
     driver = record.get("Driver", "") if shown else None
     return entry._replace(driver=driver, off=record.get("Rev", "").lower() == "ff")
 
 
-def of_fields(slot: Optional[str], kind: str, vendor: str, device: str) -> Entry:
+def entry_of_fields(slot: Optional[str], kind: str, vendor: str, device: str) -> PciEntry:
     """Return a function from three fields, each a name, a number, or a name with its number in brackets."""
     class_name, class_id = split_number(kind)
     vendor_name, vendor_id = split_number(vendor)
@@ -174,7 +178,7 @@ def of_fields(slot: Optional[str], kind: str, vendor: str, device: str) -> Entry
         device_id = unknown.group(1).lower()
     if class_name is None and class_id:
         class_name = CLASSES.get(class_id, class_id)
-    return Entry(slot, class_name or "", class_id, None, vendor_id, vendor_name, device_id, name)
+    return PciEntry(slot, class_name or "", class_id, None, vendor_id, vendor_name, device_id, name)
 
 
 def split_number(text: str) -> Tuple[Optional[str], Optional[str]]:
@@ -198,7 +202,7 @@ class Stanza:
         self.origin = origin
         self.details: List[str] = []
 
-    def broken(self, line: str, wrapped: bool) -> bool:
+    def is_broken(self, line: str, wrapped: bool) -> bool:
         """Return whether a line that is no detail continues the head; ``wrapped``: its place speaks for it."""
         if self.details or not line.strip():
             return False
@@ -226,7 +230,7 @@ def wrapped_at(lines: List[str], place: int, width: int) -> bool:
     return bool(line) and len(before) >= 30 and len(before) + 1 + len(line[0]) > width
 
 
-def read_lines(lines: List[str]) -> List[Entry]:
+def parse_lines(lines: List[str]) -> List[PciEntry]:
     """Read the forms with one head line a function."""
     stanzas: List[Stanza] = []
     host = 0
@@ -237,14 +241,18 @@ def read_lines(lines: List[str]) -> List[Entry]:
         slotless = None if head or DETAIL.match(line) else SLOTLESS.match(line)
         if head and not re.search(r"(Subsystem|Kernel driver in use|Kernel modules):", line[: head[2]]):
             origin = re.match(r"^\W*([\w.-]+):\s", line[: head[2]])
-            text = unquoted(line[: head[2]], head[1])
+            text = unquote(line[: head[2]], head[1])
             stanzas.append(Stanza(head[0], text, "%d %s" % (host, origin.group(1) if origin else "")))
         elif slotless:
             stanzas.append(Stanza(None, slotless.group(1), ""))
         elif stanzas:
             current = stanzas[-1]
             wrapped = wrapped_at(lines, place, width)
-            if not DETAIL.match(line) and current.broken(line, wrapped) or re.match(r"^\s*\((?:rev|prog-if)\b", line):
+            if (
+                not DETAIL.match(line)
+                and current.is_broken(line, wrapped)
+                or re.match(r"^\s*\((?:rev|prog-if)\b", line)
+            ):
                 current.head = (current.head + " " + line.strip()).strip()
             else:
                 current.details.append(line)
@@ -252,29 +260,29 @@ def read_lines(lines: List[str]) -> List[Entry]:
     shown = any(DRIVERS.search(text) for text in details)
     filtered = all("nvidia" in line.lower() for line in lines if line.strip())
     cut = any(line.strip() == "--" for line in lines)
-    found: List[Tuple[str, Entry]] = []
+    found: List[Tuple[str, PciEntry]] = []
     for stanza, text in zip(stanzas, details):  # noqa: B905 - Python 3.6 has no strict=
         proven = DRIVERS.search(text) if cut else shown or VERBOSE.search(text)
-        entry = of_stanza(stanza, bool(proven) and not filtered)
+        entry = entry_of_stanza(stanza, bool(proven) and not filtered)
         if entry is not None:
             add(found, stanza.origin, entry)
     return [entry for _, entry in found]
 
 
-def unquoted(before: str, head: str) -> str:
+def unquote(before: str, head: str) -> str:
     """Return a head without what follows the string that it is quoted in, as in source texts and in JSON."""
     if before.rstrip()[-1:] == '"' and not head.startswith(('"', "\\")):
         return head.partition('"')[0]
     return head
 
 
-def add(found: List[Tuple[str, Entry]], origin: str, entry: Entry) -> None:
+def add(found: List[Tuple[str, PciEntry]], origin: str, entry: PciEntry) -> None:
     """Add a function, or what a second listing of the same host tells of it."""
     for place, (before, old) in enumerate(found):
         if (
             before == origin
             and entry.slot
-            and pci_reading.full(old.slot) == pci_reading.full(entry.slot)
+            and pci_reading.full_address(old.slot) == pci_reading.full_address(entry.slot)
             and old.nvidia == entry.nvidia
         ):
             known = {key: value for key, value in old._asdict().items() if value is not None}
@@ -284,12 +292,12 @@ def add(found: List[Tuple[str, Entry]], origin: str, entry: Entry) -> None:
     found.append((origin, entry))
 
 
-def of_stanza(stanza: Stanza, shown: bool) -> Optional[Entry]:
+def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
     """Return the function of a stanza, None where the line only looked like one; ``shown``: with its driver."""
     head = re.sub(r"\s+", " ", stanza.head).strip()
     head = re.sub(r"\[(?=[0-9a-f: ]{10}\])([0-9a-f:]+) ([0-9a-f:]+)\]", r"[\1\2]", head)  # broken within the numbers
     details = "\n".join(stanza.details)
-    entry = of_head(stanza.slot, head)
+    entry = entry_of_head(stanza.slot, head)
     if entry is None:
         return None
     driver = DRIVER.search(details)
@@ -300,11 +308,11 @@ def of_stanza(stanza: Stanza, shown: bool) -> Optional[Entry]:
     return entry._replace(off=bool(REV.search(head) or OFF.search(details) or re.search(r"\s-rff\b", head)))
 
 
-def of_head(slot: Optional[str], head: str) -> Optional[Entry]:
+def entry_of_head(slot: Optional[str], head: str) -> Optional[PciEntry]:
     """Return the function of a head line without its slot."""
     if head.startswith('"') and len(QUOTED.findall(head)) >= 3:
         fields = [re.sub(r"\\(.)", r"\1", field) for field in QUOTED.findall(head)]
-        return of_fields(slot, fields[0], fields[1], fields[2])
+        return entry_of_fields(slot, fields[0], fields[1], fields[2])
     head = head.rstrip("\"', |")
     match = NUMERIC.match(head)
     if match:
@@ -312,7 +320,7 @@ def of_head(slot: Optional[str], head: str) -> Optional[Entry]:
         identity = device if re.match(r"^[0-9a-f]{4}$", device) else None
         driver = re.match(r"^\s+([a-z][\w-]*)$", head[match.end() :])  # busybox lspci -k
         named = driver.group(1) if driver else None
-        return Entry(slot, CLASSES.get(number, number), number, None, vendor, None, identity, None, named)
+        return PciEntry(slot, CLASSES.get(number, number), number, None, vendor, None, identity, None, named)
     match = WORDS.match(head) or COLONLESS.match(head)
     if match is None or len(match.group(1)) > 60:
         return None
@@ -323,15 +331,15 @@ def of_head(slot: Optional[str], head: str) -> Optional[Entry]:
         class_id = class_id or bare.group(1)
         class_name = CLASSES.get(class_id or "", class_name)
     rest = re.sub(r"(?<=[\s|])([0-9a-f]{4}:[0-9a-f]{4})$", r"[\1]", match.group(3)) if "|" in head else match.group(3)
-    return of_words(slot, class_name, class_id, re.sub(r"\s*\|\s*", " ", rest))
+    return entry_of_words(slot, class_name, class_id, re.sub(r"\s*\|\s*", " ", rest))
 
 
-def of_words(slot: Optional[str], class_name: str, class_id: Optional[str], rest: str) -> Entry:
+def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str], rest: str) -> PciEntry:
     """Return a function from vendor, name and numbers in one text."""
     ids = list(IDS.finditer(rest))
     vendor_id = device_id = None
     if ids:
-        vendor_id, device_id = (hexadecimal(part) for part in ids[0].groups())
+        vendor_id, device_id = (parse_hex(part) for part in ids[0].groups())
         rest = rest[: ids[0].start()]
     # Long lines are cut by lspci itself: "... Mobile] [10...".
     rest = re.sub(r"\s*\[[0-9a-f:]*\.\.\.$", "", TAIL.sub("", rest).strip())
@@ -346,9 +354,9 @@ def of_words(slot: Optional[str], class_name: str, class_id: Optional[str], rest
         number = UNKNOWN.match(name)
         if number and number.group(1) and device_id is None:
             device_id = number.group(1).lower()
-    return Entry(slot, class_name, class_id, None, vendor_id, vendor, device_id, name)
+    return PciEntry(slot, class_name, class_id, None, vendor_id, vendor, device_id, name)
 
 
-def hexadecimal(text: str) -> Optional[str]:
+def parse_hex(text: str) -> Optional[str]:
     """Return an id as small letters, None for a placeholder such as xxxx."""
     return text.lower() if re.match(r"^[0-9a-fA-F]{4}$", text) else None

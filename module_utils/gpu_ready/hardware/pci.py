@@ -30,12 +30,12 @@ def read_sysfs(host: Host) -> List[Function]:
     found = []
     for address in host.listdir(SYSFS):
         folder = SYSFS + "/" + address
-        vendor, device = hexadecimal(host, folder + "/vendor", 4), hexadecimal(host, folder + "/device", 4)
-        kind = hexadecimal(host, folder + "/class", 6)
+        vendor, device = parse_hex(host, folder + "/vendor", 4), parse_hex(host, folder + "/device", 4)
+        kind = parse_hex(host, folder + "/class", 6)
         if vendor is None or device is None or kind is None:
             continue
         if vendor != NVIDIA:
-            found.append(Function(address, vendor, device, kind[:4], None, None, bound(host, folder), False))
+            found.append(Function(address, vendor, device, kind[:4], None, None, bound_driver(host, folder), False))
             continue
         found.append(
             Function(
@@ -43,16 +43,16 @@ def read_sysfs(host: Host) -> List[Function]:
                 vendor,
                 device,
                 kind[:4],
-                hexadecimal(host, folder + "/subsystem_vendor", 4),
-                hexadecimal(host, folder + "/subsystem_device", 4),
-                bound(host, folder),
+                parse_hex(host, folder + "/subsystem_vendor", 4),
+                parse_hex(host, folder + "/subsystem_device", 4),
+                bound_driver(host, folder),
                 host.readlink(folder + "/physfn") is not None,
             )
         )
     return found
 
 
-def hexadecimal(host: Host, path: str, digits: int) -> Optional[str]:
+def parse_hex(host: Host, path: str, digits: int) -> Optional[str]:
     """Return a number of sysfs ("0x10de") as small letters of a fixed length, None where there is none."""
     text = (host.read(path) or "").strip()
     try:
@@ -61,7 +61,7 @@ def hexadecimal(host: Host, path: str, digits: int) -> Optional[str]:
         return None
 
 
-def bound(host: Host, folder: str) -> Optional[str]:
+def bound_driver(host: Host, folder: str) -> Optional[str]:
     """Return the kernel driver that holds a function."""
     target = host.readlink(folder + "/driver")
     return target.rstrip("/").rpartition("/")[2] if target else None
@@ -115,10 +115,10 @@ def what(function: Function) -> str:
     """Return in a word what an NVIDIA function is."""
     if function.vf:
         return "virtual_function"
-    return what_of(function.class_id, "", "", function.device)
+    return classify_function(function.class_id, "", "", function.device)
 
 
-def what_of(class_id: Optional[str], class_name: str, name: str, device: Optional[str]) -> str:
+def classify_function(class_id: Optional[str], class_name: str, name: str, device: Optional[str]) -> str:
     """Return what a function is, by its numbers where there are some, else by its words."""
     kind, words = class_id or "", (class_name + " " + name).lower()
     if kind[:2] == "03":
@@ -127,7 +127,7 @@ def what_of(class_id: Optional[str], class_name: str, name: str, device: Optiona
         return "nvswitch"
     if "nvlink" in words:
         return "nvlink_bridge"
-    if chipset(name, device):
+    if is_chipset(name, device):
         return "chipset"
     if kind == "0c80" or "ucsi" in words:
         return "ucsi"
@@ -141,7 +141,7 @@ def what_of(class_id: Optional[str], class_name: str, name: str, device: Optiona
     return "nvswitch" if unnamed and (kind == "0680" or class_name == "Bridge") else "chipset"
 
 
-def chipset(name: str, device: Optional[str]) -> bool:
+def is_chipset(name: str, device: Optional[str]) -> bool:
     """Return whether a function is that of an nForce board, be it audio or USB: by name, or by number."""
     if name.upper().startswith(
         ("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH", "NF200")

@@ -4,7 +4,7 @@ import re
 from typing import Dict, List
 
 from .pci_classes import SLOT
-from .pci_listing import Entry, numbers_only
+from .pci_listing import PciEntry, entry_from_numbers
 
 MESSAGE = re.compile(
     r"(%s):?\s+(?:found\s+)?\[?([0-9a-f]{4}):([0-9a-f]{4})\]?\s+(?:type\s+\w+\s+)?class[\s=:]+((?:0x)?[0-9a-f]{6})"
@@ -17,21 +17,21 @@ SYSFS = re.compile(r"devices/(?:\S*/)?(%s)/(vendor|device|class|modalias)\s*:?\s
 MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S*?bc(\w\w)sc(\w\w)i(\w\w)", re.IGNORECASE)
 
 
-def read(lines: List[str]) -> List[Entry]:
+def parse_kernel_listing(lines: List[str]) -> List[PciEntry]:
     """Read whichever list the lines hold, [] where they hold none."""
-    return read_messages(lines) or read_files(lines) or read_uevents(lines)
+    return parse_messages(lines) or parse_sysfs_files(lines) or parse_uevents(lines)
 
 
-def read_messages(lines: List[str]) -> List[Entry]:
+def parse_messages(lines: List[str]) -> List[PciEntry]:
     """Read kernel messages, ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``, and lists of sysfs's numbers."""
-    found: Dict[str, Entry] = {}
+    found: Dict[str, PciEntry] = {}
     for match in MESSAGE.finditer(re.sub(r"\n> ?", "\n", "\n".join(lines))):
         slot, vendor, device, raw = [value for value in match.groups() if value is not None]
-        found[slot] = numbers_only(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
+        found[slot] = entry_from_numbers(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
     return list(found.values())
 
 
-def read_files(lines: List[str]) -> List[Entry]:
+def parse_sysfs_files(lines: List[str]) -> List[PciEntry]:
     """Read sysfs files with their paths, as ``grep -r . /sys/bus/pci/devices`` prints them."""
     values: Dict[str, Dict[str, str]] = {}
     for line in lines:
@@ -45,11 +45,11 @@ def read_files(lines: List[str]) -> List[Entry]:
             files = {"vendor": alias.group(1), "device": alias.group(2), "class": "".join(alias.groups()[2:])}
         if all(re.match(r"^(0x)?[0-9a-fA-F]{4,6}$", files.get(key, "")) for key in ("vendor", "device", "class")):
             raw = "0x" + files["class"].lower().replace("0x", "").zfill(6)
-            found.append(numbers_only(slot, files["vendor"][-4:], files["device"][-4:], raw))
+            found.append(entry_from_numbers(slot, files["vendor"][-4:], files["device"][-4:], raw))
     return found
 
 
-def read_uevents(lines: List[str]) -> List[Entry]:
+def parse_uevents(lines: List[str]) -> List[PciEntry]:
     """Read uevent files of sysfs one after the other, as cat and udevadm print them."""
     found = []
     values: Dict[str, str] = {}
@@ -61,7 +61,7 @@ def read_uevents(lines: List[str]) -> List[Entry]:
             if all(key in values for key in ("PCI_CLASS", "PCI_ID", "PCI_SLOT_NAME")):
                 vendor, _, device = values["PCI_ID"].lower().partition(":")
                 raw = "0x" + values["PCI_CLASS"].lower().zfill(6)
-                entry = numbers_only(values["PCI_SLOT_NAME"], vendor, device, raw)
+                entry = entry_from_numbers(values["PCI_SLOT_NAME"], vendor, device, raw)
                 found.append(entry._replace(driver=values.get("DRIVER", "")))
                 values = {}
     return found

@@ -12,7 +12,7 @@ TEGRA = re.compile(r"^(0bf[01]|0e1[23cd]|0fa[ef]|10e[56]|1ad[0-2]|229[ace]|22d8|
 TEGRA_NAME = re.compile(r"\b(?:Tegra|Jetson|Orin|THOR)")
 
 
-class Entry(NamedTuple):
+class PciEntry(NamedTuple):
     """One function as the text shows it; None for what it does not show."""
 
     slot: Optional[str]
@@ -46,18 +46,18 @@ class Entry(NamedTuple):
     @property
     def what(self) -> str:
         """Return in a word what an NVIDIA function is."""
-        return pci.what_of(self.class_number, self.class_name, self.name or "", self.device_id)
+        return pci.classify_function(self.class_number, self.class_name, self.name or "", self.device_id)
 
 
-class Reading(NamedTuple):
+class PciListing(NamedTuple):
     """What a text shows. ``unnamed``: GPUs whose device id neither the text nor the catalog tells."""
 
-    entries: List[Entry]
+    entries: List[PciEntry]
     functions: List[pci.Function]
-    unnamed: List[Entry]
+    unnamed: List[PciEntry]
 
     @property
-    def gpus(self) -> List[Entry]:
+    def gpus(self) -> List[PciEntry]:
         """Return NVIDIA's display functions, virtual ones among them."""
         return [entry for entry in self.entries if entry.nvidia and entry.display]
 
@@ -97,7 +97,7 @@ class Reading(NamedTuple):
         return found
 
 
-def gpu_row(entry: Entry) -> Dict[str, Any]:
+def gpu_row(entry: PciEntry) -> Dict[str, Any]:
     """Return a GPU as plain values; what the form does not show is left out."""
     row: Dict[str, Any] = {
         "slot": entry.slot,
@@ -117,76 +117,78 @@ def gpu_row(entry: Entry) -> Dict[str, Any]:
     return row
 
 
-def of_entries(shown: List[Entry]) -> Reading:
+def list_entries(shown: List[PciEntry]) -> PciListing:
     """Return a reading with the functions as the planner takes them; a card without its number is sought by name."""
     entries = mark_virtual(shown)
     functions: List[pci.Function] = []
-    unnamed: List[Entry] = []
+    unnamed: List[PciEntry] = []
     for entry in entries:
         number = entry.class_number
         vendor = pci.NVIDIA if entry.nvidia else entry.vendor_id
-        device = entry.device_id or (by_name(entry.name) if entry.nvidia and entry.display else None)
+        device = entry.device_id or (find_device_by_name(entry.name) if entry.nvidia and entry.display else None)
         if vendor and number and device:
-            found = pci.Function(full(entry.slot), vendor, device, number, None, None, entry.driver or None, entry.vf)
+            found = pci.Function(
+                full_address(entry.slot), vendor, device, number, None, None, entry.driver or None, entry.vf
+            )
             functions.append(found)
         elif entry.nvidia and entry.display:
             unnamed.append(entry)
-    return Reading(entries, functions, unnamed)
+    return PciListing(entries, functions, unnamed)
 
 
-def of_sysfs(functions: List[pci.Function]) -> Reading:
+def list_sysfs_functions(functions: List[pci.Function]) -> PciListing:
     """Return the reading of functions that were read from sysfs."""
     entries = []
     for function in functions:
-        entry = numbers_only(function.address, function.vendor, function.device, "0x%s00" % function.class_id)
+        entry = entry_from_numbers(function.address, function.vendor, function.device, "0x%s00" % function.class_id)
         entries.append(entry._replace(driver=function.driver or "", vf=function.vf))
-    return of_entries(entries)
+    return list_entries(entries)
 
 
-def numbers_only(slot: str, vendor: str, device: str, raw: str) -> Entry:
+def entry_from_numbers(slot: str, vendor: str, device: str, raw: str) -> PciEntry:
     """Return a function of which only numbers are known; ``raw`` is the kernel's class, 0x030200."""
     # Old kernels print the class without its programming interface: 0x000300.
     number = raw[4:8] if raw[2:4] == "00" and raw[4:8] in CLASSES else raw[2:6].lower()
-    return Entry(slot, CLASSES.get(number, number), number, raw, vendor.lower(), None, device.lower(), None)
+    return PciEntry(slot, CLASSES.get(number, number), number, raw, vendor.lower(), None, device.lower(), None)
 
 
-def full(slot: Optional[str]) -> str:
+def full_address(slot: Optional[str]) -> str:
     """Return a slot with its domain, "" where the text has none."""
     return "" if slot is None else slot.lower() if slot.count(":") == 2 else "0000:" + slot.lower()
 
 
-def by_name(name: Optional[str]) -> Optional[str]:
+def find_device_by_name(name: Optional[str]) -> Optional[str]:
     """Return the device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
     match = re.search(r"\[([^\]]+)\]\s*$", name or "")
-    wanted = [letters(part) for part in match.group(1).split("/")] if match else []
-    fitting = [gpu for gpu in catalog.gpus().values() if letters(gpu.name) in wanted]
+    wanted = [normalize_name(part) for part in match.group(1).split("/")] if match else []
+    fitting = [gpu for gpu in catalog.gpus().values() if normalize_name(gpu.name) in wanted]
     verdicts = {(gpu.architecture, gpu.last_branch, gpu.first_branch, gpu.flavours) for gpu in fitting}
     return fitting[0].device_id if len(verdicts) == 1 else None
 
 
-def letters(text: str) -> str:
+def normalize_name(text: str) -> str:
     """Return a name without blanks, dashes and case."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def mark_virtual(entries: List[Entry]) -> List[Entry]:
+def mark_virtual(entries: List[PciEntry]) -> List[PciEntry]:
     """Mark SR-IOV virtual functions: a display function above .0, and its like in higher device numbers of that bus."""
-    buses = {bus(entry) for entry in entries if entry.nvidia and entry.display and above_zero(entry)}
+    buses = {bus(entry) for entry in entries if entry.nvidia and entry.display and is_above_zero(entry)}
     return [
         entry._replace(vf=True)
         if entry.nvidia
         and entry.display
-        and (above_zero(entry) or (bus(entry) in buses and not str(entry.slot).endswith(":00.0")))
+        and (is_above_zero(entry) or (bus(entry) in buses and not str(entry.slot).endswith(":00.0")))
         else entry
         for entry in entries
     ]
 
 
-def above_zero(entry: Entry) -> bool:
+def is_above_zero(entry: PciEntry) -> bool:
     """Return whether a function's number is not 0."""
     return entry.slot is not None and not entry.slot.endswith(".0")
 
 
-def bus(entry: Entry) -> Optional[str]:
+def bus(entry: PciEntry) -> Optional[str]:
     """Return domain and bus of a slot."""
     return entry.slot.rpartition(":")[0] if entry.slot else None

@@ -95,7 +95,7 @@ def remove_empty(folder: str) -> None:
 class Uninstall:
     """What is to be taken back on this host. The list is made first, so check mode shows what a real run does."""
 
-    def __init__(self, host: Host, folder: str = manifest.FOLDER, restart_ok: bool = False) -> None:
+    def __init__(self, host: Host, folder: str = manifest.DIRECTORY, restart_ok: bool = False) -> None:
         self.host = host
         self.folder = folder
         self.restart_ok = restart_ok

@@ -52,7 +52,7 @@ def parse_settings(given: Dict[str, Any]) -> ParsedSettings:
         value = given.get(name)
         values[name], fault = convert(rule_for(name), default if value is None else value)
         if fault:
-            errors.append("%s is %s, but %s" % (name, validation.shown(value), fault))
+            errors.append("%s is %s, but %s" % (name, validation.format_value(value), fault))
             values[name], _ = convert(rule_for(name), default)
     settings = Settings(**values)
     return ParsedSettings(settings, errors + contradictions(settings))
@@ -105,7 +105,7 @@ def dict_fault(rule: Rule, value: Dict[Any, Any]) -> Optional[str]:
         if not fault and rule.validator != "text":
             fault = VALIDATORS[rule.validator](entry)
         if fault:
-            return "%s in it %s" % (validation.shown(name), fault)
+            return "%s in it %s" % (validation.format_value(name), fault)
     return None
 
 

@@ -347,7 +347,7 @@ class Apt(Manager):
         """Make the call of prepare (changes the host)."""
         for argv in calls:
             self.run_change(what, argv)
-        self.host.settle()  # dpkg waits for its own files, and for nothing that the packages' scripts write
+        self.host.sync_disks()  # dpkg waits for its own files, and for nothing that the packages' scripts write
 
     def removal_command(self, names: List[str]) -> List[str]:
         """Return the call that purges packages."""

@@ -253,7 +253,7 @@ class Dnf(Manager):
         except PackageError:
             clear_pending(self.pending)
             raise
-        self.host.settle()  # rpm waits for its database, and for none of the files
+        self.host.sync_disks()  # rpm waits for its database, and for none of the files
         clear_pending(self.pending)
 
     def removal_command(self, names: List[str]) -> List[str]:

@@ -48,7 +48,7 @@ class PackageError(GpuReadyError):
     """
 
     def __init__(self, text: str = "") -> None:
-        super().__init__(validation.masked(text))
+        super().__init__(validation.mask_secrets(text))
 
 
 class TransactionKilled(PackageError):

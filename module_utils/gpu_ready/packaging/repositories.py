@@ -306,4 +306,4 @@ def format_content(path: str, data: Optional[bytes]) -> str:
     """A file as a diff shows it."""
     if path.endswith(".gpg") or path.startswith(yum_repos.KEYRINGS):
         return "(key)\n" if data else ""
-    return validation.masked((data or b"").decode("utf-8", "replace"))
+    return validation.mask_secrets((data or b"").decode("utf-8", "replace"))

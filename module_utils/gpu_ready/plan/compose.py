@@ -202,8 +202,8 @@ def diff(decided: Plan) -> List[Dict[str, str]]:
                 {
                     "before_header": change["path"],
                     "after_header": change["path"],
-                    "before": validation.masked(change.get("before") or ""),
-                    "after": validation.masked(change.get("after") or ""),
+                    "before": validation.mask_secrets(change.get("before") or ""),
+                    "after": validation.mask_secrets(change.get("after") or ""),
                 }
             )
     return shown

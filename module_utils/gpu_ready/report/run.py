@@ -93,7 +93,7 @@ def build(hosts: Dict[str, Dict[str, Any]], time: str, check_mode: bool = False)
             "result": found.result,
             "why": found.why,
             "row": found.row,
-            "steps": validation.hidden(entry.get("steps") or []),
+            "steps": validation.mask_values(entry.get("steps") or []),
             "refusals": entry.get("refusals") or [],
             "warnings": entry.get("warnings") or [],
             "verify": verification.get("verify"),

@@ -11,24 +11,24 @@ HEAD = re.compile(r"(\s*)(?:menuentry|submenu)\s")
 KERNEL = re.compile(r"\s+linux(?:16|efi)?\s+\S*vmlinuz-(\S+)")
 
 
-def chosen(environment: str, configuration: str, kernels: List[str]) -> Optional[str]:
+def find_default_kernel(environment: str, configuration: str, kernels: List[str]) -> Optional[str]:
     """Return which of the installed kernels is the default, None where these texts do not tell.
 
     An entry is named by its title or id, which hold the kernel's release (also where it has a file of its own, by the
     Boot Loader Specification: MACHINE_ID-RELEASE), or by its place in the menu: ``0``, and ``1>2`` in a submenu.
     """
-    wanted = default(environment, configuration)
+    wanted = find_default_entry(environment, configuration)
     named = [name for name in kernels if wanted and name in wanted]
     if named:
         return max(named, key=len)
     if wanted and re.search(r"(?m)^\s*blscfg\s*$", configuration):
         ordered = dict(enumerate(sorted(kernels, key=versions.key, reverse=True)))
         return ordered.get(int(wanted)) if wanted.isdecimal() else None
-    kernel = places(configuration).get(wanted) if wanted else None
+    kernel = kernels_by_position(configuration).get(wanted) if wanted else None
     return kernel if kernel in kernels else None
 
 
-def default(environment: str, configuration: str) -> Optional[str]:
+def find_default_entry(environment: str, configuration: str) -> Optional[str]:
     """Return the name of the entry that boots next: that for one boot, else the saved or the set one.
 
     Without a menu at hand (EL 8 has it in the EFI system partition) the saved one counts, which is what EL sets.
@@ -40,7 +40,7 @@ def default(environment: str, configuration: str) -> Optional[str]:
     return values.get("next_entry") or (last if setting == SAVED else setting)
 
 
-def places(configuration: str) -> Dict[str, str]:
+def kernels_by_position(configuration: str) -> Dict[str, str]:
     """Return the kernels of a menu by their places; what is indented is in the submenu before it."""
     found: Dict[str, str] = {}
     top = inner = -1

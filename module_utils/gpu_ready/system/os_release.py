@@ -28,10 +28,10 @@ class OsRelease(NamedTuple):
 def read_os_release(text: str) -> OsRelease:
     """Read an os-release file: any quotes, escapes, comments and line ends; the last of a key wins."""
     values: Dict[str, str] = {}
-    for line in lines_of(text):
+    for line in split_lines(text):
         match = LINE.match(line)
         if match:
-            values[match.group(1)] = value(match.group(2))
+            values[match.group(1)] = unquote(match.group(2))
     version = values.get("VERSION_ID")
     major = (version or "").split(".")[0]
     identity = values.get("ID")
@@ -48,10 +48,10 @@ def read_os_release(text: str) -> OsRelease:
         values.get("PRETTY_NAME") or values.get("NAME"),
         values.get("PLATFORM_ID"),
     )
-    return found._replace(family=family(found, values), base=base(found, values))
+    return found._replace(family=find_family(found, values), base=find_base(found, values))
 
 
-def lines_of(text: str) -> List[str]:
+def split_lines(text: str) -> List[str]:
     """Return the lines of a file, also where it stands in the text of a result or in its list of lines."""
     text = text.replace("\ufeff", "").replace("\x00", "").replace("\u200b", "")
     if re.search(r"\\n[A-Z][A-Z0-9_]*=", text):
@@ -64,7 +64,7 @@ def lines_of(text: str) -> List[str]:
     return found
 
 
-def value(text: str) -> str:
+def unquote(text: str) -> str:
     """Return a value as a shell would: quoted up to its quote, else up to the first blank."""
     text = text.strip()
     if text[:1] == "'":
@@ -75,7 +75,7 @@ def value(text: str) -> str:
     return ESCAPE.sub(r"\1", (text.split() or [""])[0])
 
 
-def family(release: OsRelease, values: Dict[str, str]) -> str:
+def find_family(release: OsRelease, values: Dict[str, str]) -> str:
     """Return the family by the rules of catalog/families.yml; "other" where none holds."""
     rules = catalog.families()
     identity = (release.id or "").lower()
@@ -85,7 +85,7 @@ def family(release: OsRelease, values: Dict[str, str]) -> str:
     for name, rule in rules["families"].items():
         if identity in rule["ids"]:
             return str(name)
-    found = by_platform(release.platform_id or "", rules) or by_likes(likes, rules)
+    found = family_by_platform(release.platform_id or "", rules) or family_by_likes(likes, rules)
     if found is None:
         keyed = [
             name for name, rule in rules["families"].items() if any(values.get(key) for key in rule.get("keys", []))
@@ -98,7 +98,7 @@ def family(release: OsRelease, values: Dict[str, str]) -> str:
     return str(rule["else"]) if limit and release.major and int(release.major) >= limit else found
 
 
-def by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]:
+def family_by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]:
     """Return the family that PLATFORM_ID names ("platform:el9")."""
     match = re.match(r"^platform:([a-z]+)\d", platform_id)
     for name, rule in rules["families"].items():
@@ -107,7 +107,7 @@ def by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]:
     return None
 
 
-def by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
+def family_by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
     """Return the first family that ID_LIKE names."""
     if set(likes) & set(rules["blocked"]):
         return None
@@ -117,7 +117,7 @@ def by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
     return None
 
 
-def base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
+def find_base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
     """Return what a derivative is made from, None for an original."""
     bases = catalog.families()["bases"]
     own = next((key for key in ("DEBIAN_CODENAME", "UBUNTU_CODENAME", "VERSION_CODENAME") if values.get(key)), None)
@@ -136,23 +136,23 @@ def resolve(release: OsRelease, treat_as: Optional[str] = None) -> Optional[str]
     if release.variant_id in catalog.families()["image_variants"]:
         return None
     identity = (release.id or "").lower()
-    own = find(identity, release.version_id, "ids") or find(identity, release.version_id, "relatives")
+    own = find_by_id(identity, release.version_id, "ids") or find_by_id(identity, release.version_id, "relatives")
     if own or not release.base or identity not in catalog.families()["followers"]:
         return own
     name, version = release.base.split()[:2]
-    return find(name, version, "ids")
+    return find_by_id(name, version, "ids")
 
 
-def find(identity: str, version: Optional[str], name: str) -> Optional[str]:
+def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str]:
     """Return the key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
     for key in catalog.distros():
         data = catalog.distro(key)
         versions = data["versions"] if name == "ids" else data.get("relatives", {}).get(identity, [])
-        if (name == "relatives" or identity in data["ids"]) and any(within(version, one) for one in versions):
+        if (name == "relatives" or identity in data["ids"]) and any(is_within(version, one) for one in versions):
             return key
     return None
 
 
-def within(version: Optional[str], listed: str) -> bool:
+def is_within(version: Optional[str], listed: str) -> bool:
     """Return whether a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
     return ((version or "") + ".").startswith(listed + ".")

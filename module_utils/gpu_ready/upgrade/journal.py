@@ -10,7 +10,7 @@ from ..base import manifest
 from ..base.host import Host
 from ..base.json_file import read_json_object, write_json_file
 
-PATH = manifest.FOLDER + "/upgrade.json"
+PATH = manifest.DIRECTORY + "/upgrade.json"
 SCHEMA = 1
 STAGED, DRAINING, SWITCHING, VERIFIED, DONE = "staged", "draining", "switching", "verified", "done"
 GOING_BACK, BACK, STUCK, UNTOUCHED = "going_back", "back", "stuck", "untouched"

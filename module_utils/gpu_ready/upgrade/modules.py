@@ -23,7 +23,7 @@ from ..driver.runfile import messages as runfile_messages
 from ..packaging import apt
 from ..system import nvrm_version, os_release
 
-FOLDER = manifest.FOLDER + "/modules"
+FOLDER = manifest.DIRECTORY + "/modules"
 ARCHIVE = "modules.tar.gz"
 RECORD = "modules.json"
 UNPACKED = "files"

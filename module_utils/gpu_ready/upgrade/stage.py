@@ -125,8 +125,8 @@ def preferences(manager: apt.Apt, pins: Simulation, gone: List[str]) -> Iterator
     if not fetched and not gone:
         yield []
         return
-    os.makedirs(manifest.FOLDER, mode=0o755, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix="pins-", dir=manifest.FOLDER)
+    os.makedirs(manifest.DIRECTORY, mode=0o755, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="pins-", dir=manifest.DIRECTORY)
     try:
         os.chmod(folder, 0o755)  # apt reads it as a user without rights
         new = os.path.join(folder, "new")

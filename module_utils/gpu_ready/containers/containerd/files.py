@@ -15,7 +15,7 @@ class ContainerdRejected(Exception):
     """containerd refuses the new configuration; the text is its message."""
 
 
-def write(host: Host, change: ContainerdChange, main: str, state_dir: str = manifest.FOLDER) -> None:
+def write(host: Host, change: ContainerdChange, main: str, state_dir: str = manifest.DIRECTORY) -> None:
     """Write all edits of a change or none: raises ContainerdRejected or OSError with the old files restored."""
     manifest_path = os.path.join(state_dir, "manifest.json")
     for edit in change.edits:

@@ -41,7 +41,7 @@ def validate(host: Host, text: str) -> bool:
 
 
 def write(
-    path: str, before: Optional[bytes], change: DaemonJsonChange, state_dir: str = manifest.FOLDER
+    path: str, before: Optional[bytes], change: DaemonJsonChange, state_dir: str = manifest.DIRECTORY
 ) -> Optional[str]:
     """Write ``change.after``; returns the path of the backup (None: there was no file).
 
@@ -69,5 +69,5 @@ def write(
 
 def _file_mode(change: DaemonJsonChange) -> Optional[int]:
     """0600 if the change adds a secret; None: the file keeps its mode."""
-    before = validation.secrets(parse(change.before).value)
-    return 0o600 if set(validation.secrets(parse(change.after).value)) - set(before) else None
+    before = validation.find_secrets(parse(change.before).value)
+    return 0o600 if set(validation.find_secrets(parse(change.after).value)) - set(before) else None

@@ -232,7 +232,7 @@ def _write(record: cudnn.Record, paths: Paths) -> None:
     files.write_atomic(
         cudnn.record_path(record.cuda, paths.records), cudnn.write_record(record).encode("utf-8"), mode=0o644
     )
-    manifest.renew("cudnn", record.cuda, {"version": record.version, "files": record.files}, paths.manifest)
+    manifest.replace_note("cudnn", record.cuda, {"version": record.version, "files": record.files}, paths.manifest)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from ...base import files, manifest
 from ...base.download import DAMAGED, Checksum, DownloadLimits, download, new_hash
 from .spec import DriverSpec, RunfileError
 
-WORK_DIRECTORIES = ("/var/tmp", manifest.FOLDER, "/root", "/tmp")
+WORK_DIRECTORIES = ("/var/tmp", manifest.DIRECTORY, "/root", "/tmp")
 PREFIX = "gpu-ready-runfile-"
 LOCK = "/run/gpu-ready-runfile.lock"
 UNPACKED = 4

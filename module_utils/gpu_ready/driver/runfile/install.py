@@ -23,7 +23,7 @@ CHECK_LIMIT = 600.0
 
 
 def install(
-    host: Host, spec: DriverSpec, source: InstallerSource, limits: RunfileLimits, state_dir: str = manifest.FOLDER
+    host: Host, spec: DriverSpec, source: InstallerSource, limits: RunfileLimits, state_dir: str = manifest.DIRECTORY
 ) -> None:
     """Install a driver, or only build missing modules with DKMS. Raises RunfileError.
 
@@ -47,7 +47,7 @@ def install(
 
 
 def run_installer(
-    host: Host, spec: DriverSpec, path: str, temporary: str, limits: RunfileLimits, state_dir: str = manifest.FOLDER
+    host: Host, spec: DriverSpec, path: str, temporary: str, limits: RunfileLimits, state_dir: str = manifest.DIRECTORY
 ) -> None:
     """Verify the archive and run the installer; then build the modules of each further kernel."""
     environment = dict(ENVIRONMENT, TMPDIR=temporary)
@@ -68,7 +68,7 @@ def run_installer(
             for kernel in spec.kernels[1:]:
                 argv = ["sh", path] + module_options(spec, running, temporary, kernel)
                 _call_installer(host, spec, argv, limits, environment, previous)
-        manifest.drop_copy(path, state_dir)
+        manifest.delete_copied_file(path, state_dir)
 
 
 @contextlib.contextmanager
@@ -90,7 +90,7 @@ def _pending_mark(host: Host, spec: DriverSpec, state_dir: str) -> Iterator[Opti
             if not recorded:
                 manifest.drop("runfile", ["driver"], manifest_path)
         raise
-    host.settle()
+    host.sync_disks()
     os.unlink(mark)
 
 
@@ -135,7 +135,7 @@ def build_modules(host: Host, version: str, kernels: List[str]) -> None:
             )
 
 
-def remove(host: Host, state_dir: str = manifest.FOLDER) -> List[str]:
+def remove(host: Host, state_dir: str = manifest.DIRECTORY) -> List[str]:
     """Remove a .run driver with its own uninstaller, and what that leaves; returns what was removed, for messages.
 
     Modules in use stay loaded until they are unloaded or the host reboots. The uninstaller exits with 0 even if it

@@ -42,6 +42,6 @@ def library_paths(host: Host) -> List[str]:
     ]
 
 
-def is_interrupted(host: Host, state_dir: str = manifest.FOLDER) -> bool:
+def is_interrupted(host: Host, state_dir: str = manifest.DIRECTORY) -> bool:
     """True if a run of the installer was interrupted, so that its files may be incomplete."""
     return host.exists(os.path.join(state_dir, PENDING))

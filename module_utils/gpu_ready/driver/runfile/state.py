@@ -13,7 +13,7 @@ from .spec import OPEN_MODULES, RUNNING_DRIVER, DriverSpec, RunfileError, is_old
 TOOLS = ("cc", "make", "ld")
 
 
-def missing_parts(host: Host, spec: DriverSpec, state_dir: str = manifest.FOLDER) -> List[str]:
+def missing_parts(host: Host, spec: DriverSpec, state_dir: str = manifest.DIRECTORY) -> List[str]:
     """What is missing for a requested driver, for messages; [] if nothing is."""
     installed = installed_files.installed_version(host)
     if installed != spec.version:
@@ -36,7 +36,7 @@ def module_differences(host: Host, spec: DriverSpec, kernel: str) -> List[str]:
     return []
 
 
-def kernels_to_build(host: Host, spec: DriverSpec, state_dir: str = manifest.FOLDER) -> List[str]:
+def kernels_to_build(host: Host, spec: DriverSpec, state_dir: str = manifest.DIRECTORY) -> List[str]:
     """Kernels for which DKMS can build the modules of the installed driver; [] if the installer must run."""
     absent = [
         kernel for kernel in spec.kernels if module_differences(host, spec, kernel) == ["the module for " + kernel]

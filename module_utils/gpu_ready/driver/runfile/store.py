@@ -11,7 +11,7 @@ from typing import List, NamedTuple, Optional
 from ...base import files, manifest
 from .fetch import InstallerSource, RunfileLimits, check_installer, fetch_file
 
-STORE = manifest.FOLDER + "/installers"
+STORE = manifest.DIRECTORY + "/installers"
 NAME = re.compile(r"^NVIDIA-driver-(\d{2,4}(?:\.\d+){1,2})\.run$")
 CHECKSUM_SUFFIX = ".sha256"
 

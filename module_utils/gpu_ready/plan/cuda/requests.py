@@ -91,7 +91,7 @@ def given(wanted: Dict[str, Any]) -> Tuple[Dict[str, Given], List[str]]:
         entry = {"file": value} if isinstance(value, str) else value
         fault = _fault(version, entry)
         if fault:
-            wrong.append("%s: %s" % (validation.shown(version).strip("'"), fault))
+            wrong.append("%s: %s" % (validation.format_value(version).strip("'"), fault))
         else:
             found[version] = Given(str(entry["file"]), str(entry.get("sha256") or "").lower())
     return found, wrong
@@ -106,7 +106,7 @@ def _fault(version: str, entry: Any) -> str:
         return "sha256 must be 64 hexadecimal digits"
     fault = validation.location_fault(str(entry["file"]))
     if fault:
-        return "%s %s" % (validation.shown(entry["file"]), fault)
+        return "%s %s" % (validation.format_value(entry["file"]), fault)
     told = names.release_of_file(str(entry["file"]))
     if told and not names.is_release(told, version):
         return "%s is the installer of CUDA %s" % (entry["file"], told)

@@ -7,7 +7,7 @@ FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
 
-.PHONY: help setup dev demo test check lint types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench clean
+.PHONY: help setup dev demo test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -25,26 +25,31 @@ test: check  ## lint, types, unit and integration tests
 	@$(MAKE) --no-print-directory integration
 
 check: dev  ## the fast half of the tests: lint, types, unit, at once
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint types unit
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target unit lint-playbooks types lint-files
 
-lint: dev
+lint: lint-files lint-playbooks
+
+lint-playbooks: dev
+	@$(VENV)/ansible-lint --offline
+	@echo "lint: ansible-lint (production): clean"
+
+lint-files: dev
 	@$(VENV)/ruff check --quiet .
 	@$(VENV)/ruff format --check --quiet .
 	@$(VENV)/yamllint --strict .
-	@$(VENV)/ansible-lint --offline
 	@$(VENV)/python tools/compile_variables.py --check
 	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
-	@echo "lint: ruff, yamllint, ansible-lint (production), vermin (Python 3.6 on hosts): clean"
+	@echo "lint: ruff, yamllint, generated pages, vermin (Python 3.6 on hosts): clean"
 
 types: dev
 	@$(VENV)/mypy
 
 unit: dev
-	@$(VENV)/pytest -q tests/unit tests/corpus
+	@$(VENV)/pytest -q --numprocesses=2 tests/unit tests/corpus
 
 integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
-	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=2 --dist=loadfile --no-loadscope-reorder tests/integration
+	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=3 --dist=loadfile --no-loadscope-reorder tests/integration
 	@$(VENV)/pytest -v -m alone tests/integration
 
 campaign: dev  ## all long checks, in parts that are recorded and resumed: make campaign PART="vm cuda"

@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[2]
 INVENTORY = "[rack1]\ngpu1\n[rack2]\ngpu10\ngpu11\n"
 
 
-@pytest.mark.host_io
 @pytest.mark.parametrize(
     ("said", "left"),
     [

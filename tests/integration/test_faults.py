@@ -1,6 +1,7 @@
 """Bad input, broken networks and killed runs: a clear sentence, nothing lost, and the next run repairs."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -108,7 +109,7 @@ def test_an_invalid_daemon_json_is_refused_with_its_line_and_left_as_it_is(fault
     try:
         run = faults.play("--limit", HOST)
         message = run.failures(HOST)
-        assert "/etc/docker/daemon.json" in message and "line 4" in message
+        assert "/etc/docker/daemon.json" in message and re.search("line [34]", message)  # older Pythons say the next
         assert faults.ssh(HOST, "cat /etc/docker/daemon.json") == text
         assert run.changed(HOST) == []
     finally:

@@ -227,6 +227,7 @@ def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None
 
 
 def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_else(faults: Fleet) -> None:
+    faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")  # what the runs above got through
     faults.ssh(
         HOST,
         'mkdir -p /etc/docker && printf \'{\\n   "log-driver": "journald"}\' >/etc/docker/daemon.json; apt-get install -y -q tree >/dev/null',

@@ -1,4 +1,4 @@
-"""Lab fleets for the integration tests: started once, taken down at the end."""
+"""Lab fleets for the integration tests: started once, stopped at the end."""
 
 import json
 import os
@@ -31,13 +31,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def lab_machine(request: pytest.FixtureRequest) -> None:
-    """A machine that can run the lab, which is taken down when the last worker has ended."""
+    """A machine that can run the lab, which is stopped when the last worker has ended."""
     if os.geteuid() != 0:
         pytest.skip("lab hosts need root")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Take the lab down once, in the process that the workers belong to."""
+    """Stop the lab once, in the process that the workers belong to."""
     config = session.config
     ours = not hasattr(config, "workerinput") and not config.getoption("collectonly") and os.geteuid() == 0
     if ours and not config.getoption("--keep-lab"):

@@ -42,7 +42,7 @@ def controller(version: Version) -> str:
 
 
 def programs(version: Version) -> Path:
-    """Return the directory with ansible-playbook of a version, installed when it is missing."""
+    """The directory with ansible-playbook of a version, installed if it is missing."""
     program = controller(version)
     recipe = hashlib.sha256(f"{program} {version}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
     directory = paths.cache() / f"ansible/{version.core}-{recipe}"

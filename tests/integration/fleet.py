@@ -29,7 +29,7 @@ def hosts_of(name: str) -> list[str]:
 
 @dataclass
 class Run:
-    """What one ansible-playbook call did: exit status, screen, events, and the remote calls by host."""
+    """Result of one ansible-playbook call: exit status, screen, events, and the remote calls by host."""
 
     rc: int
     screen: str
@@ -46,7 +46,7 @@ class Run:
         for name in self.changed(host):
             match = re.match(r"(\w+) : (\w+) \| ", name)
             step = f"{match[1]}.{match[2]}" if match else name
-            if name.startswith("reboot | "):  # the playbook's part of bringing the driver into use
+            if name.startswith("reboot | "):  # the playbook's part of activating the driver
                 step = "nvidia_driver.activate"
             if step not in steps:
                 steps.append(step)
@@ -63,7 +63,7 @@ class Run:
         return [step["id"] for step in self.plan(host)["steps"]]
 
     def failures(self, host: str) -> str:
-        """Return every failure message of a host, one a line."""
+        """Every failure message of a host, one per line."""
         return "\n".join(e["message"] for e in self.events if e["host"] == host and e["status"] == "failed")
 
     def recap(self, host: str) -> dict[str, int]:
@@ -105,7 +105,7 @@ class Fleet:
         return ROOT / "reports" if self.name == "demo" else self.directory / "reports"
 
     def up(self) -> None:
-        """Start the fleet (again: a no-op when it is up)."""
+        """Start the fleet; does nothing if it is up."""
         lab("up", *SAMPLE, f"lab/fleets/{self.name}.yml")
 
     def ssh(self, host: str, command: str, check: bool = True, limit: int = 300) -> str:
@@ -128,7 +128,7 @@ class Fleet:
         extra: dict[str, Any] | None = None,
         moments: Sequence[dict[str, Any]] = (),
     ) -> Run:
-        """Run a playbook on the fleet, record results and remote calls; what comes at moments: callback_plugins/moment.py."""
+        """Run a playbook on the fleet, record results and remote calls; moments: callback_plugins/moment.py."""
         extra = {"gpu_report_directory": str(self.reports)} | (extra or {})
         if extra:
             arguments = (*arguments, "-e", json.dumps(extra))
@@ -195,7 +195,7 @@ def lab(*arguments: str, limit: int = 1800) -> str:
 
 
 def requests(fleet: Fleet) -> str:
-    """Return what the hosts of a fleet asked mirror and proxy so far: the only ways out of a lab host."""
+    """The requests of a fleet's hosts to mirror and proxy so far, the only servers outside that a lab host can reach."""
     directory = Path("/run/gpu-ready-lab")
     logs = sorted(directory.glob("*access*.log"))
     assert logs, f"no access log in {directory}"

@@ -33,7 +33,7 @@ def boot_id(fleet: Fleet, host: str) -> str:
 
 
 def reboot(fleet: Fleet, host: str) -> None:
-    """Reboot a guest as its operator would, and wait until it is back."""
+    """Reboot a guest as its operator would, and wait until it is up."""
     before = boot_id(fleet, host)
     fleet.ssh(host, "systemctl reboot", check=False)
     for _ in range(60):
@@ -44,21 +44,21 @@ def reboot(fleet: Fleet, host: str) -> None:
         if now not in ("", before):
             return
         time.sleep(3)
-    raise AssertionError(f"{host} did not come back from its reboot: `gpu_ready_lab status` shows its state")
+    raise AssertionError(f"{host} did not boot again after its reboot: `gpu_ready_lab status` shows its state")
 
 
 def loaded(fleet: Fleet, host: str) -> str:
-    """Return what the kernel itself says of the loaded driver, "" where none is."""
+    """The kernel's own description of the loaded driver, "" if none is loaded."""
     return fleet.ssh(host, "cat /proc/driver/nvidia/version", check=False)
 
 
-def said(fleet: Fleet, host: str) -> str:
-    """Return what NVIDIA's module told the kernel's log since the guest booted."""
+def driver_messages(fleet: Fleet, host: str) -> str:
+    """The messages of NVIDIA's module in the kernel's log since the guest booted."""
     return fleet.ssh(host, "dmesg | grep -A3 NVRM || true")
 
 
 def real_smi(fleet: Fleet, host: str) -> str:
-    """Run nvidia-smi with NVIDIA's own library, which lies beside the mock, and return what it printed and its status."""
+    """Run nvidia-smi with NVIDIA's own library, unpacked beside the mock, and return what it printed and its status."""
     directory = "/root/real"
     script = f"""
         set -e
@@ -76,13 +76,13 @@ def real_smi(fleet: Fleet, host: str) -> str:
 
 
 def built(release: str, package: str) -> str:
-    """Return the directory, as guests see it, with the modules of a driver package for a kernel; built where missing."""
+    """The directory, as guests see it, with the modules of a driver package for a kernel; built if missing."""
     directory = vm_image.ensure_driver(SUITE, release, package, services.start().proxy)
     return CACHE + str(directory.relative_to(vm_image.modules()))
 
 
 def insert(fleet: Fleet, host: str, directory: str, *names: str) -> str:
-    """Put modules of a directory into the kernel, past modprobe, and return what the kernel's log got by that."""
+    """Insert modules of a directory into the kernel, past modprobe, and return what this added to the kernel's log."""
     script = 'dmesg -C; for name in $(modinfo -F depends {0}/nvidia.ko | tr , " "); do modprobe "$name"; done; '
     script += "; ".join(f"insmod {{0}}/{name}.ko" for name in names)
     fleet.ssh(host, f"set -e; {script.format(directory)}; udevadm settle")
@@ -90,13 +90,13 @@ def insert(fleet: Fleet, host: str, directory: str, *names: str) -> str:
 
 
 def bound(fleet: Fleet, host: str) -> set[str]:
-    """Return the device ids of the functions that NVIDIA's module drives."""
+    """The device ids of the functions that NVIDIA's module drives."""
     script = "for f in /sys/bus/pci/drivers/nvidia/*:*; do [ -e $f/device ] && cat $f/device; done; true"
     return {line.removeprefix("0x") for line in fleet.ssh(host, script).split()}
 
 
-def exchange_cards(fleet: Fleet, host: str, *devices: str) -> None:
-    """Take the pretended bus out of a guest and put another one in, with these of the cards in its fleet file."""
+def replace_cards(fleet: Fleet, host: str, *devices: str) -> None:
+    """Replace the simulated bus of a guest by one with only these of the cards in its fleet file."""
     described = fleets.read(ROOT / f"lab/fleets/{fleet.name}.yml")
     cards = next(one.gpus for one in described.hosts if one.name == host)
     options = vms.bus_options(tuple(card for card in cards if card.device in devices))
@@ -104,7 +104,7 @@ def exchange_cards(fleet: Fleet, host: str, *devices: str) -> None:
 
 
 def explain(kind: str, text: str) -> str:
-    """Return what gpu-explain says of an output."""
+    """The explanation that gpu-explain prints of an output."""
     done = subprocess.run(
         [str(ROOT / "bin/gpu-explain"), "read", kind, "-"], input=text, capture_output=True, text=True, timeout=60,
         check=False,

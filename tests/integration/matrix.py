@@ -1,4 +1,4 @@
-"""What test_distributions.py takes lab hosts through: the cells of docs/dev/distributions.md that are run, from the fleet's file.
+"""The phases of test_distributions.py: the cells of docs/dev/distributions.md that are run, from the fleet's file.
 
 Data only, without the lab: tools/distribution_table.py and a unit test read it too.
 """
@@ -20,10 +20,10 @@ PLAN, INSTALL, SECOND, UPGRADE, DOWNGRADE = "plan", "install", "second run uncha
 FLAVOUR, REMOVE, CONFLICT = "flavour change", "remove", "conflict refused"
 COLUMNS = (PLAN, INSTALL, SECOND, UPGRADE, DOWNGRADE, FLAVOUR, REMOVE, CONFLICT)
 
-WHOLE = (PLAN, INSTALL, SECOND, UPGRADE, DOWNGRADE, FLAVOUR, CONFLICT, REMOVE)
-"""What the first source of a host goes through."""
+FULL = (PLAN, INSTALL, SECOND, UPGRADE, DOWNGRADE, FLAVOUR, CONFLICT, REMOVE)
+"""The phases of the first source of a host."""
 SHORT = (PLAN, INSTALL, SECOND, CONFLICT, REMOVE)
-"""What the other source goes through, after the first was taken away."""
+"""The phases of the other source, after the first was removed."""
 
 
 class Cell(NamedTuple):
@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A lab host with the two sources that it is taken through, and the versions of the first."""
+    """A lab host with its two sources, and the versions of the first."""
 
     host: str
     distribution: str
@@ -47,10 +47,10 @@ class Case(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What the first source is taken through; its own refusal needs the driver of another one."""
+        """The phases of the first source; its own refusal needs the driver of another source."""
         out = {CONFLICT} if not self.other else set()
         out |= {FLAVOUR} if len(self.flavours) == 1 else set()
-        return tuple(column for column in WHOLE if column not in out)
+        return tuple(column for column in FULL if column not in out)
 
 
 def cases() -> list[Case]:
@@ -58,17 +58,17 @@ def cases() -> list[Case]:
     data: dict[str, Any] = yaml.safe_load(FLEET_FILE.read_text(encoding="utf-8"))
     found = []
     for name, host in data["hosts"].items():
-        told = {**data["vars"], **(host.get("vars") or {})}
+        variables = {**data["vars"], **(host.get("vars") or {})}
         lab = host["distribution"]
         found.append(
             Case(
                 name,
                 CATALOG_KEYS.get(lab, lab),
-                told["nvidia_driver_source"],
-                told["nvidia_driver_version"],
-                told["matrix_newer"],
-                told["matrix_other"] or None,
-                tuple(told["matrix_flavours"]),
+                variables["nvidia_driver_source"],
+                variables["nvidia_driver_version"],
+                variables["matrix_newer"],
+                variables["matrix_other"] or None,
+                tuple(variables["matrix_flavours"]),
             )
         )
     return found

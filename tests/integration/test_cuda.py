@@ -1,6 +1,6 @@
 """CUDA toolkits by packages and by NVIDIA's installer, side by side, on a host of apt's and one of dnf's.
 
-A playbook with the role alone runs, as a site may write one; the whole way with driver and containers is in other files.
+A playbook with the role alone runs, as a site may write one; the complete provisioning with driver and containers is in other files.
 """
 
 import hashlib
@@ -62,14 +62,14 @@ def playbook(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def broken_mirror() -> Iterator[Any]:
-    """Let the vendor mirror answer wrongly; whole again afterwards."""
+    """Make the vendor mirror answer wrongly until the end of the test."""
     yield lambda rules: FAULTS.write_text(json.dumps(rules))
     FAULTS.unlink(missing_ok=True)
 
 
-def play(fleet: Fleet, playbook: str, *limit: str, **wish: Any) -> Run:
+def play(fleet: Fleet, playbook: str, *limit: str, **settings: Any) -> Run:
     options = ("--limit", ",".join(limit)) if limit else ()
-    return fleet.play(*options, playbook=playbook, extra=DRIVER | wish)
+    return fleet.play(*options, playbook=playbook, extra=DRIVER | settings)
 
 
 def packages(fleet: Fleet, host: str) -> dict[str, str]:
@@ -77,7 +77,7 @@ def packages(fleet: Fleet, host: str) -> dict[str, str]:
 
 
 def release(fleet: Fleet, host: str, directory: str = "/usr/local/cuda") -> str:
-    """Return the release that a toolkit states, with nvcc's word for it."""
+    """The release that a toolkit states, with that of nvcc."""
     text = fleet.ssh(host, f"cat {directory}/version.json; {directory}/bin/nvcc --version")
     found = re.search(r'"version" : "([\d.]+)"', text)
     assert found and f"release {'.'.join(found[1].split('.')[:2])}" in text
@@ -87,7 +87,7 @@ def release(fleet: Fleet, host: str, directory: str = "/usr/local/cuda") -> str:
 # ---- packages -------------------------------------------------------------------------------------------------------
 
 
-def test_a_very_release_comes_as_packages_and_no_driver_with_it(fleet: Fleet, playbook: str) -> None:
+def test_an_exact_release_is_installed_as_packages_without_a_driver(fleet: Fleet, playbook: str) -> None:
     before = {host: packages(fleet, host) for host in HOSTS}
     checked = fleet.play("--check", extra=DRIVER | {"cuda_toolkit_versions": ["12.9.0"]})
     assert checked.rc == 0 and {host: packages(fleet, host) for host in HOSTS} == before
@@ -119,18 +119,18 @@ def test_upgrade_within_the_version(fleet: Fleet, playbook: str) -> None:
 # ---- installers -----------------------------------------------------------------------------------------------------
 
 
-def test_what_proves_an_installer_comes_before_any_change(fleet: Fleet, playbook: str, broken_mirror: Any) -> None:
-    wish = {"cuda_toolkit_source": "runfile", "cuda_toolkit_versions": ["12.8", "12.9"]}
+def test_an_installer_is_verified_before_any_change(fleet: Fleet, playbook: str, broken_mirror: Any) -> None:
+    settings = {"cuda_toolkit_source": "runfile", "cuda_toolkit_versions": ["12.8", "12.9"]}
     before = {host: fleet.ssh(host, TRACES, check=False) for host in HOSTS}
     broken_mirror({"*12.8.2_570*": {"corrupt": True}})
-    failed = play(fleet, playbook, **wish)
+    failed = play(fleet, playbook, **settings)
     for host in HOSTS:
         assert re.search("12.8.2_570.* has md5 .* nothing was changed", failed.failures(host)), failed.failures(host)
     assert {host: fleet.ssh(host, TRACES, check=False) for host in HOSTS} == before
 
 
-def test_an_installer_that_fails_half_way_tells_why(fleet: Fleet, playbook: str) -> None:
-    """What it leaves is repaired by the next test, as the next run repairs it."""
+def test_the_cause_of_an_installer_that_fails_halfway(fleet: Fleet, playbook: str) -> None:
+    """The next test repairs what it leaves, as the next run does."""
     fleet.ssh(DEB, "mkdir /usr/local/cuda-12.8; mount -t tmpfs -o size=16k none /usr/local/cuda-12.8")
     try:
         failed = play(fleet, playbook, DEB, cuda_toolkit_source="runfile", cuda_toolkit_versions=["12.8", "12.9"])
@@ -140,23 +140,21 @@ def test_an_installer_that_fails_half_way_tells_why(fleet: Fleet, playbook: str)
     assert '"complete": false' in fleet.ssh(DEB, "cat /var/lib/gpu-ready/cuda/12.8.json")
 
 
-def test_installers_beside_packages_and_the_default_stays_where_it_was_asked_for(
-    fleet: Fleet, playbook: str, tmp_path: Path
-) -> None:
+def test_installers_beside_packages_keep_the_configured_default(fleet: Fleet, playbook: str, tmp_path: Path) -> None:
     """12.8 comes from the server by its md5, 13.4 (no driver in the name) as a file of the control node by its sha256."""
     url = f"{MIRROR}/developer.download.nvidia.com/compute/cuda/13.4.2/local_installers/cuda_13.4.2_linux.run"
     file = tmp_path / "cuda_13.4.2_linux.run"
     file.write_bytes(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=60).read())
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-    wish = {
+    settings = {
         "cuda_toolkit_source": "runfile",
         "cuda_toolkit_versions": ["12.8", "12.9", "13.4"],
         "cuda_toolkit_default": "12.9",
         "cuda_toolkit_runfiles": {"13.4": {"file": str(file), "sha256": sha256}},
     }
     before = {host: packages(fleet, host) for host in HOSTS}
-    done = play(fleet, playbook, **wish)
-    again = play(fleet, playbook, **wish)
+    done = play(fleet, playbook, **settings)
+    second = play(fleet, playbook, **settings)
     for host in HOSTS:
         assert done.rc == 0, done.failures(host)
         assert done.changed_steps(host) == ["cuda_toolkit.runfile"]
@@ -168,10 +166,10 @@ def test_installers_beside_packages_and_the_default_stays_where_it_was_asked_for
         traces = fleet.ssh(host, TRACES, check=False)
         assert "man1" not in traces and "gpu-ready-runfile" not in traces
         assert "cuda_13.4.run" not in fleet.ssh(host, "ls /var/lib/gpu-ready")
-        assert again.rc == 0 and again.changed(host) == []
+        assert second.rc == 0 and second.changed(host) == []
 
 
-def test_another_source_than_what_is_there_is_refused_with_the_way_out(fleet: Fleet, playbook: str) -> None:
+def test_another_source_is_refused_with_a_remedy(fleet: Fleet, playbook: str) -> None:
     failed = play(fleet, playbook, cuda_toolkit_source="runfile", cuda_toolkit_versions=["12.9.0"])
     for host in HOSTS:
         words = failed.failures(host)
@@ -183,10 +181,10 @@ def test_another_source_than_what_is_there_is_refused_with_the_way_out(fleet: Fl
 
 
 @pytest.mark.long
-def test_the_default_goes_to_an_installers_toolkit_and_back(fleet: Fleet, playbook: str) -> None:
-    wish = {"cuda_toolkit_versions": ["12.9", "13.4"]}
+def test_the_default_changes_to_an_installers_toolkit_and_back(fleet: Fleet, playbook: str) -> None:
+    settings = {"cuda_toolkit_versions": ["12.9", "13.4"]}
     for version in ("13.4", "12.9"):
-        moved = play(fleet, playbook, **wish, cuda_toolkit_default=version)
+        moved = play(fleet, playbook, **settings, cuda_toolkit_default=version)
         for host in HOSTS:
             assert moved.rc == 0, moved.failures(host)
             assert moved.changed_steps(host) == ["cuda_toolkit.default"]
@@ -219,29 +217,29 @@ def test_login_shells_find_the_toolkit_once_in_every_shell(fleet: Fleet, playboo
 
 
 def test_a_pinned_profile_and_none(fleet: Fleet, playbook: str) -> None:
-    wish = {"cuda_toolkit_versions": ["12.9", "13.4"], "cuda_toolkit_default": "12.9"}
-    pinned = play(fleet, playbook, RPM, **wish, cuda_toolkit_profile="13.4")
+    settings = {"cuda_toolkit_versions": ["12.9", "13.4"], "cuda_toolkit_default": "12.9"}
+    pinned = play(fleet, playbook, RPM, **settings, cuda_toolkit_profile="13.4")
     assert pinned.rc == 0 and pinned.changed_steps(RPM) == ["cuda_toolkit.profile"]
     assert "release 13.4" in fleet.ssh(RPM, "env -i bash -lc 'nvcc --version; echo $LD_LIBRARY_PATH'")
-    gone = play(fleet, playbook, RPM, **wish, cuda_toolkit_profile="none")
-    assert gone.changed_steps(RPM) == ["cuda_toolkit.profile"] and "profile.d" not in fleet.ssh(
+    removed = play(fleet, playbook, RPM, **settings, cuda_toolkit_profile="none")
+    assert removed.changed_steps(RPM) == ["cuda_toolkit.profile"] and "profile.d" not in fleet.ssh(
         RPM, TRACES, check=False
     )
 
 
-# ---- taking away ----------------------------------------------------------------------------------------------------
+# ---- removal --------------------------------------------------------------------------------------------------------
 
 
-def test_one_goes_with_cudnn_in_it_and_the_others_stay(fleet: Fleet, playbook: str) -> None:
+def test_one_toolkit_is_removed_with_its_cudnn_and_the_others_stay(fleet: Fleet, playbook: str) -> None:
     fleet.ssh(RPM, "touch /usr/local/cuda-12.9/lib64/libcudnn.so.9 /usr/local/cuda-12.9/include/cudnn.h")
     before = {host: packages(fleet, host) for host in HOSTS}
-    wish = {"cuda_toolkit_versions": ["13.4"], "cuda_toolkit_remove": ["12.9"]}
-    gone = play(fleet, playbook, **wish)
-    again = play(fleet, playbook, **wish)
+    settings = {"cuda_toolkit_versions": ["13.4"], "cuda_toolkit_remove": ["12.9"]}
+    removed = play(fleet, playbook, **settings)
+    second = play(fleet, playbook, **settings)
     for host in HOSTS:
-        assert gone.rc == 0, gone.failures(host)
-        assert "cuda_toolkit.remove" in gone.changed_steps(host)
-        assert again.rc == 0 and again.changed(host) == []
+        assert removed.rc == 0, removed.failures(host)
+        assert "cuda_toolkit.remove" in removed.changed_steps(host)
+        assert second.rc == 0 and second.changed(host) == []
         traces = fleet.ssh(host, TRACES, check=False)
         assert "cuda-12.9" not in traces and "cuda-12.8" in traces
         assert release(fleet, host) == "13.4.2"
@@ -250,7 +248,7 @@ def test_one_goes_with_cudnn_in_it_and_the_others_stay(fleet: Fleet, playbook: s
 
 
 @pytest.mark.long
-def test_a_toolkit_placed_by_hand_is_kept_and_told(fleet: Fleet, playbook: str) -> None:
+def test_a_toolkit_placed_by_hand_is_kept_and_reported(fleet: Fleet, playbook: str) -> None:
     fleet.ssh(RPM, "cp -a /usr/local/cuda-12.8 /usr/local/cuda-12.4; rm /usr/local/cuda-12.4/bin/cuda-uninstaller")
     fleet.ssh(RPM, "sed -i s/12.8.2/12.4.1/ /usr/local/cuda-12.4/version.json")
     refused = play(fleet, playbook, RPM, cuda_toolkit_versions=["13.4"], cuda_toolkit_remove=["12.4"])
@@ -260,17 +258,17 @@ def test_a_toolkit_placed_by_hand_is_kept_and_told(fleet: Fleet, playbook: str) 
 
 
 @pytest.mark.long
-def test_with_source_none_the_last_one_goes_with_link_and_profile(fleet: Fleet, playbook: str) -> None:
-    wish = {"cuda_toolkit_source": "none", "cuda_toolkit_remove": ["12.8", "13.4"]}
-    gone = play(fleet, playbook, RPM, **wish)
-    assert gone.rc == 0, gone.failures(RPM)
+def test_with_source_none_the_last_toolkit_is_removed_with_link_and_profile(fleet: Fleet, playbook: str) -> None:
+    settings = {"cuda_toolkit_source": "none", "cuda_toolkit_remove": ["12.8", "13.4"]}
+    removed = play(fleet, playbook, RPM, **settings)
+    assert removed.rc == 0, removed.failures(RPM)
     left = fleet.ssh(RPM, TRACES, check=False)
     # What toolkits share stays until uninstall.yml.
     assert left.split() == ["/etc/ld.so.conf.d/000_cuda.conf", "/var/lib/gpu-ready"]
-    assert play(fleet, playbook, RPM, **wish).changed(RPM) == []
+    assert play(fleet, playbook, RPM, **settings).changed(RPM) == []
 
 
-def test_uninstall_takes_installers_toolkits_back(fleet: Fleet, playbook: str) -> None:
+def test_uninstall_removes_installers_toolkits(fleet: Fleet, playbook: str) -> None:
     back = fleet.play("--limit", DEB, playbook="playbooks/uninstall.yml")
     assert back.rc == 0, back.failures(DEB)
     assert fleet.ssh(DEB, TRACES, check=False).strip() == ""

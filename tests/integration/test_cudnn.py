@@ -1,4 +1,4 @@
-"""cuDNN on lab hosts: as archives and as packages, with apt and with dnf, upgraded, exchanged, repaired and taken away."""
+"""cuDNN on lab hosts: as archives and as packages, with apt and with dnf: upgrade, replacement, repair, removal."""
 
 import hashlib
 import io
@@ -39,9 +39,9 @@ def fleet(lab_machine: None) -> Fleet:
     return fleet
 
 
-def role(fleet: Fleet, host: str, *options: str, **wanted: Any) -> Run:
+def role(fleet: Fleet, host: str, *options: str, **settings: Any) -> Run:
     """Run the role with these variables, on one host or on "all"."""
-    return fleet.play("--limit", host, *options, playbook=ROLE, extra=wanted)
+    return fleet.play("--limit", host, *options, playbook=ROLE, extra=settings)
 
 
 def steps(run: Run, host: str) -> list[str]:
@@ -90,7 +90,7 @@ SIX: dict[str, str | bytes] = {
 
 @pytest.fixture
 def old_toolkit(fleet: Fleet) -> Iterator[str]:
-    """Give a host a CUDA 8.0 that nobody knows any more; away again afterwards."""
+    """A CUDA 8.0, which nobody supports any more, on a host until the end of the test."""
     root = "/usr/local/cuda-8.0"
     fleet.ssh(
         DEB,
@@ -103,33 +103,33 @@ def old_toolkit(fleet: Fleet) -> Iterator[str]:
 # ---- archives -------------------------------------------------------------------------------------------------------
 
 
-def test_every_toolkit_has_the_newest_that_fits_and_a_second_run_is_one_call(fleet: Fleet) -> None:
-    again = fleet.play()
+def test_every_toolkit_has_the_newest_supported_version_and_a_second_run_is_one_call(fleet: Fleet) -> None:
+    second = fleet.play()
     for host in BOTH:
         assert places(fleet, host) == {"12.9": NEW, "13.0": NEW}
         assert "/usr/local/cuda/targets/x86_64-linux/lib/libcudnn.so.9" in fleet.ssh(host, LINKER)
         assert "gpu-ready" not in fleet.ssh(host, "ls /etc/ld.so.conf.d").replace("gpu-ready-lab", "")
-        assert again.changed(host) == [] and again.steps(host) == [] and again.calls[host] == 1
+        assert second.changed(host) == [] and second.steps(host) == [] and second.calls[host] == 1
 
 
-def test_another_version_in_one_toolkit_only_and_check_mode_says_so(fleet: Fleet) -> None:
-    wish = {"cudnn_version": OLD, "cudnn_toolkits": ["13.0"]}
+def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet) -> None:
+    settings = {"cudnn_version": OLD, "cudnn_toolkits": ["13.0"]}
     before = {host: fleet.ssh(host, TREE) for host in BOTH}
-    foretold = role(fleet, "all", "--check", **wish)
+    foretold = role(fleet, "all", "--check", **settings)
     assert all(fleet.ssh(host, TREE) == before[host] for host in BOTH)
-    done = role(fleet, "all", **wish)
+    done = role(fleet, "all", **settings)
     for host in BOTH:
         assert steps(foretold, host) == steps(done, host) == ["cudnn.install", "cudnn.remove"]
         assert places(fleet, host) == {"13.0": OLD}
         names = fleet.ssh(host, FILES)
         assert "cuda-12.9" not in names and "28" not in names
         assert "cuda-13.0" in fleet.ssh(host, LINKER) and "cuda/" not in fleet.ssh(host, LINKER)
-    again = role(fleet, "all", **wish)
-    assert [steps(again, host) for host in BOTH] == [[], []]
+    second = role(fleet, "all", **settings)
+    assert [steps(second, host) for host in BOTH] == [[], []]
 
 
 @pytest.mark.parametrize(
-    ("wish", "words"),
+    ("settings", "words"),
     [
         ({"cudnn_version": "9.10.2", "cudnn_toolkits": ["13.0"]}, r"9\.10\.2 is not made for CUDA 13\.0.*9\.28\.0\.42"),
         (
@@ -141,9 +141,9 @@ def test_another_version_in_one_toolkit_only_and_check_mode_says_so(fleet: Fleet
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence_and_changes_nothing(fleet: Fleet, wish: Any, words: str) -> None:
+def test_impossible_settings_are_refused_and_change_nothing(fleet: Fleet, settings: Any, words: str) -> None:
     before = fleet.ssh(DEB, TREE)
-    run = role(fleet, DEB, **wish)
+    run = role(fleet, DEB, **settings)
     assert run.rc != 0 and run.changed(DEB) == []
     assert re.search(words, run.failures(DEB), re.DOTALL)
     assert fleet.ssh(DEB, TREE) == before
@@ -153,16 +153,16 @@ def test_what_cannot_be_is_refused_in_a_sentence_and_changes_nothing(fleet: Flee
 def test_an_archive_by_its_url_and_the_linkers_file_only_where_it_is_needed(fleet: Fleet) -> None:
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(REDIST + "redistrib_9.10.2.json") as answer:
         entry = json.load(answer)["cudnn"]["linux-x86_64"]["cuda12"]
-    wish = {
+    settings = {
         "cudnn_archive": REDIST + entry["relative_path"],
         "cudnn_archive_sha256": entry["sha256"],
         "cudnn_toolkits": ["12.9"],
     }
-    wrong = role(fleet, DEB, **wish | {"cudnn_archive_sha256": "0" * 64})
-    assert wrong.rc != 0 and "expected " + "0" * 64 in wrong.failures(DEB)
+    wrong = role(fleet, DEB, **settings | {"cudnn_archive_sha256": "0" * 64})
+    assert wrong.rc != 0 and "settings " + "0" * 64 in wrong.failures(DEB)
     fleet.ssh(DEB, "mkdir /root/away && mv /etc/ld.so.conf.d/*cuda* /root/away && ldconfig")
     try:
-        done = role(fleet, "all", **wish)
+        done = role(fleet, "all", **settings)
         for host in BOTH:
             assert steps(done, host) == ["cudnn.install", "cudnn.remove"]
             assert places(fleet, host) == {"12.9": "9.10.2"}
@@ -170,7 +170,7 @@ def test_an_archive_by_its_url_and_the_linkers_file_only_where_it_is_needed(flee
         assert fleet.ssh(DEB, f"cat {own}") == "/usr/local/cuda/lib64\n"
         assert fleet.ssh(RPM, f"ls {own}", check=False) == ""
         assert all("/usr/local/cuda/" in fleet.ssh(host, LINKER) for host in BOTH)
-        assert steps(role(fleet, DEB, **wish), DEB) == []
+        assert steps(role(fleet, DEB, **settings), DEB) == []
         assert steps(role(fleet, DEB, cudnn_version=OLD, cudnn_toolkits=["13.0"]), DEB) == [
             "cudnn.install",
             "cudnn.remove",
@@ -182,19 +182,19 @@ def test_an_archive_by_its_url_and_the_linkers_file_only_where_it_is_needed(flee
 
 @pytest.mark.long
 def test_an_archive_of_old_releases_from_the_control_node(fleet: Fleet, old_toolkit: str, tmp_path: Path) -> None:
-    wish = {"cuda_toolkit_source": "none", "cudnn_toolkits": [old_toolkit], "cudnn_version": ""}
+    settings = {"cuda_toolkit_source": "none", "cudnn_toolkits": [old_toolkit], "cudnn_version": ""}
     given = archive(tmp_path / "cudnn-8.0-linux-x64-v6.0.tgz", SIX)
-    wish["cudnn_archive_sha256"] = hashlib.sha256(given.read_bytes()).hexdigest()
-    other = role(fleet, DEB, **wish | {"cudnn_archive": str(tmp_path / "cudnn-10.0-linux-x64-v7.6.tgz")})
+    settings["cudnn_archive_sha256"] = hashlib.sha256(given.read_bytes()).hexdigest()
+    other = role(fleet, DEB, **settings | {"cudnn_archive": str(tmp_path / "cudnn-10.0-linux-x64-v7.6.tgz")})
     assert other.rc != 0 and "made for CUDA 10.0, and CUDA 8.0 would get it" in other.failures(DEB)
-    lost = role(fleet, DEB, **wish | {"cudnn_archive": str(tmp_path / "cudnn-8.0-linux-x64-v5.1.tgz")})
+    lost = role(fleet, DEB, **settings | {"cudnn_archive": str(tmp_path / "cudnn-8.0-linux-x64-v5.1.tgz")})
     assert lost.rc != 0 and "no such file on the control machine" in lost.failures(DEB)
-    done = role(fleet, DEB, **wish | {"cudnn_archive": str(given)})
+    done = role(fleet, DEB, **settings | {"cudnn_archive": str(given)})
     assert "cudnn.install" in steps(done, DEB)
     listed = fleet.ssh(DEB, "cd /usr/local/cuda-8.0; ls -l include lib64; ls -A /var/lib/gpu-ready")
     assert "libcudnn.so.6 -> libcudnn.so.6.0.21" in listed and "cudnn.h" in listed and "cudnn-archive" not in listed
     assert json.loads(fleet.ssh(DEB, "cat /var/lib/gpu-ready/cudnn/8.0.json"))["version"] == "6.0.21"
-    assert steps(role(fleet, DEB, **wish | {"cudnn_archive": str(given)}), DEB) == []
+    assert steps(role(fleet, DEB, **settings | {"cudnn_archive": str(given)}), DEB) == []
 
 
 @pytest.mark.parametrize(
@@ -218,71 +218,71 @@ def test_an_archive_that_reaches_out_of_itself_is_not_used(
 
 
 def test_files_of_somebody_else_are_never_overwritten(fleet: Fleet) -> None:
-    wish = {"cudnn_version": OLD, "cudnn_toolkits": ["12.9"]}
+    settings = {"cudnn_version": OLD, "cudnn_toolkits": ["12.9"]}
     fleet.ssh(DEB, "echo mine >/usr/local/cuda-12.9/include/cudnn.h")
-    run = role(fleet, DEB, **wish)
+    run = role(fleet, DEB, **settings)
     assert run.rc != 0 and "include/cudnn.h is there already" in run.failures(DEB)
     assert fleet.ssh(DEB, "cat /usr/local/cuda-12.9/include/cudnn.h") == "mine\n"
     fleet.ssh(DEB, "rm /usr/local/cuda-12.9/include/cudnn.h")
 
 
 def test_a_run_that_is_killed_while_placing_is_repaired_by_the_next(fleet: Fleet) -> None:
-    wish = {"cudnn_version": NEW, "cudnn_toolkits": ["12.9", "13.0"]}
-    # The last thing before the record is whole; 13.0 is to go from one version to the other.
+    settings = {"cudnn_version": NEW, "cudnn_toolkits": ["12.9", "13.0"]}
+    # The last step before the record is complete; 13.0 changes from one version to the other.
     fleet.ssh(DEB, "mv /sbin/ldconfig /sbin/ldconfig.away; printf '#!/bin/sh\\nkill -9 $PPID\\n' >/sbin/ldconfig; chmod 755 /sbin/ldconfig")  # fmt: skip
     try:
-        assert role(fleet, DEB, **wish).rc != 0
+        assert role(fleet, DEB, **settings).rc != 0
     finally:
         fleet.ssh(DEB, "mv /sbin/ldconfig.away /sbin/ldconfig")
     fleet.ssh(
         DEB, "mkdir /usr/local/cuda-13.0/.gpu-ready-cudnn-x; echo half >/usr/local/cuda-13.0/.gpu-ready-cudnn-x/0"
     )
-    assert steps(role(fleet, DEB, **wish), DEB) == ["cudnn.install"]
+    assert steps(role(fleet, DEB, **settings), DEB) == ["cudnn.install"]
     assert places(fleet, DEB) == {"12.9": NEW, "13.0": NEW}
     assert "17.0" not in fleet.ssh(DEB, FILES) and ".gpu-ready-cudnn" not in fleet.ssh(DEB, FILES)
     assert fleet.ssh(DEB, "ls -A /var/lib/gpu-ready/cudnn | grep -v lock").split() == ["12.9.json", "13.0.json"]
-    assert steps(role(fleet, DEB, **wish), DEB) == []
+    assert steps(role(fleet, DEB, **settings), DEB) == []
 
 
 # ---- packages -------------------------------------------------------------------------------------------------------
 
 
 def test_from_archives_to_pinned_packages_then_loose_then_another_cuda(fleet: Fleet) -> None:
-    wish: dict[str, Any] = {"cudnn_source": "package", "cudnn_version": OLD, "cudnn_toolkits": ["12.9"]}
-    done = role(fleet, "all", **wish)
+    settings: dict[str, Any] = {"cudnn_source": "package", "cudnn_version": OLD, "cudnn_toolkits": ["12.9"]}
+    done = role(fleet, "all", **settings)
     for host in BOTH:
         assert steps(done, host) == ["cudnn.packages", "cudnn.remove"]
         found = packages(fleet, host)
         assert len(found) == 3 and set(found.values()) == {"9.17.0.29-1"} and all("cuda-12" in name for name in found)
         assert all(name in fleet.ssh(host, HELD[host]) for name in found)
         assert places(fleet, host) == {} and "/usr/local" not in fleet.ssh(host, FILES + ";" + LINKER)
-    loose = role(fleet, "all", **wish | {"cudnn_version": ""})
+    loose = role(fleet, "all", **settings | {"cudnn_version": ""})
     for host in BOTH:
         assert steps(loose, host) == ["cudnn.packages"]
         assert set(packages(fleet, host).values()) == {"9.17.0.29-1"}
         assert "cudnn" not in fleet.ssh(host, HELD[host])
-    other = role(fleet, "all", **wish | {"cudnn_version": NEW, "cudnn_toolkits": ["13.0"]})
-    again = role(fleet, "all", **wish | {"cudnn_version": NEW, "cudnn_toolkits": ["13.0"]})
+    other = role(fleet, "all", **settings | {"cudnn_version": NEW, "cudnn_toolkits": ["13.0"]})
+    second = role(fleet, "all", **settings | {"cudnn_version": NEW, "cudnn_toolkits": ["13.0"]})
     for host in BOTH:
-        assert steps(other, host) == ["cudnn.packages"] and steps(again, host) == []
+        assert steps(other, host) == ["cudnn.packages"] and steps(second, host) == []
         found = packages(fleet, host)
         assert set(found.values()) == {"9.28.0.42-1"} and all("cuda-13" in name for name in found)
 
 
 @pytest.mark.long
 def test_cudnn_8_is_a_package_whose_version_names_its_cuda(fleet: Fleet) -> None:
-    wish = {"cudnn_source": "package", "cudnn_version": "8.9.7", "cudnn_toolkits": ["12.9"]}
-    assert steps(role(fleet, RPM, **wish), RPM) == ["cudnn.packages"]
+    settings = {"cudnn_source": "package", "cudnn_version": "8.9.7", "cudnn_toolkits": ["12.9"]}
+    assert steps(role(fleet, RPM, **settings), RPM) == ["cudnn.packages"]
     assert packages(fleet, RPM) == dict.fromkeys(("libcudnn8", "libcudnn8-devel"), "8.9.7.29-1.cuda12.2")
-    assert steps(role(fleet, RPM, **wish), RPM) == []
+    assert steps(role(fleet, RPM, **settings), RPM) == []
     # The lab's repository for Debian 12 has none.
-    lacking = role(fleet, DEB, **wish)
-    assert lacking.rc != 0 and "libcudnn8" in lacking.failures(DEB)
+    missing = role(fleet, DEB, **settings)
+    assert missing.rc != 0 and "libcudnn8" in missing.failures(DEB)
     assert set(packages(fleet, DEB).values()) == {"9.28.0.42-1"}
 
 
 @pytest.mark.long
-def test_none_leaves_everything_alone_and_archives_take_the_packages_place(fleet: Fleet) -> None:
+def test_none_changes_nothing_and_archives_replace_packages(fleet: Fleet) -> None:
     left = role(fleet, "all", cudnn_source="none")
     assert [steps(left, host) for host in BOTH] == [[], []]
     back = role(fleet, "all", cudnn_toolkits=["13.0"])
@@ -295,8 +295,8 @@ def test_none_leaves_everything_alone_and_archives_take_the_packages_place(fleet
 
 
 def test_uninstall_leaves_nothing(fleet: Fleet) -> None:
-    gone = fleet.play(playbook="playbooks/uninstall.yml")
-    assert gone.rc == 0, "\n".join(gone.failures(host) for host in BOTH)
+    removed = fleet.play(playbook="playbooks/uninstall.yml")
+    assert removed.rc == 0, "\n".join(removed.failures(host) for host in BOTH)
     for host in BOTH:
         assert fleet.ssh(host, FILES) == "" and fleet.ssh(host, LINKER) == ""
         # The lab's RPMs own no directories.

@@ -1,4 +1,4 @@
-"""From bare hosts to the report: what the README promises of a run, each promise with its test.
+"""From bare hosts to the report: what the README promises of a run, with a test per promise.
 
 `make test` uses the fleet sample.yml, whose drivers compile in seconds; `make campaign` the fleet of `make demo`.
 """
@@ -80,7 +80,7 @@ def report(demo: Fleet, first: Run) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def second(demo: Fleet, first: Run) -> tuple[Run, dict[str, str], dict[str, str], dict[str, list[str]], str]:
-    """The second run, with unit times before and after, files written, and what mirror and proxy were asked."""
+    """The second run, with unit times before and after, files written, and the requests to mirror and proxy."""
     for host in READY:
         demo.ssh(host, "touch /run/before-second; sleep 1")
     before = {host: unit_times(demo, host) for host in READY}
@@ -117,7 +117,7 @@ def test_check_lists_exactly_the_steps_that_the_real_run_does(checked: Any, firs
     assert done == listed
 
 
-def test_every_host_came_out_as_the_fleet_file_says(demo: Fleet, report: Any) -> None:
+def test_every_host_is_as_the_fleet_file_expects(demo: Fleet, report: Any) -> None:
     assert "as expected" in lab("check", f"lab/fleets/{NAME}.yml", str(demo.reports / "latest.json"))
 
 
@@ -138,7 +138,7 @@ def test_refusal_names_both_cards_and_a_remedy(first: Run) -> None:
 
 
 @pytest.mark.parametrize("host", WITHOUT_GPU)
-def test_a_host_without_gpu_is_left_alone_and_told_so(demo: Fleet, first: Run, report: Any, host: str) -> None:
+def test_a_host_without_gpu_is_left_alone_and_reported(demo: Fleet, first: Run, report: Any, host: str) -> None:
     assert first.changed(host) == []
     assert "no NVIDIA GPU" in json.dumps(report["hosts"][host])
     assert demo.ssh(host, "ls /var/lib/gpu-ready 2>/dev/null || true") == ""
@@ -149,7 +149,7 @@ def test_the_table_shows_every_host(first: Run) -> None:
         assert re.search(rf"^\s*{re.escape(host)}\s", first.screen, re.MULTILINE)
 
 
-def test_the_module_was_compiled_for_the_pretended_kernel(demo: Fleet, first: Run) -> None:
+def test_the_module_was_compiled_for_the_simulated_kernel(demo: Fleet, first: Run) -> None:
     for host in READY:
         status = demo.ssh(host, "dkms status; uname -r")
         kernel = status.splitlines()[-1]
@@ -197,8 +197,8 @@ def test_a_lost_gpu_turns_the_verification_red_until_it_is_back(demo: Fleet, sec
         assert red.rc != 0
         assert red.recap(host)["failed"] == 1
         assert "lost" in red.failures(host).lower()
-        again = demo.play("--limit", host)
-        assert again.rc != 0, "a red host stays red until the cause is gone"
+        repeated = demo.play("--limit", host)
+        assert repeated.rc != 0, "a red host stays red until the cause is removed"
     finally:
         demo.ssh(host, f"rm {faults}")
     assert demo.play("--limit", host).rc == 0

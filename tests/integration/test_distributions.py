@@ -1,6 +1,6 @@
 """The life of a driver on a host of every distribution that the lab can dress, through the real playbooks.
 
-All hosts go through each phase together. What passed is written to build/matrix.json; the page docs/dev/distributions.md is made of
+All hosts run each phase together. What passed is written to build/matrix.json; the page docs/dev/distributions.md is made of
 the copy of it that the repository keeps, and the last test compares the two, so that the page claims what was run and no more.
 """
 
@@ -28,12 +28,12 @@ def each(cases: list[Case]) -> Any:
 
 
 def passed(case: Case, column: str, what: str, source: str | None = None) -> None:
-    """Note a cell as run."""
+    """Record a cell as run."""
     PASSED[Cell(case.distribution, source or case.source, column)] = f"{case.host}: {what}"
 
 
 def driver(fleet: Fleet, host: str) -> str:
-    """Return version and licence of the module that is loaded, and the versions of libcuda's files, as the host tells them."""
+    """Version and licence of the loaded module, and the versions of libcuda's files, as read on the host."""
     loaded = fleet.ssh(
         host,
         "cat /sys/module/nvidia/version /proc/driver/nvidia/version 2>/dev/null; find / -xdev -name 'libcuda.so.*.*' | sort",
@@ -70,12 +70,12 @@ def first(fleet: Fleet, checked: Run) -> tuple[Run, dict[str, str]]:
 
 
 def asked(fleet: Fleet) -> int:
-    """Return how often the hosts asked mirror or proxy, the only ways out of a lab host."""
+    """How many requests the hosts sent to mirror or proxy, the only servers outside that a lab host can reach."""
     return len(requests(fleet).splitlines())
 
 
 def with_state(fleet: Fleet, run: Run, cases: list[Case] = CASES) -> tuple[Run, dict[str, str]]:
-    """Return a run with the driver of each host after it; the words of the error where a host tells none."""
+    """A run with the driver of each host after it; the error message if a host has none."""
     found = {}
     for case in cases:
         try:
@@ -109,7 +109,7 @@ def changed(fleet: Fleet, downgraded: Any) -> tuple[Run, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def conflict(fleet: Fleet, changed: Any) -> Run:
-    """The other source asked for while the first one's driver is there."""
+    """The other source is requested while the driver of the first is installed."""
     return fleet.play(*limit(OTHERS), extra=OTHER_SOURCE)
 
 
@@ -137,7 +137,7 @@ def other_second(fleet: Fleet, other_first: Any) -> tuple[Run, int]:
 
 @pytest.fixture(scope="module")
 def other_conflict(fleet: Fleet, other_second: Any) -> Run:
-    """The first source asked for while the other one's driver is there."""
+    """The first source is requested while the driver of the other is installed."""
     return fleet.play(*limit(OTHERS))
 
 
@@ -204,23 +204,23 @@ def test_another_source_over_the_first_is_refused(conflict: Run, case: Case) -> 
     refused(conflict, case, case.source, str(case.other))
 
 
-def refused(run: Run, case: Case, there: str, asked: str) -> None:
-    """Check that a host was refused for the driver of another source, and left as it was."""
+def refused(run: Run, case: Case, present: str, asked: str) -> None:
+    """Check that a host was refused because of the driver of another source, and left unchanged."""
     message = run.failures(case.host)
     assert "two drivers of different origin" in message and asked in message, run.screen[-2000:]
     assert run.changed(case.host) == []
-    passed(case, CONFLICT, f"a driver of {there} was there", asked)
+    passed(case, CONFLICT, f"a driver of {present} was installed", asked)
 
 
 @each(CASES)
 def test_remove(removed: Run, fleet: Fleet, case: Case) -> None:
     clean(removed, case.host)
-    gone(fleet, case)
-    passed(case, REMOVE, "uninstall.yml left no module, library or file of ours")
+    check_removed(fleet, case)
+    passed(case, REMOVE, "uninstall.yml left no module, library or file of gpu-ready")
 
 
-def gone(fleet: Fleet, case: Case) -> None:
-    """Check that no part of a driver and nothing of ours is left on a host."""
+def check_removed(fleet: Fleet, case: Case) -> None:
+    """Check that no part of a driver and no file of gpu-ready is left on a host."""
     left = fleet.ssh(
         case.host,
         "find /lib/modules /usr/lib /usr/lib64 /usr/bin /usr/src /var/lib/dkms /etc -xdev"
@@ -260,8 +260,8 @@ def test_the_first_source_over_the_other_is_refused(other_conflict: Run, case: C
 @each(OTHERS)
 def test_remove_the_other_source(other_removed: Run, fleet: Fleet, case: Case) -> None:
     clean(other_removed, case.host)
-    gone(fleet, case)
-    passed(case, REMOVE, "uninstall.yml left no module, library or file of ours", case.other)
+    check_removed(fleet, case)
+    passed(case, REMOVE, "uninstall.yml left no module, library or file of gpu-ready", case.other)
 
 
 @pytest.mark.long

@@ -93,7 +93,7 @@ def fleet(lab_machine: None) -> Fleet:
 
 
 def pods(fleet: Fleet, found: list[dict[str, Any]], unschedulable: bool = False) -> None:
-    """Let the API server have one node and these pods."""
+    """Give the API server one node and these pods."""
     state = {"nodes": {NODE: {"unschedulable": unschedulable}}, "pods": found}
     fleet.ssh(KUBE, f"python3 /root/lab.py '{json.dumps(state)}'")
 
@@ -106,9 +106,9 @@ def cluster(fleet: Fleet) -> tuple[dict[str, Any], list[str]]:
 
 def slurm(fleet: Fleet) -> tuple[str, str]:
     """Return state and reason of slurm's node."""
-    said = fleet.ssh(NODE, f"scontrol show node {NODE}")
-    reason = re.search(r"Reason=(.*) \[", said)
-    state = re.search(r"State=(\S+)", said)
+    output = fleet.ssh(NODE, f"scontrol show node {NODE}")
+    reason = re.search(r"Reason=(.*) \[", output)
+    state = re.search(r"State=(\S+)", output)
     assert state
     return state[1], reason[1] if reason else ""
 
@@ -138,7 +138,7 @@ def call(fleet: Fleet, entry: str, *arguments: str, hooks: list[str] | str = "no
 @pytest.fixture(scope="module")
 def busy(fleet: Fleet) -> Fleet:
     """A node with containers, a job that is cancelled 35 s after the drain began, and pods."""
-    pods(fleet, PODS)  # first: what an interrupted run of these tests left is given back to this node
+    pods(fleet, PODS)  # first: what an interrupted run of these tests left is undrained on this node
     assert call(fleet, "undrain").rc == 0
     fleet.ssh(NODE, DOCKER)
     wait = f"until scontrol show node {NODE} | grep -q DRAIN; do sleep 1; done; sleep 35; scancel --user root"
@@ -151,7 +151,7 @@ def busy(fleet: Fleet) -> Fleet:
     return fleet
 
 
-def test_check_mode_says_it_and_does_nothing(busy: Fleet) -> None:
+def test_check_mode_shows_the_drain_and_does_nothing(busy: Fleet) -> None:
     run = call(busy, "drain", "--check", hooks=HOOKS)
     assert run.rc == 0, run.failures(NODE)
     assert {"docker_drain | Stop docker's GPU containers", "slurm_drain | Drain slurm's node"} <= {
@@ -161,28 +161,28 @@ def test_check_mode_says_it_and_does_nothing(busy: Fleet) -> None:
     assert "DRAIN" not in slurm(busy)[0] and cluster(busy)[0]["spec"] == {}
 
 
-def test_everything_that_works_on_the_node_is_kept_away(busy: Fleet) -> None:
+def test_all_work_is_drained_from_the_node(busy: Fleet) -> None:
     run = call(busy, "drain", hooks=HOOKS)
     assert run.rc == 0, run.failures(NODE)
     assert running(busy) == ["without"]
     assert slurm(busy) == ("IDLE+DRAIN", REASON)
-    told = run.screen.replace("''", "'")  # YAML doubles it
-    assert re.search(r"waiting at most \d+ s more for 1 job on slurm's node dr-node: \d+ of root \(running\)", told)
+    text = run.screen.replace("''", "'")  # YAML doubles it
+    assert re.search(r"waiting at most \d+ s more for 1 job on slurm's node dr-node: \d+ of root \(running\)", text)
     node, left = cluster(busy)
     assert node["spec"] == {"unschedulable": True} and left == ["agent", "elsewhere"]
     assert busy.ssh(NODE, "cat /root/balancer") == "drain\n"
     assert sorted(journal(busy)) == ["docker", "kubernetes", "slurm", "tasks"]
 
 
-def test_what_is_drained_is_not_drained_again_and_uninstall_leaves_it(busy: Fleet) -> None:
-    again = call(busy, "drain", hooks=HOOKS)
-    assert again.rc == 0 and again.changed(NODE) == []
+def test_a_drained_node_is_not_drained_again_and_uninstall_keeps_it_drained(busy: Fleet) -> None:
+    second = call(busy, "drain", hooks=HOOKS)
+    assert second.rc == 0 and second.changed(NODE) == []
     refused = busy.play("--limit", NODE, playbook="playbooks/uninstall.yml")
     assert refused.rc != 0 and "slurm's node dr-node is drained" in refused.failures(NODE)
     assert "playbooks/undrain.yml" in refused.failures(NODE) and journal(busy)
 
 
-def test_what_we_drained_comes_back_and_nothing_else(busy: Fleet) -> None:
+def test_undrain_restores_only_what_gpu_ready_drained(busy: Fleet) -> None:
     run = busy.play("--limit", NODE, playbook="playbooks/undrain.yml")
     assert run.rc == 0, run.failures(NODE)
     assert running(busy) == ["asked", "holds", "without"]
@@ -190,11 +190,11 @@ def test_what_we_drained_comes_back_and_nothing_else(busy: Fleet) -> None:
     node = cluster(busy)[0]
     assert node["spec"] == {} and node["metadata"]["annotations"] == {}
     assert busy.ssh(NODE, "cat /root/balancer") == "undrain\n" and journal(busy) == {}
-    again = call(busy, "undrain", hooks=HOOKS)
-    assert again.rc == 0 and again.changed(NODE) == []
+    second = call(busy, "undrain", hooks=HOOKS)
+    assert second.rc == 0 and second.changed(NODE) == []
 
 
-def test_what_somebody_else_drained_stays_so_with_its_reason(busy: Fleet) -> None:
+def test_a_node_drained_by_somebody_else_stays_drained_with_its_reason(busy: Fleet) -> None:
     busy.ssh(NODE, f"scontrol update nodename={NODE} state=drain reason='bad fan'")
     pods(busy, [], unschedulable=True)
     run = call(busy, "drain", hooks=["slurm", "kubernetes"])
@@ -221,7 +221,7 @@ def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) 
 
 
 @pytest.mark.parametrize(
-    ("hook", "begin", "sentence"),
+    ("hook", "begin", "message"),
     [
         pytest.param("docker", "docker run --detach --rm --network none --name brief --device /dev/nvidia0 gpu-test sleep 100000",
          "after 1 s it still waits for the end of brief, which docker deletes when stopped", marks=pytest.mark.long),
@@ -232,11 +232,11 @@ def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) 
     ],
     ids=["docker", "slurm", "kubernetes"],
 )  # fmt: skip
-def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, begin: str, sentence: str) -> None:
+def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, begin: str, message: str) -> None:
     pods(busy, [PODS[1] | {"budget": True}])
     busy.ssh(NODE, begin, limit=60)
     run = call(busy, "drain", hooks=hook, gpu_upgrade_drain_timeout=1)
-    assert run.rc != 0 and re.search(sentence, run.failures(NODE)), run.failures(NODE)
+    assert run.rc != 0 and re.search(message, run.failures(NODE)), run.failures(NODE)
     assert "raise gpu_upgrade_drain_timeout" in run.failures(NODE) and hook in journal(busy)
     busy.ssh(NODE, "docker rm --force brief >/dev/null 2>&1; scancel --user root")
     back = call(busy, "undrain")
@@ -246,7 +246,7 @@ def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, b
 
 
 @pytest.mark.parametrize(
-    ("hook", "extra", "sentence"),
+    ("hook", "extra", "message"),
     [
         ("slurm", {"gpu_drain_slurm_node": "nobody"}, "slurm: it has no node nobody. Set gpu_drain_slurm_node"),
         (
@@ -260,6 +260,6 @@ def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, b
     ],
 )
 @pytest.mark.long
-def test_what_cannot_be_drained_is_named(busy: Fleet, hook: str, extra: dict[str, str], sentence: str) -> None:
+def test_undrainable_work_is_named(busy: Fleet, hook: str, extra: dict[str, str], message: str) -> None:
     run = call(busy, "drain", hooks=hook, **extra)
-    assert run.rc != 0 and sentence in run.failures(NODE) and journal(busy) == {}
+    assert run.rc != 0 and message in run.failures(NODE) and journal(busy) == {}

@@ -33,7 +33,7 @@ def good(run: Run) -> Run:
     return run
 
 
-def test_the_detector_is_asked_before_the_driver_comes(fleet: Fleet) -> None:
+def test_the_detector_runs_before_the_driver_is_installed(fleet: Fleet) -> None:
     run = good(fleet.play())
     steps = run.steps(HOST)
     assert steps.index("nvidia_driver.detect") < steps.index("nvidia_driver.install")
@@ -43,9 +43,9 @@ def test_the_detector_is_asked_before_the_driver_comes(fleet: Fleet) -> None:
         "Dual MIT/GPL",
         {"kmod-nvidia-open", "nvidia-x11-drv", "nvidia-x11-drv-libs"},
     )
-    again = fleet.play()
-    assert again.recap(HOST)["changed"] == 0
-    assert again.steps(HOST) == []
+    second = fleet.play()
+    assert second.recap(HOST)["changed"] == 0
+    assert second.steps(HOST) == []
 
 
 def test_down_to_the_older_branch_and_up_again(fleet: Fleet) -> None:
@@ -79,7 +79,7 @@ def test_a_detector_that_disagrees_stops_the_host(fleet: Fleet) -> None:
     assert driver(fleet)[0] == "595.91.07"
 
 
-def test_uninstall_takes_all_of_it(fleet: Fleet) -> None:
+def test_uninstall_removes_the_driver(fleet: Fleet) -> None:
     good(fleet.play(playbook="playbooks/uninstall.yml"))
     left = fleet.ssh(HOST, "rpm -qa | grep -i nvidia || :; ls /etc/yum.repos.d | grep gpu-ready || :")
     assert left.split() == []

@@ -1,4 +1,4 @@
-"""Docker's own engine on packages of both kinds: pinned, put in another's place, moved up and down, configured, taken back.
+"""Docker's own engine on packages of both kinds: pinned, in place of another engine, upgraded and downgraded, configured, removed.
 
 The tests are one story, in this order: each begins with what the one before left on the two hosts.
 """
@@ -53,7 +53,7 @@ def play(fleet: Fleet, *arguments: str, **extra: Any) -> Run:
 
 
 def install(run: Run, host: str) -> dict[str, Any]:
-    """Return the planned step that installs or exchanges the engine."""
+    """The planned step that installs or replaces the engine."""
     (step,) = [step for step in run.plan(host)["steps"] if step["id"] == "docker_engine.install"]
     return dict(step)
 
@@ -64,11 +64,11 @@ def state(fleet: Fleet, host: str) -> list[str]:
 
 
 def engine(fleet: Fleet, host: str) -> list[str]:
-    """Return what the engine that runs says: its version, the client's, log driver, cgroup driver."""
+    """What the running engine reports: its version, the client's, log driver, cgroup driver."""
     return fleet.ssh(host, ENGINE).split()
 
 
-def told(run: Run, host: str) -> list[str]:
+def refusal_codes(run: Run, host: str) -> list[str]:
     """Return the codes of a host's refusals."""
     return [refusal["code"] for refusal in run.plan(host)["refusals"]]
 
@@ -77,7 +77,7 @@ def test_packages_that_conflict_are_named_and_nothing_is_changed(fleet: Fleet) -
     before = state(fleet, DEB)
     run = play(fleet, "--limit", DEB, version=OLD)
     assert run.rc != 0
-    assert told(run, DEB) == ["docker_conflicting_packages"]
+    assert refusal_codes(run, DEB) == ["docker_conflicting_packages"]
     for words in (
         "containerd, docker.io, runc are there and exclude docker-ce",
         "docker_engine_replace_conflicting: true",
@@ -90,7 +90,7 @@ def test_packages_that_conflict_are_named_and_nothing_is_changed(fleet: Fleet) -
 OPTIONS = {"log_driver": "json-file", "log_options": {"max-size": "7m", "max-file": 3}, "cgroup_driver": "systemd"}
 
 
-def test_a_check_tells_the_steps_and_changes_nothing(fleet: Fleet) -> None:
+def test_a_check_shows_the_steps_and_changes_nothing(fleet: Fleet) -> None:
     before = [state(fleet, host) for host in HOSTS]
     run = play(fleet, "--check", version=OLD, replace_conflicting=True, **OPTIONS)
     assert [state(fleet, host) for host in HOSTS] == before
@@ -101,7 +101,7 @@ def test_a_check_tells_the_steps_and_changes_nothing(fleet: Fleet) -> None:
     assert any(warning["code"] == "docker_replaced" for warning in run.plan(DEB)["warnings"])
 
 
-def test_with_leave_another_engine_makes_way_and_its_volumes_stay(fleet: Fleet) -> None:
+def test_with_permission_another_engine_is_replaced_and_its_volumes_stay(fleet: Fleet) -> None:
     run = play(fleet, version=OLD, replace_conflicting=True, **OPTIONS)
     for host in HOSTS:
         assert run.recap(host)["failed"] == 0, run.failures(host)
@@ -131,11 +131,11 @@ def test_a_second_run_has_nothing_to_do_and_asks_once(fleet: Fleet) -> None:
         assert (run.steps(host), run.recap(host)["changed"], run.calls[host]) == ([], 0, 1)
 
 
-def test_an_upgrade_that_would_end_gpu_containers_needs_leave(fleet: Fleet) -> None:
+def test_an_upgrade_that_would_stop_gpu_containers_needs_permission(fleet: Fleet) -> None:
     image = fleet.ssh(DEB, "docker images -q gpu-ready/verify | head -1").strip()
     fleet.ssh(DEB, f"docker run -d --rm --name training --gpus all --network none {image} sleep 3600")
     run = play(fleet, version="26.1", **OPTIONS)
-    assert told(run, DEB) == ["gpu_containers_running"]
+    assert refusal_codes(run, DEB) == ["gpu_containers_running"]
     assert "docker-ce is 5:20.10.24" in run.failures(DEB) and "training" in run.failures(DEB)
     assert engine(fleet, DEB)[0].startswith(OLD)
     assert "training" in fleet.ssh(DEB, "docker ps --format '{{.Names}}'")
@@ -145,9 +145,9 @@ def test_an_upgrade_that_would_end_gpu_containers_needs_leave(fleet: Fleet) -> N
         assert [version.split("+")[0] for version in engine(fleet, RPM)[:2]] == [NEW, NEW]
 
 
-def test_an_upgrade_with_leave_and_a_downgrade(fleet: Fleet) -> None:
-    wanted = {DEB: "26.1", RPM: OLD}
-    run = play(fleet, version=wanted, restart_ok=True, **OPTIONS)
+def test_an_upgrade_with_permission_and_a_downgrade(fleet: Fleet) -> None:
+    versions = {DEB: "26.1", RPM: OLD}
+    run = play(fleet, version=versions, restart_ok=True, **OPTIONS)
     for host in HOSTS:
         version = NEW if host == DEB else OLD
         assert run.recap(host)["failed"] == 0, run.failures(host)
@@ -157,11 +157,11 @@ def test_an_upgrade_with_leave_and_a_downgrade(fleet: Fleet) -> None:
 
 
 @pytest.mark.long
-def test_options_that_a_flag_of_the_unit_sets_too_are_refused_and_a_pin_that_is_gone_is_released(fleet: Fleet) -> None:
+def test_options_also_set_by_a_flag_of_the_unit_are_refused_and_a_removed_pin_is_released(fleet: Fleet) -> None:
     drop_in = "/etc/systemd/system/docker.service.d/site.conf"
     fleet.ssh(RPM, f"mkdir -p $(dirname {drop_in}); printf '[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock --log-driver=json-file\n' >{drop_in}")  # fmt: skip
     run = play(fleet, version={DEB: OLD, RPM: ""}, **OPTIONS)
-    assert told(run, RPM) == ["daemon_json_flag_conflict"]
+    assert refusal_codes(run, RPM) == ["daemon_json_flag_conflict"]
     assert f"--log-driver in {drop_in}" in run.failures(RPM)
     assert run.recap(DEB)["failed"] == 0, run.failures(DEB)
     assert [one.split("+")[0] for one in engine(fleet, DEB)[:2]] == [OLD, OLD]
@@ -172,7 +172,7 @@ def test_options_that_a_flag_of_the_unit_sets_too_are_refused_and_a_pin_that_is_
     assert "versionlock" not in str(state(fleet, RPM)) and not [one for one in state(fleet, RPM) if one.endswith("*")]
 
 
-def test_uninstall_takes_the_engine_back_and_leaves_the_volumes_and_somebodys_configuration(fleet: Fleet) -> None:
+def test_uninstall_removes_the_engine_and_keeps_volumes_and_other_configuration(fleet: Fleet) -> None:
     run = fleet.play(playbook="playbooks/uninstall.yml", extra={"docker_engine_restart_ok": True})
     for host in HOSTS:
         assert run.recap(host)["failed"] == 0, run.failures(host)

@@ -46,13 +46,13 @@ def ready(fleet: Fleet) -> Fleet:
     """Both hosts provisioned, with the texts of config.toml as they were in ``before``."""
     assert fleet.play(playbook="playbooks/uninstall.yml").rc == 0
     before = {host: fleet.ssh(host, f"cat {MAIN}") for host in HOSTS}
-    told = fleet.play("--check")
+    text = fleet.play("--check")
     assert {host: fleet.ssh(host, f"cat {MAIN}") for host in HOSTS} == before
     run = fleet.play()
     assert run.rc == 0, run.screen[-3000:]
     for host in HOSTS:
-        assert told.steps(host) == run.steps(host)
-        # The toolkit's own service may have written the specification already when that step comes.
+        assert text.steps(host) == run.steps(host)
+        # The toolkit's own service may have written the specification before that step.
         optional = {"nvidia_container_runtime.cdi_spec"}
         assert {*run.changed_steps(host)} - optional == {*run.steps(host)} - optional
         after = fleet.ssh(host, f"cat {MAIN}")
@@ -90,7 +90,7 @@ def record(fleet: Fleet, host: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_no_docker_comes_to_a_host_that_wants_none(ready: Fleet, host: str) -> None:
+def test_docker_is_not_installed_with_source_none(ready: Fleet, host: str) -> None:
     assert "absent" in ready.ssh(host, "which dockerd || echo absent; ls /etc/docker 2>/dev/null || true")
     checks = record(ready, host)["checks"]
     assert checks["gpus_in_podman_container"] == checks["gpus_in_containerd_container"] == "ok"
@@ -98,34 +98,34 @@ def test_no_docker_comes_to_a_host_that_wants_none(ready: Fleet, host: str) -> N
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_podman_gives_gpus_by_name(ready: Fleet, host: str) -> None:
-    there = uuids(ready, host)
-    assert podman(ready, host, "--device nvidia.com/gpu=all") == there
-    assert podman(ready, host, "--device nvidia.com/gpu=0") == there[:1]
-    assert podman(ready, host, f"--device nvidia.com/gpu={there[1]}") == there[1:2]
+def test_podman_passes_gpus_by_name(ready: Fleet, host: str) -> None:
+    present = uuids(ready, host)
+    assert podman(ready, host, "--device nvidia.com/gpu=all") == present
+    assert podman(ready, host, "--device nvidia.com/gpu=0") == present[:1]
+    assert podman(ready, host, f"--device nvidia.com/gpu={present[1]}") == present[1:2]
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_containerd_knows_the_runtime_and_lost_nothing(ready: Fleet, host: str) -> None:
-    said = dump(ready, host)
-    assert 'BinaryName = "/usr/bin/nvidia-container-runtime"' in said and 'bin_dir = "/usr/lib/cni"' in said
-    assert ".runtimes.nvidia]" in said and ".runtimes.runc]" in said and 'default_runtime_name = "runc"' in said
-    there = uuids(ready, host)
+def test_containerd_has_the_runtime_and_keeps_its_settings(ready: Fleet, host: str) -> None:
+    output = dump(ready, host)
+    assert 'BinaryName = "/usr/bin/nvidia-container-runtime"' in output and 'bin_dir = "/usr/lib/cni"' in output
+    assert ".runtimes.nvidia]" in output and ".runtimes.runc]" in output and 'default_runtime_name = "runc"' in output
+    present = uuids(ready, host)
     runtime = "--runc-binary /usr/bin/nvidia-container-runtime --env NVIDIA_VISIBLE_DEVICES="
-    assert containerd(ready, host, runtime + "all") == there
-    assert containerd(ready, host, runtime + there[1]) == there[1:2]
+    assert containerd(ready, host, runtime + "all") == present
+    assert containerd(ready, host, runtime + present[1]) == present[1:2]
     assert "cri" in ready.ssh(host, "ctr plugins list | grep 'grpc.v1.*cri .*ok'")
 
 
 def test_a_second_run_changes_nothing_with_one_call(ready: Fleet) -> None:
-    again = ready.play()
-    assert again.rc == 0
+    second = ready.play()
+    assert second.rc == 0
     for host in HOSTS:
-        assert again.steps(host) == [] and again.changed(host) == [] and again.calls[host] == 1
+        assert second.steps(host) == [] and second.changed(host) == [] and second.calls[host] == 1
 
 
 @pytest.mark.long
-def test_a_config_that_is_no_toml_is_refused_with_its_place_and_stays(ready: Fleet) -> None:
+def test_an_invalid_toml_file_is_refused_with_its_place_and_stays(ready: Fleet) -> None:
     ready.ssh(OLD, f"cp {MAIN} /root/kept && echo 'broken = [1, 2' >>{MAIN}")
     broken = ready.ssh(OLD, f"cat {MAIN}")
     refused = ready.play("--limit", OLD)
@@ -168,17 +168,17 @@ def test_another_mode_cleans_up_after_the_first(ready: Fleet) -> None:
         "gpu_verify.verify"
     ]
     assert run.steps(NEW) == steps == run.changed_steps(NEW)
-    said = dump(ready, NEW)
-    assert "enable_cdi = true" in said and ".runtimes.nvidia]" not in said and 'bin_dir = "/usr/lib/cni"' in said
+    output = dump(ready, NEW)
+    assert "enable_cdi = true" in output and ".runtimes.nvidia]" not in output and 'bin_dir = "/usr/lib/cni"' in output
     checks = record(ready, NEW)["checks"]
     assert checks["gpus_in_podman_container"] == checks["gpus_in_containerd_container"] == "ok"
     assert podman(ready, NEW, "--device nvidia.com/gpu=1") == uuids(ready, NEW)[1:2]
     assert "/etc/cdi/gpu-ready.json" in ready.ssh(NEW, "ls /etc/cdi/* /var/run/cdi/*", check=False)
-    again = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
-    assert again.rc == 0 and again.changed(NEW) == [] and again.calls[NEW] == 1
+    second = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
+    assert second.rc == 0 and second.changed(NEW) == [] and second.calls[NEW] == 1
 
 
-def test_device_nodes_are_there_after_a_reboot(ready: Fleet) -> None:
+def test_device_nodes_exist_after_a_reboot(ready: Fleet) -> None:
     lab("power-cycle", NEW)
     assert "SUCCESS" in ready.ssh(NEW, "systemctl show --property ExecMainStatus,Result gpu-ready-nodes | tr a-z A-Z")
     assert podman(ready, NEW, "--device nvidia.com/gpu=all") == uuids(ready, NEW)
@@ -191,25 +191,25 @@ def test_containerd_2_gets_a_file_of_its_own(ready: Fleet) -> None:
         pytest.skip("Debian offers no containerd 2 that runs here")
     same = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
     assert same.rc == 0 and "nvidia_container_runtime.containerd" not in same.steps(NEW)  # 2.0 and newer have CDI on
-    there = uuids(ready, NEW)
-    assert containerd(ready, NEW, "--device nvidia.com/gpu=all") == there
-    assert containerd(ready, NEW, f"--device nvidia.com/gpu=0 --device nvidia.com/gpu={there[2]}") == [
-        there[0],
-        there[2],
+    present = uuids(ready, NEW)
+    assert containerd(ready, NEW, "--device nvidia.com/gpu=all") == present
+    assert containerd(ready, NEW, f"--device nvidia.com/gpu=0 --device nvidia.com/gpu={present[2]}") == [
+        present[0],
+        present[2],
     ]
-    wish = {"nvidia_container_runtime_default": True}
-    run = ready.play("--limit", NEW, extra=wish)
+    settings = {"nvidia_container_runtime_default": True}
+    run = ready.play("--limit", NEW, extra=settings)
     assert run.rc == 0, run.failures(NEW)
     drop_in = ready.ssh(NEW, f"cat {DROP_IN}")
     assert 'default_runtime_name = "nvidia"' in drop_in and "runtimes.nvidia.options]" in drop_in
     assert 'imports = ["/etc/containerd/conf.d/*.toml"]' in ready.ssh(NEW, f"cat {MAIN}")
-    said = dump(ready, NEW)
-    assert "default_runtime_name = 'nvidia'" in said and "runtimes.runc]" in said and "/usr/lib/cni" in said
-    again = ready.play("--limit", NEW, extra=wish)
-    assert again.rc == 0 and again.changed(NEW) == [] and again.calls[NEW] == 1
+    output = dump(ready, NEW)
+    assert "default_runtime_name = 'nvidia'" in output and "runtimes.runc]" in output and "/usr/lib/cni" in output
+    second = ready.play("--limit", NEW, extra=settings)
+    assert second.rc == 0 and second.changed(NEW) == [] and second.calls[NEW] == 1
 
 
-def test_uninstall_takes_everything_back(ready: Fleet) -> None:
+def test_uninstall_reverts_everything(ready: Fleet) -> None:
     pristine = "dpkg-deb --fsys-tarfile $(ls -t /root/x/*.deb | head -1) | tar -xO ./etc/containerd/config.toml"
     ready.ssh(HOSTS[0], "mkdir -p /root/x && cd /root/x && apt-get -qq download containerd")
     back = ready.play(playbook="playbooks/uninstall.yml")

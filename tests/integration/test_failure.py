@@ -1,4 +1,4 @@
-"""What fails on a host ends in one sentence: a build, a module that the kernel refuses, a service that does not start."""
+"""A failure on a host ends in one message: a build, a module that the kernel refuses, a service that does not start."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.lab
 
 HOST = "fail-debian12"
 COMPILERS = ("gcc", "cc", "gcc-12", "x86_64-linux-gnu-gcc-12")
-# A compiler that stands before the real one and takes no file.
+# A compiler before the real one on PATH, which fails for every file.
 BROKEN_COMPILER = (
     "mkdir -p /usr/local/bin; for name in "
     + " ".join(COMPILERS)
@@ -42,8 +42,8 @@ def fleet(lab_machine: None) -> Fleet:
     return fleet
 
 
-def said(fleet: Fleet, directory: Path, module: str, **arguments: str) -> str:
-    """Run a module on the host and return the sentence that it fails with."""
+def failure_message(fleet: Fleet, directory: Path, module: str, **arguments: str) -> str:
+    """Run a module on the host and return the message that it fails with."""
     play = [{"hosts": HOST, "gather_facts": False, "become": True, "tasks": [{"name": "It fails", module: arguments}]}]
     (directory / "play.json").write_text(json.dumps(play))
     run = fleet.play(playbook=str(directory / "play.json"))
@@ -54,21 +54,21 @@ def said(fleet: Fleet, directory: Path, module: str, **arguments: str) -> str:
 def test_a_module_that_the_kernel_refuses(fleet: Fleet, tmp_path: Path) -> None:
     fleet.ssh(HOST, f'mkdir -p /etc/modprobe.d; echo "{REFUSING}" >/etc/modprobe.d/refusing.conf')
     try:
-        sentence = said(fleet, tmp_path, "gpu_kernel_module", state="loaded")
+        message = failure_message(fleet, tmp_path, "gpu_kernel_module", state="loaded")
     finally:
         fleet.ssh(HOST, "rm /etc/modprobe.d/refusing.conf")
-    assert "\n" not in sentence and sentence.startswith("the module nvidia does not load into the kernel ")
-    assert "Key was rejected by service): Secure Boot accepts only modules that are signed" in sentence
-    assert "mokutil --import" in sentence and sentence.endswith("the whole log is what `dmesg` prints")
+    assert "\n" not in message and message.startswith("the module nvidia does not load into the kernel ")
+    assert "Key was rejected by service): Secure Boot accepts only modules that are signed" in message
+    assert "mokutil --import" in message and message.endswith("the whole log is what `dmesg` prints")
 
 
 def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
     fleet.ssh(HOST, f"cat >/run/systemd/system/refusing.service <<'END'\n{UNIT}END\nsystemctl daemon-reload")
     fleet.ssh(HOST, "systemctl start refusing", check=False)
-    sentence = said(fleet, tmp_path, "gpu_service_failure", name="refusing")
+    message = failure_message(fleet, tmp_path, "gpu_service_failure", name="refusing")
     fleet.ssh(HOST, "rm /run/systemd/system/refusing.service; systemctl daemon-reload")
-    assert sentence.startswith("the service refusing does not run: the container engine has no runtime named nvidia")
-    assert sentence.endswith("the whole log is what `journalctl -u refusing` prints on the host")
+    assert message.startswith("the service refusing does not run: the container engine has no runtime named nvidia")
+    assert message.endswith("the whole log is what `journalctl -u refusing` prints on the host")
 
 
 def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:
@@ -78,11 +78,11 @@ def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:
     finally:
         fleet.ssh(HOST, WHOLE_COMPILER)
     assert run.rc != 0
-    sentence = " ".join(run.failures(HOST).split())
-    assert "DKMS could not build the module for kernel" in sentence
+    message = " ".join(run.failures(HOST).split())
+    assert "DKMS could not build the module for kernel" in message
     assert (
         "does not compile for this kernel (nv-mmap.c:77:5: error: implicit declaration of function take_lock)"
-        in sentence
+        in message
     )
-    assert "choose a newer driver branch" in sentence and "the whole log is /var/lib/dkms/nvidia/" in sentence
-    assert "CC [M]" not in sentence
+    assert "choose a newer driver branch" in message and "the whole log is /var/lib/dkms/nvidia/" in message
+    assert "CC [M]" not in message

@@ -1,4 +1,4 @@
-"""Bad input, broken networks and killed runs: a clear sentence, nothing lost, and the next run repairs."""
+"""Bad input, broken networks and killed runs: a clear message, nothing lost, and the next run repairs."""
 
 import os
 import re
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.lab
 STATE = Path("/run/gpu-ready-lab")
 HOST = "fault-a"
 OTHER = "fault-b"
-WAIT = 300  # seconds, for a moment in a run to come
+WAIT = 300  # seconds to wait for a moment of a run
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def faults(lab_machine: None) -> Fleet:
 
 @pytest.fixture
 def broken_mirror(faults: Fleet) -> Iterator[Callable[[str, dict[str, dict[str, object]]], None]]:
-    """Let the vendor mirror answer one host wrongly; whole again afterwards."""
+    """Make the vendor mirror answer one host wrongly until the end of the test."""
     address = {name: address for address, name in faults.addresses().items()}
 
     def set_rules(host: str, rules: dict[str, dict[str, object]]) -> None:
@@ -41,7 +41,7 @@ def broken_mirror(faults: Fleet) -> Iterator[Callable[[str, dict[str, dict[str, 
 
 
 def state(fleet: Fleet, host: str) -> str:
-    """Return what a failed run must leave as it was: packages, our directories, docker's configuration."""
+    """What a failed run must not change: packages, gpu-ready's directories, docker's configuration."""
     return fleet.ssh(
         host,
         "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n'; ls -la /etc/apt/sources.list.d /etc/apt/keyrings 2>/dev/null;"
@@ -66,7 +66,7 @@ def state(fleet: Fleet, host: str) -> str:
         ),
     ],
 )
-def test_a_wrong_wish_is_refused_with_variable_value_and_choices(
+def test_a_wrong_value_is_refused_with_variable_value_and_choices(
     faults: Fleet, variables: dict[str, object], words: list[str]
 ) -> None:
     run = faults.play("--limit", HOST, extra=variables)
@@ -103,7 +103,7 @@ def test_an_unreachable_host_is_named_and_does_not_stop_the_others(faults: Fleet
         faults.up()
 
 
-def test_an_invalid_daemon_json_is_refused_with_its_line_and_left_as_it_is(faults: Fleet) -> None:
+def test_an_invalid_daemon_json_is_refused_with_its_line_and_unchanged(faults: Fleet) -> None:
     text = '{\n  "log-driver": "journald",\n  "mtu": 1400,\n}\n'
     faults.ssh(HOST, f"mkdir -p /etc/docker; printf '%s' '{text}' >/etc/docker/daemon.json")
     try:
@@ -138,7 +138,7 @@ def test_a_full_disk_is_refused_before_anything_is_changed(faults: Fleet) -> Non
         ({"corrupt": True}, ["sign"]),
     ],
 )
-def test_a_broken_repository_is_named_and_nothing_of_it_stays(
+def test_a_broken_repository_is_named_and_removed(
     faults: Fleet,
     broken_mirror: Callable[[str, dict[str, dict[str, object]]], None],
     rule: dict[str, object],
@@ -164,7 +164,7 @@ def test_a_wrong_key_fingerprint_stops_before_anything_is_changed(faults: Fleet)
     ("rule", "words"),
     [({"truncate": 1000}, ["1000"]), pytest.param({"corrupt": True}, ["sha256"], marks=pytest.mark.long)],
 )
-def test_a_damaged_cudnn_archive_is_told_and_nothing_of_it_is_placed(
+def test_a_damaged_cudnn_archive_is_reported_and_nothing_of_it_is_placed(
     faults: Fleet,
     broken_mirror: Callable[[str, dict[str, dict[str, object]]], None],
     rule: dict[str, object],
@@ -199,7 +199,7 @@ KILL_POINTS = {
 
 
 def killed_and_repaired(faults: Fleet, point: str) -> None:
-    """Kill a first run at a moment, with a power cut of the host; the next run finishes and the one after it does nothing."""
+    """Kill a first run at a moment, with a power cut of the host; the next run finishes and the run after it does nothing."""
     process = subprocess.Popen(
         faults.command("--limit", HOST), cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
         start_new_session=True,
@@ -213,9 +213,9 @@ def killed_and_repaired(faults: Fleet, point: str) -> None:
     lab("power-cycle", HOST)
     repaired = faults.play("--limit", HOST)
     assert repaired.rc == 0, repaired.screen[-3000:]
-    again = faults.play("--limit", HOST)
-    assert again.recap(HOST)["changed"] == 0
-    assert again.steps(HOST) == []
+    second = faults.play("--limit", HOST)
+    assert second.recap(HOST)["changed"] == 0
+    assert second.steps(HOST) == []
     assert faults.ssh(HOST, "dpkg --audit") == ""
 
 
@@ -238,12 +238,12 @@ def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_el
     run = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
     assert run.rc == 0
     after = footprint(faults, HOST)
-    mine = {"jq", "libjq1", "libonig5"}
-    assert {line for line in after["packages"] if line.split()[0] not in mine} == before["packages"]
+    own = {"jq", "libjq1", "libonig5"}
+    assert {line for line in after["packages"] if line.split()[0] not in own} == before["packages"]
     assert after["etc"] == before["etc"]
     assert after["other"] == before["other"]
-    again = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
-    assert again.recap(HOST)["changed"] == 0
+    second = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+    assert second.recap(HOST)["changed"] == 0
 
 
 def footprint(fleet: Fleet, host: str) -> dict[str, set[str]]:

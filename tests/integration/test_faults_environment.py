@@ -1,6 +1,6 @@
-"""Hosts, mirrors and networks that are broken: a sentence with cause and remedy.
+"""Broken hosts, mirrors and networks: a message with cause and remedy.
 
-A sample of what tools/fault_grid.py does at length (docs/dev/faults.md): faults that are met before anything is installed.
+A sample of the cells of tools/fault_grid.py (docs/dev/faults.md): faults that occur before anything is installed.
 """
 
 import re
@@ -35,7 +35,7 @@ def grid(lab_machine: None) -> Fleet:
         (ROCKY, "dns", [], ["mirror.gpu-ready.invalid"]),
     ],
 )
-def test_a_broken_host_or_network_is_told_with_cause_and_remedy(
+def test_a_broken_host_or_network_is_reported_with_cause_and_remedy(
     grid: Fleet, host: str, fault: str, arguments: list[str], words: list[str]
 ) -> None:
     running = hosts.find(f"grid/{host}")

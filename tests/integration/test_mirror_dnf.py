@@ -1,4 +1,4 @@
-"""The mirror's RPM repositories, asked by a real dnf in a throwaway root: what a host would install, and from where."""
+"""The mirror's RPM repositories, read by a real dnf in a temporary root: what a host would install, and from where."""
 
 import os
 import re
@@ -61,12 +61,12 @@ def dnf_root(lab_machine):
 
 
 class Dnf:
-    """dnf of a host that is new: an empty RPM database but for what stands for the installed system."""
+    """dnf of a new host: an RPM database with nothing but the packages in place of the installed system."""
 
     def __init__(self, root: Path, platform: str, release: str, repositories: list[str]) -> None:
         self.root = root
         for name in ("var/lib/rpm", "var/lib/dnf", "var/cache/dnf", "etc/dnf/modules.d", "etc/yum.repos.d"):
-            shutil.rmtree(root / name, ignore_errors=True)  # not there before the first host
+            shutil.rmtree(root / name, ignore_errors=True)  # missing before the first host
             (root / name).mkdir(parents=True)
         (root / "etc/rpm").mkdir(exist_ok=True)
         (root / "etc/rpm/macros").write_text("%_dbpath /var/lib/rpm\n")
@@ -77,7 +77,7 @@ class Dnf:
         self.install("gpu-ready-lab-base")
 
     def add(self, name: str) -> None:
-        """Add a repository, with the checks that the vendor's own .repo file asks for."""
+        """Add a repository, with the checks that the vendor's own .repo file sets."""
         checks = "gpgcheck=0\nrepo_gpgcheck=1" if name == "container-toolkit-rpm" else "gpgcheck=1\nrepo_gpgcheck=0"
         text = f"[{name}]\nname={name}\nbaseurl=file:///mirror/{mirror.repositories()[name]['path']}\nenabled=1\n"
         text += f"{checks}\ngpgkey=file:///etc/pki/rpm-gpg/LAB\n"
@@ -93,7 +93,7 @@ class Dnf:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def would_install(self, *names: str) -> dict[str, str]:
-        """Return the versions of what would be installed, by name; fail when it cannot be."""
+        """The versions of what would be installed, by name; fails if it cannot be installed."""
         done = self.run("-y", "--assumeno", "install", *names)
         assert "Operation aborted" in done.stdout + done.stderr, done.stdout + done.stderr
         rows = re.findall(r"^ (\S+)\s+(?:x86_64|noarch)\s+(\S+)\s+\S+\s+[\d.]+ [kM]$", done.stdout, re.MULTILINE)
@@ -135,7 +135,7 @@ def test_the_important_sets(host):
     assert not [name for name in found if "driver" in name or "kmod" in name or "kernel" in name]
 
 
-def test_a_driver_brings_its_modules_and_no_kernel(host):
+def test_a_driver_is_installed_with_its_modules_and_without_a_kernel(host):
     if host.key == "centos7":
         found = host.would_install("nvidia-driver-latest-dkms-cuda", "kmod-nvidia-latest-dkms")
         assert branch(found, "nvidia-driver-latest-dkms-cuda") == "550"
@@ -146,7 +146,7 @@ def test_a_driver_brings_its_modules_and_no_kernel(host):
         found = host.would_install("nvidia-driver-cuda", "kmod-nvidia-open-dkms")
         assert branch(found, "nvidia-driver-cuda") == ("615" if host.key == "el10" else "595")
         older = host.would_install("nvidia-driver-cuda-3:580.95.05", "kmod-nvidia-latest-dkms-3:580.95.05")
-        # nvidia-kmod-common asks for no version of nvidia-modprobe: that one is the newest.
+        # nvidia-kmod-common requires no version of nvidia-modprobe, so the newest is installed.
         kept = {older[name] for name in older if name.startswith("nvidia-") and name != "nvidia-modprobe"}
         assert {version.rsplit(".", 1)[0] for version in kept} == {"3:580.95.05-1"}
         assert "kmod-nvidia-latest-dkms" in host.would_install("cuda-drivers")
@@ -182,11 +182,11 @@ def test_elrepo_and_what_nvidia_detect_names(dnf_root, key):
     assert "kmod-nvidia" not in host.would_install("kmod-nvidia-open", "nvidia-x11-drv")
     host.install("nvidia-detect")
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    said = subprocess.run(
+    output = subprocess.run(
         ["/usr/sbin/chroot", str(dnf_root), "/usr/bin/nvidia-detect", "-V"], capture_output=True, text=True,
         timeout=30, check=True, env=env,
     )  # fmt: skip
-    assert said.stdout == "Version: 595.91.07\n"
+    assert output.stdout == "Version: 595.91.07\n"
 
 
 def test_packages_are_installed_with_their_scripts(dnf_root):
@@ -206,7 +206,7 @@ def test_packages_are_installed_with_their_scripts(dnf_root):
         assert subprocess.run([*chroot, program, "--version"], capture_output=True, timeout=30, env=env).returncode == 0
 
 
-def test_what_was_changed_on_the_way_is_refused(dnf_root):
+def test_modified_files_are_refused(dnf_root):
     """gpgcheck for the packages of NVIDIA, repo_gpgcheck for the metadata of the container toolkit."""
     platform, release, repositories = HOSTS["el9"]
     host = Dnf(dnf_root, platform, release, [*repositories, "cuda-rhel9"])

@@ -34,7 +34,7 @@ localhost ansible_connection=local ansible_python_interpreter=/usr/bin/python3
 [all:vars]
 gpu_report_directory=/var/lib/gpu-ready-pull/reports
 """
-WISHES = ("gpu_ready_", "gpu_verify_", "nvidia_", "cuda_", "cudnn_")
+SETTINGS = ("gpu_ready_", "gpu_verify_", "nvidia_", "cuda_", "cudnn_")
 
 
 def send(fleet: Fleet, archive: Path, directory: str) -> None:
@@ -51,10 +51,10 @@ def send(fleet: Fleet, archive: Path, directory: str) -> None:
 
 
 def repository(directory: Path) -> Path:
-    """Return an archive with a bare repository of what git tracks here, as it stands in the working tree."""
+    """An archive with a bare repository of what git tracks here, as it is in the working tree."""
     work, bare = directory / "work", directory / "gpu-ready.git"
     work.mkdir()
-    # What git would take of the working tree: with what is new and not committed yet.
+    # What git would add from the working tree, including new files that are not committed yet.
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
     listed = directory / "names"
@@ -73,7 +73,7 @@ def repository(directory: Path) -> Path:
 
 
 def wheels(directory: Path) -> Path:
-    """Return an archive with ansible-core and what it needs, as they are installed on this machine."""
+    """An archive with ansible-core and its requirements, as installed on this machine."""
     archive = directory / "site-packages.tar.gz"
     with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
         for name in WHEELS:
@@ -86,7 +86,7 @@ def wheels(directory: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def pulling(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    """A host with git, a virtual environment with ansible-core, and deploy/pull; its repository lies on its own disk."""
+    """A host with git, a virtual environment with ansible-core, and deploy/pull; its repository is on its own disk."""
     fleet = Fleet("pull")
     fleet.up()
     version = fleet.ssh(HOST, "python3 -c 'import sys; print(*sys.version_info[:2])'").split()
@@ -97,7 +97,7 @@ def pulling(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Flee
         HOST,
         "apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends git >/dev/null",
     )
-    # pip cannot reach an index from a lab host, so the packages of this machine's environment are laid into its own.
+    # pip cannot reach an index from a lab host, so the packages of this machine's environment are copied into its own.
     fleet.ssh(HOST, "python3 -m venv --without-pip /opt/gpu-ready/venv")
     send(fleet, wheels(directory), "/opt/gpu-ready/venv/lib/python3.11/site-packages")
     programs = {"ansible-pull": "pull", "ansible-playbook": "playbook", "ansible": "adhoc"}
@@ -112,7 +112,7 @@ def pulling(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Flee
         for name in ("gpu-ready-pull.service", "gpu-ready-pull.timer"):
             tar.add(ROOT / "deploy/pull" / name, name)
     send(fleet, units, "/etc/systemd/system")
-    image = wishes(fleet)["gpu_verify_image"]
+    image = lab_variables(fleet)["gpu_verify_image"]
     packed = directory / "image.tar.gz"
     with tarfile.open(packed, "w:gz", compresslevel=1) as tar:
         tar.add(image, Path(image).name)
@@ -120,7 +120,7 @@ def pulling(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Flee
     conf = "GPU_READY_REPOSITORY=file:///srv/git/gpu-ready.git\\nGPU_READY_REVISION=stable\\n"
     fleet.ssh(
         HOST,
-        f"mkdir -p /etc/gpu-ready; printf '{conf}' >/etc/gpu-ready/pull.conf; cat >/etc/gpu-ready/gpu_hosts <<'EOF'\n{host_wishes(fleet)}EOF",
+        f"mkdir -p /etc/gpu-ready; printf '{conf}' >/etc/gpu-ready/pull.conf; cat >/etc/gpu-ready/gpu_hosts <<'EOF'\n{host_inventory(fleet)}EOF",
     )
     fleet.ssh(
         HOST,
@@ -129,8 +129,8 @@ def pulling(lab_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Flee
     return fleet
 
 
-def wishes(fleet: Fleet) -> dict[str, Any]:
-    """Return what the lab's inventory says of the host: the mirror in place of the vendors' servers, the image."""
+def lab_variables(fleet: Fleet) -> dict[str, Any]:
+    """The host's variables in the lab's inventory: the mirror in place of the vendors' servers, the image."""
     program = Path(sys.executable).parent / "ansible-inventory"
     done = subprocess.run(
         [program, "-i", fleet.inventory, "--host", HOST],
@@ -143,9 +143,9 @@ def wishes(fleet: Fleet) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def host_wishes(fleet: Fleet) -> str:
+def host_inventory(fleet: Fleet) -> str:
     """Return the host's own inventory."""
-    given = {name: value for name, value in wishes(fleet).items() if name.startswith(WISHES)}
+    given = {name: value for name, value in lab_variables(fleet).items() if name.startswith(SETTINGS)}
     return GPU_HOSTS + "".join(f"{name}={json.dumps(value)}\n" for name, value in given.items())
 
 
@@ -177,13 +177,13 @@ def test_the_first_run_makes_the_host_ready_and_the_second_changes_nothing(pulli
     assert (second["result"], second["recap"]["changed"], second["recap"]["failed"]) == ("success", "0", "0")
 
 
-def test_the_timer_waits_for_its_night(pulling: Fleet) -> None:
+def test_the_timer_waits_for_the_next_night(pulling: Fleet) -> None:
     assert "gpu-ready-pull.timer" in pulling.ssh(HOST, "systemctl list-timers --no-pager gpu-ready-pull.timer")
 
 
 def test_a_run_that_cannot_succeed_is_a_failed_unit(pulling: Fleet) -> None:
-    wish = "nvidia_driver_branch=390"
-    pulling.ssh(HOST, f"cp /etc/gpu-ready/gpu_hosts /run/gpu_hosts; echo '{wish}' >>/etc/gpu-ready/gpu_hosts")
+    settings = "nvidia_driver_branch=390"
+    pulling.ssh(HOST, f"cp /etc/gpu-ready/gpu_hosts /run/gpu_hosts; echo '{settings}' >>/etc/gpu-ready/gpu_hosts")
     try:
         run = pull(pulling)
         assert run["result"] == "exit-code"
@@ -215,7 +215,7 @@ def provisioned(pulling: Fleet) -> Fleet:
     return pulling
 
 
-def test_an_audit_of_hosts_as_wanted_ends_well_and_touches_nothing(provisioned: Fleet) -> None:
+def test_an_audit_of_hosts_in_the_desired_state_succeeds_and_changes_nothing(provisioned: Fleet) -> None:
     provisioned.ssh(HOST, "touch /run/before-audit; sleep 1")
     run, hosts = audit(provisioned)
     assert run.rc == 0, run.screen[-3000:]
@@ -228,7 +228,7 @@ def test_an_audit_of_hosts_as_wanted_ends_well_and_touches_nothing(provisioned: 
     )
 
 
-def test_drift_a_silent_host_and_who_holds_a_gpu_are_told_apart(provisioned: Fleet) -> None:
+def test_drift_an_unreachable_host_and_gpu_users_are_distinguished(provisioned: Fleet) -> None:
     provisioned.ssh(
         HOST,
         "apt-mark showhold | tee /run/holds | xargs apt-mark unhold >/dev/null;"
@@ -249,7 +249,7 @@ def test_drift_a_silent_host_and_who_holds_a_gpu_are_told_apart(provisioned: Fle
         assert "drift in" in run.failures(HOST) and run.failures("asleep").startswith("unreachable: ")
         assert run.calls[HOST] == 1
         shown = provisioned.play("--limit", HOST, "--check", "--diff", playbook="playbooks/audit.yml").screen
-        assert f"+++ {HOST}: wanted" in shown and "!no module" in shown
+        assert f"+++ {HOST}: desired" in shown and "!no module" in shown
     finally:
         provisioned.ssh(HOST, undo)
     assert audit(provisioned)[0].rc == 0

@@ -1,4 +1,4 @@
-"""The driver as NVIDIA's .run installer: installed, exchanged, refused and removed by the module on lab hosts."""
+"""The driver as NVIDIA's .run installer: installed, replaced, refused and removed by the module on lab hosts."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def fleet(lab_machine: None) -> Fleet:
 
 @pytest.fixture
 def broken_mirror() -> Iterator[Any]:
-    """Let the vendor mirror answer wrongly; whole again afterwards."""
+    """Make the vendor mirror answer wrongly until the end of the test."""
     yield lambda rules: MIRROR_FAULTS.write_text(json.dumps(rules))
     MIRROR_FAULTS.unlink(missing_ok=True)
 
@@ -55,7 +55,7 @@ def url(version: str) -> str:
     return f"{MIRROR}/download.nvidia.com/XFree86/Linux-x86_64/{version}/NVIDIA-Linux-x86_64-{version}.run"
 
 
-def wanted(version: str, flavour: str = "open", **more: Any) -> dict[str, Any]:
+def request(version: str, flavour: str = "open", **more: Any) -> dict[str, Any]:
     return {"source": url(version), "sha256_url": f"{url(version)}.sha256sum", "version": version, "flavour": flavour} | more  # fmt: skip
 
 
@@ -82,21 +82,21 @@ def module(fleet: Fleet, host: str, arguments: dict[str, Any], *options: str) ->
 
 
 def traces(fleet: Fleet, host: str) -> str:
-    """Return everything of a driver that lies on a host."""
+    """All files of a driver on a host."""
     return fleet.ssh(host, TRACES, check=False)
 
 
 def driver(fleet: Fleet, host: str) -> str:
-    """Load the installed module anew; return version, flavour and GPUs as the host says them."""
+    """Reload the installed module; return version, flavour and GPUs as the host reports them."""
     fleet.ssh(host, UNLOAD + "modprobe nvidia && modprobe nvidia-uvm && nvidia-modprobe -u -c=0")
     return fleet.ssh(
         host, "cat /proc/driver/nvidia/version; nvidia-smi --query-gpu=driver_version --format=csv,noheader"
     )
 
 
-def test_check_mode_says_what_would_change_and_changes_nothing(fleet: Fleet) -> None:
+def test_check_mode_shows_what_would_change_and_changes_nothing(fleet: Fleet) -> None:
     before = traces(fleet, A)
-    answer = module(fleet, A, wanted(OLD), "--check")
+    answer = module(fleet, A, request(OLD), "--check")
     assert answer["changed"] and answer["missing"] == [f"the .run driver {OLD}"] and answer["version"] is None
     assert traces(fleet, A) == before
 
@@ -108,13 +108,13 @@ def test_check_mode_says_what_would_change_and_changes_nothing(fleet: Fleet) -> 
         ({"sha256_url": url(OLD)}, "is longer than|names no sha256"),
         ({"sha256_url": ""}, "cannot be verified"),
         ({"source": url("580.1.1"), "sha256": "0" * 64}, "the server answered 404"),
-        ({"source": url(NEW), "sha256_url": url(NEW) + ".sha256sum"}, f"contains the driver {NEW} .*expected {OLD}"),
+        ({"source": url(NEW), "sha256_url": url(NEW) + ".sha256sum"}, f"contains the driver {NEW} .*request {OLD}"),
         ({"kernels": ["9.9.9"]}, "headers of the kernel 9.9.9 are missing"),
     ],
 )
 def test_a_wrong_file_or_checksum_leaves_everything_as_it_was(fleet: Fleet, change: dict[str, Any], words: str) -> None:
     before = traces(fleet, A)
-    answer = module(fleet, A, wanted(OLD) | change)
+    answer = module(fleet, A, request(OLD) | change)
     assert re.search(words, answer["msg"])
     assert traces(fleet, A) == before
 
@@ -123,17 +123,17 @@ def test_a_wrong_file_or_checksum_leaves_everything_as_it_was(fleet: Fleet, chan
 def test_a_cut_off_download_and_a_damaged_one_leave_everything_as_it_was(fleet: Fleet, broken_mirror: Any) -> None:
     before = traces(fleet, A)
     broken_mirror({f"*{OLD}.run": {"truncate": 20000}})
-    assert "could not be fetched: " in module(fleet, A, wanted(OLD))["msg"]
+    assert "could not be fetched: " in module(fleet, A, request(OLD))["msg"]
     broken_mirror({f"*{OLD}.run": {"corrupt": True}})
-    assert "has sha256" in module(fleet, A, wanted(OLD))["msg"]
+    assert "has sha256" in module(fleet, A, request(OLD))["msg"]
     assert traces(fleet, A) == before
 
 
 def test_install_and_a_second_run_changes_nothing(fleet: Fleet) -> None:
-    answer = module(fleet, A, wanted(OLD))
+    answer = module(fleet, A, request(OLD))
     assert answer["changed"] and answer["version"] == OLD
-    again = module(fleet, A, wanted(OLD))
-    assert not again["changed"] and again["missing"] == []
+    second = module(fleet, A, request(OLD))
+    assert not second["changed"] and second["missing"] == []
     found = driver(fleet, A)
     assert f"Open Kernel Module for x86_64  {OLD}" in found and found.count(f"\n{OLD}") == 2
     assert "installed" in fleet.ssh(A, f"dkms status nvidia/{OLD}")
@@ -143,22 +143,22 @@ def test_install_and_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 def test_another_version_replaces_the_one_in_use(fleet: Fleet) -> None:
     fleet.ssh(A, HOLD)  # a user of the GPUs
-    answer = module(fleet, A, wanted(NEW))
+    answer = module(fleet, A, request(NEW))
     assert answer["changed"] and answer["version"] == NEW
     left = traces(fleet, A)
     assert OLD not in left and f"nvidia-{NEW}" in left
     assert OLD in fleet.ssh(A, "cat /sys/module/nvidia/version")
     fleet.ssh(A, RELEASE)
     assert NEW in driver(fleet, A)
-    assert not module(fleet, A, wanted(NEW))["changed"]
+    assert not module(fleet, A, request(NEW))["changed"]
 
 
 @pytest.mark.long
 def test_another_flavour_of_the_same_version(fleet: Fleet) -> None:
-    answer = module(fleet, A, wanted(NEW, "proprietary"))
+    answer = module(fleet, A, request(NEW, "proprietary"))
     assert answer["changed"] and "the proprietary module in place of the open one" in answer["missing"][0]
     assert f"x86_64 Kernel Module  {NEW}" in driver(fleet, A)
-    assert module(fleet, A, wanted(NEW))["changed"]
+    assert module(fleet, A, request(NEW))["changed"]
 
 
 @pytest.mark.long
@@ -167,46 +167,46 @@ def test_a_further_kernel_gets_one_build_and_no_download(fleet: Fleet) -> None:
     other = running.replace("6.1.0-", "6.1.0-9")
     fleet.ssh(A, f"mkdir -p /lib/modules/{other}/kernel; cp -P /lib/modules/{running}/build /lib/modules/{running}/modules.[ob]* /lib/modules/{other}/")  # fmt: skip
     try:
-        answer = module(fleet, A, wanted(NEW, kernels=[running, other], source="/absent"))
+        answer = module(fleet, A, request(NEW, kernels=[running, other], source="/absent"))
         assert answer["changed"] and answer["missing"] == [f"the module for {other}"] and not answer["needs_file"]
-        assert not module(fleet, A, wanted(NEW, kernels=[running, other]))["changed"]
+        assert not module(fleet, A, request(NEW, kernels=[running, other]))["changed"]
     finally:
         fleet.ssh(A, f"dkms uninstall nvidia/{NEW} -k {other}; rm -rf /lib/modules/{other}", check=False)
 
 
 def test_a_run_that_was_cut_off_is_repaired_by_the_next(fleet: Fleet) -> None:
-    answer = module(fleet, A, wanted(OLD, install_timeout=2))
+    answer = module(fleet, A, request(OLD, install_timeout=2))
     assert "ended with 124" in answer["msg"]
-    repaired = module(fleet, A, wanted(OLD))
+    repaired = module(fleet, A, request(OLD))
     assert repaired["changed"] and repaired["version"] == OLD
-    assert not module(fleet, A, wanted(OLD))["changed"]
+    assert not module(fleet, A, request(OLD))["changed"]
     assert OLD in driver(fleet, A)
 
 
-def test_where_tmp_holds_no_programs(fleet: Fleet) -> None:
+def test_tmp_mounted_noexec(fleet: Fleet) -> None:
     fleet.ssh(A, "for f in /tmp /var/tmp; do mount -t tmpfs -o noexec,size=50m none $f; done")
     try:
-        assert module(fleet, A, wanted(NEW))["version"] == NEW
+        assert module(fleet, A, request(NEW))["version"] == NEW
     finally:
         fleet.ssh(A, "umount /tmp /var/tmp")
 
 
 @pytest.mark.long
-def test_a_missing_compiler_is_a_sentence(fleet: Fleet) -> None:
+def test_message_of_a_missing_compiler(fleet: Fleet) -> None:
     before = traces(fleet, A)
     fleet.ssh(A, "mv /usr/bin/make /usr/bin/make.away")
     try:
-        assert "needs make to build its kernel modules" in module(fleet, A, wanted(OLD))["msg"]
+        assert "needs make to build its kernel modules" in module(fleet, A, request(OLD))["msg"]
     finally:
         fleet.ssh(A, "mv /usr/bin/make.away /usr/bin/make")
     assert traces(fleet, A) == before
 
 
-def test_a_module_that_does_not_compile_is_told_with_its_reason_and_the_old_driver_stays(fleet: Fleet) -> None:
+def test_a_module_that_does_not_compile_is_reported_with_its_cause_and_the_old_driver_stays(fleet: Fleet) -> None:
     before = traces(fleet, A)
     fleet.ssh(A, "printf '#!/bin/sh\\necho \"nv.c:1:1: error: implicit declaration of function foo\"\\nexit 2\\n' >/usr/local/bin/make; chmod 755 /usr/local/bin/make")  # fmt: skip
     try:
-        words = module(fleet, A, wanted(OLD))["msg"]
+        words = module(fleet, A, request(OLD))["msg"]
     finally:
         fleet.ssh(A, "rm /usr/local/bin/make")
     assert "implicit declaration" in words and "newer driver branch" in words
@@ -228,40 +228,40 @@ def test_removal_leaves_nothing(fleet: Fleet) -> None:
 @pytest.mark.long
 def test_nouveau_on_the_gpu_stops_an_old_installer_and_not_a_new_one(fleet: Fleet) -> None:
     assert "nouveau" in fleet.ssh(B, "lspci -nnk")
-    words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
+    words = module(fleet, B, request(LEGACY, "proprietary"))["msg"]
     assert "nouveau drives the GPU" in words and "reboot" in words
-    assert module(fleet, B, wanted(OLD, "proprietary"))["version"] == OLD
+    assert module(fleet, B, request(OLD, "proprietary"))["version"] == OLD
     fleet.ssh(B, "rmmod nouveau")
     assert f"x86_64 Kernel Module  {OLD}" in driver(fleet, B)
 
 
 @pytest.mark.long
-def test_an_old_installer_replaces_no_driver_in_use(fleet: Fleet) -> None:
+def test_an_old_installer_does_not_replace_a_driver_in_use(fleet: Fleet) -> None:
     fleet.ssh(B, HOLD)
-    words = module(fleet, B, wanted(LEGACY, "proprietary"))["msg"]
+    words = module(fleet, B, request(LEGACY, "proprietary"))["msg"]
     assert "nvidia-persistenced" in words and "uses the loaded NVIDIA driver" in words
     fleet.ssh(B, RELEASE + UNLOAD)
-    assert "no open kernel modules" in module(fleet, B, wanted(LEGACY))["msg"]
-    assert module(fleet, B, wanted(LEGACY, "proprietary"))["version"] == LEGACY
+    assert "no open kernel modules" in module(fleet, B, request(LEGACY))["msg"]
+    assert module(fleet, B, request(LEGACY, "proprietary"))["version"] == LEGACY
     assert LEGACY in driver(fleet, B)
 
 
 @pytest.mark.long
 def test_the_driver_of_somebody_elses_installer_is_replaced_only_when_allowed(fleet: Fleet) -> None:
-    fleet.ssh(B, "rm -rf /var/lib/gpu-ready")  # now it is not ours
-    words = module(fleet, B, wanted(OLD, "proprietary"))["msg"]
+    fleet.ssh(B, "rm -rf /var/lib/gpu-ready")  # now it does not belong to gpu-ready
+    words = module(fleet, B, request(OLD, "proprietary"))["msg"]
     assert "gpu-ready did not run" in words and LEGACY in words and "nvidia_driver_replace_foreign" in words
-    answer = module(fleet, B, wanted(OLD, "proprietary", uninstall="/usr/bin/nvidia-uninstall"))
+    answer = module(fleet, B, request(OLD, "proprietary", uninstall="/usr/bin/nvidia-uninstall"))
     assert answer["version"] == OLD and LEGACY not in traces(fleet, B)
 
 
-def test_never_over_packages(fleet: Fleet) -> None:
+def test_an_installer_is_refused_over_packages(fleet: Fleet) -> None:
     fleet.ssh(B, UNLOAD)
     module(fleet, B, {"state": "absent"})
     fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install nvidia-smi", limit=600)
     before = traces(fleet, B)
     for options in ([], ["--check"]):
-        words = module(fleet, B, wanted(OLD, "proprietary"), *options)["msg"]
+        words = module(fleet, B, request(OLD, "proprietary"), *options)["msg"]
         assert "belongs to packages" in words and "nvidia-smi" in words
     assert traces(fleet, B) == before
     fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge nvidia-smi && apt-get -qq -y autoremove --purge")
@@ -278,21 +278,21 @@ def test_a_node_with_an_installer_from_the_server(fleet: Fleet) -> None:
     assert first.rc == 0, first.failures(A)
     assert "nvidia_driver.runfile" in first.steps(A) and first.changed_steps(A) == first.steps(A)
     assert OLD in fleet.ssh(A, "nvidia-smi --query-gpu=driver_version --format=csv,noheader")
-    again = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
-    assert again.rc == 0 and again.changed(A) == [] and again.steps(A) == []
+    second = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
+    assert second.rc == 0 and second.changed(A) == [] and second.steps(A) == []
 
 
 @pytest.mark.long
 def test_an_upgrade_with_an_installer_from_the_control_node(fleet: Fleet, tmp_path: Path) -> None:
     file = tmp_path / f"NVIDIA-Linux-x86_64-{NEW}.run"
     file.write_bytes(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url(NEW), timeout=60).read())
-    wish = SMALL | {"nvidia_driver_runfile": str(file)}
-    upgrade = fleet.play("--limit", A, extra=wish)
+    settings = SMALL | {"nvidia_driver_runfile": str(file)}
+    upgrade = fleet.play("--limit", A, extra=settings)
     assert upgrade.rc == 0, upgrade.failures(A)
     assert upgrade.changed_steps(A) == upgrade.steps(A)
     assert NEW in fleet.ssh(A, "cat /sys/module/nvidia/version")
     assert "installer.run" not in fleet.ssh(A, "ls /var/lib/gpu-ready")
-    assert fleet.play("--limit", A, extra=wish).changed(A) == []
+    assert fleet.play("--limit", A, extra=settings).changed(A) == []
 
 
 def test_uninstall_of_an_installers_driver_leaves_nothing(fleet: Fleet) -> None:
@@ -304,9 +304,9 @@ def test_uninstall_of_an_installers_driver_leaves_nothing(fleet: Fleet) -> None:
 @pytest.mark.long
 def test_from_an_installer_to_packages_and_back_only_when_allowed(fleet: Fleet) -> None:
     fleet.ssh(B, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
-    wish = SMALL | {"gpu_ready_reboot_ok": True}
-    assert fleet.play("--limit", B, extra=wish).rc == 0
-    packages = wish | {"nvidia_driver_source": "cuda_repo"}
+    settings = SMALL | {"gpu_ready_reboot_ok": True}
+    assert fleet.play("--limit", B, extra=settings).rc == 0
+    packages = settings | {"nvidia_driver_source": "cuda_repo"}
     refused = fleet.play("--limit", B, extra=packages)
     assert refused.rc != 0 and "nvidia_driver_replace_foreign" in refused.failures(B) and refused.changed(B) == []
     moved = fleet.play("--limit", B, extra=packages | {"nvidia_driver_replace_foreign": True})
@@ -314,9 +314,9 @@ def test_from_an_installer_to_packages_and_back_only_when_allowed(fleet: Fleet) 
     assert "nvidia-uninstall" not in traces(fleet, B) and "runfile" not in fleet.ssh(
         B, "cat /var/lib/gpu-ready/manifest.json"
     )
-    back = fleet.play("--limit", B, extra=wish | {"nvidia_driver_replace_foreign": True})
+    back = fleet.play("--limit", B, extra=settings | {"nvidia_driver_replace_foreign": True})
     assert back.rc == 0, back.failures(B)
     assert "nvidia-driver-cuda" not in fleet.ssh(
         B, "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | grep ^installed"
     )
-    assert fleet.play("--limit", B, extra=wish).changed(B) == []
+    assert fleet.play("--limit", B, extra=settings).changed(B) == []

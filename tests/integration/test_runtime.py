@@ -1,4 +1,4 @@
-"""Every way docker's containers get GPUs, on an engine without CDI (20.10) and one with it (26.1), switched on the spot.
+"""Every way docker's containers get GPUs, on an engine without CDI (20.10) and one with it (26.1), with changes of the mode.
 
 The tests are one story, in this order: each begins with what the one before left on the two hosts.
 """
@@ -29,7 +29,7 @@ set -- $(nvidia-smi -L | sed -n 's/.*UUID: \\(.*\\))/\\1/p')
 {cases}
 """
 CASE = 'echo "<<<"; {docker} run --rm --network none {arguments} $image {command} 2>&1; echo ">>> $?"'
-# As for the volumes of nvidia-docker 1.0: images of NVIDIA's name these paths in their environment.
+# As for the volumes of nvidia-docker 1.0: NVIDIA's images name these paths in their environment.
 BY_HAND = (
     "--device /dev/nvidiactl --device /dev/nvidia2 -v /usr/local/nvidia-driver/current:/usr/local/nvidia:ro"
     " -e LD_LIBRARY_PATH=/usr/local/nvidia/lib64"
@@ -58,7 +58,7 @@ def fleet(lab_machine: None) -> Fleet:
 def play(fleet: Fleet, modes: dict[str, str], *arguments: str, **extra: Any) -> Run:
     """Run site.yml with a mode for each host; a host's name for a switch means: on this host only."""
     values: dict[str, Any] = {"nvidia_container_runtime_mode": f"{{{{ {modes}[inventory_hostname] }}}}"}
-    values["gpu_verify_compute"] = False  # proved elsewhere; here it is about which GPUs a container sees
+    values["gpu_verify_compute"] = False  # tested elsewhere; these tests are about which GPUs a container sees
     for name, value in extra.items():
         values[name] = f"{{{{ inventory_hostname == '{value}' }}}}" if value in HOSTS else value
     return fleet.play(*arguments, extra=values)
@@ -67,7 +67,7 @@ def play(fleet: Fleet, modes: dict[str, str], *arguments: str, **extra: Any) -> 
 def seen(
     fleet: Fleet, host: str, *cases: str, command: str = "nvidia-smi -L", docker: str = "docker"
 ) -> list[list[int]]:
-    """Return for each way to start a container which of the host's GPUs its nvidia-smi lists, in that order.
+    """For each way to start a container, which of the host's GPUs its nvidia-smi lists, in that order.
 
     $1 to $4 in a case are the UUIDs of the host's GPUs.
     """
@@ -75,9 +75,9 @@ def seen(
     uuids = re.findall(r"GPU-[0-9a-f-]+", fleet.ssh(host, "nvidia-smi -L"))
     assert len(uuids) == len(ALL)
     found = []
-    for case, (status, said) in zip(cases, answers, strict=True):
-        assert status == 0, f"{case}: {said}"
-        found.append([uuids.index(uuid) for uuid in re.findall(r"GPU-[0-9a-f-]+", said)])
+    for case, (status, output) in zip(cases, answers, strict=True):
+        assert status == 0, f"{case}: {output}"
+        found.append([uuids.index(uuid) for uuid in re.findall(r"GPU-[0-9a-f-]+", output)])
     return found
 
 
@@ -88,14 +88,14 @@ def started(
     script = RUN.format(cases="\n".join(CASE.format(docker=docker, arguments=case, command=command) for case in cases))
     answers = re.findall(r"^<<<\n(.*?)^>>> (\d+)$", fleet.ssh(host, script), re.MULTILINE | re.DOTALL)
     assert len(answers) == len(cases)
-    return [(int(status), said) for said, status in answers]
+    return [(int(status), output) for output, status in answers]
 
 
 def daemon_json(fleet: Fleet, host: str) -> Any:
     return json.loads(fleet.ssh(host, "cat /etc/docker/daemon.json"))
 
 
-def there(fleet: Fleet, host: str, *paths: str) -> list[str]:
+def existing_paths(fleet: Fleet, host: str, *paths: str) -> list[str]:
     """Return which of these paths are on a host."""
     return fleet.ssh(host, f"ls -d {' '.join(paths)} 2>/dev/null", check=False).split()
 
@@ -106,7 +106,7 @@ def installed(fleet: Fleet, host: str, *packages: str) -> list[str]:
     return sorted(line.split()[0] for line in lines.splitlines() if line.endswith(" installed"))
 
 
-def test_toolkit_gives_exactly_the_gpus_that_are_asked_for(fleet: Fleet) -> None:
+def test_toolkit_passes_exactly_the_requested_gpus(fleet: Fleet) -> None:
     ways = {
         "--gpus all": ALL,
         """--gpus '"device=1,2"'""": [1, 2],
@@ -124,7 +124,7 @@ def test_toolkit_gives_exactly_the_gpus_that_are_asked_for(fleet: Fleet) -> None
 def test_driver_capabilities_choose_libraries_and_programs(fleet: Fleet) -> None:
     look = "sh -c 'ls /usr/bin/nvidia-smi /usr/lib/x86_64-linux-gnu/libcuda.so.1 2>/dev/null; true'"
     cases = [f"--gpus all -e NVIDIA_DRIVER_CAPABILITIES={words}" for words in ("utility", "compute", "compute,utility")]
-    found = [said.split() for _, said in started(fleet, NEW_DOCKER, *cases, command=look)]
+    found = [output.split() for _, output in started(fleet, NEW_DOCKER, *cases, command=look)]
     program, library = "/usr/bin/nvidia-smi", "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
     assert found == [[program], [library], [program, library]]
 
@@ -135,11 +135,11 @@ def test_nvidia_as_default_runtime_needs_no_option(fleet: Fleet) -> None:
     assert seen(fleet, OLD_DOCKER, "-e NVIDIA_VISIBLE_DEVICES=2") == [[2]]
     (status, _), (other, _) = started(fleet, OLD_DOCKER, "--runtime=runc", "-e NVIDIA_VISIBLE_DEVICES=none")
     assert status and other
-    ((status, said),) = started(fleet, NEW_DOCKER, "-e NVIDIA_VISIBLE_DEVICES=2")
-    assert status and "nvidia-smi" in said
+    ((status, output),) = started(fleet, NEW_DOCKER, "-e NVIDIA_VISIBLE_DEVICES=2")
+    assert status and "nvidia-smi" in output
 
 
-def test_cdi_is_refused_where_the_engine_has_none_and_nothing_is_changed(fleet: Fleet) -> None:
+def test_cdi_is_refused_on_an_engine_without_it_and_nothing_is_changed(fleet: Fleet) -> None:
     run = play(fleet, dict.fromkeys(HOSTS, "cdi"), "--limit", OLD_DOCKER)
     assert run.rc != 0 and run.changed(OLD_DOCKER) == []
     (refusal,) = run.plan(OLD_DOCKER)["refusals"]
@@ -161,7 +161,7 @@ def test_running_gpu_containers_keep_the_toolkit_on_the_host(fleet: Fleet) -> No
 
 @pytest.fixture(scope="module")
 def switched(fleet: Fleet) -> Iterator[Run]:
-    """From the toolkit to the driver volume on the old engine, to CDI on the new one; check mode said so before."""
+    """From the toolkit to the driver volume on the old engine, to CDI on the new one, as check mode showed before."""
     other = {"log-opts": {"max-size": "10m"}}
     fleet.ssh(NEW_DOCKER, edit_daemon_json(other))
     modes = {OLD_DOCKER: "native", NEW_DOCKER: "cdi"}
@@ -182,18 +182,18 @@ def edit_daemon_json(values: dict[str, Any]) -> str:
     return f"python3 -c {shlex.quote(code)}"
 
 
-def test_switching_takes_the_toolkit_and_its_keys_along(fleet: Fleet, switched: Run) -> None:
+def test_switching_removes_the_toolkit_and_its_keys(fleet: Fleet, switched: Run) -> None:
     step = "nvidia_container_runtime."
     assert switched.steps(OLD_DOCKER)[:3] == [step + "cleanup", step + "volume", step + "configure"]
     assert switched.steps(NEW_DOCKER)[:3] == [step + "cleanup", step + "cdi_spec", step + "configure"]
-    assert sorted(there(fleet, OLD_DOCKER, *OURS)) == sorted((BOOT_NODES, VOLUME, HELPER))
-    assert sorted(there(fleet, NEW_DOCKER, *OURS)) == sorted((BOOT_NODES, "/etc/cdi"))
+    assert sorted(existing_paths(fleet, OLD_DOCKER, *OURS)) == sorted((BOOT_NODES, VOLUME, HELPER))
+    assert sorted(existing_paths(fleet, NEW_DOCKER, *OURS)) == sorted((BOOT_NODES, "/etc/cdi"))
     for host in HOSTS:
         assert installed(fleet, host, *TOOLKIT) == []
-        ((_, said),) = started(fleet, host, "--gpus all")
-        assert "could not select device driver" in said
-        ((_, said),) = started(fleet, host, "--runtime=nvidia")
-        assert "nvidia" in said and "runtime" in said
+        ((_, output),) = started(fleet, host, "--gpus all")
+        assert "could not select device driver" in output
+        ((_, output),) = started(fleet, host, "--runtime=nvidia")
+        assert "nvidia" in output and "runtime" in output
 
 
 def test_a_second_run_changes_nothing_with_one_remote_call(fleet: Fleet, switched: Run) -> None:
@@ -202,7 +202,7 @@ def test_a_second_run_changes_nothing_with_one_remote_call(fleet: Fleet, switche
     assert [(run.steps(host), run.changed(host), run.calls[host]) for host in HOSTS] == [([], [], 1)] * 2
 
 
-def test_cdi_gives_gpus_by_number_uuid_and_all(fleet: Fleet, switched: Run) -> None:
+def test_cdi_passes_gpus_by_number_uuid_and_all(fleet: Fleet, switched: Run) -> None:
     ways = {
         "--device nvidia.com/gpu=0": [0],
         "--device nvidia.com/gpu=$3": [2],
@@ -210,8 +210,8 @@ def test_cdi_gives_gpus_by_number_uuid_and_all(fleet: Fleet, switched: Run) -> N
         "--device nvidia.com/gpu=all": ALL,
     }
     assert dict(zip(ways, seen(fleet, NEW_DOCKER, *ways), strict=True)) == ways
-    ((_, said),) = started(fleet, NEW_DOCKER, "--device nvidia.com/gpu=7")
-    assert "nvidia.com/gpu=7" in said
+    ((_, output),) = started(fleet, NEW_DOCKER, "--device nvidia.com/gpu=7")
+    assert "nvidia.com/gpu=7" in output
 
 
 def test_the_helper_prints_docker_arguments_for_an_engine_without_cdi(fleet: Fleet, switched: Run) -> None:
@@ -224,8 +224,8 @@ def test_the_helper_prints_docker_arguments_for_an_engine_without_cdi(fleet: Fle
     }
     assert dict(zip(ways, seen(fleet, OLD_DOCKER, *ways), strict=True)) == ways
     assert seen(fleet, OLD_DOCKER, BY_HAND, command="/usr/local/nvidia/bin/nvidia-smi -L") == [[2]]
-    said = fleet.ssh(OLD_DOCKER, "gpu-docker-args 0,9 2>&1; echo status $?")
-    assert "this host has no GPU 9" in said and said.endswith("status 1\n")
+    output = fleet.ssh(OLD_DOCKER, "gpu-docker-args 0,9 2>&1; echo status $?")
+    assert "this host has no GPU 9" in output and output.endswith("status 1\n")
 
 
 def versions(fleet: Fleet, host: str) -> set[str]:
@@ -234,7 +234,7 @@ def versions(fleet: Fleet, host: str) -> set[str]:
     return set(re.findall(r"\b\d{3}\.\d+\.\d+\b", fleet.ssh(host, command, check=False)))
 
 
-def test_a_driver_that_changed_behind_our_back_is_followed_by_the_next_run(fleet: Fleet, switched: Run) -> None:
+def test_the_next_run_follows_a_driver_changed_by_others(fleet: Fleet, switched: Run) -> None:
     for host in HOSTS:
         assert versions(fleet, host) == {"580.178.04"}
         fleet.ssh(host, OTHER_DRIVER.format(packages=DRIVER, version="580.95.05"))
@@ -248,7 +248,7 @@ def test_a_driver_that_changed_behind_our_back_is_followed_by_the_next_run(fleet
 
 
 @pytest.mark.long
-def test_a_driver_that_is_exchanged_takes_volume_and_specification_along(fleet: Fleet, switched: Run) -> None:
+def test_a_replaced_driver_updates_volume_and_specification(fleet: Fleet, switched: Run) -> None:
     run = play(fleet, dict.fromkeys(HOSTS, "native"), nvidia_driver_version="580.178.04")
     assert run.rc == 0
     for host in HOSTS:
@@ -258,21 +258,21 @@ def test_a_driver_that_is_exchanged_takes_volume_and_specification_along(fleet: 
     assert fleet.ssh(NEW_DOCKER, "gpu-docker-args 0,2").split() == ["--device=nvidia.com/gpu=0", "--device=nvidia.com/gpu=2"]  # fmt: skip
 
 
-def test_a_container_of_the_volume_comes_back_after_a_power_cut(fleet: Fleet, switched: Run) -> None:
+def test_a_container_with_the_volume_restarts_after_a_power_cut(fleet: Fleet, switched: Run) -> None:
     program = "sh -c '/usr/local/nvidia/bin/nvidia-smi -L; echo listed; sleep 900'"
     image = "$(docker images -q gpu-ready/verify | head -1)"
     fleet.ssh(OLD_DOCKER, f"docker run -d --restart=always --name server --network none {BY_HAND} {image} {program}")
     lab("power-cycle", OLD_DOCKER)
-    # Nobody but the drop-in of docker's service has made the device nodes by then.
+    # Only the drop-in of docker's service has made the device nodes by then.
     wait = "for n in $(seq 60); do [ $(docker logs server 2>&1 | grep -c listed) -lt 2 ] || break; sleep 1; done"
-    said = fleet.ssh(OLD_DOCKER, f"{wait}; docker logs server; docker rm -f server >/dev/null; nvidia-smi -L")
-    before, after, there_now = said.split("listed\n")
+    output = fleet.ssh(OLD_DOCKER, f"{wait}; docker logs server; docker rm -f server >/dev/null; nvidia-smi -L")
+    before, after, there_now = output.split("listed\n")
     assert re.findall("GPU-[0-9a-f-]+", after) == re.findall("GPU-[0-9a-f-]+", there_now)[2:3]
     assert before == after
 
 
 @pytest.mark.long
-def test_nvidia_docker_is_refused_with_the_way_out(fleet: Fleet, switched: Run) -> None:
+def test_nvidia_docker_is_refused_with_a_remedy(fleet: Fleet, switched: Run) -> None:
     keep = "-o Dpkg::Options::=--force-confold"
     fleet.ssh(OLD_DOCKER, "apt-get -qq update && apt-get -qq -y install nvidia-docker >/dev/null && sleep 1")
     fleet.ssh(OLD_DOCKER, "docker volume create -d nvidia-docker --name nvidia_driver_580.178.04")
@@ -291,7 +291,7 @@ def test_nvidia_docker_is_refused_with_the_way_out(fleet: Fleet, switched: Run) 
 
 
 @pytest.mark.long
-def test_nvidia_docker_is_replaced_when_asked(fleet: Fleet, switched: Run) -> None:
+def test_nvidia_docker_is_replaced_on_request(fleet: Fleet, switched: Run) -> None:
     run = play(fleet, dict.fromkeys(HOSTS, "toolkit"), nvidia_container_runtime_migrate=True)
     assert run.rc == 0
     for host in HOSTS:
@@ -299,35 +299,38 @@ def test_nvidia_docker_is_replaced_when_asked(fleet: Fleet, switched: Run) -> No
         assert run.steps(host) == run.changed_steps(host)
         assert installed(fleet, host, "nvidia-docker", "nvidia-docker2", "nvidia-container-toolkit") == ["nvidia-container-toolkit"]  # fmt: skip
         assert seen(fleet, host, "--gpus device=1", "--runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=2") == [[1], [2]]
-        assert there(fleet, host, BOOT_NODES, VOLUME, HELPER, "/etc/cdi") == []
+        assert existing_paths(fleet, host, BOOT_NODES, VOLUME, HELPER, "/etc/cdi") == []
     assert fleet.ssh(OLD_DOCKER, "docker volume ls -q; ls /etc/docker/plugins") == ""
-    assert there(fleet, OLD_DOCKER, "/var/lib/nvidia-docker") == []
+    assert existing_paths(fleet, OLD_DOCKER, "/var/lib/nvidia-docker") == []
     assert "features" not in daemon_json(fleet, NEW_DOCKER)
     assert "nvidia-container-toolkit" in fleet.ssh(NEW_DOCKER, "apt-mark showmanual")
-    again = play(fleet, dict.fromkeys(HOSTS, "toolkit"))
-    assert [(again.steps(host), again.calls[host]) for host in HOSTS] == [([], 1)] * 2
+    second = play(fleet, dict.fromkeys(HOSTS, "toolkit"))
+    assert [(second.steps(host), second.calls[host]) for host in HOSTS] == [([], 1)] * 2
 
 
 @pytest.mark.long
-def test_cdi_is_described_by_the_nvidia_ctk_that_others_brought(fleet: Fleet, switched: Run) -> None:
+def test_cdi_is_described_by_an_nvidia_ctk_that_others_installed(fleet: Fleet, switched: Run) -> None:
     spec = "/var/run/cdi/nvidia.yaml"  # where its own service would write it: docker refuses two of the same devices
     modes = {OLD_DOCKER: "native", NEW_DOCKER: "cdi"}
     run = play(fleet, modes)
     assert run.rc == 0
     assert "nvidia_container_runtime.cleanup" not in run.steps(NEW_DOCKER)
     assert installed(fleet, NEW_DOCKER, *TOOLKIT) == sorted(TOOLKIT)
-    assert there(fleet, NEW_DOCKER, spec, "/etc/cdi/gpu-ready.json", "/etc/cdi/nvidia.yaml") == [spec]
+    assert existing_paths(fleet, NEW_DOCKER, spec, "/etc/cdi/gpu-ready.json", "/etc/cdi/nvidia.yaml") == [spec]
     assert seen(fleet, NEW_DOCKER, "--device nvidia.com/gpu=$2", "--device nvidia.com/gpu=all") == [[1], ALL]
-    # The driver that it names has gone: repaired by the next run.
+    # The driver that it names was removed: repaired by the next run.
     fleet.ssh(NEW_DOCKER, f"sed -i s/580.178.04/580.95.05/ {spec}")
     repaired = play(fleet, modes)
     assert repaired.changed_steps(NEW_DOCKER) == ["nvidia_container_runtime.cdi_spec", "gpu_verify.verify"]
     assert seen(fleet, NEW_DOCKER, "--device nvidia.com/gpu=3") == [[3]]
 
 
-def test_uninstall_takes_every_way_back_and_leaves_what_others_brought(fleet: Fleet, switched: Run) -> None:
+def test_uninstall_reverts_every_mode_and_keeps_what_others_installed(fleet: Fleet, switched: Run) -> None:
     assert fleet.play(playbook="playbooks/uninstall.yml").rc == 0
     for host in HOSTS:
-        assert there(fleet, host, BOOT_NODES, VOLUME, HELPER, "/etc/cdi", "/var/run/cdi", "/var/lib/gpu-ready") == []
+        assert (
+            existing_paths(fleet, host, BOOT_NODES, VOLUME, HELPER, "/etc/cdi", "/var/run/cdi", "/var/lib/gpu-ready")
+            == []
+        )
     kept = sorted(TOOLKIT) if CAMPAIGN else []  # installed by nvidia-docker2, in tests that only the campaign runs
     assert installed(fleet, NEW_DOCKER, *TOOLKIT) == kept

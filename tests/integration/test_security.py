@@ -1,4 +1,4 @@
-"""Hostile wishes change nothing, and what a run brings belongs to root, whatever umask a site gives its logins."""
+"""Hostile settings change nothing, and what a run installs belongs to root, whatever umask a site gives its logins."""
 
 import json
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.lab
 HOST = "safe"
 ROLES = "- {name: Engine alone, hosts: all, gather_facts: false, become: true, roles: [docker_engine, nvidia_container_runtime]}\n"
 PROXY = "http://me:hunter2@proxy.site:3128"
-WISH = {
+SETTINGS = {
     "nvidia_driver_source": "runfile",
     "nvidia_driver_branch": "580",
     "docker_engine_daemon_options": {"proxies": {"http-proxy": PROXY}},
@@ -44,26 +44,26 @@ def fleet(lab_machine: None) -> Fleet:
     return fleet
 
 
-def test_hostile_wishes_are_refused_all_at_once_and_nothing_is_run(fleet: Fleet) -> None:
+def test_hostile_settings_are_refused_all_at_once_and_nothing_is_run(fleet: Fleet) -> None:
     look = "ls -la --full-time /var/lib/gpu-ready /etc/apt/sources.list.d /usr/local /var/lib/dpkg/status 2>&1 || true"
     before = fleet.ssh(HOST, look)
     run = fleet.play(extra=HOSTILE)
-    told = run.failures(HOST)
+    output = run.failures(HOST)
     assert run.rc != 0
-    assert [name for name in HOSTILE if name + " is " not in told] == []
+    assert [name for name in HOSTILE if name + " is " not in output] == []
     assert run.changed(HOST) == []
     assert "hunter2" not in run.screen
     assert fleet.ssh(HOST, "ls -d /x 2>/dev/null || true") == ""
     assert fleet.ssh(HOST, look) == before
 
 
-def test_what_comes_is_of_root_and_a_secret_for_root_alone(
+def test_installed_files_belong_to_root_and_secrets_are_readable_by_root_alone(
     fleet: Fleet, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     playbook = tmp_path_factory.mktemp("site") / "engine.yml"
     playbook.write_text(ROLES)
     assert fleet.ssh(HOST, "touch /root/before; sleep 1; umask").strip() == "0077"
-    done = fleet.play("--diff", playbook=str(playbook), extra=WISH)
+    done = fleet.play("--diff", playbook=str(playbook), extra=SETTINGS)
     assert done.rc == 0, done.failures(HOST)
     assert "hunter2" not in done.screen
     assert not done.changed(HOST) or "***@proxy.site" in done.screen

@@ -1,4 +1,4 @@
-"""What the playbooks say of a host whose sudo says no: by the playbooks themselves, run by Ansible with a sudo of ours."""
+"""Messages of the playbooks for a host whose sudo refuses: run by Ansible with a stub of sudo."""
 
 import subprocess
 import sys
@@ -8,16 +8,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = str(Path(sys.executable).parent / "ansible-playbook")
-# sudo's own words: 1.8 to 1.9 with `Defaults requiretty`; with -n where a password is due; for a user without any rule.
+# sudo's own messages: 1.8 to 1.9 with `Defaults requiretty`; with -n where a password is required; for a user without any rule.
 NO_TTY = "sudo: sorry, you must have a tty to run sudo"
 NO_PASSWORD = "sudo: a password is required"
 NO_RULE = "sudo: gpu is not in the sudoers file"
 SSH = '#!/bin/sh\nfor last; do :; done\nexec /bin/sh -c "$last"\n'
 
 
-def refused(directory: Path, playbook: str, said: str) -> str:
-    """Return, as one line, what a playbook tells of a host behind ssh whose sudo ends with these words."""
-    for name, text in (("ssh", SSH), ("sudo", f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")):
+def refused(directory: Path, playbook: str, output: str) -> str:
+    """The output of a playbook, as one line, for a host behind ssh whose sudo fails with this output."""
+    for name, text in (("ssh", SSH), ("sudo", f"#!/bin/sh\necho '{output}' >&2\nexit 1\n")):
         (directory / name).write_text(text)
         (directory / name).chmod(0o755)
     variables = f"ansible_connection=ssh ansible_ssh_executable={directory}/ssh ansible_become_exe={directory}/sudo"
@@ -31,7 +31,7 @@ def refused(directory: Path, playbook: str, said: str) -> str:
 
 @pytest.mark.parametrize("playbook", ["provision.yml", "audit.yml"])
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("output", "words"),
     [
         (NO_TTY, [NO_TTY, "requiretty", "ansible_pipelining: false", "!requiretty"]),
         (NO_PASSWORD, ["Missing sudo password", "--ask-become-pass", "without a password"]),
@@ -39,9 +39,9 @@ def refused(directory: Path, playbook: str, said: str) -> str:
     ],
     ids=["tty", "password", "rule"],
 )
-def test_a_host_whose_sudo_says_no_is_told_of_with_what_to_do(
-    playbook: str, said: str, words: list[str], tmp_path: Path
+def test_a_host_whose_sudo_refuses_is_reported_with_a_remedy(
+    playbook: str, output: str, words: list[str], tmp_path: Path
 ) -> None:
-    told = refused(tmp_path, playbook, said)
-    assert [word for word in words if word not in told] == []
-    assert "bootstrap_python" not in told
+    text = refused(tmp_path, playbook, output)
+    assert [word for word in words if word not in text] == []
+    assert "bootstrap_python" not in text

@@ -1,4 +1,4 @@
-"""Ubuntu hosts: signed modules of the archive, Secure Boot, NVIDIA's names before and after 590, exchange and removal."""
+"""Ubuntu hosts: signed modules of the archive, Secure Boot, NVIDIA's names before and after 590, replacement and removal."""
 
 import pytest
 from fleet import Fleet, hosts_of
@@ -43,10 +43,10 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("host", SIGNED)
-def test_the_archive_gives_modules_that_the_distribution_has_signed(fleet: Fleet, host: str) -> None:
+def test_the_archive_has_modules_signed_by_the_distribution(fleet: Fleet, host: str) -> None:
     assert module(fleet, host, "signer") == SIGNER
     assert "restricted" in fleet.ssh(host, "cat /etc/apt/sources.list.d/ubuntu.sources")
-    # The modules of one kernel get no other version of the driver: userspace is what is held.
+    # The modules of one kernel never get another version of the driver: only userspace is held.
     assert "nvidia-headless-no-dkms-580-server-open" in held(fleet, host)
     assert "linux-modules-nvidia-580-server-open-6.8.0-100-generic" in installed(fleet, host)
     assert not fleet.ssh(host, "ls /var/lib/dkms 2>/dev/null || :").split()
@@ -54,47 +54,47 @@ def test_the_archive_gives_modules_that_the_distribution_has_signed(fleet: Fleet
 
 
 @pytest.mark.long
-def test_before_590_nvidias_names_have_the_branch_in_them(fleet: Fleet) -> None:
+def test_nvidias_names_contain_the_branch_before_590(fleet: Fleet) -> None:
     assert {"nvidia-driver-pinning-580", "libnvidia-compute-580", "nvidia-dkms-580"} <= installed(fleet, "jammy")
     assert module(fleet, "jammy", "license") == "NVIDIA"
 
 
 @pytest.mark.long
-def test_from_590_on_they_have_not(fleet: Fleet) -> None:
+def test_nvidias_names_do_not_contain_the_branch_from_590_on(fleet: Fleet) -> None:
     assert {"nvidia-driver-pinning-595", "libnvidia-compute", "nvidia-dkms-open"} <= installed(fleet, "resolute")
     assert module(fleet, "resolute", "license") == "Dual MIT/GPL"
 
 
 def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
-    wanted = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary", "gpu_ready_reboot_ok": True}
-    run = fleet.play("--limit", ",".join(CHANGING), extra=wanted)
+    expected = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary", "gpu_ready_reboot_ok": True}
+    run = fleet.play("--limit", ",".join(CHANGING), extra=expected)
     assert run.rc == 0, run.screen[-4000:]
     for host in CHANGING:
         assert fleet.ssh(host, "cat /sys/module/nvidia/version").startswith("595.")
         assert module(fleet, host, "license") == "NVIDIA"
     assert module(fleet, "noble", "signer") == SIGNER
     assert not {name for name in installed(fleet, "noble") if "580" in name and name.startswith("linux-modules")}
-    again = fleet.play("--limit", ",".join(CHANGING), extra=wanted)
-    assert again.rc == 0
-    assert not any(again.changed(host) for host in CHANGING)
+    second = fleet.play("--limit", ",".join(CHANGING), extra=expected)
+    assert second.rc == 0
+    assert not any(second.changed(host) for host in CHANGING)
 
 
 @pytest.mark.long
 def test_a_node_of_an_imex_domain_gets_imex_of_its_drivers_version(fleet: Fleet) -> None:
-    wanted = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary"}
+    expected = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary"}
     assert "nvidia-imex" not in installed(fleet, "resolute")
     fleet.ssh("resolute", "mkdir -p /etc/nvidia-imex && echo 10.199.0.99 >/etc/nvidia-imex/nodes_config.cfg")
-    run = fleet.play("--limit", "resolute", extra=wanted)
+    run = fleet.play("--limit", "resolute", extra=expected)
     assert run.rc == 0, run.screen[-4000:]
     assert run.steps("resolute") == ["nvidia_driver.imex", "gpu_verify.verify"]
     driver = fleet.ssh("resolute", "cat /sys/module/nvidia/version").strip()
     assert fleet.ssh("resolute", "dpkg-query -W -f '${Version}' nvidia-imex") == f"{driver}-1"
     assert fleet.ssh("resolute", "systemctl is-active nvidia-imex; systemctl is-enabled nvidia-imex").split() == ["active", "enabled"]  # fmt: skip
     assert "nvidia-imex" in held(fleet, "resolute")
-    assert fleet.play("--limit", "resolute", extra=wanted).steps("resolute") == []
+    assert fleet.play("--limit", "resolute", extra=expected).steps("resolute") == []
 
 
-def test_uninstall_takes_everything_back(fleet: Fleet) -> None:
+def test_uninstall_reverts_everything(fleet: Fleet) -> None:
     run = fleet.play(playbook="playbooks/uninstall.yml", extra={"gpu_ready_reboot_ok": True})
     assert run.rc == 0, run.screen[-4000:]
     for host in HOSTS:

@@ -1,4 +1,4 @@
-"""Another driver for a fleet in service: a red canary, a killed control node, no network, and the way back."""
+"""Another driver for a fleet in service: a red canary, a killed control node, no network, and the rollback."""
 
 import json
 import os
@@ -20,7 +20,7 @@ CANARY = "up-c"  # the inventory names it
 TARGET = {"nvidia_driver_version": NEW}
 HOOK = {"gpu_upgrade_drain": [str(ROOT / "tests/integration/upgrade_hook.yml")]}
 DEFECT = "/etc/dpkg/dpkg.cfg.d/defect"
-WAIT = 900  # seconds, for a moment in a run to come
+WAIT = 900  # seconds to wait for a moment of a run
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_a_refused_host_stops_the_rollout_before_it_begins(fleet: Fleet) -> None
     assert journal(fleet, "up-a") == {}
 
 
-def test_a_red_canary_comes_back_and_the_others_are_left_alone(fleet: Fleet) -> None:
+def test_a_red_canary_is_rolled_back_and_the_others_are_left_alone(fleet: Fleet) -> None:
     # The new driver arrives on this host without its CUDA library.
     fleet.ssh(CANARY, f"echo 'path-exclude=/usr/lib/x86_64-linux-gnu/libcuda.so.{NEW}' > {DEFECT}")
     run = fleet.play(playbook=UPGRADE, extra=TARGET)
@@ -71,7 +71,7 @@ def test_a_red_canary_comes_back_and_the_others_are_left_alone(fleet: Fleet) -> 
         assert "not reached" in run.row(host)
         assert loaded(fleet, host) == OLD and journal(fleet, host)["phase"] == "staged"
     assert "gpu_upgrade_max_failures is 0; 1 is untouched" in run.screen
-    # One of the two compiled, beside its driver of now; the other one took the same modules.
+    # One of the two compiled, beside its current driver; the other used the same modules.
     assert f"modules built beforehand: {CANARY}" in run.screen and f"modules built on {CANARY}: up-a" in run.screen
     archives = {fleet.ssh(host, "sha256sum /var/lib/gpu-ready/modules/modules.tar.gz") for host in HOSTS}
     assert len(archives) == 1
@@ -80,7 +80,7 @@ def test_a_red_canary_comes_back_and_the_others_are_left_alone(fleet: Fleet) -> 
 
 
 def killed(fleet: Fleet, extra: dict[str, Any]) -> str:
-    """Begin an upgrade and kill the control node at some moment of the canary's turn; return the phase of then."""
+    """Begin an upgrade and kill the control node during the canary's upgrade; return the phase at that time."""
     process = subprocess.Popen(
         fleet.command("-e", json.dumps(extra), playbook=UPGRADE),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, cwd=ROOT, env=environment(), start_new_session=True,
@@ -95,18 +95,18 @@ def killed(fleet: Fleet, extra: dict[str, Any]) -> str:
     return str(journal(fleet, CANARY)["phase"])
 
 
-def test_the_same_command_goes_on_after_the_control_node_died_and_without_network(fleet: Fleet) -> None:
+def test_the_same_command_resumes_after_the_control_node_died_and_without_network(fleet: Fleet) -> None:
     print("killed in the phase", killed(fleet, TARGET | HOOK))
     for host in HOSTS:
-        lab("heal", host, "all")  # the hook of the killed run cut it off, and what is fetched again needs the mirror
+        lab("heal", host, "all")  # the hook of the killed run cut it off, and repeated downloads need the mirror
     run = fleet.play(playbook=UPGRADE, extra=TARGET | HOOK)
     assert run.rc == 0, run.screen[-3000:]
     for host in HOSTS:
         assert loaded(fleet, host) == NEW
-        noted = journal(fleet, host)
-        assert noted["phase"] == "done" and noted["from"]["version"] == OLD and noted["seconds"] > 0
+        recorded = journal(fleet, host)
+        assert recorded["phase"] == "done" and recorded["from"]["version"] == OLD and recorded["seconds"] > 0
         assert f"{OLD}  {NEW}  live" in run.row(host) or host == CANARY
-    # DKMS took what was built beforehand: its log of the installation names no compiler.
+    # DKMS used what was built beforehand: its log of the installation names no compiler.
     log = fleet.ssh("up-a", f"cat /var/lib/dkms/nvidia/{NEW}/*/x86_64/log/make.log")
     assert "cp -r /var/lib/gpu-ready/modules/files" in log and "CC [M]" not in log
     assert "installed" in fleet.ssh("up-a", f"dkms status nvidia/{NEW}")
@@ -129,12 +129,12 @@ def test_a_host_that_is_lost_alone_in_its_batch_is_reported(fleet: Fleet) -> Non
     assert "failed" in run.row(CANARY) and f"{CANARY}: failed" in run.screen
     assert "the host was lost in its turn" in " ".join(run.screen.split())
     assert "not reached" in run.row("up-a") and "gpu_upgrade_max_failures is 0; 1 is untouched" in run.screen
-    again = fleet.play(playbook=UPGRADE, extra=TARGET)
-    assert again.rc == 0, again.screen[-3000:]
+    second = fleet.play(playbook=UPGRADE, extra=TARGET)
+    assert second.rc == 0, second.screen[-3000:]
 
 
 @pytest.mark.long
-def test_the_way_back_of_a_rollout(fleet: Fleet) -> None:
+def test_rollback_of_a_rollout(fleet: Fleet) -> None:
     run = fleet.play("--limit", "up-a", playbook=BACK, extra=TARGET)
     assert run.rc == 0 and "rolled back" in run.row("up-a")
     assert loaded(fleet, "up-a") == OLD and loaded(fleet, CANARY) == NEW

@@ -23,11 +23,11 @@ OLD, NEW = "580.95.05", "595.91.07"
 DEFECT = "/etc/dpkg/dpkg.cfg.d/defect"
 KILLS = 10
 SEED = 6
-RESULTS = 65  # results of tasks a host within which the control node dies: half of what a rollout that goes through has
-WAIT = 3600  # seconds, for a run to come so far
-SAID = yaml.safe_load((ROOT / "lab/fleets/upgrade24.yml").read_text())
-HOSTS = tuple(SAID["hosts"])
-APT = tuple(host for host in HOSTS if not SAID["hosts"][host]["distribution"].startswith("rocky"))
+RESULTS = 65  # task results per host within which the control node dies: half of those of a complete rollout
+WAIT = 3600  # seconds to wait for that many results
+FLEET_FILE = yaml.safe_load((ROOT / "lab/fleets/upgrade24.yml").read_text())
+HOSTS = tuple(FLEET_FILE["hosts"])
+APT = tuple(host for host in HOSTS if not FLEET_FILE["hosts"][host]["distribution"].startswith("rocky"))
 CANARY, RED = APT[1], APT[-1]
 FORWARD, BACK = ({"nvidia_driver_version": version} for version in (NEW, OLD))
 
@@ -55,17 +55,17 @@ def journals(fleet: Fleet) -> dict[str, dict[str, Any]]:
 
 
 def breaks(fleet: Fleet, host: str, version: str) -> None:
-    """Let a driver arrive on a host without its CUDA library, so that its proof is red."""
+    """Install drivers on a host without their CUDA library, so that the verification fails."""
     fleet.ssh(host, f"echo 'path-exclude=/usr/lib/x86_64-linux-gnu/libcuda.so.{version}' > {DEFECT}")
 
 
 def heals(fleet: Fleet) -> None:
-    """Take that away."""
+    """End that fault."""
     for host in HOSTS:
         fleet.ssh(host, f"rm -f {DEFECT}")
 
 
-def test_a_red_canary_comes_back_and_all_others_are_untouched(fleet: Fleet) -> None:
+def test_a_red_canary_is_rolled_back_and_all_others_are_untouched(fleet: Fleet) -> None:
     breaks(fleet, CANARY, NEW)
     run = fleet.play(playbook=UPGRADE, extra={"nvidia_driver_version": NEW, "gpu_upgrade_canaries": [CANARY]})
     heals(fleet)
@@ -77,11 +77,11 @@ def test_a_red_canary_comes_back_and_all_others_are_untouched(fleet: Fleet) -> N
     assert found.pop(CANARY)["phase"] == "back"
     assert {one["phase"] for one in found.values()} == {"staged"}
     assert fleet.ssh(CANARY, "nvidia-smi --query-gpu=driver_version --format=csv,noheader").split("\n")[0] == OLD
-    # Each kind of host compiled once; the others have the archive of theirs.
+    # One host of each kind compiled; the others have its archive.
     archives = {
         host: fleet.ssh(host, "sha256sum /var/lib/gpu-ready/modules/modules.tar.gz").split()[0] for host in HOSTS
     }
-    kinds = {SAID["hosts"][host]["distribution"] for host in HOSTS}
+    kinds = {FLEET_FILE["hosts"][host]["distribution"] for host in HOSTS}
     assert len(set(archives.values())) == len(kinds)
 
 
@@ -90,8 +90,8 @@ def test_failures_beyond_the_budget_stop_the_rollout(fleet: Fleet) -> None:
     second = [host for host in APT if host != HOSTS[0]][:2]
     for host in second:
         breaks(fleet, host, NEW)
-    wishes = FORWARD | {"gpu_upgrade_max_failures": 1, "gpu_upgrade_first": [HOSTS[0], *second]}
-    run = fleet.play(playbook=UPGRADE, extra=wishes)
+    settings = FORWARD | {"gpu_upgrade_max_failures": 1, "gpu_upgrade_first": [HOSTS[0], *second]}
+    run = fleet.play(playbook=UPGRADE, extra=settings)
     heals(fleet)
     assert run.rc != 0
     assert "upgraded" in run.row(HOSTS[0])
@@ -105,16 +105,16 @@ def test_failures_inside_the_budget_do_not(fleet: Fleet) -> None:
     breaks(fleet, RED, NEW)
     run = fleet.play(playbook=UPGRADE, extra=FORWARD | {"gpu_upgrade_max_failures": 1})
     heals(fleet)
-    assert run.rc != 0  # a host is not as wanted
+    assert run.rc != 0  # a host is not in the desired state
     assert "rolled back" in run.row(RED) and "The rollout stopped" not in run.screen
     found = loaded(fleet)
     assert found.pop(RED) == OLD and set(found.values()) == {NEW}
 
 
-def killed(fleet: Fleet, wishes: dict[str, Any], number: int, directory: Path) -> str:
+def killed(fleet: Fleet, settings: dict[str, Any], number: int, directory: Path) -> str:
     """Begin an upgrade and kill the control node after so many results of tasks.
 
-    Return the host and the name of the last one, "" where the run went through before.
+    Return the host and the name of the last task, "" if the run ended before.
     """
     events = directory / "events"
     events.unlink(missing_ok=True)
@@ -126,7 +126,7 @@ def killed(fleet: Fleet, wishes: dict[str, Any], number: int, directory: Path) -
     screen = directory / "screen"
     with screen.open("w") as shown:
         process = subprocess.Popen(
-            fleet.command("-e", json.dumps(wishes), playbook=UPGRADE),
+            fleet.command("-e", json.dumps(settings), playbook=UPGRADE),
             stdout=shown, stderr=shown, stdin=subprocess.DEVNULL, cwd=ROOT, env=env, start_new_session=True,
         )  # fmt: skip
     end = time.monotonic() + WAIT
@@ -160,10 +160,10 @@ def test_a_control_node_that_dies_ten_times(fleet: Fleet, tmp_path: Path) -> Non
     assert set(loaded(fleet).values()) == {goal}
     found = journals(fleet)
     if goal == OLD:
-        assert found.pop(RED)["phase"] == "done"  # it came back before, and never had the other driver in service
-    for host, noted in found.items():
-        assert (noted["phase"], noted["from"]["version"]) == ("done", other), host
-    again = fleet.play(playbook=UPGRADE, extra=ways[0])
-    assert again.rc == 0
-    assert all(again.calls[host] == 1 for host in HOSTS)  # finished hosts cost one remote call
-    assert all("nothing to do" in again.row(host) for host in HOSTS)
+        assert found.pop(RED)["phase"] == "done"  # it was rolled back before, and never had the other driver in service
+    for host, recorded in found.items():
+        assert (recorded["phase"], recorded["from"]["version"]) == ("done", other), host
+    second = fleet.play(playbook=UPGRADE, extra=ways[0])
+    assert second.rc == 0
+    assert all(second.calls[host] == 1 for host in HOSTS)  # finished hosts cost one remote call
+    assert all("nothing to do" in second.row(host) for host in HOSTS)

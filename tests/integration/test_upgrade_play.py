@@ -1,4 +1,4 @@
-"""The plays of an upgrade as they are, run by Ansible over hosts that are a file each: who is lined up, drained, brought back."""
+"""The plays of an upgrade as they are, run by Ansible over hosts that are a file each: who is selected, drained, undrained."""
 
 import json
 import os
@@ -42,27 +42,27 @@ def save():
 """
 MODULES = {
     "gpu_node_plan": """
-wanted = given["nvidia_driver_version"] or state["installed"]
+requested = given["nvidia_driver_version"] or state["installed"]
 journal = upgrade.read(Host(), directory + "/upgrade.json")
 disk = {"version": state["installed"], "flavour": "open"}
 dkms = [{"name": "nvidia", "version": state["installed"], "kernels": []}]
 seen = {"driver": {"on_disk": disk, "origin": "cuda_repo", "dkms": dkms}, "upgrade": journal}
-due = state["gpu"] and (state["installed"] != wanted or not state["proved"])
-steps = [Step("nvidia_driver.install", "x", DRIVER_RELOAD)] if due and state["installed"] != wanted else []
-chosen = {"driver": {"version": wanted, "branch": int(wanted.split(".")[0])}} if state["gpu"] else {}
+due = state["gpu"] and (state["installed"] != requested or not state["verified"])
+steps = [Step("nvidia_driver.install", "x", DRIVER_RELOAD)] if due and state["installed"] != requested else []
+chosen = {"driver": {"version": requested, "branch": int(requested.split(".")[0])}} if state["gpu"] else {}
 decided = compose.Plan(state["gpu"], "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone", chosen, steps, [], [], "")
-todo = {"gpu_verify.verify": {"expect": {}, "digest": wanted}} if due else {}
+todo = {"gpu_verify.verify": {"expect": {}, "digest": requested}} if due else {}
 found = upgrade.status(seen, decided, variables.parse_settings({}).settings._asdict())
 shown = {"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}
-proof = {"expect": {}, "digest": wanted}
+proof = {"expect": {}, "digest": requested}
 module.exit_json(plan=shown, todo=todo, proof=proof, lines=["x"], refusal="", upgrade=found)
 """,
     "gpu_verify": """
 state["installed"] = given["digest"]
-state["proved"] = given["digest"] not in state["red"]
-state["gpu"] = not (state["loses_gpu"] and not state["proved"])
+state["verified"] = given["digest"] not in state["red"]
+state["gpu"] = not (state["loses_gpu"] and not state["verified"])
 save()
-if not state["proved"]:
+if not state["verified"]:
     module.fail_json(msg="Not verified")
 module.exit_json(changed=True, row={"driver_loaded": given["digest"]})
 """,
@@ -76,7 +76,7 @@ module.exit_json(changed=True, journal=journal)
 module.exit_json(changed=False, coming=[], kept=[], installers=[], files={}, alike={"package": "p", "kernel": "k"})
 """,
     "gpu_upgrade_modules": """
-module.exit_json(changed=False, record={"sha256": "1"}, offered=False, why="none lie here")
+module.exit_json(changed=False, record={"sha256": "1"}, offered=False, why="none")
 """,
     "gpu_drain_journal": """
 path = directory + "/drain.json"
@@ -118,12 +118,12 @@ class Fleet:
         self.hosts = lines
 
     def set(self, name: str, **change: Any) -> None:
-        """Say what a host is like."""
-        told = {"installed": OLD, "gpu": True, "proved": True, "red": [], "loses_gpu": False} | change
-        (self.directory / name / "state.json").write_text(json.dumps(told))
+        """Set the state of a host."""
+        text = {"installed": OLD, "gpu": True, "verified": True, "red": [], "loses_gpu": False} | change
+        (self.directory / name / "state.json").write_text(json.dumps(text))
 
     def journal(self, name: str) -> dict[str, Any]:
-        """Return what a host's journal says."""
+        """The content of a host's journal."""
         found: dict[str, Any] = json.loads((self.directory / name / "upgrade.json").read_text())
         return found
 
@@ -132,12 +132,12 @@ class Fleet:
         return str(json.loads((self.directory / name / "state.json").read_text())["installed"])
 
     def calls(self, name: str, module: str) -> list[str]:
-        """Return what a host was asked of a module."""
+        """The calls of a module on a host."""
         rows = [json.loads(line) for line in (self.directory / name / "calls").read_text().splitlines()]
         return [what for called, what in rows if called == module]
 
     def run(
-        self, playbook: str = "upgrade_drivers.yml", limit: str = "", **said: Any
+        self, playbook: str = "upgrade_drivers.yml", limit: str = "", **output: Any
     ) -> "subprocess.CompletedProcess[str]":
         """Run the playbook."""
         common = f"ansible_become=false ansible_python_interpreter={sys.executable} nvidia_driver_version={NEW}"
@@ -150,7 +150,7 @@ class Fleet:
             "ANSIBLE_FORKS": "3",
         }
         argv = [str(self.programs / "ansible-playbook"), "-i", str(self.directory / "hosts")]
-        argv += [playbook, "-e", json.dumps(said), *(["--limit", limit] if limit else [])]
+        argv += [playbook, "-e", json.dumps(output), *(["--limit", limit] if limit else [])]
         return subprocess.run(
             argv, cwd=self.directory, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
@@ -167,12 +167,12 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     silent = "{{ 'ssh' if gpu_upgrade_planned is defined else 'local' }}"
     fleet.hosts[0] = fleet.hosts[0].replace("ansible_connection=local", f'ansible_connection="{silent}"')
     fleet.hosts[0] += " ansible_host=127.0.0.1 ansible_port=1"
-    # An earlier run drained this one, and its jobs ran past the bound.
+    # An earlier run drained this host, and its jobs ran past the limit.
     fleet.hosts[1] += " gpu_upgrade_drain=./busy.yml"
     (tmp_path / "busy.yml").write_text("- ansible.builtin.fail: {msg: still awaited after 1800 s}\n")
     journal = upgrade.advance(None, "staged", 1, DRIVER, NEW, "")
     upgrade.write(upgrade.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "busy/upgrade.json"))
-    # Its GPUs fall off the bus while the new driver is proved.
+    # Its GPUs fall off the bus while the new driver is verified.
     fleet.hosts[3] += " gpu_upgrade_drain=./dead.yml"
     (tmp_path / "dead.yml").write_text("- gpu_drain_journal:\n")
     fleet.set("dead", red=[NEW], loses_gpu=True)
@@ -182,7 +182,7 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
         gpu_upgrade_max_failures=9,
         gpu_upgrade_build_once=False,
     )
-    told = " ".join(done.stdout.split())
+    text = " ".join(done.stdout.split())
 
     assert re.search(r"first .* none +none +a GPU", done.stdout)
     assert re.search(r"busy .* none +\./busy\.yml +goes on", done.stdout)
@@ -192,10 +192,10 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert re.search(r"lost +left out .* lost while it was prepared: see that it is up", done.stdout)
     assert fleet.journal("first")["phase"] == "done"
 
-    assert "Nothing was changed on the host, which stays drained" in told
+    assert "Nothing was changed on the host, which stays drained" in text
     assert fleet.journal("busy")["phase"] == "draining" and fleet.calls("busy", "gpu_verify") == []
 
-    assert "THE WAY BACK FAILED TOO" in told and "no NVIDIA GPU" in told and "is back and proved" not in told
+    assert "THE WAY BACK FAILED TOO" in text and "no NVIDIA GPU" in text and "is back and proved" not in text
     asked = [json.loads(line) for line in (tmp_path / "dead/calls").read_text().splitlines()]
     back = asked.index(["gpu_upgrade_journal", "going_back"])
     assert ["gpu_drain_journal", ""] in asked[back:] and asked[back - 1] != ["gpu_drain_journal", ""]
@@ -203,7 +203,9 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert done.returncode == 4  # unreachable
 
 
-def test_a_host_that_a_killed_run_left_proved_gets_the_second_proof_of_its_soak(tmp_path: Path, programs: Path) -> None:
+def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_its_soak(
+    tmp_path: Path, programs: Path
+) -> None:
     fleet = Fleet(tmp_path, programs, "good", "red")
     for name in fleet.names:
         journal = upgrade.advance(None, "staged", 1, DRIVER, NEW, "")
@@ -219,16 +221,16 @@ def test_a_host_that_a_killed_run_left_proved_gets_the_second_proof_of_its_soak(
     assert re.search(r"red +rolled back", done.stdout) and done.returncode == 2
 
 
-def test_a_host_that_the_last_rollout_left_out_does_not_go_back(tmp_path: Path, programs: Path) -> None:
+def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "changed", "left")
-    # An earlier rollout had brought it from 570 to the driver of now.
+    # An earlier rollout had upgraded it from 570 to the current driver.
     journal = None
     for phase in ("staged", "draining", "done"):
         journal = upgrade.advance(journal, phase, 1, dict(DRIVER, version="570.10.01", branch="570"), OLD, "", 1)
     assert journal
     upgrade.write(journal, str(tmp_path / "left/upgrade.json"))
-    there = fleet.run(gpu_upgrade_exclude="left")
-    assert there.returncode == 0 and fleet.installed("changed") == NEW
+    present = fleet.run(gpu_upgrade_exclude="left")
+    assert present.returncode == 0 and fleet.installed("changed") == NEW
     back = fleet.run("rollback_drivers.yml")
 
     assert (fleet.installed("changed"), fleet.installed("left")) == (OLD, OLD)

@@ -1,4 +1,4 @@
-"""Upgrades without a network of drivers that do not come with apt: NVIDIA's installer, and RPM packages."""
+"""Upgrades without a network for drivers that apt does not install: NVIDIA's installer, and RPM packages."""
 
 import json
 from typing import Any
@@ -12,8 +12,8 @@ UPGRADE, BACK = "playbooks/upgrade_drivers.yml", "playbooks/rollback_drivers.yml
 OLD, NEW = "580.95.05", "595.91.07"
 RUN, RPM = "up-run", "up-rpm"
 STORE = "/var/lib/gpu-ready/installers"
-# The hook cuts a host off from mirror and proxy for the time of its turn.
-WISHES = {"nvidia_driver_version": NEW, "gpu_upgrade_drain": [str(ROOT / "tests/integration/upgrade_hook.yml")]}
+# The hook cuts a host off from mirror and proxy during its upgrade.
+SETTINGS = {"nvidia_driver_version": NEW, "gpu_upgrade_drain": [str(ROOT / "tests/integration/upgrade_hook.yml")]}
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def journal(fleet: Fleet, host: str) -> dict[str, Any]:
     return dict(json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/upgrade.json")))
 
 
-def test_both_are_exchanged_while_they_reach_nothing(fleet: Fleet) -> None:
-    run = fleet.play(playbook=UPGRADE, extra=WISHES)
+def test_both_are_upgraded_without_a_network(fleet: Fleet) -> None:
+    run = fleet.play(playbook=UPGRADE, extra=SETTINGS)
     assert run.rc == 0, run.screen[-4000:]
     for host in (RUN, RPM):
         assert loaded(fleet, host) == NEW
@@ -46,16 +46,16 @@ def test_both_are_exchanged_while_they_reach_nothing(fleet: Fleet) -> None:
     assert names == [f"NVIDIA-driver-{v}.run{end}" for v in (OLD, NEW) for end in ("", ".sha256")]
 
 
-def test_the_way_back_needs_nothing_either(fleet: Fleet) -> None:
+def test_the_rollback_needs_no_network(fleet: Fleet) -> None:
     before = requests(fleet).count(".run ")
-    run = fleet.play(playbook=BACK, extra=WISHES)
+    run = fleet.play(playbook=BACK, extra=SETTINGS)
     assert run.rc == 0, run.screen[-4000:]
     assert {loaded(fleet, host) for host in (RUN, RPM)} == {OLD}
     assert requests(fleet).count(".run ") == before
 
 
-def test_an_installer_that_cannot_be_proved_leaves_the_host_out(fleet: Fleet) -> None:
+def test_an_installer_that_cannot_be_verified_excludes_the_host(fleet: Fleet) -> None:
     fleet.ssh(RUN, f"rm -r {STORE}")
-    run = fleet.play("--limit", RUN, playbook=UPGRADE, extra=WISHES | {"nvidia_driver_runfile_sha256": "0" * 64})
+    run = fleet.play("--limit", RUN, playbook=UPGRADE, extra=SETTINGS | {"nvidia_driver_runfile_sha256": "0" * 64})
     assert run.rc != 0 and "It could not be prepared, and is as it was" in run.screen and "has sha256" in run.screen
     assert loaded(fleet, RUN) == OLD and fleet.ssh(RUN, f"ls {STORE}") == ""

@@ -1,6 +1,6 @@
-"""gpu_verify on lab hosts: what it proves, what it leaves out and says so, and every red ending with its remedy.
+"""gpu_verify on lab hosts: what it verifies, what it reports as skipped, and every red result with its remedy.
 
-After the first provisioning the module itself is asked, a host and a case at a time: that is what the role runs.
+After the first provisioning the module itself is called, as the role does, for one host and one case at a time.
 """
 
 import json
@@ -18,7 +18,7 @@ TOOLKIT, CDI = "ver-debian12", "ver-debian13"
 HOSTS = (TOOLKIT, CDI)
 PYTHON_IMAGE, LESS_IMAGE, NEWER_IMAGE = "gpu-ready-lab/python:1", "gpu-ready-lab/python:less", "gpu-ready-lab/newer:1"
 FAULTS = "/etc/gpu-ready-lab/cuda-faults.conf"
-# The verification's image with the host's Python in it, and frameworks that count GPUs through NVML.
+# The verification image with the host's Python, and frameworks that count GPUs through NVML.
 MAKE_IMAGES = r"""
 set -e
 image=$(docker images --quiet gpu-ready/verify | head -1)
@@ -72,20 +72,20 @@ def fleet(lab_machine: None) -> Fleet:
 
 @pytest.fixture
 def cuda_ends(fleet: Fleet) -> Iterator[Any]:
-    """Let cuInit of both hosts end with an error of CUDA; as it was afterwards."""
+    """Make cuInit of both hosts fail with an error of CUDA until the end of the test."""
     yield lambda code: [fleet.ssh(host, f"echo 'cuInit = {code}' >{FAULTS}") for host in HOSTS]
     for host in HOSTS:
         fleet.ssh(host, f"rm -f {FAULTS}")
 
 
-def verify(fleet: Fleet, host: str, **wish: Any) -> dict[str, Any]:
-    """Verify a host again, with the expectations of its last plan and other wishes; return what the module did."""
+def verify(fleet: Fleet, host: str, **settings: Any) -> dict[str, Any]:
+    """Verify a host again, with the expectations of its last plan and other settings; return the module's result."""
     kept = json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/verified.json"))
     mode = "toolkit" if host == TOOLKIT else "cdi"
     arguments = {
         "image": "gpu-ready/verify:lab",
         "expect": {"runtime": {"mode": mode}, "gpus": kept["addresses"]},
-    } | wish
+    } | settings
     done = subprocess.run(
         [str(VENV / "ansible"), "-i", str(fleet.inventory), host, "-m", "gpu_verify", "-a", json.dumps(arguments)],
         capture_output=True, text=True, timeout=300, cwd=ROOT, check=False, stdin=subprocess.DEVNULL,
@@ -104,7 +104,7 @@ def seen(answer: dict[str, Any]) -> list[str]:
     return [gpu["uuid"] for gpu in answer["verify"]["container"]["gpus"]]
 
 
-def test_a_stub_of_libcuda_is_left_out_and_the_record_says_why(fleet: Fleet) -> None:
+def test_a_stub_of_libcuda_is_skipped_and_the_record_has_the_reason(fleet: Fleet) -> None:
     for host in HOSTS:
         kept = json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/verified.json"))
         assert kept["ok"] and kept["checks"]["gpus_in_container"] == "ok"
@@ -138,7 +138,7 @@ def test_cuda_that_does_not_start_is_red(fleet: Fleet, cuda_ends: Any, code: int
     assert red == ["compute"]
 
 
-def test_without_the_compute_check_nobody_asks_cuda(fleet: Fleet, cuda_ends: Any) -> None:
+def test_without_the_compute_check_cuda_is_not_called(fleet: Fleet, cuda_ends: Any) -> None:
     cuda_ends(999)
     assert not verify(fleet, CDI, compute=False)["failed"]
 
@@ -147,13 +147,13 @@ def test_chosen_devices_are_exactly_what_the_container_sees(fleet: Fleet) -> Non
     for host in HOSTS:
         uuids = re.findall(r"GPU-[0-9a-f-]+", fleet.ssh(host, "nvidia-smi -L"))
         assert len(uuids) == 4
-        for devices, wanted in (("0,2", [0, 2]), (f"1,{uuids[2]}", [1, 2])):
+        for devices, expected in (("0,2", [0, 2]), (f"1,{uuids[2]}", [1, 2])):
             answer = verify(fleet, host, devices=devices, compute=False)
             assert not answer["failed"], answer["msg"]
-            assert sorted(seen(answer)) == sorted(uuids[index] for index in wanted)
+            assert sorted(seen(answer)) == sorted(uuids[index] for index in expected)
 
 
-def test_an_unknown_device_is_told_by_name(fleet: Fleet) -> None:
+def test_an_unknown_device_is_named(fleet: Fleet) -> None:
     for devices in ("0,7", "GPU-00000000-0000-0000-0000-000000000000"):
         answer = verify(fleet, TOOLKIT, devices=devices, compute=False)
         assert answer["failed"] and f"GPU {devices.split(',')[-1]}, found missing" in answer["msg"]
@@ -161,7 +161,7 @@ def test_an_unknown_device_is_told_by_name(fleet: Fleet) -> None:
         assert answer["verify"]["container"] is None
 
 
-def test_a_framework_sees_the_gpus_it_is_given(fleet: Fleet) -> None:
+def test_a_framework_sees_the_selected_gpus(fleet: Fleet) -> None:
     for host, framework, devices, count in ((TOOLKIT, "tensorflow", "all", 4), (CDI, "pytorch", "0,2", 2)):
         answer = verify(fleet, host, devices=devices, framework=framework, framework_image=PYTHON_IMAGE, compute=False)
         found = check(answer, "framework")
@@ -182,24 +182,24 @@ def test_a_framework_that_does_not_is_red(fleet: Fleet, image: str, words: list[
     assert all(word in answer["msg"] for word in words), answer["msg"]
 
 
-def test_an_image_for_a_newer_driver_is_told(fleet: Fleet) -> None:
+def test_an_image_for_a_newer_driver_is_reported(fleet: Fleet) -> None:
     red = verify(fleet, TOOLKIT, image=NEWER_IMAGE, compute=False)
     assert red["failed"] and "cuda>=99.0" in red["msg"] and "NVIDIA_DISABLE_REQUIRE" in red["msg"]
-    told = verify(fleet, CDI, image=NEWER_IMAGE, compute=False)
-    assert not told["failed"] and "may fail" in check(told, "image_requirement")["found"]
+    output = verify(fleet, CDI, image=NEWER_IMAGE, compute=False)
+    assert not output["failed"] and "may fail" in check(output, "image_requirement")["found"]
 
 
-def test_what_a_container_said_is_explained(fleet: Fleet) -> None:
+def test_the_output_of_a_container_is_explained(fleet: Fleet) -> None:
     answer = verify(fleet, TOOLKIT, image="registry.example.com/none:1", compute=False)
     found = check(answer, "gpus_in_container")
     assert found["ok"] is False and found["cause"] and found["remedy"]
     assert found["found"] in answer["msg"] and found["remedy"] in answer["msg"]
 
 
-def test_a_red_verification_is_made_anew_and_turns_green(fleet: Fleet) -> None:
-    """The cases above left a red record; the playbook proves the hosts again and then has nothing to do."""
+def test_a_red_verification_is_repeated_and_turns_green(fleet: Fleet) -> None:
+    """The cases above left a red record; the playbook verifies the hosts again and then has nothing to do."""
     run = fleet.play()
     assert run.rc == 0
     assert run.steps(TOOLKIT) == ["gpu_verify.verify"]
-    again = fleet.play()
-    assert [again.recap(host)["changed"] for host in HOSTS] == [0, 0]
+    second = fleet.play()
+    assert [second.recap(host)["changed"] for host in HOSTS] == [0, 0]

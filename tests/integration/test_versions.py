@@ -1,7 +1,7 @@
 """One code base for old and new: ansible-core 2.16 with Python 3.6 on the hosts, and the newest ansible-core.
 
-Each ansible-core gets a virtual environment of its own in the lab cache, made once. What this machine has no Python for is skipped,
-visibly; that everything shipped to hosts keeps to Python 3.6 is also checked without any host (vermin, in `make lint`).
+Each ansible-core gets a virtual environment of its own in the lab cache, made once. Versions without a suitable
+Python on this machine are skipped, visibly. That everything sent to hosts runs on Python 3.6 is also checked by `make lint` (vermin).
 """
 
 import json
@@ -26,16 +26,16 @@ CRASHES = ("MODULE FAILURE", "Traceback", "deserialization", "SyntaxError")
 
 
 class Runs(NamedTuple):
-    """What an ansible-core did on its fleet."""
+    """The runs of an ansible-core on its fleet."""
 
     fleet: Fleet
     version: Version
     hosts: list[str]
-    told: str
+    version_text: str
     check: Run
     first: Run
     second: Run
-    again: Run
+    second_check: Run
 
 
 @pytest.fixture(scope="module", params=[OLD, NEW], ids=lambda version: version.core)
@@ -50,50 +50,50 @@ def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
     lab("down", version.fleet)
     fleet.up()
     hosts = hosts_of(version.fleet)
-    told = subprocess.run(
+    text = subprocess.run(
         [str(fleet.ansible / "ansible-playbook"), "--version"],
         capture_output=True, text=True, check=True, timeout=60, env=environment(), cwd=ROOT,
     ).stdout  # fmt: skip
-    yield Runs(fleet, version, hosts, told, fleet.play("--check"), fleet.play(), fleet.play(), fleet.play("--check"))
+    yield Runs(fleet, version, hosts, text, fleet.play("--check"), fleet.play(), fleet.play(), fleet.play("--check"))
     if not request.config.getoption("--keep-lab"):
         lab("down", version.fleet)
 
 
-def test_it_is_that_ansible_core(runs: Runs) -> None:
-    wanted = "core 2.16." if runs.version == OLD else "core 2.21."
-    assert wanted in runs.told
+def test_the_ansible_core_is_of_that_version(runs: Runs) -> None:
+    expected = "core 2.16." if runs.version == OLD else "core 2.21."
+    assert expected in runs.version_text
 
 
-def test_modules_run_with_the_python_that_is_meant(runs: Runs) -> None:
+def test_modules_run_with_the_expected_python(runs: Runs) -> None:
     if runs.version.host_python is None:
         pytest.skip("any Python of the host will do")
     tasks = [{"ansible.builtin.setup": {"gather_subset": ["!all", "!min", "python"]}}]
     tasks.append({"ansible.builtin.debug": {"msg": "python={{ ansible_facts['python']['version']['minor'] }}"}})
     run = played(runs, tasks)
     for host in runs.hosts:
-        said = [event["message"] for event in run.events if event["host"] == host and "python=" in event["message"]]
-        assert said == ["python=6"]
+        output = [event["message"] for event in run.events if event["host"] == host and "python=" in event["message"]]
+        assert output == ["python=6"]
 
 
 def test_check_on_bare_hosts_then_converge(runs: Runs) -> None:
     for host in runs.hosts:
         for run in (runs.check, runs.first):
             assert run.recap(host)["failed"] == 0, run.failures(host)
-        assert runs.check.changed_steps(host) == ["gpu_plan.look"]  # it tells that there is work, and does none
+        assert runs.check.changed_steps(host) == ["gpu_plan.look"]  # it reports that there is work, and does none
         assert runs.check.steps(host) == [step for step in runs.first.changed_steps(host) if step != "gpu_plan.look"]
     assert (runs.check.rc, runs.first.rc) == (0, 0)
 
 
 def test_a_second_run_and_a_check_after_it_have_nothing_to_do(runs: Runs) -> None:
     for host in runs.hosts:
-        for run in (runs.second, runs.again):
+        for run in (runs.second, runs.second_check):
             assert run.recap(host)["changed"] == 0
             assert run.steps(host) == []
         assert runs.second.calls[host] == 1
 
 
-def test_every_module_answers_instead_of_crashing(runs: Runs) -> None:
-    """Without arguments each either works or says what is missing."""
+def test_no_module_crashes_without_arguments(runs: Runs) -> None:
+    """Each either works or names what is missing."""
     run = played(runs, [{name: {}, "ignore_errors": True} for name in MODULES], "--check")
     for host in runs.hosts:
         answers = [event for event in run.events if event["host"] == host]
@@ -105,14 +105,14 @@ def test_every_module_answers_instead_of_crashing(runs: Runs) -> None:
 
 @pytest.mark.long
 def test_an_upgrade_of_the_driver_and_an_audit_after_it(runs: Runs) -> None:
-    host, wish = runs.hosts[0], {"nvidia_driver_version": "595.91.07"}
-    before = runs.fleet.play("--limit", host, playbook=AUDIT, extra=wish)
+    host, settings = runs.hosts[0], {"nvidia_driver_version": "595.91.07"}
+    before = runs.fleet.play("--limit", host, playbook=AUDIT, extra=settings)
     assert before.rc != 0 and "595.91.07" in before.row(host)
-    run = runs.fleet.play("--limit", host, playbook=UPGRADE, extra=wish)
+    run = runs.fleet.play("--limit", host, playbook=UPGRADE, extra=settings)
     assert run.rc == 0, run.screen[-4000:]
     assert "upgraded" in run.row(host)
-    assert runs.fleet.ssh(host, "cat /sys/module/nvidia/version").strip() == wish["nvidia_driver_version"]
-    after = runs.fleet.play("--limit", host, playbook=AUDIT, extra=wish)
+    assert runs.fleet.ssh(host, "cat /sys/module/nvidia/version").strip() == settings["nvidia_driver_version"]
+    after = runs.fleet.play("--limit", host, playbook=AUDIT, extra=settings)
     assert (after.rc, after.calls[host]) == (0, 1)
 
 
@@ -131,7 +131,7 @@ BARE = "v-bare7"
 
 @pytest.fixture(scope="module")
 def bare(lab_machine: None, request: pytest.FixtureRequest) -> Any:
-    """CentOS 7 without a Python 3, and the ansible-core that still serves it."""
+    """CentOS 7 without a Python 3, and the ansible-core that still supports it."""
     fleet = Fleet("versions_bare", programs(OLD))
     lab("down", "versions_bare")
     fleet.up()
@@ -141,7 +141,7 @@ def bare(lab_machine: None, request: pytest.FixtureRequest) -> Any:
 
 
 def pythons(fleet: Fleet) -> list[str]:
-    """Return what there is of Python 3: programs that anybody finds, and the package."""
+    """What exists of Python 3: programs on PATH, and the package."""
     return fleet.ssh(BARE, "ls /usr/bin/python3* /usr/libexec/platform-python 2>/dev/null; rpm -q python3 || :").split(
         "\n"
     )
@@ -149,26 +149,26 @@ def pythons(fleet: Fleet) -> list[str]:
 
 @pytest.fixture
 def ended_mirrors() -> Iterator[None]:
-    """The mirrors of CentOS 7 as they are since 2024: gone; there again afterwards."""
+    """The mirrors of CentOS 7 as they are since 2024: unreachable, until the end of the test."""
     MIRROR_FAULTS.write_text(json.dumps({"*mirror.centos.org/*": {"status": 404}}))
     yield
     MIRROR_FAULTS.unlink(missing_ok=True)
 
 
 @pytest.mark.usefixtures("ended_mirrors")
-def test_a_host_without_python_is_refused_where_none_can_come(bare: Fleet) -> None:
-    """Each run says what is in the way: a check installs nothing, the mirrors have ended, ansible-core is too new."""
-    there = pythons(bare)
-    assert there[0] == "package python3 is not installed"
-    for core, arguments, sentence in (
+def test_a_host_without_python_is_refused_if_none_can_be_installed(bare: Fleet) -> None:
+    """Each run names the obstacle: a check installs nothing, the mirrors have ended, ansible-core is too new."""
+    present = pythons(bare)
+    assert present[0] == "package python3 is not installed"
+    for core, arguments, message in (
         (bare.ansible, ["--check"], "a check installs none: run without --check"),
         (bare.ansible, [], "its mirrors have ended, so set gpu_ready_vault to true for the archive"),
         (Fleet("versions_bare").ansible, [], "or run this with ansible-core 2.16"),
     ):
         run = Fleet("versions_bare", core).play(*arguments)
         assert run.rc != 0
-        assert sentence in run.failures(BARE), run.screen[-3000:]
-        assert pythons(bare) == there
+        assert message in run.failures(BARE), run.screen[-3000:]
+        assert pythons(bare) == present
 
 
 @pytest.mark.long
@@ -179,5 +179,5 @@ def test_a_host_without_python_gets_it_from_the_archive_and_is_made_ready(bare: 
     assert any("Install python3" in name for name in run.changed(BARE))
     assert [line for line in pythons(bare) if line.startswith("python3-3.6")]
     assert bare.ssh(BARE, "cat /sys/module/nvidia/version").strip()
-    again = bare.play(extra=vault)
-    assert (again.recap(BARE)["changed"], again.steps(BARE), again.calls[BARE]) == (0, [], 1)
+    second = bare.play(extra=vault)
+    assert (second.recap(BARE)["changed"], second.steps(BARE), second.calls[BARE]) == (0, [], 1)

@@ -1,4 +1,4 @@
-"""A driver that was upgraded under a loaded module: named as what it is, then exchanged live or by the operator's reboot."""
+"""A driver that was upgraded under a loaded module: named as a mismatch, then reloaded live or by the operator's reboot."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ OLD = "535.261.03"
 KEEP_OPEN = "setsid {program} 3600 </dev/nvidiactl >/dev/null 2>&1 & echo $!"
 UNIT = "[Service]\\nExecStart=/usr/local/bin/{program} infinity\\nStandardInput=file:/dev/nvidiactl\\n"
 SERVICES = {"nvidia-dcgm": "nv-hostengine", "nvidia-persistenced": "nvidia-persistenced"}
-"""In the order in which they are stopped. Programs of ours under their names, which have the device open as they do."""
+"""In the order in which they are stopped. The tests run programs with these names that keep the device open."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def installed(fleet: Fleet) -> str:
 
 
 def load_old(fleet: Fleet) -> None:
-    """Have the module of the release loaded beside the files of the update: an upgrade without a reboot."""
+    """Load the module of the release beside the files of the update, as after an upgrade without a reboot."""
     release = fleet.ssh(HOST, "uname -r").strip()
     directory = guests.built(release, "nvidia-kernel-dkms@release")
     fleet.ssh(HOST, "for name in nvidia_drm nvidia_modeset nvidia_uvm nvidia; do rmmod $name 2>/dev/null; done; true")
@@ -43,10 +43,10 @@ def test_the_mismatch_of_the_real_library_is_named(fleet: Fleet, installed: str)
     load_old(fleet)
     smi = guests.real_smi(fleet, HOST)
     assert "Driver/library version mismatch" in smi and smi.endswith("ended with 18\n"), smi
-    said = guests.said(fleet, HOST)
-    assert "API mismatch" in said
-    told = guests.explain("dmesg", said)
-    assert installed in told and OLD in told, told
+    output = guests.driver_messages(fleet, HOST)
+    assert "API mismatch" in output
+    text = guests.explain("dmesg", output)
+    assert installed in text and OLD in text, text
     audit = fleet.play(playbook="playbooks/audit.yml")
     assert audit.rc != 0
     assert f"the loaded module is {OLD} proprietary, on disk is {installed} proprietary" in audit.screen
@@ -83,7 +83,7 @@ def services(fleet: Fleet) -> Iterator[None]:
         fleet.ssh(HOST, f"systemctl stop {unit}; rm -f /run/systemd/system/{unit}.service /usr/local/bin/{program}")
 
 
-def test_a_module_that_only_services_hold_is_exchanged_live(fleet: Fleet, installed: str, services: None) -> None:
+def test_a_module_used_only_by_services_is_reloaded_live(fleet: Fleet, installed: str, services: None) -> None:
     load_old(fleet)
     fleet.ssh(HOST, "systemctl daemon-reload; systemctl start " + " ".join(reversed(SERVICES)))
     assert fleet.ssh(HOST, "rmmod nvidia_uvm; rmmod nvidia 2>&1; modprobe -n nvidia; true").count("in use") == 1

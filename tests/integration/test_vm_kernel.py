@@ -1,4 +1,4 @@
-"""A guest whose operator does the reboots: nouveau without leave to reboot, and then a newer kernel under the driver."""
+"""A guest whose operator does the reboots: nouveau without permission to reboot, and then a newer kernel under the driver."""
 
 import guests
 import pytest
@@ -19,12 +19,14 @@ def fleet(lab_machine: None) -> Fleet:
 
 @pytest.fixture(scope="module")
 def kernels() -> tuple[str, str]:
-    """Return the kernel that the guest begins with and the one that its operator brings."""
+    """The kernel that the guest begins with, and the kernel that its operator installs."""
     old, new = yaml.safe_load(FILE.read_text())["hosts"][HOST]["kernels"]
     return old, new
 
 
-def test_without_leave_to_reboot_the_run_says_that_one_is_required(fleet: Fleet, kernels: tuple[str, str]) -> None:
+def test_without_permission_to_reboot_the_run_reports_that_one_is_required(
+    fleet: Fleet, kernels: tuple[str, str]
+) -> None:
     assert fleet.ssh(HOST, "lspci -k -d 10de:").count("Kernel driver in use: nouveau") == 2
     before = guests.boot_id(fleet, HOST)
     run = fleet.play()
@@ -45,15 +47,17 @@ def test_the_same_command_finishes_after_the_operators_reboot(fleet: Fleet) -> N
     assert fleet.play(playbook=AUDIT).rc == 0
 
 
-def test_the_audit_says_that_a_new_kernel_would_boot_without_the_driver(fleet: Fleet, kernels: tuple[str, str]) -> None:
-    """The kernel comes without its headers, as upgrades bring it where headers were named by their release."""
+def test_the_audit_reports_that_a_new_kernel_would_boot_without_the_driver(
+    fleet: Fleet, kernels: tuple[str, str]
+) -> None:
+    """The kernel is installed without its headers, as by upgrades if the headers were named by their release."""
     install = f"DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install linux-image-{kernels[1]}"
     fleet.ssh(HOST, install, limit=guests.PLAY_LIMIT)
     run = fleet.play(playbook=AUDIT)
     assert run.rc != 0
-    said = " ".join(run.screen.split())
-    assert f"there is no module for kernel {kernels[1]}; DKMS cannot build 535." in said, run.screen[-3000:]
-    assert "without its headers" in said
+    output = " ".join(run.screen.split())
+    assert f"there is no module for kernel {kernels[1]}; DKMS cannot build 535." in output, run.screen[-3000:]
+    assert "without its headers" in output
 
 
 def test_the_next_run_builds_the_module_for_it_while_the_old_one_runs(fleet: Fleet, kernels: tuple[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A guest that loses its power in the middle of its provisioning, again and again, beside a twin that does not."""
+"""A guest that loses its power during its provisioning, again and again, beside a twin that does not."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ CUTS = {
     "nvidia_container_runtime : configure | Have docker take our keys over": 0,
     "gpu_verify : verify | Compare PCI bus, driver and container, GPU by GPU": 5,
 }
-"""Tasks, and the seconds after which the power goes; 0: just before the task. The first boot after the blacklist is a cut's."""
+"""Tasks, and the seconds after which the power is cut; 0: just before the task. The first boot after the blacklist follows a cut."""
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,11 @@ def fleet(lab_machine: None) -> Fleet:
 
 
 def files(fleet: Fleet, host: str) -> dict[str, str]:
-    """Return what each file and package of a guest is."""
+    """The state of each file and package of a guest."""
     return footprint.read(fleet.ssh(host, f"python3 - <<'END'\n{footprint.ASK}\nEND", limit=1200))
 
 
-def test_after_cuts_at_seven_moments_it_is_the_same_file_by_file(fleet: Fleet, tmp_path: Path) -> None:
+def test_after_seven_cuts_all_files_are_the_same(fleet: Fleet, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "gpu_ready_lab", "power-cycle", f"{fleet.name}/{CUT}"]
     marks = {task: tmp_path / str(number) for number, task in enumerate(CUTS)}
     for number in range(len(CUTS) + 1):
@@ -51,5 +51,5 @@ def test_after_cuts_at_seven_moments_it_is_the_same_file_by_file(fleet: Fleet, t
     assert all(mark.exists() for mark in marks.values())
     assert run.rc == 0, run.failures(CUT)
     assert footprint.differences(files(fleet, WHOLE), files(fleet, CUT)) == []
-    again = fleet.play("--limit", CUT)
-    assert again.steps(CUT) == [] and again.calls[CUT] == 1
+    second = fleet.play("--limit", CUT)
+    assert second.steps(CUT) == [] and second.calls[CUT] == 1

@@ -1,4 +1,4 @@
-"""A guest with a kernel of its own that loses its power under the driver's installation: the shortest way of a guest."""
+"""A guest that loses its power during the installation of the driver: the shortest test with a guest."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ def fleet(lab_machine: None) -> Fleet:
     return guests.up("vm_sample")
 
 
-def test_a_power_cut_under_the_installation_is_told_as_such(fleet: Fleet, tmp_path: Path) -> None:
+def test_a_power_cut_during_the_installation_is_reported(fleet: Fleet, tmp_path: Path) -> None:
     cut = [sys.executable, "-m", "gpu_ready_lab", "power-cycle", f"{fleet.name}/{HOST}"]
     run = fleet.play(moments=[{"task": INSTALL, "after": 15, "argv": cut, "mark": str(tmp_path / "cut")}])
     assert run.rc != 0 and (tmp_path / "cut").exists(), run.screen[-3000:]
@@ -37,7 +37,7 @@ def test_the_same_command_then_loads_the_real_module_without_a_reboot(fleet: Fle
     assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.said(fleet, HOST)
 
 
-def test_and_the_next_one_does_nothing(fleet: Fleet) -> None:
+def test_a_third_run_does_nothing(fleet: Fleet) -> None:
     run = fleet.play()
     assert run.rc == 0, run.failures(HOST)
     assert run.steps(HOST) == [] and run.changed(HOST) == [] and run.calls[HOST] == 1

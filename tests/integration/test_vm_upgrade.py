@@ -1,4 +1,4 @@
-"""Three guests from 535 to 550 and back with NVIDIA's real modules: exchanged live, held by a program, and by a reboot."""
+"""Three guests from 535 to 550 and back with NVIDIA's real modules: by a live reload, held by a program, and by a reboot."""
 
 import json
 from typing import Any
@@ -28,11 +28,11 @@ def fleet(lab_machine: None) -> Fleet:
 
 
 def drivers(fleet: Fleet) -> dict[str, str]:
-    """Return by host the version of the driver that the kernel says is loaded, or all that it says where that is neither."""
+    """The version of the loaded driver by host, as the kernel reports it; its whole text if it is neither version."""
     found = {}
     for host in HOSTS:
-        said = guests.loaded(fleet, host)
-        found[host] = next((version for version in (OLD, NEW) if f"Kernel Module  {version} " in said), said)
+        output = guests.loaded(fleet, host)
+        found[host] = next((version for version in (OLD, NEW) if f"Kernel Module  {version} " in output), output)
     return found
 
 
@@ -44,17 +44,17 @@ def journal(fleet: Fleet, host: str) -> dict[str, Any]:
     return dict(json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/upgrade.json")))
 
 
-def upgrade(fleet: Fleet, *arguments: str, **wishes: Any) -> Run:
-    return fleet.play(*arguments, playbook=UPGRADE, extra=wishes)
+def upgrade(fleet: Fleet, *arguments: str, **settings: Any) -> Run:
+    return fleet.play(*arguments, playbook=UPGRADE, extra=settings)
 
 
 def hold(fleet: Fleet) -> str:
-    """Have a program keep the driver open on a host, and return its PID."""
+    """Start a program that keeps the driver open on a host, and return its PID."""
     fleet.ssh(HELD, f"cp /usr/bin/sleep /usr/local/bin/{PROGRAM}")
     return fleet.ssh(HELD, f"setsid {PROGRAM} 36000 </dev/nvidiactl >/dev/null 2>&1 & echo $!").strip()
 
 
-def test_the_plan_says_by_which_way_and_changes_nothing(fleet: Fleet) -> None:
+def test_the_plan_shows_the_activation_and_changes_nothing(fleet: Fleet) -> None:
     before = boots(fleet)
     hold(fleet)
     run = upgrade(fleet, "--check", **FORWARD)
@@ -66,7 +66,7 @@ def test_the_plan_says_by_which_way_and_changes_nothing(fleet: Fleet) -> None:
     assert boots(fleet) == before and drivers(fleet) == dict.fromkeys(HOSTS, OLD)
 
 
-def test_each_takes_the_way_that_it_can(fleet: Fleet) -> None:
+def test_each_host_is_activated_with_the_least_disruption(fleet: Fleet) -> None:
     before = boots(fleet)
     run = upgrade(fleet, **FORWARD)
     assert run.rc == 0, run.screen[-4000:]
@@ -75,19 +75,19 @@ def test_each_takes_the_way_that_it_can(fleet: Fleet) -> None:
     assert after[LIVE] == before[LIVE] and after[HELD] != before[HELD] and after[BOOT] != before[BOOT]
     assert "live" in run.row(LIVE) and "reboot" in run.row(HELD) and "reboot" in run.row(BOOT)
     for host in HOSTS:
-        noted = journal(fleet, host)
-        assert (noted["phase"], noted["from"]["version"]) == ("done", OLD) and noted["seconds"] > 0
+        recorded = journal(fleet, host)
+        assert (recorded["phase"], recorded["from"]["version"]) == ("done", OLD) and recorded["seconds"] > 0
         assert fleet.ssh(host, "modinfo -F version nvidia").strip() == NEW
         assert NEW in fleet.ssh(host, "nvidia-smi --query-gpu=driver_version --format=csv,noheader")
 
 
-def test_without_leave_to_reboot_a_held_host_keeps_its_driver_and_its_program(fleet: Fleet) -> None:
+def test_without_permission_to_reboot_a_host_in_use_keeps_its_driver_and_its_program(fleet: Fleet) -> None:
     before = boots(fleet)
     pid = hold(fleet)
     run = upgrade(fleet, **BACK, gpu_ready_reboot_ok=False, gpu_upgrade_leave_out=True, gpu_upgrade_max_failures=1)
     assert run.rc != 0
-    said = " ".join(run.screen.split())
-    assert f"held by PID {pid} ({PROGRAM})" in said, run.screen[-4000:]
+    output = " ".join(run.screen.split())
+    assert f"held by PID {pid} ({PROGRAM})" in output, run.screen[-4000:]
     assert "left out" in run.row(BOOT) and "failed" in run.row(HELD) and "upgraded" in run.row(LIVE)
     assert fleet.ssh(HELD, f"cat /proc/{pid}/comm").strip() == PROGRAM
     assert drivers(fleet) == {LIVE: OLD, HELD: NEW, BOOT: NEW}
@@ -96,10 +96,10 @@ def test_without_leave_to_reboot_a_held_host_keeps_its_driver_and_its_program(fl
     assert fleet.ssh(HELD, "modinfo -F version nvidia").strip() == NEW
 
 
-def test_the_same_command_with_that_leave_and_without_the_program_brings_all_back(fleet: Fleet) -> None:
-    fleet.ssh(HELD, f"pkill -x {PROGRAM}")  # installers before 545.23 replace no driver that is in use
+def test_with_permission_and_without_the_program_the_same_command_rolls_all_back(fleet: Fleet) -> None:
+    fleet.ssh(HELD, f"pkill -x {PROGRAM}")  # installers before 545.23 do not replace a driver in use
     run = upgrade(fleet, **BACK)
     assert run.rc == 0, run.screen[-4000:]
     assert drivers(fleet) == dict.fromkeys(HOSTS, OLD)
     assert "nothing to do" in run.row(LIVE) and run.calls[LIVE] == 1
-    assert fleet.play().rc == 0  # and site.yml, which wants the same, agrees
+    assert fleet.play().rc == 0  # site.yml with the same settings has nothing to do

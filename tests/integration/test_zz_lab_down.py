@@ -1,4 +1,4 @@
-"""The last test: what `make lab-down` leaves behind is nothing but the cache."""
+"""The last test: `make lab-down` leaves nothing but the cache."""
 
 import subprocess
 from pathlib import Path

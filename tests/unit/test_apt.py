@@ -132,7 +132,7 @@ def test_readers_survive_garbage(text: str) -> None:
 def test_missing_versions_name_what_is_on_offer() -> None:
     offers = apt.parse_madison("nvidia-smi | 1:2-1 | http://m/debian bookworm/non-free amd64 Packages\nnvidia-smi | 1-1 | http://m x Packages\n")  # fmt: skip
     assert apt.Apt(Host()).resolve([packages.PackageSpec("nvidia-smi", "2*")], offers) == ["nvidia-smi=1:2-1"]
-    with pytest.raises(packages.PackageError, match="on offer: 1:2-1, 1-1"):
+    with pytest.raises(packages.PackageError, match="offered: 1:2-1, 1-1"):
         apt.Apt(Host()).resolve([packages.PackageSpec("nvidia-smi", "3*")], offers)
     with pytest.raises(packages.PackageError, match="no longer carries the headers"):
         apt.Apt(Host()).resolve([packages.PackageSpec("linux-headers-6.1.0-1-amd64")], {})
@@ -194,7 +194,7 @@ def test_lists_that_a_power_cut_left_without_their_content(changes: dict[str, st
         BASE + NON_FREE: "123456789",
         BASE + EMPTY: "",
     } | changes
-    there = {f"{apt_lists.FOLDER}/{name}": text for name, text in files.items() if text is not None}
+    there = {f"{apt_lists.DIRECTORY}/{name}": text for name, text in files.items() if text is not None}
     names = [Path(path).name for path in there]
     assert apt_lists.find_damaged_lists(names, there.get, lambda path: (len(there[path] or ""), 0)) == lost
 

@@ -169,7 +169,7 @@ EXPLANATIONS = [
     ('The GPG keys listed for the "R" repository are already installed but they are not correct for this package.\nError: GPG check FAILED', ["not correct for this package", "the clock of this host is wrong", "timedatectl"]),
     ("Package a-1-1.noarch.rpm is not signed\nError: GPG check FAILED", ["signature", "a-1-1.noarch.rpm is not signed"]),
     ('Transaction failed: Signature verification failed.\nOpenPGP check for package "a-0:1-1.noarch" (/x.rpm) from repo "r" has failed: The package is not signed.', ["signature", "The package is not signed"]),
-    ("However, you do not have any GPG public keys installed. You need\n\nProblem repository: [r]\nbandwidth: 0\n", ["the repository r wants signed packages"]),
+    ("However, you do not have any GPG public keys installed. You need\n\nProblem repository: [r]\nbandwidth: 0\n", ["the repository r requires signed packages"]),
     ("Error Summary\n-------------\nDisk Requirements:\n   At least 300MB more space needed on the /usr filesystem.", ["300MB", "/usr"]),
     ("error: unpacking of archive failed: cpio: write failed - No space left on device", ["disk is full"]),
     ("Error: Failed to download metadata for repo 'r': Cannot write /var/cache/dnf/r/x: No space left on device", ["disk is full", "/var/cache/dnf"]),

@@ -17,7 +17,9 @@ def packages(host: Host) -> Dict[str, Any]:
 
 def yum(host: Host) -> Dict[str, Any]:
     """Return the .repo files (path: text), the names of the key files and the enabled module streams."""
-    paths = ["%s/%s" % (yum_repos.FOLDER, name) for name in host.listdir(yum_repos.FOLDER) if name.endswith(".repo")]
+    paths = [
+        "%s/%s" % (yum_repos.DIRECTORY, name) for name in host.listdir(yum_repos.DIRECTORY) if name.endswith(".repo")
+    ]
     texts = {path: host.read(path) for path in paths}
     return {
         "sources": {path: text for path, text in texts.items() if text is not None},

@@ -1,4 +1,4 @@
-"""What apt and dpkg say, as values and sentences; and the calls to them. The readers are pure functions."""
+"""Calls to apt and dpkg, and pure parsers of what they print."""
 
 import os
 import re
@@ -55,12 +55,12 @@ OPTIONS = [
 ]  # fmt: skip
 DAY = 86400.0
 ASK_LIMIT = 300.0
-"""Seconds for a call that only asks: after an update apt-cache first reads all lists."""
+"""Seconds for a query: after an update apt-cache first reads all lists."""
 QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\n"
 
 
 def parse_installed(text: str) -> Dict[str, Installed]:
-    """Read `dpkg-query -W -f QUERY`. Of several architectures the installed one counts."""
+    """Parse `dpkg-query -W -f QUERY`. Of several architectures the installed one counts."""
     found = {}  # type: Dict[str, Installed]
     for line in text.splitlines():
         parts = line.split("\t")
@@ -70,7 +70,7 @@ def parse_installed(text: str) -> Dict[str, Installed]:
 
 
 def parse_simulation(text: str) -> Simulation:
-    """Read `apt-get --simulate`: lines of Inst, Remv and Purg."""
+    """Parse `apt-get --simulate`: lines of Inst, Remv and Purg."""
     install = {}  # type: Dict[str, Tuple[Optional[str], str]]
     remove = []
     for line in text.splitlines():
@@ -85,7 +85,7 @@ def parse_simulation(text: str) -> Simulation:
 
 
 def parse_madison(text: str) -> Dict[str, List[str]]:
-    """Read `apt-cache madison`: the versions on offer by name, newest first as apt lists them."""
+    """Parse `apt-cache madison`: the offered versions by name, newest first as apt lists them."""
     found = {}  # type: Dict[str, List[str]]
     for line in text.splitlines():
         parts = [part.strip() for part in line.split("|")]
@@ -97,7 +97,7 @@ def parse_madison(text: str) -> Dict[str, List[str]]:
 
 
 def parse_lowest_versions(text: str) -> Dict[str, str]:
-    """Read `apt-cache show`: the lowest version that the stanzas' Depends ask for, by package."""
+    """Parse `apt-cache show`: the lowest version that the stanzas' Depends require, by package."""
     found = {}  # type: Dict[str, str]
     for line in re.findall(r"(?m)^(?:Pre-)?Depends: (.*)$", text):
         found.update(re.findall(r"([a-z0-9][a-z0-9.+-]*)(?::\w+)? \(>= ([^)\s]+)\)", line))
@@ -105,7 +105,7 @@ def parse_lowest_versions(text: str) -> Dict[str, str]:
 
 
 def parse_sizes(text: str) -> Tuple[int, int]:
-    """Read `apt-cache show`: bytes to fetch and bytes when installed, summed over the stanzas."""
+    """Parse `apt-cache show`: bytes to fetch and bytes when installed, summed over the stanzas."""
     fetch = sum(int(size) for size in re.findall(r"(?m)^Size: (\d+)$", text))
     installed = sum(int(size) for size in re.findall(r"(?m)^Installed-Size: (\d+)$", text))
     return fetch, installed * 1024
@@ -135,20 +135,20 @@ SIGNATURE = re.compile(
 
 
 def explain_failure(what: str, answer: Result) -> str:
-    """Return one sentence with cause and remedy for an apt-get or dpkg call that failed."""
+    """Message with cause and remedy for an apt-get or dpkg call that failed."""
     text = answer.out + "\n" + answer.err
     errors = [line[2:].strip() for line in text.splitlines() if re.match(r"[EW]: ", line)]
     short = "; ".join(errors[:3]) or "; ".join(line.strip() for line in text.splitlines() if line.strip())[-400:]
     match = re.search(r"Could not get lock (\S+?)\.? (?:It is held by process (\d+) \(([^)]*)\))?", text)
     if match and match.group(2):
-        return "%s: %s is held by process %s (%s): let it end, then run again" % (
+        return "%s: %s is held by process %s (%s). Wait until it ends, then run again" % (
             what, match.group(1), match.group(2), match.group(3),
         )  # fmt: skip
     match = re.search(r"You don't have enough free space in (\S+?)\.?$", text, re.MULTILINE)
     if match:
-        return "%s: not enough free space in %s: make room there, then run again" % (what, match.group(1))
+        return "%s: not enough free space in %s. Free space there, then run again" % (what, match.group(1))
     if "No space left on device" in text:
-        return "%s: the disk is full, no free space left (%s): make room, then run again" % (what, short)
+        return "%s: the disk is full, no free space left (%s). Free space, then run again" % (what, short)
     dkms = find_dkms_failure(what, text)
     if dkms:
         return dkms
@@ -156,7 +156,7 @@ def explain_failure(what: str, answer: Result) -> str:
     if timed:
         return "%s: the lists of %s are %s (%s): %s%s" % (
             what, timed.group(1), "too old" if timed.group(2) else "from the future", timed.group(3), WRONG_CLOCK,
-            "; if it is right, the mirror is no longer updated" if timed.group(2) else "",
+            ". If it is right, the mirror is no longer updated" if timed.group(2) else "",
         )  # fmt: skip
     if SIGNATURE.search(text) and re.search(r"(?i)not live until", text):
         return "%s: a signature is from the future (%s): %s" % (what, short[:500], WRONG_CLOCK)
@@ -165,12 +165,12 @@ def explain_failure(what: str, answer: Result) -> str:
         return "%s: the signature of %s is not valid (%s): %s" % (
             what, match.group(1), match.group(2).strip()[:300], WRONG_SIGNATURE,
         )  # fmt: skip
-    gone = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
-    if gone:
+    without_release = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
+    if without_release:
         status = re.search(r"(?m)^Err:\d+ .*\n +(\d{3} .*|\D.*)$", text)
         cause = " ".join(status.group(1).split())[:200] if status else "no Release file"
         return "%s: %s could not be fetched (%s): %s" % (
-            what, gone.group(1), cause,
+            what, without_release.group(1), cause,
             "the mirror does not have this repository" if not status or "404" in cause else download_remedy(cause),
         )  # fmt: skip
     if SIGNATURE.search(text):
@@ -180,22 +180,25 @@ def explain_failure(what: str, answer: Result) -> str:
         return "%s: %s could not be fetched (%s): %s" % (what, match.group(1), cause[:200], download_remedy(cause))
     match = re.search(r"Unable to locate package (\S+)|Package '?(\S+?)'? has no installation candidate", text)
     if match:
-        return "%s: the package %s is in no package source of this host: enable the source that has it" % (
+        return "%s: the package %s is in no package source of this host. Enable the source that has it" % (
             what, match.group(1) or match.group(2),
         )  # fmt: skip
     if "unmet dependencies" in text:
         lines = re.findall(r"(?m)^ +(\S+ : \S+: .*|(?:Depends|Conflicts|Breaks): .*)$", text)
-        return "%s: the dependencies cannot be fulfilled (%s): a pin, a hold or a foreign source is in the way" % (
+        return "%s: the dependencies cannot be fulfilled (%s). Check pins, holds and third-party sources" % (
             what, "; ".join(lines[:4]) or short,
         )  # fmt: skip
     if answer.rc == 124:
-        return "%s: no end within %d minutes; the next run repairs what is half done" % (what, RUN_LIMIT // 60)
+        return "%s: no end within %d minutes. Run again: that repairs what is incomplete" % (
+            what,
+            RUN_LIMIT // 60,
+        )
     script = re.search(r"(?s)dpkg: error processing (?:package|archive) (\S+) \(--.*?\):\s*([^\n]+)", text)
     if script:
-        return "%s: the package %s could not be set up (%s): see what it printed before that in %s on the host" % (
+        return "%s: the package %s could not be configured (%s). See what it printed before that in %s on this host" % (
             what, script.group(1), " ".join(script.group(2).split())[:200], TERM_LOG,
         )  # fmt: skip
-    return "%s: exit status %d: %s" % (what, answer.rc, short or "it said nothing")
+    return "%s: exit status %d: %s" % (what, answer.rc, short or "nothing was printed")
 
 
 class Apt(Manager):
@@ -209,18 +212,16 @@ class Apt(Manager):
         self.locks = locks
 
     def installed(self) -> Dict[str, Installed]:
-        """Return dpkg's database."""
         answer = self.host.run(["dpkg-query", "-W", "-f", QUERY], timeout=ASK_LIMIT)
         if answer.rc != 0:
             raise PackageError(explain_failure("reading the package database", answer))
         return parse_installed(answer.out)
 
     def locks_held(self) -> List[Tuple[str, int]]:
-        """Return apt's and dpkg's locks that another process holds."""
         return [(path, pid) for path in self.locks for pid in [find_lock_holder(path)] if pid is not None]
 
     def run_change(self, what: str, argv: List[str]) -> Result:
-        """Run apt-get (changes the host) and raise PackageError with a sentence when it fails."""
+        """Run apt-get (changes the host)."""
         self.wait_for_locks()
         answer = self.host.run(["apt-get"] + OPTIONS + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
         if answer.rc != 0:
@@ -228,34 +229,33 @@ class Apt(Manager):
         return answer
 
     def find_interrupted(self) -> List[str]:
-        """Return what a killed run left in the middle."""
         found = broken(self.host.read(STATUS) or "")
         if not found and [name for name in self.host.listdir("/var/lib/dpkg/updates") if name.isdigit()]:
             return ["dpkg"]
         return found
 
-    def repair(self, ours: Optional[List[str]] = None) -> List[str]:
-        """Finish what a killed run left in the middle (changes the host); returns the packages that were concerned.
+    def repair(self, owned: Optional[List[str]] = None) -> List[str]:
+        """Finish what a killed run left incomplete (changes the host); returns the affected packages.
 
-        A package of ``ours`` that cannot be configured, such as a module that does not compile, is removed: the plan
-        may want another one by now, and where it wants the same, its installation tells why it fails.
+        A package of ``owned`` that cannot be configured, such as a module that does not compile, is removed: the plan
+        may have another one by now, and the installation of the same one reports why it fails.
         """
         found = self.find_interrupted()
         if not found:
             return []
         self.wait_for_locks()
         self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
-        # Its status is not asked: packages that were only unpacked may lack dependencies, which apt brings now.
+        # Its status does not count: dependencies of unpacked packages may be missing, which apt installs below.
         left = broken(self.host.read(STATUS) or "")
         trouble = ""
-        failed = [name for name in broken(self.host.read(STATUS) or "", ("half-configured",)) if name in (ours or [])]
+        failed = [name for name in broken(self.host.read(STATUS) or "", ("half-configured",)) if name in (owned or [])]
         if failed:
             argv = ["remove", "--allow-change-held-packages"] + failed
             try:
-                refuse_unrequested(self.simulate("removing what cannot be configured", argv), ours or [])
+                refuse_unrequested(self.simulate("removing what cannot be configured", argv), owned or [])
                 self.run_change("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
             except PackageError as error:
-                # Something else is in the way, which apt's own repair may clear.
+                # Something else blocks the removal, which apt's own repair may clear.
                 trouble = " (%s)" % error
             left = broken(self.host.read(STATUS) or "")
         if left:
@@ -276,7 +276,7 @@ class Apt(Manager):
     def update(self, extra: Optional[List[str]] = None) -> None:
         """Read the package lists again (changes the host); any list that fails is a PackageError."""
         for name in self.damaged():
-            os.unlink(os.path.join(apt_lists.FOLDER, name))
+            os.unlink(os.path.join(apt_lists.DIRECTORY, name))
         self.run_change("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
 
     def update_only(self, path: str) -> None:
@@ -289,54 +289,50 @@ class Apt(Manager):
         answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody
         if (
             answer.rc != 0
-            or apt_lists.find_unread_lists(answer.out, self.host.listdir(apt_lists.FOLDER))
+            or apt_lists.find_unread_lists(answer.out, self.host.listdir(apt_lists.DIRECTORY))
             or self.damaged()
         ):
             return True
-        return time.time() - os.stat(apt_lists.FOLDER).st_mtime > DAY
+        return time.time() - os.stat(apt_lists.DIRECTORY).st_mtime > DAY
 
     def damaged(self) -> List[str]:
-        """Return the files of package lists that a power cut left without their content."""
-        return apt_lists.find_damaged_lists(self.host.listdir(apt_lists.FOLDER), self.host.read, self.host.stamp)
+        return apt_lists.find_damaged_lists(self.host.listdir(apt_lists.DIRECTORY), self.host.read, self.host.stamp)
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
-        """Return the versions that the package sources offer, by name."""
         return parse_madison(self.query_cache("madison", names)) if names else {}
 
     def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
-        """Return the lowest version that packages of the sources ask of others, by name."""
         return parse_lowest_versions(self.query_cache("show", ["%s=%s" % pair for pair in packages]))
 
     def query_cache(self, verb: str, names: List[str]) -> str:
-        """Return what apt-cache says of packages; its status is not asked, as it is 100 where one is not known."""
+        """Output of apt-cache; its status does not count, since it is 100 where one package is unknown."""
         answer = self.host.run(["apt-cache", verb] + names, timeout=ASK_LIMIT)
         if answer.rc == TIMED_OUT:
             raise PackageError(
-                "asking the package lists for %s: %s: see what keeps the disk of this host busy, then run again"
+                "asking the package lists for %s: %s. Check what keeps the disk of this host busy, then run again"
                 % (", ".join(names[:5]), answer.err)
             )
         return answer.out
 
-    def resolve(self, wanted: List[PackageSpec], offers: Dict[str, List[str]]) -> List[str]:
-        """Return arguments for apt-get install; PackageError says what is offered instead of a missing version."""
+    def resolve(self, specs: List[PackageSpec], offers: Dict[str, List[str]]) -> List[str]:
+        """Arguments for apt-get install; PackageError names the offered versions where one is missing."""
         arguments = []
-        for wish in wanted:
-            versions = offers.get(wish.name, [])
-            if not versions and HEADERS.match(wish.name):
-                raise PackageError(describe_missing_headers(wish.name))
-            if wish.version is None:
-                arguments.append(wish.name)
+        for spec in specs:
+            versions = offers.get(spec.name, [])
+            if not versions and HEADERS.match(spec.name):
+                raise PackageError(describe_missing_headers(spec.name))
+            if spec.version is None:
+                arguments.append(spec.name)
                 continue
-            fitting = [version for version in versions if version_matches(wish.version, version)]
+            fitting = [version for version in versions if version_matches(spec.version, version)]
             if not fitting:
-                raise PackageError(describe_missing_version(wish, versions))
-            arguments.append("%s=%s" % (wish.name, fitting[0]))
+                raise PackageError(describe_missing_version(spec, versions))
+            arguments.append("%s=%s" % (spec.name, fitting[0]))
         return arguments
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
-        """Return the one apt-get call for a change, and what it would do."""
         argv = ["--allow-downgrades", "install"]
-        argv += self.resolve(change.install, self.offers([wish.name for wish in change.install]))
+        argv += self.resolve(change.install, self.offers([spec.name for spec in change.install]))
         argv += [name + "-" for name in change.remove]
         simulation = self.simulate(what, argv)
         refuse_unrequested(simulation, change.remove + change.allowed)
@@ -344,13 +340,11 @@ class Apt(Manager):
         return [argv], simulation
 
     def apply_change(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
-        """Make the call of prepare (changes the host)."""
         for argv in calls:
             self.run_change(what, argv)
         self.host.sync_disks()  # dpkg waits for its own files, and for nothing that the packages' scripts write
 
     def removal_command(self, names: List[str]) -> List[str]:
-        """Return the call that purges packages."""
         return ["purge", "--allow-change-held-packages"] + names
 
     def hold(self, names: List[str]) -> None:
@@ -369,7 +363,7 @@ class Apt(Manager):
             raise PackageError(explain_failure("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
-        """Return what an apt-get call would do; changes nothing and needs no lock."""
+        """Needs no lock."""
         answer = self.host.run(
             ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
         )
@@ -378,7 +372,6 @@ class Apt(Manager):
         return parse_simulation(answer.out)
 
     def check_disk(self, simulation: Simulation) -> None:
-        """Raise PackageError when the packages do not fit on the disk."""
         names = ["%s=%s" % (name, after) for name, (_, after) in sorted(simulation.install.items())]
         if names:
             fetch, unpacked = parse_sizes(self.query_cache("show", names))

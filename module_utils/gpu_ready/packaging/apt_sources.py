@@ -15,9 +15,9 @@ class SourcesChange(NamedTuple):
 
 
 def is_distribution_entry(entry: "SourceEntry", codename: str) -> bool:
-    """Return whether an entry that apt reads is the distribution's own archive, whichever mirror serves it.
+    """True if an entry is enabled and of the distribution's own archive, whichever mirror serves it.
 
-    Third parties also offer `bookworm main`; what tells them apart is the path of the archive and the key.
+    Third parties also offer `bookworm main`; they differ in the path of the archive and in the key.
     """
     known = catalog.families()["archive"]
     if not entry.enabled or "main" not in entry.components:
@@ -30,7 +30,6 @@ def is_distribution_entry(entry: "SourceEntry", codename: str) -> bool:
 
 
 def missing_names(present: List[str], names: List[str]) -> List[str]:
-    """Return the names that are not present, in their order."""
     return [name for name in names if name not in present]
 
 
@@ -51,7 +50,7 @@ class SourceEntry(NamedTuple):
 
 
 Choose = Callable[[SourceEntry], List[str]]
-"""Answers, for an entry, the components to add or to take away."""
+"""For an entry, the components to add or to remove."""
 
 
 def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
@@ -71,7 +70,7 @@ def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
 
 
 def without(text: str, names: List[str]) -> str:
-    """Return words, or a field, without some words; a line that held nothing else goes too."""
+    """Words, or a field, without some words; a line that has no others is removed."""
     for name in names:
         word = re.escape(name)
         text = re.sub(r"\n[ \t]+%s[ \t]*(?=\n|$)|[ \t]+%s(?=\s|$)" % (word, word), "", text, count=1)
@@ -79,7 +78,7 @@ def without(text: str, names: List[str]) -> str:
 
 
 def parse_fields(stanza: str) -> Dict[str, str]:
-    """Return the fields of a deb822 stanza by their lower-case names, continuation lines joined."""
+    """Fields of a deb822 stanza by their lower-case names, continuation lines joined."""
     found = {}  # type: Dict[str, str]
     name = ""
     for line in stanza.split("\n"):
@@ -112,12 +111,14 @@ def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
             known.get("signed-by", ""),
             known.get("enabled", "yes").lower() not in ("no", "false", "0"),
         )
-        gone, more = remove(entry), add(entry)
-        parts[index] = COMPONENTS.sub(lambda match, gone=gone: without(match.group(0), gone), parts[index], count=1)
-        if more:
+        removed, added = remove(entry), add(entry)
+        parts[index] = COMPONENTS.sub(
+            lambda match, removed=removed: without(match.group(0), removed), parts[index], count=1
+        )
+        if added:
             parts[index] = re.sub(
                 r"(?im)^(components:[^\n]*?)[ \t]*$",
-                lambda match, more=more: match.group(1) + " " + " ".join(more),
+                lambda match, added=added: match.group(1) + " " + " ".join(added),
                 parts[index],
                 count=1,
             )
@@ -136,20 +137,19 @@ def nothing(_: SourceEntry) -> List[str]:
 
 def enable_components(path: str, text: str, names: List[str], codename: str) -> SourcesChange:
     """Add components to the distribution's own entries of a sources file."""
-    ours = []  # type: List[SourceEntry]
+    enabled = []  # type: List[SourceEntry]
 
     def add(entry: SourceEntry) -> List[str]:
         if not is_distribution_entry(entry, codename):
             return []
-        ours.append(entry)
+        enabled.append(entry)
         return missing_names(entry.components, names)
 
     after = edit(path, text, add, nothing)
-    return SourcesChange(text, after, len(ours))
+    return SourcesChange(text, after, len(enabled))
 
 
 def parse_entries(path: str, text: str) -> List[SourceEntry]:
-    """Return the entries of a sources file, in order."""
     found = []  # type: List[SourceEntry]
 
     def note(entry: SourceEntry) -> List[str]:
@@ -161,20 +161,20 @@ def parse_entries(path: str, text: str) -> List[SourceEntry]:
 
 
 def disable_components(path: str, text: str, before: str, names: List[str], codename: str) -> str:
-    """Take back what :func:`enable` added to ``before``, and nothing that others wrote since.
+    """Remove what :func:`enable_components` added to ``before``, and nothing that others wrote since.
 
-    An entry is known by its URIs and suites; by its suites alone where the entry itself is gone (its mirror changed).
+    An entry is identified by its URIs and suites; by its suites alone where no entry has these URIs (another mirror).
     """
-    ours = enable_components(path, before, names, codename).after
-    if text == ours:
+    enabled = enable_components(path, before, names, codename).after
+    if text == enabled:
         return before
-    pairs = zip(parse_entries(path, before), parse_entries(path, ours))  # noqa: B905 - strict= is younger than the hosts' Python
+    pairs = zip(parse_entries(path, before), parse_entries(path, enabled))  # noqa: B905 - strict= is younger than the hosts' Python
     added = [(was.uris, was.suites, missing_names(was.components, now.components)) for was, now in pairs]
-    there = [(entry.uris, entry.suites) for entry in parse_entries(path, text)]
+    existing = [(entry.uris, entry.suites) for entry in parse_entries(path, text)]
 
     def remove(entry: SourceEntry) -> List[str]:
         known = [names for uris, suites, names in added if (uris, suites) == (entry.uris, entry.suites)]
-        moved = [names for uris, suites, names in added if suites == entry.suites and (uris, suites) not in there]
+        moved = [names for uris, suites, names in added if suites == entry.suites and (uris, suites) not in existing]
         return (known or moved or [[]])[0]
 
     return edit(path, text, nothing, remove)

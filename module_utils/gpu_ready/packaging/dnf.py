@@ -31,7 +31,7 @@ from .manager import (
 from .version_match import version_matches
 
 ASK_LIMIT = 600.0
-"""Seconds for a call that only asks; it may have to fetch the metadata of all repositories."""
+"""Seconds for a query; it may have to fetch the metadata of all repositories."""
 ENVIRONMENT = {"COLUMNS": "200", "FORCE_COLUMNS": "200"}
 PID_FILES = (
     "/var/cache/dnf/metadata_lock.pid",
@@ -43,7 +43,7 @@ LOCKS = ("/usr/lib/sysimage/rpm/.rpm.lock", "/var/lib/rpm/.rpm.lock", "/run/dnf/
 CACHE = "/var/cache"
 WRITTEN = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum", CACHE, "/var/lib", "/usr", "/tmp")
 FULL = 2 * 1024 * 1024
-"""Bytes: with less, a failure is told as a full disk, which dnf itself often does not name."""
+"""Bytes: with less, a failure is reported as a full disk, which dnf itself often does not name."""
 ABORTED = re.compile(r"Operation aborted|Exiting on user [Cc]ommand")
 
 
@@ -61,14 +61,14 @@ class Dnf(Manager):
         self.extra_options = []  # type: List[str]
         self.program, self.form = find_program(host)
 
-    # what is there
+    # queries
 
     def held(self) -> List[str]:
-        """Return the names that a version lock holds, of packages that are gone too: a lock outlives its package."""
+        """Names in version locks, also of removed packages: a lock outlives its package."""
         return rpm.read_held_names(self.host)
 
     def installed(self) -> Dict[str, Installed]:
-        """Return the RPM database: each name with its newest version, and each version under its full name."""
+        """Each name with its newest version, and each version under its full name."""
         answer = self.host.run(rpm.QUERY, timeout=120.0)
         if answer.rc != 0 or not answer.out:
             raise PackageError(self.describe_failure("reading the package database", answer))
@@ -83,14 +83,12 @@ class Dnf(Manager):
         return found
 
     def find_interrupted(self) -> List[str]:
-        """Return what a killed run left in the middle: see rpm.look."""
         return rpm.read_state(self.host, self.pending).broken
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
-        """Return the versions that the package sources offer, by name, newest first."""
         if not names:
             return {}
-        # "Yes": where the metadata is to be fetched anew, the key of its signature is asked for, from the file of ours.
+        # "Yes": when the metadata is fetched again, dnf asks whether to import the key that its .repo file names.
         answer = self.call("-y", ["list", "--showduplicates"] + names, ASK_LIMIT)
         text = answer.out + answer.err
         if answer.rc != 0 and text.strip() and not re.search(r"No match|[Nn]o matching", text):
@@ -98,23 +96,21 @@ class Dnf(Manager):
         return parse_offers(parse_list(answer.out), names)
 
     def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
-        """Return the lowest version that packages of the sources ask of others, by name."""
         verb = ["deplist"] if self.form == "yum" else ["repoquery", "--requires"]
         answer = self.call("-y", verb + ["%s-%s" % pair for pair in packages], ASK_LIMIT)
         if answer.rc != 0:
-            raise PackageError(self.describe_failure("asking what %s consists of" % packages[0][0], answer))
+            raise PackageError(self.describe_failure("asking for the dependencies of %s" % packages[0][0], answer))
         return parse_lowest_versions(answer.out)
 
     def streams(self) -> Dict[str, str]:
-        """Return the enabled module streams by module."""
         return rpm.read_streams(self.host)
 
     # calls
 
     def options(self) -> List[str]:
-        """Return the options of every call: no weak dependencies, no clearing up of what others left.
+        """Options of every call: no weak dependencies, no removal of unneeded packages.
 
-        Headers of one more kernel would have the oldest ones removed (installonly_limit, 3), which nobody asked for.
+        One more version of kernel-devel would remove the oldest (installonly_limit, 3), which nobody requested.
         """
         found = ["--setopt=clean_requirements_on_remove=False", "--setopt=exit_on_lock=True", "--setopt=retries=3"]
         found.append("--setopt=installonly_limit=0")
@@ -124,7 +120,7 @@ class Dnf(Manager):
         return found if self.form == "yum" else found + ["--setopt=install_weak_deps=False"]
 
     def call(self, answer: str, argv: List[str], limit: float) -> Result:
-        """Make a call after other package managers ended; once more where one was quicker. ``answer``: to questions."""
+        """Call the program when no other package manager runs, again where one was faster. ``answer``: to questions."""
         end = time.monotonic() + self.wait
         while True:
             self.wait_for_locks()
@@ -134,15 +130,14 @@ class Dnf(Manager):
             time.sleep(2.0)
 
     def describe_failure(self, what: str, answer: Result) -> str:
-        """Return the sentence for a call that failed."""
         for path in WRITTEN:
             free = self.host.free(path)
             if free is not None and free < FULL:
-                return "%s: the disk is full, no free space left in %s: make room there, then run again" % (what, path)
+                return "%s: the disk is full, no free space left in %s. Free space there, then run again" % (what, path)
         return explain_failure(what, answer)
 
     def run_change(self, what: str, argv: List[str]) -> Result:
-        """Make one call that changes the host; PackageError when it fails, and when DKMS did, which fails no RPM."""
+        """Call dnf (changes the host). A DKMS build that failed is an error too, although rpm succeeds."""
         answer = self.call("-y", argv, RUN_LIMIT)
         if answer.rc != 0:
             kind = TransactionKilled if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
@@ -153,7 +148,6 @@ class Dnf(Manager):
         return answer
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
-        """Return what a call would do; changes nothing."""
         answer = self.call("--assumeno", argv, ASK_LIMIT)
         text = answer.out + answer.err
         missing = re.search(r"No package \S+ available", text)
@@ -162,7 +156,7 @@ class Dnf(Manager):
         return parse_simulation(answer.out, self.installed())
 
     def locks_held(self) -> List[Tuple[str, int]]:
-        """Return the locks that another process holds: dnf's and yum's files name it, rpm's is a lock of the kernel."""
+        """Dnf's and yum's files name the process; rpm's is a lock of the kernel."""
         found = []
         for path in PID_FILES:
             text = (self.host.read(path) or "").strip()
@@ -174,37 +168,35 @@ class Dnf(Manager):
     # changes
 
     def update(self) -> None:
-        """Read the metadata again (changes the host)."""
         if self.form == "yum":
             self.run_change("reading the package lists", ["clean", "expire-cache"])
         self.run_change("reading the package lists", ["makecache"] + ([] if self.form == "yum" else ["--refresh"]))
 
     def read_repository(self, section: str) -> None:
-        """Read the metadata of one repository, and of no other (changes the host)."""
+        """Read the metadata of one repository (changes the host)."""
         only = (
             ["--disablerepo=*", "--enablerepo=" + section] if self.form == "yum" else ["--repo=" + section, "--refresh"]
         )
         only += ["--setopt=%s.skip_if_unavailable=0" % section]
         self.run_change("reading the repository " + section, only + ["makecache"])
 
-    def resolve(self, wanted: List[PackageSpec]) -> List[str]:
-        """Return arguments for install; PackageError says what is offered instead of a missing version."""
-        exact = [wish for wish in wanted if wish.version is not None]
-        offers = self.offers([wish.name for wish in exact])
-        arguments = [wish.name for wish in wanted if wish.version is None]
-        for wish in exact:
-            versions = offers.get(wish.name, [])
-            fitting = [version for version in versions if version_matches(wish.version, version)]
+    def resolve(self, specs: List[PackageSpec]) -> List[str]:
+        """Arguments for install; PackageError names the offered versions where one is missing."""
+        exact = [spec for spec in specs if spec.version is not None]
+        offers = self.offers([spec.name for spec in exact])
+        arguments = [spec.name for spec in specs if spec.version is None]
+        for spec in exact:
+            versions = offers.get(spec.name, [])
+            fitting = [version for version in versions if version_matches(spec.version, version)]
             if not fitting:
-                raise PackageError(describe_missing_version(wish, versions))
-            arguments.append("%s-%s" % (wish.name, fitting[0]))
+                raise PackageError(describe_missing_version(spec, versions))
+            arguments.append("%s-%s" % (spec.name, fitting[0]))
         return arguments
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
-        """Return the calls for a change and what they would do.
+        """No command of all three programs installs and removes at once.
 
-        No command of all three installs and removes at once. What conflicts goes with the installation, where removals
-        are allowed; what is left of the wanted removals goes first.
+        Conflicting packages are removed by the installation, where removals are allowed; others in a call before it.
         """
         calls = []  # type: List[List[str]]
         simulation = Simulation({}, [])
@@ -216,11 +208,11 @@ class Dnf(Manager):
             except PackageError:
                 if self.form != "yum" or not change.remove:
                     raise
-                # yum 3 erases nothing to make room: what is in the way goes in a round of its own.
+                # yum 3 removes no conflicting packages: they are removed by a call of their own.
                 calls = []
-        rest = [name for name in change.remove if name not in simulation.remove]
-        if rest:
-            argv = ["remove"] + rest
+        others = [name for name in change.remove if name not in simulation.remove]
+        if others:
+            argv = ["remove"] + others
             simulation = join_simulations(simulation, self.simulate(what, argv))
             calls.insert(0, argv)
         refuse_unrequested(simulation, change.remove + change.allowed)
@@ -229,21 +221,21 @@ class Dnf(Manager):
         return calls, simulation
 
     def installations(self, arguments: List[str], erasing: bool) -> List[List[str]]:
-        """Return the calls that bring packages; yum 3 alone needs a command of its own to go to an older version."""
+        """Calls that install packages; yum 3 needs a separate command for older versions."""
         if self.form != "yum":
             return [["install"] + (["--allowerasing"] if erasing else []) + arguments]
-        there = self.installed()
+        present = self.installed()
         older = []
         for argument in arguments:
             name = re.sub(r"-(?:\d+:)?[^-]+-[^-]+$", "", argument)
             evr = argument[len(name) + 1 :]
-            if name in there and evr and rpm.compare(evr, there[name].version) < 0:
+            if name in present and evr and rpm.compare(evr, present[name].version) < 0:
                 older.append(argument)
         newer = [argument for argument in arguments if argument not in older]
         return [[verb] + names for verb, names in (("downgrade", older), ("install", newer)) if names]
 
     def apply_change(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
-        """Make the calls of prepare; a mark on the disk tells the next run of one that was killed within."""
+        """Make the calls of :meth:`plan_change`; a mark on the disk shows the next run that this one was killed."""
         mark_pending(self.pending, sorted(simulation.install))
         try:
             for argv in calls:
@@ -257,7 +249,6 @@ class Dnf(Manager):
         clear_pending(self.pending)
 
     def removal_command(self, names: List[str]) -> List[str]:
-        """Return the call that takes packages away."""
         return ["remove"] + names
 
     def hold(self, names: List[str]) -> None:
@@ -274,38 +265,38 @@ class Dnf(Manager):
         self.run_change("releasing " + ", ".join(names), ["versionlock", "delete"] + found)
 
     def enable_streams(self, wanted: Dict[str, str]) -> None:
-        """Have module streams enabled; another stream of the same module is left first (changes the host)."""
+        """Enable module streams; another stream of the same module is reset first (changes the host)."""
         if self.form == "yum":
             Manager.enable_streams(self, wanted)
-        there = self.streams()
+        present = self.streams()
         for name, stream in sorted(wanted.items()):
-            if there.get(name) == stream:
+            if present.get(name) == stream:
                 continue
-            if name in there:
-                self.run_change("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
+            if name in present:
+                self.run_change("resetting the module stream %s:%s" % (name, present[name]), ["module", "reset", name])
             self.run_change(
                 "enabling the module stream %s:%s" % (name, stream), ["module", "enable", "%s:%s" % (name, stream)]
             )
 
     def restore_streams(self, before: Dict[str, Optional[str]]) -> None:
-        """Bring module streams back to what they were (changes the host)."""
-        there = self.streams()
+        """Restore module streams (changes the host)."""
+        present = self.streams()
         for name, stream in sorted(before.items()):
-            if name in there and there[name] != stream:
-                self.run_change("leaving the module stream %s:%s" % (name, there[name]), ["module", "reset", name])
-            if stream and there.get(name) != stream:
+            if name in present and present[name] != stream:
+                self.run_change("resetting the module stream %s:%s" % (name, present[name]), ["module", "reset", name])
+            if stream and present.get(name) != stream:
                 what = "%s:%s" % (name, stream)
-                self.run_change("going back to the module stream " + what, ["module", "enable", what])
+                self.run_change("restoring the module stream " + what, ["module", "enable", what])
             path = "%s/%s.module" % (rpm.MODULES, name)
             if not stream and os.path.exists(path):
-                # dnf 4 leaves a file that says nothing.
+                # dnf 4 leaves a file without a stream.
                 os.unlink(path)
 
-    def repair(self, ours: Optional[List[str]] = None) -> List[str]:
-        """Finish what a killed run left in the middle (changes the host); returns what was concerned.
+    def repair(self, owned: Optional[List[str]] = None) -> List[str]:
+        """Finish what a killed run left incomplete (changes the host); returns the affected packages.
 
-        Packages that were being installed are installed again, so that their scripts run; of two versions of one
-        package the older goes. A package of ``ours`` that cannot be installed again is removed.
+        Packages that were being installed are reinstalled, so that their scripts run. The older of two versions of one
+        package is removed, and a package of ``owned`` that cannot be reinstalled.
         """
         state = rpm.read_state(self.host, self.pending)
         if not state.broken:
@@ -322,34 +313,33 @@ class Dnf(Manager):
             argv = ["remove"] + older
             names = rpm.duplicate_names(state.packages)
             simulation = self.simulate("removing the older of two versions", argv)
-            # What of ours needs the older one goes with it: the plan brings it back in the version that it wants.
-            refuse_unrequested(simulation, names + (ours or []))
+            # Own packages that need the older version are removed too: the plan installs them in the desired version.
+            refuse_unrequested(simulation, names + (owned or []))
             self.run_change("removing the older of two versions of " + ", ".join(names[:5]), argv)
             state = rpm.read_state(self.host, self.pending)
         if state.pending:
-            self.reinstall(state.pending, ours or [])
+            self.reinstall(state.pending, owned or [])
         clear_pending(self.pending)
         left = rpm.read_state(self.host, self.pending).broken
         if left:
             raise PackageError(
-                "%s stayed half installed after the repair: see `rpm -qa` and `%s check` on the host"
+                "%s stayed half installed after the repair. See `rpm -qa` and `%s check` on this host"
                 % (", ".join(left[:5]), self.program)
             )
         return concerned
 
-    def reinstall(self, names: List[str], ours: List[str]) -> None:
-        """Install packages again (changes the host)."""
-        what = "installing again " + ", ".join(names[:5])
+    def reinstall(self, names: List[str], owned: List[str]) -> None:
+        what = "reinstalling " + ", ".join(names[:5])
         try:
             refuse_unrequested(self.simulate(what, ["reinstall"] + names), [])
             self.run_change(what, ["reinstall"] + names)
         except PackageError:
-            mine = [name for name in names if name in ours]
-            if mine != names:
+            removable = [name for name in names if name in owned]
+            if removable != names:
                 raise
-            argv = ["remove"] + mine
-            refuse_unrequested(self.simulate("removing what cannot be installed again", argv), ours)
-            self.run_change("removing what cannot be installed again: " + ", ".join(mine[:5]), argv)
+            argv = ["remove"] + removable
+            refuse_unrequested(self.simulate("removing what cannot be reinstalled", argv), owned)
+            self.run_change("removing what cannot be reinstalled: " + ", ".join(removable[:5]), argv)
 
     def rebuild_database(self) -> None:
         """Rebuild the RPM database from its packages (changes the host)."""
@@ -358,7 +348,7 @@ class Dnf(Manager):
             answer = self.host.run(["rpm", "-qa"], timeout=120.0)
         if answer.rc != 0:
             raise PackageError(
-                "the RPM database stayed unreadable after `rpm --rebuilddb` (%s): restore it from a backup"
+                "the RPM database stayed unreadable after `rpm --rebuilddb` (%s). Restore it from a backup"
                 % join_lines(answer.err.splitlines(), 2)[:300]
             )
 
@@ -367,8 +357,8 @@ class Dnf(Manager):
         program = self.host.which("yum-complete-transaction")
         if not program:
             raise PackageError(
-                "yum was interrupted in the middle of a transaction, and yum-complete-transaction is not there to "
-                "finish it: install yum-utils, then run again"
+                "yum was interrupted in a transaction, and yum-complete-transaction, which finishes it, is missing. "
+                "Install yum-utils, then run again"
             )
         answer = self.host.run([program, "-y"], timeout=RUN_LIMIT)
         if answer.rc != 0:
@@ -376,7 +366,6 @@ class Dnf(Manager):
 
 
 def join_simulations(first: Simulation, second: Simulation) -> Simulation:
-    """Return what two calls would do together."""
     return Simulation(
         dict(first.install, **second.install),
         first.remove + [name for name in second.remove if name not in first.remove],
@@ -386,21 +375,19 @@ def join_simulations(first: Simulation, second: Simulation) -> Simulation:
 
 
 def find_program(host: Host) -> Tuple[str, str]:
-    """Return the program and which it is: ``dnf``, ``dnf5`` or ``yum`` (version 3). Links tell: yum may be dnf."""
+    """Path and form of the program: ``dnf``, ``dnf5`` or ``yum`` (version 3). /usr/bin/yum may be a link to dnf."""
     for name in ("dnf", "dnf5", "yum"):
         path = host.which(name)
         if path:
             real = os.path.basename(host.realpath(path))
             return path, "dnf5" if real == "dnf5" else "dnf" if real.startswith("dnf") else "yum"
-    raise PackageError("this host has rpm, but neither dnf nor yum: install one, then run again")
+    raise PackageError("this host has rpm, but neither dnf nor yum. Install one, then run again")
 
 
 def mark_pending(path: str, names: List[str]) -> None:
-    """Mark that packages are being installed."""
     if names:
         write_json_file(path, names)
 
 
 def clear_pending(path: str) -> None:
-    """Take the mark away."""
     delete_file(path)

@@ -1,4 +1,4 @@
-"""What dnf 4, dnf5 and yum 3 say when they fail, as one sentence with cause and remedy. Pure functions."""
+"""Messages with cause and remedy for failures of dnf 4, dnf5 and yum 3. Pure functions."""
 
 import re
 from typing import List, Optional
@@ -9,12 +9,10 @@ from .manager import HEADERS, RUN_LIMIT, WRONG_CLOCK, WRONG_SIGNATURE, describe_
 
 
 def join_lines(lines: List[str], count: int = 4) -> str:
-    """Return the first lines as one text."""
     return "; ".join(" ".join(line.split()) for line in lines[:count])
 
 
 def explain_failure(what: str, answer: Result) -> str:
-    """Return one sentence with cause and remedy for a call of dnf or yum that failed."""
     text = answer.out + "\n" + answer.err
     dkms = find_dkms_failure(what, text)
     if dkms:
@@ -24,39 +22,42 @@ def explain_failure(what: str, answer: Result) -> str:
         if found:
             return "%s: %s" % (what, found)
     if answer.rc == TIMED_OUT:
-        return "%s: no end within %d minutes; the next run repairs what is half done" % (what, RUN_LIMIT // 60)
+        return "%s: no end within %d minutes. Run again: that repairs what is incomplete" % (
+            what,
+            RUN_LIMIT // 60,
+        )
     if answer.rc < 0:
-        return "%s: signal %d ended it in the middle; the next run repairs what is half done" % (what, -answer.rc)
+        return "%s: signal %d ended it. Run again: that repairs what is incomplete" % (what, -answer.rc)
     lines = [line for line in answer.err.splitlines() + answer.out.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"(?:Error|Failed|Fatal|Transaction failed)", line)]
-    return "%s: exit status %d: %s" % (what, answer.rc, join_lines(errors or lines[-4:])[:400] or "it said nothing")
+    return "%s: exit status %d: %s" % (what, answer.rc, join_lines(errors or lines[-4:])[:400] or "nothing was printed")
 
 
 def explain_lock(text: str) -> Optional[str]:
-    """Read that another package manager works."""
+    """Another package manager runs."""
     pid = re.search(r"(?:process with pid|running as pid|already locked by) (\d+)", text)
     if not pid and not re.search(
         r"Failed to obtain (?:the )?\w* ?lock|holding the yum lock|can't create \w+ lock", text
     ):
         return None
-    return "another package manager works%s: let it end, then run again" % (
+    return "another package manager runs%s. Wait until it ends, then run again" % (
         " (process %s)" % pid.group(1) if pid else ""
     )
 
 
 def explain_database(text: str) -> Optional[str]:
-    """Read that the RPM database cannot be opened."""
+    """The RPM database cannot be opened."""
     match = re.search(
         r"(?i)rpmdb open failed|(?:rpmdb|db\d+ error|BDB\d+)[^\n]*(?:error|fatal|panic|damaged)[^\n]*", text
     )
     return match and (
-        "the RPM database cannot be read (%s): run again, gpu-ready rebuilds it (rpm --rebuilddb)"
+        "the RPM database cannot be read (%s). Run again: gpu-ready rebuilds it (rpm --rebuilddb)"
         % " ".join(match.group().split())[:200]
     )
 
 
 def find_causes(text: str) -> str:
-    """Return what curl or the server said."""
+    """What curl or the server reported, "" where nothing."""
     found = re.search(r"(Status code: \d+ for \S+)", text) or re.search(
         r"(Curl error \(\d+\): .*?)(?: - http\S+)?$", text, re.M
     )
@@ -66,7 +67,7 @@ def find_causes(text: str) -> str:
 
 
 def explain_metadata(text: str) -> Optional[str]:
-    """Read that the metadata of a repository could not be had; one that dnf may go on without is none."""
+    """The metadata of a repository is not available; repositories that dnf may skip do not count."""
     ignored = {name for names in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in names.split(", ")}
     failed = re.findall(
         r"Failed to download metadata (?:\([^)]*\) )?for repo(?:sitory)? ['\"](\S+?)['\"]: ?([^\n]*)", text
@@ -77,9 +78,9 @@ def explain_metadata(text: str) -> Optional[str]:
             r"(?:Unknown repo|No matching repositories for|Error getting repository data for)[: ]+'?([^\s',]+)", text
         )
         if missing:
-            return "the repository %s is not known to this host: add it, then run again" % missing.group(1)
+            return "the repository %s is not configured on this host. Add it, then run again" % missing.group(1)
         if re.search(r"There are no enabled repo", text):
-            return "no package repository of this host is enabled: enable the distribution's own, then run again"
+            return "no package repository of this host is enabled. Enable the distribution's own, then run again"
         return None
     name, cause = failed[-1]
     # dnf 4 lists the errors of each repository under its name; dnf5 as they come.
@@ -89,22 +90,22 @@ def explain_metadata(text: str) -> Optional[str]:
         return "the signature of the repository %s is not valid (%s): %s" % (name, cause.strip()[:200], WRONG_SIGNATURE)
     if "not available" in cause and "GPG" in cause:
         return (
-            "the repository %s has no signature (%s), but one is expected: the mirror does not carry repomd.xml.asc, "
-            "or serves something else than its owner signed" % (name, find_causes(text) or cause.strip()[:200])
+            "the repository %s has no signature (%s), but one is expected. Check that the mirror has repomd.xml.asc, "
+            "and that it serves what its owner signed" % (name, find_causes(text) or cause.strip()[:200])
         )
-    said = find_causes(cause) or find_causes(text) or cause.strip()[:200]
-    if "404" in said:
-        return "%s could not be fetched (%s): the mirror does not have this repository" % (name, said)
+    reported = find_causes(cause) or find_causes(text) or cause.strip()[:200]
+    if "404" in reported:
+        return "%s could not be fetched (%s). The mirror does not have this repository" % (name, reported)
     if re.search(r"checksum|Checksum", cause):
-        return "%s could not be fetched (%s): the mirror is in the middle of an update, or damaged" % (
+        return "%s could not be fetched (%s). The mirror is being updated, or damaged: run again later" % (
             name,
             cause[:200],
         )
-    return "%s could not be fetched (%s): %s" % (name, said, download_remedy(said))
+    return "%s could not be fetched (%s): %s" % (name, reported, download_remedy(reported))
 
 
 def explain_signature(text: str) -> Optional[str]:
-    """Read that a package is not signed by the key that is expected."""
+    """A package is not signed by the expected key."""
     match = re.search(
         r"(Package \S+ is not signed|Public key for \S+ is not installed|"
         r"(?:Open)?PGP check for package [^\n]* has failed: [^\n]*|Failing package is: \S+|"
@@ -114,35 +115,35 @@ def explain_signature(text: str) -> Optional[str]:
     keyless = re.search(r"(?s)do not have any GPG public keys installed.*?Problem repository: \[?([^\]\s]+)", text)
     if keyless:
         return (
-            "the repository %s wants signed packages, but names no key (gpgkey), and the RPM database has none: "
-            "name its key there, then run again" % keyless.group(1)
+            "the repository %s requires signed packages, but names no key (gpgkey), and the RPM database has none. "
+            "Set gpgkey in its .repo file, then run again" % keyless.group(1)
         )
     if not match and not re.search(r"GPG check FAILED|Signature verification failed", text):
         return None
-    said = " ".join(match.group(1).split())[:300] if match else "GPG check FAILED"
-    # rpm has these words also for a key that, by this host's clock, is not made yet or no longer good.
-    clock = "; or the clock of this host is wrong: " + WRONG_CLOCK if "not correct for this package" in said else ""
-    return "a signature is not valid (%s): %s%s" % (said, WRONG_SIGNATURE, clock)
+    reported = " ".join(match.group(1).split())[:300] if match else "GPG check FAILED"
+    # rpm prints this also for a key that, by this host's clock, is not yet or no longer valid.
+    clock = ". Or the clock of this host is wrong: " + WRONG_CLOCK if "not correct for this package" in reported else ""
+    return "a signature is not valid (%s): %s%s" % (reported, WRONG_SIGNATURE, clock)
 
 
 def explain_download(text: str) -> Optional[str]:
-    """Read that a package could not be fetched."""
+    """A package could not be fetched."""
     if not re.search(
         r"Error downloading packages|Failed to download packages|\[MIRROR\]|Error Downloading Packages", text
     ):
         return None
     wrong = re.search(r"([^\n]*(?:Inconsistent server data|checksum doesn't match|Checksum)[^\n]*)", text)
     if wrong:
-        said = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
-        return "a package is not what the repository's list says (%s): %s" % (said[:300], WRONG_SIGNATURE)
-    said = find_causes(text) or "no cause told"
-    if "404" in said:
-        return "a package could not be fetched (%s): %s" % (said, MISSING)
-    return "a package could not be fetched (%s): %s" % (said, download_remedy(said))
+        reported = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
+        return "a package is not what the repository's list says (%s): %s" % (reported[:300], WRONG_SIGNATURE)
+    reported = find_causes(text) or "no cause was printed"
+    if "404" in reported:
+        return "a package could not be fetched (%s): %s" % (reported, MISSING)
+    return "a package could not be fetched (%s): %s" % (reported, download_remedy(reported))
 
 
 def explain_unknown(text: str) -> Optional[str]:
-    """Read that a package, version or stream is in no source."""
+    """A package, version or stream is in no source."""
     match = re.search(r"All matches were filtered out by (\w+) filtering for argument: (\S+)", text)
     other = re.search(r"Argument '(\S+)' matches only (?:excluded packages|packages excluded by (\w+))", text)
     if match or other:
@@ -151,9 +152,9 @@ def explain_unknown(text: str) -> Optional[str]:
         )
         remedies = {
             "modular": "enable the module stream that has it",
-            None: "a module stream, a version lock or an `exclude=` of this host is in the way",
+            None: "remove the module stream, version lock or `exclude=` of this host that hides it",
         }
-        remedy = remedies.get(by, "a version lock or an `exclude=` of this host is in the way")
+        remedy = remedies.get(by, "remove the version lock or `exclude=` of this host that hides it")
         return "the package %s is in a package source of this host, but hidden by %sfiltering: %s" % (
             name,
             by + " " if by else "",
@@ -161,7 +162,7 @@ def explain_unknown(text: str) -> Optional[str]:
         )
     match = re.search(r"missing groups or modules: (\S+)|No match for argument: (\S+:\S+)$", text, re.M)
     if match:
-        return "the module stream %s is in no package source of this host: enable the source that has it" % (
+        return "the module stream %s is in no package source of this host. Enable the source that has it" % (
             match.group(1) or match.group(2)
         )
     names = re.findall(r"No match for argument: (\S+)", text) + re.findall(r"No package (\S+) available", text)
@@ -171,15 +172,15 @@ def explain_unknown(text: str) -> Optional[str]:
     if headers:
         return describe_missing_headers(headers[0])
     if names:
-        return "the package %s is in no package source of this host: enable the source that has it" % ", ".join(names)
+        return "the package %s is in no package source of this host. Enable the source that has it" % ", ".join(names)
     return None
 
 
 def explain_unsolvable(text: str) -> Optional[str]:
-    """Read that dependencies cannot be fulfilled: dnf's "Problem", yum's "Requires"."""
+    """Dependencies cannot be fulfilled: dnf's "Problem", yum's "Requires"."""
     protected = re.search(r"removing the following protected packages: ([^\n]+)", text)
     if protected:
-        return "it would remove %s, which this host protects: choose another source" % protected.group(1).strip()
+        return "it would remove %s, which this host protects. Choose another source" % protected.group(1).strip()
     problems = re.findall(r"(?m)^\s*Problem(?: \d+)?: [^\n]*(?:\n\s+- [^\n]*)*", text)
     if not problems:
         problems = re.findall(r"(?m)^Error: Package: [^\n]*\n\s+(?:Requires|Conflicts): [^\n]*", text)
@@ -188,31 +189,29 @@ def explain_unsolvable(text: str) -> Optional[str]:
     if not problems:
         return None
     lines = [line for problem in problems for line in problem.splitlines()]
-    said = join_lines([re.sub(r"^\s*(?:Problem(?: \d+)?:|- |Error: )\s*", "", line) for line in lines], 6)[:700]
-    return (
-        "the dependencies cannot be fulfilled (%s): a version lock, an exclude or a foreign source is in the way" % said
-    )
+    reported = join_lines([re.sub(r"^\s*(?:Problem(?: \d+)?:|- |Error: )\s*", "", line) for line in lines], 6)[:700]
+    return "the dependencies cannot be fulfilled (%s). Check version locks, excludes and third-party sources" % reported
 
 
 def explain_disk(text: str) -> Optional[str]:
-    """Read that the disk is full."""
+    """The disk is full."""
     match = re.search(r"At least (\S+) more space needed on the (\S+) filesystem", text) or re.search(
         r"needs (\S+) (?:more space )?on the (\S+) filesystem", text
     )
     if match:
-        return "not enough free space: %s more are needed in %s: make room there, then run again" % match.groups()
+        return "not enough free space: %s more are needed in %s. Free space there, then run again" % match.groups()
     match = re.search(r"[^\n]*(?:No space left on device|Not enough free space|Disk quota exceeded)[^\n]*", text)
     return match and (
-        "the disk is full, no free space left (%s): make room, then run again" % " ".join(match.group().split())[:300]
+        "the disk is full, no free space left (%s). Free space, then run again" % " ".join(match.group().split())[:300]
     )
 
 
 def explain_transaction(text: str) -> Optional[str]:
-    """Read that rpm refused or broke off."""
+    """Rpm refused the transaction or stopped in it."""
     conflicts = re.findall(r"(?m)^\s*file \S+ (?:from install of|conflicts between) [^\n]*", text)
     if conflicts:
         return (
-            "files of packages are in each other's way (%s): remove the other package, then run again"
+            "files of packages conflict (%s). Remove the other package, then run again"
             % (join_lines(conflicts, 2)[:400])
         )
     if re.search(r"No such command:? '?versionlock|Unknown argument \"versionlock\"", text):

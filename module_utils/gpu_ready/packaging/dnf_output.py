@@ -1,4 +1,4 @@
-"""What dnf 4, dnf5 and yum 3 print, as values: transactions, their sizes, what is on offer. Pure functions."""
+"""Parsers of what dnf 4, dnf5 and yum 3 print: transactions, their sizes, offered versions. Pure functions."""
 
 import re
 from typing import Dict, List, Optional, Tuple
@@ -6,7 +6,7 @@ from typing import Dict, List, Optional, Tuple
 from . import rpm
 from .manager import Installed, Simulation
 
-COMING = (
+INSTALLED_SECTIONS = (
     "Installing",
     "Installing dependencies",
     "Installing for dependencies",
@@ -18,21 +18,21 @@ COMING = (
     "Downgrading",
     "Reinstalling",
 )
-GOING = (
+REMOVED_SECTIONS = (
     "Removing",
     "Removing dependent packages",
     "Removing for dependencies",
     "Removing unused dependencies",
     "Removing depended packages",
 )
-FRESH = tuple(name for name in COMING if name.startswith("Installing"))
+NEW_SECTIONS = tuple(name for name in INSTALLED_SECTIONS if name.startswith("Installing"))
 UNITS = {"": 1, "b": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 def parse_table(text: str) -> List[Tuple[str, str, str, str]]:
-    """Read the table of a transaction: (section, name, architecture, version); a replaced package as "Replacing".
+    """Parse the table of a transaction: (section, name, architecture, version); a replaced package as "Replacing".
 
-    A value that is too long for its column stands alone on a line, and the rest of its row on the next.
+    A value that is too long for its column has a line of its own; the rest of its row is on the next.
     """
     found = []
     section, words = "", []  # type: str, List[str]
@@ -58,24 +58,24 @@ def parse_table(text: str) -> List[Tuple[str, str, str, str]]:
 
 
 def without_zero(version: str) -> str:
-    """Return a version without the epoch 0, as rpm leaves it out."""
+    """Rpm leaves the epoch 0 out."""
     return version[2:] if version.startswith("0:") else version
 
 
 def parse_simulation(text: str, before: Dict[str, Installed]) -> Simulation:
-    """Read what dnf or yum would do, from its table; ``before`` is what is installed.
+    """Parse what dnf or yum would do; ``before`` are the installed packages.
 
     A new version beside an installed one of the same name (kernel-devel) is new under its full name.
     """
     install = {}  # type: Dict[str, Tuple[Optional[str], str]]
     remove, replaced = [], []
     for section, name, arch, version in parse_table(text):
-        if section in FRESH:
+        if section in NEW_SECTIONS:
             known = name in before or name in install
             install["%s-%s.%s" % (name, version.rpartition(":")[2], arch) if known else name] = (None, version)
-        elif section in COMING:
+        elif section in INSTALLED_SECTIONS:
             install[name] = (before[name].version if name in before else "", version)
-        elif section in GOING and name not in remove:
+        elif section in REMOVED_SECTIONS and name not in remove:
             remove.append(name)
         elif section == "Replacing":
             replaced.append(name)
@@ -85,23 +85,22 @@ def parse_simulation(text: str, before: Dict[str, Installed]) -> Simulation:
 
 
 def parse_sizes(text: str) -> Tuple[int, int]:
-    """Return the bytes to fetch and the bytes more on the disk afterwards that a simulation tells."""
+    """Bytes to fetch, and additional bytes on the disk afterwards."""
     fetch = re.search(r"Total download size: ([\d.]+) ?(\w?)", text) or re.search(
         r"Need to download ([\d.]+) (\w)", text
     )
     unpacked = re.search(r"(?m)^Installed size: ([\d.]+) ?(\w?)", text) or re.search(
         r"After this operation, ([\d.]+) (\w)\w* extra", text
     )
-    return size_of(fetch), size_of(unpacked)
+    return parse_size(fetch), parse_size(unpacked)
 
 
-def size_of(match: "Optional[re.Match[str]]") -> int:
-    """Return a size in bytes from its number and the first letter of its unit."""
+def parse_size(match: "Optional[re.Match[str]]") -> int:
     return int(float(match.group(1)) * UNITS.get(match.group(2).lower(), 1)) if match else 0
 
 
 def parse_list(text: str) -> Dict[str, List[str]]:
-    """Read `dnf list --showduplicates`: the versions by name, newest first.
+    """Parse `dnf list --showduplicates`: the versions by name, newest first.
 
     A long name pushes the rest of its row to the next line.
     """
@@ -124,9 +123,9 @@ def parse_list(text: str) -> Dict[str, List[str]]:
 
 
 def parse_offers(listed: Dict[str, List[str]], names: List[str]) -> Dict[str, List[str]]:
-    """Return offers also under full names, so that a wish for one version of kernel-devel finds itself.
+    """Offers also under full names, under which one version of kernel-devel is requested.
 
-    ``names`` are those that were asked for: a kernel's release ends with its architecture, and so may they.
+    ``names`` are the requested ones: a kernel's release ends with its architecture, and so may they.
     """
     found = dict(listed)
     for name, versions in listed.items():
@@ -140,6 +139,6 @@ def parse_offers(listed: Dict[str, List[str]], names: List[str]) -> Dict[str, Li
 
 
 def parse_lowest_versions(text: str) -> Dict[str, str]:
-    """Read `dnf repoquery --requires` or `yum deplist`: the lowest version that is asked for, by package."""
+    """Parse `dnf repoquery --requires` or `yum deplist`: the lowest required version, by package."""
     lines = [re.match(r"\s*(?:dependency: )?([\w.+-]+) >= (\S+)\s*$", line) for line in text.splitlines()]
     return {line.group(1): re.sub(r"^0:", "", line.group(2)) for line in lines if line}

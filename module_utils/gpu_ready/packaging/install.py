@@ -59,7 +59,7 @@ def parse_request(params: Dict[str, Any]) -> PackageRequest:
 
 
 def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str, Any]:
-    """Bring the packages to the desired state; returns the module's values."""
+    """Install, remove and hold what the request asks for; returns the module's values."""
     result: Dict[str, Any] = {"installed": {}, "removed": [], "held": [], "versions": {}}
     owned = sorted(manifest.read().get("packages", {}))
     result["repaired"] = manager.find_interrupted() if check else manager.repair(owned)
@@ -188,7 +188,7 @@ def change_packages(
 
 
 def record_new_packages(manager: Manager, simulation: Simulation, requested: List[str]) -> None:
-    """Record what will be new, before it is installed; and what a removal leaves that was there before."""
+    """Record what will be new, before it is installed; and what existed before and a removal leaves."""
     known = manifest.read().get("packages", {})
     fresh = {package for package in simulation.new if package not in known}
     stays: List[str] = []

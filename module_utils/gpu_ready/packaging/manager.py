@@ -1,4 +1,4 @@
-"""What apt, dnf and yum have in common: wishes, what is installed, what a simulation shows, and what is refused."""
+"""The common interface of apt, dnf and yum, and what gpu-ready refuses to do with them."""
 
 import fcntl
 import os
@@ -18,33 +18,33 @@ RUN_LIMIT = 5400.0
 DISK_RESERVE = 64 * 1024 * 1024
 """Bytes that must stay free after an installation."""
 WRITTEN = ("/etc", "/usr", "/var")
-"""Folders that every installation writes to."""
+"""Directories that every installation writes to."""
 KERNEL = re.compile(
     r"linux-image-|kernel(?:6\.\d+)?(?:-(?:uek|lt|ml|rt|64k|16k|debug|PAE))*(?:-(?:core|modules(?!-extra).*|virt.*))?(?:-\d.*)?$"
 )
-"""Packages that are a kernel, on any distribution; its headers, kernel-devel and more modules for one are none."""
+"""Kernel packages of all distributions, without headers, kernel-devel and extra modules."""
 HEADERS = re.compile(r"(?:linux|proxmox)-headers-|kernel[\w.-]*-devel-(?:matched-)?\d")
 GROUPS = {
     "docker": ("docker.io", "docker-ce", "moby-engine", "docker"),
     "nvidia-persistenced": ("nvidia-persistenced", "nvidia-persistenced-latest-dkms"),
 }
-"""Groups that stay when their package goes, by the packages whose installation made them."""
+"""Groups that remain when their package is removed, by the packages whose installation created them."""
 USERS = {"nvidia-persistenced": GROUPS["nvidia-persistenced"]}
-"""Users that stay when their package goes, by the packages whose installation made them."""
+"""Users that remain when their package is removed, by the packages whose installation created them."""
 LEFTOVERS = {
     "/etc/docker/key.json": ("docker.io", "docker-ce", "moby-engine", "docker"),
     "/var/lib/dkms/mok.key": ("dkms",),
     "/var/lib/dkms/mok.pub": ("dkms",),
 }
-"""Files that programs of a package write and its removal leaves, by those packages."""
-WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or the key is not its key"
+"""Files that remain when the packages whose programs wrote them are removed."""
+WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or signs with another key"
 WRONG_CLOCK = "compare the clock of this host with another one (`timedatectl`) and set it, by NTP"
 
 
 class PackageError(GpuReadyError):
-    """A package operation cannot work or did not; the text is one sentence with cause and remedy.
+    """A package operation is impossible or failed.
 
-    Package managers print the addresses of their sources whole: a user and a password in one are hidden.
+    Package managers print complete URLs of their sources: a user and a password in one are masked.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -52,7 +52,7 @@ class PackageError(GpuReadyError):
 
 
 class TransactionKilled(PackageError):
-    """A package operation was ended in the middle, at its time limit or by a signal."""
+    """A package operation was ended at its time limit or by a signal."""
 
 
 class PackageSpec(NamedTuple):
@@ -71,9 +71,9 @@ class Installed(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """What a call would do: version before (None for a new package) and after by name; names that would go.
+    """What a call would do: version before (None for a new package) and after by name; packages that it removes.
 
-    ``fetch`` and ``unpacked`` are bytes, where the manager tells them with the simulation.
+    ``fetch`` and ``unpacked`` are bytes, where the manager prints them.
     """
 
     install: Dict[str, Tuple[Optional[str], str]]
@@ -83,12 +83,11 @@ class Simulation(NamedTuple):
 
     @property
     def new(self) -> List[str]:
-        """Return the packages that are not on the host yet."""
         return sorted(name for name, (before, _) in self.install.items() if before is None)
 
 
 class PackageChange(NamedTuple):
-    """What is asked of a manager in one go: packages to bring, to remove, and those that may go because others come."""
+    """One transaction: packages to install, to remove, and those that it may remove because others conflict."""
 
     install: List[PackageSpec]
     remove: List[str]
@@ -96,7 +95,7 @@ class PackageChange(NamedTuple):
 
 
 def package_specs(values: List[Any]) -> List[PackageSpec]:
-    """Return wishes from names or {name, version}; an empty version means any."""
+    """Specs from names or {name, version}; an empty version means any."""
     found = []
     for value in values:
         if isinstance(value, dict):
@@ -108,39 +107,36 @@ def package_specs(values: List[Any]) -> List[PackageSpec]:
 
 
 def pins_parts(value: Any) -> bool:
-    """Return whether a wish is for a very version of a metapackage, whose parts are to fit it."""
+    """True if an exact version of a metapackage is requested and its parts must match."""
     return isinstance(value, dict) and bool(value.get("parts")) and bool(value.get("version"))
 
 
 def is_installed(installed: Dict[str, Installed], name: str) -> bool:
-    """Return whether a package is installed completely."""
+    """True if a package is installed completely."""
     return name in installed and installed[name].state == "installed"
 
 
 def format_megabytes(count: int) -> str:
-    """Return a size for people."""
     return "%d MB" % (count // 1000000)
 
 
 def describe_missing_headers(name: str) -> str:
-    """Return the sentence for kernel headers that the archive no longer has."""
     return (
-        "%s is in no package source of this host: the archive no longer carries the headers of the running kernel; "
-        "either upgrade the kernel together with its headers and reboot, or add a source that keeps old kernels "
-        "(a snapshot or vault archive), or install the headers package by hand" % name
+        "%s is in no package source of this host: the archive no longer carries the headers of the running kernel. "
+        "Upgrade the kernel together with its headers and reboot, or add a source that keeps old kernels "
+        "(a snapshot or vault archive), or install the headers package yourself" % name
     )
 
 
-def describe_missing_version(wish: PackageSpec, versions: List[str]) -> str:
-    """Return the sentence for a version that no source has."""
+def describe_missing_version(spec: PackageSpec, versions: List[str]) -> str:
     return (
-        "%s %s is in no package source of this host (on offer: %s): choose a version that is on offer, or enable the "
-        "source that has it" % (wish.name, wish.version, ", ".join(versions[:8]) or "none")
+        "%s %s is in no package source of this host (offered: %s). Choose an offered version, or enable the source "
+        "that has it" % (spec.name, spec.version, ", ".join(versions[:8]) or "none")
     )
 
 
 def find_dkms_failure(what: str, text: str) -> Optional[str]:
-    """Return that DKMS could not build a module, None where the text tells of none; the log that it names says why."""
+    """Message for a DKMS build that failed, None where the text reports none. The log that it names has the cause."""
     match = re.search(r"Bad return status for module build on kernel: (\S+)", text) or re.search(
         r"Error! .*?kernel(?: version)?:? (\d\S+)", text
     )
@@ -148,23 +144,23 @@ def find_dkms_failure(what: str, text: str) -> Optional[str]:
 
 
 def refuse_unrequested(simulation: Simulation, allowed: List[str]) -> None:
-    """Raise PackageError when a simulation holds what nobody asked for: a kernel, or a removal."""
+    """Raise PackageError when a transaction would do what nobody requested: install a kernel, or remove a package."""
     kernels = [name for name in simulation.new if KERNEL.match(name)]
     if kernels:
         raise PackageError(
-            "the packages would bring the kernel %s, and a kernel is never installed unasked: install it yourself and "
+            "the packages require the kernel %s, and a kernel is never installed unasked. Install it yourself and "
             "reboot, or choose packages that do not need it" % ", ".join(kernels)
         )
     unasked = [name for name in simulation.remove if name not in allowed]
     if unasked:
         raise PackageError(
-            "the packages would remove %s, which nobody asked for: remove them yourself, or choose another source"
+            "the packages would remove %s, which was not requested. Remove them yourself, or choose another source"
             % ", ".join(unasked)
         )
 
 
 def find_lock_holder(path: str) -> Optional[int]:
-    """Return the process that holds a lock file (0 when it is not visible from here), None when it is free."""
+    """Process that holds a lock file (0 when it is not visible from here), None when it is free."""
     try:
         handle = os.open(path, os.O_RDWR)
     except OSError:
@@ -180,7 +176,7 @@ def find_lock_holder(path: str) -> Optional[int]:
 
 
 class Manager:
-    """A package manager of a host. Methods that change something say so; every failure is a PackageError."""
+    """A package manager of a host. Methods that change the host say so; every failure is a PackageError."""
 
     program = ""
     log = ""
@@ -190,19 +186,18 @@ class Manager:
         self.wait = wait
 
     def installed(self) -> Dict[str, Installed]:
-        """Return what is installed, by name."""
+        """Installed packages by name."""
         raise NotImplementedError
 
     def held(self) -> List[str]:
-        """Return the names that are held."""
         return sorted(name for name, package in self.installed().items() if package.hold)
 
     def find_interrupted(self) -> List[str]:
-        """Return what a killed run left in the middle."""
+        """Packages that a killed run left incomplete."""
         raise NotImplementedError
 
-    def repair(self, ours: Optional[List[str]] = None) -> List[str]:
-        """Finish what a killed run left in the middle (changes the host); returns the packages that were concerned."""
+    def repair(self, owned: Optional[List[str]] = None) -> List[str]:
+        """Finish what a killed run left incomplete (changes the host); returns the affected packages."""
         raise NotImplementedError
 
     def update(self) -> None:
@@ -210,32 +205,32 @@ class Manager:
         raise NotImplementedError
 
     def lists_are_stale(self) -> bool:
-        """Return whether the package lists are missing or old, and the manager does not see to it itself."""
+        """True if the package lists are missing or old, and the manager does not refresh them itself."""
         return False
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
-        """Return the versions that the package sources offer, by name, newest first."""
+        """Versions that the package sources offer, by name, newest first."""
         raise NotImplementedError
 
     def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
-        """Return the lowest version that packages of the sources, (name, version) each, ask of others, by name."""
+        """Lowest version that packages of the sources, (name, version) each, require of others, by name."""
         raise NotImplementedError
 
-    def add_parts(self, wanted: List[PackageSpec], parts: Dict[str, str]) -> List[PackageSpec]:
-        """Return wishes with those for the parts of metapackages, each in the version that its metapackage came with.
+    def add_parts(self, specs: List[PackageSpec], parts: Dict[str, str]) -> List[PackageSpec]:
+        """Add the parts of metapackages to ``specs``, each in the version that was released with its metapackage.
 
-        A metapackage asks for its parts in the version of its own release *or newer*, so an older release of it alone
-        would bring the newest parts. ``parts`` says by metapackage which names are parts: a regular expression.
+        A metapackage requires its parts in the version of its own release *or newer*, so an older release of it alone
+        would install the newest parts. ``parts`` is a regular expression for the names of parts, by metapackage.
         """
-        found = {wish.name: wish for wish in wanted}
+        found = {spec.name: spec for spec in specs}
         for name, pattern in sorted(parts.items()):
             level = [found[name]]
             while level:
-                offers = self.offers([wish.name for wish in level])
+                offers = self.offers([spec.name for spec in level])
                 exact = [
-                    (wish.name, version)
-                    for wish in level
-                    for version in [one for one in offers.get(wish.name, []) if version_matches(wish.version, one)][:1]
+                    (spec.name, version)
+                    for spec in level
+                    for version in [one for one in offers.get(spec.name, []) if version_matches(spec.version, one)][:1]
                 ]
                 asked = self.lowest_versions(exact) if exact else {}
                 level = [
@@ -243,27 +238,27 @@ class Manager:
                     for part, low in sorted(asked.items())
                     if re.search(pattern, part) and part not in found
                 ]
-                found.update({wish.name: wish for wish in level})
+                found.update({spec.name: spec for spec in level})
         return list(found.values())
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
-        """Return the calls that bring a change and what they would do; raises PackageError on what is refused."""
+        """Calls for a change and what they would do; raises PackageError on what is refused."""
         raise NotImplementedError
 
     def run_change(self, what: str, argv: List[str]) -> Result:
-        """Make one call that changes the host; PackageError with a sentence when it fails."""
+        """Make one call that changes the host."""
         raise NotImplementedError
 
     def apply_change(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
-        """Make the calls of prepare (changes the host)."""
+        """Make the calls of :meth:`plan_change` (changes the host)."""
         raise NotImplementedError
 
     def removal_command(self, names: List[str]) -> List[str]:
-        """Return the call that takes packages away with all that they brought."""
+        """Arguments that remove packages with their configuration."""
         raise NotImplementedError
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
-        """Return what a call would do; changes nothing."""
+        """What a call would do; changes nothing."""
         raise NotImplementedError
 
     def hold(self, names: List[str]) -> None:
@@ -275,25 +270,25 @@ class Manager:
         raise NotImplementedError
 
     def streams(self) -> Dict[str, str]:
-        """Return the enabled module streams by module."""
+        """Enabled module streams by module."""
         return {}
 
     def enable_streams(self, wanted: Dict[str, str]) -> None:
-        """Have module streams enabled (changes the host)."""
+        """Enable module streams (changes the host)."""
         raise PackageError(
-            "%s has no module streams, but %s is asked for: this is an error in the catalog"
+            "%s has no module streams, but %s is requested. This is an error in the catalog"
             % (self.program, ", ".join("%s:%s" % item for item in sorted(wanted.items())))
         )
 
     def restore_streams(self, before: Dict[str, Optional[str]]) -> None:
-        """Bring module streams back to what they were (changes the host)."""
+        """Restore module streams (changes the host)."""
 
     def locks_held(self) -> List[Tuple[str, int]]:
-        """Return the locks that another process holds: (path, process; 0 where it is not visible from here)."""
+        """Locks that another process holds: (path, process; 0 where it is not visible from here)."""
         raise NotImplementedError
 
     def wait_for_locks(self, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Wait until no other package manager runs; PackageError names the one that does not end."""
+        """Wait until no other package manager runs; PackageError names a process that does not end."""
         end = time.monotonic() + self.wait
         while True:
             held = self.locks_held()
@@ -303,13 +298,13 @@ class Manager:
             if time.monotonic() >= end:
                 command = (self.host.read("/proc/%d/cmdline" % pid) or "").replace("\0", " ").strip() if pid else ""
                 raise PackageError(
-                    "%s is held by process %s (%s) for more than %d s: let it end, or stop it, then run again"
+                    "%s is held by process %s (%s) for more than %d s. Wait until it ends, or stop it, then run again"
                     % (path, pid or "unknown", command or "command unknown", self.wait)
                 )
             sleep(1.0)
 
     def describe_make_log(self, answer: Result) -> str:
-        """Return why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
+        """Why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
         from ..diagnostics import failure
 
         text = answer.out + "\n" + answer.err
@@ -320,13 +315,13 @@ class Manager:
         return ": " + failure.because([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
     def check_free_space(self, count: int, needs: List[Tuple[str, int]]) -> None:
-        """Raise PackageError when packages do not fit: ``needs`` are folders and the bytes that each gets."""
+        """Raise PackageError when packages do not fit: ``needs`` are directories and the bytes that each gets."""
         for path in WRITTEN:
-            # Root may write everywhere but here; a package manager would find out with half of the packages unpacked.
+            # A package manager would notice a read-only file system with half of the packages unpacked.
             if os.path.isdir(path) and not os.access(path, os.W_OK):
                 raise PackageError(
-                    "%s is read-only, so nothing can be installed: see `dmesg` (a disk with errors is mounted so) and "
-                    "`mount -o remount,rw`, then run again" % path
+                    "%s is read-only, so nothing can be installed. See `dmesg` (a disk with errors is mounted "
+                    "read-only), make it writable (`mount -o remount,rw`), then run again" % path
                 )
         by_device = {}  # type: Dict[Any, Tuple[str, int]]
         for path, need in needs:
@@ -337,6 +332,6 @@ class Manager:
             free = self.host.free(path)
             if free is not None and free < need + DISK_RESERVE:
                 raise PackageError(
-                    "%d packages need %s in %s, free are %s: make room there, then run again"
+                    "%d packages need %s in %s, but only %s are free. Free space there, then run again"
                     % (count, format_megabytes(need + DISK_RESERVE), path, format_megabytes(free))
                 )

@@ -11,7 +11,7 @@ ARMOR_END = b"-----END PGP PUBLIC KEY BLOCK-----"
 
 
 class OpenPgpError(Exception):
-    """The bytes are no OpenPGP public key; the text says what they are instead."""
+    """The bytes are no OpenPGP public key; the text describes what they are."""
 
 
 class Packet(NamedTuple):
@@ -30,7 +30,7 @@ class Key(NamedTuple):
 
 
 def dearmor(data: bytes) -> bytes:
-    """Return the binary form of a key; binary input comes back as it is."""
+    """The binary form of a key; binary input is returned unchanged."""
     if ARMOR not in data:
         if data[:1] and data[0] & 0x80:
             return data
@@ -52,7 +52,6 @@ def dearmor(data: bytes) -> bytes:
 
 
 def parse_packets(data: bytes) -> Iterator[Packet]:
-    """Walk through the packets of a binary key."""
     at = 0
     while at < len(data):
         start, head = at, data[at]
@@ -83,7 +82,7 @@ def parse_packets(data: bytes) -> Iterator[Packet]:
 
 
 def fingerprint(body: bytes) -> str:
-    """Return the fingerprint of a public key packet in capital hexadecimal digits."""
+    """Fingerprint of a public key packet in capital hexadecimal digits."""
     version = body[0] if body else 0
     if version == 4:
         return hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body).hexdigest().upper()
@@ -93,7 +92,7 @@ def fingerprint(body: bytes) -> str:
 
 
 def parse_keys(data: bytes) -> List[Key]:
-    """Return the primary keys of a key file, armoured or binary."""
+    """Primary keys of a key file, armoured or binary."""
     found = []  # type: List[Key]
     for packet in parse_packets(dearmor(data)):
         if packet.tag == PUBLIC_KEY:
@@ -105,9 +104,9 @@ def parse_keys(data: bytes) -> List[Key]:
     return found
 
 
-def pick_key(data: bytes, wanted: str) -> bytes:
-    """Return the one key with the wanted fingerprint (spaces allowed) in binary form, and no other key of the file."""
-    name = "".join(wanted.split()).upper()
+def pick_key(data: bytes, pinned: str) -> bytes:
+    """The key with the pinned fingerprint (spaces allowed) in binary form, and no other key of the file."""
+    name = "".join(pinned.split()).upper()
     found = parse_keys(data)
     for key in found:
         if key.fingerprint == name:
@@ -116,7 +115,7 @@ def pick_key(data: bytes, wanted: str) -> bytes:
 
 
 def armor(data: bytes) -> bytes:
-    """Return a binary key in armour, which rpm wants (RFC 9580, section 6)."""
+    """A binary key in armour, which rpm requires (RFC 9580, section 6)."""
     text = base64.b64encode(data).decode("ascii")
     lines = [text[start : start + 64] for start in range(0, len(text), 64)]
     total = base64.b64encode(crc24(data).to_bytes(3, "big")).decode("ascii")
@@ -125,7 +124,7 @@ def armor(data: bytes) -> bytes:
 
 
 def crc24(data: bytes) -> int:
-    """Return the checksum of armour (RFC 9580, section 6.1.1)."""
+    """Checksum of armour (RFC 9580, section 6.1.1)."""
     value = 0xB704CE
     for byte in data:
         value ^= byte << 16
@@ -137,7 +136,7 @@ def crc24(data: bytes) -> int:
 
 
 def fingerprint_by_checksum(data: bytes, sha256: str) -> str:
-    """Return the fingerprint of the one key of an armoured file whose checksum is known.
+    """Fingerprint of the only key in an armoured file whose checksum is pinned.
 
     The checksum is that of the text without its ``Version:`` lines, which programs write as they like.
     """

@@ -100,7 +100,7 @@ def sources_files(host: Host) -> List[str]:
 
 
 def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], str]":
-    """New content of the distribution's sources that lack a component, by path, and the code name of the release."""
+    """New content, by path, of the distribution's sources without these components; code name of the release."""
     text = host.read("/etc/os-release") or ""
     # A derivative that uses the archive of its base (Linux Mint) names that one's suites besides its own name.
     match = re.search(r"(?m)^(?:UBUNTU|DEBIAN)_CODENAME=\"?(\w+)", text)
@@ -128,8 +128,8 @@ def plan_sections(host: Host, names: List[str]) -> Dict[str, List[str]]:
     """The disabled ones of the requested .repo sections, by path."""
     known: Set[str] = set()
     found = {}
-    for name in host.listdir(yum_repos.FOLDER):
-        path = yum_repos.FOLDER + "/" + name
+    for name in host.listdir(yum_repos.DIRECTORY):
+        path = yum_repos.DIRECTORY + "/" + name
         text = host.read(path) if name.endswith(".repo") else None
         states = yum_repos.parse_sections(text or "")
         known.update(states)
@@ -140,7 +140,7 @@ def plan_sections(host: Host, names: List[str]) -> Dict[str, List[str]]:
     if missing:
         raise PackageError(
             "%s: in no file of %s, so the distribution's repositories are not configured as it delivers them. Add the "
-            "repository, then run again." % (", ".join(missing), yum_repos.FOLDER)
+            "repository, then run again." % (", ".join(missing), yum_repos.DIRECTORY)
         )
     return found
 
@@ -167,12 +167,12 @@ def with_fingerprint(repository: Repository) -> Repository:
 def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
     """New content of the repository's files that differ, by path."""
     if repository.kind == "rpm":
-        wanted = {repository.list_file: format_repo_file(repository).encode("utf-8")}
+        contents = {repository.list_file: format_repo_file(repository).encode("utf-8")}
     else:
         architecture = host.run(["dpkg", "--print-architecture"]).out.strip() or "amd64"
-        wanted = {repository.list_file: format_deb822(repository, architecture).encode("utf-8")}
+        contents = {repository.list_file: format_deb822(repository, architecture).encode("utf-8")}
         if repository.pin:
-            wanted[repository.preferences_file] = format_preferences(repository.pin).encode("utf-8")
+            contents[repository.preferences_file] = format_preferences(repository.pin).encode("utf-8")
     try:
         known = [key.fingerprint for key in openpgp.parse_keys(host.read_bytes(repository.keyring) or b"")]
     except openpgp.OpenPgpError:
@@ -180,8 +180,8 @@ def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
     if known != [repository.fingerprint]:
         shipped = shipped_keys.KEYS.get(repository.fingerprint)
         data = base64.b64decode(shipped) if shipped else download_keys(repository)
-        wanted[repository.keyring] = format_keyring(repository, data)
-    return {path: data for path, data in wanted.items() if host.read_bytes(path) != data}
+        contents[repository.keyring] = format_keyring(repository, data)
+    return {path: data for path, data in contents.items() if host.read_bytes(path) != data}
 
 
 def format_keyring(repository: Repository, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The RPM database, version locks and module streams as values: pure readers of texts."""
+"""The RPM database, version locks and module streams: pure parsers, and the facts that they give."""
 
 import functools
 import re
@@ -44,10 +44,10 @@ class Package(NamedTuple):
 
 
 class RpmState(NamedTuple):
-    """The packages of a host, and what a killed run left: all is well where ``broken`` is empty.
+    """The packages of a host, and what a killed run left incomplete (``broken``).
 
-    ``doubles``: names in two versions; ``pending``: installed names of our mark; ``unfinished``: yum was cut off;
-    ``unreadable``: the database cannot be read. ``broken`` sums these up as names for people.
+    ``doubles``: names in two versions; ``pending``: installed names of gpu-ready's mark; ``unfinished``: yum was
+    interrupted; ``unreadable``: the database cannot be read.
     """
 
     packages: List[Package]
@@ -59,7 +59,6 @@ class RpmState(NamedTuple):
 
     @property
     def broken(self) -> List[str]:
-        """Return what is half done."""
         more = (["yum"] if self.unfinished else []) + (["rpm"] if self.unreadable else [])
         return sorted(set(self.doubles + self.pending)) + more
 
@@ -143,8 +142,8 @@ def compare_part(left: str, right: str) -> int:
             # A tilde sorts before the end of a version, a caret after the end but before anything else.
             if sign in (one, two):
                 other = two if one == sign else one
-                mine = 1 if one == sign else -1
-                return order * mine if sign == "~" or not other else -mine
+                side = 1 if one == sign else -1
+                return order * side if sign == "~" or not other else -side
         if not one or not two:
             return 1 if one else -1
         if one.isdigit() and two.isdigit():
@@ -212,7 +211,7 @@ def parse_stream_file(text: str) -> Dict[str, str]:
 
 
 def uses_rpm(host: Host, family: str) -> bool:
-    """Return whether a host has RPMs: its family decides (of os-release), and what is there where that is not known."""
+    """True if a host has RPMs: by the family of os-release, and by its programs where that is unknown."""
     if family == "debian":
         return False
     return family in FAMILIES or (host.which("dpkg") is None and host.which("rpm") is not None)
@@ -234,7 +233,7 @@ def read_streams(host: Host) -> Dict[str, str]:
 
 
 def read_state(host: Host, pending: str = PENDING) -> RpmState:
-    """Return the packages of a host and what is half done: one question to rpm, a few files."""
+    """One call of rpm, and a few files."""
     answer = host.run(QUERY, timeout=120.0)
     packages = parse_packages(answer.out)
     unfinished = [name for name in host.listdir(YUM_STATE) if name.startswith("transaction-all.")]
@@ -251,7 +250,6 @@ def read_state(host: Host, pending: str = PENDING) -> RpmState:
 
 
 def older_duplicates(packages: List[Package]) -> List[str]:
-    """Return the full names of the older of two versions."""
     last = newest(packages)
     names = duplicate_names(packages)
     return sorted(
@@ -260,5 +258,5 @@ def older_duplicates(packages: List[Package]) -> List[str]:
 
 
 def is_same_key(version: str, fingerprint: str) -> bool:
-    """Return whether a gpg-pubkey package is about a key: its version is the end of the fingerprint, or all of it."""
+    """True if a gpg-pubkey package holds a key: its version is the end of the fingerprint, or all of it."""
     return bool(version) and fingerprint.lower().endswith(version.lower())

@@ -1,4 +1,4 @@
-"""Which package manager a host has: its family decides, and what is there where the family is not known."""
+"""Which package manager a host has: by its family, and by its programs where the family is unknown."""
 
 from ..base.host import Host
 from ..system import os_release

@@ -3,21 +3,20 @@
 import re
 from typing import Dict, List
 
-FOLDER = "/etc/yum.repos.d"
+DIRECTORY = "/etc/yum.repos.d"
 KEYRINGS = "/etc/pki/rpm-gpg"
-SUBSCRIPTIONS = FOLDER + "/redhat.repo"
-"""Written by subscription-manager from its own state: what is switched here by hand is lost."""
+SUBSCRIPTIONS = DIRECTORY + "/redhat.repo"
+"""Written by subscription-manager from its own state, which overwrites manual changes."""
 TRUE = ("1", "yes", "true", "on")
 ENABLED = re.compile(r"^enabled(\s*[=:]\s*)(\S*)(.*)$", re.DOTALL)
 
 
 def lines_of(text: str) -> List[str]:
-    """Return the lines with their ends."""
     return text.splitlines(True)
 
 
 def parse_sections(text: str) -> Dict[str, bool]:
-    """Return the repositories of a file and whether each is enabled; without a word it is (dnf.conf(5))."""
+    """Sections of a file and whether each is enabled, which is the default (dnf.conf(5))."""
     found = {}  # type: Dict[str, bool]
     name = ""
     for line in lines_of(text):
@@ -32,7 +31,7 @@ def parse_sections(text: str) -> Dict[str, bool]:
 
 
 def switch_sections(text: str, names: List[str], on: bool) -> str:
-    """Return a file with these repositories switched on or off; the others and all other lines as they are."""
+    """The file with these sections enabled or disabled, and every other byte kept."""
     state = parse_sections(text)
     found = []
     name = ""
@@ -48,10 +47,8 @@ def switch_sections(text: str, names: List[str], on: bool) -> str:
 
 
 def enable_sections(text: str, names: List[str]) -> str:
-    """Return a file with these repositories switched on."""
     return switch_sections(text, names, True)
 
 
 def disable_sections(text: str, names: List[str]) -> str:
-    """Return a file with these repositories switched off again."""
     return switch_sections(text, names, False)

@@ -1,12 +1,13 @@
 #!/usr/bin/python
-"""Decide on the control node who is upgraded when."""
+"""Plan a rollout of driver upgrades on the control node, and report its results."""
 
 DOCUMENTATION = r"""
 module: gpu_upgrade_fleet
-short_description: Decide who is upgraded when, and show it
+short_description: Plan a rollout of driver upgrades, or report its results
 description:
-  - Takes what M(gpu_node_plan) answered for all hosts, and gives order, batches and a table. Runs on the control node.
-  - Given O(ended), tells what became of each host instead.
+  - Takes the answers of M(gpu_node_plan) for all hosts, and returns order, batches and a table.
+  - Runs on the control node.
+  - With O(ended) it returns the result of each host instead.
 options:
   hosts:
     description: All hosts in the order of the inventory.
@@ -18,7 +19,7 @@ options:
     type: dict
     required: true
   failures:
-    description: Why a host could not be looked at or prepared, by host.
+    description: Why no facts of a host were collected, or why it was not prepared, by host.
     type: dict
     default: {}
   groups:
@@ -26,17 +27,17 @@ options:
     type: dict
     default: {}
   canaries:
-    description: Hosts or groups that make the first batch.
+    description: Hosts or groups of the first batch.
     type: list
     elements: str
     default: []
   first:
-    description: Hosts or groups that come next, in this order.
+    description: Hosts or groups that follow, in this order.
     type: list
     elements: str
     default: []
   exclude:
-    description: Hosts or groups that stay as they are.
+    description: Hosts or groups that are not upgraded.
     type: list
     elements: str
     default: []
@@ -50,43 +51,43 @@ options:
     type: dict
     default: {}
   backwards:
-    description: Whether the recorded driver is the goal; hosts that the last rollout did not change keep theirs then.
+    description: Roll back to the recorded driver. Hosts that the last rollout did not change keep theirs.
     type: bool
     default: false
   limited:
-    description: Whether the run has a C(--limit); names that are no hosts would be left out by it.
+    description: The run has a C(--limit), which excludes the names of RV(watch).
     type: bool
     default: false
   ended:
-    description: Results by host; with it the module reports.
+    description: Results by host. With it the module reports.
     type: dict
   began:
-    description: Hosts whose turn began.
+    description: Hosts whose upgrade began.
     type: list
     elements: str
     default: []
   lost:
-    description: Hosts that do not answer any longer.
+    description: Hosts that became unreachable.
     type: list
     elements: str
     default: []
   good:
-    description: States of results that are as wanted.
+    description: States of results that are no failure.
     type: list
     elements: str
     default: [current, upgraded]
   budget:
-    description: Failures that the rollout may have.
+    description: Failures that the rollout tolerates.
     type: int
     default: 0
 attributes:
-  check_mode: {support: full, description: Changes nothing anyway.}
-  diff_mode: {support: none, description: Nothing is changed.}
+  check_mode: {support: full, description: It never changes anything.}
+  diff_mode: {support: none, description: It never changes anything.}
 author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Decide who comes when
+- name: Plan the rollout
   gpu_upgrade_fleet:
     hosts: "{{ ansible_play_hosts_all }}"
     upgrades: "{{ upgrades }}"
@@ -126,7 +127,7 @@ serial:
   elements: int
   sample: [1, 2, 21]
 roll:
-  description: RV(due) with one more name after each batch, RV(watch), so that no batch can be lost as a whole.
+  description: RV(due) with one more name after each batch, RV(watch), so that no whole batch can become unreachable.
   returned: without ended
   type: list
   elements: str
@@ -143,22 +144,22 @@ watch:
   type: list
   elements: str
 current:
-  description: Hosts that have the wanted driver.
+  description: Hosts with the desired driver.
   returned: without ended
   type: list
   elements: str
 done:
-  description: Those of them that an earlier run of this rollout brought to their end.
+  description: Those of them that an earlier run of this rollout upgraded.
   returned: without ended
   type: list
   elements: str
 kept:
-  description: Why hosts keep the driver that they have on the way back, by host.
+  description: Why hosts keep their driver in a rollback, by host.
   returned: without ended
   type: dict
-  sample: {"gpu4": "nothing to go back to: the last rollout did not change it"}
+  sample: {"gpu4": "no rollback: the last rollout did not change this host"}
 rollout:
-  description: What tells this rollout from others, in seconds since 1970; a run that goes on keeps it.
+  description: The id of this rollout, in seconds since 1970; a resumed run keeps it.
   returned: without ended
   type: int
   sample: 1767225600
@@ -167,16 +168,16 @@ refused:
   returned: without ended
   type: dict
 outcomes:
-  description: What became of each host.
+  description: The result of each host.
   returned: with ended
   type: dict
 bad:
-  description: Hosts that are not as wanted, but for those that the operator excluded.
+  description: Hosts that are not in the desired state, except those that the operator excluded.
   returned: with ended
   type: list
   elements: str
 table:
-  description: The table for a person.
+  description: The table to print.
   returned: always
   type: str
 """
@@ -184,7 +185,7 @@ table:
 import time
 
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.upgrade import fleet as upgrade_fleet
+from ansible.module_utils.gpu_ready.upgrade import fleet
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},
@@ -207,30 +208,23 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
+    hosts = params["hosts"]
+    upgrades = {name: fleet.read_host(params["upgrades"].get(name), params["failures"].get(name)) for name in hosts}
     if params["ended"] is not None:
-        found = upgrade_fleet.results(
-            params["hosts"], params["ended"], params["began"], params["upgrades"], params["lost"]
-        )
-        excluded = upgrade_fleet.members(params["exclude"], params["groups"], params["hosts"], "gpu_upgrade_exclude")
+        results = fleet.host_results(hosts, params["ended"], params["began"], upgrades, params["lost"])
+        excluded = fleet.resolve_hosts(params["exclude"], params["groups"], hosts, "gpu_upgrade_exclude")
         return {
             "changed": False,
-            "outcomes": found,
-            "bad": upgrade_fleet.bad(found, params["good"], excluded),
-            "table": upgrade_fleet.result_table(found, params["good"], params["budget"]),
+            "outcomes": {name: fleet.result_to_json(result) for name, result in results.items()},
+            "bad": fleet.failed_hosts(results, params["good"], excluded),
+            "table": fleet.result_table(results, params["good"], params["budget"]),
         }
-    entries = {
-        name: {"upgrade": params["upgrades"].get(name), "failure": params["failures"].get(name)}
-        for name in params["hosts"]
-    }
-    roll = upgrade_fleet.rollout(params["hosts"], entries, params)
-    line = upgrade_fleet.lined(roll.due, roll.serial, params["limited"])
-    return dict(
-        roll._asdict(),
-        changed=False,
-        table=upgrade_fleet.plan_table(roll, entries, params["drains"]),
-        rollout=upgrade_fleet.number(entries, int(time.time())),
-        **line._asdict(),
-    )
+    request = fleet.RolloutRequest(**{name: params[name] for name in fleet.RolloutRequest._fields})
+    roll = fleet.plan_rollout(hosts, upgrades, request)
+    lineup = fleet.build_lineup(roll.due, roll.serial, params["limited"])
+    number = fleet.rollout_id(upgrades, int(time.time()))
+    table = fleet.plan_table(roll, upgrades, params["drains"])
+    return dict(dict(roll._asdict(), **lineup._asdict()), changed=False, table=table, rollout=number)
 
 
 def main():

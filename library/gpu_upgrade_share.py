@@ -1,9 +1,9 @@
 #!/usr/bin/python
-"""Decide on the control node which host builds a driver's modules for which others."""
+"""Assign on the control node which host builds a driver's modules for which others."""
 
 DOCUMENTATION = r"""
 module: gpu_upgrade_share
-short_description: Decide which host builds a driver's modules for which others
+short_description: Assign which host builds a driver's modules for which others
 description:
   - Of hosts with the same distribution, kernel and driver package, the first one builds. Runs on the control node.
 options:
@@ -16,33 +16,33 @@ options:
     description: RV(gpu_upgrade_stage#module:alike) by host.
     type: dict
     required: true
-  wanted:
+  enabled:
     description: C(gpu_upgrade_build_once) by host.
     type: dict
     default: {}
   failures:
-    description: Why a host could not build or take modules, by host; for the words.
+    description: Why a host could not build or accept modules, by host; for RV(origins).
     type: dict
     default: {}
 attributes:
-  check_mode: {support: full, description: Changes nothing anyway.}
-  diff_mode: {support: none, description: Nothing is changed.}
+  check_mode: {support: full, description: It never changes anything.}
+  diff_mode: {support: none, description: It never changes anything.}
 author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Decide who builds for whom
+- name: Assign builders
   gpu_upgrade_share:
     hosts: [gpu1, gpu2]
     alike: {gpu1: {kernel: 6.1.0-40-amd64}, gpu2: {kernel: 6.1.0-40-amd64}}
   delegate_to: localhost
   run_once: true
 
-- name: Leave one host to itself
+- name: Let one host build its own
   gpu_upgrade_share:
     hosts: [gpu1, gpu2]
     alike: "{{ alike }}"
-    wanted: {gpu1: true, gpu2: false}
+    enabled: {gpu1: true, gpu2: false}
   delegate_to: localhost
   run_once: true
 
@@ -61,33 +61,33 @@ builders:
   returned: always
   type: dict
   sample: {"gpu1": "gpu1", "gpu2": "gpu1"}
-told:
-  description: Where the modules of each host come from, in words.
+origins:
+  description: Where the modules of each host come from.
   returned: always
   type: dict
   sample: {"gpu1": "built beforehand", "gpu2": "built on gpu1"}
 table:
-  description: The same for a person.
+  description: The same, with equal hosts on one line.
   returned: always
   type: str
 """
 
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.upgrade import share as upgrade_share
+from ansible.module_utils.gpu_ready.upgrade import share
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},
     "alike": {"type": "dict", "required": True},
-    "wanted": {"type": "dict", "default": {}},
+    "enabled": {"type": "dict", "default": {}},
     "failures": {"type": "dict", "default": {}},
 }
 
 
 def run(host, params, check):
-    shares = upgrade_share.share(params["hosts"], params["alike"], params["wanted"])
-    words = upgrade_share.told(params["hosts"], shares, params["failures"])
-    table = upgrade_share.table(params["hosts"], words)
-    return {"changed": False, "builders": shares.builders, "told": words, "table": table}
+    shares = share.assign_builders(params["hosts"], params["alike"], params["enabled"])
+    origins = share.module_origins(params["hosts"], shares, params["failures"])
+    table = share.origins_table(params["hosts"], origins)
+    return {"changed": False, "builders": shares.builders, "origins": origins, "table": table}
 
 
 def main():

@@ -71,7 +71,7 @@ def test_a_red_canary_is_rolled_back_and_all_others_are_untouched(fleet: Fleet) 
     heals(fleet)
     assert run.rc != 0
     assert "rolled back" in run.row(CANARY)
-    assert f"gpu_upgrade_max_failures is 0; {len(HOSTS) - 1} are untouched" in run.screen
+    assert f"gpu_upgrade_max_failures is 0; {len(HOSTS) - 1} are unchanged" in run.screen
     assert set(loaded(fleet).values()) == {OLD}
     found = journals(fleet)
     assert found.pop(CANARY)["phase"] == "back"
@@ -96,7 +96,7 @@ def test_failures_beyond_the_budget_stop_the_rollout(fleet: Fleet) -> None:
     assert run.rc != 0
     assert "upgraded" in run.row(HOSTS[0])
     assert all("rolled back" in run.row(host) for host in second)
-    assert f"2 hosts failed and gpu_upgrade_max_failures is 1; {len(HOSTS) - 3} are untouched" in run.screen
+    assert f"2 hosts failed and gpu_upgrade_max_failures is 1; {len(HOSTS) - 3} are unchanged" in run.screen
     found = loaded(fleet)
     assert found.pop(HOSTS[0]) == NEW and set(found.values()) == {OLD}
 

@@ -57,5 +57,5 @@ def test_the_rollback_needs_no_network(fleet: Fleet) -> None:
 def test_an_installer_that_cannot_be_verified_excludes_the_host(fleet: Fleet) -> None:
     fleet.ssh(RUN, f"rm -r {STORE}")
     run = fleet.play("--limit", RUN, playbook=UPGRADE, extra=SETTINGS | {"nvidia_driver_runfile_sha256": "0" * 64})
-    assert run.rc != 0 and "It could not be prepared, and is as it was" in run.screen and "has sha256" in run.screen
+    assert run.rc != 0 and "The preparation failed, nothing was changed" in run.screen and "has sha256" in run.screen
     assert loaded(fleet, RUN) == OLD and fleet.ssh(RUN, f"ls {STORE}") == ""

@@ -11,7 +11,7 @@ from gpu_ready.plan.driver import choose as driver
 from gpu_ready.plan.model import DRIVER_RELOAD, REBOOT, Refusal, Step
 from gpu_ready.upgrade import fleet as upgrade_fleet
 from gpu_ready.upgrade import journal as upgrade
-from gpu_ready.upgrade.fleet import FleetError, batches
+from gpu_ready.upgrade.fleet import FleetError, HostUpgrade, batch_sizes
 
 OLD = {
     "version": "580.95.05",
@@ -228,28 +228,29 @@ def test_the_way_back_asks_for_exactly_the_driver_from_before() -> None:
     ],
 )
 def test_batches(count: int, canaries: int, done: int, sizes: list[Any], expected: list[int]) -> None:
-    assert batches(count, canaries, done, sizes) == expected
+    assert batch_sizes(count, canaries, done, sizes) == expected
 
 
 @pytest.mark.parametrize("sizes", [[], [0], ["many"], ["0%"], [-1], [1.5]])
 def test_a_wrong_size_is_refused_with_the_variable(sizes: list[Any]) -> None:
     with pytest.raises(FleetError, match="gpu_upgrade_batches"):
-        batches(3, 0, 0, sizes)
+        batch_sizes(3, 0, 0, sizes)
 
 
-def entry(state: str, **more: Any) -> dict[str, Any]:
+def entry(state: str, **more: Any) -> HostUpgrade:
     found = {"state": state, "from": "580.95.05", "to": "595", "way": "live", "why": "2x Tesla T4", "refusal": "", "opened": False, "installed": OLD, "journal": None}  # fmt: skip
-    return {"upgrade": found | more, "failure": None}
+    return upgrade_fleet.read_host(found | more)
+
+
+SILENT = upgrade_fleet.read_host(None, "no answer")
 
 
 HOSTS = ["a", "b", "c", "d", "e"]
 
 
-def rollout(entries: dict[str, Any], **wished: Any) -> upgrade_fleet.Rollout:
-    groups = {"test": ["d"], "rack": ["b", "c"]}
-    return upgrade_fleet.rollout(
-        HOSTS, entries, {"groups": groups, "canaries": [], "first": [], "exclude": [], "batches": [1, "100%"]} | wished
-    )
+def rollout(entries: dict[str, HostUpgrade], **given: Any) -> upgrade_fleet.Rollout:
+    fields = {"groups": {"test": ["d"], "rack": ["b", "c"]}, "batches": [1, "100%"]} | given
+    return upgrade_fleet.plan_rollout(HOSTS, entries, upgrade_fleet.RolloutRequest(**fields))
 
 
 def test_the_operator_says_who_comes_first_and_who_does_not() -> None:
@@ -258,18 +259,18 @@ def test_the_operator_says_who_comes_first_and_who_does_not() -> None:
 
 
 def test_no_batch_can_be_lost_as_a_whole() -> None:
-    line = upgrade_fleet.lined(["d", "c", "b"], [1, 2], limited=False)
+    line = upgrade_fleet.build_lineup(["d", "c", "b"], [1, 2], limited=False)
     assert line.roll == ["d", "gpu_upgrade_batch_1", "c", "b", "gpu_upgrade_batch_2"]
     assert line.sizes == [2, 3] and line.watch == ["gpu_upgrade_batch_1", "gpu_upgrade_batch_2"]
-    assert upgrade_fleet.lined([], [], limited=False).roll == []
-    assert upgrade_fleet.lined(["d", "c", "b"], [1, 2], limited=True) == (["d", "c", "b"], [1, 2], [])
+    assert upgrade_fleet.build_lineup([], [], limited=False).roll == []
+    assert upgrade_fleet.build_lineup(["d", "c", "b"], [1, 2], limited=True) == (["d", "c", "b"], [1, 2], [])
 
 
 def test_others_do_not_come_at_once_where_no_canary_can_take_part() -> None:
-    entries = {name: entry("due") for name in HOSTS} | {"d": {"failure": "no answer"}}
+    entries = {name: entry("due") for name in HOSTS} | {"d": SILENT}
     roll = rollout(entries, canaries=["d"], batches=["100%"])
     assert (roll.due, roll.serial) == (["a", "b", "c", "e"], [1, 3])
-    nobody = {name: entry("current") for name in HOSTS} | {"d": {"failure": "no answer"}}
+    nobody = {name: entry("current") for name in HOSTS} | {"d": SILENT}
     assert rollout(nobody, canaries=["d"], batches=["100%"]).serial == []
 
 
@@ -289,7 +290,7 @@ def test_a_canary_that_is_tried_again_comes_before_all_others() -> None:
 
 def test_a_host_without_a_record_keeps_its_driver_whatever_is_in_its_way() -> None:
     bare = entry("refused", refusal="There is no driver", back=None)
-    entries = {"a": entry("due", back={}), "b": bare, "c": {"failure": "no answer"}} | {
+    entries = {"a": entry("due", back={}), "b": bare, "c": SILENT} | {
         name: entry("due", back={"nvidia_driver_branch": "580"}) for name in "de"
     }
     assert rollout(entries, exclude=["a"], backwards=True)[:1] == (["d", "e"],)
@@ -299,7 +300,7 @@ def test_a_host_without_a_record_keeps_its_driver_whatever_is_in_its_way() -> No
 
 
 def test_only_hosts_of_the_last_rollout_go_back() -> None:
-    def changed(rollout: int, **more: Any) -> dict[str, Any]:
+    def changed(rollout: int, **more: Any) -> HostUpgrade:
         return entry(
             "due",
             back={"nvidia_driver_branch": "580"},
@@ -307,8 +308,7 @@ def test_only_hosts_of_the_last_rollout_go_back() -> None:
             **more,
         )
 
-    older = changed(1)
-    del older["upgrade"]["journal"]["rollout"]  # of an earlier release
+    older = changed(0)  # its journal is of an earlier release
     entries = {
         "a": changed(7),
         "b": changed(5),
@@ -319,28 +319,31 @@ def test_only_hosts_of_the_last_rollout_go_back() -> None:
     roll = rollout(entries, backwards=True)
     assert roll.due == ["a", "c"] and roll.current == ["b", "d", "e"] and roll.refused == {}
     assert set(roll.kept) == {"b", "d", "e"} and roll.done == []
-    assert "nothing to go back to" in roll.kept["b"] and "the last rollout" in roll.kept["b"]
-    assert "nothing to go back to" in roll.kept["e"] and "no upgrade" in roll.kept["e"]
+    assert "no rollback" in roll.kept["b"] and "the last rollout" in roll.kept["b"]
+    assert "no rollback" in roll.kept["e"] and "no upgrade" in roll.kept["e"]
     table = upgrade_fleet.plan_table(roll, entries, {})
-    assert table.count("nothing to go back to:") == 3
-    assert "2 to do, 0 as wanted, 3 with nothing to go back to, 0 refused" in table
+    assert table.count("no rollback:") == 3
+    assert "2 to do, 0 current, 3 without rollback, 0 refused" in table
     assert rollout(entries).due == ["a", "b", "c", "d"] and rollout(entries).kept == {}
-    alone = {name: {"failure": "no answer"} for name in HOSTS} | {"b": changed(5)}
+    alone = {name: SILENT for name in HOSTS} | {"b": changed(5)}
     assert rollout(alone, backwards=True).due == ["b"]  # such as by --limit
     before = {name: older for name in HOSTS}
     assert rollout(before, backwards=True).due == HOSTS
 
 
 def test_a_run_that_goes_on_belongs_to_the_same_rollout() -> None:
-    def told(phase: str, to: str, rollout: int) -> dict[str, Any]:
+    def reported(phase: str, to: str, rollout: int) -> HostUpgrade:
         return entry("current", to="595", journal={"phase": phase, "to": to, "rollout": rollout})
 
-    assert upgrade_fleet.number({"a": entry("due"), "b": {"failure": "no answer"}}, 100) == 100
-    assert upgrade_fleet.number({"a": told("done", "595.91.07", 7), "b": told("back", "595", 7)}, 100) == 7
-    assert upgrade_fleet.number({"a": told("back", "595.91.07", 7)}, 100) == 100  # nobody came to the end
+    assert upgrade_fleet.rollout_id({"a": entry("due"), "b": SILENT}, 100) == 100
+    assert upgrade_fleet.rollout_id({"a": reported("done", "595.91.07", 7), "b": reported("back", "595", 7)}, 100) == 7
+    assert upgrade_fleet.rollout_id({"a": reported("back", "595.91.07", 7)}, 100) == 100  # nobody came to the end
     # The newest led elsewhere: what an older one brought to the same driver is no part of this one.
-    assert upgrade_fleet.number({"a": told("done", "595.91.07", 7), "b": told("done", "580.95.05", 8)}, 100) == 100
-    assert upgrade_fleet.number({"a": told("done", "580.95.05", 200)}, 100) == 201  # the clock went back
+    assert (
+        upgrade_fleet.rollout_id({"a": reported("done", "595.91.07", 7), "b": reported("done", "580.95.05", 8)}, 100)
+        == 100
+    )
+    assert upgrade_fleet.rollout_id({"a": reported("done", "580.95.05", 200)}, 100) == 201  # the clock went back
 
 
 def test_the_journal_knows_the_rollout_that_changed_the_host_last() -> None:
@@ -350,7 +353,7 @@ def test_the_journal_knows_the_rollout_that_changed_the_host_last() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(FleetError, match="gpu_upgrade_canaries names x"):
+    with pytest.raises(FleetError, match="gpu_upgrade_canaries: x is neither"):
         rollout({name: entry("due") for name in HOSTS}, canaries=["x"])
 
 
@@ -362,22 +365,20 @@ def test_a_host_beyond_the_limit_is_known() -> None:
 def test_hosts_of_an_earlier_run_are_not_begun_again() -> None:
     done = {"phase": "done", "to": "595.91.07"}
     entries = {name: entry("due") for name in HOSTS} | {"a": entry("current", journal=done)}
-    roll = rollout(entries | {"b": entry("refused", refusal="The disk is full."), "c": {"failure": "no answer"}})
+    roll = rollout(entries | {"b": entry("refused", refusal="The disk is full."), "c": SILENT})
     assert (roll.due, roll.serial, roll.done) == (["d", "e"], [2], ["a"])
     assert roll.refused == {"b": "The disk is full.", "c": "no answer"}
-    table = upgrade_fleet.plan_table(
-        roll, entries | {"c": {"failure": "no answer"}}, {"d": "docker", "e": ["slurm", "./x.yml"]}
-    )
-    assert "2 to do, 1 as wanted, 2 refused, 0 excluded; batches of 2" in table and "live  docker" in table
+    table = upgrade_fleet.plan_table(roll, entries | {"c": SILENT}, {"d": "docker", "e": ["slurm", "./x.yml"]})
+    assert "2 to do, 1 current, 2 refused, 0 excluded; batches of 2" in table and "live  docker" in table
     assert "live  slurm ./x.yml" in table
 
 
 def test_the_report_says_why_the_rollout_stopped() -> None:
     back = {"host": "a", "state": "rolled_back", "from": "580.95.05", "to": "595", "way": "live", "seconds_unavailable": 61, "reason": "the proof is red"}  # fmt: skip
-    found = upgrade_fleet.results(
+    found = upgrade_fleet.host_results(
         HOSTS, {"a": back, "b": back | {"host": "b", "state": "upgraded"}}, ["a", "c"], {}, ["c"]
     )
-    assert [one["state"] for one in found.values()] == [
+    assert [one.state for one in found.values()] == [
         "rolled_back",
         "upgraded",
         "failed",
@@ -386,25 +387,44 @@ def test_the_report_says_why_the_rollout_stopped() -> None:
     ]
     good = ["current", "upgraded"]
     table = upgrade_fleet.result_table(found, good, 0)
-    assert "gpu_upgrade_max_failures is 0; 2 are untouched" in table and "  the proof is red" in table
+    assert "gpu_upgrade_max_failures is 0; 2 are unchanged" in table and "  the proof is red" in table
     assert "gpu_upgrade_exclude), then run the same command again" in " ".join(table.split())
-    assert upgrade_fleet.bad(found, good, ["e"]) == ["a", "c", "d"]
+    assert upgrade_fleet.failed_hosts(found, good, ["e"]) == ["a", "c", "d"]
 
 
 def test_the_report_cuts_no_reason() -> None:
-    left = {"state": "left_out", "reason": "It could not be prepared: " + "the disk is full, " * 12 + "and that is all"}
-    found = upgrade_fleet.results(HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {}, ["c"])
+    left = {"state": "left_out", "reason": "The preparation failed: " + "the disk is full, " * 12 + "and that is all"}
+    found = upgrade_fleet.host_results(
+        HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {}, ["c"]
+    )
     table = upgrade_fleet.result_table(found, ["upgraded"], 0)
-    assert "a: left out\n  It could not" in table and "and that is all" in table and "b: excluded" not in table
-    assert found["c"]["state"] == "left_out" and "lost while it was prepared" in found["c"]["reason"]
+    assert "a: left out\n  The preparation" in table and "and that is all" in table and "b: excluded" not in table
+    assert found["c"].state == "left_out" and "unreachable during its preparation" in found["c"].reason
 
 
-def test_a_host_that_was_brought_back_is_tried_again() -> None:
+def test_an_answer_of_another_form_refuses_that_host_only() -> None:
+    for answer in (
+        [],
+        "x",
+        {"state": "due", "journal": []},
+        {"state": "else"},
+        {"state": "due", "journal": {"rollout": "x"}},
+    ):
+        entries = {name: entry("due") for name in HOSTS} | {"c": upgrade_fleet.read_host(answer)}
+        roll = rollout(entries)
+        assert roll.due == ["a", "b", "d", "e"] and list(roll.refused) == ["c"], answer
+
+
+def test_a_host_that_was_rolled_back_is_tried_again() -> None:
     tried = entry("due", opened=True, journal={"phase": "back"})
     entries = {name: tried for name in HOSTS} | {"b": entry("due", opened=True, journal={"phase": "switching"})}
     table = upgrade_fleet.plan_table(rollout(entries, exclude=["e"]), entries, {})
-    assert table.count("tried again: a run brought its old driver back") == 3
-    assert "goes on with what a run began" in table and "excluded, as asked" in table and "1 excluded" in table
+    assert table.count("retry after a rollback") == 3
+    assert (
+        "resume an interrupted upgrade" in table
+        and "excluded by gpu_upgrade_exclude" in table
+        and "1 excluded" in table
+    )
 
 
 # ---- what is fetched beforehand

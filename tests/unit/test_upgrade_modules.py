@@ -164,18 +164,18 @@ def test_the_build_is_told_to_leave_its_modules_to_us(tmp_path: Path, quote: str
 def test_the_first_of_those_that_are_alike_builds() -> None:
     other = ALIKE | {"kernel": "6.1.0-41-amd64"}
     known: dict[str, dict[str, Any]] = {"a": ALIKE, "b": other, "c": ALIKE, "d": {"why": "no package"}, "e": ALIKE}
-    shares = upgrade_share.share(["c", "b", "a", "d", "e", "f"], known, {"e": False})
+    shares = upgrade_share.assign_builders(["c", "b", "a", "d", "e", "f"], known, {"e": False})
     assert shares.builders == {"c": "c", "b": "b", "a": "c"}
-    words = upgrade_share.told(["c", "b", "a", "d", "e", "f"], shares, {})
+    words = upgrade_share.module_origins(["c", "b", "a", "d", "e", "f"], shares, {})
     assert (words["c"], words["a"]) == ("built beforehand", "built on c")
-    assert "gpu_upgrade_build_once" in words["e"] and "no package" in words["d"] and "goes on" in words["f"]
-    failed = upgrade_share.told(["c", "b", "a"], shares, {"c": "the disk is full", "b": "no compiler"})
+    assert "gpu_upgrade_build_once" in words["e"] and "no package" in words["d"] and "resumed run" in words["f"]
+    failed = upgrade_share.module_origins(["c", "b", "a"], shares, {"c": "the disk is full", "b": "no compiler"})
     assert failed == {
         "c": "not built beforehand (the disk is full)",
         "b": "not built beforehand (no compiler)",
-        "a": "not built beforehand (c did not build for it)",
+        "a": "not built beforehand (c did not build them)",
     }
-    assert upgrade_share.table(["c", "b", "a"], words).splitlines() == ["modules built beforehand: c, b", "modules built on c: a"]  # fmt: skip
+    assert upgrade_share.origins_table(["c", "b", "a"], words).splitlines() == ["modules built beforehand: c, b", "modules built on c: a"]  # fmt: skip
 
 
 def test_the_record_is_json_that_names_its_hosts(tmp_path: Path) -> None:

@@ -1,29 +1,74 @@
-"""A rollout over many hosts: who comes when, in which batches, and the tables that tell of it. Pure."""
+"""A rollout over many hosts: who takes part, in which order and batches, and the tables. Runs on the control node.
+
+What hosts answered is read by :func:`read_host` only: an answer of another form refuses that host.
+"""
 
 import re
-from typing import Any, Dict, List, NamedTuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..base.errors import GpuReadyError
 from ..report import run as report
-from .journal import BACK
 
+CURRENT, DUE, REFUSED = "current", "due", "refused"
+BACK, DONE = "back", "done"
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
-RESULT_COLUMNS = ("host", "result", "from", "to", "way", "seconds away", "why")
+RESULT_COLUMNS = ("host", "result", "from", "to", "way", "downtime s", "why")
 WIDTH = 150
-IN_ROW = 80
-"""Characters of a reason that stand in a host's row; a longer one comes below the table."""
-NO_RECORD = "nothing to go back to: no upgrade has changed it"
-LEFT_OUT = "nothing to go back to: the last rollout did not change it"
+LONGEST_CELL = 80
+"""Characters of a reason in a host's row; a longer one is printed below the table."""
+NO_RECORD = "no rollback: no upgrade changed this host"
+LEFT_OUT = "no rollback: the last rollout did not change this host"
+RETRY = "retry after a rollback"
+RESUME = "resume an interrupted upgrade"
+RUN_AGAIN = "Check that it is up, then run the same command again"
 
 
 class FleetError(GpuReadyError):
-    """The operator's wishes for a rollout cannot be; one sentence with the variable and what it may be."""
+    """A variable of a rollout has a wrong value."""
+
+
+class HostUpgrade(NamedTuple):
+    """What an upgrade would do with a host. ``state``: current, due, refused, or "" for a host without an answer.
+
+    ``opened``: its last upgrade is unfinished. ``phase``, ``reached`` and ``rollout`` are those of its journal;
+    ``rollback``: the journal names a driver to roll back to. ``failure``: why there is no answer.
+    """
+
+    state: str = ""
+    opened: bool = False
+    from_: Optional[str] = None
+    to: Optional[str] = None
+    way: Optional[str] = None
+    why: str = ""
+    refusal: str = ""
+    installed: Optional[str] = None
+    rollback: bool = False
+    phase: str = ""
+    reached: str = ""
+    rollout: int = 0
+    failure: str = ""
+
+    @property
+    def is_finished(self) -> bool:
+        """An earlier run of this rollout upgraded the host."""
+        return self.phase == DONE and (self.reached + ".").startswith("%s." % self.to)
+
+
+class RolloutRequest(NamedTuple):
+    """The operator's variables. ``batches``: numbers or shares. ``backwards``: roll back the last rollout."""
+
+    groups: Mapping[str, List[str]] = {}
+    canaries: Sequence[str] = ()
+    first: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    batches: Sequence[object] = ("100%",)
+    backwards: bool = False
 
 
 class Rollout(NamedTuple):
-    """Who takes part, in order; sizes of the batches; and why others do not.
+    """``due``: hosts to upgrade, in order. ``serial``: sizes of their batches. ``done``: current ones of this rollout.
 
-    ``kept``: those of the current hosts that a way back leaves as they are, and why.
+    ``kept`` and ``refused``: reasons by host; kept ones are current, because a rollback does not concern them.
     """
 
     due: List[str]
@@ -35,53 +80,114 @@ class Rollout(NamedTuple):
     excluded: List[str]
 
 
-class Line(NamedTuple):
-    """Hosts in the order of their turns, sizes of the batches, and those that only stand for the control node."""
+class Lineup(NamedTuple):
+    """Hosts in order, sizes of the batches, and the names among them that stand for the control node."""
 
     roll: List[str]
     sizes: List[int]
     watch: List[str]
 
 
-def members(names: List[Any], groups: Dict[str, List[str]], hosts: List[str], variable: str) -> List[str]:
-    """Return the hosts that names of hosts and groups stand for; FleetError on an unknown name."""
-    found = []  # type: List[str]
+class HostResult(NamedTuple):
+    """``state``: upgraded, rolled_back, current, failed, left_out, excluded or not_reached."""
+
+    host: str
+    state: str
+    from_: Optional[str] = None
+    to: Optional[str] = None
+    way: str = "none"
+    seconds_unavailable: Optional[int] = None
+    reason: str = ""
+
+
+# ---- what hosts answered ---------------------------------------------------------------------------------------------
+
+
+def read_host(answer: object, failure: object = None) -> HostUpgrade:
+    """Read the value ``upgrade`` of gpu_node_plan; ``failure``: why a host has none."""
+    if answer is None or answer == {}:
+        return HostUpgrade(failure=report.one_line(failure))
+    try:
+        return _parse_host(answer)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        text = "%s: %s" % (type(error).__name__, error)
+        return HostUpgrade(failure="the host: its plan has another form (%s). Run again" % report.one_line(text)[:200])
+
+
+def _parse_host(answer: object) -> HostUpgrade:
+    found = _mapping(answer)
+    journal, installed = _mapping(found.get("journal")), _mapping(found.get("installed"))
+    state = str(found["state"])
+    if state not in (CURRENT, DUE, REFUSED):
+        raise ValueError("state %s" % state[:40])
+    return HostUpgrade(
+        state,
+        found.get("opened") is True,
+        _text(found.get("from")),
+        _text(found.get("to")),
+        _text(found.get("way")),
+        _text(found.get("why")) or "",
+        _text(found.get("refusal")) or "",
+        _text(installed.get("version")),
+        bool(found.get("back")),
+        _text(journal.get("phase")) or "",
+        _text(journal.get("to")) or "",
+        int(str(journal.get("rollout") or 0)),  # journals of the first releases have none
+    )
+
+
+def _mapping(value: object) -> Dict[str, object]:
+    if value is not None and not isinstance(value, dict):
+        raise TypeError("%s in place of a mapping" % type(value).__name__)
+    return value or {}
+
+
+def _text(value: object) -> Optional[str]:
+    return None if value is None else report.one_line(value)
+
+
+# ---- order and batches -----------------------------------------------------------------------------------------------
+
+
+def resolve_hosts(
+    names: Sequence[str], groups: Mapping[str, List[str]], hosts: Sequence[str], variable: str
+) -> List[str]:
+    """Hosts of the play for names of hosts and groups; FleetError for an unknown name."""
+    found: List[str] = []
     for name in names:
         if name not in hosts and name not in groups and name not in groups.get("all", []):
-            raise FleetError("%s names %s, which is neither a host nor a group of the inventory" % (variable, name))
+            raise FleetError("%s: %s is neither a host nor a group of the inventory. Correct it." % (variable, name))
         found += [one for one in groups.get(name, [name]) if one in hosts and one not in found]
     return found
 
 
-def size(value: Any, total: int) -> int:
-    """Return the hosts of one batch: a number, or a share of the whole rollout such as ``10%``, at least one."""
+def batch_size(value: object, total: int) -> int:
+    """Hosts of one batch: a number, or a share of the whole rollout such as ``10%``, at least one."""
     match = re.match(r"(\d+)(%?)$", str(value).strip())
     if not match or int(match.group(1)) < 1:
         raise FleetError(
-            "gpu_upgrade_batches has %r, which is no size of a batch: give numbers such as 5 or shares such as 10%%"
-            % (value,)
+            "gpu_upgrade_batches: %r is no size of a batch. Give numbers such as 5 or shares such as 10%%." % (value,)
         )
     number = int(match.group(1))
     return max(total * number // 100, 1) if match.group(2) else number
 
 
-def batches(count: int, canaries: int, done: int, sizes: List[Any], passed: int = 0) -> List[int]:
-    """Return the sizes of the batches for the ``count`` hosts that are left, canaries first.
+def batch_sizes(count: int, canaries: int, done: int, sizes: Sequence[object], passed: int = 0) -> List[int]:
+    """Sizes of the batches for the ``count`` hosts that are left, canaries first. The last size repeats.
 
-    Shares are of the whole rollout. ``done`` hosts are ready from an earlier run, which this one goes on with: the
-    batches that they made up are over. ``passed`` of them were canaries; ``canaries`` are those that are left, which
-    stay a batch of their own whatever came after them. The last size repeats.
+    Shares are of the whole rollout. ``done``: hosts of an earlier run of this rollout, whose batches are over. Of them
+    ``passed`` were canaries. The ``canaries`` that are left are a batch of their own, whatever was done after them.
     """
     total, done = count + done, done - passed
-    listed = [size(value, total) for value in sizes]
+    listed = [batch_size(value, total) for value in sizes]
     if not listed:
-        raise FleetError("gpu_upgrade_batches is empty: give at least one size, such as 1 or 100%")
-    wanted = []  # type: List[int]
-    while sum(wanted) < total - canaries - passed:
-        left = total - canaries - passed - sum(wanted)
-        wanted.append(min(listed.pop(0) if len(listed) > 1 else listed[0], left))
+        raise FleetError("gpu_upgrade_batches: it is empty. Give at least one size, such as 1 or 100%.")
+    planned: List[int] = []
+    while sum(planned) < total - canaries - passed:
+        left = total - canaries - passed - sum(planned)
+        planned.append(min(listed.pop(0) if len(listed) > 1 else listed[0], left))
     found = [canaries] if canaries else []
-    for number in wanted:
+    for number in planned:
         over = min(number, done)
         done -= over
         if number > over:
@@ -89,219 +195,205 @@ def batches(count: int, canaries: int, done: int, sizes: List[Any], passed: int 
     return found
 
 
-def lined(due: List[str], sizes: List[int], limited: bool) -> Line:
-    """Return the line of a rollout: after the hosts of each batch, one more that stands for the control node.
+def build_lineup(due: List[str], sizes: List[int], limited: bool) -> Lineup:
+    """Add one name for the control node to each batch.
 
-    Ansible ends a run, without its report, when all hosts of a batch are lost. This one never is. ``limited``: the run
-    has a --limit, which leaves such names out, so that they would shift all batches.
+    Ansible ends a run, without its report, if all hosts of a batch are lost. The control node never is. With a --limit
+    (``limited``) such names would not be part of the play, and all batches would shift.
     """
     if limited:
-        return Line(due, sizes, [])
-    names, watch = [], []  # type: List[str], List[str]
+        return Lineup(due, sizes, [])
+    names: List[str] = []
+    watch: List[str] = []
     for number, count in enumerate(sizes, 1):
         begin = sum(sizes[: number - 1])
         watch.append("gpu_upgrade_batch_%d" % number)
         names += due[begin : begin + count] + watch[-1:]
-    return Line(names, [count + 1 for count in sizes], watch)
+    return Lineup(names, [count + 1 for count in sizes], watch)
 
 
-def rollout(hosts: List[str], entries: Dict[str, Dict[str, Any]], wishes: Dict[str, Any]) -> Rollout:
-    """Return the rollout: ``entries`` hold ``upgrade`` (upgrade.status) and ``failure`` of each host.
+def plan_rollout(hosts: List[str], upgrades: Mapping[str, HostUpgrade], request: RolloutRequest) -> Rollout:
+    """Who takes part, in which order. FleetError for a wrong variable."""
+    canaries, first, excluded = (
+        resolve_hosts(names, request.groups, hosts, "gpu_upgrade_" + variable)
+        for names, variable in (
+            (request.canaries, "canaries"), (request.first, "first"), (request.exclude, "exclude"),
+        )
+    )  # fmt: skip
+    part = [name for name in hosts if name not in excluded]
+    kept = hosts_without_rollback(upgrades, part) if request.backwards else {}
+    states = {name: CURRENT if name in kept else upgrades[name].state for name in part}
+    refused = {name: refusal_text(upgrades[name]) for name in part if states[name] not in (CURRENT, DUE)}
+    ordered = canaries + first + hosts
+    due = [name for name in sorted(set(part), key=ordered.index) if states[name] == DUE]
+    current = [name for name in part if states[name] == CURRENT]
+    done = [name for name in current if name not in kept and upgrades[name].is_finished]
+    waiting = len([name for name in canaries if name in due])
+    passed = len([name for name in canaries if name in done])
+    if canaries and due and not waiting + passed:
+        # None of the canaries can take part: one other host is the canary, so that not all are upgraded at once.
+        waiting, passed = (0, 1) if done else (1, 0)
+    serial = batch_sizes(len(due), waiting, len(done), request.batches, passed)
+    return Rollout(due, serial, current, kept, done, refused, excluded)
 
-    ``wishes``: groups, canaries, first, exclude, batches as the operator gave them; ``backwards``: the goal is the
-    recorded driver, so that a host which the last rollout did not change keeps what it has, whatever else stands in its
-    way.
+
+def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], part: List[str]) -> Dict[str, str]:
+    """Why hosts keep their driver in a rollback: the last rollout did not change them.
+
+    Such a host may have the record of an earlier rollout. A host with an unfinished upgrade always takes part.
     """
-    groups = wishes["groups"]
-    named = {
-        key: members(wishes[key], groups, hosts, "gpu_upgrade_" + words)
-        for key, words in (("canaries", "canaries"), ("first", "first"), ("exclude", "exclude"))
-    }
-    part = [name for name in hosts if name not in named["exclude"]]
-    states = {name: (entries[name].get("upgrade") or {}).get("state") for name in part}
-    kept = unchanged(entries, part) if wishes.get("backwards") else {}
-    states.update(dict.fromkeys(kept, "current"))
-    refused = {name: why_not(entries[name]) for name in part if states[name] not in ("current", "due")}
-    ordered = named["canaries"] + named["first"] + hosts
-    due = [name for name in sorted(set(part), key=ordered.index) if states[name] == "due"]
-    ready = [name for name in part if states[name] == "current"]
-    done = [name for name in ready if name not in kept and finished(entries[name]["upgrade"])]
-    canaries = len([name for name in named["canaries"] if name in due])
-    passed = len([name for name in named["canaries"] if name in done])
-    if named["canaries"] and due and not canaries + passed:
-        # None of them can take part, and all others must not come at once for that: one host stands in for them.
-        canaries, passed = (0, 1) if done else (1, 0)
-    return Rollout(
-        due,
-        batches(len(due), canaries, len(done), wishes["batches"], passed),
-        ready,
-        kept,
-        done,
-        refused,
-        named["exclude"],
-    )
-
-
-def finished(upgrade: Dict[str, Any]) -> bool:
-    """Return whether an earlier run of the same rollout brought this host to its end."""
-    journal = upgrade.get("journal") or {}
-    to, wanted = str(journal.get("to")), str(upgrade.get("to"))
-    return journal.get("phase") == "done" and (to + ".").startswith(wanted + ".")
-
-
-def unchanged(entries: Dict[str, Dict[str, Any]], part: List[str]) -> Dict[str, str]:
-    """Return why hosts keep their driver on the way back: all that the last rollout did not change.
-
-    One that it left out may have the record of an earlier one. A host in the middle of its turn always takes part.
-    """
-    newest = max([stamp(entry) for entry in entries.values()] or [0])
+    newest = newest_rollout(upgrades)
     found = {}
     for name in part:
-        upgrade = entries[name].get("upgrade")
-        if not upgrade or upgrade["opened"]:
-            continue
-        if not upgrade["back"]:
+        upgrade = upgrades[name]
+        if upgrade.state and not upgrade.opened and not upgrade.rollback:
             found[name] = NO_RECORD
-        elif stamp(entries[name]) < newest:
+        elif upgrade.state and not upgrade.opened and upgrade.rollout < newest:
             found[name] = LEFT_OUT
     return found
 
 
-def number(entries: Dict[str, Dict[str, Any]], now: int) -> int:
-    """Return what tells this rollout from others; ``now``: seconds since 1970, which a new one is called by.
+def newest_rollout(upgrades: Mapping[str, HostUpgrade]) -> int:
+    return max([upgrade.rollout for upgrade in upgrades.values()] or [0])
 
-    A run that goes on belongs to the rollout of those that came to their end: the newest that these hosts know of, if
-    it led where this one leads.
+
+def rollout_id(upgrades: Mapping[str, HostUpgrade], now: int) -> int:
+    """The id of this rollout; a new one is its begin in seconds since 1970, ``now``.
+
+    A run resumes the newest rollout that these hosts know if that led to the same driver on a host that it finished.
     """
-    newest = max([stamp(entry) for entry in entries.values()] or [0])
-    ended = [entry for entry in entries.values() if finished(entry.get("upgrade") or {})]
-    if newest and newest in [stamp(entry) for entry in ended]:
+    newest = newest_rollout(upgrades)
+    if newest and newest in [upgrade.rollout for upgrade in upgrades.values() if upgrade.is_finished]:
         return newest
     return max(now, newest + 1)
 
 
-def stamp(entry: Dict[str, Any]) -> int:
-    """Return the rollout that changed a host last, 0 where none did; journals of earlier releases do not say it."""
-    return int(((entry.get("upgrade") or {}).get("journal") or {}).get("rollout") or 0)
+def refusal_text(upgrade: HostUpgrade) -> str:
+    return upgrade.refusal or upgrade.failure or "no facts were collected"
 
 
-def why_not(entry: Dict[str, Any]) -> str:
-    """Return why a host cannot take part."""
-    refusal = (entry.get("upgrade") or {}).get("refusal")
-    return report.one_line(refusal or entry.get("failure")) or "the host was not looked at"
+# ---- tables ----------------------------------------------------------------------------------------------------------
 
 
-# ---- for people -----------------------------------------------------------------------------------------------------
-
-
-def plan_table(roll: Rollout, entries: Dict[str, Dict[str, Any]], drains: Dict[str, Any], width: int = WIDTH) -> str:
-    """Return what would happen where, and what stands in the way; ``drains``: gpu_upgrade_drain of each host."""
-    lines = []
+def plan_table(
+    roll: Rollout, upgrades: Mapping[str, HostUpgrade], drains: Mapping[str, object], width: int = WIDTH
+) -> str:
+    """What would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
+    lines: List[List[Optional[str]]] = []
     for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
-        upgrade = entries[name].get("upgrade") or {}
+        upgrade = upgrades[name]
         if name in roll.due:
-            what = again(upgrade["journal"]) if upgrade["opened"] else upgrade["why"]
+            what = resume_text(upgrade) if upgrade.opened else upgrade.why
+            cells = [name, upgrade.from_, upgrade.to, upgrade.way, drain_text(drains.get(name)), what]
         else:
-            what = roll.kept.get(name) or ("nothing to do" if name in roll.current else "excluded, as asked")
-        if name in roll.refused:
-            what = "refused, see below"
-        there = upgrade.get("from") if name in roll.due else (upgrade.get("installed") or {}).get("version")
-        moves = name in roll.due
-        lines.append(
-            [name, there, upgrade.get("to") if moves else None, upgrade.get("way") if moves else None,
-             drain_words(drains.get(name)) if moves else None, what]
-        )  # fmt: skip
-    shown = columns(PLAN_COLUMNS, lines, width)
+            what = roll.kept.get(name) or (
+                "nothing to do" if name in roll.current else "excluded by gpu_upgrade_exclude"
+            )
+            what = "refused, see below" if name in roll.refused else what
+            cells = [name, upgrade.installed, None, None, None, what]
+        lines.append(cells)
+    shown = format_columns(PLAN_COLUMNS, lines, width)
     for name in sorted(roll.refused):
         shown += ["", "%s:" % name] + report.paragraph(roll.refused[name], width)
+    counts = ["%d to do" % len(roll.due), "%d current" % (len(roll.current) - len(roll.kept))]
+    counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
+    counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    stay = ", %d with nothing to go back to" % len(roll.kept) if roll.kept else ""
-    wanted = len(roll.current) - len(roll.kept)
-    shown += ["", "%d to do, %d as wanted%s, %d refused, %d excluded%s" % (
-        len(roll.due), wanted, stay, len(roll.refused), len(roll.excluded), sizes)]  # fmt: skip
-    return "\n".join(shown)
+    return "\n".join(shown + ["", ", ".join(counts) + sizes])
 
 
-def drain_words(value: Any) -> str:
-    """Return gpu_upgrade_drain, one hook or a list of them, as a cell."""
+def drain_text(value: object) -> str:
+    """gpu_upgrade_drain, one hook or a list of them, as a cell."""
     return " ".join(str(one) for one in value) if isinstance(value, list) else str(value or "none")
 
 
-def again(journal: Dict[str, Any]) -> str:
-    """Return what becomes of a host whose turn an earlier run began."""
-    if journal["phase"] == BACK:
-        return "tried again: a run brought its old driver back"
-    return "goes on with what a run began"
+def resume_text(upgrade: HostUpgrade) -> str:
+    """What happens to a host whose upgrade an earlier run began."""
+    return RETRY if upgrade.phase == BACK else RESUME
 
 
-def results(
+def read_result(host: str, value: Mapping[str, object]) -> HostResult:
+    """The result that the playbook set for a host; absent parts have their defaults."""
+    seconds = value.get("seconds_unavailable")
+    return HostResult(
+        host,
+        str(value.get("state") or "failed"),
+        _text(value.get("from")),
+        _text(value.get("to")),
+        str(value.get("way") or "none"),
+        int(str(seconds)) if str(seconds).isdigit() else None,
+        str(value.get("reason") or ""),
+    )
+
+
+def result_to_json(result: HostResult) -> Dict[str, object]:
+    return {name.rstrip("_"): value for name, value in result._asdict().items()}
+
+
+def host_results(
     hosts: List[str],
-    ends: Dict[str, Dict[str, Any]],
-    began: List[str],
-    upgrades: Dict[str, Dict[str, Any]],
-    lost: List[str],
-) -> Dict[str, Dict[str, Any]]:
-    """Return one result a host: what it said itself; ``failed`` where it was lost; ``not_reached`` for the rest.
-
-    ``began``: hosts whose turn began; ``lost``: those that do not answer any longer, in their turn or before.
-    """
+    ended: Mapping[str, Mapping[str, object]],
+    began: Sequence[str],
+    upgrades: Mapping[str, HostUpgrade],
+    lost: Sequence[str],
+) -> Dict[str, HostResult]:
+    """One result per host. ``ended``: set by the playbook. ``began``: their upgrade began. ``lost``: unreachable."""
     found = {}
     for name in hosts:
-        upgrade = upgrades.get(name) or {}
-        result = {"host": name, "from": upgrade.get("from"), "to": upgrade.get("to"), "way": "none",
-                  "seconds_unavailable": None, "state": "not_reached", "reason": "its turn did not come"}  # fmt: skip
-        if name in began:
-            result.update(
-                state="failed",
-                way=upgrade.get("way") or "none",
-                reason="the host was lost in its turn: see that it is up, then run the same command again",
-            )
+        upgrade = upgrades.get(name) or HostUpgrade()
+        result = HostResult(
+            name, "not_reached", upgrade.from_, upgrade.to, reason="the rollout did not reach this host"
+        )
+        if ended.get(name):
+            given = read_result(name, ended[name])
+            result = given._replace(from_=given.from_ or result.from_, to=given.to or result.to)
+        elif name in began:
+            reason = "unreachable during its upgrade. " + RUN_AGAIN
+            result = result._replace(state="failed", way=upgrade.way or "none", reason=reason)
         elif name in lost:
-            result.update(
-                state="left_out",
-                reason="lost while it was prepared: see that it is up, then run the same command again",
-            )
-        found[name] = dict(result, **(ends.get(name) or {}))
+            result = result._replace(state="left_out", reason="unreachable during its preparation. " + RUN_AGAIN)
+        found[name] = result
     return found
 
 
-def bad(found: Dict[str, Dict[str, Any]], good: List[str], excluded: List[str]) -> List[str]:
-    """Return the hosts that are not as wanted, but for those that the operator excluded."""
-    return [name for name, one in found.items() if one["state"] not in good and name not in excluded]
+def failed_hosts(results: Mapping[str, HostResult], good: Sequence[str], excluded: Sequence[str]) -> List[str]:
+    """Hosts that are not in the desired state, except those that the operator excluded."""
+    return [name for name, result in results.items() if result.state not in good and name not in excluded]
 
 
-def stopped(failed: int, left: int, budget: int) -> str:
-    """Return why the rollout stopped, and what to do, in two lines."""
-    why = "The rollout stopped: %d host%s failed and gpu_upgrade_max_failures is %d; %d %s untouched." % (
+def stop_message(failed: int, left: int, budget: int) -> str:
+    """Why the rollout stopped, and what to do, in two lines."""
+    cause = "The rollout stopped: %d host%s failed and gpu_upgrade_max_failures is %d; %d %s unchanged." % (
         failed, "" if failed == 1 else "s", budget, left, "is" if left == 1 else "are",
     )  # fmt: skip
-    return why + "\nRepair the cause, or leave out what failed (gpu_upgrade_exclude), then run the same command again."
+    remedy = "Repair the cause, or exclude the failed hosts (gpu_upgrade_exclude), then run the same command again."
+    return cause + "\n" + remedy
 
 
-def result_table(found: Dict[str, Dict[str, Any]], good: List[str], budget: int, width: int = WIDTH) -> str:
-    """Return what became of each host, and why the rollout stopped where it did."""
-    failed = [one for one in found.values() if one["state"] not in (*good, "left_out", "excluded", "not_reached")]
-    below = [one for one in found.values() if one in failed or len(one["reason"]) > IN_ROW]
+def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget: int, width: int = WIDTH) -> str:
+    """The result of each host, and why the rollout stopped if it did."""
+    failed = [one for one in results.values() if one.state not in (*good, "left_out", "excluded", "not_reached")]
+    below = [one for one in results.values() if one in failed or len(one.reason) > LONGEST_CELL]
     lines = [
-        [one["host"], one["state"].replace("_", " "), one["from"], one["to"], one["way"], one["seconds_unavailable"],
-         "see below" if one in below else one["reason"]]
-        for one in found.values()
+        [one.host, one.state.replace("_", " "), one.from_, one.to, one.way, one.seconds_unavailable,
+         "see below" if one in below else one.reason]
+        for one in results.values()
     ]  # fmt: skip
-    shown = columns(RESULT_COLUMNS, lines, width)
+    shown = format_columns(RESULT_COLUMNS, lines, width)
     for one in below:
-        shown += ["", "%s: %s" % (one["host"], one["state"].replace("_", " "))] + report.paragraph(one["reason"], width)
-    left = [one for one in found.values() if one["state"] == "not_reached"]
+        shown += ["", "%s: %s" % (one.host, one.state.replace("_", " "))] + report.paragraph(one.reason, width)
+    left = [one for one in results.values() if one.state == "not_reached"]
     if left and len(failed) > budget:
-        shown += ["", stopped(len(failed), len(left), budget)]
-    counts = {}  # type: Dict[str, int]
-    for one in found.values():
-        counts[one["state"]] = counts.get(one["state"], 0) + 1
-    return "\n".join(shown + ["", report.counts_text(counts, len(found))])
+        shown += ["", stop_message(len(failed), len(left), budget)]
+    counts: Dict[str, int] = {}
+    for one in results.values():
+        counts[one.state] = counts.get(one.state, 0) + 1
+    return "\n".join(shown + ["", report.counts_text(counts, len(results))])
 
 
-def columns(headings: "tuple[str, ...]", lines: List[List[Any]], width: int) -> List[str]:
-    """Return lines as columns, the last one as wide as the rest allows; a longer text is cut there."""
-    texts = [[report.one_line(cell) or report.NOTHING for cell in line] for line in [list(headings)] + lines]
+def format_columns(headings: Tuple[str, ...], lines: Sequence[Sequence[object]], width: int) -> List[str]:
+    """Rows as columns; a last column that exceeds ``width`` is cut."""
+    texts = [[report.one_line(cell) or report.NOTHING for cell in line] for line in [headings, *lines]]
     sizes = [max(len(line[index]) for line in texts) for index in range(len(headings))]
     shown = [report.GAP.join(cell.ljust(sizes[index]) for index, cell in enumerate(line)).rstrip() for line in texts]
     rule = report.GAP.join("-" * one for one in sizes)

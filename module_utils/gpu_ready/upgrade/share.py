@@ -1,59 +1,60 @@
-"""Which host builds the modules of the coming driver for which others. Pure."""
+"""Which host builds the modules of the new driver for which others. Pure; runs on the control node."""
 
 import json
-from typing import Any, Dict, List, NamedTuple
+from typing import Dict, List, Mapping, NamedTuple
+
+OFF = "gpu_upgrade_build_once is off"
+NOT_BUILT = "not built beforehand (%s)"
+BUILT = "built beforehand"
 
 
-class Shares(NamedTuple):
-    """The builder of each host that takes modules, itself among them; and why the others compile in their turn."""
+class ModuleShares(NamedTuple):
+    """``builders``: by host, the host that builds for it. ``alone``: why other hosts compile during their upgrade."""
 
     builders: Dict[str, str]
     alone: Dict[str, str]
 
 
-OFF = "gpu_upgrade_build_once is off"
-NOT = "not built beforehand (%s)"
+def assign_builders(
+    hosts: List[str], alike: Mapping[str, Mapping[str, str]], enabled: Mapping[str, bool]
+) -> ModuleShares:
+    """Of hosts with equal ``alike`` (modules.shared_properties) the first in the rollout builds for all.
 
-
-def share(hosts: List[str], alike: Dict[str, Dict[str, Any]], wanted: Dict[str, bool]) -> Shares:
-    """Return who builds for whom: of hosts that are alike, the first in the order of the rollout.
-
-    ``alike`` is what two hosts have to share (upgrade_modules.alike), or only ``why``; ``wanted`` is
-    gpu_upgrade_build_once.
+    A host whose ``alike`` has ``why`` takes none. ``enabled``: gpu_upgrade_build_once by host.
     """
-    builders = {}  # type: Dict[str, str]
+    builders: Dict[str, str] = {}
     alone = {}
-    first = {}  # type: Dict[str, str]
+    first: Dict[str, str] = {}
     for name in hosts:
-        found = alike.get(name) or {"why": "nothing is fetched again in a run that goes on"}
-        if not wanted.get(name, True):
+        found = alike.get(name) or {"why": "a resumed run downloads nothing"}
+        if not enabled.get(name, True):
             alone[name] = OFF
         elif "why" in found:
             alone[name] = str(found["why"])
         else:
             builders[name] = first.setdefault(json.dumps(found, sort_keys=True), name)
-    return Shares(builders, alone)
+    return ModuleShares(builders, alone)
 
 
-def told(hosts: List[str], shares: Shares, failures: Dict[str, str]) -> Dict[str, str]:
-    """Return in words where the modules of each host come from; ``failures``: why one could not build or take."""
+def module_origins(hosts: List[str], shares: ModuleShares, failures: Mapping[str, str]) -> Dict[str, str]:
+    """Where the modules of each host come from. ``failures``: why a host could not build or accept them."""
     found = {}
     for name in hosts:
         builder = shares.builders.get(name)
         if builder is None:
-            found[name] = NOT % shares.alone.get(name, "it takes no part")
+            found[name] = NOT_BUILT % shares.alone.get(name, "it takes no part")
         elif name in failures:
-            found[name] = NOT % failures[name]
+            found[name] = NOT_BUILT % failures[name]
         elif builder in failures:
-            found[name] = NOT % ("%s did not build for it" % builder)
+            found[name] = NOT_BUILT % ("%s did not build them" % builder)
         else:
-            found[name] = "built beforehand" if builder == name else "built on %s" % builder
+            found[name] = BUILT if builder == name else "built on %s" % builder
     return found
 
 
-def table(hosts: List[str], words: Dict[str, str]) -> str:
-    """Return the words as lines, hosts with the same ones together."""
-    by_words = {}  # type: Dict[str, List[str]]
+def origins_table(hosts: List[str], origins: Mapping[str, str]) -> str:
+    """One line per origin, with its hosts."""
+    grouped: Dict[str, List[str]] = {}
     for name in hosts:
-        by_words.setdefault(words[name], []).append(name)
-    return "\n".join("modules %s: %s" % (said, ", ".join(names)) for said, names in by_words.items())
+        grouped.setdefault(origins[name], []).append(name)
+    return "\n".join("modules %s: %s" % (origin, ", ".join(names)) for origin, names in grouped.items())

@@ -6,52 +6,52 @@ DOCUMENTATION = r"""
 module: gpu_cuda_runfile
 short_description: Install CUDA toolkits with NVIDIA's .run installer
 description:
-  - Fetches each installer beside everything else and proves its checksum, then changes something.
+  - Fetches each installer and verifies its checksum before anything is changed.
   - Runs it silently for the toolkit alone; no driver, no samples, no man pages. The link of the default toolkit stays.
-  - Another release in the same folder is taken away by its own uninstaller first. A run that was killed is repaired.
+  - Another release in the same directory is removed by its own uninstaller first. A killed run is repaired.
 options:
   installers:
-    description: What is wanted, one entry for each toolkit.
+    description: Installers, one entry per toolkit.
     type: list
     elements: dict
     required: true
     suboptions:
       version:
-        description: The two numbers that name the toolkit's folder, for example V(12.9).
+        description: The two numbers in the name of the toolkit's directory, for example V(12.9).
         type: str
         required: true
       release:
-        description: The very release, for example V(12.9.1). Empty where only the installer knows it.
+        description: The exact release, for example V(12.9.1). Empty to take it from the installer.
         type: str
         default: ""
       path:
-        description: Folder of the toolkit.
+        description: Directory of the toolkit.
         type: path
         required: true
       source:
-        description: URL of the installer. Anything else stands for O(installers[].file).
+        description: URL of the installer, unless O(installers[].file) is given.
         type: str
         default: ""
       file:
         description:
           - Path of the installer on the host.
-          - One in C(/var/lib/gpu-ready) is a copy of a role's and is deleted once it is used.
+          - One in C(/var/lib/gpu-ready) was copied by a role and is deleted after use.
         type: str
         default: ""
       sha256:
-        description: The file's checksum.
+        description: Checksum of the file.
         type: str
         default: ""
       md5_url:
-        description: URL of NVIDIA's list of md5 sums. Not asked where O(installers[].sha256) is given.
+        description: URL of NVIDIA's list of md5 sums. Not used if O(installers[].sha256) is given.
         type: str
         default: ""
   timeout:
-    description: Seconds without a byte after which a download is given up.
+    description: Seconds without a byte after which a download is aborted.
     type: int
     default: 60
   download_timeout:
-    description: Seconds after which a whole download is given up.
+    description: Seconds after which a whole download is aborted.
     type: int
     default: 7200
   install_timeout:
@@ -60,7 +60,7 @@ options:
     default: 3600
 attributes:
   check_mode:
-    description: Can run in check mode and says what would change, without any download.
+    description: Reports what would change, without any download.
     support: full
   diff_mode:
     description: Shows the releases.
@@ -83,15 +83,15 @@ EXAMPLES = r"""
   gpu_cuda_runfile:
     installers: [{version: "13.4", path: /usr/local/cuda-13.4, file: /root/cuda_13.4.1_linux.run}]
 
-- name: Say which installers have to run
+- name: Report which installers have to run
   gpu_cuda_runfile:
     installers: "{{ gpu_plan_result.todo['cuda_toolkit.runfile'].installers }}"
   check_mode: true
 """
 
 RETURN = r"""
-lacking:
-  description: What was not as wanted before the run, in words.
+missing:
+  description: What was missing before the run, for messages.
   returned: always
   type: list
   elements: str
@@ -103,7 +103,7 @@ needs:
   elements: str
   sample: ["12.9"]
 releases:
-  description: Release by toolkit after the run; in check mode as it is now.
+  description: Release by toolkit after the run; in check mode the current one.
   returned: always
   type: dict
   sample: {"12.9": "12.9.1"}
@@ -111,6 +111,7 @@ releases:
 
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
+from ansible.module_utils.gpu_ready.cuda.toolkit import installed_release
 from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 
 ARGUMENT_SPEC = {
@@ -134,9 +135,9 @@ ARGUMENT_SPEC = {
 }
 
 
-def wishes(entries):
+def toolkit_installers(entries):
     return [
-        cuda_runfile.Installer(
+        cuda_runfile.ToolkitInstaller(
             entry["version"],
             entry["release"],
             entry["path"],
@@ -147,26 +148,26 @@ def wishes(entries):
 
 
 def run(host, params, check):
-    where = cuda_runfile.Where()
-    wanted = wishes(params["installers"])
-    lacking = {one.version: cuda_runfile.lacking(host, one, where) for one in wanted}
-    before = {one.version: cuda_runfile.stated(host, one.path) for one in wanted}
-    after = {one.version: one.release or before[one.version] or one.version for one in wanted}
+    paths = cuda_runfile.ToolkitPaths()
+    installers = toolkit_installers(params["installers"])
+    missing = {one.version: cuda_runfile.missing_toolkit(host, one, paths) for one in installers}
+    before = {one.version: installed_release(host, one.path) for one in installers}
+    after = {one.version: one.release or before[one.version] or one.version for one in installers}
     limits = runfile_fetch.RunfileLimits(params["timeout"], params["download_timeout"], params["install_timeout"])
-    todo = [one for one in wanted if lacking[one.version]]
+    todo = [one for one in installers if missing[one.version]]
     if not check:
         for one in todo:
-            after[one.version] = cuda_runfile.install(host, one, limits, where)
+            after[one.version] = cuda_runfile.install(host, one, limits, paths)
     return {
         "changed": bool(todo),
-        "lacking": [lacking[one.version] for one in todo],
+        "missing": [missing[one.version] for one in todo],
         "needs": [one.version for one in todo],
         "releases": before if check else after,
-        "diff": {"before": text(before, todo), "after": text(after, todo)},
+        "diff": {"before": format_releases(before, todo), "after": format_releases(after, todo)},
     }
 
 
-def text(releases, todo):
+def format_releases(releases, todo):
     return "".join("CUDA %s\n" % releases[one.version] for one in todo if releases[one.version])
 
 

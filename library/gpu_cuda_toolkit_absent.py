@@ -1,14 +1,14 @@
 #!/usr/bin/python
-"""Take CUDA toolkits away that an installer brought, and what packages left of theirs."""
+"""Remove CUDA toolkits of .run installers, and what packages left of theirs."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_cuda_toolkit_absent
-short_description: Take away what is left of CUDA toolkits when their packages are gone
+short_description: Remove what is left of CUDA toolkits after their packages are removed
 description:
-  - Runs the uninstaller of a toolkit that NVIDIA's .run installer brought.
-  - Takes cuDNN's files in the toolkit away with it, and the folder; files of somebody else are named, not deleted.
-  - Takes the toolkit out of update-alternatives, and a link to it that leads nowhere by then.
+  - Runs the uninstaller of a toolkit that NVIDIA's .run installer installed.
+  - Removes cuDNN's files in the toolkit, and its directory; any other file is named in an error and not deleted.
+  - Removes the toolkit from update-alternatives, and a dangling link to it.
 options:
   toolkits:
     description: The toolkits.
@@ -17,23 +17,23 @@ options:
     required: true
     suboptions:
       version: {description: "For example V(12.4).", type: str, required: true}
-      path: {description: Folder of the toolkit., type: path, required: true}
+      path: {description: Directory of the toolkit., type: path, required: true}
 attributes:
-  check_mode: {support: full, description: Says what would change; changes nothing.}
-  diff_mode: {support: full, description: Lists the folders.}
+  check_mode: {support: full, description: Reports what would change; changes nothing.}
+  diff_mode: {support: full, description: Lists the directories.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Take CUDA 12.4 away
+- name: Remove CUDA 12.4
   gpu_cuda_toolkit_absent:
     toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
 
-- name: Take away what the plan names
+- name: Remove the toolkits of the plan
   gpu_cuda_toolkit_absent:
     toolkits: "{{ gpu_plan_result.todo['cuda_toolkit.remove'].toolkits }}"
 
-- name: Show what would go
+- name: Show what would be removed
   gpu_cuda_toolkit_absent:
     toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
   check_mode: true
@@ -41,7 +41,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 removed:
-  description: What went, in words.
+  description: What was removed, for messages.
   returned: always
   type: list
   elements: str
@@ -62,16 +62,18 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    where = cuda_runfile.Where()
-    there = [entry for entry in params["toolkits"] if cuda_runfile.rests(host, entry["version"], entry["path"], where)]
+    paths = cuda_runfile.ToolkitPaths()
+    found = [
+        entry for entry in params["toolkits"] if cuda_runfile.has_remains(host, entry["version"], entry["path"], paths)
+    ]
     removed = []
-    for entry in there:
+    for entry in found:
         if check:
             removed.append(entry["path"])
         else:
-            removed += cuda_runfile.remove(host, entry["version"], entry["path"], where)
-    before = "".join("%s\n" % entry["path"] for entry in there)
-    return {"changed": bool(there), "removed": removed, "diff": {"before": before, "after": ""}}
+            removed += cuda_runfile.remove_toolkit(host, entry["version"], entry["path"], paths)
+    before = "".join("%s\n" % entry["path"] for entry in found)
+    return {"changed": bool(found), "removed": removed, "diff": {"before": before, "after": ""}}
 
 
 def main():

@@ -6,25 +6,25 @@ DOCUMENTATION = r"""
 module: gpu_cuda_toolkit_default
 short_description: Point /usr/local/cuda to one CUDA toolkit
 description:
-  - Sets the update-alternatives group C(cuda) of NVIDIA's packages to one toolkit, by hand, so that another toolkit
-    does not take its place when it is installed. Registers a toolkit that the group does not offer.
-  - Without that group (toolkits of the .run installer) it exchanges the plain link.
-  - Notes in the manifest on the node what the link was before.
+  - Sets the update-alternatives group C(cuda) of NVIDIA's packages to one toolkit in manual mode, so that the
+    installation of another toolkit does not change it. Registers a toolkit that is not in the group.
+  - Without that group (toolkits of the .run installer) it replaces the plain link.
+  - Records the previous link in the manifest on the node.
 options:
   version:
     description: Version of the toolkit, for example V(12.9).
     type: str
     required: true
   path:
-    description: Folder of the toolkit.
+    description: Directory of the toolkit.
     type: path
     required: true
 attributes:
   check_mode:
-    description: Says what would change; changes nothing.
+    description: Reports what would change; changes nothing.
     support: full
   diff_mode:
-    description: Shows where the link leads.
+    description: Shows the target of the link.
     support: full
 author:
   - gpu-ready
@@ -50,12 +50,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 target:
-  description: The folder that the link leads to after the run.
+  description: Target of the link after the run.
   returned: always
   type: str
   sample: /usr/local/cuda-12.9
 kept_by:
-  description: Who keeps the link, V(alternatives) or V(link).
+  description: How the link is managed, V(alternatives) or V(link).
   returned: always
   type: str
   sample: alternatives
@@ -71,15 +71,18 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    where = cuda_default.Where()
-    change = cuda_default.plan(host, params["path"], where, check)
+    paths = cuda_default.DefaultPaths()
+    change = cuda_default.plan_change(host, params["path"], paths, check)
     if change.changed and not check:
-        cuda_default.act(host, change, params["version"], where)
+        cuda_default.apply_change(host, change, params["version"], paths)
     return {
         "changed": change.changed,
         "target": change.path,
         "kept_by": "alternatives" if change.group else "link",
-        "diff": {"before": cuda_default.text(change.before, where), "after": cuda_default.text(change.after, where)},
+        "diff": {
+            "before": cuda_default.format_link(change.before, paths),
+            "after": cuda_default.format_link(change.after, paths),
+        },
     }
 
 

@@ -1,21 +1,21 @@
 #!/usr/bin/python
-"""Place cuDNN archives into CUDA toolkits."""
+"""Install cuDNN archives in CUDA toolkits."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_cudnn_archive
-short_description: Place cuDNN archives into CUDA toolkits
+short_description: Install cuDNN archives in CUDA toolkits
 description:
-  - Fetches the cuDNN archive that NVIDIA's redist manifest names, or takes one of the operator's, checks size and
-    sha256, unpacks it beside the toolkit and renames each file to its place. Nothing is changed before all of that
-    went well.
-  - Keeps a record of every file on the host (C(/var/lib/gpu-ready/cudnn/<toolkit>.json)), so another version replaces
-    exactly these files, a run that was killed is repaired by the next one, and removal leaves nothing behind.
-  - Runs C(ldconfig) only after a change. Where nothing shows the dynamic linker the libraries of the default toolkit,
-    C(/etc/ld.so.conf.d/gpu-ready-cudnn.conf) does from then on.
+  - Fetches the cuDNN archive in NVIDIA's redist manifest, or uses one of the operator, verifies size and sha256,
+    unpacks it in the toolkit's directory and then renames each file to its target. Nothing is changed if one of the
+    steps before fails.
+  - Records every file on the host (C(/var/lib/gpu-ready/cudnn/<toolkit>.json)), so that another version replaces
+    exactly these files, the next run repairs a killed one, and removal is complete.
+  - Runs C(ldconfig) only after a change. If no other file lists the libraries of the default toolkit for the dynamic
+    linker, C(/etc/ld.so.conf.d/gpu-ready-cudnn.conf) is written.
 options:
   installs:
-    description: What is wanted, one entry for each CUDA toolkit.
+    description: cuDNN to install, one entry per CUDA toolkit.
     type: list
     elements: dict
     required: true
@@ -25,31 +25,31 @@ options:
         type: str
         required: true
       version:
-        description: Version of cuDNN. Three numbers stand for any build of that release.
+        description: Version of cuDNN. Three numbers match any build of that release.
         type: str
         default: ""
       cuda_path:
-        description: Folder of the toolkit.
+        description: Directory of the toolkit.
         type: path
         default: ""
       manifest_url:
-        description: URL of the redist manifest. Empty for an archive of the operator's.
+        description: URL of the redist manifest. Empty for an archive of the operator.
         type: str
         default: ""
       archive_url:
         description:
           - URL of the archive. Empty means the path in the manifest, relative to the manifest.
-          - Without a manifest, an URL (which needs O(installs[].sha256)) or the path of a file on the host.
+          - Without a manifest, a URL (which needs O(installs[].sha256)) or the path of a file on the host.
         type: str
         default: ""
       sha256:
         description:
-          - The checksum that the manifest must name. Empty means whatever it names.
+          - The checksum that the manifest must have. Empty accepts any.
           - Without a manifest, the checksum that the archive must have.
         type: str
         default: ""
       origin:
-        description: What tells the operator's archive from another one; kept with the record.
+        description: Identifies an archive of the operator; saved in the record.
         type: str
         default: ""
       key:
@@ -58,26 +58,26 @@ options:
         default: ""
   file:
     description:
-      - Archive on the host for those O(installs) that have neither manifest nor URL.
-      - One in C(/var/lib/gpu-ready) is a copy of a role's and is deleted once it is used.
+      - Archive on the host for O(installs) with neither manifest nor URL.
+      - One in C(/var/lib/gpu-ready) was copied by a role and is deleted after use.
     type: path
     default: ""
   state:
-    description: V(absent) takes away what this module placed in these toolkits.
+    description: V(absent) removes what this module installed in these toolkits.
     type: str
     choices: [present, absent]
     default: present
   timeout:
-    description: Seconds without a byte after which a download is given up.
+    description: Seconds without a byte after which a download is aborted.
     type: int
     default: 60
   download_timeout:
-    description: Seconds after which a whole download is given up.
+    description: Seconds after which a whole download is aborted.
     type: int
     default: 3600
 attributes:
   check_mode:
-    description: Can run in check mode and says what would change, without any download.
+    description: Reports what would change, without any download.
     support: full
   diff_mode:
     description: Shows the version for each toolkit.
@@ -87,7 +87,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Place cuDNN in CUDA 12.9
+- name: Install cuDNN in CUDA 12.9
   gpu_cudnn_archive:
     installs:
       - cuda: "12.9"
@@ -96,18 +96,18 @@ EXAMPLES = r"""
         manifest_url: https://developer.download.nvidia.com/compute/cudnn/redist/redistrib_9.10.2.json
         key: cuda12
 
-- name: Place whatever the plan asks for
+- name: Install cuDNN as planned
   gpu_cudnn_archive:
     installs: "{{ gpu_plan_result.todo['cudnn.install'].installs }}"
 
-- name: Place an archive of one's own
+- name: Install a local archive
   gpu_cudnn_archive:
     file: /root/cudnn-8.0-linux-x64-v6.0.tgz
     installs:
       - cuda: "8.0"
         cuda_path: /usr/local/cuda-8.0
 
-- name: Take cuDNN away from CUDA 12.9
+- name: Remove cuDNN from CUDA 12.9
   gpu_cudnn_archive:
     installs:
       - cuda: "12.9"
@@ -116,12 +116,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 versions:
-  description: Full cuDNN version for each CUDA toolkit after the run; null where it was removed.
+  description: Full cuDNN version for each CUDA toolkit after the run; null if it was removed.
   returned: always
   type: dict
   sample: {"12.9": "9.10.2.21"}
 removed:
-  description: Paths that were taken away with O(state=absent).
+  description: Paths that O(state=absent) deleted.
   returned: always
   type: list
   elements: str
@@ -160,43 +160,42 @@ ARGUMENT_SPEC = {
 
 
 def converge(params, check_mode, paths, refresh):
-    """Return the result of the module; ``paths`` says where the records lie, ``refresh`` tells the dynamic linker."""
+    """Install or remove; ``refresh`` updates the dynamic linker's cache."""
     before, after, removed, todo = {}, {}, [], []
     for entry in params["installs"]:
-        install = wanted(entry, params["file"])
-        record = cudnn_install.recorded(install.cuda, paths)
-        # An unfinished version counts as there when it has to go, and as absent when it has to come.
-        there = record is not None and (record.complete or params["state"] == "absent")
-        before[install.cuda] = after[install.cuda] = record.version if there else None
+        install = make_install(entry, params["file"])
+        record = cudnn_install.read_record(install.cuda, paths)
+        # An incomplete version counts as installed if it is to be removed, and as absent if it is to be installed.
+        counts = record is not None and (record.complete or params["state"] == "absent")
+        before[install.cuda] = after[install.cuda] = record.version if counts else None
         if params["state"] == "absent":
             after[install.cuda] = None
             if record is not None and not check_mode:
-                removed += cudnn_install.remove(install.cuda, paths, refresh)
-        elif not cudnn_install.is_placed(install, paths):
-            # What is recorded is another version or archive, or not whole.
+                removed += cudnn_install.remove_archive(install.cuda, paths, refresh)
+        elif not cudnn_install.is_installed(install, paths):
+            # Another version or archive is recorded, or an incomplete one.
             todo.append(install)
             after[install.cuda] = install.version or install.origin or None
             if before[install.cuda] == after[install.cuda]:
                 before[install.cuda] = None
     if todo and not check_mode:
         limits = DownloadLimits(params["timeout"], params["download_timeout"])
-        with cudnn_install.shelf(paths) as folder:
+        with cudnn_install.archive_directory(paths) as directory:
             for install in todo:
-                after[install.cuda] = cudnn_install.place(install, paths, limits, refresh, folder)
+                after[install.cuda] = cudnn_install.install_archive(install, paths, limits, refresh, directory)
         manifest.delete_copied_file(params["file"])
     changed = bool(todo) or before != after
     return {"changed": changed, "before": before, "after": after, "removed": removed}
 
 
-def wanted(entry, file):
-    """Return what is wanted in one toolkit; ``file`` is the archive where nothing else is named."""
-    install = cudnn_fetch.Install(**entry)
+def make_install(entry, file):
+    """``file`` is the archive if the entry has none."""
+    install = cudnn_fetch.CudnnInstall(**entry)
     own = not install.manifest_url and not install.archive_url
     return install._replace(archive_url=file) if own else install
 
 
-def lacks(entry, file):
-    """Return the names that an entry lacks."""
+def missing_options(entry, file):
     own = not entry["manifest_url"] and (entry["archive_url"] or file)
     names = ("cuda_path",) if own else ("version", "cuda_path", "manifest_url", "key")
     return [name for name in names if not entry[name]]
@@ -204,10 +203,11 @@ def lacks(entry, file):
 
 def run(host, params, check):
     for entry in params["installs"]:
-        lacking = lacks(entry, params["file"])
-        if params["state"] == "present" and lacking:
-            raise cudnn.CudnnError("installs: the entry for CUDA %s lacks %s" % (entry["cuda"], ", ".join(lacking)))
-    result = converge(params, check, cudnn_install.Paths(), lambda: cuda_runfile.linker(host))
+        missing = missing_options(entry, params["file"])
+        if params["state"] == "present" and missing:
+            raise cudnn.CudnnError("installs: the entry for CUDA %s has no %s" % (entry["cuda"], ", ".join(missing)))
+    paths = cudnn_install.CudnnPaths()
+    result = converge(params, check, paths, lambda: cuda_runfile.refresh_linker_cache(host))
     text = {
         name: "".join("CUDA %s: cuDNN %s\n" % item for item in sorted(result[name].items()) if item[1])
         for name in ("before", "after")

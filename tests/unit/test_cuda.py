@@ -32,7 +32,7 @@ SLAVE = "manual\n/usr/local/cuda\ndoc\n/usr/share/cuda-doc\n\n/usr/local/cuda-12
     ],
 )
 def test_version_json(text: str, expect: str | None) -> None:
-    assert cuda.read_version_json(text) == expect
+    assert cuda.parse_version_json(text) == expect
 
 
 @pytest.mark.parametrize(
@@ -45,29 +45,29 @@ def test_version_json(text: str, expect: str | None) -> None:
     ],
 )
 def test_version_txt(text: str, expect: str | None) -> None:
-    assert cuda.read_version_txt(text) == expect
+    assert cuda.parse_version_txt(text) == expect
 
 
 @pytest.mark.parametrize(
     ("text", "expect"),
     [
-        (AUTO, cuda.Group("auto", cuda.LINK, ("/usr/local/cuda-12.9", "/usr/local/cuda-13.0"))),
-        (SLAVE, cuda.Group("manual", cuda.LINK, ("/usr/local/cuda-12.4",))),
-        ("auto\n/usr/local/cuda\n\n", cuda.Group("auto", cuda.LINK, ())),
+        (AUTO, cuda.AlternativesGroup("auto", cuda.LINK, ("/usr/local/cuda-12.9", "/usr/local/cuda-13.0"))),
+        (SLAVE, cuda.AlternativesGroup("manual", cuda.LINK, ("/usr/local/cuda-12.4",))),
+        ("auto\n/usr/local/cuda\n\n", cuda.AlternativesGroup("auto", cuda.LINK, ())),
         ("", None),
         ("auto\n", None),
         ("auto\nrelative\n\n", None),
     ],
 )
-def test_alternatives(text: str, expect: cuda.Group | None) -> None:
-    assert cuda.read_alternatives(text) == expect
+def test_alternatives(text: str, expect: cuda.AlternativesGroup | None) -> None:
+    assert cuda.parse_alternatives(text) == expect
 
 
 @given(st.text())
 def test_readers_survive_any_text(text: str) -> None:
-    cuda.read_version_json(text)
-    cuda.read_version_txt(text)
-    cuda.read_alternatives(text)
+    cuda.parse_version_json(text)
+    cuda.parse_version_txt(text)
+    cuda.parse_alternatives(text)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_only_the_whole_toolkit_counts_as_one(name: str, version: str | None) ->
 
 
 def test_package_and_folder_of_a_version() -> None:
-    assert cuda.package("12.9") == "cuda-toolkit-12-9"
-    assert cuda.version_of_package(cuda.package("12.9")) == "12.9"
-    assert cuda.version_of_folder(cuda.folder("12.9").rpartition("/")[2]) == "12.9"
+    assert cuda.toolkit_package("12.9") == "cuda-toolkit-12-9"
+    assert cuda.version_of_package(cuda.toolkit_package("12.9")) == "12.9"
+    assert cuda.version_of_directory(cuda.toolkit_path("12.9").rpartition("/")[2]) == "12.9"
 
 
 @pytest.mark.parametrize(
@@ -154,13 +154,13 @@ def test_the_packages_of_one_toolkit_and_of_no_other() -> None:
         "nsight-compute-2024.1.1",
         "nvidia-driver-12-4",
     ]
-    assert cuda.parts("12.4", [*others, *ours]) == ours
+    assert cuda.packages_of_toolkit("12.4", [*others, *ours]) == ours
 
 
 def test_a_record_reads_as_it_was_written() -> None:
-    record = cuda.Record("12.9.1", False)
-    assert cuda.read_record(cuda.write_record(record)) == record
-    assert [cuda.read_record(text) for text in ("", "[]", "{}", "null", '{"release": 1}')] == [None] * 5
+    record = cuda.ToolkitRecord("12.9.1", False)
+    assert cuda.parse_record(cuda.format_record(record)) == record
+    assert [cuda.parse_record(text) for text in ("", "[]", "{}", "null", '{"release": 1}')] == [None] * 5
 
 
 def test_a_bare_host_has_nothing() -> None:

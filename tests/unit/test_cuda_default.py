@@ -20,7 +20,7 @@ class Node:
         self.folder = folder
         for name in ("cuda-12.9", "cuda-13.0", "alternatives", "admin"):
             (folder / name).mkdir()
-        self.where = cuda_default.Where(
+        self.where = cuda_default.DefaultPaths(
             str(folder / "cuda"),
             (str(folder / "admin/cuda"),),
             ("--altdir", str(folder / "alternatives"), "--admindir", str(folder / "admin"), "--log", "/dev/null"),
@@ -39,12 +39,12 @@ class Node:
             subprocess.run(["update-alternatives", "--quiet", *self.where.arguments, *argv], check=True)
 
     def set(self, version: str) -> bool:
-        change = cuda_default.plan(Host(), self.path(version), self.where)
+        change = cuda_default.plan_change(Host(), self.path(version), self.where)
         if change.changed:
-            cuda_default.act(Host(), change, version, self.where)
+            cuda_default.apply_change(Host(), change, version, self.where)
         return change.changed
 
-    def found(self) -> cuda.Default:
+    def found(self) -> cuda.DefaultLink:
         return cuda.read_default(Host(), self.where.link, self.where.states)
 
 
@@ -55,9 +55,9 @@ def node(tmp_path: Path) -> Node:
 
 def test_a_group_is_set_by_hand_once(node: Node) -> None:
     node.register("12.9", "13.0")
-    assert node.found() == cuda.Default(node.path("13.0"), "alternatives", "auto")
+    assert node.found() == cuda.DefaultLink(node.path("13.0"), "alternatives", "auto")
     assert node.set("12.9") is True
-    assert node.found() == cuda.Default(node.path("12.9"), "alternatives", "manual")
+    assert node.found() == cuda.DefaultLink(node.path("12.9"), "alternatives", "manual")
     assert node.set("12.9") is False
     assert json.loads(Path(node.where.manifest).read_text())["alternatives"] == {
         "cuda": {"before": node.path("13.0"), "mode": "auto", "link": node.where.link}
@@ -74,7 +74,7 @@ def test_the_right_target_is_still_pinned_against_the_next_toolkit(node: Node) -
 def test_a_toolkit_that_the_group_does_not_offer_is_registered(node: Node) -> None:
     node.register("12.9")
     assert node.set("13.0") is True
-    assert node.found() == cuda.Default(node.path("13.0"), "alternatives", "manual")
+    assert node.found() == cuda.DefaultLink(node.path("13.0"), "alternatives", "manual")
 
 
 @pytest.mark.parametrize("before", [None, "cuda-12.9", "cuda-gone"])
@@ -83,24 +83,24 @@ def test_without_a_group_the_link_is_plain(node: Node, before: str | None) -> No
     if before is not None:
         link.symlink_to(before)
     assert node.set("13.0") is True
-    assert node.found() == cuda.Default(node.path("13.0"), "link", None)
+    assert node.found() == cuda.DefaultLink(node.path("13.0"), "link", None)
     assert node.set("13.0") is False
 
 
 def test_a_folder_in_its_place_and_a_missing_toolkit_are_told(node: Node) -> None:
-    with pytest.raises(cuda_default.DefaultError, match="11.8, which is not there"):
+    with pytest.raises(cuda_default.DefaultError, match="11.8, which does not exist"):
         node.set("11.8")
-    assert cuda_default.plan(Host(), node.path("11.8"), node.where, ahead=True).changed
+    assert cuda_default.plan_change(Host(), node.path("11.8"), node.where, ahead=True).changed
     Path(node.where.link).mkdir()
-    with pytest.raises(cuda_default.DefaultError, match="move it away"):
+    with pytest.raises(cuda_default.DefaultError, match="Move it to another place"):
         node.set("12.9")
     assert not Path(node.where.manifest).exists()
 
 
-def restored(node: Node) -> cuda.Default:
+def restored(node: Node) -> cuda.DefaultLink:
     entry = json.loads(Path(node.where.manifest).read_text())["alternatives"]["cuda"]
-    cuda_default.restore(Host(), entry, node.where)
-    assert cuda_default.restore(Host(), entry, node.where) is False
+    cuda_default.restore_default(Host(), entry, node.where)
+    assert cuda_default.restore_default(Host(), entry, node.where) is False
     return node.found()
 
 
@@ -134,7 +134,7 @@ def test_a_toolkit_that_went_with_its_packages_leaves_no_link(node: Node) -> Non
     node.set("12.9")
     argv = ["--remove", "cuda", node.path("12.9")]
     subprocess.run(["update-alternatives", "--quiet", *node.where.arguments, *argv], check=True)
-    assert restored(node) == cuda.Default(None, "absent", None)
+    assert restored(node) == cuda.DefaultLink(None, "absent", None)
 
 
 @pytest.mark.parametrize("registered", [False, True])

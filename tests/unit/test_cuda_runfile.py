@@ -14,7 +14,8 @@ from gpu_ready.base.host import Host, Result
 from gpu_ready.cuda import default as cuda_default
 from gpu_ready.cuda import runfile as cuda_runfile
 from gpu_ready.cuda import toolkit as cuda
-from gpu_ready.cuda.runfile import Installer, Where
+from gpu_ready.cuda.runfile import ToolkitInstaller, ToolkitPaths
+from gpu_ready.cuda.toolkit import installed_release
 from gpu_ready.driver.runfile import fetch as runfile_fetch
 from gpu_ready.driver.runfile.fetch import InstallerSource
 from gpu_ready.driver.runfile.spec import RunfileError
@@ -54,36 +55,40 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        default = cuda_default.Where(str(folder / "cuda"), (str(folder / "group"),), (), str(folder / "manifest.json"))
-        self.where = Where(str(folder / "records"), str(folder / "manifest.json"), default)
+        default = cuda_default.DefaultPaths(
+            str(folder / "cuda"), (str(folder / "group"),), (), str(folder / "manifest.json")
+        )
+        self.where = ToolkitPaths(str(folder / "records"), str(folder / "manifest.json"), default)
         self.host = Machine()
 
     def path(self, version: str = "12.9") -> str:
         return str(self.folder / f"cuda-{version}")
 
-    def installer(self, holds: str = "12.9.1", before: str = "", **change: Any) -> Installer:
+    def installer(self, holds: str = "12.9.1", before: str = "", **change: Any) -> ToolkitInstaller:
         """Return a wish with an installer that holds a release; ``before`` is what that does first."""
         file = self.folder / f"cuda_{holds}_575.57.08_linux.run"
         text = INSTALLER.replace("@folder@", str(self.folder)).replace("@release@", holds)
         file.write_text(text.replace("@before@", before))
         version = cuda.series(holds)
         sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-        return Installer(version, holds, self.path(version), InstallerSource(str(file), sha256))._replace(**change)
+        return ToolkitInstaller(version, holds, self.path(version), InstallerSource(str(file), sha256))._replace(
+            **change
+        )
 
-    def install(self, wanted: Installer) -> str:
+    def install(self, wanted: ToolkitInstaller) -> str:
         return cuda_runfile.install(self.host, wanted, LIMITS, self.where)
 
-    def lacking(self, wanted: Installer) -> str:
-        return cuda_runfile.lacking(self.host, wanted, self.where)
+    def lacking(self, wanted: ToolkitInstaller) -> str:
+        return cuda_runfile.missing_toolkit(self.host, wanted, self.where)
 
     def remove(self, version: str = "12.9") -> list[str]:
-        return cuda_runfile.remove(self.host, version, self.path(version), self.where)
+        return cuda_runfile.remove_toolkit(self.host, version, self.path(version), self.where)
 
     def noted(self) -> dict[str, Any]:
         return manifest.read(self.where.manifest)
 
-    def record(self, version: str = "12.9") -> cuda.Record | None:
-        return cuda_runfile.recorded(self.host, version, self.where)
+    def record(self, version: str = "12.9") -> cuda.ToolkitRecord | None:
+        return cuda_runfile.read_record(self.host, version, self.where)
 
 
 @pytest.fixture
@@ -93,16 +98,16 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     monkeypatch.setattr(cuda_runfile, "LOG", str(tmp_path / "installer.log"))
     monkeypatch.setattr(cuda_runfile, "UNINSTALL_LOG", str(tmp_path / "uninstaller.log"))
-    monkeypatch.setattr(cuda_runfile.cudnn_install, "Paths", lambda **_: records(tmp_path))
+    monkeypatch.setattr(cuda_runfile.cudnn_install, "CudnnPaths", lambda **_: records(tmp_path))
     yield Node(tmp_path)
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def records(folder: Path) -> cuda_runfile.cudnn_install.Paths:
+def records(folder: Path) -> cuda_runfile.cudnn_install.CudnnPaths:
     return PATHS(records=str(folder / "cudnn"), manifest=str(folder / "manifest.json"))
 
 
-PATHS = cuda_runfile.cudnn_install.Paths
+PATHS = cuda_runfile.cudnn_install.CudnnPaths
 
 
 def test_a_toolkit_comes_once_and_without_anything_else(node: Node) -> None:
@@ -113,7 +118,7 @@ def test_a_toolkit_comes_once_and_without_anything_else(node: Node) -> None:
     said = (node.folder / "arguments").read_text().split()
     assert said[:2] == ["--silent", "--toolkit"] and f"--toolkitpath={node.path()}" in said
     assert "--no-man-page" in said and not [word for word in said if "driver" in word or "samples" in word]
-    assert node.record() == cuda.Record("12.9.1", True)
+    assert node.record() == cuda.ToolkitRecord("12.9.1", True)
     assert node.noted() == {"cuda_runfile": {"12.9": {"before": None, "folder": False}}}
     assert not os.path.lexists(node.where.default.link)  # the default is no matter of the installer
 
@@ -132,12 +137,12 @@ def test_another_release_replaces_the_one_in_the_folder(node: Node) -> None:
     assert node.lacking(wanted) == "CUDA 12.9.1 in place of 12.9.0"
     assert node.lacking(wanted._replace(release="")) == ""
     assert node.install(wanted) == "12.9.1"
-    assert node.record() == cuda.Record("12.9.1", True)
+    assert node.record() == cuda.ToolkitRecord("12.9.1", True)
 
 
 def test_a_release_that_only_the_installer_knows(node: Node) -> None:
     assert node.install(node.installer("12.9.1", release="")) == "12.9.1"
-    assert node.record() == cuda.Record("12.9.1", True)
+    assert node.record() == cuda.ToolkitRecord("12.9.1", True)
 
 
 def test_a_toolkit_that_states_a_date_is_known_by_our_record(node: Node) -> None:
@@ -169,7 +174,7 @@ def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) ->
         node.install(wanted._replace(source=wanted.source._replace(sha256="0" * 64)))
     page = node.folder / "page.run"
     page.write_text("<html>")
-    with pytest.raises(RunfileError, match=r"page\.run is no \.run installer of a CUDA toolkit"):
+    with pytest.raises(RunfileError, match=r"page\.run is not a \.run installer of a CUDA toolkit"):
         node.install(wanted._replace(source=InstallerSource(str(page))))
     assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
@@ -181,7 +186,7 @@ def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) ->
         ("echo '[ERROR]: Install failed: No space left on device' >@folder@/installer.log; exit 1", "a disk is full"),
         ("echo 'Error in check sums 1 2' >&2; exit 1", "the archive is damaged"),
         ("echo './cuda-installer: Permission denied' >&2; exit 126", "mounted noexec"),
-        ("echo 'Failed to verify gcc version.' >&2; exit 1", "does not know this host's compiler"),
+        ("echo 'Failed to verify gcc version.' >&2; exit 1", "does not support this host's compiler"),
         ("echo 'so long' >&2; exit 3", r"ended with 3: unknown cause \(so long\); read the log"),
     ],
 )
@@ -199,17 +204,17 @@ def test_an_installer_that_was_cut_off_is_repaired_by_the_next_run(node: Node) -
     wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
         cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
-    assert node.record() == cuda.Record("12.9.1", False)
+    assert node.record() == cuda.ToolkitRecord("12.9.1", False)
     again = node.installer()
-    assert node.lacking(again) == "the rest of an installation of CUDA 12.9 that was cut off"
+    assert node.lacking(again) == "the rest of an interrupted installation of CUDA 12.9"
     assert (node.install(again), node.lacking(again)) == ("12.9.1", "")
 
 
 def test_an_installer_of_another_version_is_told(node: Node) -> None:
     wanted = node.installer("12.8.1", version="12.9", release="12.9.1", path=node.path("12.9"))
-    with pytest.raises(RunfileError, match=r"installed CUDA 12\.8\.1 into .*cuda-12\.9, wanted is 12\.9\.1"):
+    with pytest.raises(RunfileError, match=r"installed CUDA 12\.8\.1 in .*cuda-12\.9, expected 12\.9\.1"):
         node.install(wanted)
-    assert node.record() == cuda.Record("12.9.1", False)
+    assert node.record() == cuda.ToolkitRecord("12.9.1", False)
 
 
 def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
@@ -222,7 +227,7 @@ def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
     assert node.remove() == ["CUDA 12.9", node.path()]
     assert not os.path.lexists(node.path())
     assert node.noted() == {"cuda_runfile": {"12.8": {"before": None, "folder": False}}}
-    assert not cuda_runfile.rests(node.host, "12.9", node.path(), node.where)
+    assert not cuda_runfile.has_remains(node.host, "12.9", node.path(), node.where)
     assert node.lacking(node.installer("12.8.1")) == ""
 
 
@@ -230,7 +235,7 @@ def test_the_half_of_a_toolkit_without_an_uninstaller_goes_as_it_came(node: Node
     wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
         cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
-    assert node.remove() == ["the half of CUDA 12.9"]
+    assert node.remove() == ["the incomplete CUDA 12.9"]
     assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
 
@@ -240,7 +245,7 @@ def test_half_of_an_upgrade_may_hold_somebodys_files_and_is_not_deleted(node: No
     wanted = node.installer("12.9.1", before="sleep 5")
     with pytest.raises(RunfileError, match="ended with 124"):
         cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
-    with pytest.raises(RunfileError, match=r"still holds .*mine\.so"):
+    with pytest.raises(RunfileError, match=r"still has .*mine\.so"):
         node.remove()
     assert node.install(node.installer("12.9.1")) == "12.9.1"
     assert Path(node.path(), "targets/mine.so").exists()
@@ -250,7 +255,7 @@ def test_somebodys_files_in_a_toolkit_are_named_and_stay(node: Node) -> None:
     node.install(node.installer())
     Path(node.path(), "samples").mkdir()
     Path(node.path(), "samples/mine.cu").write_text("x")
-    with pytest.raises(RunfileError, match=r"still holds .*samples/mine\.cu.*move it away"):
+    with pytest.raises(RunfileError, match=r"still has .*samples/mine\.cu.*Move or delete"):
         node.remove()
     assert Path(node.path(), "samples/mine.cu").exists() and not Path(node.path(), "bin").exists()
     shutil.rmtree(Path(node.path(), "samples"))
@@ -279,7 +284,7 @@ def test_a_link_to_another_toolkit_stays(node: Node) -> None:
 def test_an_uninstaller_that_leaves_the_toolkit_is_told(node: Node) -> None:
     node.install(node.installer())
     Path(node.path(), "bin/cuda-uninstaller").write_text("#!/bin/sh\necho nothing done\n")
-    with pytest.raises(RunfileError, match=r"did not take CUDA 12\.9 away \(it ended with 0\).*nothing done"):
+    with pytest.raises(RunfileError, match=r"did not remove CUDA 12\.9 \(it ended with 0\).*nothing done"):
         node.remove()
 
 
@@ -298,22 +303,24 @@ def test_what_a_host_lacks_is_read_without_starting_anything() -> None:
             "/usr/local/cuda-12.9/bin/nvcc": "",
         }
     )
-    wanted = Installer("12.9", "12.9.1", "/usr/local/cuda-12.9", InstallerSource("/x"))
-    assert cuda_runfile.lacking(host, wanted, Where()) == "CUDA 12.9.1 in place of 12.9.0"
-    assert cuda_runfile.lacking(host, wanted._replace(release=""), Where()) == ""
-    assert cuda_runfile.lacking(host, wanted._replace(version="12.8", path="/usr/local/cuda-12.8"), Where())
+    wanted = ToolkitInstaller("12.9", "12.9.1", "/usr/local/cuda-12.9", InstallerSource("/x"))
+    assert cuda_runfile.missing_toolkit(host, wanted, ToolkitPaths()) == "CUDA 12.9.1 in place of 12.9.0"
+    assert cuda_runfile.missing_toolkit(host, wanted._replace(release=""), ToolkitPaths()) == ""
+    assert cuda_runfile.missing_toolkit(
+        host, wanted._replace(version="12.8", path="/usr/local/cuda-12.8"), ToolkitPaths()
+    )
     assert host.asked == []
 
 
 def test_a_name_that_leads_to_another_toolkit_takes_nothing_of_it_away(node: Node) -> None:
     node.install(node.installer())
     (node.folder / "cuda-12.4").symlink_to("cuda-12.9")
-    with pytest.raises(RunfileError, match=r"cuda-12.4 holds CUDA 12.9.1.*delete the link"):
+    with pytest.raises(RunfileError, match=r"cuda-12.4 contains CUDA 12.9.1.*Delete the link"):
         node.remove("12.4")
     assert (Path(node.path()) / "bin/nvcc").exists()
-    with pytest.raises(RunfileError, match=r"cuda-12.4 holds CUDA 12.9.1.*delete the link"):
+    with pytest.raises(RunfileError, match=r"cuda-12.4 contains CUDA 12.9.1.*Delete the link"):
         node.install(node.installer("12.4.1"))
-    assert cuda_runfile.stated(node.host, node.path()) == "12.9.1"
+    assert installed_release(node.host, node.path()) == "12.9.1"
 
 
 def test_the_copy_of_an_installer_is_gone_before_the_work_counts_as_done(

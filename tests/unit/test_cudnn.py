@@ -20,7 +20,7 @@ HEADER = "#ifndef X\n#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 26\n  # define C
     [(HEADER, "9.26.0"), ("", None), ("#define CUDNN_MAJOR 9\n", None), (HEADER.replace("26", "X"), None)],
 )
 def test_header(text: str, expect: str | None) -> None:
-    assert cudnn.read_header(text) == expect
+    assert cudnn.parse_header(text) == expect
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def test_redist_manifest() -> None:
     text = json.dumps(
         {"release_date": "2026-09-01", "cudnn": {"version": "9.26.0.51", "linux-x86_64": {"cuda13": entry}}}
     )
-    assert cudnn.read_redist(text, "cuda13", "M") == cudnn.Archive(PATH, SHA, 909961620, "9.26.0.51")
-    with pytest.raises(cudnn.CudnnError, match=r"^M offers no cuDNN for cuda11 on linux-x86_64 \(it has: cuda13\)"):
-        cudnn.read_redist(text, "cuda11", "M")
+    assert cudnn.parse_manifest(text, "cuda13", "M") == cudnn.RedistArchive(PATH, SHA, 909961620, "9.26.0.51")
+    with pytest.raises(cudnn.CudnnError, match=r"^M has no cuDNN for cuda11 on linux-x86_64 \(it has: cuda13\)"):
+        cudnn.parse_manifest(text, "cuda11", "M")
 
 
 @pytest.mark.parametrize(
@@ -50,23 +50,23 @@ def test_redist_manifest() -> None:
 )
 def test_a_useless_manifest_is_one_sentence(text: str) -> None:
     with pytest.raises(cudnn.CudnnError) as caught:
-        cudnn.read_redist(text, "cuda13", "http://m/redistrib.json")
+        cudnn.parse_manifest(text, "cuda13", "http://m/redistrib.json")
     assert "http://m/redistrib.json" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @given(st.text())
 def test_readers_survive_any_text(text: str) -> None:
-    cudnn.read_header(text)
-    cudnn.read_record(text)
+    cudnn.parse_header(text)
+    cudnn.parse_record(text)
     with pytest.raises(cudnn.CudnnError):
-        cudnn.read_redist(text, "cuda12", "M")
+        cudnn.parse_manifest(text, "cuda12", "M")
 
 
 @given(st.booleans(), st.dictionaries(st.text(), st.text()))
 def test_a_record_comes_back_as_written(complete: bool, files: dict[str, str]) -> None:
-    record = cudnn.Record("12.9", "9.10.2.21", complete, files)
-    assert cudnn.read_record(cudnn.write_record(record)) == record
+    record = cudnn.CudnnRecord("12.9", "9.10.2.21", complete, files)
+    assert cudnn.parse_record(cudnn.format_record(record)) == record
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_record_comes_back_as_written(complete: bool, files: dict[str, str]) -
 )
 def test_a_look_says_whether_our_cudnn_is_whole(complete: bool, present: bool, expect: bool) -> None:
     library = "/usr/local/cuda-12.9/lib64/libcudnn.so.9"
-    record = cudnn.Record("12.9", "9.26.0.51", complete, {library: SHA})
-    files = {"/usr/local/cuda-12.9/version.json": "{}", cudnn.record_path("12.9"): cudnn.write_record(record)}
+    record = cudnn.CudnnRecord("12.9", "9.26.0.51", complete, {library: SHA})
+    files = {"/usr/local/cuda-12.9/version.json": "{}", cudnn.record_path("12.9"): cudnn.format_record(record)}
     if present:
         files[library] = ""
     toolkits = [{"version": "12.9", "path": "/usr/local/cuda-12.9"}]
@@ -100,7 +100,7 @@ def test_a_look_says_whether_our_cudnn_is_whole(complete: bool, present: bool, e
     ],
 )
 def test_what_the_name_of_an_archive_says(name: str, expect: tuple[str, ...] | None) -> None:
-    assert cudnn.read_archive_name(name) == (expect and cudnn.Named(*expect))
+    assert cudnn.parse_archive_name(name) == (expect and cudnn.ArchiveName(*expect))
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_what_the_name_of_an_archive_says(name: str, expect: tuple[str, ...] | N
     ],
 )
 def test_the_cuda_of_an_archive_and_a_toolkit(cuda: str, toolkit: str, expect: bool) -> None:
-    assert cudnn.serves(cuda, toolkit) is expect
+    assert cudnn.supports_toolkit(cuda, toolkit) is expect
 
 
 def test_packages_of_cudnn_with_the_cuda_in_their_name_or_version() -> None:
-    found = cudnn.packaged(
+    found = cudnn.find_packages(
         {
             "libcudnn9-cuda-12": "9.10.2.21-1",
             "libcudnn9-dev-cuda-12": "9.10.2.21-1",
@@ -132,15 +132,15 @@ def test_packages_of_cudnn_with_the_cuda_in_their_name_or_version() -> None:
         }
     )
     assert found == [
-        cudnn.Packaged("cudnn9", "9", "", "9.10.2"),
-        cudnn.Packaged("cudnn9-cuda-12-9", "9", "12", "9.10.2.21"),
-        cudnn.Packaged("libcudnn8", "8", "12", "8.9.7.29"),
-        cudnn.Packaged("libcudnn8-devel", "8", "11", "8.9.7.29"),
-        cudnn.Packaged("libcudnn9-cuda-12", "9", "12", "9.10.2.21"),
-        cudnn.Packaged("libcudnn9-dev-cuda-12", "9", "12", "9.10.2.21"),
+        cudnn.CudnnPackage("cudnn9", "9", "", "9.10.2"),
+        cudnn.CudnnPackage("cudnn9-cuda-12-9", "9", "12", "9.10.2.21"),
+        cudnn.CudnnPackage("libcudnn8", "8", "12", "8.9.7.29"),
+        cudnn.CudnnPackage("libcudnn8-devel", "8", "11", "8.9.7.29"),
+        cudnn.CudnnPackage("libcudnn9-cuda-12", "9", "12", "9.10.2.21"),
+        cudnn.CudnnPackage("libcudnn9-dev-cuda-12", "9", "12", "9.10.2.21"),
     ]
-    assert cudnn.of_packages(found, "12.9") == "9.10.2.21"
-    assert cudnn.of_packages(found, "11.8") is None
+    assert cudnn.packaged_version(found, "12.9") == "9.10.2.21"
+    assert cudnn.packaged_version(found, "11.8") is None
 
 
 def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
@@ -155,7 +155,7 @@ def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
         "held_by_us": ["libcudnn9-cuda-12"],
     }
     assert seen["cudnn"]["12.9"]["package"] == "9.10.2.21"
-    assert cudnn.shown(seen["cudnn"]) == "9.10.2.21"
+    assert cudnn.format_versions(seen["cudnn"]) == "9.10.2.21"
     damaged = look_at_cudnn.look(RecordedHost(files={"/var/lib/gpu-ready/manifest.json": "{"}), packages, toolkits)
     assert damaged["cudnn_packages"]["ours"] == []
 
@@ -164,10 +164,10 @@ def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
 def test_an_odd_size_counts_as_not_said(size: object) -> None:
     listed = {"relative_path": PATH, "sha256": SHA, "size": size}
     text = json.dumps({"cudnn": {"linux-x86_64": {"cuda13": listed}}})
-    assert cudnn.read_redist(text, "cuda13", "M").size == 0
+    assert cudnn.parse_manifest(text, "cuda13", "M").size == 0
 
 
 def test_a_manifest_that_nests_without_end_is_a_sentence() -> None:
     for text in ("[" * 200000, '{"cudnn":' * 100000):
         with pytest.raises(cudnn.CudnnError, match="not a cuDNN manifest"):
-            cudnn.read_redist(text, "cuda13", "M")
+            cudnn.parse_manifest(text, "cuda13", "M")

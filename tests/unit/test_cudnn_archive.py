@@ -115,7 +115,7 @@ class Node:
         (self.path / "version.json").write_text("{}")
         (folder / "ld.so.conf.d").mkdir()
         (folder / "ld.so.conf").write_text("include ld.so.conf.d/*.conf\n")
-        self.paths = cudnn_install.Paths(
+        self.paths = cudnn_install.CudnnPaths(
             str(folder / "state/cudnn"),
             str(folder / "state/manifest.json"),
             str(folder / "cuda"),
@@ -126,19 +126,21 @@ class Node:
     def refresh(self) -> None:
         self.refreshed += 1
 
-    def install(self, site: Site, version: str = "9.10.2.21", **more: str) -> cudnn_fetch.Install:
+    def install(self, site: Site, version: str = "9.10.2.21", **more: str) -> cudnn_fetch.CudnnInstall:
         url = site.url + cudnn.manifest_path(version)
-        return cudnn_fetch.Install("12.9", version, str(self.path), url, "cuda12", **more)
+        return cudnn_fetch.CudnnInstall("12.9", version, str(self.path), url, "cuda12", **more)
 
     def place(self, site: Site, version: str = "9.10.2.21", **more: str) -> str:
         return self.put(self.install(site, version, **more))
 
-    def put(self, install: cudnn_fetch.Install, refresh: Callable[[], None] | None = None) -> str:
-        with cudnn_install.shelf(self.paths) as shelf:
-            return cudnn_install.place(install, self.paths, DownloadLimits(5, 20), refresh or self.refresh, shelf)
+    def put(self, install: cudnn_fetch.CudnnInstall, refresh: Callable[[], None] | None = None) -> str:
+        with cudnn_install.archive_directory(self.paths) as shelf:
+            return cudnn_install.install_archive(
+                install, self.paths, DownloadLimits(5, 20), refresh or self.refresh, shelf
+            )
 
     def remove(self) -> list[str]:
-        return cudnn_install.remove("12.9", self.paths, self.refresh)
+        return cudnn_install.remove_archive("12.9", self.paths, self.refresh)
 
     def tree(self) -> dict[str, str]:
         found = {}
@@ -176,8 +178,8 @@ def test_places_its_files_through_the_links_of_the_toolkit(site: Site, node: Nod
     }
     assert (node.real / "include/cudnn.h").stat().st_mode & 0o777 == 0o644
     assert (node.real / "lib/libcudnn.so.9.10.2.21").stat().st_mode & 0o777 == 0o755
-    assert cudnn_install.is_placed(node.install(site), node.paths)
-    assert cudnn_install.is_placed(node.install(site, "9.10.2"), node.paths)
+    assert cudnn_install.is_installed(node.install(site), node.paths)
+    assert cudnn_install.is_installed(node.install(site, "9.10.2"), node.paths)
     assert node.noted()["12.9"]["version"] == "9.10.2.21"
     assert node.refreshed == 1
 
@@ -207,7 +209,7 @@ def test_another_version_replaces_exactly_the_files_of_the_one_before(site: Site
         "libcudnn_ops_17.a",
     }
     assert node.noted()["12.9"]["version"] == "9.17.0.29"
-    assert not cudnn_install.is_placed(node.install(site), node.paths)
+    assert not cudnn_install.is_installed(node.install(site), node.paths)
 
 
 def test_a_run_killed_while_placing_is_repaired_and_forgets_nothing(site: Site, node: Node) -> None:
@@ -221,12 +223,12 @@ def test_a_run_killed_while_placing_is_repaired_and_forgets_nothing(site: Site, 
 
     with pytest.raises(KeyboardInterrupt):
         node.put(node.install(site, "9.17.0.29"), killed)
-    assert not cudnn_install.is_placed(node.install(site, "9.17.0.29"), node.paths)
+    assert not cudnn_install.is_installed(node.install(site, "9.17.0.29"), node.paths)
     stale = node.path / (cudnn_install.STAGING + "stale")
     stale.mkdir()
     (stale / "archive").write_text("half")
     node.place(site, "9.17.0.29")
-    assert cudnn_install.is_placed(node.install(site, "9.17.0.29"), node.paths)
+    assert cudnn_install.is_installed(node.install(site, "9.17.0.29"), node.paths)
     assert not stale.exists()
     node.remove()
     assert node.tree() == before
@@ -237,7 +239,7 @@ def test_a_file_that_went_is_placed_again(site: Site, node: Node) -> None:
     node.place(site)
     whole = node.tree()
     (node.real / "lib/libcudnn.so.9").unlink()
-    assert not cudnn_install.is_placed(node.install(site), node.paths)
+    assert not cudnn_install.is_installed(node.install(site), node.paths)
     node.place(site)
     assert node.tree() == whole
 
@@ -266,11 +268,11 @@ def spoil(site: Site, how: str) -> dict[str, str]:
         site.archive(version, good, size=str(1 << 60))
     elif how == "no archive at all":
         site.archive(version, b"not a tar file, but with the right checksum")
-    elif how == "leads out":
+    elif how == "outside of its directory":
         site.archive(version, pack({"a/lib/../../../libcudnn.so.9": b"x", **members(version)}, top=""))
     elif how == "absolute":
         site.archive(version, pack({"/usr/lib/libcudnn.so.9": b"x"}, top=""))
-    elif how == "link leads out":
+    elif how == "link outside of its directory":
         site.archive(version, pack({**members(version), "lib/libcudnn.so": "/etc/passwd"}))
     elif how == "nothing of cuDNN":
         site.archive(version, pack({"lib/libz.so": b"x"}))
@@ -288,12 +290,12 @@ def spoil(site: Site, how: str) -> dict[str, str]:
         ("manifest missing", ["redistrib_9.10.2.json", "404", "version"]),
         ("sign-in page", ["redistrib_9.10.2.json", "not JSON"]),
         ("other pin", ["redistrib_9.10.2.json", "0" * 64]),
-        ("too big for the disk", ["MiB", "free", "make room"]),
+        ("too big for the disk", ["MiB", "free", "Free disk space"]),
         ("no archive at all", ["cuda12-archive.tar.xz", "unpacked"]),
-        ("leads out", ["leads out"]),
-        ("absolute", ["leads out"]),
-        ("link leads out", ["/etc/passwd", "leads out"]),
-        ("nothing of cuDNN", ["no cuDNN archive"]),
+        ("outside of its directory", ["outside of its directory"]),
+        ("absolute", ["outside of its directory"]),
+        ("link outside of its directory", ["/etc/passwd", "outside of its directory"]),
+        ("nothing of cuDNN", ["not a cuDNN archive"]),
     ],
 )
 def test_whatever_is_wrong_is_one_sentence_and_changes_nothing(
@@ -308,7 +310,7 @@ def test_whatever_is_wrong_is_one_sentence_and_changes_nothing(
     assert "\n" not in text
     assert node.tree() == before
     assert node.noted() == {}
-    assert cudnn_install.recorded("12.9", node.paths) is None
+    assert cudnn_install.read_record("12.9", node.paths) is None
     assert node.refreshed == 0
     assert not [file for file in node.path.iterdir() if file.name.startswith(".")]
 
@@ -321,7 +323,7 @@ def test_a_failed_upgrade_leaves_the_version_before_whole(site: Site, node: Node
     with pytest.raises(GpuReadyError, match="sha256"):
         node.place(site, "9.17.0.29")
     assert node.tree() == before
-    assert cudnn_install.is_placed(node.install(site), node.paths)
+    assert cudnn_install.is_installed(node.install(site), node.paths)
 
 
 def test_a_server_that_is_not_there_is_told(node: Node, site: Site) -> None:
@@ -333,14 +335,14 @@ def test_a_server_that_is_not_there_is_told(node: Node, site: Site) -> None:
 def test_somebody_elses_files_are_not_overwritten(site: Site, node: Node) -> None:
     (node.real / "include/cudnn.h").write_text("mine")
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
-    with pytest.raises(CudnnError, match=r"include/cudnn.h is there already.*cudnn_source"):
+    with pytest.raises(CudnnError, match=r"include/cudnn.h was not installed by gpu-ready.*cudnn_source"):
         node.place(site)
     assert (node.real / "include/cudnn.h").read_text() == "mine"
 
 
 def test_a_toolkit_without_folders_is_told(site: Site, node: Node) -> None:
     (node.path / "lib64").unlink()
-    with pytest.raises(CudnnError, match="no whole CUDA toolkit"):
+    with pytest.raises(CudnnError, match="the CUDA toolkit in .* is incomplete"):
         node.place(site)
     assert site.asked == []
 
@@ -397,7 +399,7 @@ OLD: dict[str, bytes | str] = {
 }
 
 
-def given(node: Node, content: dict[str, bytes | str], **more: str) -> cudnn_fetch.Install:
+def given(node: Node, content: dict[str, bytes | str], **more: str) -> cudnn_fetch.CudnnInstall:
     """Return an archive of the operator's, on the host under a name of no meaning."""
     path = node.path.parent / "cudnn-archive"
     path.write_bytes(pack(content, top="cuda", compression="gz"))
@@ -407,7 +409,7 @@ def given(node: Node, content: dict[str, bytes | str], **more: str) -> cudnn_fet
         "origin": "file:cudnn-8.0-linux-x64-v6.0.tgz",
         **more,
     }
-    return cudnn_fetch.Install("12.9", **values)
+    return cudnn_fetch.CudnnInstall("12.9", **values)
 
 
 @pytest.mark.parametrize(("stated", "full"), [("", "6.0.21"), ("6.0", "6.0.21"), ("6.0.21.7", "6.0.21.7")])
@@ -415,22 +417,22 @@ def test_an_archive_of_the_operators_tells_its_version_itself(node: Node, stated
     install = given(node, OLD, version=stated)
     assert node.put(install) == full
     assert Path(install.archive_url).exists()
-    assert cudnn_install.is_placed(install, node.paths)
-    assert not cudnn_install.is_placed(install._replace(origin="sha256:0"), node.paths)
+    assert cudnn_install.is_installed(install, node.paths)
+    assert not cudnn_install.is_installed(install._replace(origin="sha256:0"), node.paths)
     assert (node.real / "lib/libcudnn.so.6").readlink() == Path("libcudnn.so.6.0.21")
 
 
 @pytest.mark.parametrize(
     ("content", "more", "words"),
     [
-        (OLD, {"version": "5.1"}, "holds cuDNN 6.0.21, and 5.1 is expected"),
+        (OLD, {"version": "5.1"}, "contains cuDNN 6.0.21, expected 5.1"),
         (OLD, {"sha256": "0" * 64}, "expected " + "0" * 64),
-        (OLD, {"archive_url": "/absent/cudnn.tgz"}, "is no file of this host"),
-        (OLD, {"archive_url": "http://127.0.0.1:9/cudnn.tgz"}, "nothing proves"),
-        ({**OLD, "include/cudnn.h": b""}, {}, "states no version"),
-        ({**OLD, "extra": "../../etc"}, {}, "leads out of its folder"),
-        ({**OLD, "extra/deep": "../../../etc"}, {}, "leads out of its folder"),
-        ({**OLD, "extra": "/etc"}, {}, "leads out of its folder"),
+        (OLD, {"archive_url": "/absent/cudnn.tgz"}, "is not a file on this host"),
+        (OLD, {"archive_url": "http://127.0.0.1:9/cudnn.tgz"}, "cannot be verified"),
+        ({**OLD, "include/cudnn.h": b""}, {}, "its headers have no version"),
+        ({**OLD, "extra": "../../etc"}, {}, "points outside of its directory"),
+        ({**OLD, "extra/deep": "../../../etc"}, {}, "points outside of its directory"),
+        ({**OLD, "extra": "/etc"}, {}, "points outside of its directory"),
     ],
 )
 def test_what_is_wrong_with_an_operators_archive(
@@ -452,7 +454,7 @@ def test_a_hard_link_is_not_followed_out(node: Node) -> None:
     with tarfile.open(install.archive_url, "w:gz") as archive:
         for member, data in [*members, (evil, b"")]:
             archive.addfile(member, io.BytesIO(data))
-    with pytest.raises(CudnnError, match="leads out of its folder"):
+    with pytest.raises(CudnnError, match="points outside of its directory"):
         node.put(install)
 
 
@@ -461,18 +463,18 @@ def test_one_download_serves_every_toolkit_of_a_run(site: Site, node: Node) -> N
     site.archive("9.10.2.21", data)
     second = Node(node.path.parent / "b")
     first, other = node.install(site), second.install(site)
-    with cudnn_install.shelf(node.paths) as shelf:
+    with cudnn_install.archive_directory(node.paths) as shelf:
         for install, paths in ((first, node.paths), (other._replace(cuda="12.8"), node.paths)):
-            cudnn_install.place(install, paths, DownloadLimits(5, 20), node.refresh, shelf)
+            cudnn_install.install_archive(install, paths, DownloadLimits(5, 20), node.refresh, shelf)
     assert len([path for path in site.asked if path.endswith(".tar.xz")]) == 1
-    assert not [name for name in Path(node.paths.records).iterdir() if name.name.startswith(cudnn_install.SHELF)]
+    assert not [name for name in Path(node.paths.records).iterdir() if name.name.startswith(cudnn_install.ARCHIVES)]
 
 
 def test_a_second_run_at_once_is_told(site: Site, node: Node) -> None:
     with (
-        cudnn_install.shelf(node.paths),
-        pytest.raises(CudnnError, match="another run is placing"),
-        cudnn_install.shelf(node.paths),
+        cudnn_install.archive_directory(node.paths),
+        pytest.raises(CudnnError, match="another run installs cuDNN"),
+        cudnn_install.archive_directory(node.paths),
     ):
         pass
 
@@ -486,7 +488,7 @@ def test_what_somebody_changed_is_not_ours_any_more(site: Site, node: Node) -> N
     node.place(site, "9.17.0.29")
     assert own.read_text() == "theirs"
     (node.real / "include/cudnn.h").write_text("theirs")
-    with pytest.raises(CudnnError, match=r"include/cudnn.h .*there already and not as gpu-ready placed it"):
+    with pytest.raises(CudnnError, match=r"include/cudnn.h .*not installed by gpu-ready, or changed since"):
         node.place(site)
     assert str(node.real / "include/cudnn.h") not in node.remove()
     assert (node.real / "include/cudnn.h").read_text() == "theirs"
@@ -575,8 +577,8 @@ def test_the_linkers_file_stays_for_the_toolkit_that_needs_it_still(site: Site, 
     own = folder / "ld.so.conf.d/gpu-ready-cudnn.conf"
     assert str(own) not in node.remove()
     assert own.exists()
-    assert cudnn_install.is_placed(second, node.paths)
-    assert str(own) in cudnn_install.remove("13.0", node.paths, node.refresh)
+    assert cudnn_install.is_installed(second, node.paths)
+    assert str(own) in cudnn_install.remove_archive("13.0", node.paths, node.refresh)
 
 
 def test_uninstall_knows_the_files_at_every_moment_of_an_upgrade(

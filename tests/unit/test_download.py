@@ -347,8 +347,8 @@ def test_installers_archives_and_their_lists_are_fetched_so(
             runfile_fetch.InstallerSource(url, "0" * 64), str(tmp_path), runfile_fetch.RunfileLimits(5.0, 5.0)
         )
     with pytest.raises(download.DownloadError, match=words):
-        cudnn_fetch.fetch(
-            cudnn_fetch.Install("12.9", archive_url=url, sha256="0" * 64),
+        cudnn_fetch.fetch_archive(
+            cudnn_fetch.CudnnInstall("12.9", archive_url=url, sha256="0" * 64),
             str(tmp_path),
             download.DownloadLimits(5.0, 5.0),
         )

@@ -27,7 +27,7 @@ def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> 
         "toolkits": [
             {
                 "version": cuda.series(version),
-                "path": cuda.folder(cuda.series(version)),
+                "path": cuda.toolkit_path(cuda.series(version)),
                 "release": version if version.count(".") == 2 else None,
                 "origin": origin,
             }
@@ -67,7 +67,7 @@ def chosen(decided: Decision) -> list[str]:
 
 
 def replace(found: dict[str, Any], version: str, release: str, origin: str) -> None:
-    row = {"version": version, "path": cuda.folder(version), "release": release, "origin": origin}
+    row = {"version": version, "path": cuda.toolkit_path(version), "release": release, "origin": origin}
     found["toolkits"] = [one for one in found["toolkits"] if one["version"] != version] + [row]
 
 
@@ -89,7 +89,7 @@ def carried_out(observed: dict[str, Any], decided: Decision) -> dict[str, Any]:
                 replace(found, version, release, "package")
                 after["packages"]["installed"][package["name"]] = release + "-1"
                 if found["default"]["mode"] != "manual":  # the packages' scripts take the link over
-                    found["default"] = {"target": cuda.folder(version), "kind": "alternatives", "mode": "auto"}
+                    found["default"] = {"target": cuda.toolkit_path(version), "kind": "alternatives", "mode": "auto"}
         elif step.id == "cuda_toolkit.runfile":
             for one in step.params["installers"]:
                 replace(found, one["version"], one["release"] or one["version"] + ".9", "runfile")
@@ -99,7 +99,7 @@ def carried_out(observed: dict[str, Any], decided: Decision) -> dict[str, Any]:
             found["toolkits"] = [one for one in found["toolkits"] if one["version"] not in gone]
             for name in step.params["packages"]:
                 del after["packages"]["installed"][name]
-            if found["default"]["target"] in [cuda.folder(version) for version in gone]:
+            if found["default"]["target"] in [cuda.toolkit_path(version) for version in gone]:
                 found["default"] = {"target": None, "kind": "absent", "mode": None}
         elif step.id == "cuda_toolkit.default":
             found["default"] = {"target": step.params["path"], "kind": "alternatives", "mode": "manual"}
@@ -412,7 +412,7 @@ def removal(decided: Decision) -> dict[str, Any]:
 
 def linked(observed: dict[str, Any], version: str, mode: str | None = "manual") -> dict[str, Any]:
     kind = "alternatives" if mode else "link"
-    observed["cuda"]["default"] = {"target": cuda.folder(version), "kind": kind, "mode": mode}
+    observed["cuda"]["default"] = {"target": cuda.toolkit_path(version), "kind": kind, "mode": mode}
     return observed
 
 
@@ -539,7 +539,7 @@ def test_no_plan_names_a_package_that_brings_a_driver() -> None:
             decided = decide(host(T4, distro="el9"), 620, release)
             for step in decided.steps:
                 if step.id == "cuda_toolkit.install":
-                    assert [one["name"] for one in step.params["packages"]] == [cuda.package(toolkit.version)]
+                    assert [one["name"] for one in step.params["packages"]] == [cuda.toolkit_package(toolkit.version)]
 
 
 ARCHITECTURES = [P40, V100, T4, A100, B200, UNKNOWN]
@@ -567,7 +567,7 @@ def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
 ) -> None:
     observed = host(*devices, toolkits=there)
     if there:
-        observed["cuda"]["default"] = {"target": cuda.folder(max(there)), "kind": "link", "mode": None}
+        observed["cuda"]["default"] = {"target": cuda.toolkit_path(max(there)), "kind": "link", "mode": None}
     decided = decide(observed, branch, *asked, **more)
     assert decided == decide(observed, branch, *asked, **more)
     if decided.refusals:

@@ -1,4 +1,4 @@
-"""Point the link of the default CUDA toolkit to one folder, through update-alternatives where that keeps it."""
+"""Point the link of the default CUDA toolkit to one directory, with update-alternatives if that manages the link."""
 
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -10,10 +10,10 @@ from . import toolkit as cuda
 
 
 class DefaultError(GpuReadyError):
-    """The link cannot be set; the text is one sentence with thing, cause and remedy."""
+    """The link cannot be set."""
 
 
-class Where(NamedTuple):
+class DefaultPaths(NamedTuple):
     """The link, the state files of update-alternatives, further arguments for it, and the manifest."""
 
     link: str = cuda.LINK
@@ -22,70 +22,71 @@ class Where(NamedTuple):
     manifest: str = manifest.PATH
 
 
-class Change(NamedTuple):
-    """The link before and after; ``group`` is the one that keeps it, None for a plain link."""
+class DefaultChange(NamedTuple):
+    """The link before and after; ``group`` manages it, None for a plain link."""
 
     path: str
-    before: cuda.Default
-    after: cuda.Default
-    group: Optional[cuda.Group]
+    before: cuda.DefaultLink
+    after: cuda.DefaultLink
+    group: Optional[cuda.AlternativesGroup]
 
     @property
     def changed(self) -> bool:
-        """Return whether there is anything to do."""
         return self.before != self.after
 
 
-def plan(host: Host, path: str, where: Where, ahead: bool = False) -> Change:
-    """Return the change that leads the link to ``path``; ``ahead`` of its installation the folder may be missing."""
-    before = cuda.read_default(host, where.link, where.states)
+def plan_change(host: Host, path: str, paths: DefaultPaths, ahead: bool = False) -> DefaultChange:
+    """Point the link to ``path``; with ``ahead`` the directory may be missing, because it will be installed later."""
+    before = cuda.read_default(host, paths.link, paths.states)
     if before.kind == "folder":
         raise DefaultError(
-            "%s is a folder or file of its own, so it cannot point to %s: move it away, then run again"
-            % (where.link, path)
+            "%s is a directory or a file, so it cannot point to %s. Move it to another place, then run again"
+            % (paths.link, path)
         )
     if not host.isdir(path) and not ahead:
         raise DefaultError(
-            "%s cannot point to %s, which is not there: install that toolkit, or choose another cuda_toolkit_default"
-            % (where.link, path)
+            "%s cannot point to %s, which does not exist. Install that toolkit, or choose another cuda_toolkit_default"
+            % (paths.link, path)
         )
-    group = cuda.read_group(host, where.link, where.states)
-    after = cuda.Default(path, "alternatives", "manual") if group is not None else cuda.Default(path, "link", None)
+    group = cuda.read_group(host, paths.link, paths.states)
+    after = cuda.DefaultLink(path, "link", None)
+    if group is not None:
+        after = cuda.DefaultLink(path, "alternatives", "manual")
     if before.target == path and before.kind == "link":
-        after = before  # somebody's plain link that leads there already
-    return Change(path, before, after, group)
+        after = before  # a plain link to that directory, set by somebody else
+    return DefaultChange(path, before, after, group)
 
 
-def act(host: Host, change: Change, version: str, where: Where) -> None:
-    """Make the change, and look whether it took hold."""
+def apply_change(host: Host, change: DefaultChange, version: str, paths: DefaultPaths) -> None:
+    """Set the link and verify it. Raises DefaultError."""
     mode = change.before.mode or change.before.kind
-    entry = {"before": change.before.target, "mode": mode, "link": where.link}
-    manifest.note("alternatives", {cuda.GROUP: entry}, where.manifest)
+    entry = {"before": change.before.target, "mode": mode, "link": paths.link}
+    manifest.note("alternatives", {cuda.GROUP: entry}, paths.manifest)
     if change.group is None:
-        point(change.path, where.link)
+        replace_link(change.path, paths.link)
     else:
         if change.path not in change.group.candidates:
-            # The priority that NVIDIA's own packages give: 129 for 12.9.
+            # The priority that NVIDIA's packages use: 129 for 12.9.
             priority = version.replace(".", "")
-            _alternatives(host, where, ["--install", where.link, cuda.GROUP, change.path, priority])
-        _alternatives(host, where, ["--set", cuda.GROUP, change.path])
-    after = cuda.read_default(host, where.link, where.states)
+            _alternatives(host, paths, ["--install", paths.link, cuda.GROUP, change.path, priority])
+        _alternatives(host, paths, ["--set", cuda.GROUP, change.path])
+    after = cuda.read_default(host, paths.link, paths.states)
     if after != change.after:
         raise DefaultError(
-            "%s leads to %s after it was set to %s: see `update-alternatives --display %s`, repair it, then run again"
-            % (where.link, after.target, change.path, cuda.GROUP)
+            "%s points to %s after it was set to %s. See `update-alternatives --display %s`, repair it, then run again"
+            % (paths.link, after.target, change.path, cuda.GROUP)
         )
 
 
-def text(default: cuda.Default, where: Where) -> str:
-    """Return the link as a diff shows it."""
+def format_link(default: cuda.DefaultLink, paths: DefaultPaths) -> str:
+    """The link as a diff shows it."""
     if default.target is None:
         return ""
-    return "%s -> %s (%s)\n" % (where.link, default.target, default.mode or default.kind)
+    return "%s -> %s (%s)\n" % (paths.link, default.target, default.mode or default.kind)
 
 
-def point(path: str, link: str) -> None:
-    """Exchange a plain link in one step."""
+def replace_link(path: str, link: str) -> None:
+    """Replace a plain link atomically."""
     temporary = link + ".gpu-ready"
     if os.path.lexists(temporary):
         os.unlink(temporary)
@@ -93,39 +94,39 @@ def point(path: str, link: str) -> None:
     os.rename(temporary, link)
 
 
-def _alternatives(host: Host, where: Where, arguments: List[str]) -> None:
-    result = host.run(["update-alternatives"] + list(where.arguments) + arguments)
+def _alternatives(host: Host, paths: DefaultPaths, arguments: List[str]) -> None:
+    result = host.run(["update-alternatives"] + list(paths.arguments) + arguments)
     if result.rc != 0:
         words = " ".join((result.err or result.out).split())
         raise DefaultError(
-            "update-alternatives %s failed (%s): repair the group with `update-alternatives --config %s`, "
+            "update-alternatives %s failed (%s). Repair the group with `update-alternatives --config %s`, "
             "then run again" % (" ".join(arguments), words, cuda.GROUP)
         )
 
 
-def forget(host: Host, path: str, where: Where) -> None:
-    """Take a toolkit that is gone out of the group."""
-    _alternatives(host, where, ["--remove", cuda.GROUP, path])
+def remove_candidate(host: Host, path: str, paths: DefaultPaths) -> None:
+    """Remove an uninstalled toolkit from the group."""
+    _alternatives(host, paths, ["--remove", cuda.GROUP, path])
 
 
-def restore(host: Host, entry: Dict[str, Any], where: Where) -> bool:
-    """Lead the link back as the manifest's ``entry`` says it was; return whether anything changed.
+def restore_default(host: Host, entry: Dict[str, Any], paths: DefaultPaths) -> bool:
+    """Restore the link as recorded in the manifest's ``entry``; True if anything changed.
 
-    Run it after the packages that we brought are gone: they take their own candidates, and an emptied group, away.
+    Call it after our packages are removed: they remove their own candidates, and an empty group.
     """
-    now = cuda.read_default(host, where.link, where.states)
-    group = cuda.read_group(host, where.link, where.states)
+    current = cuda.read_default(host, paths.link, paths.states)
+    group = cuda.read_group(host, paths.link, paths.states)
     before, mode = entry.get("before"), entry.get("mode")
     if group is not None and mode in ("auto", "manual"):
         if mode == "manual" and before in group.candidates:
             arguments = ["--set", cuda.GROUP, str(before)]
         else:
             arguments = ["--auto", cuda.GROUP]
-        _alternatives(host, where, arguments)
+        _alternatives(host, paths, arguments)
     elif group is not None and mode == "absent":
-        _alternatives(host, where, ["--remove-all", cuda.GROUP])
+        _alternatives(host, paths, ["--remove-all", cuda.GROUP])
     elif mode == "link" and before is not None and host.isdir(str(before)):
-        point(str(before), where.link)
-    elif now.kind == "link":
-        os.unlink(where.link)
-    return cuda.read_default(host, where.link, where.states) != now
+        replace_link(str(before), paths.link)
+    elif current.kind == "link":
+        os.unlink(paths.link)
+    return cuda.read_default(host, paths.link, paths.states) != current

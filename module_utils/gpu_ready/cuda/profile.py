@@ -1,7 +1,7 @@
-"""The texts of /etc/profile.d/cuda.sh and cuda.csh: the toolkit in PATH and LD_LIBRARY_PATH of login shells.
+"""/etc/profile.d/cuda.sh and cuda.csh: the toolkit in PATH and LD_LIBRARY_PATH of login shells.
 
-Sourced twice they change nothing the second time; an unset or empty variable gets no empty element (which would mean
-the current folder); they set no helper variables or functions, and work under ``set -eu``.
+Sourcing them twice changes nothing; an unset or empty variable gets no empty element (which would mean the current
+directory); they set no helper variables or functions, and work under ``set -eu``.
 """
 
 from typing import Dict, Optional
@@ -10,11 +10,12 @@ SH = "/etc/profile.d/cuda.sh"
 CSH = "/etc/profile.d/cuda.csh"
 PATHS = (SH, CSH)
 
-_HEAD = "# Written by gpu-ready (role cuda_toolkit); a change made here is taken back by the next run.\n"
+_MARK = "# Written by gpu-ready (role cuda_toolkit)"
+_HEAD = _MARK + "; the next run reverts changes made here.\n"
 
 
 def _entries(prefix: str) -> "list[tuple[str, str]]":
-    # Each is put in front of the ones before it: lib64 ends up ahead of CUPTI.
+    # Each entry is prepended: lib64 ends up before CUPTI.
     return [
         ("PATH", prefix + "/bin"),
         ("LD_LIBRARY_PATH", prefix + "/extras/CUPTI/lib64"),
@@ -23,39 +24,38 @@ def _entries(prefix: str) -> "list[tuple[str, str]]":
 
 
 def sh(prefix: str) -> str:
-    """Return the text for sh, dash, bash, ksh and zsh."""
+    """For sh, dash, bash, ksh and zsh."""
     text = _HEAD
-    for name, folder in _entries(prefix):
+    for name, directory in _entries(prefix):
         text += (
             'case ":${%(name)s:-}:" in\n'
-            "  *:%(folder)s:*) ;;\n"
-            '  *) export %(name)s="%(folder)s${%(name)s:+:$%(name)s}" ;;\n'
+            "  *:%(directory)s:*) ;;\n"
+            '  *) export %(name)s="%(directory)s${%(name)s:+:$%(name)s}" ;;\n'
             "esac\n"
-        ) % {"name": name, "folder": folder}
+        ) % {"name": name, "directory": directory}
     return text
 
 
 def csh(prefix: str) -> str:
-    """Return the text for csh and tcsh."""
+    """For csh and tcsh."""
     text = _HEAD
-    for name, folder in _entries(prefix):
+    for name, directory in _entries(prefix):
         text += (
             "if (! $?%(name)s) then\n"
-            "  setenv %(name)s %(folder)s\n"
+            "  setenv %(name)s %(directory)s\n"
             'else if ("$%(name)s" == "") then\n'
-            "  setenv %(name)s %(folder)s\n"
-            'else if (":${%(name)s}:" !~ *:%(folder)s:*) then\n'
-            '  setenv %(name)s "%(folder)s:${%(name)s}"\n'
+            "  setenv %(name)s %(directory)s\n"
+            'else if (":${%(name)s}:" !~ *:%(directory)s:*) then\n'
+            '  setenv %(name)s "%(directory)s:${%(name)s}"\n'
             "endif\n"
-        ) % {"name": name, "folder": folder}
+        ) % {"name": name, "directory": directory}
     return text
 
 
 def files(prefix: str) -> Dict[str, str]:
-    """Return path and text of both files."""
+    """Path and text of both files."""
     return {SH: sh(prefix), CSH: csh(prefix)}
 
 
 def is_ours(text: Optional[str]) -> bool:
-    """Return whether a file is one that we wrote."""
-    return text is not None and text.startswith(_HEAD)
+    return text is not None and text.startswith(_MARK)

@@ -1,11 +1,11 @@
-"""NVIDIA's .run installer of CUDA toolkits: run it for the toolkit alone, and take away what it brought.
+"""Run NVIDIA's .run installer of CUDA toolkits, for the toolkit alone, and remove what it installed.
 
-The order keeps what is there until the new file is proved: it is fetched beside everything else; then a record in
-``/var/lib/gpu-ready/cuda`` says that the toolkit is being installed; an earlier release in the same folder is taken
-away by its own uninstaller; the installer runs; the record says complete. A run that was killed is repaired.
+Nothing changes until the new file is fetched and verified. Then a record in ``/var/lib/gpu-ready/cuda`` marks the
+installation as incomplete; the uninstaller of an earlier release in the same directory runs; the installer runs; the
+record becomes complete. The next run repairs a killed one.
 
-The installer leads /usr/local/cuda to what it installs, over a link of update-alternatives too. The default toolkit is
-a decision of its own, so the link is put back.
+The installer points /usr/local/cuda to what it installs, also if update-alternatives manages that link. The default
+toolkit is chosen elsewhere, so the link is restored.
 """
 
 import contextlib
@@ -27,53 +27,53 @@ from .cudnn import install as cudnn_install
 LOG = "/var/log/cuda-installer.log"
 UNINSTALL_LOG = "/var/log/cuda-uninstaller.log"
 UNPACKED = 2
-"""How many times its own size the installer needs for its unpacked files."""
+"""Space for the unpacked files, in multiples of the installer's size."""
 INSTALLED = 2
-"""How many times the installer's size a toolkit takes in its own folder."""
+"""Size of the installed toolkit, in multiples of the installer's size."""
 REMOVAL_LIMIT = 1800.0
 LINKER_LIMIT = 300.0
 SECTION = "cuda_runfile"
-"""The manifest's section of toolkits that we installed."""
+"""The manifest's section of toolkits installed by gpu-ready."""
 
 CAUSES: List[Tuple[str, str, str, str]] = [
     (
         "library_missing",
         r"error while loading shared libraries: \S+",
-        "the installer's program needs a library that this host lacks",
+        "the installer needs a library that is missing on this host",
         "install it (libxml2, for instance), then run again",
     ),
     (
         "no_space",
         r"No space left on device|[Nn]ot enough (?:disk )?space|Disk space check has failed",
         "a disk is full",
-        "make room under /usr/local and /var/tmp",
+        "free disk space in /usr/local and /var/tmp",
     ),
     (
         "no_place_for_programs",
         r"cuda-installer: Permission denied|Permission denied.*cuda-installer",
-        "the temporary folder cannot hold programs (mounted noexec)",
-        "give the host a /var/tmp without noexec",
+        "the temporary directory is mounted noexec",
+        "mount /var/tmp without noexec",
     ),
     (
         "compiler_refused",
         r"Failed to verify gcc version|unsupported compiler version",
-        "the installer does not know this host's compiler",
-        "choose a newer toolkit, or install a gcc that it knows",
+        "the installer does not support this host's compiler",
+        "choose a newer toolkit, or install a gcc that it supports",
     ),
     ("archive_corrupt", r"[Ee]rror in check ?sums|Error in MD5", "the archive is damaged", "fetch it again"),
     (
         "option_unknown",
         r"[Uu]nknown option|[Uu]nrecogni[sz]ed option",
-        "the installer does not know an option",
-        "choose a release from 11.0 on",
+        "the installer does not support an option",
+        "choose release 11.0 or newer",
     ),
     ("not_root", r"must be run as root|Permission denied", "it did not run as root", "let Ansible become root"),
 ]
 """(code, pattern, cause, remedy) of a failed run, causes before consequences."""
 
 
-class Installer(NamedTuple):
-    """A toolkit that is wanted; ``release`` is "" where nothing but the installer tells it."""
+class ToolkitInstaller(NamedTuple):
+    """A requested toolkit; ``release`` is "" if only the installer knows it."""
 
     version: str
     release: str
@@ -81,43 +81,33 @@ class Installer(NamedTuple):
     source: InstallerSource
 
 
-class Where(NamedTuple):
-    """Where records, the manifest and the link of the default toolkit are."""
+class ToolkitPaths(NamedTuple):
+    """Paths of the records, the manifest and the link of the default toolkit."""
 
     records: str = cuda.RECORDS
     manifest: str = manifest.PATH
-    default: cuda_default.Where = cuda_default.Where()
+    default: cuda_default.DefaultPaths = cuda_default.DefaultPaths()
 
 
-# ---- what is here ---------------------------------------------------------------------------------------------------
+# ---- state ----------------------------------------------------------------------------------------------------------
 
 
-def stated(host: Host, path: str) -> Optional[str]:
-    """Return the release that a toolkit's folder states, None where none is there."""
-    text = host.read(path + "/version.json")
-    if text is not None:
-        return cuda.read_version_json(text)
-    text = host.read(path + "/version.txt")
-    return None if text is None else cuda.read_version_txt(text)
+def read_record(host: Host, version: str, paths: ToolkitPaths) -> Optional[cuda.ToolkitRecord]:
+    """None if gpu-ready did not install the toolkit."""
+    text = host.read(cuda.record_path(version, paths.records))
+    return None if text is None else cuda.parse_record(text)
 
 
-def recorded(host: Host, version: str, where: Where) -> Optional[cuda.Record]:
-    """Return the record of a toolkit, None where it is not ours."""
-    text = host.read(cuda.record_path(version, where.records))
-    return None if text is None else cuda.read_record(text)
-
-
-def uninstaller(path: str) -> str:
-    """Return a toolkit's own uninstaller."""
+def uninstaller_path(path: str) -> str:
     return path + "/" + cuda.UNINSTALLER
 
 
-def lacking(host: Host, wanted: Installer, where: Where) -> str:
-    """Return in words what is not as wanted, "" where nothing is to be done."""
-    record = recorded(host, wanted.version, where)
+def missing_toolkit(host: Host, wanted: ToolkitInstaller, paths: ToolkitPaths) -> str:
+    """What is missing, for messages; "" if nothing is."""
+    record = read_record(host, wanted.version, paths)
     if record is not None and not record.complete:
-        return "the rest of an installation of CUDA %s that was cut off" % wanted.version
-    found = stated(host, wanted.path)
+        return "the rest of an interrupted installation of CUDA %s" % wanted.version
+    found = cuda.installed_release(host, wanted.path)
     if not found or not host.exists(wanted.path + "/bin/nvcc"):
         return "CUDA %s" % (wanted.release or wanted.version)
     found = record.release if record is not None and cuda.is_dated(found) else found
@@ -126,139 +116,140 @@ def lacking(host: Host, wanted: Installer, where: Where) -> str:
     return ""
 
 
-# ---- change ---------------------------------------------------------------------------------------------------------
+# ---- installation ---------------------------------------------------------------------------------------------------
 
 
-def options(wanted: Installer, folder: str) -> List[str]:
-    """Return the arguments of a run that brings the toolkit and nothing else.
+def installer_options(wanted: ToolkitInstaller, directory: str) -> List[str]:
+    """Arguments of a run that installs the toolkit and nothing else.
 
-    --override: the installer would refuse a host without the compiler of its list, which is nvcc's matter, not its.
+    Without --override the installer refuses a host whose compiler is not in its list; only nvcc needs the compiler.
     """
     return [
         "--silent",
         "--toolkit",
         "--toolkitpath=" + wanted.path,
-        "--tmpdir=" + folder,
+        "--tmpdir=" + directory,
         "--no-man-page",
         "--override",
     ]
 
 
-def install(host: Host, wanted: Installer, limits: RunfileLimits, where: Where) -> str:
-    """Install one toolkit and return its release; nothing is changed before the file is proved. Raises RunfileError."""
-    refuse_alias(host, wanted.version, wanted.path, where)
+def install(host: Host, wanted: ToolkitInstaller, limits: RunfileLimits, paths: ToolkitPaths) -> str:
+    """Install one toolkit and return its release; nothing changes before the file is verified. Raises RunfileError."""
+    refuse_alias(host, wanted.version, wanted.path, paths)
     local = wanted.source.location
     size = os.path.getsize(local) if os.path.isfile(local) else 0
     with runfile_fetch.work_directory(size * UNPACKED) as temporary:
         file = runfile_fetch.fetch_file(wanted.source, temporary, limits, UNPACKED)
-        judge(file, wanted)
-        room(file, temporary, wanted)
-        with marked(host, wanted, where), link_kept(host, where):
-            if host.exists(uninstaller(wanted.path)):
-                uninstall(host, wanted.version, wanted.path)
-            call(host, ["sh", file] + options(wanted, temporary), limits.install, temporary, wanted)
+        check_program(file, wanted)
+        check_toolkit_space(file, temporary, wanted)
+        with _installation_record(host, wanted, paths), _preserved_default_link(host, paths):
+            if host.exists(uninstaller_path(wanted.path)):
+                run_uninstaller(host, wanted.version, wanted.path)
+            run_installer(host, ["sh", file] + installer_options(wanted, temporary), limits.install, temporary, wanted)
             manifest.delete_copied_file(local)
-        return release(host, wanted)
+        return verify_release(host, wanted)
 
 
-def refuse_alias(host: Host, version: str, path: str, where: Where) -> None:
-    """Raise RunfileError where a folder holds another toolkit than its name says, and not by a run of ours."""
-    found = stated(host, path)
-    if found and recorded(host, version, where) is None and cuda.series(found) != version:
+def refuse_alias(host: Host, version: str, path: str, paths: ToolkitPaths) -> None:
+    """Raise RunfileError if a directory contains another toolkit than its name says, unless gpu-ready installed it."""
+    found = cuda.installed_release(host, path)
+    if found and read_record(host, version, paths) is None and cuda.series(found) != version:
         raise RunfileError(
-            "%s holds CUDA %s, so it is no toolkit %s that could be brought or taken away: delete the link, or move "
-            "the folder to its right name, then run again" % (path, found, version)
+            "%s contains CUDA %s, so CUDA %s cannot be installed or removed there. Delete the link, or rename the "
+            "directory, then run again" % (path, found, version)
         )
 
 
-def judge(file: str, wanted: Installer) -> None:
-    """Raise RunfileError where a file is no program at all: a mirror's error page, for instance."""
+def check_program(file: str, wanted: ToolkitInstaller) -> None:
+    """Raise RunfileError if a file is not a script, for example a mirror's error page."""
     with open(file, "rb") as handle:
         head = handle.read(2)
     if head != b"#!":
         raise RunfileError(
-            "%s is no .run installer of a CUDA toolkit: nothing was changed; check its address" % wanted.source.location
+            "%s is not a .run installer of a CUDA toolkit. Nothing was changed. Check its address"
+            % wanted.source.location
         )
 
 
-def room(file: str, temporary: str, wanted: Installer) -> None:
-    """Raise RunfileError where the toolkit does not fit beside what is unpacked."""
-    place = os.path.dirname(wanted.path)
-    shared = os.stat(place).st_dev == os.stat(temporary).st_dev
+def check_toolkit_space(file: str, temporary: str, wanted: ToolkitInstaller) -> None:
+    """Raise RunfileError if the toolkit does not fit on the disk, with the unpacked files if they are on the same."""
+    parent = os.path.dirname(wanted.path)
+    shared = os.stat(parent).st_dev == os.stat(temporary).st_dev
     times = INSTALLED + UNPACKED if shared else INSTALLED
     runfile_fetch.check_free_space(
-        place + "/", os.path.getsize(file) * times, "CUDA " + (wanted.release or wanted.version)
+        parent + "/", os.path.getsize(file) * times, "CUDA " + (wanted.release or wanted.version)
     )
 
 
 @contextlib.contextmanager
-def marked(host: Host, wanted: Installer, where: Where) -> Iterator[None]:
-    """Record that a toolkit is being installed, and that it is; an installer that did nothing leaves no record."""
-    before = recorded(host, wanted.version, where)
-    there = stated(host, wanted.path)
-    record = cuda.Record(wanted.release, False)
-    path = cuda.record_path(wanted.version, where.records)
-    os.makedirs(where.records, mode=0o755, exist_ok=True)
-    known = manifest.read(where.manifest).get(SECTION, {}).get(wanted.version, {})
-    # Of a half that is repaired, the folder is ours if it was; a whole toolkit may hold somebody's files by now.
+def _installation_record(host: Host, wanted: ToolkitInstaller, paths: ToolkitPaths) -> Iterator[None]:
+    """Record a toolkit as incomplete, then as complete; an installer that did nothing leaves no record."""
+    before = read_record(host, wanted.version, paths)
+    previous = cuda.installed_release(host, wanted.path)
+    record = cuda.ToolkitRecord(wanted.release, False)
+    path = cuda.record_path(wanted.version, paths.records)
+    os.makedirs(paths.records, mode=0o755, exist_ok=True)
+    known = manifest.read(paths.manifest).get(SECTION, {}).get(wanted.version, {})
+    # If an incomplete toolkit is repaired, the directory is ours if it was; a complete one may have other files by now.
     repairs = before is not None and not before.complete
-    noted = {
-        "before": known.get("before", there),
+    entry = {
+        "before": known.get("before", previous),
         "folder": known.get("folder", True) if repairs else host.exists(wanted.path),
     }
-    manifest.replace_note(SECTION, wanted.version, noted, where.manifest)
-    files.write_atomic(path, cuda.write_record(record).encode("ascii"), 0o644)
+    manifest.replace_note(SECTION, wanted.version, entry, paths.manifest)
+    files.write_atomic(path, cuda.format_record(record).encode("ascii"), 0o644)
     try:
         yield
-        done = cuda.Record(release(host, wanted), True)
+        done = cuda.ToolkitRecord(verify_release(host, wanted), True)
     except RunfileError:
-        if stated(host, wanted.path) == there and (there or not host.exists(wanted.path)):
+        if cuda.installed_release(host, wanted.path) == previous and (previous or not host.exists(wanted.path)):
             if before is None:
                 os.unlink(path)
-                manifest.drop(SECTION, [wanted.version], where.manifest)
+                manifest.drop(SECTION, [wanted.version], paths.manifest)
             else:
-                files.write_atomic(path, cuda.write_record(before).encode("ascii"), 0o644)
+                files.write_atomic(path, cuda.format_record(before).encode("ascii"), 0o644)
         raise
     host.sync_disks()
-    files.write_atomic(path, cuda.write_record(done).encode("ascii"), 0o644)
+    files.write_atomic(path, cuda.format_record(done).encode("ascii"), 0o644)
 
 
 @contextlib.contextmanager
-def link_kept(host: Host, where: Where) -> Iterator[None]:
-    """Put the link of the default toolkit back to what it was: a program that installs or removes one changes it."""
-    link = where.default.link
+def _preserved_default_link(host: Host, paths: ToolkitPaths) -> Iterator[None]:
+    """Restore the link of the default toolkit, which installers and uninstallers change."""
+    link = paths.default.link
     before = host.readlink(link)
     try:
         yield
     finally:
         if host.readlink(link) != before and (host.readlink(link) is not None or not host.exists(link)):
             if before is not None:
-                cuda_default.point(before, link)
+                cuda_default.replace_link(before, link)
             elif os.path.lexists(link):
                 os.unlink(link)
 
 
-def release(host: Host, wanted: Installer) -> str:
-    """Return the release that is in place after a run; RunfileError where it is not the wanted one."""
-    found = stated(host, wanted.path)
+def verify_release(host: Host, wanted: ToolkitInstaller) -> str:
+    """The release after a run; raises RunfileError if it is not the requested one."""
+    found = cuda.installed_release(host, wanted.path)
     if not found or not host.exists(wanted.path + "/bin/nvcc"):
         raise RunfileError(
-            "the installer of CUDA %s ended well, but %s holds no whole toolkit: see %s on the host"
+            "the installer of CUDA %s succeeded, but the toolkit in %s is incomplete. See %s on the host"
             % (wanted.release or wanted.version, wanted.path, LOG)
         )
     if cuda.series(found) != wanted.version or (
         wanted.release and not cuda.is_dated(found) and not cuda.is_release(found, wanted.release)
     ):
         raise RunfileError(
-            "%s installed CUDA %s into %s, wanted is %s: correct its entry in cuda_toolkit_runfiles, then run again"
+            "%s installed CUDA %s in %s, expected %s. Correct its entry in cuda_toolkit_runfiles, then run again"
             % (wanted.source.location, found, wanted.path, wanted.release or wanted.version)
         )
     return wanted.release or found
 
 
-def call(host: Host, argv: List[str], limit: float, temporary: str, wanted: Installer) -> None:
-    """Run the installer once; RunfileError with the cause that its log names."""
-    _forget(LOG)
+def run_installer(host: Host, argv: List[str], limit: float, temporary: str, wanted: ToolkitInstaller) -> None:
+    """Raises RunfileError with the cause that the installer's log reports."""
+    _delete(LOG)
     environment: Dict[str, str] = dict(runfile_spec.ENVIRONMENT, TMPDIR=temporary)
     answer = host.run(argv, limit, environment)
     if answer.rc == 0:
@@ -270,124 +261,123 @@ def call(host: Host, argv: List[str], limit: float, temporary: str, wanted: Inst
     )
 
 
-def uninstall(host: Host, version: str, path: str) -> None:
-    """Have a toolkit's own uninstaller take it away; RunfileError when the toolkit is still there afterwards."""
-    answer = host.run([uninstaller(path), "--silent"], REMOVAL_LIMIT, runfile_spec.ENVIRONMENT)
+def run_uninstaller(host: Host, version: str, path: str) -> None:
+    """Raises RunfileError if the toolkit is still installed afterwards."""
+    answer = host.run([uninstaller_path(path), "--silent"], REMOVAL_LIMIT, runfile_spec.ENVIRONMENT)
     if answer.rc != 0 or host.exists(path + "/bin/nvcc"):
         why = runfile_messages.explain_failure(host.read(UNINSTALL_LOG) or "", answer.out + "\n" + answer.err, CAUSES)
         raise RunfileError(
-            "%s did not take CUDA %s away (it ended with %d): %s"
-            % (uninstaller(path), version, answer.rc, runfile_messages.format_explanation(why))
+            "%s did not remove CUDA %s (it ended with %d): %s"
+            % (uninstaller_path(path), version, answer.rc, runfile_messages.format_explanation(why))
         )
 
 
-def rests(host: Host, version: str, path: str, where: Where) -> bool:
-    """Return whether anything of a toolkit is still here: its folder, our record, or the link that led to it."""
-    group = cuda.read_group(host, where.default.link, where.default.states)
+def has_remains(host: Host, version: str, path: str, paths: ToolkitPaths) -> bool:
+    """True if anything of a toolkit is left: its directory, our record, or a link to it."""
+    group = cuda.read_group(host, paths.default.link, paths.default.states)
     return (
         host.isdir(path)
         or host.readlink(path) is not None
-        or recorded(host, version, where) is not None
+        or read_record(host, version, paths) is not None
         or (group is not None and path in group.candidates)
-        or dangling(host, path, where.default)
+        or is_dangling(host, path, paths.default)
     )
 
 
-def dangling(host: Host, path: str, default: cuda_default.Where) -> bool:
-    """Return whether the default link leads to a toolkit that is gone."""
+def is_dangling(host: Host, path: str, default: cuda_default.DefaultPaths) -> bool:
+    """True if the default link points to this toolkit, which is removed."""
     written = host.readlink(default.link)
     if written is None or host.exists(default.link):
         return False
     return os.path.normpath(os.path.join(os.path.dirname(default.link), written)) == path
 
 
-def remove(host: Host, version: str, path: str, where: Where) -> List[str]:
-    """Take one toolkit away with all that lies in its folder; return what went, in words.
+def remove_toolkit(host: Host, version: str, path: str, paths: ToolkitPaths) -> List[str]:
+    """Remove one toolkit with its directory; returns what was removed, for messages.
 
-    Packages are gone by now. cuDNN's files go with the toolkit, whoever placed them; anything else that is left is
-    somebody's work, and a RunfileError names it.
+    Packages are removed before. cuDNN's files are removed with the toolkit, whoever installed them; any other file is
+    left, and a RunfileError names it.
     """
-    refuse_alias(host, version, path, where)
-    gone = []
-    paths = cudnn_install.Paths(manifest=where.manifest)
-    if cudnn_install.remove(version, paths, lambda: linker(host)):
-        gone.append("cuDNN in CUDA " + version)
-    if host.exists(uninstaller(path)):
-        with link_kept(host, where):
-            uninstall(host, version, path)
-        gone.append("CUDA " + version)
-    elif half_done(host, version, path, where):
+    refuse_alias(host, version, path, paths)
+    removed = []
+    cudnn_paths = cudnn_install.CudnnPaths(manifest=paths.manifest)
+    if cudnn_install.remove_archive(version, cudnn_paths, lambda: refresh_linker_cache(host)):
+        removed.append("cuDNN in CUDA " + version)
+    if host.exists(uninstaller_path(path)):
+        with _preserved_default_link(host, paths):
+            run_uninstaller(host, version, path)
+        removed.append("CUDA " + version)
+    elif is_incomplete(host, version, path, paths):
         shutil.rmtree(path)
-        gone.append("the half of CUDA " + version)
+        removed.append("the incomplete CUDA " + version)
     if os.path.isdir(path):
-        # A folder that was moved to another disk is a link here.
-        rest = sweep(os.path.realpath(path))
-        if rest:
+        # A directory that was moved to another disk is a link here.
+        left = remove_leftovers(os.path.realpath(path))
+        if left:
             raise RunfileError(
-                "CUDA %s is gone, but %s still holds what is neither the toolkit's nor cuDNN's (%s%s): move it away or "
-                "delete it, then run again" % (version, path, ", ".join(rest[:3]), ", ..." if len(rest) > 3 else "")
+                "CUDA %s is removed, but %s still has files of neither the toolkit nor cuDNN (%s%s). Move or delete "
+                "them, then run again" % (version, path, ", ".join(left[:3]), ", ..." if len(left) > 3 else "")
             )
-        gone.append(path)
+        removed.append(path)
     if os.path.islink(path):
         os.unlink(path)
-    gone += unlink(host, path, where)
-    record = cuda.record_path(version, where.records)
+    removed += remove_links(host, path, paths)
+    record = cuda.record_path(version, paths.records)
     if os.path.exists(record):
         os.unlink(record)
-    manifest.drop(SECTION, [version], where.manifest)
-    if not host.listdir(where.records):
-        if os.path.isdir(where.records):
-            os.rmdir(where.records)
-        for log in (LOG, UNINSTALL_LOG) if gone else ():
-            _forget(log)
-    return gone
+    manifest.drop(SECTION, [version], paths.manifest)
+    if not host.listdir(paths.records):
+        if os.path.isdir(paths.records):
+            os.rmdir(paths.records)
+        for log in (LOG, UNINSTALL_LOG) if removed else ():
+            _delete(log)
+    return removed
 
 
-def half_done(host: Host, version: str, path: str, where: Where) -> bool:
-    """Return whether a folder is nothing but what an installer of ours left when it was cut off."""
-    record = recorded(host, version, where)
-    noted = manifest.read(where.manifest).get(SECTION, {}).get(version, {})
-    return record is not None and not record.complete and noted.get("folder") is False and host.isdir(path)
+def is_incomplete(host: Host, version: str, path: str, paths: ToolkitPaths) -> bool:
+    """True if a directory contains only what our interrupted installer left."""
+    record = read_record(host, version, paths)
+    entry = manifest.read(paths.manifest).get(SECTION, {}).get(version, {})
+    return record is not None and not record.complete and entry.get("folder") is False and host.isdir(path)
 
 
-def linker(host: Host) -> None:
-    """Tell the dynamic linker which libraries are there."""
+def refresh_linker_cache(host: Host) -> None:
     answer = host.run(["ldconfig"], LINKER_LIMIT)
     if answer.rc != 0:
         raise RunfileError(
-            "ldconfig ended with %d (%s): repair what it names, then run again"
+            "ldconfig ended with %d (%s). Repair what it names, then run again"
             % (answer.rc, (answer.err or answer.out).strip()[-300:])
         )
 
 
-def sweep(path: str) -> List[str]:
-    """Delete cuDNN's files, dangling links and empty folders below a removed toolkit; return what is left."""
-    rest = []
-    for folder, _, _ in os.walk(path, topdown=False):
-        for name in sorted(os.listdir(folder)):
-            file = os.path.join(folder, name)
+def remove_leftovers(path: str) -> List[str]:
+    """Delete cuDNN's files, dangling links and empty directories of a removed toolkit; returns the files left."""
+    left = []
+    for directory, _, _ in os.walk(path, topdown=False):
+        for name in sorted(os.listdir(directory)):
+            file = os.path.join(directory, name)
             if cuda.CUDNN_FILE.match(name) or (os.path.islink(file) and not os.path.exists(file)):
                 os.unlink(file)
             elif os.path.islink(file) or not os.path.isdir(file):
-                rest.append(file)
-        if not os.listdir(folder):
-            os.rmdir(folder)
-    return rest
+                left.append(file)
+        if not os.listdir(directory):
+            os.rmdir(directory)
+    return left
 
 
-def unlink(host: Host, path: str, where: Where) -> List[str]:
-    """Take a toolkit that is gone out of update-alternatives, and a plain link to it away."""
-    default = where.default
+def remove_links(host: Host, path: str, paths: ToolkitPaths) -> List[str]:
+    """Remove an uninstalled toolkit from update-alternatives, and a plain link to it."""
+    default = paths.default
     group = cuda.read_group(host, default.link, default.states)
     if group is not None and path in group.candidates:
-        cuda_default.forget(host, path, default)
-    if not dangling(host, path, default):
+        cuda_default.remove_candidate(host, path, default)
+    if not is_dangling(host, path, default):
         return []
-    manifest.note("alternatives", {cuda.GROUP: {"before": path, "mode": "link", "link": default.link}}, where.manifest)
+    manifest.note("alternatives", {cuda.GROUP: {"before": path, "mode": "link", "link": default.link}}, paths.manifest)
     os.unlink(default.link)
     return [default.link]
 
 
-def _forget(path: str) -> None:
+def _delete(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

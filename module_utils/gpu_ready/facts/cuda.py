@@ -1,6 +1,6 @@
 """What is there of CUDA: read from files alone, so a converged host starts no program for it."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 from ..base import versions
 from ..base.host import Host
@@ -22,18 +22,18 @@ def look(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
 
 def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
     packaged = cuda.toolkits_of_packages(packages)
-    folders = [version for version in map(cuda.version_of_folder, host.listdir(cuda.PREFIX)) if version]
+    folders = [version for version in map(cuda.version_of_directory, host.listdir(cuda.PREFIX)) if version]
     toolkits = []
     for version in sorted(set(packaged + folders), key=lambda text: [int(part) for part in text.split(".")]):
-        path = cuda.folder(version)
+        path = cuda.toolkit_path(version)
         text = host.read(cuda.record_path(version))
-        record = None if text is None else cuda.read_record(text)
+        record = None if text is None else cuda.parse_record(text)
         cut_off = record is not None and not record.complete
-        stated = _release(host, path)
+        stated = cuda.installed_release(host, path)
         release = stated
         if version in packaged:
             origin = cuda.PACKAGE
-            release = versions.upstream(packages[cuda.package(version)]) or stated
+            release = versions.upstream(packages[cuda.toolkit_package(version)]) or stated
         elif stated and record is None and cuda.series(stated) != version:
             origin = cuda.ALIAS
         elif not stated or cut_off or not host.exists(path + "/bin/nvcc"):
@@ -47,11 +47,3 @@ def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
         row = {"version": version, "path": path, "release": release, "origin": origin}
         toolkits.append(dict(row, cut_off=cut_off and origin == cuda.PARTIAL))
     return toolkits
-
-
-def _release(host: Host, path: str) -> Optional[str]:
-    text = host.read(path + "/version.json")
-    if text is not None:
-        return cuda.read_version_json(text)
-    text = host.read(path + "/version.txt")
-    return None if text is None else cuda.read_version_txt(text)

@@ -16,14 +16,14 @@ def look(host: Host, packages: Dict[str, str], toolkits: List[Dict[str, Any]]) -
     major, and of our record ``recorded`` (the full version), ``origin``, ``complete`` (no file is missing) and
     ``missing``.
     """
-    packaged = cudnn.packaged(packages)
+    packaged = cudnn.find_packages(packages)
     return {
         "cudnn": {one["version"]: _toolkit(host, one["version"], one["path"], packaged) for one in toolkits},
         "cudnn_packages": _packages(host, packages, packaged),
     }
 
 
-def _packages(host: Host, packages: Dict[str, str], packaged: List[cudnn.Packaged]) -> Dict[str, Any]:
+def _packages(host: Host, packages: Dict[str, str], packaged: List[cudnn.CudnnPackage]) -> Dict[str, Any]:
     """Return the packages of cuDNN with their versions; which of them, and which holds, gpu-ready brought.
 
     A damaged manifest lists nothing here: whatever is changed then notes first, and says that it cannot.
@@ -40,13 +40,13 @@ def _packages(host: Host, packages: Dict[str, str], packaged: List[cudnn.Package
     }
 
 
-def _toolkit(host: Host, version: str, path: str, packaged: List[cudnn.Packaged]) -> Dict[str, Any]:
+def _toolkit(host: Host, version: str, path: str, packaged: List[cudnn.CudnnPackage]) -> Dict[str, Any]:
     header: Optional[str] = None
     for name in _HEADERS:
         text = host.read(path + "/" + name)
-        header = header or (None if text is None else cudnn.read_header(text))
+        header = header or (None if text is None else cudnn.parse_header(text))
     text = host.read(cudnn.record_path(version))
-    record = None if text is None else cudnn.read_record(text)
+    record = None if text is None else cudnn.parse_record(text)
     missing = (
         []
         if record is None
@@ -54,7 +54,7 @@ def _toolkit(host: Host, version: str, path: str, packaged: List[cudnn.Packaged]
     )
     return {
         "version": header,
-        "package": cudnn.of_packages(packaged, version),
+        "package": cudnn.packaged_version(packaged, version),
         "recorded": None if record is None else record.version,
         "origin": "" if record is None else record.origin,
         "complete": record is not None and record.complete and not missing,

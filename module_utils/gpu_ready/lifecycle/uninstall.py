@@ -302,10 +302,11 @@ class Uninstall:
 
     def cudnn(self) -> List[Action]:
         """Remove the cuDNN files that we placed."""
-        paths = cudnn_install.Paths()
+        paths = cudnn_install.CudnnPaths()
         return [
             Action(
-                "remove cuDNN from CUDA " + cuda, functools.partial(cudnn_install.remove, cuda, paths, self.ldconfig)
+                "remove cuDNN from CUDA " + cuda,
+                functools.partial(cudnn_install.remove_archive, cuda, paths, self.ldconfig),
             )
             for cuda in sorted(self.noted.get("cudnn", {}))
         ]
@@ -323,9 +324,11 @@ class Uninstall:
 
     def remove_toolkit(self, version: str) -> None:
         """Run a toolkit's own uninstaller; what else lies in its folder is named, not deleted."""
-        where = cuda_runfile.Where(self.folder + "/cuda", self.path, cuda_default.Where(manifest=self.path))
+        where = cuda_runfile.ToolkitPaths(
+            self.folder + "/cuda", self.path, cuda_default.DefaultPaths(manifest=self.path)
+        )
         try:
-            cuda_runfile.remove(self.host, version, cuda.folder(version), where)
+            cuda_runfile.remove_toolkit(self.host, version, cuda.toolkit_path(version), where)
         except (RunfileError, cuda_default.DefaultError) as error:
             raise UninstallError(str(error)) from None
 
@@ -452,9 +455,12 @@ class Uninstall:
 
     def alternatives(self) -> List[Action]:
         """Lead the link of the default CUDA toolkit back; packages took their own candidates away by then."""
-        where = cuda_default.Where(manifest=self.path)
+        where = cuda_default.DefaultPaths(manifest=self.path)
         return [
-            Action("restore the alternative " + name, functools.partial(cuda_default.restore, self.host, entry, where))
+            Action(
+                "restore the alternative " + name,
+                functools.partial(cuda_default.restore_default, self.host, entry, where),
+            )
             for name, entry in sorted(self.noted.get("alternatives", {}).items())
         ]
 

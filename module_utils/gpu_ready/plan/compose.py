@@ -154,7 +154,7 @@ def row(observed: Dict[str, Any], decided: Plan) -> Dict[str, Any]:
         "driver_loaded": loaded.get("version"),
         "driver_userspace": ", ".join(state.get("userspace") or []) or None,
         "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
-        "cudnn": cudnn_names.shown(libraries),
+        "cudnn": cudnn_names.format_versions(libraries),
         "docker_runtime": (decided.choice.get("runtime") or decided.choice.get("engines") or {}).get("mode"),
         "verified": record.get("time") if record and verification.lacking(observed, decided.digest) is None else None,
         "why": decided.summary,

@@ -194,7 +194,7 @@ def report_row(done: Verification) -> Dict[str, Optional[str]]:
         "driver_loaded": (driver.get("loaded") or {}).get("version"),
         "driver_userspace": ", ".join(driver.get("userspace") or []) or None,
         "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
-        "cudnn": cudnn.shown(facts.get("cudnn") or {}),
+        "cudnn": cudnn.format_versions(facts.get("cudnn") or {}),
         "docker_runtime": done.evidence.expect.mode,
         "verified": done.record["time"] if done.verdict.ok else None,
         "why": "verified" if done.verdict.ok else "; ".join(done.record["reasons"]),

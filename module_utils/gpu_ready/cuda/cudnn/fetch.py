@@ -1,4 +1,4 @@
-"""Fetch and prove archives of cuDNN: by the manifests of NVIDIA's server, from an URL, or a file of this host."""
+"""Fetch and verify archives of cuDNN: by the manifests of NVIDIA's server, from a URL, or a file on this host."""
 
 import os
 import shutil
@@ -12,14 +12,14 @@ from .model import CudnnError
 
 MANIFEST_LIMIT = 8 << 20
 UNPACKED = 3
-"""How many times its own size an archive is taken to need when unpacked (9.x: about two and a half times)."""
+"""Space for the unpacked files, in multiples of the archive's size (9.x: about two and a half)."""
 
 
-class Install(NamedTuple):
-    """One cuDNN that is wanted in one toolkit; ``archive_url`` and ``sha256`` are "" where only the manifest knows.
+class CudnnInstall(NamedTuple):
+    """cuDNN for one toolkit; ``archive_url`` and ``sha256`` are "" if they are to be taken from the manifest.
 
-    Without a ``manifest_url`` the archive is the operator's: ``archive_url`` is an URL or a path on this host, and
-    ``version`` is "" where only the archive tells it.
+    Without a ``manifest_url`` the archive is the operator's: ``archive_url`` is a URL or a path on this host, and
+    ``version`` may be "" to take it from the archive.
     """
 
     cuda: str
@@ -32,73 +32,72 @@ class Install(NamedTuple):
     origin: str = ""
 
 
-class Archive(NamedTuple):
-    """An archive that was fetched and checked: its file here, where it came from, the version it should hold or ""."""
+class FetchedArchive(NamedTuple):
+    """A verified archive: its file on this host, its source for messages, the expected version or ""."""
 
     path: str
     source: str
     version: str
 
 
-def fetch(install: Install, folder: str, limits: DownloadLimits) -> Archive:
-    """Have an archive in ``folder``, or where it lies already, and prove it."""
+def fetch_archive(install: CudnnInstall, directory: str, limits: DownloadLimits) -> FetchedArchive:
+    """Download an archive to ``directory``, or use a local file, and verify it. Raises CudnnError."""
     if not install.manifest_url:
-        return _fetch_given(install, folder, limits)
-    listing = os.path.join(folder, "manifest.json")
+        return _fetch_given(install, directory, limits)
+    listing = os.path.join(directory, "manifest.json")
     download(install.manifest_url, listing, limits, max_bytes=MANIFEST_LIMIT)
     with open(listing, encoding="utf-8", errors="replace") as handle:
-        entry = cudnn.read_redist(handle.read(), install.key, install.manifest_url)
+        entry = cudnn.parse_manifest(handle.read(), install.key, install.manifest_url)
     if install.sha256 and entry.sha256 != install.sha256.lower():
         raise CudnnError(
-            "%s gives sha256 %s for cuDNN %s, but the catalog knows %s: nothing was fetched; ask who changed the "
+            "%s has sha256 %s for cuDNN %s, but the catalog has %s. Nothing was fetched. Find out who changed the "
             "manifest (a mirror?) before you trust it"
             % (install.manifest_url, entry.sha256, install.version, install.sha256)
         )
     url = install.archive_url or urllib.parse.urljoin(install.manifest_url, entry.path)
-    proved = Archive(os.path.join(folder, entry.sha256), url, entry.version or install.version)
-    _room(install, entry.size, folder, 0 if os.path.exists(proved.path) else entry.size)
-    if os.path.exists(proved.path):
-        return proved  # for another toolkit of the same run
-    download(url, proved.path, limits, Checksum("sha256", entry.sha256), entry.size)
-    return proved
+    archive = FetchedArchive(os.path.join(directory, entry.sha256), url, entry.version or install.version)
+    _check_free_space(install, entry.size, directory, 0 if os.path.exists(archive.path) else entry.size)
+    if os.path.exists(archive.path):
+        return archive  # for another toolkit of the same run
+    download(url, archive.path, limits, Checksum("sha256", entry.sha256), entry.size)
+    return archive
 
 
-def _fetch_given(install: Install, folder: str, limits: DownloadLimits) -> Archive:
-    """Have the operator's archive: one from a server has to have the checksum, one of this host where one is given."""
+def _fetch_given(install: CudnnInstall, directory: str, limits: DownloadLimits) -> FetchedArchive:
+    """The operator's archive. One from a server needs a checksum, for one on this host it is optional."""
     source = install.archive_url
     named = os.path.basename(source)
     if "://" not in source:
         if not os.path.isfile(source):
-            raise CudnnError("%s is no file of this host; correct cudnn_archive, then run again" % source)
+            raise CudnnError("%s is not a file on this host. Correct cudnn_archive, then run again" % source)
         sha256 = files.checksum(source) if install.sha256 else ""
-        proved = Archive(source, named, install.version)
+        archive = FetchedArchive(source, named, install.version)
     else:
         if not install.sha256:
-            raise CudnnError("nothing proves %s: set cudnn_archive_sha256 to its checksum" % source)
-        proved = Archive(os.path.join(folder, install.sha256.lower()), source, install.version)
-        if os.path.exists(proved.path):
-            return proved  # for another toolkit of the same run
-        download(source, proved.path, limits, Checksum("sha256", install.sha256))
-        return proved
+            raise CudnnError("%s cannot be verified. Set cudnn_archive_sha256 to its checksum" % source)
+        archive = FetchedArchive(os.path.join(directory, install.sha256.lower()), source, install.version)
+        if os.path.exists(archive.path):
+            return archive  # for another toolkit of the same run
+        download(source, archive.path, limits, Checksum("sha256", install.sha256))
+        return archive
     if sha256 != install.sha256.lower():
         raise CudnnError(
-            "%s has sha256 %s, expected %s: it is not the archive that cudnn_archive_sha256 means; nothing was "
-            "changed; correct the checksum, or find out who changed the file"
-            % (proved.source, sha256, install.sha256.lower())
+            "%s has sha256 %s, expected %s (cudnn_archive_sha256). Nothing was changed. Correct the checksum, or find "
+            "out who changed the file" % (archive.source, sha256, install.sha256.lower())
         )
-    return proved
+    return archive
 
 
-def _room(install: Install, size: int, folder: str, fetched: int) -> None:
-    """Refuse what the disks cannot hold: the archive in ``folder``, what it unpacks to in the toolkit."""
+def _check_free_space(install: CudnnInstall, size: int, directory: str, fetched: int) -> None:
+    """Raise CudnnError if the archive in ``directory`` or its files in the toolkit do not fit on the disks."""
     needs = {os.stat(install.cuda_path).st_dev: (install.cuda_path, size * UNPACKED)}
-    device = os.stat(folder).st_dev
-    where, more = needs.get(device, (folder, 0))
+    device = os.stat(directory).st_dev
+    where, more = needs.get(device, (directory, 0))
     needs[device] = (where, more + fetched)
     for where, needed in needs.values():
         free = shutil.disk_usage(where).free
         if free < needed:
             raise CudnnError(
-                "cuDNN %s needs %d MiB under %s (archive and unpacked files), but %d MiB are free; make room there, "
+                "cuDNN %s needs %d MiB in %s (archive and unpacked files), but %d MiB are free. Free disk space there, "
                 "then run again" % (install.version, needed >> 20, where, free >> 20)
             )

@@ -1,4 +1,4 @@
-"""cuDNN: the header that states its version, names of archives and packages, NVIDIA's manifests, our own record."""
+"""cuDNN: version header, names of archives and packages, NVIDIA's redist manifests, our own record."""
 
 import json
 import re
@@ -12,18 +12,18 @@ RECORDS = "/var/lib/gpu-ready/cudnn"
 
 _ARCHIVE = re.compile(r"^cudnn-linux-(\w+)-(\d+(?:\.\d+){2,3})_cuda(\d+(?:\.\d+)?)-archive\.tar\.(?:xz|gz)$")
 _OLD_ARCHIVE = re.compile(r"^cudnn-(\d+\.\d+)-linux-(\w+)-v(\d+(?:\.\d+)*)\.(?:tgz|tar\.gz)$")
-_MACHINES = {"x64": "x86_64"}
+_ARCHITECTURES = {"x64": "x86_64"}
 _PACKAGE = re.compile(r"^(?:lib)?cudnn(\d+)(?:-(?:dev|devel|headers|static))?(?:-cuda-(\d+)(?:-\d+)?)?$")
 _PACKAGE_CUDA = re.compile(r"[+.]cuda(\d+)")
 _DEFINE = re.compile(r"^\s*#\s*define\s+CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)\s*$", re.MULTILINE)
 
 
 class CudnnError(GpuReadyError):
-    """Something about cuDNN cannot be used; the text is one sentence with thing, cause and remedy."""
+    """cuDNN cannot be installed or removed."""
 
 
-class Archive(NamedTuple):
-    """One archive of a redist manifest, ``path`` relative to it; ``size`` 0 and ``version`` "" where not said."""
+class RedistArchive(NamedTuple):
+    """One archive of a redist manifest, ``path`` relative to it; ``size`` 0 and ``version`` "" if unknown."""
 
     path: str
     sha256: str
@@ -31,16 +31,16 @@ class Archive(NamedTuple):
     version: str
 
 
-class Named(NamedTuple):
-    """What an archive's file name says: version (one to four numbers), CUDA as written ("12", "11.5"), machine."""
+class ArchiveName(NamedTuple):
+    """Parts of a file name: version (one to four numbers), CUDA as written ("12", "11.5"), architecture."""
 
     version: str
     cuda: str
-    machine: str
+    architecture: str
 
 
-class Packaged(NamedTuple):
-    """An installed package of cuDNN: its major version (``line``), CUDA major ("" where it is of none), version."""
+class CudnnPackage(NamedTuple):
+    """An installed package: cuDNN's major version (``line``), CUDA's major version ("" if it has none), version."""
 
     name: str
     line: str
@@ -48,11 +48,11 @@ class Packaged(NamedTuple):
     version: str
 
 
-class Record(NamedTuple):
-    """Our note about one toolkit's cuDNN. ``files`` maps a path to its sha256, or to "link:<target>" for a link.
+class CudnnRecord(NamedTuple):
+    """Our record of one toolkit's cuDNN. ``files`` maps a path to its sha256, or to "link:<target>" for a link.
 
-    ``complete`` is False from before the first file is placed until the last one is. ``origin`` is "" for an archive of
-    NVIDIA's server, else what tells an archive of the operator's from another one (:func:`origin`).
+    ``complete`` is False until the last file is installed. ``origin`` identifies an archive of the operator
+    (:func:`archive_origin`); "" for one of NVIDIA's server.
     """
 
     cuda: str
@@ -62,8 +62,8 @@ class Record(NamedTuple):
     origin: str = ""
 
 
-def read_header(text: str) -> Optional[str]:
-    """Return "9.10.2" from cudnn_version.h (cudnn.h before 8), None where the three numbers are not all there."""
+def parse_header(text: str) -> Optional[str]:
+    """The version ("9.10.2") in cudnn_version.h (cudnn.h before 8), None if one of the three numbers is missing."""
     found = dict(_DEFINE.findall(text))
     if len(found) != 3:
         return None
@@ -71,79 +71,79 @@ def read_header(text: str) -> Optional[str]:
 
 
 def release(version: str) -> str:
-    """Return the three numbers that the header states of a full version ("9.10.2.21" -> "9.10.2")."""
+    """The three numbers of the header, from a full version ("9.10.2.21" -> "9.10.2")."""
     return ".".join(version.split(".")[:3])
 
 
-def read_archive_name(name: str) -> Optional[Named]:
-    """Return what the file name of an archive says, None for a name that NVIDIA does not give.
+def parse_archive_name(name: str) -> Optional[ArchiveName]:
+    """None for a name that is not NVIDIA's.
 
     Up to 8.2 ``cudnn-8.0-linux-x64-v6.0.tgz``, then ``cudnn-linux-x86_64-8.9.7.29_cuda12-archive.tar.xz``.
     """
     found = _ARCHIVE.match(name)
     if found:
-        return Named(found.group(2), found.group(3), _MACHINES.get(found.group(1), found.group(1)))
+        return ArchiveName(found.group(2), found.group(3), _ARCHITECTURES.get(found.group(1), found.group(1)))
     found = _OLD_ARCHIVE.match(name)
     if found:
-        return Named(found.group(3), found.group(1), _MACHINES.get(found.group(2), found.group(2)))
+        return ArchiveName(found.group(3), found.group(1), _ARCHITECTURES.get(found.group(2), found.group(2)))
     return None
 
 
-def serves(cuda: str, toolkit: str) -> bool:
-    """Return whether an archive made for ``cuda`` works with a toolkit: within one major from 11 on, else exactly."""
+def supports_toolkit(cuda: str, toolkit: str) -> bool:
+    """True if an archive for ``cuda`` works with a toolkit: of its major version since 11, else of its version."""
     major = cuda.split(".")[0]
     return major == toolkit.split(".")[0] and (int(major) >= 11 or cuda in (major, toolkit))
 
 
-def origin(archive: str, sha256: str) -> str:
-    """Return what tells the operator's archive from another one: its checksum, or its name where none is given."""
+def archive_origin(archive: str, sha256: str) -> str:
+    """Identifies an archive of the operator: by its checksum, or by its name if none is given."""
     return "sha256:" + sha256.lower() if sha256 else "file:" + archive.rpartition("/")[2]
 
 
-def packaged(installed: Dict[str, str]) -> List[Packaged]:
-    """Return the packages of cuDNN among those installed (name: version as the package manager writes it)."""
+def find_packages(installed: Dict[str, str]) -> List[CudnnPackage]:
+    """CuDNN's packages among the installed ones (name: version as the package manager writes it)."""
     found = []
     for name, version in sorted(installed.items()):
         parts = _PACKAGE.match(name)
         if parts:
             built = _PACKAGE_CUDA.search(version)
             cuda = parts.group(2) or (built.group(1) if built else "")
-            found.append(Packaged(name, parts.group(1), cuda, version.rpartition(":")[2].partition("-")[0]))
+            found.append(CudnnPackage(name, parts.group(1), cuda, version.rpartition(":")[2].partition("-")[0]))
     return found
 
 
-def of_packages(installed: Iterable[Packaged], toolkit: str) -> Optional[str]:
-    """Return the newest version that packages bring for a toolkit's CUDA major, None where none does."""
+def packaged_version(installed: Iterable[CudnnPackage], toolkit: str) -> Optional[str]:
+    """The newest version of packages for the CUDA major version of a toolkit."""
     major = toolkit.split(".")[0]
     found = [one.version for one in installed if one.cuda == major and re.match(r"libcudnn\d+(-cuda-\d+)?$", one.name)]
     return max(found, key=versions.key) if found else None
 
 
-def shown(toolkits: Dict[str, Dict[str, Any]]) -> Optional[str]:
-    """Return the versions of a look as a person reads them: in the toolkit's folder, or else of packages."""
+def format_versions(toolkits: Dict[str, Dict[str, Any]]) -> Optional[str]:
+    """Versions for messages: in the toolkit's directory, else of packages."""
     found = {entry.get("version") or entry.get("package") for entry in toolkits.values()}
     return ", ".join(sorted(version for version in found if version)) or None
 
 
 def manifest_path(version: str) -> str:
-    """Return the file name of the redist manifest: four numbers up to 8.x, three from 9 on."""
+    """File name of the redist manifest: four numbers up to 8.x, three since 9."""
     name = version if int(version.split(".")[0]) < 9 else release(version)
     return "redistrib_%s.json" % name
 
 
-def key(cuda: str) -> str:
-    """Return the variant of the manifest for a CUDA toolkit ("12.9" -> "cuda12")."""
+def manifest_variant(cuda: str) -> str:
+    """Variant in the manifest for a CUDA toolkit ("12.9" -> "cuda12")."""
     return "cuda" + cuda.split(".")[0]
 
 
-def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_64") -> Archive:
-    """Return the archive of a redist manifest for a variant; ``where`` names the manifest in the error."""
+def parse_manifest(text: str, variant: str, url: str, platform: str = "linux-x86_64") -> RedistArchive:
+    """The archive for a variant; ``url`` names the manifest in the error. Raises CudnnError."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CudnnError(
-            "%s is not a cuDNN manifest: not JSON (%s); is a proxy or a sign-in page answering in its place?"
-            % (where, error)
+            "%s is not a cuDNN manifest: not JSON (%s). Check whether a proxy or a sign-in page answers instead"
+            % (url, error)
         ) from error
     entry: Any = value
     for step in ("cudnn", platform, variant):
@@ -153,22 +153,22 @@ def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_
         offered = offered.get(platform) if isinstance(offered, dict) else None
         names = sorted(offered) if isinstance(offered, dict) else []
         raise CudnnError(
-            "%s offers no cuDNN for %s on %s (it has: %s); choose another cudnn_version, or set cudnn_source to none"
-            % (where, variant, platform, ", ".join(names) or "nothing")
+            "%s has no cuDNN for %s on %s (it has: %s). Choose another cudnn_version, or set cudnn_source to none"
+            % (url, variant, platform, ", ".join(names) or "nothing")
         )
     path, sha256, size = entry.get("relative_path"), entry.get("sha256"), entry.get("size")
     if not isinstance(path, str) or not isinstance(sha256, str) or not re.match(r"^[0-9a-fA-F]{64}$", sha256):
         raise CudnnError(
-            "%s lists no path and sha256 for %s: the archive could not be checked; set cudnn_version to another one"
-            % (where, variant)
+            "%s has no path and sha256 for %s, so the archive cannot be verified. Choose another cudnn_version"
+            % (url, variant)
         )
     if "://" in path or path.startswith("/") or ".." in path.split("/"):
         raise CudnnError(
-            "%s names the archive %r, which is not below it: nothing was fetched; ask who changed the "
-            "manifest (a mirror?) before you trust it" % (where, path)
+            "%s names the archive %r, which is not below it. Nothing was fetched. Find out who changed the manifest "
+            "(a mirror?) before you trust it" % (url, path)
         )
     version = value["cudnn"].get("version")
-    return Archive(
+    return RedistArchive(
         path,
         sha256.lower(),
         int(str(size)) if re.fullmatch(r"[0-9]{1,20}", str(size)) else 0,
@@ -177,17 +177,16 @@ def read_redist(text: str, variant: str, where: str, platform: str = "linux-x86_
 
 
 def is_version(found: Optional[str], wanted: str) -> bool:
-    """Return whether ``found`` is the wanted version; "9.10.2" wants any 9.10.2.x."""
+    """True if ``found`` matches the requested version; any 9.10.2.x matches "9.10.2"."""
     return found is not None and (found == wanted or found.startswith(wanted + "."))
 
 
-def record_path(cuda: str, folder: str = RECORDS) -> str:
-    """Return where our record of a toolkit's cuDNN lies."""
-    return "%s/%s.json" % (folder, cuda)
+def record_path(cuda: str, directory: str = RECORDS) -> str:
+    return "%s/%s.json" % (directory, cuda)
 
 
-def read_record(text: str) -> Optional[Record]:
-    """Read our record, None for a damaged one (then the archive is simply placed again)."""
+def parse_record(text: str) -> Optional[CudnnRecord]:
+    """None for a damaged record; the archive is then installed again."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -198,9 +197,8 @@ def read_record(text: str) -> Optional[Record]:
     if not isinstance(cuda, str) or not isinstance(version, str):
         return None
     listed = {str(path): str(content) for path, content in value["files"].items()}
-    return Record(cuda, version, value.get("complete") is True, listed, str(value.get("origin") or ""))
+    return CudnnRecord(cuda, version, value.get("complete") is True, listed, str(value.get("origin") or ""))
 
 
-def write_record(record: Record) -> str:
-    """Return the text of a record."""
+def format_record(record: CudnnRecord) -> str:
     return json.dumps(record._asdict(), indent=1, sort_keys=True) + "\n"

@@ -78,7 +78,7 @@ def _arranged(
             return Decision(picked, [], refusals)
         steps.append(cuda_steps.of_packages(todo, reasons))
     profile = cuda_wishes.profile(wanted)
-    prefix = {NONE: None, cuda_wishes.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.folder(profile))
+    prefix = {NONE: None, cuda_wishes.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.toolkit_path(profile))
     packages = bool(todo) and ground.source != RUNFILE
     steps += cuda_steps.of_default(observed, default, packages) + cuda_steps.of_profile(observed, prefix)
     return Decision(picked, steps + cuda_steps.of_removal(observed, ground.going), [], warnings)
@@ -89,7 +89,7 @@ def _left_alone(ground: Ground) -> Decision:
     observed, stay = ground.observed, sorted(ground.whole, key=versions.key)
     picked = {"source": NONE, "toolkits": _rows(stay, ground.whole), "default": None}
     removal = cuda_steps.of_removal(observed, ground.going)
-    folders = [toolkit_names.folder(one) for one in ground.going]
+    folders = [toolkit_names.toolkit_path(one) for one in ground.going]
     led, pinned = observed["cuda"]["default"]["target"] in folders, cuda_steps.profile_leads_to(observed, ground.going)
     steps: List[Step] = []
     # The link must lead somewhere, or go together with the profile that follows it.
@@ -157,7 +157,7 @@ def fits(observed: Dict[str, Any], driver: Optional[str]) -> List[str]:
 
 def _rows(chosen: List[str], whole: Dict[str, Dict[str, Any]]) -> List[Dict[str, str]]:
     paths = {version: str(toolkit["path"]) for version, toolkit in whole.items()}
-    return [{"version": version, "path": paths.get(version, toolkit_names.folder(version))} for version in chosen]
+    return [{"version": version, "path": paths.get(version, toolkit_names.toolkit_path(version))} for version in chosen]
 
 
 def _above(toolkit: catalog.Toolkit, driver: Optional[str]) -> bool:
@@ -268,7 +268,7 @@ def _origin_refusals(ground: Ground, wish: Wish) -> List[Refusal]:
     aliases = [one for one in observed["cuda"]["toolkits"] if (one["version"], one["origin"]) == (version, ALIAS)]
     if aliases:
         return [_alias_refusal(aliases[0], "move it away, or take %s out of cuda_toolkit_versions" % wish.text)]
-    parts = toolkit_names.parts(version, observed["packages"]["installed"])
+    parts = toolkit_names.packages_of_toolkit(version, observed["packages"]["installed"])
     if parts and ground.source == RUNFILE:
         message = "packages of CUDA %s are on this host (%s), and the installer would write over their files" % (
             version,

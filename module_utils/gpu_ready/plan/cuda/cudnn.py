@@ -118,8 +118,8 @@ def _given(
     version = asked_version(wanted)
     if named is not None:
         version = max(named.version, version, key=len)
-        if not names.serves(named.cuda, target.version):
-            fitting = [one.version for one in targets if names.serves(named.cuda, one.version)]
+        if not names.supports_toolkit(named.cuda, target.version):
+            fitting = [one.version for one in targets if names.supports_toolkit(named.cuda, one.version)]
             message = "cudnn_archive %s is made for CUDA %s, and CUDA %s would get it"
             remedy = (
                 'set cudnn_toolkits to ["%s"]' % '", "'.join(fitting)
@@ -136,14 +136,14 @@ def _given(
     chosen = Wish(
         target,
         version,
-        names.origin(given, sha256),
+        names.archive_origin(given, sha256),
         {
             "cuda": target.version,
             "version": version,
             "cuda_path": target.path,
             "archive_url": given if "://" in given else "",
             "sha256": sha256,
-            "origin": names.origin(given, sha256),
+            "origin": names.archive_origin(given, sha256),
         },
     )
     if entry is None and not _is_there(_found(observed, target), chosen):
@@ -152,7 +152,7 @@ def _given(
 
 
 def _named(given: str) -> Any:
-    return names.read_archive_name(given.partition("?")[0].rpartition("/")[2])
+    return names.parse_archive_name(given.partition("?")[0].rpartition("/")[2])
 
 
 def _found(observed: Dict[str, Any], target: Target) -> Dict[str, Any]:
@@ -192,7 +192,7 @@ def _install(wanted: Dict[str, Any], target: Target, version: str) -> Dict[str, 
         "manifest_url": mirrored(names.REDIST + names.manifest_path(version), mirror),
         "archive_url": mirrored(names.REDIST + path, mirror) if path else "",
         "sha256": (archive or {}).get("sha256") or "",
-        "key": names.key(target.version),
+        "key": names.manifest_variant(target.version),
     }
 
 

@@ -114,7 +114,7 @@ def _group(observed: Dict[str, Any], target: Target, pick: cudnn_fit.Pick) -> An
     own = [name.format(cuda=target.major) for name in data["names"]]
     beside = [
         one.name
-        for one in names.packaged(_installed(observed))
+        for one in names.find_packages(_installed(observed))
         if one.line == line and one.cuda == target.major and one.name not in own
     ]
     return Group(line, target.major, version if exact else line, wish, own + beside, exact)
@@ -152,7 +152,7 @@ def _making_way(observed: Dict[str, Any], groups: List[Group]) -> List[str]:
     lines = {group.line: group for group in groups}
     return [
         one.name
-        for one in names.packaged(_installed(observed))
+        for one in names.find_packages(_installed(observed))
         if one.line in lines and one.cuda and one.name not in wanted and one.cuda != lines[one.line].cuda
     ]
 

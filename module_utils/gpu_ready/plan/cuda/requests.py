@@ -139,7 +139,7 @@ def params(wish: Wish, found: Installer) -> Dict[str, str]:
     return {
         "version": wish.version,
         "release": found.release,
-        "path": names.folder(wish.version),
+        "path": names.toolkit_path(wish.version),
         "source": found.source,
         "file": "" if "://" in found.source else COPIES % wish.version,
         "sha256": found.sha256,
@@ -171,7 +171,7 @@ def contradictions(wanted: Dict[str, Any]) -> List[Refusal]:
         if len(releases) > 1:
             message = "cuda_toolkit_versions asks for %s, which share the folder %s" % (
                 " and ".join(releases),
-                names.folder(version),
+                names.toolkit_path(version),
             )
             found.append(Refusal("cuda_contradiction", message, "ask for one of them"))
     wrong = given(wanted)[1]

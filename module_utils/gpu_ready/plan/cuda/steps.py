@@ -40,7 +40,7 @@ def of_repository(
 
 def package(wish: Wish) -> Dict[str, Optional[str]]:
     """Return the package of a toolkit; for a very release, its parts come in the versions of that release too."""
-    name = names.package(wish.version)
+    name = names.toolkit_package(wish.version)
     if wish.release is None:
         return {"name": name, "version": None}
     return {"name": name, "version": wish.release + "-*", "parts": name[len("cuda-toolkit") :] + "(-|$)"}
@@ -68,7 +68,7 @@ def of_installers(observed: Dict[str, Any], wanted: Dict[str, Any], todo: List[W
 
 def of_default(observed: Dict[str, Any], default: str, packages: bool = False) -> List[Step]:
     """Return the step that leads the link to the default toolkit; ``packages`` that come take a plain link over."""
-    path = names.folder(default)
+    path = names.toolkit_path(default)
     found = observed["cuda"]["default"]
     plain = found["kind"] == "link" and not packages
     if found["target"] == path and (plain or found["mode"] == "manual"):
@@ -105,18 +105,18 @@ def of_profile(observed: Dict[str, Any], prefix: Optional[str]) -> List[Step]:
 def profile_leads_to(observed: Dict[str, Any], versions: List[str]) -> bool:
     """Return whether our profile of login shells is pinned to one of these toolkits."""
     found = observed["cuda"]["profile"]
-    pinned = [profile.files(names.folder(version)) for version in versions]
+    pinned = [profile.files(names.toolkit_path(version)) for version in versions]
     return any(found.get(path) == text for files in pinned for path, text in files.items())
 
 
 def of_removal(observed: Dict[str, Any], going: List[str]) -> List[Step]:
     """Return the step that takes toolkits away, packages and installers alike."""
     rows = {row["version"]: row for row in observed["cuda"]["toolkits"]}
-    parts = {version: names.parts(version, observed["packages"]["installed"]) for version in going}
+    parts = {version: names.packages_of_toolkit(version, observed["packages"]["installed"]) for version in going}
     there = [version for version in going if version in rows or parts[version]]
     if not there:
         return []
     packages = [name for version in there for name in parts[version]]
-    toolkits = [{"version": version, "path": names.folder(version)} for version in there]
+    toolkits = [{"version": version, "path": names.toolkit_path(version)} for version in there]
     reason = "CUDA %s is to go" % " and ".join(there)
     return [Step("cuda_toolkit.remove", reason, params={"packages": packages, "toolkits": toolkits})]

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fleet import CAMPAIGN, lab
+from fleet import CAMPAIGN, ROOT, lab
 
 SECONDS = Path(__file__).with_name("seconds.json")
 """How long each file takes in `make test`, on two cores."""
@@ -29,16 +29,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: -order.get(item.path.stem, 0))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Give this session and its workers a file that says whether they used the lab."""
+    if not hasattr(config, "workerinput"):
+        os.environ["GPU_READY_LAB_USED"] = str(ROOT / f".lab/used-by-{os.getpid()}")
+
+
 @pytest.fixture(scope="session")
-def lab_machine(request: pytest.FixtureRequest) -> None:
-    """A machine that can run the lab, which is stopped when the last worker has ended."""
+def lab_machine() -> None:
+    """A machine that can run the lab, which is taken down when the session ends."""
     if os.geteuid() != 0:
         pytest.skip("lab hosts need root")
+    used = Path(os.environ["GPU_READY_LAB_USED"])
+    used.parent.mkdir(exist_ok=True)
+    used.touch()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Stop the lab once, in the process that the workers belong to."""
-    config = session.config
-    ours = not hasattr(config, "workerinput") and not config.getoption("collectonly") and os.geteuid() == 0
-    if ours and not config.getoption("--keep-lab"):
+    """Take the lab down once, in the process that the workers belong to, if any test used it."""
+    used = Path(os.environ["GPU_READY_LAB_USED"])
+    if hasattr(session.config, "workerinput") or not used.exists():
+        return
+    used.unlink()
+    if not session.config.getoption("--keep-lab"):
         lab("down")

@@ -125,7 +125,7 @@ def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet
         assert "cuda-12.9" not in names and "28" not in names
         assert "cuda-13.0" in fleet.ssh(host, LINKER) and "cuda/" not in fleet.ssh(host, LINKER)
     second = role(fleet, "all", **settings)
-    assert [steps(second, host) for host in BOTH] == [[], []]
+    assert [steps(second, host) for host in BOTH] == [[]] * len(BOTH)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_cudnn_8_is_a_package_whose_version_names_its_cuda(fleet: Fleet) -> None
 @pytest.mark.long
 def test_none_changes_nothing_and_archives_replace_packages(fleet: Fleet) -> None:
     left = role(fleet, "all", cudnn_source="none")
-    assert [steps(left, host) for host in BOTH] == [[], []]
+    assert [steps(left, host) for host in BOTH] == [[]] * len(BOTH)
     back = role(fleet, "all", cudnn_toolkits=["13.0"])
     for host in BOTH:
         assert steps(back, host) == ["cudnn.install", "cudnn.remove_packages"]

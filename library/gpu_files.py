@@ -1,12 +1,12 @@
 #!/usr/bin/python
-"""Write small files on a node, atomically, with a manifest of what was there before."""
+"""Write small files on a node atomically and record their earlier content."""
 
 DOCUMENTATION = r"""
 module: gpu_files
-short_description: Write files of our own and note what was there before
+short_description: Write small files and record their earlier content
 description:
-  - Brings a list of files to their wanted content in one call. Each file is replaced atomically; its earlier content is
-    noted in the manifest on the node before it is touched, so that uninstall.yml can restore it.
+  - Writes a list of files in one call. Each file is replaced atomically. Its earlier content is recorded in the manifest
+    on the node first, so that uninstall.yml can restore it.
 options:
   files:
     description: The files.
@@ -15,13 +15,13 @@ options:
     required: true
     suboptions:
       path: {description: Absolute path., type: path, required: true}
-      content: {description: Whole content., type: str, default: ""}
+      content: {description: Complete content., type: str, default: ""}
       mode: {description: Permissions in octal digits., type: str, default: "0644"}
-      state: {description: Whether it is there., type: str, choices: [present, absent], default: present}
+      state: {description: Whether the file exists., type: str, choices: [present, absent], default: present}
   rebuild:
     description:
       - Program and arguments to run when a file changed, such as the rebuild of the initial RAM disk. One that an
-        earlier run left out, because it was killed or failed, is made up for.
+        earlier run did not complete, because it was killed or failed, is run too.
     type: list
     elements: str
     default: []
@@ -43,7 +43,7 @@ EXAMPLES = r"""
   gpu_files:
     files: "{{ gpu_plan_result.todo['cuda_toolkit.profile']['files'] }}"
 
-- name: Take a file away
+- name: Delete a file
   gpu_files:
     files: [{path: /etc/profile.d/cuda.sh, state: absent}]
 """
@@ -79,8 +79,8 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    wanted = [managed_files.parse_file(entry) for entry in params["files"]]
-    return managed_files.converge(host, wanted, params["rebuild"], check)
+    files = [managed_files.parse_file(entry) for entry in params["files"]]
+    return managed_files.converge(host, files, params["rebuild"], check)
 
 
 def main():

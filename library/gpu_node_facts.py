@@ -1,11 +1,11 @@
 #!/usr/bin/python
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Look at a GPU host."""
+"""Collect facts about a GPU host."""
 
 DOCUMENTATION = r"""
 module: gpu_node_facts
-short_description: Look at a GPU host in one call
+short_description: Collect facts about a GPU host in one call
 description:
   - Gathers system, kernels, Secure Boot, GPUs, driver (loaded, on disk, userspace, origin), CUDA, cuDNN, docker,
     container runtime and the last verification. Reads files and changes nothing.
@@ -24,10 +24,10 @@ author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Look at the host
+- name: Collect facts
   gpu_node_facts:
 
-- name: Look at a derivative as at Debian 12
+- name: Treat a derivative as Debian 12
   gpu_node_facts:
     treat_as: debian12
 
@@ -38,7 +38,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ansible_facts:
-  description: The parts of the look under one key.
+  description: All facts under one key.
   returned: always
   type: dict
   contains:

@@ -1,30 +1,30 @@
 #!/usr/bin/python
-"""Install, remove and hold packages in one call, with a manifest of what came."""
+"""Install, remove and hold packages in one call and record what is new."""
 
 DOCUMENTATION = r"""
 module: gpu_packages
-short_description: Install, remove and hold packages, and note what came with them
+short_description: Install, remove and hold packages, and record what is new
 description:
-  - Does with apt, dnf or yum what a GPU node needs, in one call. Waits for other package managers, finishes what a
-    killed run left half done, simulates first, and refuses a new kernel or a removal that nobody asked for.
-  - Notes in the manifest on the node, before acting, exactly the packages that are new, so that uninstall.yml removes
+  - Works with apt, dnf and yum. Waits for other package managers, finishes what a killed run left incomplete, simulates
+    first, and refuses a new kernel or a removal that was not requested.
+  - Records in the manifest on the node, before acting, exactly the packages that are new, so that uninstall.yml removes
     these and no others.
 options:
   names:
     description:
       - Packages to install, as names or as mappings of V(name) and V(version); a version may end in V(*).
-      - A metapackage may have V(parts), a regular expression for names of what it depends on. These come in the
+      - A metapackage may have V(parts), a regular expression for names of its dependencies. These are installed in the
         versions that this version of it names, not in newer ones.
     type: list
     elements: raw
     default: []
   optional:
-    description: Packages like O(names) that are left out where no source of the host offers them.
+    description: Packages like O(names) that are skipped where no source of the host offers them.
     type: list
     elements: raw
     default: []
   streams:
-    description: Module streams to have enabled, by module; another stream of the module is left.
+    description: Module streams to enable, by module. Another enabled stream of the module is reset.
     type: dict
   remove:
     description: Packages to remove (their configuration stays).
@@ -32,7 +32,7 @@ options:
     elements: str
     default: []
   purge:
-    description: Takes the configuration of O(remove) away too, where the package manager would leave it.
+    description: Removes the configuration of O(remove) too, where the package manager would leave it.
     type: bool
     default: false
   hold:
@@ -46,20 +46,20 @@ options:
     elements: str
     default: []
   allow_remove:
-    description: Packages that may go because others come.
+    description: Packages that may be removed because others conflict with them.
     type: list
     elements: str
     default: []
   update_cache:
-    description: Read the package lists again when they are older than a day or lack a wanted package.
+    description: Read the package lists again when they are older than a day or offer no matching version.
     type: bool
     default: false
   purpose:
-    description: What the packages are for, as the errors say it.
+    description: What the packages are for, as errors name it.
     type: str
     default: the packages
 attributes:
-  check_mode: {support: full, description: Says what would change; changes nothing.}
+  check_mode: {support: full, description: Predicts the change; changes nothing.}
   diff_mode: {support: full, description: Lists the packages.}
 author: [gpu-ready]
 """
@@ -81,7 +81,7 @@ EXAMPLES = r"""
     names: [nvidia-driver, kmod-nvidia-open-dkms]
     streams: {nvidia-driver: 580-open}
 
-- name: Finish what a killed run left half configured
+- name: Finish what a killed run left incomplete
   gpu_packages:
 """
 
@@ -92,11 +92,11 @@ installed:
   type: dict
   sample: {docker.io: 20.10.24+dfsg1-1+deb12u1}
 removed:
-  description: Packages that went.
+  description: Removed packages.
   returned: always
   type: list
 repaired:
-  description: Packages that had been left half configured.
+  description: Packages that a killed run had left incomplete.
   returned: always
   type: list
 held:

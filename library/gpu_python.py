@@ -6,8 +6,8 @@ DOCUMENTATION = r"""
 module: gpu_python
 short_description: Decide how Ansible's modules can run on a host without a usable Python
 description:
-  - Runs on the control node. It reads what a shell on the host printed, and answers with the interpreter to use or the
-    script that installs one; a host on which neither is possible fails with a sentence.
+  - Runs on the control node. It parses what a shell on the host printed, and returns the interpreter to use or the
+    script that installs one. A host on which neither is possible fails with a message.
   - Changes nothing.
 options:
   printed:
@@ -42,7 +42,7 @@ options:
   # END variables
 attributes:
   check_mode:
-    description: Tells that a check installs no Python.
+    description: Reports that a check installs no Python.
     support: full
   diff_mode:
     description: There is nothing to show.
@@ -52,14 +52,14 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Get the script that asks for Python
+- name: Get the script that finds Python
   gpu_python:
     core: "{{ ansible_version.full }}"
   delegate_to: localhost
-  register: asked
+  register: script
 
-- name: Ask for Python
-  ansible.builtin.raw: "{{ asked.find }}"
+- name: Find Python
+  ansible.builtin.raw: "{{ script.find }}"
   register: found
 
 - name: Decide
@@ -72,7 +72,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 find:
-  description: Shell script that prints what a host has.
+  description: Shell script that prints the Pythons and package managers of a host.
   returned: always
   type: str
   sample: "for path in /usr/bin/python3 ..."

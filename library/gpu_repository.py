@@ -5,11 +5,11 @@ DOCUMENTATION = r"""
 module: gpu_repository
 short_description: Enable parts of the distribution's own sources, or add package repositories with pinned keys
 description:
-  - With O(components), enables components in the sources that Debian's installation wrote, in both formats, whichever
-    mirror they name; every other byte stays.
-  - With O(enable), switches on repositories that the distribution's own .repo files hold switched off.
-  - With O(repository) or O(repositories), fetches each key, compares its fingerprint, writes keyring and sources, and
-    reads the lists of what changed alone. When that fails, the files are what they were.
+  - With O(components), enables components in the distribution's own sources, in both formats, whichever mirror they
+    name. Every other byte is kept.
+  - With O(enable), enables repositories that are disabled in the distribution's own .repo files.
+  - With O(repository) or O(repositories), takes each key from the shipped keys or downloads it, compares its fingerprint,
+    writes keyring and sources, and reads the lists of what changed. When that fails, all files are restored.
 options:
   components:
     description: Components of the distribution's own archive.
@@ -20,21 +20,21 @@ options:
     type: list
     elements: str
   repository:
-    description: A repository of somebody else; see O(repositories).
+    description: A third-party repository; see O(repositories).
     type: dict
   repositories:
     description:
-      - Repositories of somebody else, each a mapping.
+      - Third-party repositories, each a mapping.
       - C(id) is the short name that the files get; C(kind) is V(deb) or V(rpm).
       - C(url), C(key_url) and C(fingerprint) name the repository and the one key that may sign it. Where no fingerprint
-        is known, C(key_sha256) pins the key's file - armoured, without its C(Version:) lines.
+        is published, C(key_sha256) pins the key's file (armoured, without its C(Version:) lines).
       - C(keyring), C(list) are the paths of the files (there are defaults).
       - For V(deb), C(suites), C(components) and C(pin), one or a list of {package, pin, priority}.
       - For V(rpm), C(gpgcheck) and C(repo_gpgcheck).
     type: list
     elements: dict
 attributes:
-  check_mode: {support: full, description: Says what would change; changes nothing.}
+  check_mode: {support: full, description: Predicts the change; changes nothing.}
   diff_mode: {support: full, description: Shows the files before and after.}
 author: [gpu-ready]
 """
@@ -53,7 +53,7 @@ EXAMPLES = r"""
       key_url: https://packages.example.com/debian12/key.pub
       fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
 
-- name: Enable a repository of Enterprise Linux and add one of somebody else
+- name: Enable a repository of Enterprise Linux and add a third-party one
   gpu_repository:
     enable: [crb]
     repositories:

@@ -1,41 +1,41 @@
 #!/usr/bin/python
-"""Take back single packages, files and folders that gpu-ready brought, as uninstall.yml would."""
+"""Revert single packages, files and directories of gpu-ready, as uninstall.yml would."""
 
 DOCUMENTATION = r"""
 module: gpu_revert
-short_description: Take back packages, files and folders that gpu-ready brought to a node
+short_description: Revert packages, files and directories that gpu-ready added to a node
 description:
-  - What the manifest on the node lists goes back to what it was before gpu-ready, and the manifest forgets it. What it
-    does not list is the work of others and is left.
-  - Packages are purged; where others need one of them, nothing is done and they are named.
+  - Files in the manifest of the node get their earlier content, packages and directories in it are removed, and the
+    manifest forgets them. What it does not list belongs to others and is kept.
+  - Where another package needs one of these packages, nothing is done and the module fails with its name.
 options:
   packages:
-    description: Packages to purge, before the files.
+    description: Packages to purge, before the files are reverted.
     type: list
     elements: str
     default: []
   paths:
-    description: Files and folders to take back.
+    description: Files and directories to revert.
     type: list
     elements: path
     default: []
   leftovers:
-    description: Files that are deleted whoever wrote them, such as those of a service whose package is gone.
+    description: Files that are deleted whoever wrote them, such as those of a service whose package is removed.
     type: list
     elements: path
     default: []
 attributes:
-  check_mode: {support: full, description: Says what would change; changes nothing.}
-  diff_mode: {support: full, description: Shows the files before and after; folders by name.}
+  check_mode: {support: full, description: Predicts the change; changes nothing.}
+  diff_mode: {support: full, description: Shows the files before and after; directories by name.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Take our CDI specification and the driver volume back
+- name: Remove our CDI specification and the driver volume
   gpu_revert:
     paths: [/etc/cdi/gpu-ready.json, /usr/local/nvidia-driver]
 
-- name: See what would go
+- name: See what would be removed
   gpu_revert:
     paths: [/usr/local/nvidia-driver]
   check_mode: true
@@ -55,7 +55,7 @@ packages:
   elements: str
   sample: [nvidia-container-toolkit]
 paths:
-  description: What was taken back or deleted.
+  description: What was reverted or deleted.
   returned: always
   type: list
   elements: str

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Tells why a service does not run. The module asks; service.py answers."""
+"""Report why a service does not run."""
 
 DOCUMENTATION = r"""
 module: gpu_service_failure
@@ -7,14 +7,14 @@ short_description: Fail with the reason why a service does not run
 description:
   - For the C(rescue) of a task that starts, restarts or reloads a service.
   - Reads what the service wrote to the journal since its last start.
-  - Fails with one sentence that names cause, remedy and where the whole log lies.
+  - Fails with a message that names cause, remedy and the complete log.
 options:
   name:
     description: The service.
     type: str
     required: true
-  said:
-    description: What the task that failed said; for a service that wrote nothing.
+  message:
+    description: Message of the failed task, for a service that wrote nothing.
     type: str
     default: ""
 attributes:
@@ -36,24 +36,24 @@ EXAMPLES = r"""
         name: docker
         state: started
   rescue:
-    - name: Say why docker does not run
+    - name: Report why docker does not run
       gpu_service_failure:
         name: docker
-        said: "{{ ansible_failed_result.msg }}"
+        message: "{{ ansible_failed_result.msg }}"
 
-- name: Say why the fabric manager does not run
+- name: Report why the fabric manager does not run
   gpu_service_failure:
     name: nvidia-fabricmanager
 
-- name: Say why the persistence daemon does not run
+- name: Report why the persistence daemon does not run
   gpu_service_failure:
     name: nvidia-persistenced
-    said: it ended at once
+    message: it ended at once
 """
 
 RETURN = r"""
 msg:
-  description: The sentence.
+  description: Cause, remedy and log.
   returned: always
   type: str
   sample: "the service docker does not run: docker's daemon.json is not valid (...): repair what it names; ..."
@@ -63,11 +63,11 @@ from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.driver import service
 
-ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "said": {"type": "str", "default": ""}}
+ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "message": {"type": "str", "default": ""}}
 
 
 def run(host, params, check):
-    raise GpuReadyError(service.explain_service(host, params["name"], params["said"]))
+    raise GpuReadyError(service.explain_service(host, params["name"], params["message"]))
 
 
 def main():

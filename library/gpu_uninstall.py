@@ -1,48 +1,47 @@
 #!/usr/bin/python
-"""Take back what gpu-ready brought to a node, and nothing else."""
+"""Remove what gpu-ready added to a node, and nothing else."""
 
 DOCUMENTATION = r"""
 module: gpu_uninstall
-short_description: Take back what gpu-ready brought to this node
+short_description: Remove what gpu-ready added to this node
 description:
-  - Reads the manifest on the node and takes back what it lists. Purges exactly the packages that came, restores or
-    deletes the files that were written, takes our keys out of docker's configuration, removes the cuDNN files, releases
-    holds, and unloads the driver when nothing uses it. A source list that was edited since loses the components that
-    came, and keeps the edit.
-  - Does nothing when a package of somebody else needs one of ours, or when docker would have to restart and that would
+  - Reverts the changes in the manifest of the node. Purges exactly the added packages, restores or deletes the files
+    that were written, removes the keys set in docker's configuration and the cuDNN files, releases holds, and unloads
+    the driver when nothing uses it. From a source list that was edited since, only the added components are removed.
+  - Does nothing when another package needs one of these packages, or when docker would have to restart and that would
     end running GPU containers. A second call changes nothing.
 options:
   docker_engine_restart_ok:
-    description: Whether docker may restart although that ends running GPU containers.
+    description: Permit a restart of docker that ends running GPU containers.
     type: bool
     default: false
 attributes:
-  check_mode: {support: full, description: Lists what would be taken back; changes nothing.}
+  check_mode: {support: full, description: Lists what would be reverted; changes nothing.}
   diff_mode: {support: full, description: Shows the list.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Take everything back
+- name: Uninstall
   gpu_uninstall:
-  register: taken
+  register: uninstalled
 
-- name: Show what would be taken back
+- name: Show what would be reverted
   gpu_uninstall:
   check_mode: true
 
-- name: Take everything back, even if that ends running GPU containers
+- name: Uninstall, even if that ends running GPU containers
   gpu_uninstall:
     docker_engine_restart_ok: true
 
-- name: Say what it was
+- name: Show what was reverted
   ansible.builtin.debug:
-    var: taken.actions
+    var: uninstalled.actions
 """
 
 RETURN = r"""
 actions:
-  description: What was taken back, or would be, in order.
+  description: What was reverted, or would be, in order.
   returned: always
   type: list
   sample: [delete /etc/profile.d/cuda.sh]

@@ -264,12 +264,12 @@ class Dnf(Manager):
             found = [line.strip() for line in lines if set(rpm.parse_locks(line)) & set(names)] or names
         self.run_change("releasing " + ", ".join(names), ["versionlock", "delete"] + found)
 
-    def enable_streams(self, wanted: Dict[str, str]) -> None:
+    def enable_streams(self, streams: Dict[str, str]) -> None:
         """Enable module streams; another stream of the same module is reset first (changes the host)."""
         if self.form == "yum":
-            Manager.enable_streams(self, wanted)
+            Manager.enable_streams(self, streams)
         present = self.streams()
-        for name, stream in sorted(wanted.items()):
+        for name, stream in sorted(streams.items()):
             if present.get(name) == stream:
                 continue
             if name in present:

@@ -273,11 +273,11 @@ class Manager:
         """Enabled module streams by module."""
         return {}
 
-    def enable_streams(self, wanted: Dict[str, str]) -> None:
+    def enable_streams(self, streams: Dict[str, str]) -> None:
         """Enable module streams (changes the host)."""
         raise PackageError(
             "%s has no module streams, but %s is requested. This is an error in the catalog"
-            % (self.program, ", ".join("%s:%s" % item for item in sorted(wanted.items())))
+            % (self.program, ", ".join("%s:%s" % item for item in sorted(streams.items())))
         )
 
     def restore_streams(self, before: Dict[str, Optional[str]]) -> None:

@@ -5,8 +5,8 @@ DOCUMENTATION = r"""
 module: gpu_files
 short_description: Write small files and record their earlier content
 description:
-  - Writes a list of files in one call. Each file is replaced atomically. Its earlier content is recorded in the manifest
-    on the node first, so that uninstall.yml can restore it.
+  - Writes a list of files in one call. Each file is replaced atomically. Its earlier content is recorded in the
+    manifest on the node first, so that uninstall.yml can restore it.
 options:
   files:
     description: The files.

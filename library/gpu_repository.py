@@ -8,8 +8,9 @@ description:
   - With O(components), enables components in the distribution's own sources, in both formats, whichever mirror they
     name. Every other byte is kept.
   - With O(enable), enables repositories that are disabled in the distribution's own .repo files.
-  - With O(repository) or O(repositories), takes each key from the shipped keys or downloads it, compares its fingerprint,
-    writes keyring and sources, and reads the lists of what changed. When that fails, all files are restored.
+  - With O(repository) or O(repositories), takes each key from the shipped keys or downloads it, compares its
+    fingerprint, writes keyring and sources, and reads the lists of what changed. When that fails, all files are
+    restored.
 options:
   components:
     description: Components of the distribution's own archive.

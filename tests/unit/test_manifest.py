@@ -39,5 +39,5 @@ def test_forgetting_makes_no_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[]", "null", '"x"', '{"packages": ["tree"]}', "{"])
 def test_a_manifest_of_another_shape_is_named_with_a_remedy(text: str) -> None:
-    with pytest.raises(manifest.ManifestError, match=r"^/var/lib/gpu-ready/manifest\.json is .*: move it away"):
+    with pytest.raises(manifest.ManifestError, match=r"^/var/lib/gpu-ready/manifest\.json is .*or move it away"):
         manifest.parse(text)

@@ -174,10 +174,10 @@ def describe_failed_download(url: str, cause: str, remedy: str = "") -> str:
 
 
 def parse_proxy(text: str, port: str = "", login: str = "") -> Optional[Proxy]:
-    """Return the proxy that a text names, None where there is none.
+    """Proxy that a text names, None where there is none.
 
-    ``port`` is the one that counts where the text has none ("": none is added); ``login`` is a user and a password,
-    quoted. What urllib would take for the end of a password is quoted: its messages then show nothing of one.
+    ``port`` is added where the text has none ("": none is added); ``login`` is a user and a password,
+    quoted. Characters that urllib would take for the end of a password are quoted, so its messages show none.
     """
     match = None if text.strip().lower() in DIRECT else PROXY.match(text.strip())
     if not match:
@@ -191,36 +191,36 @@ def parse_proxy(text: str, port: str = "", login: str = "") -> Optional[Proxy]:
 
 
 def environment_proxies() -> Dict[str, Proxy]:
-    """Return the proxies that the environment names, by scheme."""
+    """Proxies that the environment names, by scheme."""
     named = urllib.request.getproxies()
     return _by_scheme(parse_proxy(named.get("http", "")), parse_proxy(named.get("https", "")))
 
 
 def parse_apt_proxies(text: str, name: str) -> Dict[str, Proxy]:
-    """Return the proxies for the server ``name``, by scheme, from ``apt-config dump``.
+    """Proxies for the server ``name``, by scheme, from ``apt-config dump``.
 
-    As apt has it: a word about one server before one about all; for https what is said of https, else of http.
+    As in apt: a setting for one server comes before one for all; https uses its own setting, else that of http.
     """
     lines = re.findall(r'(?m)^(acquire::https?::proxy\S*) "(.*)";$', text, re.IGNORECASE)
-    said = {key.lower(): value for key, value in lines if value}
+    settings = {key.lower(): value for key, value in lines if value}
     found = []
     for scheme in ("http", "https"):
         keys = ["acquire::%s::proxy%s" % (kind, end) for end in ("::" + name.lower(), "") for kind in (scheme, "http")]
-        found.append(parse_proxy(next((said[key] for key in keys if key in said), ""), "80"))
+        found.append(parse_proxy(next((settings[key] for key in keys if key in settings), ""), "80"))
     return _by_scheme(*found)
 
 
 def parse_dnf_proxies(text: str) -> Dict[str, Proxy]:
-    """Return the proxies that dnf.conf or yum.conf names, by scheme."""
+    """Proxies that dnf.conf or yum.conf names, by scheme."""
     main = re.search(r"(?ms)^\[main\][^\n]*$(.*?)(?=^\[|\Z)", text)
-    said = dict(re.findall(r"(?m)^(proxy\w*)[ \t]*[=:][ \t]*(.*?)[ \t\r]*$", main.group(1) if main else ""))
-    words = [urllib.parse.quote(said.get("proxy_" + key, ""), safe="") for key in ("username", "password")]
-    one = parse_proxy(said.get("proxy", ""), "1080", ":".join(words) if words[0] else "")
+    settings = dict(re.findall(r"(?m)^(proxy\w*)[ \t]*[=:][ \t]*(.*?)[ \t\r]*$", main.group(1) if main else ""))
+    words = [urllib.parse.quote(settings.get("proxy_" + key, ""), safe="") for key in ("username", "password")]
+    one = parse_proxy(settings.get("proxy", ""), "1080", ":".join(words) if words[0] else "")
     return _by_scheme(one, one)
 
 
 def package_manager_proxies(host: Host, name: str) -> Dict[str, Proxy]:
-    """Return the proxies by which this host's package manager would reach the server ``name``, by scheme."""
+    """Proxies by which this host's package manager would reach the server ``name``, by scheme."""
     answer = host.run(APT)
     if answer.rc == 0:
         return parse_apt_proxies(answer.out, name)
@@ -228,9 +228,9 @@ def package_manager_proxies(host: Host, name: str) -> Dict[str, Proxy]:
 
 
 def open_url(url: str, timeout: float, host: Optional[Host] = None) -> Any:
-    """Return the open answer to ``GET url``, and raise what urlopen raises; ``timeout`` in seconds without a byte.
+    """Open answer to ``GET url``, and raise what urlopen raises; ``timeout`` in seconds without a byte.
 
-    Where two ways failed, the error's reason tells both causes.
+    Where two ways failed, the error's reason names both causes.
     """
     own = environment_proxies()
     address = urllib.parse.urlsplit(url)
@@ -240,18 +240,18 @@ def open_url(url: str, timeout: float, host: Optional[Host] = None) -> Any:
     found = package_manager_proxies(host or Host(), name)
     if address.scheme not in found:
         return _open(url, timeout, own)
-    said = found[address.scheme].shown
+    proxy = found[address.scheme].shown
     try:
         return _open(url, timeout, dict(found, **own))
     except urllib.error.HTTPError as error:
         if error.code in SERVER_ANSWERS:
-            error.msg = "%s, through the package manager's proxy %s" % (error.reason, said)
+            error.msg = "%s, through the package manager's proxy %s" % (error.reason, proxy)
             raise
         first = "%d %s" % (error.code, error.reason)
         error.close()
     except FAILURES as error:
         first = _cause(error)
-    further = "without a proxy, and %s through the package manager's, %s" % (first, said)
+    further = "without a proxy, and %s through the package manager's, %s" % (first, proxy)
     try:
         return _open(url, timeout, own)
     except urllib.error.HTTPError as error:

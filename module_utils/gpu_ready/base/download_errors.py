@@ -1,4 +1,4 @@
-"""Remedies for files that could not be fetched, by what a package manager, Python or a server says."""
+"""Remedies for files that could not be fetched, by the message of a package manager, Python or a server."""
 
 import re
 
@@ -25,10 +25,9 @@ UNFETCHED = (
         "run again later",
     ),
 )
-"""Remedies by what a package manager or Python says of a file that could not be fetched; the first that matches."""
+"""Remedies by pattern; the first that matches counts."""
 
 
 def download_remedy(cause: str) -> str:
-    """Return what to do about a file that could not be fetched."""
     found = (words for pattern, words in UNFETCHED if re.search(pattern, cause))
     return next(found, "the mirror does not answer: check network, proxy and gpu_ready_mirror")

@@ -1,4 +1,4 @@
-"""Write files so that every moment shows either the old content or the new one, and sum them up."""
+"""Write files atomically, and calculate checksums."""
 
 import errno
 import hashlib
@@ -12,7 +12,7 @@ KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")
 
 
 def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
-    """Replace the file at ``path`` with ``data``; on any failure leaves the old file and raises OSError of ``path``.
+    """Replace the file at ``path``; on failure keeps the old file and raises an OSError that names ``path``.
 
     A symbolic link is followed (its target is replaced). Owner, mode (unless ``mode`` is given), SELinux label, ACL and
     user attributes of an existing file are kept; a new file gets ``mode`` or 0644. The directory must exist. Data and
@@ -26,12 +26,12 @@ def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
 
 
 def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:
-    folder = os.path.dirname(target)
+    directory = os.path.dirname(target)
     try:
         before = os.stat(target)
     except FileNotFoundError:
         before = None
-    handle, temporary = tempfile.mkstemp(prefix="." + os.path.basename(target) + ".", suffix=SUFFIX, dir=folder)
+    handle, temporary = tempfile.mkstemp(prefix="." + os.path.basename(target) + ".", suffix=SUFFIX, dir=directory)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -46,11 +46,11 @@ def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
-    directory = os.open(folder, os.O_RDONLY)
+    handle = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(directory)
+        os.fsync(handle)
     finally:
-        os.close(directory)
+        os.close(handle)
 
 
 def _copy_attributes(source: str, target: str) -> None:
@@ -85,7 +85,7 @@ def describe_os_error(error: OSError) -> str:
 
 
 def checksum(path: str, total: Any = None) -> str:
-    """Return the checksum of a file: its sha256, or what the empty sum ``total`` of hashlib comes to."""
+    """Hexadecimal digest of a file: sha256, or that of the empty hashlib object ``total``."""
     total = total or hashlib.sha256()
     with open(path, "rb") as handle:
         for block in iter(lambda: handle.read(CHUNK), b""):
@@ -94,7 +94,9 @@ def checksum(path: str, total: Any = None) -> str:
 
 
 def leftovers(path: str) -> List[str]:
-    """Return the unfinished files that killed writers of ``path`` left beside it."""
-    folder, name = os.path.split(os.path.realpath(path))
+    """Temporary files that killed writers of ``path`` left beside it."""
+    directory, name = os.path.split(os.path.realpath(path))
     start = "." + name + "."
-    return [os.path.join(folder, one) for one in os.listdir(folder) if one.startswith(start) and one.endswith(SUFFIX)]
+    return [
+        os.path.join(directory, one) for one in os.listdir(directory) if one.startswith(start) and one.endswith(SUFFIX)
+    ]

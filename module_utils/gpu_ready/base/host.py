@@ -1,6 +1,6 @@
-"""The one door through which readers see a host: files, folders, programs and a local HTTP socket.
+"""Interface to the managed node: files, directories, programs and a local HTTP socket.
 
-Everything takes a :class:`Host`, so a test hands in a recorded one. Nothing here changes a host.
+Code that collects facts takes a :class:`Host`, so that tests can pass a recorded one.
 """
 
 import http.client
@@ -11,19 +11,19 @@ import subprocess
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 MISSING = 127
-"""Exit status of :meth:`Host.run` when the program does not exist (as a shell says it)."""
+"""Exit status of :meth:`Host.run` when the program does not exist (as in a shell)."""
 TIMED_OUT = 124
-"""Exit status of :meth:`Host.run` when the program was stopped at its time limit (as timeout(1) says it)."""
+"""Exit status of :meth:`Host.run` when the program was stopped at its time limit (as with timeout(1))."""
 
 GRACE = 10.0
-"""Seconds that a program gets to go after it was killed."""
+"""Seconds within which a killed program must end."""
 
 PATH_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""Root's usual PATH. The one of the login may lack sbin, or begin with a folder of its user's (`become_method: su`)."""
+"""Root's usual PATH. A login's may have no sbin, or begin with a directory of its user (`become_method: su`)."""
 
 
 class Result(NamedTuple):
-    """What a program answered: exit status, standard output and standard error as text."""
+    """Exit status, standard output and standard error of a program."""
 
     rc: int
     out: str
@@ -31,14 +31,14 @@ class Result(NamedTuple):
 
 
 class Host:
-    """The host this code runs on. Every method answers; absence is a value, not an error."""
+    """The host this code runs on. What is absent is a value, not an error."""
 
     def __init__(self) -> None:
-        # Sites give root an umask of 027 or 077: folders that we make, and what installers place, must be readable.
+        # Sites give root an umask of 027 or 077: directories that gpu-ready or installers create must be readable.
         os.umask(0o022)
 
     def read_bytes(self, path: str) -> Optional[bytes]:
-        """Return the content of a file, None where it is absent or not readable as a file."""
+        """None where the file is absent or not readable."""
         try:
             with open(path, "rb") as handle:
                 return handle.read()
@@ -46,50 +46,48 @@ class Host:
             return None
 
     def read(self, path: str) -> Optional[str]:
-        """Return a file as text (UTF-8, undecodable bytes replaced), None where it is absent."""
+        """UTF-8 with undecodable bytes replaced, None where the file is absent."""
         data = self.read_bytes(path)
         return None if data is None else data.decode("utf-8", "replace")
 
     def listdir(self, path: str) -> List[str]:
-        """Return the sorted names in a folder, [] where there is none."""
+        """Sorted names, [] where there is no such directory."""
         try:
             return sorted(os.listdir(path))
         except OSError:
             return []
 
     def exists(self, path: str) -> bool:
-        """Return whether a path exists (a dangling link does not)."""
+        """A dangling link does not exist."""
         return os.path.exists(path)
 
     def isdir(self, path: str) -> bool:
-        """Return whether a path is a folder, links followed."""
         return os.path.isdir(path)
 
     def readlink(self, path: str) -> Optional[str]:
-        """Return the target of a symbolic link as written, None where it is no link."""
+        """Target of a symbolic link as written, None where it is no link."""
         try:
             return os.readlink(path)
         except OSError:
             return None
 
     def realpath(self, path: str) -> str:
-        """Return the path with every link resolved."""
         return os.path.realpath(path)
 
     def mode(self, path: str) -> Optional[int]:
-        """Return the permission bits of a path, None where it is absent."""
+        """Permission bits of a path, None where it is absent."""
         try:
             return os.stat(path).st_mode & 0o7777
         except OSError:
             return None
 
     def uname(self) -> Tuple[str, str]:
-        """Return the release of the running kernel and the architecture of the machine."""
+        """Release of the running kernel and the architecture of the machine."""
         answer = os.uname()
         return answer.release, answer.machine
 
     def free(self, path: str) -> Optional[int]:
-        """Return the bytes that root can still write below a path, None where it is absent."""
+        """Bytes that root can still write below a path, None where it is absent."""
         try:
             answer = os.statvfs(path)
         except OSError:
@@ -97,14 +95,14 @@ class Host:
         return answer.f_bavail * answer.f_frsize
 
     def changed_at(self, path: str) -> Optional[float]:
-        """Return when a file got its present content or place (ctime: dpkg cannot set it back), None where absent."""
+        """When a file got its present content or place (ctime: dpkg cannot set it back), None where absent."""
         try:
             return os.stat(path).st_ctime
         except OSError:
             return None
 
     def stamp(self, path: str) -> Optional[Tuple[int, int]]:
-        """Return size in bytes and time of the last change of the content in seconds, None where a path is absent."""
+        """Size in bytes and time of the last change of the content in seconds, None where a path is absent."""
         try:
             answer = os.stat(path)
         except OSError:
@@ -112,9 +110,9 @@ class Host:
         return answer.st_size, int(answer.st_mtime)
 
     def which(self, program: str) -> Optional[str]:
-        """Return the path of a program on root's usual PATH, None where it is absent."""
-        for folder in PATH_DIRECTORIES:
-            path = os.path.join(folder, program)
+        """Path of a program on root's usual PATH, None where it is absent."""
+        for directory in PATH_DIRECTORIES:
+            path = os.path.join(directory, program)
             if os.access(path, os.X_OK) and not os.path.isdir(path):
                 return path
         return None
@@ -140,24 +138,24 @@ class Host:
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            # Its children too: one that goes on would hold the pipes open, and this call with them.
+            # Its children too: one that runs on would hold the pipes open, and this call with them.
             os.killpg(process.pid, signal.SIGKILL)
-            said = "%s: no answer in %g s" % (argv[0], timeout)
-            return Result(TIMED_OUT, read_remaining_output(process).decode("utf-8", "replace"), said)
+            message = "%s: no answer in %g s" % (argv[0], timeout)
+            return Result(TIMED_OUT, read_remaining_output(process).decode("utf-8", "replace"), message)
         return Result(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
     def sync_disks(self, limit: float = 120.0) -> None:
-        """Wait until what programs wrote is on the disk: few of them do, and a loss of power takes the rest.
+        """Flush what programs wrote to the disk: few of them do, and a power cut would lose it.
 
-        For ``limit`` seconds at most: a disk that takes longer is not ours to wait for. The sync of old distributions
-        knows no file systems and waits for all, network ones too.
+        Takes ``limit`` seconds at most. The sync of old distributions has no option for file systems and waits for all,
+        network ones too.
         """
         places = [path for path in ("/usr", "/var", "/boot") if os.path.isdir(path)]
         if self.run(["sync", "-f"] + places, limit).rc not in (0, TIMED_OUT):
             self.run(["sync"], limit)
 
     def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
-        """Return the body of ``GET url`` on a UNIX socket, None where nobody answers with status 200."""
+        """Body of ``GET url`` on a UNIX socket, None without an answer of status 200."""
         connection = http.client.HTTPConnection("localhost", timeout=timeout)
         try:
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -175,7 +173,7 @@ class Host:
 
 
 def read_remaining_output(process: "subprocess.Popen[bytes]") -> bytes:
-    """Return what a killed program wrote; nothing of one that does not go: whoever waited for it would not either.
+    """Output of a killed program, nothing of one that does not end: waiting for it could take forever.
 
     A signal does not reach a program that waits in the kernel (nvidia-smi, where a GPU fell off the bus), and a service
     that a package's script started keeps the pipe in a session of its own.

@@ -32,13 +32,13 @@ def parse_file(entry: Dict[str, Any]) -> ManagedFile:
 
 
 def converge(
-    host: Host, wanted: List[ManagedFile], rebuild: List[str], check: bool, mark: str = pending.PATH
+    host: Host, desired: List[ManagedFile], rebuild: List[str], check: bool, mark: str = pending.PATH
 ) -> Dict[str, Any]:
     """Write the files that differ, then run the rebuild, also one that an earlier run did not complete.
 
     ``rebuild`` is program and arguments; ``mark`` is the file that remembers a rebuild until it is done.
     """
-    changes = find_changes(host, wanted)
+    changes = find_changes(host, desired)
     unfinished = pending.read_pending_rebuild(host, mark)
     rebuild = (rebuild if changes else []) or unfinished
     if not check:
@@ -65,10 +65,10 @@ def converge(
     }
 
 
-def find_changes(host: Host, wanted: List[ManagedFile]) -> List[FileChange]:
+def find_changes(host: Host, desired: List[ManagedFile]) -> List[FileChange]:
     """The files whose content or mode differs."""
     found = []
-    for file in wanted:
+    for file in desired:
         before = host.read_bytes(file.path)
         if before != file.content or (file.content is not None and host.mode(file.path) != file.mode):
             found.append(FileChange(file, before))

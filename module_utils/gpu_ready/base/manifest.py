@@ -1,7 +1,7 @@
-"""What gpu-ready brought to this host: written before each change, read by uninstall.yml.
+"""The manifest: what gpu-ready changed on this host. Written before each change, read by uninstall.yml.
 
-One JSON object, sections by name, each a mapping. The first note of a key wins: it holds the state before gpu-ready,
-so a run that was killed and repeated does not overwrite it with its own work. Sections and their values:
+One JSON object of sections, each a mapping. The first record of a key is kept: it holds the state before gpu-ready,
+which a run that was killed and repeated must not overwrite. Sections and their values:
 
 =============  ==========================================  =====================================================
 section        key                                         value
@@ -10,9 +10,9 @@ files          path of a file that we write                {"before": base64 tex
                                                            a source list of Debian's also {"components": [...] that
                                                            we enabled, "codename": text}; a .repo file of the
                                                            distribution's {"sections": [...] that we enabled}
-packages       name of a package that we brought (beside   {"manual": true when asked for by name}
+packages       name of a package that we installed (beside {"manual": true when requested by name}
                another version of it: name-version)
-stays          group or file that a purge leaves, not ours  {}
+stays          group or file that a purge keeps, not ours   {}
 streams        name of a module of dnf                     {"before": stream or null}
 rpm_keys       fingerprint of a key in the RPM database    {}
 holds          name of a package that we hold              {}
@@ -23,9 +23,9 @@ containerd     path of containerd's main file              {"before": base64 tex
                                                            "record": [[path of a key, value before or null]]}
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
-folders        path of a folder that is ours as a whole    {}
-cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its folder before us, or null,
-                                                           "folder": whether that folder was there}
+folders        path of a directory that is completely ours {}
+cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its directory before us, or null,
+                                                           "folder": whether that directory existed}
 runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
 =============  ==========================================  =====================================================
 """
@@ -49,11 +49,11 @@ LOCK_WAIT = 60.0
 
 
 class ManifestError(GpuReadyError):
-    """The manifest cannot be read; the text names file, cause and remedy."""
+    """The manifest cannot be read or locked."""
 
 
 def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
-    """Return the manifest, {} where there is none. Raises ManifestError on a damaged one."""
+    """{} where there is no manifest; ManifestError on a damaged one."""
     try:
         with open(path, encoding="utf-8") as handle:
             return parse(handle.read(), path)
@@ -62,31 +62,31 @@ def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
 
 
 def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
-    """Return the manifest that a text holds. Raises ManifestError on a damaged one."""
+    """ManifestError on a damaged manifest."""
     try:
         value = json.loads(text)
     except ValueError as error:
         raise ManifestError(
-            "%s is not valid JSON (%s): move it away, then uninstall.yml can no longer take back what it listed"
+            "%s is not valid JSON (%s). Restore it, or move it away: uninstall.yml can then not remove what it listed"
             % (path, error)
         ) from None
     if not isinstance(value, dict) or not all(isinstance(part, dict) for part in value.values()):
         raise ManifestError(
-            "%s is no manifest of gpu-ready: move it away, then uninstall.yml can no longer take back what it listed"
-            % path
+            "%s is no manifest of gpu-ready. Restore it, or move it away: uninstall.yml can then not remove what it "
+            "listed" % path
         )
     return value
 
 
 @contextlib.contextmanager
 def lock_manifest(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
-    """Keep other runs on this host from changing the manifest meanwhile; without it, the later of two drops notes.
+    """Lock the manifest for this run: of two runs that change it at once, the later would drop records.
 
-    The folder itself is locked, so there is no file to leave behind. Raises ManifestError after ``wait`` seconds.
+    The directory itself is locked, so no lock file remains. Raises ManifestError after ``wait`` seconds.
     """
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o755, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
+    directory = os.path.dirname(path)
+    os.makedirs(directory, mode=0o755, exist_ok=True)
+    handle = os.open(directory, os.O_RDONLY)
     try:
         end = time.monotonic() + wait
         while True:
@@ -96,8 +96,8 @@ def lock_manifest(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
             except OSError as error:
                 if time.monotonic() >= end:
                     raise ManifestError(
-                        "%s is locked by another run on this host for more than %d s (%s): let it end, then run again"
-                        % (folder, wait, error.strerror)
+                        "%s is locked by another run on this host for more than %d s (%s). Wait until it ends, then "
+                        "run again" % (directory, wait, error.strerror)
                     ) from None
                 time.sleep(0.02)
         yield
@@ -106,7 +106,7 @@ def lock_manifest(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
 
 
 def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
-    """Add ``entries`` to a section; keys that are noted already keep their first value."""
+    """Record ``entries`` in a section; recorded keys keep their first value."""
     with lock_manifest(path):
         value = read(path)
         known = value.setdefault(section, {})
@@ -117,7 +117,7 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
 
 
 def note_files(host: Host, paths: "list[str]", path: str = PATH) -> None:
-    """Note content and mode that files have before we change them."""
+    """Record content and mode that files have before they are changed."""
     entries = {}
     for name in paths:
         data = host.read_bytes(name)
@@ -127,7 +127,7 @@ def note_files(host: Host, paths: "list[str]", path: str = PATH) -> None:
 
 
 def replace_note(section: str, key: str, entry: Any, path: str = PATH) -> None:
-    """Note an entry in place of an earlier one, in one step: a run that is killed leaves one of the two."""
+    """Replace a record in one step: a run that is killed leaves one of the two."""
     with lock_manifest(path):
         value = read(path)
         if value.get(section, {}).get(key) != entry:
@@ -136,7 +136,7 @@ def replace_note(section: str, key: str, entry: Any, path: str = PATH) -> None:
 
 
 def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
-    """Add the components that we enable to the note of a source list of Debian's, which is there already."""
+    """Add enabled components to the existing record of a source list of Debian."""
     with lock_manifest(path):
         value = read(path)
         entry = value["files"][path_of_file]
@@ -146,7 +146,7 @@ def note_components(path_of_file: str, names: "list[str]", codename: str, path: 
 
 
 def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> None:
-    """Add the repositories that we switch on to the note of a .repo file of the distribution's."""
+    """Add enabled repositories to the existing record of a .repo file of the distribution."""
     with lock_manifest(path):
         value = read(path)
         entry = value["files"][path_of_file]
@@ -156,10 +156,10 @@ def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> No
 
 
 def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], path: str = PATH) -> None:
-    """Add keys of docker's configuration to its note; text and keys that are noted already keep their first value.
+    """Record keys of docker's configuration; the recorded text and recorded keys keep their first value.
 
-    A key that we set again keeps the value from before us and takes over the newest one of ours. One that we bring back
-    to what it was before us gets no note: :func:`forget_keys` drops the old one once the file is written.
+    A key that is set again keeps the value from before gpu-ready and gets the newest one that gpu-ready set. A key that
+    returns to its value before gpu-ready is not recorded: :func:`forget_keys` drops its record after the write.
     """
     with lock_manifest(path):
         value = read(path)
@@ -174,31 +174,31 @@ def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], pat
 
 
 def keys_restored_by(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
-    """Return the noted keys that a change of ``name`` brings back to what they were before us."""
+    """Recorded keys that a change of ``name`` returns to their value before gpu-ready."""
     if "after" in state:
         return [name] if name in known and known[name].get("before") == state["after"] else []
-    mine = [one for one in known if one == name or name in known[one].get("made", ())]
-    return mine if all("after" in known[one] and "before" not in known[one] for one in mine) else []
+    related = [one for one in known if one == name or name in known[one].get("made", ())]
+    return related if all("after" in known[one] and "before" not in known[one] for one in related) else []
 
 
 def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> None:
-    """Forget the keys of docker's configuration that were brought back to what they were before us."""
+    """Drop the records of keys of docker's configuration that have their value before gpu-ready again."""
     if not os.path.exists(path):
         return
     with lock_manifest(path):
         value = read(path)
         known = value.get("daemon_json", {}).get(path_of_file, {"keys": {}})["keys"]
-        gone = [one for name, state in keys.items() for one in keys_restored_by(known, name, state)]
-        for one in gone:
+        restored = [one for name, state in keys.items() for one in keys_restored_by(known, name, state)]
+        for one in restored:
             known.pop(one, None)
-        if gone:
+        if restored:
             write_json_file(path, value)
 
 
 def note_containerd(
     path_of_file: str, before: "str | None", after: "str | None", record: "list[Any]", path: str = PATH
 ) -> None:
-    """Note containerd's main file: text and keys that are noted already keep their first value, ``after`` the last."""
+    """Record containerd's main file: text and keys keep their first recorded value, ``after`` the last."""
     with lock_manifest(path):
         value = read(path)
         entry = value.setdefault("containerd", {}).setdefault(path_of_file, {"before": before, "record": []})
@@ -208,17 +208,17 @@ def note_containerd(
         write_json_file(path, value)
 
 
-def delete_copied_file(path: str, folder: str = "") -> None:
-    """Delete a file that a role copied here from the control node; one that lies elsewhere on the host stays.
+def delete_copied_file(path: str, directory: str = "") -> None:
+    """Delete a file that a role copied to this directory from the control node; files elsewhere are kept.
 
-    The role would do it too, but a run may end before it comes to that, and no later one would know of the file.
+    The role deletes it too, but a run may end before that, and no later run would know of the file.
     """
-    if os.path.dirname(path) == (folder or DIRECTORY) and os.path.isfile(path):
+    if os.path.dirname(path) == (directory or DIRECTORY) and os.path.isfile(path):
         os.unlink(path)
 
 
-def forget_containerd(path_of_file: str, gone: "list[list[str]]", path: str = PATH) -> None:
-    """Forget keys of containerd's main file that are as they were before us; without any left, the file too."""
+def forget_containerd(path_of_file: str, keys: "list[list[str]]", path: str = PATH) -> None:
+    """Drop records of keys of containerd's main file; without any left, that of the file too."""
     if not os.path.exists(path):
         return
     with lock_manifest(path):
@@ -226,14 +226,14 @@ def forget_containerd(path_of_file: str, gone: "list[list[str]]", path: str = PA
         entry = value.get("containerd", {}).get(path_of_file)
         if entry is None:
             return
-        entry["record"] = [[list(name), old] for name, old in entry["record"] if list(name) not in gone]
+        entry["record"] = [[list(name), old] for name, old in entry["record"] if list(name) not in keys]
         if not entry["record"]:
             del value["containerd"][path_of_file]
         write_json_file(path, value)
 
 
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
-    """Forget keys of a section (after they were taken back)."""
+    """Drop records (after the changes were reverted)."""
     if not os.path.exists(path):
         return
     with lock_manifest(path):

@@ -12,7 +12,7 @@ class RecordError(GpuReadyError):
 
 
 def to_json(value: object) -> Any:
-    """Return a value with every record in it as a dictionary; a field ``from_`` has the key ``from``."""
+    """A value with every record in it as a dictionary; a field ``from_`` has the key ``from``."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {name.rstrip("_"): to_json(field) for name, field in zip(value._fields, value)}  # noqa: B905
     if isinstance(value, dict):
@@ -23,7 +23,7 @@ def to_json(value: object) -> Any:
 
 
 def from_json(record: Type[R], value: object) -> R:
-    """Return the record that a JSON value describes; absent fields have their defaults. Raises RecordError."""
+    """Record that a JSON value describes; absent fields have their defaults. Raises RecordError."""
     return _convert(record, value, record.__name__)  # type: ignore[no-any-return]
 
 
@@ -81,7 +81,7 @@ def _fits(value: Any, kind: type) -> bool:
 
 
 def without_schema(value: object, schema: int, name: str) -> Dict[str, object]:
-    """Return a versioned JSON object without its schema; raises RecordError where it has another one than this."""
+    """A versioned JSON object without its schema; raises RecordError where it has another one than this."""
     if not isinstance(value, dict):
         raise RecordError("%s must be a mapping, not %r" % (name, value))
     if value.get("schema") != schema:

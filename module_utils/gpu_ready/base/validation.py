@@ -1,7 +1,7 @@
-"""What a text from outside may hold before it becomes an argument, a line of a file or a URL; and what nobody may read.
+"""Checks of texts that become an argument, a line of a file or a URL; and masks for secrets.
 
-Programs get their arguments as lists, so no character means anything to a shell. What is refused here would mean
-something to the program itself, or to the file that it is written to: an option in place of a name, a second line.
+Programs get their arguments as lists, never through a shell. What is refused here has a meaning for the program itself,
+or for the file that it is written to: an option in place of a name, a second line.
 """
 
 import re
@@ -24,7 +24,7 @@ _SECRET_PAIR = re.compile(r'("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % _S
 
 
 def text_fault(text: str) -> str:
-    """Return what makes a text unfit for an argument or a line of a file, "" where nothing does."""
+    """What makes a text unfit for an argument or a line of a file, "" where nothing does."""
     if len(text) > LONGEST:
         return "must have at most %d characters" % LONGEST
     if _CONTROL.search(text):
@@ -33,12 +33,12 @@ def text_fault(text: str) -> str:
 
 
 def name_fault(text: str) -> str:
-    """Return what makes a text unfit as a name that a program is given: of an image, for instance."""
+    """What makes a text unfit as a name that a program is given: of an image, for instance."""
     return text_fault(text) or ("must not begin with a dash, which makes it an option" if text.startswith("-") else "")
 
 
 def location_fault(text: str) -> str:
-    """Return what makes a text unfit as an http(s) URL or a path on the control machine, "" where nothing does."""
+    """What makes a text unfit as an http(s) URL or a path on the control node, "" where nothing does."""
     fault = name_fault(text)
     if fault or "://" not in text:
         return fault
@@ -46,13 +46,13 @@ def location_fault(text: str) -> str:
 
 
 def base_fault(text: str) -> str:
-    """Return what makes a text unfit as the base URL of a mirror: it becomes a part of files, commands and URLs."""
+    """What makes a text unfit as the base URL of a mirror: it becomes a part of files, commands and URLs."""
     words = "must be a base URL such as http://mirror.site/path, of letters, digits and ._~+%/-"
     return text_fault(text) or _url_fault(text, _BASE, words)
 
 
 def fingerprint_fault(text: Any) -> str:
-    """Return what makes a value unfit as the fingerprint of a key, "" where nothing does."""
+    """What makes a value unfit as the fingerprint of a key, "" where nothing does."""
     digits = "".join(text.split(" ")) if isinstance(text, str) else ""
     return (
         ""
@@ -72,12 +72,12 @@ def _url_fault(text: str, form: Any, words: str) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """Return a text to print: users and passwords of URLs and values of secret keys in JSON are hidden."""
+    """A text to print: users and passwords of URLs and values of secret keys in JSON are hidden."""
     return _SECRET_PAIR.sub(r'\1"%s"' % HIDDEN, _USERINFO.sub(r"\1%s@" % HIDDEN, text))
 
 
 def mask_command(words: List[str]) -> List[str]:
-    """Return a command line to print: values of options that look secret, logins and passwords of URLs are hidden."""
+    """A command line to print: values of options that look secret, logins and passwords of URLs are hidden."""
     found = []
     hide = False
     for word in words:
@@ -92,7 +92,7 @@ def mask_command(words: List[str]) -> List[str]:
 
 
 def mask_values(value: Any) -> Any:
-    """Return plain values to print or keep: like :func:`masked`, and whole values under secret keys."""
+    """Plain values to print or keep: like :func:`masked`, and whole values under secret keys."""
     if isinstance(value, dict):
         return {
             key: HIDDEN
@@ -106,7 +106,7 @@ def mask_values(value: Any) -> Any:
 
 
 def find_secrets(value: Any) -> List[str]:
-    """Return the keys of plain values under which a secret lies, or a URL with a password, as people name them."""
+    """Keys of plain values that hold a secret, or a URL with a password, as people name them."""
     found: List[str] = []
     for key, one in value.items() if isinstance(value, dict) else enumerate(value) if _is_list(value) else []:
         if isinstance(one, str) and (
@@ -122,6 +122,6 @@ def _is_list(value: Any) -> bool:
 
 
 def format_value(value: Any, most: int = 120) -> str:
-    """Return a wrong value as an error shows it: on one line, not endless, without passwords."""
+    """A wrong value as an error shows it: on one line, not endless, without passwords."""
     text = mask_secrets(repr(value))
     return text if len(text) <= most else text[:most] + "..."

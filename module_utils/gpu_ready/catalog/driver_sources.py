@@ -1,4 +1,4 @@
-"""What the catalog says of a distribution's driver sources: kinds of kernel modules, branches, packages, streams."""
+"""Driver sources of a distribution: kinds of kernel modules, branches, packages, streams."""
 
 import re
 from typing import Any, Dict, List, Optional, Set, Tuple
@@ -17,17 +17,17 @@ Pair = Tuple[int, str]
 
 
 def names(data: Dict[str, Any]) -> List[str]:
-    """Return the driver sources of a distribution in the order in which `auto` tries them."""
+    """Driver sources of a distribution in the order in which `auto` tries them."""
     return list(data["driver_sources"])
 
 
 def automatic(data: Dict[str, Any]) -> List[str]:
-    """Return those that `auto` may choose."""
+    """Driver sources that `auto` may choose."""
     return [name for name, entry in data["driver_sources"].items() if not entry.get("only_when_asked")]
 
 
 def kinds(data: Dict[str, Any], source: str) -> List[str]:
-    """Return the kinds of kernel module of a source, the one that `auto` prefers first.
+    """Kinds of kernel module of a source, first the kind that `auto` prefers.
 
     Modules that the distribution signed need neither a compiler nor a key of the site; modules that anybody else
     compiled are for the kernels of one vendor only, so they come after DKMS.
@@ -43,21 +43,21 @@ def kinds(data: Dict[str, Any], source: str) -> List[str]:
 
 
 def table(data: Dict[str, Any], source: str, kind: str = DKMS) -> Dict[str, Any]:
-    """Return the entry of a source for one kind of kernel module."""
+    """Entry of a source for one kind of kernel module."""
     entry = dict(data["driver_sources"][source])
     other = entry.pop("precompiled", None) or {}
     return dict(entry, **other) if kind == PRECOMPILED else entry
 
 
 def branches(data: Dict[str, Any], source: str, kind: str = DKMS) -> List[int]:
-    """Return the branches that a source carries, ascending."""
+    """Branches that a source carries, ascending."""
     return sorted(int(branch) for branch in table(data, source, kind).get("branches") or ())
 
 
 def packages(
     data: Dict[str, Any], source: str, branch: int, profile: str, flavour: str, kind: str = DKMS, kernel: str = ""
 ) -> List[str]:
-    """Return the packages of a driver, [] where the source has none of that kind."""
+    """Packages of a driver, [] where the source has none of that kind."""
     entry = table(data, source, kind)
     listed = entry.get("branches")
     own = (listed.get(branch) or listed.get(str(branch))) if isinstance(listed, dict) else None
@@ -66,18 +66,18 @@ def packages(
 
 
 def stream(data: Dict[str, Any], source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
-    """Return the dnf module stream of a driver, None where the repository is not modular."""
+    """Dnf module stream of a driver, None where the repository is not modular."""
     streams = table(data, source, kind).get("streams")
     return streams[flavour].format(branch=branch) if streams and flavour in streams else None
 
 
 def fabricmanager(data: Dict[str, Any], source: str, branch: int) -> Optional[str]:
-    """Return the package of the fabric manager, None where a source has none for a branch."""
+    """Package of the fabric manager, None where a source has none for a branch."""
     return companion(data, source, "fabricmanager", branch)
 
 
 def companion(data: Dict[str, Any], source: str, what: str, branch: int) -> Optional[str]:
-    """Return the package of a service beside the driver ("imex"), None where a source has none for a branch."""
+    """Package of a service beside the driver ("imex"), None where a source has none for a branch."""
     name = data["driver_sources"][source].get(what)
     if isinstance(name, dict):
         name = next((value for limits, value in name.items() if within(branch, limits)), None)
@@ -85,7 +85,7 @@ def companion(data: Dict[str, Any], source: str, what: str, branch: int) -> Opti
 
 
 def within(branch: int, limits: str) -> bool:
-    """Return whether a branch is inside limits such as ``<=575`` or ``>=580``."""
+    """True if a branch is inside limits such as ``<=575`` or ``>=580``."""
     match = re.match(r"^(<=|>=)(\d+)$", str(limits))
     if not match:
         raise ValueError("limits of a branch are <=N or >=N, not %r" % limits)
@@ -93,7 +93,7 @@ def within(branch: int, limits: str) -> bool:
 
 
 def pairs(data: Dict[str, Any], source: str, kind: str, profile: str) -> Set[Pair]:
-    """Return the (branch, flavour) pairs that a source of a distribution carries."""
+    """The (branch, flavour) pairs that a source of a distribution carries."""
     limit = data.get("max_branch")
     return {
         (branch, flavour)
@@ -104,7 +104,7 @@ def pairs(data: Dict[str, Any], source: str, kind: str, profile: str) -> Set[Pai
 
 
 def carried(data: Dict[str, Any], source: str, branch: int, profile: str, flavour: str, kind: str) -> bool:
-    """Return whether a source has a flavour of a branch; an installer has all that the branch has."""
+    """True if a source has a flavour of a branch; an installer has all that the branch has."""
     if source == RUNFILE:
         known = catalog.branch(branch)
         return known is not None and flavour in known.flavours
@@ -112,12 +112,12 @@ def carried(data: Dict[str, Any], source: str, branch: int, profile: str, flavou
 
 
 def all_branches(data: Dict[str, Any], source: str) -> List[int]:
-    """Return the branches that a source carries in any kind, ascending."""
+    """Branches that a source carries in any kind, ascending."""
     return sorted({branch for kind in kinds(data, source) for branch in branches(data, source, kind)})
 
 
 def sets(data: Dict[str, Any], source: str, branch: int, kernel: str) -> List[List[str]]:
-    """Return the package sets of a branch: one for each kind, profile and flavour that a source has."""
+    """Package sets of a branch: one for each kind, profile and flavour that a source has."""
     found = [
         packages(data, source, branch, profile, flavour, kind, kernel)
         for kind in kinds(data, source)

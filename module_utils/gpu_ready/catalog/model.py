@@ -11,7 +11,7 @@ DEFAULT_BRANCH: int = catalog_data.DEFAULT_BRANCH
 NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
 """What a GPU gets that is newer than the catalog."""
 MACHINE = "x86_64"
-"""The one machine (uname -m) whose repositories, installers and archives the catalog names."""
+"""The architecture (uname -m) whose repositories, installers and archives the catalog has."""
 
 
 class Gpu(NamedTuple):
@@ -27,7 +27,7 @@ class Gpu(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A driver branch. ``eol`` is the month its support ends, ``cuda`` what its libcuda brings."""
+    """A driver branch. ``eol`` is the month its support ends, ``cuda`` the version of its libcuda."""
 
     number: int
     newest: str
@@ -48,7 +48,7 @@ class Toolkit(NamedTuple):
 
 
 class CudaInstaller(NamedTuple):
-    """NVIDIA's .run installer of a toolkit; ``sha256`` is "" where only the list at ``md5_url`` proves it."""
+    """NVIDIA's .run installer of a toolkit; ``sha256`` is "" where only the list at ``md5_url`` verifies it."""
 
     release: str
     url: str
@@ -57,7 +57,7 @@ class CudaInstaller(NamedTuple):
 
 
 class Cudnn(NamedTuple):
-    """A cuDNN release; ``archives`` by (machine, CUDA major): path below the redist folder, sha256 where known."""
+    """A cuDNN release; ``archives`` by (machine, CUDA major): path below the redist directory, sha256 where known."""
 
     version: str
     cuda: Tuple[str, ...]
@@ -69,7 +69,7 @@ _gpus: Dict[str, Gpu] = {}
 
 
 def gpus() -> Dict[str, Gpu]:
-    """Return every GPU by device id (four small letters)."""
+    """Every GPU by device id (four small letters)."""
     if not _gpus:
         found: Dict[str, Gpu] = {}
         head: List[str] = []
@@ -86,18 +86,18 @@ def gpus() -> Dict[str, Gpu]:
 
 
 def gpu(device_id: str) -> Optional[Gpu]:
-    """Return a GPU by its device id ("1b38"), None for one that is newer than the catalog."""
+    """A GPU by its device id ("1b38"), None for one that is newer than the catalog."""
     return gpus().get(device_id.lower())
 
 
 def nvswitch(device_id: str) -> Optional[str]:
-    """Return the name of an NVSwitch by its device id, None for anything else."""
+    """Name of an NVSwitch by its device id, None for anything else."""
     name = catalog_data.NVSWITCHES.get(device_id.lower())
     return None if name is None else str(name)
 
 
 def branches() -> List[Branch]:
-    """Return the driver branches, ascending."""
+    """Driver branches, ascending."""
     return [
         Branch(
             number,
@@ -113,12 +113,11 @@ def branches() -> List[Branch]:
 
 
 def branch(number: int) -> Optional[Branch]:
-    """Return a driver branch by its number."""
     return next((entry for entry in branches() if entry.number == int(number)), None)
 
 
 def toolkits() -> List[Toolkit]:
-    """Return the CUDA toolkits, ascending."""
+    """CUDA toolkits, ascending."""
     return [
         Toolkit(version, data["min_driver"], data["native_driver"], tuple(data["architectures"]))
         for version, data in sorted(catalog_data.TOOLKITS.items(), key=lambda item: versions.key(item[0]))
@@ -126,7 +125,7 @@ def toolkits() -> List[Toolkit]:
 
 
 def cuda_installers() -> List[CudaInstaller]:
-    """Return the .run installers of CUDA toolkits, ascending."""
+    """The .run installers of CUDA toolkits, ascending."""
     data = catalog_data.CUDA_INSTALLER
     found = []
     for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
@@ -138,12 +137,12 @@ def cuda_installers() -> List[CudaInstaller]:
 
 
 def cuda_installer_needs() -> List[str]:
-    """Return the packages that the program inside such an installer needs on the host."""
+    """Packages that the program inside such an installer needs on the host."""
     return list(catalog_data.CUDA_INSTALLER["needs"])
 
 
 def cudnns() -> List[Cudnn]:
-    """Return the cuDNN releases, ascending."""
+    """CuDNN releases, ascending."""
     return [
         Cudnn(
             version,
@@ -162,7 +161,7 @@ def cudnns() -> List[Cudnn]:
 
 
 def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
-    """Return the packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
+    """Packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
 
     ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
     possible), and ``side_by_side`` says whether those of two CUDAs go together.
@@ -173,23 +172,22 @@ def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
 
 
 def distro(key: str) -> Dict[str, Any]:
-    """Return the data of a distribution by its key ("debian12"); KeyError for an unknown one."""
+    """Data of a distribution by its key ("debian12"); KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.DISTROS[key]
     return dict(data, key=key)
 
 
 def distros() -> List[str]:
-    """Return the keys of the distributions that are known, sorted."""
     return sorted(catalog_data.DISTROS)
 
 
 def families() -> Dict[str, Any]:
-    """Return the rules that tell a distribution's family (catalog/families.yml)."""
+    """Rules for a distribution's family (catalog/families.yml)."""
     data: Dict[str, Any] = catalog_data.FAMILIES
     return data
 
 
 def repository(identity: str) -> Dict[str, Any]:
-    """Return a third-party package repository by its id; KeyError for an unknown one."""
+    """A third-party package repository by its id; KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.REPOSITORIES[identity]
     return data

@@ -1,8 +1,8 @@
-"""Every form of lspci output that people paste, read to the PCI functions that it shows.
+"""Parser of every form of lspci output that people paste.
 
 Forms: plain, -n, -nn, -k, -v, -mm, -vmm and their mixtures, -D; lines filtered by grep, wrapped by a mailer, with host
 names, list marks or IOMMU groups before the slot; kernel messages; the files of sysfs by path. Text that was filtered
-proves no absence.
+does not show that something is absent.
 """
 
 import html
@@ -49,14 +49,14 @@ VERBOSE = re.compile(
     r"^\W*(?:[\w.-]+:\s+)?(?:(?:Flags|Control|Capabilities|Latency|Region \d):|Subsystem:(?!.*nvidia))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Lines of the forms that tell the driver; a Subsystem line with NVIDIA's name may be all that grep left."""
+"""Lines of the forms that show the driver; a Subsystem line with NVIDIA's name may be all that grep left."""
 DRIVERS = re.compile(r"Kernel\s+(?:driver\s+in\s+use|modules):")
 OFF = re.compile(r"header\s+type\s+7f", re.IGNORECASE)
 REV = re.compile(r"\(rev\s+ff\)", re.IGNORECASE)
 
 
 def parse_lspci(text: str) -> PciListing:
-    """Read any form, and the kernel's own lists."""
+    """Parse any form, and the kernel's own lists."""
     lines = with_dumps(clean(text))
     return pci_reading.list_entries(
         pci_kernel.parse_kernel_listing(lines) or parse_records(lines) or parse_lines(lines)
@@ -64,7 +64,7 @@ def parse_lspci(text: str) -> PciListing:
 
 
 def with_dumps(lines: List[str]) -> List[str]:
-    """Return lines whose heads carry the numbers that `lspci -x` shows as bytes of the configuration space."""
+    """Lines whose heads carry the numbers that `lspci -x` shows as bytes of the configuration space."""
     found: List[str] = []
     head = None
     for line in lines:
@@ -87,7 +87,7 @@ def with_dumps(lines: List[str]) -> List[str]:
 
 
 def clean(text: str) -> List[str]:
-    """Return the lines without marks of encoding, terminal, Markdown and results, one head or detail in each."""
+    """Lines without marks of encoding, terminal, Markdown and results, one head or detail in each."""
     text = re.sub(r"[\ufeff\x00\u200b`]|\*\*", "", html.unescape(COLOUR.sub("", text)))
     text = text.replace("\u00a0", " ").replace("\u201c", '"').replace("\u201d", '"')
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\\t", "\t")
@@ -99,7 +99,7 @@ def clean(text: str) -> List[str]:
     text = re.sub(r"['\"],\s+u?['\"](?=%s\s|\s|[A-Z][A-Za-z]+:|['\"])" % SLOT, "\n", text)
     lines = text.split("\n")
     cited = [line for line in lines if re.match(r"\s*>", line)]
-    if 2 * len(cited) > sum(1 for line in lines if line.strip()):  # a mail: the mark stands before broken lines too
+    if 2 * len(cited) > sum(1 for line in lines if line.strip()):  # a mail: wrapped lines have the mark too
         lines = [re.sub(r"^\s*>+ ?", "", line) for line in lines]
     found: List[str] = []
     for line in lines:
@@ -110,7 +110,7 @@ def clean(text: str) -> List[str]:
 
 
 def head_of(line: str) -> Optional[Tuple[str, str, int]]:
-    """Return slot, text behind it and place of the slot in a head line; one that a class follows comes first."""
+    """Slot, text behind it and place of the slot in a head line; one that a class follows comes first."""
     plain = None
     for match in HEAD.finditer(line):
         rest = line[match.end() :]
@@ -154,7 +154,7 @@ def parse_records(lines: List[str]) -> List[PciEntry]:
 
 
 def entry_of_record(record: Dict[str, str], shown: bool) -> PciEntry:
-    """Return the function of one record."""
+    """Function of one record."""
     entry = entry_of_fields(
         record.get("Slot"), record.get("Class", ""), record.get("Vendor", ""), record.get("Device", "")
     )
@@ -163,7 +163,7 @@ def entry_of_record(record: Dict[str, str], shown: bool) -> PciEntry:
 
 
 def entry_of_fields(slot: Optional[str], kind: str, vendor: str, device: str) -> PciEntry:
-    """Return a function from three fields, each a name, a number, or a name with its number in brackets."""
+    """A function from three fields, each a name, a number, or a name with its number in brackets."""
     class_name, class_id = split_number(kind)
     vendor_name, vendor_id = split_number(vendor)
     name, device_id = split_number(device)
@@ -182,7 +182,7 @@ def entry_of_fields(slot: Optional[str], kind: str, vendor: str, device: str) ->
 
 
 def split_number(text: str) -> Tuple[Optional[str], Optional[str]]:
-    """Return name and number of a field, None for what is not there."""
+    """Name and number of a field, None for what is missing."""
     text = re.sub(r"\s+", " ", text).strip()
     if re.match(r"^[0-9a-fA-F]{4}$", text):
         return None, text.lower()
@@ -203,7 +203,7 @@ class Stanza:
         self.details: List[str] = []
 
     def is_broken(self, line: str, wrapped: bool) -> bool:
-        """Return whether a line that is no detail continues the head; ``wrapped``: its place speaks for it."""
+        """True if a line that is no detail continues the head; ``wrapped``: its place speaks for it."""
         if self.details or not line.strip():
             return False
         head, piece = self.head, line.strip()
@@ -225,13 +225,13 @@ class Stanza:
 
 
 def wrapped_at(lines: List[str], place: int, width: int) -> bool:
-    """Return whether a program that wraps at the longest line's width would have broken the text before this line."""
+    """True if a program that wraps at the longest line's width would have broken the text before this line."""
     before, line = lines[place - 1].expandtabs(), lines[place].split()
     return bool(line) and len(before) >= 30 and len(before) + 1 + len(line[0]) > width
 
 
 def parse_lines(lines: List[str]) -> List[PciEntry]:
-    """Read the forms with one head line a function."""
+    """Parse the forms with one head line per function."""
     stanzas: List[Stanza] = []
     host = 0
     width = max(len(line.expandtabs()) for line in lines)
@@ -262,22 +262,22 @@ def parse_lines(lines: List[str]) -> List[PciEntry]:
     cut = any(line.strip() == "--" for line in lines)
     found: List[Tuple[str, PciEntry]] = []
     for stanza, text in zip(stanzas, details):  # noqa: B905 - Python 3.6 has no strict=
-        proven = DRIVERS.search(text) if cut else shown or VERBOSE.search(text)
-        entry = entry_of_stanza(stanza, bool(proven) and not filtered)
+        complete = DRIVERS.search(text) if cut else shown or VERBOSE.search(text)
+        entry = entry_of_stanza(stanza, bool(complete) and not filtered)
         if entry is not None:
             add(found, stanza.origin, entry)
     return [entry for _, entry in found]
 
 
 def unquote(before: str, head: str) -> str:
-    """Return a head without what follows the string that it is quoted in, as in source texts and in JSON."""
+    """A head without what follows the string that it is quoted in, as in source texts and in JSON."""
     if before.rstrip()[-1:] == '"' and not head.startswith(('"', "\\")):
         return head.partition('"')[0]
     return head
 
 
 def add(found: List[Tuple[str, PciEntry]], origin: str, entry: PciEntry) -> None:
-    """Add a function, or what a second listing of the same host tells of it."""
+    """Add a function, or further values from a second listing of the same host."""
     for place, (before, old) in enumerate(found):
         if (
             before == origin
@@ -293,7 +293,7 @@ def add(found: List[Tuple[str, PciEntry]], origin: str, entry: PciEntry) -> None
 
 
 def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
-    """Return the function of a stanza, None where the line only looked like one; ``shown``: with its driver."""
+    """None where the line only resembles a head line; ``shown``: the text shows drivers."""
     head = re.sub(r"\s+", " ", stanza.head).strip()
     head = re.sub(r"\[(?=[0-9a-f: ]{10}\])([0-9a-f:]+) ([0-9a-f:]+)\]", r"[\1\2]", head)  # broken within the numbers
     details = "\n".join(stanza.details)
@@ -309,7 +309,7 @@ def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
 
 
 def entry_of_head(slot: Optional[str], head: str) -> Optional[PciEntry]:
-    """Return the function of a head line without its slot."""
+    """Function of a head line without its slot."""
     if head.startswith('"') and len(QUOTED.findall(head)) >= 3:
         fields = [re.sub(r"\\(.)", r"\1", field) for field in QUOTED.findall(head)]
         return entry_of_fields(slot, fields[0], fields[1], fields[2])
@@ -335,7 +335,7 @@ def entry_of_head(slot: Optional[str], head: str) -> Optional[PciEntry]:
 
 
 def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str], rest: str) -> PciEntry:
-    """Return a function from vendor, name and numbers in one text."""
+    """A function from vendor, name and numbers in one text."""
     ids = list(IDS.finditer(rest))
     vendor_id = device_id = None
     if ids:
@@ -358,5 +358,5 @@ def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str]
 
 
 def parse_hex(text: str) -> Optional[str]:
-    """Return an id as small letters, None for a placeholder such as xxxx."""
+    """An id as small letters, None for a placeholder such as xxxx."""
     return text.lower() if re.match(r"^[0-9a-fA-F]{4}$", text) else None

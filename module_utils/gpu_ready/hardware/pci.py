@@ -26,16 +26,16 @@ class Function(NamedTuple):
 
 
 def read_sysfs(host: Host) -> List[Function]:
-    """Return every PCI function of a host, by address; needs no lspci."""
+    """Every PCI function of a host, by address; needs no lspci."""
     found = []
     for address in host.listdir(SYSFS):
-        folder = SYSFS + "/" + address
-        vendor, device = parse_hex(host, folder + "/vendor", 4), parse_hex(host, folder + "/device", 4)
-        kind = parse_hex(host, folder + "/class", 6)
+        directory = SYSFS + "/" + address
+        vendor, device = parse_hex(host, directory + "/vendor", 4), parse_hex(host, directory + "/device", 4)
+        kind = parse_hex(host, directory + "/class", 6)
         if vendor is None or device is None or kind is None:
             continue
         if vendor != NVIDIA:
-            found.append(Function(address, vendor, device, kind[:4], None, None, bound_driver(host, folder), False))
+            found.append(Function(address, vendor, device, kind[:4], None, None, bound_driver(host, directory), False))
             continue
         found.append(
             Function(
@@ -43,17 +43,17 @@ def read_sysfs(host: Host) -> List[Function]:
                 vendor,
                 device,
                 kind[:4],
-                parse_hex(host, folder + "/subsystem_vendor", 4),
-                parse_hex(host, folder + "/subsystem_device", 4),
-                bound_driver(host, folder),
-                host.readlink(folder + "/physfn") is not None,
+                parse_hex(host, directory + "/subsystem_vendor", 4),
+                parse_hex(host, directory + "/subsystem_device", 4),
+                bound_driver(host, directory),
+                host.readlink(directory + "/physfn") is not None,
             )
         )
     return found
 
 
 def parse_hex(host: Host, path: str, digits: int) -> Optional[str]:
-    """Return a number of sysfs ("0x10de") as small letters of a fixed length, None where there is none."""
+    """A number of sysfs ("0x10de") as small letters of a fixed length, None where there is none."""
     text = (host.read(path) or "").strip()
     try:
         return "%0*x" % (digits, int(text, 16))
@@ -61,17 +61,17 @@ def parse_hex(host: Host, path: str, digits: int) -> Optional[str]:
         return None
 
 
-def bound_driver(host: Host, folder: str) -> Optional[str]:
-    """Return the kernel driver that holds a function."""
-    target = host.readlink(folder + "/driver")
+def bound_driver(host: Host, directory: str) -> Optional[str]:
+    """Kernel driver that holds a function."""
+    target = host.readlink(directory + "/driver")
     return target.rstrip("/").rpartition("/")[2] if target else None
 
 
 def vgpu(host: Host, address: str) -> Optional[str]:
-    """Return the driver version of the host behind a virtual GPU ("" where it does not tell), None for a whole card.
+    """Driver version of the host of a virtual GPU ("" where it is not shown), None for a physical GPU.
 
-    A guest of NVIDIA vGPU sees the card's own device id. What tells is a vendor's capability that begins with "VF";
-    record 0 in it is the version (NVIDIA's k8s-device-plugin, internal/vgpu, reads it the same way).
+    A guest of NVIDIA vGPU sees the GPU's own device id. It has a vendor capability that begins with "VF", whose record
+    0 is the version (NVIDIA's k8s-device-plugin, internal/vgpu, reads it the same way).
     """
     space = host.read_bytes("%s/%s/config" % (SYSFS, address)) or b""
     if len(space) < 256 or not space[0x06] & 0x10:
@@ -88,7 +88,7 @@ def vgpu(host: Host, address: str) -> Optional[str]:
 
 
 def vgpu_version(records: bytes) -> str:
-    """Return the text of record 0: each has its number, its length with these two, and its content."""
+    """Text of record 0: each has its number, its length with these two, and its content."""
     while len(records) > 2 and records[1] > 2:
         if records[0] == 0:
             return records[2:12].rstrip(b"\0").decode("ascii", "replace")
@@ -97,29 +97,29 @@ def vgpu_version(records: bytes) -> str:
 
 
 def kernel_driver(name: Optional[str]) -> Optional[str]:
-    """Return the module of the kernel's own that a driver's name means, None for any other driver."""
+    """Module of the kernel's own that a driver's name means, None for any other driver."""
     return KERNEL_DRIVERS.get(re.sub(r"[^a-z]", "", (name or "").lower()))
 
 
 def gpus(functions: List[Function]) -> List[Function]:
-    """Return the GPUs: vendor NVIDIA, class display, no virtual function. Those bound to vfio-pci are among them."""
+    """GPUs: vendor NVIDIA, class display, no virtual function. Those bound to vfio-pci are among them."""
     return [f for f in functions if f.vendor == NVIDIA and f.class_id[:2] == "03" and not f.vf]
 
 
 def nvswitches(functions: List[Function]) -> List[Function]:
-    """Return the NVSwitches."""
+    """NVSwitches."""
     return [f for f in functions if f.vendor == NVIDIA and what(f) == "nvswitch"]
 
 
 def what(function: Function) -> str:
-    """Return in a word what an NVIDIA function is."""
+    """In a word what an NVIDIA function is."""
     if function.vf:
         return "virtual_function"
     return classify_function(function.class_id, "", "", function.device)
 
 
 def classify_function(class_id: Optional[str], class_name: str, name: str, device: Optional[str]) -> str:
-    """Return what a function is, by its numbers where there are some, else by its words."""
+    """What a function is, by its numbers where there are some, else by its words."""
     kind, words = class_id or "", (class_name + " " + name).lower()
     if kind[:2] == "03":
         return "gpu"
@@ -142,7 +142,7 @@ def classify_function(class_id: Optional[str], class_name: str, name: str, devic
 
 
 def is_chipset(name: str, device: Optional[str]) -> bool:
-    """Return whether a function is that of an nForce board, be it audio or USB: by name, or by number."""
+    """True if a function is that of an nForce board, be it audio or USB: by name, or by number."""
     if name.upper().startswith(
         ("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH", "NF200")
     ):

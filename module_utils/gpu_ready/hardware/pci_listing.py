@@ -29,28 +29,28 @@ class PciEntry(NamedTuple):
 
     @property
     def nvidia(self) -> bool:
-        """Return whether the vendor is NVIDIA, by number where there is one."""
+        """True if the vendor is NVIDIA, by number where there is one."""
         vendor = (self.vendor or "").lower()
         return self.vendor_id == pci.NVIDIA if self.vendor_id else vendor.startswith("nvidia") and "/" not in vendor
 
     @property
     def class_number(self) -> Optional[str]:
-        """Return the class as a number, by its name where the text shows none; None where the name is unknown too."""
+        """Class as a number, by its name where the text shows none; None where the name is unknown too."""
         return self.class_id or NUMBERS.get(self.class_name.lower())
 
     @property
     def display(self) -> bool:
-        """Return whether the class is display, by number where there is one."""
+        """True if the class is display, by number where there is one."""
         return (self.class_number or "")[:2] == "03"
 
     @property
     def what(self) -> str:
-        """Return in a word what an NVIDIA function is."""
+        """In a word what an NVIDIA function is."""
         return pci.classify_function(self.class_number, self.class_name, self.name or "", self.device_id)
 
 
 class PciListing(NamedTuple):
-    """What a text shows. ``unnamed``: GPUs whose device id neither the text nor the catalog tells."""
+    """What a text shows. ``unnamed``: GPUs whose device id is neither in the text nor, by name, in the catalog."""
 
     entries: List[PciEntry]
     functions: List[pci.Function]
@@ -58,11 +58,11 @@ class PciListing(NamedTuple):
 
     @property
     def gpus(self) -> List[PciEntry]:
-        """Return NVIDIA's display functions, virtual ones among them."""
+        """NVIDIA's display functions, virtual ones among them."""
         return [entry for entry in self.entries if entry.nvidia and entry.display]
 
     def as_dict(self) -> Dict[str, Any]:
-        """Return the reading as plain values."""
+        """Reading as plain values."""
         others = [entry for entry in self.entries if entry.nvidia and not entry.display]
         found: Dict[str, Any] = {
             "nvidia_gpus": [gpu_row(entry) for entry in self.gpus],
@@ -98,7 +98,7 @@ class PciListing(NamedTuple):
 
 
 def gpu_row(entry: PciEntry) -> Dict[str, Any]:
-    """Return a GPU as plain values; what the form does not show is left out."""
+    """A GPU as plain values; what the form does not show is left out."""
     row: Dict[str, Any] = {
         "slot": entry.slot,
         "class_name": entry.class_name,
@@ -118,7 +118,7 @@ def gpu_row(entry: PciEntry) -> Dict[str, Any]:
 
 
 def list_entries(shown: List[PciEntry]) -> PciListing:
-    """Return a reading with the functions as the planner takes them; a card without its number is sought by name."""
+    """A reading with the functions as the planner takes them; a card without its number is sought by name."""
     entries = mark_virtual(shown)
     functions: List[pci.Function] = []
     unnamed: List[PciEntry] = []
@@ -137,7 +137,7 @@ def list_entries(shown: List[PciEntry]) -> PciListing:
 
 
 def list_sysfs_functions(functions: List[pci.Function]) -> PciListing:
-    """Return the reading of functions that were read from sysfs."""
+    """Reading of functions that were read from sysfs."""
     entries = []
     for function in functions:
         entry = entry_from_numbers(function.address, function.vendor, function.device, "0x%s00" % function.class_id)
@@ -146,28 +146,28 @@ def list_sysfs_functions(functions: List[pci.Function]) -> PciListing:
 
 
 def entry_from_numbers(slot: str, vendor: str, device: str, raw: str) -> PciEntry:
-    """Return a function of which only numbers are known; ``raw`` is the kernel's class, 0x030200."""
+    """A function of which only numbers are known; ``raw`` is the kernel's class, 0x030200."""
     # Old kernels print the class without its programming interface: 0x000300.
     number = raw[4:8] if raw[2:4] == "00" and raw[4:8] in CLASSES else raw[2:6].lower()
     return PciEntry(slot, CLASSES.get(number, number), number, raw, vendor.lower(), None, device.lower(), None)
 
 
 def full_address(slot: Optional[str]) -> str:
-    """Return a slot with its domain, "" where the text has none."""
+    """A slot with its domain, "" where the text has none."""
     return "" if slot is None else slot.lower() if slot.count(":") == 2 else "0000:" + slot.lower()
 
 
 def find_device_by_name(name: Optional[str]) -> Optional[str]:
-    """Return the device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
+    """Device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
     match = re.search(r"\[([^\]]+)\]\s*$", name or "")
-    wanted = [normalize_name(part) for part in match.group(1).split("/")] if match else []
-    fitting = [gpu for gpu in catalog.gpus().values() if normalize_name(gpu.name) in wanted]
+    names = [normalize_name(part) for part in match.group(1).split("/")] if match else []
+    fitting = [gpu for gpu in catalog.gpus().values() if normalize_name(gpu.name) in names]
     verdicts = {(gpu.architecture, gpu.last_branch, gpu.first_branch, gpu.flavours) for gpu in fitting}
     return fitting[0].device_id if len(verdicts) == 1 else None
 
 
 def normalize_name(text: str) -> str:
-    """Return a name without blanks, dashes and case."""
+    """A name without blanks, dashes and case."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
@@ -185,10 +185,10 @@ def mark_virtual(entries: List[PciEntry]) -> List[PciEntry]:
 
 
 def is_above_zero(entry: PciEntry) -> bool:
-    """Return whether a function's number is not 0."""
+    """True if a function's number is not 0."""
     return entry.slot is not None and not entry.slot.endswith(".0")
 
 
 def bus(entry: PciEntry) -> Optional[str]:
-    """Return domain and bus of a slot."""
+    """Domain and bus of a slot."""
     return entry.slot.rpartition(":")[0] if entry.slot else None

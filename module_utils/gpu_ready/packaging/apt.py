@@ -116,7 +116,7 @@ MIDDLE = ("half-configured", "half-installed", "unpacked", "triggers-awaited", "
 
 
 def broken(status: str, states: Tuple[str, ...] = MIDDLE) -> List[str]:
-    """Return the packages that dpkg left in the middle, from the text of its status file."""
+    """Packages that dpkg left in the middle, from the text of its status file."""
     found = []
     for stanza in status.split("\n\n"):
         match = re.search(r"(?m)^Status: \S+ (\S+) (\S+)$", stanza)
@@ -285,7 +285,7 @@ class Apt(Manager):
         self.update(only + ["-o", "APT::Get::List-Cleanup=0"])
 
     def lists_are_stale(self) -> bool:
-        """Return whether the package lists of any source are missing or damaged, or all are older than a day."""
+        """True if the package lists of any source are missing or damaged, or all are older than a day."""
         answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody
         if (
             answer.rc != 0

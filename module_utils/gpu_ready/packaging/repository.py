@@ -83,7 +83,7 @@ def format_deb822(repository: Repository, architecture: str) -> str:
 
 
 def format_preferences(values: Any) -> str:
-    """Return the text of a preferences file from {package, pin, priority}, one or a list."""
+    """Text of a preferences file from {package, pin, priority}, one or a list."""
     stanzas = [
         "Package: %s\nPin: %s\nPin-Priority: %s\n" % (join_words(value["package"]), value["pin"], value["priority"])
         for value in (values if isinstance(values, list) else [values])

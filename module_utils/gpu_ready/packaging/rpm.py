@@ -91,7 +91,7 @@ def parse_streams_toml(text: str) -> Dict[str, str]:
 
 
 def newest(packages: List[Package]) -> Dict[str, Package]:
-    """Return the newest version of each name."""
+    """Newest version of each name."""
     found = {}  # type: Dict[str, Package]
     for package in packages:
         if package.name not in found or compare(package.evr, found[package.name].evr) > 0:
@@ -100,7 +100,7 @@ def newest(packages: List[Package]) -> Dict[str, Package]:
 
 
 def duplicate_names(packages: List[Package]) -> List[str]:
-    """Return names that are installed in two versions for one architecture: a transaction was cut off in between."""
+    """Names that are installed in two versions for one architecture: a transaction was cut off in between."""
     seen = {}  # type: Dict[Tuple[str, str], str]
     found = set()
     for package in packages:
@@ -110,7 +110,7 @@ def duplicate_names(packages: List[Package]) -> List[str]:
 
 
 def split_evr(text: str) -> Tuple[str, str, str]:
-    """Return epoch ("0" where it is left out), version and release ("" where it is left out)."""
+    """Epoch ("0" where it is left out), version and release ("" where it is left out)."""
     epoch, colon, rest = text.partition(":")
     if not colon:
         epoch, rest = "0", text
@@ -218,13 +218,13 @@ def uses_rpm(host: Host, family: str) -> bool:
 
 
 def read_held_names(host: Host) -> List[str]:
-    """Return the names that a version lock holds, from the file of whichever manager there is."""
+    """Names that a version lock holds, from the file of whichever manager there is."""
     found = parse_locks(host.read(DNF_LOCKS) or "") + parse_locks(host.read(YUM_LOCKS) or "")
     return sorted(set(found + parse_locks_toml(host.read(DNF5_LOCKS) or "")))
 
 
 def read_streams(host: Host) -> Dict[str, str]:
-    """Return the enabled module streams by module."""
+    """Enabled module streams by module."""
     found = parse_streams_toml(host.read(DNF5_MODULES) or "")
     for name in host.listdir(MODULES):
         if name.endswith(".module"):

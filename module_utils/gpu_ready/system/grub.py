@@ -12,24 +12,24 @@ KERNEL = re.compile(r"\s+linux(?:16|efi)?\s+\S*vmlinuz-(\S+)")
 
 
 def find_default_kernel(environment: str, configuration: str, kernels: List[str]) -> Optional[str]:
-    """Return which of the installed kernels is the default, None where these texts do not tell.
+    """Which of the installed kernels is the default, None where these texts do not show it.
 
     An entry is named by its title or id, which hold the kernel's release (also where it has a file of its own, by the
     Boot Loader Specification: MACHINE_ID-RELEASE), or by its place in the menu: ``0``, and ``1>2`` in a submenu.
     """
-    wanted = find_default_entry(environment, configuration)
-    named = [name for name in kernels if wanted and name in wanted]
+    entry = find_default_entry(environment, configuration)
+    named = [name for name in kernels if entry and name in entry]
     if named:
         return max(named, key=len)
-    if wanted and re.search(r"(?m)^\s*blscfg\s*$", configuration):
+    if entry and re.search(r"(?m)^\s*blscfg\s*$", configuration):
         ordered = dict(enumerate(sorted(kernels, key=versions.key, reverse=True)))
-        return ordered.get(int(wanted)) if wanted.isdecimal() else None
-    kernel = kernels_by_position(configuration).get(wanted) if wanted else None
+        return ordered.get(int(entry)) if entry.isdecimal() else None
+    kernel = kernels_by_position(configuration).get(entry) if entry else None
     return kernel if kernel in kernels else None
 
 
 def find_default_entry(environment: str, configuration: str) -> Optional[str]:
-    """Return the name of the entry that boots next: that for one boot, else the saved or the set one.
+    """Name of the entry that boots next: that for one boot, else the saved or the set one.
 
     Without a menu at hand (EL 8 has it in the EFI system partition) the saved one counts, which is what EL sets.
     """
@@ -41,7 +41,7 @@ def find_default_entry(environment: str, configuration: str) -> Optional[str]:
 
 
 def kernels_by_position(configuration: str) -> Dict[str, str]:
-    """Return the kernels of a menu by their places; what is indented is in the submenu before it."""
+    """Kernels of a menu by their places; what is indented is in the submenu before it."""
     found: Dict[str, str] = {}
     top = inner = -1
     for line in configuration.splitlines():

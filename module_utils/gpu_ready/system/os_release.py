@@ -52,7 +52,7 @@ def read_os_release(text: str) -> OsRelease:
 
 
 def split_lines(text: str) -> List[str]:
-    """Return the lines of a file, also where it stands in the text of a result or in its list of lines."""
+    """Lines of a file, also of a file inside the JSON text of a result."""
     text = text.replace("\ufeff", "").replace("\x00", "").replace("\u200b", "")
     if re.search(r"\\n[A-Z][A-Z0-9_]*=", text):
         text = re.sub(r'^.*?"(?=[A-Z][A-Z0-9_]*=)', "", text).replace("\\n", "\n").replace('\\"', '"')
@@ -65,7 +65,7 @@ def split_lines(text: str) -> List[str]:
 
 
 def unquote(text: str) -> str:
-    """Return a value as a shell would: quoted up to its quote, else up to the first blank."""
+    """A value as a shell would: quoted up to its quote, else up to the first blank."""
     text = text.strip()
     if text[:1] == "'":
         return text[1:].partition("'")[0]
@@ -76,7 +76,7 @@ def unquote(text: str) -> str:
 
 
 def find_family(release: OsRelease, values: Dict[str, str]) -> str:
-    """Return the family by the rules of catalog/families.yml; "other" where none holds."""
+    """Family by the rules of catalog/families.yml; "other" where none holds."""
     rules = catalog.families()
     identity = (release.id or "").lower()
     likes = [word.lower() for word in release.id_like]
@@ -99,7 +99,7 @@ def find_family(release: OsRelease, values: Dict[str, str]) -> str:
 
 
 def family_by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]:
-    """Return the family that PLATFORM_ID names ("platform:el9")."""
+    """Family that PLATFORM_ID names ("platform:el9")."""
     match = re.match(r"^platform:([a-z]+)\d", platform_id)
     for name, rule in rules["families"].items():
         if match and rule.get("platform") == match.group(1):
@@ -108,7 +108,7 @@ def family_by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]
 
 
 def family_by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
-    """Return the first family that ID_LIKE names."""
+    """First family that ID_LIKE names."""
     if set(likes) & set(rules["blocked"]):
         return None
     for name, rule in rules["families"].items():
@@ -118,7 +118,7 @@ def family_by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
 
 
 def find_base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
-    """Return what a derivative is made from, None for an original."""
+    """What a derivative is made from, None for an original."""
     bases = catalog.families()["bases"]
     own = next((key for key in ("DEBIAN_CODENAME", "UBUNTU_CODENAME", "VERSION_CODENAME") if values.get(key)), None)
     named = bases.get(values[own]) if own else None
@@ -126,10 +126,10 @@ def find_base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
 
 
 def resolve(release: OsRelease, treat_as: Optional[str] = None) -> Optional[str]:
-    """Return the catalog's key of a system; ``treat_as`` is the operator's word for one that the catalog lacks.
+    """Catalog's key of a system; ``treat_as`` is the operator's choice for one that the catalog does not have.
 
-    A system counts as itself first, then as the one that a known relative is made from, then as its base by code name.
-    One that is an image (Fedora Silverblue) counts as none: packages are not installed into it one by one.
+    A system counts as itself first, then as the base of a known relative, then as its base by code name. An image
+    (Fedora Silverblue) counts as none: packages are not installed into it one by one.
     """
     if treat_as:
         return treat_as if treat_as in catalog.distros() else None
@@ -144,7 +144,7 @@ def resolve(release: OsRelease, treat_as: Optional[str] = None) -> Optional[str]
 
 
 def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str]:
-    """Return the key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
+    """Key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
     for key in catalog.distros():
         data = catalog.distro(key)
         versions = data["versions"] if name == "ids" else data.get("relatives", {}).get(identity, [])
@@ -154,5 +154,5 @@ def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str
 
 
 def is_within(version: Optional[str], listed: str) -> bool:
-    """Return whether a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
+    """True if a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
     return ((version or "") + ".").startswith(listed + ".")

@@ -5,9 +5,9 @@ DOCUMENTATION = r"""
 module: gpu_cdi_spec
 short_description: Write a CDI specification of the host's NVIDIA GPUs
 description:
-  - With O(generator=native), out of the device nodes and driver files that are on the host; no NVIDIA program is needed
-    when a container starts. Devices are named by number, by UUID where known, and V(all).
-  - With O(generator=nvidia-ctk), by C(nvidia-ctk cdi generate) of the NVIDIA container toolkit.
+  - With O(generator=native) it is built from the host's device nodes and driver files; no NVIDIA program is needed when
+    a container starts. Devices are named by index, by UUID if known, and V(all).
+  - With O(generator=nvidia-ctk), C(nvidia-ctk cdi generate) of the NVIDIA container toolkit writes it.
 options:
   path:
     description: The file.
@@ -15,45 +15,45 @@ options:
     required: true
   unrefreshed:
     description:
-      - File used instead of O(path) where no C(nvidia-cdi-refresh) makes O(path) anew at boot; C(/var/run) does not
-        outlive one. Empty where that is known already.
+      - File used instead of O(path) if no C(nvidia-cdi-refresh) service writes O(path) at boot: C(/var/run) does
+        not survive a reboot. Empty if that is known already.
     type: path
     default: ""
   generator:
-    description: Who makes it.
+    description: What generates it.
     type: str
     choices: [native, nvidia-ctk]
     default: native
   feature_flags:
     description:
-      - Features of C(nvidia-ctk cdi generate), such as V(no-additional-gids-for-device-nodes) for engines that do not
-        read CDI 0.7.0. A program that does not know one leaves it out of account.
+      - Feature flags of C(nvidia-ctk cdi generate), such as V(no-additional-gids-for-device-nodes) for engines without
+        CDI 0.7.0. Versions that do not support a flag ignore it.
     type: list
     elements: str
     default: []
   remove:
-    description: Specifications of the same devices that go, because two of them make docker refuse both.
+    description: Specifications of the same devices to remove; docker refuses devices that two files define.
     type: list
     elements: path
     default: []
 attributes:
-  check_mode: {support: full, description: Says whether the file would change; writes nothing.}
+  check_mode: {support: full, description: Reports whether the file would change; writes nothing.}
   diff_mode: {support: full, description: Shows the file before and after.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Describe the GPUs from device nodes and driver files
+- name: Write a specification from device nodes and driver files
   gpu_cdi_spec:
     path: /etc/cdi/gpu-ready.json
 
-- name: Have the toolkit describe them
+- name: Write a specification with the toolkit
   gpu_cdi_spec:
     path: /etc/cdi/nvidia.yaml
     generator: nvidia-ctk
     remove: [/etc/cdi/gpu-ready.json]
 
-- name: See what would change after a new driver
+- name: Show what would change after a driver update
   gpu_cdi_spec:
     path: /etc/cdi/gpu-ready.json
   check_mode: true
@@ -91,54 +91,53 @@ ARGUMENT_SPEC = {
 
 
 class CdiSpecError(GpuReadyError):
-    """There is nothing to describe, or the generator failed."""
+    """There is no GPU or no driver, or the generator failed."""
 
     def __init__(self, text):
-        super().__init__("no CDI specification can be made: %s." % text)
+        super().__init__("the CDI specification cannot be written: %s" % text)
 
 
-def native(host, act):
-    """Build our own specification; ``act``: make missing device nodes first, with the driver's own program."""
-    if act and not host.exists("/dev/nvidia-uvm") and host.which("nvidia-modprobe"):
-        # CUDA needs this node, and the kernel makes it for nobody until a CUDA program starts on the host.
+def build_native(host, create_nodes):
+    """Build our own specification; ``create_nodes``: create missing device nodes first, with nvidia-modprobe."""
+    if create_nodes and not host.exists("/dev/nvidia-uvm") and host.which("nvidia-modprobe"):
+        # CUDA needs this node, and the kernel does not create it.
         host.run([host.which("nvidia-modprobe"), "-c", "0", "-u"], timeout=60.0)
     driver = look.driver_files(host)
     if driver.version is None:
-        raise CdiSpecError("libnvidia-ml.so.1 and libcuda.so.1 are not on this host: install the driver first")
+        raise CdiSpecError("libnvidia-ml.so.1 and libcuda.so.1 are missing. Install the driver first")
     gpus = look.gpu_list(host)
     if not gpus:
-        raise CdiSpecError("/dev/nvidia0 does not exist: load the driver (modprobe nvidia, nvidia-smi) first")
+        raise CdiSpecError("/dev/nvidia0 does not exist. Load the driver first (modprobe nvidia; nvidia-smi)")
     if any(gpu.uuid is None for gpu in gpus) and host.which("nvidia-smi"):
-        # The driver's table shows question marks until a program opens the GPU.
-        names = uuids(host.run([host.which("nvidia-smi"), "-L"], timeout=60.0).out)
+        # /proc/driver/nvidia shows question marks until a program opens the GPU.
+        names = parse_uuids(host.run([host.which("nvidia-smi"), "-L"], timeout=60.0).out)
         gpus = [gpu._replace(uuid=gpu.uuid or names.get(gpu.number)) for gpu in gpus]
     return cdi.build(driver, gpus, multiarch_directory(host.uname()[1]))
 
 
-def uuids(text):
-    """Read the UUIDs by number from ``nvidia-smi -L``."""
+def parse_uuids(text):
+    """UUIDs by index in the output of ``nvidia-smi -L``."""
     return {
         int(number): uuid
         for number, uuid in re.findall(r"^GPU (\d+):.*\(UUID: (GPU-[0-9a-fA-F-]+)\)", text, re.MULTILINE)
     }
 
 
-def toolkit(host, flags):
-    """Have nvidia-ctk make the specification."""
+def run_nvidia_ctk(host, flags):
     program = host.which("nvidia-ctk")
     if program is None:
-        raise CdiSpecError("nvidia-ctk is not on this host: install nvidia-container-toolkit, or use mode native")
-    # The variable, not the option: a program before 1.17 would refuse an option that it does not know.
+        raise CdiSpecError("nvidia-ctk is not installed. Install nvidia-container-toolkit, or use mode native")
+    # The variable, not the option: versions before 1.17 fail on an unknown option.
     env = {cdi.FEATURES: ",".join(flags)} if flags else None
-    folder = tempfile.mkdtemp(prefix="gpu-ready-cdi-")
-    path = os.path.join(folder, "nvidia.yaml")
+    directory = tempfile.mkdtemp(prefix="gpu-ready-cdi-")
+    path = os.path.join(directory, "nvidia.yaml")
     try:
         answer = host.run([program, "cdi", "generate", "--output=" + path], timeout=120.0, env=env)
         text = host.read(path)
     finally:
         if os.path.exists(path):
             os.unlink(path)
-        os.rmdir(folder)
+        os.rmdir(directory)
     if answer.rc != 0 or not text:
         raise CdiSpecError(
             "nvidia-ctk cdi generate failed: %s" % ((answer.err or answer.out).strip()[-400:] or answer.rc)
@@ -151,18 +150,21 @@ def run(host, params, check):
     if params["unrefreshed"] and not look.refreshed(host):
         path = params["unrefreshed"]
     before = host.read_bytes(path)
-    gone = [name for name in params["remove"] if name != path and os.path.lexists(name)]
-    after = native(host, not check) if params["generator"] == "native" else toolkit(host, params["feature_flags"])
-    changed = before != after.encode("utf-8") or bool(gone)
+    removed = [name for name in params["remove"] if name != path and os.path.lexists(name)]
+    if params["generator"] == "native":
+        after = build_native(host, not check)
+    else:
+        after = run_nvidia_ctk(host, params["feature_flags"])
+    changed = before != after.encode("utf-8") or bool(removed)
     if changed and not check:
-        notes = {}
-        for name, data in [(path, before)] + [(name, host.read_bytes(name)) for name in gone]:
+        entries = {}
+        for name, data in [(path, before)] + [(name, host.read_bytes(name)) for name in removed]:
             old = None if data is None else base64.b64encode(data).decode("ascii")
-            notes[name] = {"before": old, "mode": host.mode(name)}
-        manifest.note("files", notes)
+            entries[name] = {"before": old, "mode": host.mode(name)}
+        manifest.note("files", entries)
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
         files.write_atomic(path, after.encode("utf-8"))
-        for name in gone:
+        for name in removed:
             os.unlink(name)
     spec = cdi.read(after)
     old = "" if before is None else before.decode("utf-8", "replace")

@@ -1,29 +1,29 @@
 #!/usr/bin/python
-"""Put the driver's files under a stable path, for containers of engines without CDI."""
+"""Link the driver's files under a stable path, for containers of engines without CDI."""
 
 DOCUMENTATION = r"""
 module: gpu_driver_volume
-short_description: Put the installed NVIDIA driver's files for containers under a stable path
+short_description: Link the installed NVIDIA driver's files for containers under a stable path
 description:
-  - Makes C(/usr/local/nvidia-driver/VERSION) with the driver's libraries (C(lib64)) and programs (C(bin)), leads
-    C(/usr/local/nvidia-driver/current) to it and removes the folders of earlier drivers. Files are hard links where
+  - Creates C(/usr/local/nvidia-driver/VERSION) with the driver's libraries (C(lib64)) and programs (C(bin)), points
+    C(/usr/local/nvidia-driver/current) to it and removes the directories of earlier drivers. Files are hard links if
     the file system allows, else copies.
 options:
   path:
-    description: The folder.
+    description: The directory.
     type: path
     default: /usr/local/nvidia-driver
 attributes:
-  check_mode: {support: full, description: Says whether the folder would change; writes nothing.}
-  diff_mode: {support: full, description: Shows why the folder changes, and the driver it holds afterwards.}
+  check_mode: {support: full, description: Reports whether the directory would change; writes nothing.}
+  diff_mode: {support: full, description: Shows why the directory changes, and its driver version afterwards.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Make the volume, or bring it to the driver that is installed now
+- name: Create the volume, or update it for the installed driver
   gpu_driver_volume:
 
-- name: See whether it is that of the installed driver
+- name: Check whether it matches the installed driver
   gpu_driver_volume:
   check_mode: true
   register: volume
@@ -38,7 +38,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 version:
-  description: Version of the driver that the volume holds.
+  description: Driver version of the volume.
   returned: always
   type: str
   sample: 580.95.05
@@ -63,11 +63,11 @@ def run(host, params, check):
     layout = driver_volume.layout(look.driver_files(host))
     if layout is None:
         raise GpuReadyError(
-            "%s cannot be filled: libnvidia-ml.so.1 and libcuda.so.1 are not on this host: install the driver." % path
+            "%s cannot be created: libnvidia-ml.so.1 and libcuda.so.1 are missing. Install the driver first." % path
         )
     why = look.volume_stale(host, layout, path)
     if why and not check:
-        driver_volume_files.make(layout, path)
+        driver_volume_files.create_volume(layout, path)
     return {
         "changed": bool(why),
         "version": layout.version,
@@ -76,7 +76,7 @@ def run(host, params, check):
             "before_header": path,
             "after_header": path,
             "before": "%s\n" % why if why else "",
-            "after": "it holds driver %s\n" % layout.version if why else "",
+            "after": "driver %s\n" % layout.version if why else "",
         },
     }
 

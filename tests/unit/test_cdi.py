@@ -124,7 +124,7 @@ def test_our_own_specification_fits_the_host_it_was_made_on() -> None:
 def test_a_specification_of_another_driver_is_stale() -> None:
     host = host_with_driver("580.95.05", **{"/etc/cdi/nvidia.yaml": BLOCK})
     (found,) = look.look(host)["runtime"]["specs"]
-    assert found["stale"] == "it serves driver 535.183.01, the host has 580.95.05"
+    assert found["stale"] == "it is for driver 535.183.01, the host has 580.95.05"
 
 
 def test_an_empty_host_has_nothing_to_build_from() -> None:

@@ -18,7 +18,7 @@ from gpu_ready.containers import cdi, engine
 )
 def test_full_names(image: str, full: str) -> None:
     assert engine.full_name(image) == full
-    assert engine.name("docker", image) == image
+    assert engine.image_name("docker", image) == image
 
 
 @pytest.mark.parametrize(
@@ -33,34 +33,37 @@ def test_full_names(image: str, full: str) -> None:
     ],
 )
 def test_the_name_of_a_loaded_image(which: str, out: str, name: str | None) -> None:
-    assert engine.loaded(which, out) == name
+    assert engine.loaded_name(which, out) == name
 
 
 def test_ctr_says_by_its_output_that_an_image_is_there() -> None:
-    assert [engine.is_there("containerd", 0, out) for out in ("", "docker.io/site/image:1\n")] == [False, True]
-    assert [engine.is_there("podman", rc, "") for rc in (0, 125)] == [True, False]
+    assert [engine.has_image("containerd", 0, out) for out in ("", "docker.io/site/image:1\n")] == [False, True]
+    assert [engine.has_image("podman", rc, "") for rc in (0, 125)] == [True, False]
 
 
 def test_docker_runs_as_it_always_did() -> None:
-    argv = engine.run("docker", "n", ["A=1"], ["--gpus", "all"], "ubuntu:24.04", ["nvidia-smi"])
+    argv = engine.run_command("docker", "n", ["A=1"], ["--gpus", "all"], "ubuntu:24.04", ["nvidia-smi"])
     assert " ".join(argv) == "docker run --rm --name n --network none --env A=1 --gpus all ubuntu:24.04 nvidia-smi"
-    assert engine.remove("docker", "n") == [["docker", "rm", "--force", "n"]]
+    assert engine.remove_commands("docker", "n") == [["docker", "rm", "--force", "n"]]
 
 
 @pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
 def test_podman_takes_devices_by_their_cdi_names_in_every_mode(mode: str) -> None:
     args = engine.gpu_args("podman", mode)
-    argv = engine.run("podman", "n", [], args, "ubuntu:24.04", ["true"])
+    argv = engine.run_command("podman", "n", [], args, "ubuntu:24.04", ["true"])
     assert argv[-5:] == ["label=disable", "--device", "nvidia.com/gpu=all", "docker.io/library/ubuntu:24.04", "true"]
 
 
 def test_ctr_runs_in_a_namespace_of_ours() -> None:
     args = engine.gpu_args("containerd", "toolkit")
-    argv = engine.run("containerd", "n", [], args, "ubuntu:24.04", ["true"])
+    argv = engine.run_command("containerd", "n", [], args, "ubuntu:24.04", ["true"])
     assert argv[:5] == ["ctr", "--namespace", "gpu-ready", "run", "--rm"]
     assert argv[-3:] == ["docker.io/library/ubuntu:24.04", "n", "true"]
-    assert [call[3:5] for call in engine.remove("containerd", "n")] == [["tasks", "delete"], ["containers", "delete"]]
-    assert engine.pull("containerd", "ubuntu") is not None and engine.pull("podman", "ubuntu") is None
+    assert [call[3:5] for call in engine.remove_commands("containerd", "n")] == [
+        ["tasks", "delete"],
+        ["containers", "delete"],
+    ]
+    assert engine.pull_command("containerd", "ubuntu") is not None and engine.pull_command("podman", "ubuntu") is None
 
 
 def test_our_specification_as_arguments_of_an_old_ctr() -> None:
@@ -68,19 +71,19 @@ def test_our_specification_as_arguments_of_an_old_ctr() -> None:
         "580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
     )
     text = cdi.build(driver, [cdi.Gpu(0, "/dev/nvidia0", "GPU-a"), cdi.Gpu(1, "/dev/nvidia1", None)])
-    args = engine.applied(text, ["GPU-a"])
+    args = engine.ctr_arguments(text, ["GPU-a"])
     assert args is not None
     assert args[:4] == ["--env", "NVIDIA_VISIBLE_DEVICES=void", "--device", "/dev/nvidiactl"]
     assert args[-2:] == ["--device", "/dev/nvidia0"] and "/dev/nvidia1" not in args
     assert "type=bind,src=/lib/libcuda.so.580.1,dst=/usr/lib64/libcuda.so.1,options=ro:nosuid:nodev:bind" in args
-    assert "/dev/nvidia1" in (engine.applied(text, ["all"]) or [])
+    assert "/dev/nvidia1" in (engine.ctr_arguments(text, ["all"]) or [])
 
 
 @pytest.mark.parametrize("text", ["", "kind: nvidia.com/gpu", "[]", '{"devices": 1}', '{"devices": [{"name": "0"}]}'])
 def test_what_is_no_specification_gives_no_arguments(text: str) -> None:
-    assert engine.applied(text, ["0"]) is None
+    assert engine.ctr_arguments(text, ["0"]) is None
 
 
 def test_hooks_cannot_be_given_to_ctr() -> None:
     text = '{"devices": [{"name": "0", "containerEdits": {"hooks": [{"hookName": "createContainer"}]}}]}'
-    assert engine.applied(text, ["0"]) is None
+    assert engine.ctr_arguments(text, ["0"]) is None

@@ -50,14 +50,14 @@ def host_with_volume(**more: str) -> Any:
     ("change", "why"),
     [
         (lambda host: None, None),
-        (lambda host: host.links.update({f"{ROOT}/current": "470.1.2"}), "it holds driver 470.1.2, the host has driver 535.183.01"),
-        (lambda host: host.links.pop(f"{ROOT}/current"), "it holds nothing, the host has driver 535.183.01"),
-        (lambda host: host.files.update({f"{ROOT}/470.1.2/bin/nvidia-smi": ""}), "470.1.2 of another driver is left in it"),
+        (lambda host: host.links.update({f"{ROOT}/current": "470.1.2"}), "it contains driver 470.1.2, the host has driver 535.183.01"),
+        (lambda host: host.links.pop(f"{ROOT}/current"), "it contains nothing, the host has driver 535.183.01"),
+        (lambda host: host.files.update({f"{ROOT}/470.1.2/bin/nvidia-smi": ""}), "it contains 470.1.2 of another driver"),
         (lambda host: host.links.pop(f"{ROOT}/535.183.01/lib64/libcuda.so.1"), "lib64/libcuda.so.1 is not in it"),
         (lambda host: host.files.pop(f"{ROOT}/535.183.01/bin/nvidia-smi"), "bin/nvidia-smi is not in it"),
         # the same version built anew: another file under the same name
-        (lambda host: host.files.update({"/usr/lib/nvidia/current/nvidia-smi": "new"}), "bin/nvidia-smi in it is not that of the host"),
-        (lambda host: host.files.update({f"{ROOT}/535.183.01/lib64/libold.so": ""}), "lib64/libold.so in it is not of this driver"),
+        (lambda host: host.files.update({"/usr/lib/nvidia/current/nvidia-smi": "new"}), "bin/nvidia-smi in it differs from the host's file"),
+        (lambda host: host.files.update({f"{ROOT}/535.183.01/lib64/libold.so": ""}), "lib64/libold.so in it does not belong to this driver"),
     ],
 )  # fmt: skip
 def test_out_of_date(change: Any, why: "str | None") -> None:
@@ -83,7 +83,7 @@ def test_made_exchanged_and_repaired(tmp_path: Path) -> None:
     root, noted = tmp_path / "volume", str(tmp_path / "manifest.json")
     old, new = driver(tmp_path, "470.1.2"), driver(tmp_path, "535.183.01")
     for layout in (old, new):
-        driver_volume_files.make(layout, str(root), noted)
+        driver_volume_files.create_volume(layout, str(root), noted)
         assert stale(root, layout) is None
         assert (root / "current/lib64/libcuda.so.1").read_text() == layout.version
     assert sorted(path.name for path in root.iterdir()) == ["535.183.01", "current"]
@@ -92,13 +92,13 @@ def test_made_exchanged_and_repaired(tmp_path: Path) -> None:
     (root / ".new").mkdir()
     (root / "535.183.01/bin/nvidia-smi").unlink()
     assert stale(root, new) is not None
-    driver_volume_files.make(new, str(root), noted)
+    driver_volume_files.create_volume(new, str(root), noted)
     assert stale(root, new) is None
 
 
 def test_the_files_are_the_drivers_own(tmp_path: Path) -> None:
     layout = driver(tmp_path, "535.183.01")
-    driver_volume_files.make(layout, str(tmp_path / "volume"), str(tmp_path / "manifest.json"))
+    driver_volume_files.create_volume(layout, str(tmp_path / "volume"), str(tmp_path / "manifest.json"))
     assert (tmp_path / "volume/current/bin/nvidia-smi").samefile(tmp_path / "nvidia-smi")
 
 

@@ -115,7 +115,7 @@ def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> 
     marked = [one for one in texts(compose.todo(decided)) if "touch /x" in one]
     assert all(one in (text, f"file:{text.rpartition('/')[2]}") for one in marked)
     if image:
-        argv = engine.run("docker", "n", [], ["--gpus", "all"], text, ["nvidia-smi"])
+        argv = engine.run_command("docker", "n", [], ["--gpus", "all"], text, ["nvidia-smi"])
         assert argv.count(text) == 1
         assert argv[argv.index(text) + 1] == "nvidia-smi"
 

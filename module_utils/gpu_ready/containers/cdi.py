@@ -1,8 +1,8 @@
-"""CDI specifications: read what others wrote, and build one of our own from device nodes and driver files.
+"""CDI specifications: parse those of other programs, and build our own from device nodes and driver files.
 
-Our own specification needs no NVIDIA program in the container's way: without nvidia-cdi-hook nothing makes links or
-runs ldconfig there, so every driver library is mounted under each name a program asks for, in the folders that the
-C libraries of the Debian and of the RPM family search by themselves.
+Our own specification needs no NVIDIA program when a container starts: without nvidia-cdi-hook nothing creates links or
+runs ldconfig there, so every driver library is mounted under each of its names, in the default library directories of
+the Debian and the RPM family.
 """
 
 import json
@@ -18,22 +18,22 @@ NATIVE = "/etc/cdi/gpu-ready.json"
 GENERATED = "/etc/cdi/nvidia.yaml"
 REFRESHED = "/var/run/cdi/nvidia.yaml"
 BOOT_NODES = "/etc/systemd/system/docker.service.d/gpu-ready-nodes.conf"
-"""Makes the device nodes of our specification before docker starts; systemd reads it at the next boot."""
+"""Creates the device nodes of our specification before docker starts; systemd reads it at the next boot."""
 NODES = ("/etc/systemd/system/gpu-ready-nodes.service", "/etc/systemd/system/multi-user.target.d/gpu-ready-nodes.conf")
-"""The same for engines that are no service of their own (podman) or not docker: a unit, and what starts it at boot.
+"""The same for engines without a service (podman) and containerd: a unit, and a drop-in that starts it at boot.
 
-A drop-in of the target, not a link in its folder: it needs no reload of systemd, which would take the GPUs from
-containers of the legacy hook.
+A drop-in of the target, not a link in its directory: it needs no reload of systemd, after which containers of the
+legacy hook lose their GPUs.
 """
 REFRESH_OLD = "/etc/systemd/system/nvidia-cdi-refresh.service.d/gpu-ready.conf"
-"""Has the toolkit's own service write what engines before CDI 0.7.0 read; systemd looks at it at the next boot."""
+"""Makes the toolkit's own service write a format for engines before CDI 0.7.0; systemd reads it at the next boot."""
 FEATURES = "NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS"
 OLD_FEATURES = ("no-additional-gids-for-device-nodes",)
-"""From 1.19.1 on nvidia-ctk names groups of device nodes, which makes its specification one of CDI 0.7.0, unless told
-not to; earlier ones do not read the variable or ignore what it says.
+"""nvidia-ctk 1.19.1 and newer adds groups of device nodes, a feature of CDI 0.7.0, unless this flag is set; older
+versions ignore the variable or the flag.
 https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/release-notes.html
 """
-REFRESH_OLD_TEXT = "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n[Service]\nEnvironment=%s=%s\n" % (
+REFRESH_OLD_TEXT = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n[Service]\nEnvironment=%s=%s\n" % (
     FEATURES,
     ",".join(OLD_FEATURES),
 )
@@ -60,7 +60,7 @@ LIBRARIES = (
     "libnvidia-sandboxutils",
     "libnvidia-tileiras",
 )
-"""Libraries of the driver that compute, video and NVML programs load; those of graphics stay out."""
+"""Libraries of the driver for compute, video and NVML programs, without graphics."""
 PROGRAMS = ("nvidia-smi", "nvidia-debugdump", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 SHARED_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 
@@ -71,9 +71,9 @@ _NODE_PATH = re.compile(r"""(?<![A-Za-z])["']?path["']?\s*:\s*["']?(/dev/[^\s"',
 
 
 class Spec(NamedTuple):
-    """One specification file: vendor kind, device names, device nodes, host files and the driver versions in them.
+    """``nodes`` and ``files`` are paths on the host, ``versions`` the driver versions in them.
 
-    ``format``: the version of CDI that it asks of an engine.
+    ``format``: the version of CDI that the engine must support.
     """
 
     kind: str
@@ -85,14 +85,14 @@ class Spec(NamedTuple):
 
 
 class Library(NamedTuple):
-    """One driver library: the real file, and every file name under which programs ask for it."""
+    """One driver library: the file, and all names under which programs load it."""
 
     path: str
     names: Tuple[str, ...]
 
 
 class Gpu(NamedTuple):
-    """One GPU as a container names it: NVML's number, device node, and UUID where known."""
+    """``number`` is NVML's index."""
 
     number: int
     node: str
@@ -100,7 +100,7 @@ class Gpu(NamedTuple):
 
 
 class DriverFiles(NamedTuple):
-    """What a container needs of the driver: its version, libraries, programs {name: path} and shared device nodes."""
+    """Files of the driver for containers; ``programs`` are paths by name, ``nodes`` the shared device nodes."""
 
     version: Optional[str]
     libraries: Tuple[Library, ...]
@@ -112,7 +112,7 @@ class DriverFiles(NamedTuple):
 
 
 def read(text: str) -> Optional[Spec]:
-    """Return a specification written as JSON or as the plain YAML of ``nvidia-ctk``, None where it is neither."""
+    """Parse a specification in JSON or in the simple YAML of ``nvidia-ctk``; None for another text."""
     spec = _read_json(text) if text.lstrip().startswith("{") else None
     return spec or _read_yaml(text)
 
@@ -145,7 +145,7 @@ def _read_json(text: str) -> Optional[Spec]:
 
 
 def _read_yaml(text: str) -> Optional[Spec]:
-    """Read the few things we ask from block or flow style YAML: the standard library has no YAML."""
+    """Only the needed keys, from block or flow style: the standard library has no YAML parser."""
     kind = re.search(r"""^["']?kind["']?\s*:\s*["']?([^\s"'#]+)""", text, re.MULTILINE)
     if kind is None:
         return None
@@ -157,7 +157,7 @@ def _read_yaml(text: str) -> Optional[Spec]:
         item = re.match(r"( *)- ", line)
         if inside and item and column < 0:
             column = len(item.group(1))
-        # A device's own keys stand two columns right of its dash; what is deeper belongs to its edits.
+        # A device's own keys are two columns right of its dash; deeper keys belong to its edits.
         name = re.match(r"""[ -]*\{?["']?name["']?\s*:\s*["']?([^\s"',}]+)""", line)
         if inside and name and len(line) - len(line.lstrip(" -{")) in (column + 2, column + 3):
             names.append(name.group(1))
@@ -170,10 +170,10 @@ def _read_yaml(text: str) -> Optional[Spec]:
 
 
 def libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[Library, ...]]:
-    """Return driver version and libraries out of (path as listed, path with links resolved) of the folders searched.
+    """Driver version and its libraries, from pairs (path as listed, path with links resolved).
 
-    The version is that of NVML's library (the file that says which driver a container gets), else CUDA's; files of
-    another version, left by another driver, stay out.
+    The version is that of NVML's library, else of CUDA's; files of another version, left by another driver, are
+    ignored.
     """
     real: Dict[str, List[str]] = {}
     for path, target in names:
@@ -197,24 +197,22 @@ def libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[Li
 
 
 def is_library(name: str) -> bool:
-    """Return whether a file name is one of a driver library that belongs into a container."""
+    """True for the file name of a library in LIBRARIES."""
     return bool(_LIBRARY.match(name))
 
 
 def boot_nodes(gpus: int) -> str:
-    """Return the text of :data:`BOOT_NODES` for a number of GPUs.
+    """The text of :data:`BOOT_NODES` for a number of GPUs.
 
-    The kernel makes these nodes for nobody: at boot they come with the first NVIDIA program, which may be one in a
-    container that docker starts, and that needs them. 255 is nvidiactl; with -u the numbers count from nvidia-uvm.
+    The kernel does not create these nodes, the first NVIDIA program does; after a boot that may be one in a container,
+    which needs them already. 255 is nvidiactl; with -u the numbers count from nvidia-uvm.
     """
-    return "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n[Service]\n" + _commands(
-        "ExecStartPre", gpus
-    )
+    return "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n[Service]\n" + _commands("ExecStartPre", gpus)
 
 
 def nodes_unit(gpus: int) -> Dict[str, str]:
-    """Return path and text of the files that make the nodes at boot where docker is not the engine."""
-    head = "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n"
+    """Path and text of the files that create the nodes at boot for engines other than docker."""
+    head = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"
     unit = (
         "[Unit]\nDescription=Device nodes of NVIDIA GPUs\n"
         "Before=containerd.service kubelet.service podman.service podman-restart.service\n"
@@ -232,7 +230,7 @@ def _commands(key: str, gpus: int) -> str:
 
 
 def build(driver: DriverFiles, gpus: Iterable[Gpu], folder: str = "/usr/lib/x86_64-linux-gnu") -> str:
-    """Return our own specification as text; ``folder`` is where the images' own C library looks on this architecture.
+    """Our own specification as text; ``folder`` is the library directory of Debian images on this architecture.
 
     Devices are named by index and UUID, and ``all``.
     """
@@ -245,9 +243,9 @@ def build(driver: DriverFiles, gpus: Iterable[Gpu], folder: str = "/usr/lib/x86_
     devices.append({"name": "all", "containerEdits": {"deviceNodes": [{"path": gpu.node} for gpu in gpus]}})
     mounts: List[Dict[str, Any]] = []
     for library in driver.libraries:
-        for place in (folder, RPM_DIRECTORY):
+        for directory in (folder, RPM_DIRECTORY):
             for name in library.names:
-                mounts.append(_mount(library.path, posixpath.join(place, name)))
+                mounts.append(_mount(library.path, posixpath.join(directory, name)))
     for name in sorted(driver.programs):
         mounts.append(_mount(driver.programs[name], "/usr/bin/" + name))
     spec = {
@@ -268,17 +266,17 @@ def _mount(source: str, target: str) -> Dict[str, Any]:
 
 
 def stale(spec: Spec, driver: DriverFiles, gpu_nodes: Iterable[str], exists: Iterable[str]) -> Optional[str]:
-    """Return why a specification no longer fits this host, None where it does.
+    """Why a specification no longer matches this host, None if it does.
 
-    ``exists`` are those of its files and nodes that are there. UUIDs are not compared: the driver tells them only
-    once a program has opened the GPU.
+    ``exists``: its existing files and nodes. UUIDs are not compared: the driver reports them only after a program has
+    opened the GPU.
     """
-    there = set(exists)
-    gone = [path for path in spec.files + spec.nodes if path not in there]
+    existing = set(exists)
+    missing = [path for path in spec.files + spec.nodes if path not in existing]
     if driver.version and spec.versions and driver.version not in spec.versions:
-        return "it serves driver %s, the host has %s" % (spec.versions[0], driver.version)
-    if gone:
-        return "%s, which it names, is gone" % gone[0]
-    missing = [path for path in tuple(gpu_nodes) + driver.nodes if path not in spec.nodes]
-    missing = [path for path in missing if not path.endswith("nvidia-modeset")]
-    return "%s is not in it" % missing[0] if missing else None
+        return "it is for driver %s, the host has %s" % (spec.versions[0], driver.version)
+    if missing:
+        return "it contains %s, which is missing" % missing[0]
+    absent = [path for path in tuple(gpu_nodes) + driver.nodes if path not in spec.nodes]
+    absent = [path for path in absent if not path.endswith("nvidia-modeset")]
+    return "%s is not in it" % absent[0] if absent else None

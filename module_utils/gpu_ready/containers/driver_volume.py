@@ -1,8 +1,8 @@
 """The driver volume: the installed driver's libraries and programs under one stable path, for engines without CDI.
 
-``/usr/local/nvidia-driver/current`` leads to the version in use. The folder has the layout that nvidia-docker 1.0 gave
-its volumes and that NVIDIA's images still search (``PATH`` and ``LD_LIBRARY_PATH`` name ``/usr/local/nvidia``):
-``lib64`` and ``bin``. The files are hard links to the driver's own where the file system allows, so they cost no room.
+``/usr/local/nvidia-driver/current`` points to the version in use. The layout (``lib64`` and ``bin``) is that of the
+volumes of nvidia-docker 1.0, which NVIDIA's images still search: their ``PATH`` and ``LD_LIBRARY_PATH`` contain
+``/usr/local/nvidia``. The files are hard links to the driver's files if the file system allows, so they need no space.
 """
 
 import posixpath
@@ -15,11 +15,11 @@ LINK = "current"
 CURRENT = ROOT + "/" + LINK
 HELPER = "/usr/local/bin/gpu-docker-args"
 Stamp = Optional[Tuple[int, int]]
-"""Size in bytes and time of the last change in seconds, by which a copy is known to be one; None: absent."""
+"""Size in bytes and modification time in seconds, which identify a copy; None: absent."""
 
 
 class Layout(NamedTuple):
-    """What belongs into the folder of a version, by path in it: files with their origin, links with their target."""
+    """Content of a version's directory, by relative path: files with their origin, links with their target."""
 
     version: str
     files: Dict[str, str]
@@ -27,7 +27,7 @@ class Layout(NamedTuple):
 
 
 def layout(driver: cdi.DriverFiles) -> Optional[Layout]:
-    """Return what the volume of an installed driver holds, None where there is no driver."""
+    """The volume of an installed driver, None if there is no driver."""
     if driver.version is None:
         return None
     files = {"bin/" + name: path for name, path in driver.programs.items()}
@@ -47,33 +47,34 @@ def stale(
     stamp: Callable[[str], Stamp],
     root: str = ROOT,
 ) -> Optional[str]:
-    """Return why the volume is not that of the installed driver, None where it is; ``current``: what the link says.
+    """Why the volume does not match the installed driver, None if it does; ``current``: the target of the link.
 
-    The functions answer for paths on the host.
+    The functions are called with paths on the host.
     """
     if wanted is None:
-        return None  # nothing to compare with: the driver is on its way
+        return None  # nothing to compare with: the driver is not installed yet
     if current != wanted.version:
-        return "it holds %s, the host has driver %s" % ("driver %s" % current if current else "nothing", wanted.version)
+        return "it contains %s, the host has driver %s" % (
+            "driver %s" % current if current else "nothing",
+            wanted.version,
+        )
     others = [name for name in listdir(root) if name not in (LINK, wanted.version)]
     if others:
-        return "%s of another driver is left in it" % others[0]
+        return "it contains %s of another driver" % others[0]
     for name, target in sorted(wanted.links.items()):
         if readlink(posixpath.join(root, current, name)) != target:
             return "%s is not in it" % name
     for name, origin in sorted(wanted.files.items()):
         copy = stamp(posixpath.join(root, current, name))
         if copy is None or copy != stamp(origin):
-            return "%s in it is not that of the host" % name if copy else "%s is not in it" % name
-    there = [
-        folder + "/" + name for folder in ("bin", "lib64") for name in listdir(posixpath.join(root, current, folder))
-    ]
-    extra = sorted(set(there) - set(wanted.files) - set(wanted.links))
-    return "%s in it is not of this driver" % extra[0] if extra else None
+            return "%s in it differs from the host's file" % name if copy else "%s is not in it" % name
+    found = [part + "/" + name for part in ("bin", "lib64") for name in listdir(posixpath.join(root, current, part))]
+    extra = sorted(set(found) - set(wanted.files) - set(wanted.links))
+    return "%s in it does not belong to this driver" % extra[0] if extra else None
 
 
 HELPER_TEXT = r"""#!/bin/sh
-# Written by gpu-ready; playbooks/uninstall.yml takes it away.
+# Written by gpu-ready; playbooks/uninstall.yml removes it.
 set -eu
 export LC_ALL=C
 volume=/usr/local/nvidia-driver/current
@@ -97,7 +98,7 @@ fail() {
     exit 1
 }
 
-# The kernel makes the device nodes for nobody; the driver's own program does, for any user.
+# The kernel does not create the device nodes; the driver's own program does, for any user.
 nodes() {
     if [ ! -c "$1" ] && command -v nvidia-modprobe >/dev/null; then
         shift
@@ -105,13 +106,13 @@ nodes() {
     fi
 }
 
-# Lines of number, device node and UUID. NVML counts in the order of the PCI addresses.
+# Lines of index, device node and UUID. NVML counts in the order of the PCI addresses.
 gpus() {
     number=0
-    for folder in /proc/driver/nvidia/gpus/*; do
-        [ -e "$folder/information" ] || continue
-        minor=$(sed -n 's/^Device Minor:[[:space:]]*//p' "$folder/information")
-        uuid=$(sed -n 's/^GPU UUID:[[:space:]]*//p' "$folder/information")
+    for directory in /proc/driver/nvidia/gpus/*; do
+        [ -e "$directory/information" ] || continue
+        minor=$(sed -n 's/^Device Minor:[[:space:]]*//p' "$directory/information")
+        uuid=$(sed -n 's/^GPU UUID:[[:space:]]*//p' "$directory/information")
         nodes "/dev/nvidia$minor" -c "$minor"
         # The table shows question marks until a program has opened the GPU.
         case $uuid in *\?*) uuid=$(nvidia-smi -L | sed -n "s/^GPU $number: .*(UUID: \(GPU-[0-9a-f-]*\)).*/\1/p") ;; esac
@@ -141,23 +142,23 @@ if [ -e "$specification" ]; then
     exit 0
 fi
 [ -e "$volume/lib64/libnvidia-ml.so.1" ] ||
-    fail "$volume holds no driver: run site.yml with nvidia_container_runtime_mode: native"
-# Another runtime (toolkit of an earlier mode) must not add GPUs of its own.
+    fail "$volume has no driver: run site.yml with nvidia_container_runtime_mode: native"
+# Another runtime (the toolkit of an earlier mode) must not add GPUs.
 echo "--env=NVIDIA_VISIBLE_DEVICES=void"
 for node in /dev/nvidiactl /dev/nvidia-uvm /dev/nvidia-uvm-tools $chosen; do
     if [ -c "$node" ]; then echo "--device=$node"; fi
 done
-# As a whole for images whose search paths name /usr/local/nvidia, and file by file for all others: in the folders
-# that the C libraries of the Debian and of the RPM family search by themselves. --mount, since --volume would
-# make folders in place of files that are gone after a change of the driver.
+# The directory for images whose search paths contain /usr/local/nvidia, and single files for all others, in the
+# default library directories of the Debian and the RPM family. --mount, because --volume creates a directory for a
+# file that is missing after a change of the driver.
 echo "--mount=type=bind,source=$volume,target=/usr/local/nvidia,readonly"
 for file in "$volume"/lib64/*; do
-    for folder in "/usr/lib/$(uname -m)-linux-gnu" /usr/lib64; do
-        echo "--mount=type=bind,source=$file,target=$folder/${file##*/},readonly"
+    for directory in "/usr/lib/$(uname -m)-linux-gnu" /usr/lib64; do
+        echo "--mount=type=bind,source=$file,target=$directory/${file##*/},readonly"
     done
 done
 for file in "$volume"/bin/*; do
     echo "--mount=type=bind,source=$file,target=/usr/bin/${file##*/},readonly"
 done
 """
-"""The program that prints docker's arguments: what nvidia-docker 1.0 answered to ``/docker/cli``."""
+"""Prints docker's arguments, as nvidia-docker 1.0 did for ``/docker/cli``."""

@@ -1,7 +1,7 @@
-"""The command lines of docker, podman and containerd (its own ``ctr``) that a proof in a container needs.
+"""Command lines of docker, podman and containerd (``ctr``) for the verification in a container.
 
-docker and podman complete a short image name themselves, ``ctr`` takes full names only; podman would ask which registry
-is meant, so both get the full one. ``ctr`` works in a namespace of ours: what it brings is not seen by Kubernetes.
+docker completes a short image name, ``ctr`` needs full names, and podman would ask for the registry: the latter two get
+full names. ``ctr`` works in our own namespace, so that Kubernetes does not see its images.
 """
 
 import json
@@ -24,28 +24,28 @@ _NAMES = "{{.Repository}}:{{.Tag}}"
 
 
 def ctr(*words: str) -> List[str]:
-    """Return a call of ``ctr`` in our namespace."""
+    """A call of ``ctr`` in our namespace."""
     return ["ctr", "--namespace", NAMESPACE] + list(words)
 
 
 def full_name(image: str) -> str:
-    """Return an image's name with registry, path and tag: ``ubuntu`` is ``docker.io/library/ubuntu:latest``."""
+    """Name with registry, path and tag: ``ubuntu`` is ``docker.io/library/ubuntu:latest``."""
     first, slash, _ = image.partition("/")
     if not slash or not ("." in first or ":" in first or first == "localhost"):
         image = "docker.io/" + (image if slash else "library/" + image)
     return image if "@" in image or ":" in image.rpartition("/")[2] else image + ":latest"
 
 
-def name(engine: str, image: str) -> str:
-    """Return an image's name as an engine takes it."""
+def image_name(engine: str, image: str) -> str:
+    """The name that an engine needs."""
     return image if engine == DOCKER else full_name(image)
 
 
 # ----------------------------------------------------------------------------------------------------------- images
 
 
-def ask(engine: str, image: str) -> List[str]:
-    """Return the question whether an image is there; :func:`is_there` reads the answer."""
+def inspect_command(engine: str, image: str) -> List[str]:
+    """Its result is for :func:`has_image`."""
     if engine == CONTAINERD:
         return ctr("images", "list", "--quiet", "name==" + full_name(image))
     if engine == PODMAN:
@@ -53,41 +53,40 @@ def ask(engine: str, image: str) -> List[str]:
     return [engine, "image", "inspect", "--format", "{{.Id}}", image]
 
 
-def is_there(engine: str, rc: int, out: str) -> bool:
-    """Return whether an image is there, by what :func:`ask` was answered: ``ctr`` ends with 0 in both cases."""
+def has_image(engine: str, rc: int, out: str) -> bool:
+    """True if :func:`inspect_command` found the image; ``ctr`` ends with 0 in both cases."""
     return rc == 0 and (engine != CONTAINERD or bool(out.strip()))
 
 
-def images(engine: str) -> List[str]:
-    """Return the question for the names of all images, one a line."""
+def list_command(engine: str) -> List[str]:
+    """Prints the names of all images, one per line."""
     return ctr("images", "list", "--quiet") if engine == CONTAINERD else [engine, "image", "ls", "--format", _NAMES]
 
 
-def load(engine: str, archive: str) -> List[str]:
-    """Return what loads an image tarball; :func:`loaded` reads which name it came under."""
+def load_command(engine: str, archive: str) -> List[str]:
+    """Loads an image archive; its output is for :func:`loaded_name`."""
     return ctr("images", "import", archive) if engine == CONTAINERD else [engine, "load", "--input", archive]
 
 
-def loaded(engine: str, out: str) -> Optional[str]:
-    """Return the name (docker: or id) of the image that was loaded, None where the engine names none."""
+def loaded_name(engine: str, out: str) -> Optional[str]:
+    """Name (docker: or id) of the loaded image, None if the engine prints none."""
     match = _LOADED[engine].search(out)
     return match.group(1) if match else None
 
 
-def tag(engine: str, old: str, new: str) -> List[str]:
-    """Return what gives an image one more name."""
+def tag_command(engine: str, old: str, new: str) -> List[str]:
     if engine == CONTAINERD:
         return ctr("images", "tag", "--force", old, full_name(new))
-    return [engine, "tag", old, name(engine, new)]
+    return [engine, "tag", old, image_name(engine, new)]
 
 
-def forget(engine: str, image: str) -> List[str]:
-    """Return what takes a name of an image away, and the image with its last one."""
+def untag_command(engine: str, image: str) -> List[str]:
+    """Removes a name of an image, and the image with its last name."""
     return ctr("images", "remove", image) if engine == CONTAINERD else [engine, "image", "rm", image]
 
 
-def pull(engine: str, image: str) -> Optional[List[str]]:
-    """Return what fetches an image, None where starting a container does that by itself."""
+def pull_command(engine: str, image: str) -> Optional[List[str]]:
+    """None for an engine that pulls the image when it starts a container."""
     return ctr("images", "pull", full_name(image)) if engine == CONTAINERD else None
 
 
@@ -95,38 +94,40 @@ def pull(engine: str, image: str) -> Optional[List[str]]:
 
 
 def gpu_args(engine: str, mode: str) -> List[str]:
-    """Return what gives a container all GPUs in this engine: by NVIDIA's toolkit or by CDI. podman knows CDI only."""
+    """Arguments that give a container all GPUs, by NVIDIA's toolkit or by CDI. podman supports CDI only."""
     if engine == PODMAN or mode != "toolkit":
         return ["--device", "nvidia.com/gpu=all"]
     if engine == CONTAINERD:
-        # The flag of ctr: the runtime of the configuration is for Kubernetes, which asks for it by its name.
+        # ctr needs the program: the configured runtime is for Kubernetes, which requests it by name.
         return ["--runc-binary", RUNTIME, "--env", "NVIDIA_VISIBLE_DEVICES=all"]
     return ["--gpus", "all"]
 
 
-def run(engine: str, container: str, env: List[str], args: List[str], image: str, command: List[str]) -> List[str]:
-    """Return what runs a command in a new container without network that goes away afterwards."""
-    given = [word for one in env for word in ("--env", one)]
+def run_command(
+    engine: str, container: str, env: List[str], args: List[str], image: str, command: List[str]
+) -> List[str]:
+    """Runs a command in a new container without network, which is removed afterwards."""
+    environment = [word for one in env for word in ("--env", one)]
     if engine == CONTAINERD:
-        return ctr("run", "--rm") + given + args + [full_name(image), container] + command
-    argv = [engine, "run", "--rm", "--name", container, "--network", "none"] + given
+        return ctr("run", "--rm") + environment + args + [full_name(image), container] + command
+    argv = [engine, "run", "--rm", "--name", container, "--network", "none"] + environment
     if engine == PODMAN:
-        # A container of SELinux's kind container_t may not open the device nodes of GPUs.
+        # SELinux denies the type container_t access to the device nodes of GPUs.
         argv += ["--security-opt", "label=disable"]
-    return argv + args + [name(engine, image)] + command
+    return argv + args + [image_name(engine, image)] + command
 
 
-def remove(engine: str, container: str) -> List[List[str]]:
-    """Return what ends and removes a container that did not come back in time, one call after another."""
+def remove_commands(engine: str, container: str) -> List[List[str]]:
+    """Stop and remove a container that did not end in time."""
     if engine == CONTAINERD:
         return [ctr("tasks", "delete", "--force", container), ctr("containers", "delete", container)]
     return [[engine, "rm", "--force", container]]
 
 
-def applied(specification: str, devices: List[str]) -> Optional[List[str]]:
-    """Return what a CDI specification in JSON says of devices as arguments of ``ctr run``: before 2.0 it knows no CDI.
+def ctr_arguments(specification: str, devices: List[str]) -> Optional[List[str]]:
+    """Devices of a CDI specification in JSON as arguments of ``ctr run``, which has no CDI before 2.0.
 
-    None where it cannot be said so: for text that is no such specification, unknown devices, and hooks.
+    None for an invalid specification, unknown devices, and hooks.
     """
     try:
         value = json.loads(specification)

@@ -165,7 +165,7 @@ class Uninstall:
             act = functools.partial(self.run, ["podman", "image", "rm"] + names)
             found += [Action("remove podman's images " + ", ".join(names), act)] if names else []
         if self.noted and self.host.which("ctr"):
-            names = self.host.run(engines.images(engines.CONTAINERD)).out.split()
+            names = self.host.run(engines.list_command(engines.CONTAINERD)).out.split()
             act = functools.partial(self.namespace, names)
             found += [Action("remove containerd's images " + ", ".join(names), act)] if names else []
         return found

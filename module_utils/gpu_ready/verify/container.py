@@ -50,23 +50,23 @@ def engine_args(
     if engine == engines.CONTAINERD and mode != "toolkit":
         version = facts_engines.program(host, engine, {})["version"]
         if version and tuple(version) < engines.FIRST_CTR_CDI:
-            return engines.applied(host.read(cdi.NATIVE) or "", selectors(devices))
+            return engines.ctr_arguments(host.read(cdi.NATIVE) or "", selectors(devices))
     return device_selection.select_devices(engines.gpu_args(engine, mode), devices, gpus)
 
 
 def run_in(host: Host, engine: str, image: str, args: List[str], command: List[str], timeout: float) -> Result:
     """Run a command in a new container; one that exceeds the timeout is removed by its name."""
-    pull = engines.pull(engine, image)
+    pull = engines.pull_command(engine, image)
     if pull:
-        asked = host.run(engines.ask(engine, image), timeout=60.0)
-        if asked.rc == 0 and not engines.is_there(engine, asked.rc, asked.out):
+        asked = host.run(engines.inspect_command(engine, image), timeout=60.0)
+        if asked.rc == 0 and not engines.has_image(engine, asked.rc, asked.out):
             pulled = host.run(pull, timeout=timeout)
             if pulled.rc != 0:
                 return pulled
     name = "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
-    result = host.run(engines.run(engine, name, ENVIRONMENT, args, image, command), timeout=timeout)
+    result = host.run(engines.run_command(engine, name, ENVIRONMENT, args, image, command), timeout=timeout)
     if result.rc == TIMED_OUT:
-        for argv in engines.remove(engine, name):
+        for argv in engines.remove_commands(engine, name):
             host.run(argv, timeout=30.0)
     return result
 
@@ -123,22 +123,24 @@ def image_name(image: str, archive: str) -> str:
 
 def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, engine: str = engines.DOCKER) -> None:
     """Load ``image`` from a tarball if the engine has no image of this name; the tarball's own tag is removed."""
-    asked = host.run(engines.ask(engine, image), timeout=60.0)
+    asked = host.run(engines.inspect_command(engine, image), timeout=60.0)
     if (
-        engines.is_there(engine, asked.rc, asked.out)
+        engines.has_image(engine, asked.rc, asked.out)
         or asked.rc == MISSING
         or "Cannot connect to the Docker daemon" in asked.err
     ):
         return  # present; or no engine answers, which the verdict reports with everything else
     if not host.exists(archive):
         raise VerifyError("image tarball %s: it is missing on this host. Run the role gpu_verify again." % archive)
-    names = host.run(engines.images(engine), timeout=60.0)
-    result = host.run(engines.load(engine, archive), timeout=timeout)
-    name = engines.loaded(engine, result.out + result.err) if result.rc == 0 else None
+    names = host.run(engines.list_command(engine), timeout=60.0)
+    result = host.run(engines.load_command(engine, archive), timeout=timeout)
+    name = engines.loaded_name(engine, result.out + result.err) if result.rc == 0 else None
     if engine == engines.CONTAINERD and result.rc == 0:
         # ctr 2 prints the name of an imported image with blanks in place of dashes.
         fresh = [
-            one for one in host.run(engines.images(engine), timeout=60.0).out.split() if one not in names.out.split()
+            one
+            for one in host.run(engines.list_command(engine), timeout=60.0).out.split()
+            if one not in names.out.split()
         ]
         name = fresh[0] if fresh else name
     if name is None:
@@ -148,17 +150,22 @@ def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, e
         if found.code == "docker_not_running":
             remedy = found.remedy[:1].upper() + found.remedy[1:]
         raise VerifyError("image tarball %s: %s cannot load it (%s). %s." % (archive, engine, reason, remedy))
-    tagged = host.run(engines.tag(engine, name, image), timeout=60.0)
+    tagged = host.run(engines.tag_command(engine, name, image), timeout=60.0)
     if tagged.rc != 0:
         raise VerifyError(
             "image %s: %s cannot tag it (%s). Run this again."
             % (image, engine, reason_line(tagged.err) or "no reason given")
         )
-    known = names.out.split() + [engines.name(engine, image)]
+    known = names.out.split() + [engines.image_name(engine, image)]
     if names.rc == 0 and not name.startswith("sha256:") and name not in known:
-        removed = host.run(engines.forget(engine, name), timeout=60.0)
+        removed = host.run(engines.untag_command(engine, name), timeout=60.0)
         if removed.rc != 0:
             raise VerifyError(
                 "image %s: %s cannot remove this tag of the tarball (%s). Run '%s' by hand."
-                % (name, engine, reason_line(removed.err) or "no reason given", " ".join(engines.forget(engine, name)))
+                % (
+                    name,
+                    engine,
+                    reason_line(removed.err) or "no reason given",
+                    " ".join(engines.untag_command(engine, name)),
+                )
             )

@@ -22,7 +22,7 @@ def query_environment(host: Host, engine: str, image: str) -> Dict[str, str]:
     """Environment variables of a local image; none for ``ctr``, which does not print them."""
     if engine == engines.CONTAINERD:
         return {}
-    name = engines.name(engine, image)
+    name = engines.image_name(engine, image)
     result = host.run([engine, "image", "inspect", "--format", "{{json .Config.Env}}", name], timeout=60.0)
     return parse_environment(result.out) if result.rc == 0 else {}
 

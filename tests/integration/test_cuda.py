@@ -125,7 +125,7 @@ def test_an_installer_is_verified_before_any_change(fleet: Fleet, playbook: str,
     broken_mirror({"*12.8.2_570*": {"corrupt": True}})
     failed = play(fleet, playbook, **settings)
     for host in HOSTS:
-        assert re.search("12.8.2_570.* has md5 .* nothing was changed", failed.failures(host)), failed.failures(host)
+        assert re.search("12.8.2_570.* has md5 .* Nothing was changed", failed.failures(host)), failed.failures(host)
     assert {host: fleet.ssh(host, TRACES, check=False) for host in HOSTS} == before
 
 

@@ -72,12 +72,12 @@ def _url_fault(text: str, form: Any, words: str) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """A text to print: users and passwords of URLs and values of secret keys in JSON are hidden."""
+    """Replace users and passwords of URLs, and values of secret keys in JSON."""
     return _SECRET_PAIR.sub(r'\1"%s"' % HIDDEN, _USERINFO.sub(r"\1%s@" % HIDDEN, text))
 
 
 def mask_command(words: List[str]) -> List[str]:
-    """A command line to print: values of options that look secret, logins and passwords of URLs are hidden."""
+    """Replace values of options that look secret, logins, and passwords of URLs."""
     found = []
     hide = False
     for word in words:
@@ -92,7 +92,7 @@ def mask_command(words: List[str]) -> List[str]:
 
 
 def mask_values(value: Any) -> Any:
-    """Plain values to print or keep: like :func:`masked`, and whole values under secret keys."""
+    """Plain values to print or keep: like :func:`mask_secrets`, and whole values under secret keys."""
     if isinstance(value, dict):
         return {
             key: HIDDEN
@@ -122,6 +122,6 @@ def _is_list(value: Any) -> bool:
 
 
 def format_value(value: Any, most: int = 120) -> str:
-    """A wrong value as an error shows it: on one line, not endless, without passwords."""
+    """A wrong value for an error: on one line, of limited length, without passwords."""
     text = mask_secrets(repr(value))
     return text if len(text) <= most else text[:most] + "..."

@@ -66,7 +66,7 @@ def packages(
 
 
 def stream(data: Dict[str, Any], source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
-    """Dnf module stream of a driver, None where the repository is not modular."""
+    """Module stream of a driver, None where the repository is not modular."""
     streams = table(data, source, kind).get("streams")
     return streams[flavour].format(branch=branch) if streams and flavour in streams else None
 

@@ -142,7 +142,7 @@ def cuda_installer_needs() -> List[str]:
 
 
 def cudnns() -> List[Cudnn]:
-    """CuDNN releases, ascending."""
+    """Releases of cuDNN, ascending."""
     return [
         Cudnn(
             version,

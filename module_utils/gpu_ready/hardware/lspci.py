@@ -128,7 +128,7 @@ def head_of(line: str) -> Optional[Tuple[str, str, int]]:
 
 
 def parse_records(lines: List[str]) -> List[PciEntry]:
-    """Read the record form: one ``Key:<tab>value`` a line; old lspci calls the slot ``Device``."""
+    """Parse the record form, one ``Key:<tab>value`` per line; old lspci calls the slot ``Device``."""
     records: List[Dict[str, str]] = []
     last = None
     width = max(len(line.expandtabs()) for line in lines)
@@ -163,7 +163,6 @@ def entry_of_record(record: Dict[str, str], shown: bool) -> PciEntry:
 
 
 def entry_of_fields(slot: Optional[str], kind: str, vendor: str, device: str) -> PciEntry:
-    """A function from three fields, each a name, a number, or a name with its number in brackets."""
     class_name, class_id = split_number(kind)
     vendor_name, vendor_id = split_number(vendor)
     name, device_id = split_number(device)
@@ -203,7 +202,7 @@ class Stanza:
         self.details: List[str] = []
 
     def is_broken(self, line: str, wrapped: bool) -> bool:
-        """True if a line that is no detail continues the head; ``wrapped``: its place speaks for it."""
+        """True if a line that is no detail continues the head; ``wrapped``: its position suggests it."""
         if self.details or not line.strip():
             return False
         head, piece = self.head, line.strip()
@@ -335,7 +334,6 @@ def entry_of_head(slot: Optional[str], head: str) -> Optional[PciEntry]:
 
 
 def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str], rest: str) -> PciEntry:
-    """A function from vendor, name and numbers in one text."""
     ids = list(IDS.finditer(rest))
     vendor_id = device_id = None
     if ids:

@@ -88,7 +88,6 @@ def vgpu(host: Host, address: str) -> Optional[str]:
 
 
 def vgpu_version(records: bytes) -> str:
-    """Text of record 0: each has its number, its length with these two, and its content."""
     while len(records) > 2 and records[1] > 2:
         if records[0] == 0:
             return records[2:12].rstrip(b"\0").decode("ascii", "replace")
@@ -97,7 +96,7 @@ def vgpu_version(records: bytes) -> str:
 
 
 def kernel_driver(name: Optional[str]) -> Optional[str]:
-    """Module of the kernel's own that a driver's name means, None for any other driver."""
+    """Module name of the kernel's own driver (nouveau, nova_core), None for any other driver."""
     return KERNEL_DRIVERS.get(re.sub(r"[^a-z]", "", (name or "").lower()))
 
 
@@ -112,14 +111,13 @@ def nvswitches(functions: List[Function]) -> List[Function]:
 
 
 def what(function: Function) -> str:
-    """In a word what an NVIDIA function is."""
     if function.vf:
         return "virtual_function"
     return classify_function(function.class_id, "", "", function.device)
 
 
 def classify_function(class_id: Optional[str], class_name: str, name: str, device: Optional[str]) -> str:
-    """What a function is, by its numbers where there are some, else by its words."""
+    """Kind of a function, by its numbers where they are known, else by its names."""
     kind, words = class_id or "", (class_name + " " + name).lower()
     if kind[:2] == "03":
         return "gpu"
@@ -142,7 +140,7 @@ def classify_function(class_id: Optional[str], class_name: str, name: str, devic
 
 
 def is_chipset(name: str, device: Optional[str]) -> bool:
-    """True if a function is that of an nForce board, be it audio or USB: by name, or by number."""
+    """True for functions of nForce boards (audio, USB, ...), by name or by number."""
     if name.upper().startswith(
         ("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH", "NF200")
     ):

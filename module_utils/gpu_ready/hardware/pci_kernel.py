@@ -18,12 +18,12 @@ MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S*?bc(\w\w)sc(\w\w)i(\w\w)"
 
 
 def parse_kernel_listing(lines: List[str]) -> List[PciEntry]:
-    """Read whichever list the lines hold, [] where they hold none."""
+    """Parse whichever list the lines hold, [] where they hold none."""
     return parse_messages(lines) or parse_sysfs_files(lines) or parse_uevents(lines)
 
 
 def parse_messages(lines: List[str]) -> List[PciEntry]:
-    """Read kernel messages, ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``, and lists of sysfs's numbers."""
+    """Parse kernel messages, ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``, and lists of sysfs's numbers."""
     found: Dict[str, PciEntry] = {}
     for match in MESSAGE.finditer(re.sub(r"\n> ?", "\n", "\n".join(lines))):
         slot, vendor, device, raw = [value for value in match.groups() if value is not None]
@@ -32,7 +32,7 @@ def parse_messages(lines: List[str]) -> List[PciEntry]:
 
 
 def parse_sysfs_files(lines: List[str]) -> List[PciEntry]:
-    """Read sysfs files with their paths, as ``grep -r . /sys/bus/pci/devices`` prints them."""
+    """Parse sysfs files with their paths, as ``grep -r . /sys/bus/pci/devices`` prints them."""
     values: Dict[str, Dict[str, str]] = {}
     for line in lines:
         match = SYSFS.search(line)
@@ -50,7 +50,7 @@ def parse_sysfs_files(lines: List[str]) -> List[PciEntry]:
 
 
 def parse_uevents(lines: List[str]) -> List[PciEntry]:
-    """Read uevent files of sysfs one after the other, as cat and udevadm print them."""
+    """Parse uevent files of sysfs one after the other, as cat and udevadm print them."""
     found = []
     values: Dict[str, str] = {}
     for match in map(UEVENT.search, lines):

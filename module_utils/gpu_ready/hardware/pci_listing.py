@@ -45,7 +45,7 @@ class PciEntry(NamedTuple):
 
     @property
     def what(self) -> str:
-        """In a word what an NVIDIA function is."""
+        """Kind of an NVIDIA function, such as "gpu" or "nvlink_bridge"."""
         return pci.classify_function(self.class_number, self.class_name, self.name or "", self.device_id)
 
 
@@ -62,7 +62,6 @@ class PciListing(NamedTuple):
         return [entry for entry in self.entries if entry.nvidia and entry.display]
 
     def as_dict(self) -> Dict[str, Any]:
-        """Reading as plain values."""
         others = [entry for entry in self.entries if entry.nvidia and not entry.display]
         found: Dict[str, Any] = {
             "nvidia_gpus": [gpu_row(entry) for entry in self.gpus],
@@ -118,7 +117,7 @@ def gpu_row(entry: PciEntry) -> Dict[str, Any]:
 
 
 def list_entries(shown: List[PciEntry]) -> PciListing:
-    """A reading with the functions as the planner takes them; a card without its number is sought by name."""
+    """A listing with functions for the planner. A GPU without its number is looked up by name."""
     entries = mark_virtual(shown)
     functions: List[pci.Function] = []
     unnamed: List[PciEntry] = []
@@ -146,7 +145,6 @@ def list_sysfs_functions(functions: List[pci.Function]) -> PciListing:
 
 
 def entry_from_numbers(slot: str, vendor: str, device: str, raw: str) -> PciEntry:
-    """A function of which only numbers are known; ``raw`` is the kernel's class, 0x030200."""
     # Old kernels print the class without its programming interface: 0x000300.
     number = raw[4:8] if raw[2:4] == "00" and raw[4:8] in CLASSES else raw[2:6].lower()
     return PciEntry(slot, CLASSES.get(number, number), number, raw, vendor.lower(), None, device.lower(), None)
@@ -190,5 +188,4 @@ def is_above_zero(entry: PciEntry) -> bool:
 
 
 def bus(entry: PciEntry) -> Optional[str]:
-    """Domain and bus of a slot."""
     return entry.slot.rpartition(":")[0] if entry.slot else None

@@ -112,11 +112,11 @@ def parse_sizes(text: str) -> Tuple[int, int]:
 
 
 MIDDLE = ("half-configured", "half-installed", "unpacked", "triggers-awaited", "triggers-pending")
-"""States in which dpkg leaves a package when it is interrupted, or when a script of the package fails."""
+"""States of a package when dpkg is interrupted, or when a script of the package fails."""
 
 
 def broken(status: str, states: Tuple[str, ...] = MIDDLE) -> List[str]:
-    """Packages that dpkg left in the middle, from the text of its status file."""
+    """Packages that dpkg left incomplete, from the text of its status file."""
     found = []
     for stanza in status.split("\n\n"):
         match = re.search(r"(?m)^Status: \S+ (\S+) (\S+)$", stanza)
@@ -363,7 +363,6 @@ class Apt(Manager):
             raise PackageError(explain_failure("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
-        """Needs no lock."""
         answer = self.host.run(
             ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
         )

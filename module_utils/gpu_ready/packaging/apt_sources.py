@@ -70,7 +70,6 @@ def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
 
 
 def without(text: str, names: List[str]) -> str:
-    """Words, or a field, without some words; a line that has no others is removed."""
     for name in names:
         word = re.escape(name)
         text = re.sub(r"\n[ \t]+%s[ \t]*(?=\n|$)|[ \t]+%s(?=\s|$)" % (word, word), "", text, count=1)
@@ -126,7 +125,6 @@ def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
 
 
 def edit(path: str, text: str, add: Choose, remove: Choose) -> str:
-    """Change the components of entries of a sources file; its name says the format."""
     return (edit_deb822 if path.endswith(".sources") else edit_one_line)(text, add, remove)
 
 

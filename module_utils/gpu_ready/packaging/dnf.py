@@ -156,7 +156,7 @@ class Dnf(Manager):
         return parse_simulation(answer.out, self.installed())
 
     def locks_held(self) -> List[Tuple[str, int]]:
-        """Dnf's and yum's files name the process; rpm's is a lock of the kernel."""
+        """The files of dnf and yum name the process; rpm's is a lock of the kernel."""
         found = []
         for path in PID_FILES:
             text = (self.host.read(path) or "").strip()

@@ -207,7 +207,7 @@ def explain_disk(text: str) -> Optional[str]:
 
 
 def explain_transaction(text: str) -> Optional[str]:
-    """Rpm refused the transaction or stopped in it."""
+    """The rpm program refused the transaction or stopped in it."""
     conflicts = re.findall(r"(?m)^\s*file \S+ (?:from install of|conflicts between) [^\n]*", text)
     if conflicts:
         return (

@@ -58,7 +58,7 @@ def parse_table(text: str) -> List[Tuple[str, str, str, str]]:
 
 
 def without_zero(version: str) -> str:
-    """Rpm leaves the epoch 0 out."""
+    """Without the epoch 0, which rpm leaves out."""
     return version[2:] if version.startswith("0:") else version
 
 

@@ -119,7 +119,7 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
 def choose_specs(
     manager: Manager, request: PackageRequest, before: Dict[str, Installed], check: bool
 ) -> List[PackageSpec]:
-    """The packages to have: with the optional ones that a source offers, and the parts of exact metapackages."""
+    """The requested packages, the optional ones that a source offers, and the parts of exact metapackages."""
     optional = missing_packages(before, request.optional)
     if optional and request.update_cache and not check and manager.lists_are_stale():
         manager.update()  # lists that were never read offer nothing
@@ -133,7 +133,7 @@ def choose_specs(
 
 
 def missing_packages(installed: Dict[str, Installed], specs: List[PackageSpec]) -> List[PackageSpec]:
-    """Those that are not installed in a matching version."""
+    """Specs that no installed version matches."""
     return [
         spec
         for spec in specs

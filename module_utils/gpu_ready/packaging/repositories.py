@@ -49,7 +49,7 @@ def parse_request(params: Dict[str, Any]) -> Request:
 
 
 def configure(host: Host, manager: Manager, request: Request, check: bool) -> Dict[str, Any]:
-    """Have the requested sources; returns the module's values. On failure all files are what they were before."""
+    """Configure the requested sources; returns the module's values. On failure all files are restored."""
     edits = plan_edits(host, request)
     before = {path: host.read_bytes(path) for path in edits.files}
     result = {
@@ -71,7 +71,7 @@ def configure(host: Host, manager: Manager, request: Request, check: bool) -> Di
 
 
 def plan_edits(host: Host, request: Request) -> Edits:
-    """What has to be written. Downloads the keys that are neither on the host nor shipped."""
+    """Compare request and host. Downloads the keys that are neither on the host nor shipped."""
     edits = Edits({}, [], "", {}, [])
     if request.components:
         texts, codename = plan_components(host, request.components)

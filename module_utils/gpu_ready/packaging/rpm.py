@@ -64,7 +64,7 @@ class RpmState(NamedTuple):
 
 
 def parse_packages(text: str) -> List[Package]:
-    """Read the answer to QUERY; an epoch of 0 counts as none."""
+    """Parse the output of QUERY; an epoch of 0 counts as none."""
     found = []
     for line in text.splitlines():
         parts = line.split("\t")
@@ -75,7 +75,7 @@ def parse_packages(text: str) -> List[Package]:
 
 
 def parse_streams_toml(text: str) -> Dict[str, str]:
-    """Read modules.toml of dnf5 (written by a program, one key a line): the stream of each enabled module."""
+    """Parse modules.toml of dnf5 (written by a program, one key a line): the stream of each enabled module."""
     found = {}  # type: Dict[str, str]
     name, stream = "", ""
     for line in text.splitlines():
@@ -100,7 +100,6 @@ def newest(packages: List[Package]) -> Dict[str, Package]:
 
 
 def duplicate_names(packages: List[Package]) -> List[str]:
-    """Names that are installed in two versions for one architecture: a transaction was cut off in between."""
     seen = {}  # type: Dict[Tuple[str, str], str]
     found = set()
     for package in packages:
@@ -161,7 +160,7 @@ order = functools.cmp_to_key(compare)
 
 
 def parse_locks(text: str) -> List[str]:
-    """Read versionlock.list: ``name-epoch:version-release.arch`` (dnf 4), ``epoch:name-version-release.arch`` (yum).
+    """Parse versionlock.list: ``name-epoch:version-release.arch`` (dnf 4), ``epoch:name-version-release.arch`` (yum).
 
     Lines that begin with ``!`` exclude a version and hold nothing. A line may be a bare name.
     """
@@ -175,7 +174,7 @@ def parse_locks(text: str) -> List[str]:
 
 
 def parse_locks_toml(text: str) -> List[str]:
-    """Read versionlock.toml of dnf5: the names of packages with a condition that allows, not excludes, a version.
+    """Parse versionlock.toml of dnf5: the names of packages with a condition that allows, not excludes, a version.
 
     The file is written by a program, one key a line: this is no TOML parser, which Python 3.6 has not.
     """
@@ -195,7 +194,7 @@ def parse_locks_toml(text: str) -> List[str]:
 
 
 def parse_stream_file(text: str) -> Dict[str, str]:
-    """Read a file of /etc/dnf/modules.d: the stream of each module that is enabled."""
+    """Parse a file of /etc/dnf/modules.d: the stream of each module that is enabled."""
     found = {}  # type: Dict[str, str]
     name, values = "", {}  # type: str, Dict[str, str]
     for line in text.splitlines() + ["[]"]:

@@ -26,7 +26,7 @@ class OsRelease(NamedTuple):
 
 
 def read_os_release(text: str) -> OsRelease:
-    """Read an os-release file: any quotes, escapes, comments and line ends; the last of a key wins."""
+    """Parse an os-release file: any quotes, escapes, comments and line ends; the last of a key wins."""
     values: Dict[str, str] = {}
     for line in split_lines(text):
         match = LINE.match(line)

@@ -188,7 +188,7 @@ def load(host, names):
         before = host.run(["dmesg"]).out
         answer = host.run(["modprobe", name], LIMIT)
         if answer.rc != 0:
-            log = failure.fresh(before, host.run(["dmesg"]).out)
+            log = failure.new_lines(before, host.run(["dmesg"]).out)
             raise ModuleError(kernel_module.explain_modprobe(name, answer.err + answer.out, host.uname()[0], log))
         fresh.append(name)
     return fresh

@@ -48,7 +48,7 @@ def test_the_reading_is_the_expected_one(entry: dict[str, Any]) -> None:
     kind = explain.KINDS[explain.kind_of(entry["kind"])]
     answer = kind.read((CORPUS / entry["file"]).read_bytes())
     assert differences(entry["expected"], answer) == []
-    assert all(kind.tell(answer))
+    assert all(kind.describe(answer))
     json.dumps(answer)
 
 
@@ -60,6 +60,6 @@ def test_a_sample_that_is_cut_anywhere_breaks_no_reader(entry: dict[str, Any]) -
         pytest.skip("an archive that is cut is refused with a sentence")
     for part in range(1, 8):
         answer = kind.read(data[: len(data) * part // 8])
-        assert kind.tell(answer)
-        assert kind.tell(kind.read(data[len(data) * part // 8 :]))
+        assert kind.describe(answer)
+        assert kind.describe(kind.read(data[len(data) * part // 8 :]))
         json.dumps(answer)

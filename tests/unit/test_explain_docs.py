@@ -17,4 +17,4 @@ def test_every_kind_has_an_example() -> None:
 @pytest.mark.parametrize(("kind", "text", "output"), EXAMPLES, ids=[kind for kind, _, _ in EXAMPLES])
 def test_an_example_prints_what_the_page_shows(kind: str, text: str, output: str) -> None:
     found = explain.KINDS[kind]
-    assert "\n".join(found.tell(found.read(text.encode("utf-8")))) + "\n" == output
+    assert "\n".join(found.describe(found.read(text.encode("utf-8")))) + "\n" == output

@@ -90,7 +90,7 @@ def test_every_reader_survives_empty_and_garbled_text(kind: str, data: bytes) ->
         assert data[:2] in (b"\x1f\x8b", b"BZ") or data[257:262] == b"ustar" or data[:1] == b"\xfd"
         return
     json.dumps(answer)
-    assert explain.KINDS[kind].tell(answer)
+    assert explain.KINDS[kind].describe(answer)
 
 
 SAID = {"nvidia-smi", "container-error", "installer-log", "dmesg"}
@@ -125,7 +125,7 @@ def test_a_long_log_is_read_in_no_time(kind: str) -> None:
         "\n",
     ):
         started = time.process_time()
-        explain.KINDS[kind].tell(explain.KINDS[kind].read((piece * (60000 // len(piece))).encode()))
+        explain.KINDS[kind].describe(explain.KINDS[kind].read((piece * (60000 // len(piece))).encode()))
         assert time.process_time() - started < 5, piece
 
 
@@ -148,14 +148,14 @@ def test_a_file_that_is_no_output_is_refused(tmp_path: Path, capsys: Any, monkey
         ("dmesg", "all quiet", "Nothing known is in this text"),
         ("nvidia-smi", "No devices were found", "could not start any GPU (No devices were found)."),
         ("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)", "nvidia-smi gave an answer"),
-        ("container-error", "unsatisfied condition: cuda>=13.0, please", "brings CUDA 13.0 or newer"),
-        ("container-error", "docker: something else failed", "does not speak of a GPU"),
+        ("container-error", "unsatisfied condition: cuda>=13.0, please", "requires a driver with CUDA 13.0 or newer"),
+        ("container-error", "docker: something else failed", "is not about a GPU"),
         ("installer-log", "ERROR: nvidia-installer must be run as root", "The installation failed."),
         ("installer-log", "ERROR: an error nobody knows", "Nothing known"),
     ],
 )
 def test_the_words(kind: str, text: str, said: str) -> None:
-    told = explain.KINDS[kind].tell(explain.KINDS[kind].read(text.encode()))
+    told = explain.KINDS[kind].describe(explain.KINDS[kind].read(text.encode()))
     assert said in " ".join(told)
 
 

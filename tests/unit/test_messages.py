@@ -113,12 +113,12 @@ LOG = """\
 
 
 def test_xids_count_from_the_last_load_of_the_driver() -> None:
-    found = xid.serious(xid.read(LOG))
+    found = xid.serious_xids(xid.parse_xids(LOG))
     assert [(item.number, item.address) for item in found] == [(48, "0000:3b:00"), (48, "0000:5e:00")]
 
 
 def test_only_xids_that_no_earlier_verification_counted_are_new() -> None:
-    found = xid.serious(xid.read(LOG))
-    assert xid.fresh(found, {"48 0000:3b:00": 1}) == found[1:]
-    assert xid.fresh(found, xid.counts(found)) == []
-    assert xid.fresh(found, None) == found
+    found = xid.serious_xids(xid.parse_xids(LOG))
+    assert xid.new_xids(found, {"48 0000:3b:00": 1}) == found[1:]
+    assert xid.new_xids(found, xid.count_xids(found)) == []
+    assert xid.new_xids(found, None) == found

@@ -360,4 +360,4 @@ def test_a_list_names_the_missing_gpu() -> None:
     text = "Unable to determine the device handle for gpu 0000:04:00.0: GPU is lost.\nGPU 1: NVIDIA A40 (UUID: GPU-1)\n"
     answer = explain_messages.read_smi(text)
     assert answer["usable"] and [problem["code"] for problem in answer["problems"]] == ["gpu_lost"]
-    assert "0000:04:00.0, which the list does not show" in " ".join(explain_messages.tell_smi(answer))
+    assert "0000:04:00.0, which the list does not show" in " ".join(explain_messages.describe_smi(answer))

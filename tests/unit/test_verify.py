@@ -404,7 +404,7 @@ STARTED = "[9.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
     ],
 )  # fmt: skip
 def test_the_kernels_log_explains_a_failed_verification(change: Change, log: str, words: list[str]) -> None:
-    evidence = change(sound())._replace(kernel=kernel_log.why(log))
+    evidence = change(sound())._replace(kernel=kernel_log.explain_start(log))
     red = [check for check in verdict.judge_evidence(evidence).checks if check.ok is False]
     text = " ".join(checks.failure_messages(red))
     for word in words:

@@ -1,4 +1,4 @@
-"""What docker, containerd, podman and the NVIDIA container programs say when a container cannot have its GPUs."""
+"""Errors of docker, containerd, podman and NVIDIA's container programs about containers without GPUs."""
 
 import re
 from typing import Any, Dict, List, Optional
@@ -19,10 +19,10 @@ ERROR = re.compile(r"error|fail|cannot|denied|not found|invalid|unknown|unable",
 
 
 def problems(text: str) -> List[Explanation]:
-    """Return what a container's failure means, the root cause first; nvidia-smi's own failures in it included."""
+    """What a container's failure means, the root cause first; nvidia-smi's own failures in it included."""
     flat = message_table.joined(text)
     found = message_table.find(CONTAINER, flat) or message_table.find(CONTAINER, message_table.glued(text))
-    # A word like "permission denied" in a message of the toolkit says nothing against GPUs.
+    # "permission denied" in a message of the toolkit does not make it unrelated to GPUs.
     if TOOLKIT.search(without_images(flat)) or any(row.entry.names != UNRELATED for row in found):
         found = [row for row in found if row.entry.names != UNRELATED]
     if not found:
@@ -33,7 +33,7 @@ def problems(text: str) -> List[Explanation]:
 
 
 def without_card(row: Found, flat: str) -> Found:
-    """Return docker's word for a missing toolkit as that for a missing GPU where the text shows other cards only."""
+    """Docker's word for a missing toolkit as that for a missing GPU where the text shows other cards only."""
     shown = DISPLAY.findall(flat)
     if row.entry.code != "toolkit_missing" or not shown or any("nvidia" in card.lower() for card in shown):
         return row
@@ -42,7 +42,7 @@ def without_card(row: Found, flat: str) -> Found:
 
 
 def without_images(flat: str) -> str:
-    """Return a text without names of images such as nvidia/cuda:12.4, which say nothing about the failure."""
+    """A text without names of images such as nvidia/cuda:12.4, which say nothing about the failure."""
     return " ".join(
         word
         for word in flat.split()
@@ -51,13 +51,13 @@ def without_images(flat: str) -> str:
 
 
 def needed_cuda(flat: str) -> Optional[str]:
-    """Return the CUDA version that an image asks for, None where the text names none."""
+    """The CUDA version that an image asks for, None where the text names none."""
     match = NEEDS_CUDA.search(flat)
     return match.group(1) if match else None
 
 
 def cause(text: str) -> Optional[str]:
-    """Return the word for the root cause; None for an unknown failure."""
+    """The word for the root cause; None for an unknown failure."""
     found = problems(text)
     if found:
         names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}

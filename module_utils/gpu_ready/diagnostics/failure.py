@@ -1,7 +1,6 @@
-"""Why a program failed, as half a sentence: cause, the words that say so, remedy, and where the whole log lies.
+"""Why a program failed: cause, the message that shows it, remedy, and the path of the log.
 
-A log is pages long and names its reason somewhere in the middle; what a person gets is the catalogue's explanation
-(catalog/messages.yml) and the place of the log. Pure functions over texts.
+Explanations are data (catalog/messages.yml). Pure functions over texts.
 """
 
 import re
@@ -17,19 +16,19 @@ ERROR = re.compile(
 )
 LONGEST = 300
 BEGINNING = 15
-"""Letters by which a message is found again in its text."""
+"""Characters by which a message is located in its text."""
 EVENTS = ("xid", "sxid")
-"""What a GPU reports while it works: no reason for a module not to load."""
+"""Reports of a working GPU; never the reason why a module does not load."""
 
 
 def make_log(text: str) -> Optional[str]:
-    """Return the path of the compiler's log that DKMS or an installer names."""
+    """The path of the compiler's log that DKMS or an installer names."""
     match = MAKE_LOG.search(text)
     return (match.group(1) or match.group(2)) if match else None
 
 
 def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optional[messages.Explanation]:
-    """Return the first explanation that the texts give, None where none is known. ``texts``: (kind, text)."""
+    """The first known explanation of some texts, each (kind, text)."""
     for kind, text in texts:
         for found in messages.explain(kind, text):
             if found.code not in without:
@@ -38,7 +37,7 @@ def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optiona
 
 
 def within_line(message: str, text: str) -> str:
-    """Return a message up to the end of the line in which it begins: logs hold other matters on the next one."""
+    """Cut a message at the end of its first line; the next line of a log is about something else."""
     for line in message_table.plain(text).split("\n"):
         flat = " ".join(line.split())
         place = flat.find(message[:BEGINNING])
@@ -47,41 +46,41 @@ def within_line(message: str, text: str) -> str:
     return message
 
 
-def clause(found: messages.Explanation) -> str:
-    """Return an explanation as "cause (the words that say so): remedy"."""
+def format_explanation(found: messages.Explanation) -> str:
+    """An explanation as "cause (message): remedy"."""
     return "%s%s: %s" % (found.cause, " (%s)" % found.message if found.message else "", found.remedy)
 
 
-def because(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ...] = ()) -> str:
-    """Return the explanation of a failure, else the first line that tells of an error.
+def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ...] = ()) -> str:
+    """The explanation of a failure, else the first line with an error.
 
-    ``log``: where the rest lies. ``known``: codes of what is said already.
+    ``log``: path of the full log. ``known``: codes that the caller reports already.
     """
     found = find(texts, known)
-    said = clause(found) if found else "its reason is not known to gpu-ready (%s)" % quoted([text for _, text in texts])
-    return "%s; the whole log is %s on the host" % (said, log)
+    reason = "its reason is not known to gpu-ready (%s)" % key_line([text for _, text in texts])
+    return "%s; the whole log is %s on the host" % (format_explanation(found) if found else reason, log)
 
 
-def quoted(texts: List[str]) -> str:
-    """Return the one line of some texts that says most: the first error, else the last line."""
+def key_line(texts: List[str]) -> str:
+    """The first line with an error, else the last line."""
     lines = [line.strip() for text in texts for line in message_table.plain(text).split("\n") if line.strip()]
     errors = [line for line in lines if ERROR.search(line)]
-    line = (errors or lines[-1:] or ["it said nothing"])[0]
+    line = (errors or lines[-1:] or ["no output"])[0]
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
 
 
-def fresh(before: str, after: str) -> str:
-    """Return what a log of the kernel got since an earlier look at it; all of it where the two do not join."""
+def new_lines(before: str, after: str) -> str:
+    """Lines of the kernel's log after ``before``; all if it does not contain the last line of ``before``."""
     marks = [line for line in before.splitlines() if line.strip()]
     place = after.rfind(marks[-1]) if marks else -1
     return after[place + len(marks[-1]) :] if place >= 0 else after
 
 
 def since_start(journal: str, unit: str) -> str:
-    """Return the journal of a unit from its last start on that the program itself wrote something of.
+    """The journal of a unit from the last start after which the program itself printed something.
 
-    What a program prints and what systemd says of it come to the journal by different ways, and on a busy host the
-    program's last words may stand before the line that tells of its start.
+    Output of programs and messages of systemd reach the journal in different ways. On a busy host output may precede
+    the message about the start.
     """
     starts = [match.start() for match in re.finditer(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*", journal)]
     of_systemd = re.compile(

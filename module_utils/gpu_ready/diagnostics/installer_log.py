@@ -1,7 +1,7 @@
 """Logs of nvidia-installer, DKMS and the package managers that call it: did it fail, why, for which driver and kernel.
 
-The installer's long sentences name every cause it can think of, its warnings and answered questions are no failures,
-and what it says last is a consequence. So a log is read entry by entry.
+The installer lists many possible causes, its warnings and answered questions are no failures, and its last message
+is a consequence. Therefore a log is parsed entry by entry.
 """
 
 import re
@@ -123,7 +123,7 @@ class Cause(NamedTuple):
 
 
 def parts(text: str) -> List[Part]:
-    """Return the entries of a log: a line that begins like none goes on with the one before it."""
+    """The entries of a log: a line without a beginning of its own continues the entry before it."""
     blocks: List[List[str]] = [[]]
     for line in message_table.plain(text).splitlines():
         line = line[OUTER.match(line).end() :] if OUTER.match(line) else line  # type: ignore[union-attr]
@@ -140,7 +140,7 @@ def parts(text: str) -> List[Part]:
 
 
 def matches(part: Part) -> List[Cause]:
-    """Return the causes that an entry names, also where a narrow terminal broke its words."""
+    """The causes that an entry names, also where a narrow terminal broke its words."""
     causes = message_table.find(INSTALLER, message_table.joined(part.text))
     if not causes and "\n" in part.text:
         causes = message_table.find(INSTALLER, message_table.glued(part.text))
@@ -148,7 +148,7 @@ def matches(part: Part) -> List[Cause]:
 
 
 def failed(entries: List[Part]) -> bool:
-    """Return whether a log tells of a failure."""
+    """True if a log reports a failure."""
     lines = "\n".join(part.text for part in entries if not part.continued)
     for spelled in (lines, message_table.glued(lines)):
         if message_table.matches(FAILED, spelled, spelled.lower()):
@@ -157,15 +157,15 @@ def failed(entries: List[Part]) -> bool:
 
 
 def complete(lines: str) -> bool:
-    """Return whether a log ends with a finished installation."""
+    """True if a log ends with a finished installation."""
     ends = [match.end() for match in message_table.matches(COMPLETE, lines, lines.lower())]
     return bool(ends) and "Installation has failed" not in lines[max(ends) :]
 
 
 def causes(text: str) -> Tuple[bool, List[Cause]]:
-    """Return whether the log tells of a failure, and its real causes in the order of the log.
+    """True if the log reports a failure, and the causes in the order of the log.
 
-    Consequences count where nothing else is named, warnings where no error is.
+    Consequences count if there is nothing else, warnings if there is no error.
     """
     entries = parts(text)
     certain = [cause for part in entries if not part.warning and not part.continued for cause in matches(part)]
@@ -190,18 +190,18 @@ def causes(text: str) -> Tuple[bool, List[Cause]]:
 
 
 def is_hint(cause: Cause) -> bool:
-    """Return whether a cause is but a warning, with which an installation may well succeed."""
+    """True if a cause is but a warning, with which an installation may well succeed."""
     return cause.found.entry.code == WARNS
 
 
 def problems(text: str) -> List[Explanation]:
-    """Return the explanations of a log's causes; what was but a warning comes last."""
+    """The explanations of a log's causes; what was but a warning comes last."""
     found = sorted(causes(text)[1], key=is_hint)
     return [message_table.explanation(cause.found) for cause in found]
 
 
 def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
-    """Return what the first pattern that matches names, as the lines stand or with broken words."""
+    """What the first pattern that matches names, as the lines stand or with broken words."""
     for spelled in (message_table.joined(text), message_table.glued(text)):
         found = message_table.matches(patterns, spelled, spelled.lower())
         if found:

@@ -1,8 +1,8 @@
-"""What the kernel's log says of NVIDIA's driver: Xids, SXids, modules that do not load, GPUs that do not start.
+"""NVIDIA's driver in the kernel's log: Xids, SXids, modules that do not load, GPUs that do not start.
 
-The driver breaks its sentences over several lines of "NVRM:"; its lines are read as one text of their own, so that
-other drivers' lines in between do no harm. Any head of a line will do: none, dmesg's time (with thread or CPU),
-`dmesg -T`, `-x`, journald, syslog, a host's name before it, a quote mark.
+The driver breaks its messages over several "NVRM:" lines. These are joined to one text, without other drivers' lines
+in between. Accepted heads of lines: none, dmesg's time (with thread or CPU), `dmesg -T`, `-x`, journald, syslog, a host
+name, a quote mark.
 """
 
 import re
@@ -57,11 +57,11 @@ NEEDED = {
 }
 AT_WORK = ("xid", "sxid", "api_mismatch")
 BREAK = " ;; "
-"""Stands between NVIDIA's lines and those of others."""
+"""Separates NVIDIA's lines from the others."""
 
 
 class Event(NamedTuple):
-    """An Xid or SXid that was reported ``count`` times; ``device`` is the switch that said so."""
+    """An Xid or SXid that was reported ``count`` times; ``device`` is the switch that reported it."""
 
     number: int
     pci: str
@@ -70,7 +70,7 @@ class Event(NamedTuple):
 
 
 def flow(text: str) -> Tuple[str, str]:
-    """Return the text of NVIDIA's lines and that of all others, each joined to one line."""
+    """The text of NVIDIA's lines and that of all others, each joined to one line."""
     streams: Tuple[List[str], List[str]] = ([], [])
     current = streams[1]
     for line in message_table.plain(text).splitlines():
@@ -79,7 +79,7 @@ def flow(text: str) -> Tuple[str, str]:
             current = streams[0]
             content = " ".join(parts[1:])
         else:
-            # A line without any head goes on with the sentence before it: a terminal or a mailer broke it.
+            # A line without a head continues the one before it: a terminal or a mailer broke it.
             if STARTS.search(line) or "SXid (" in line or not line.strip(" \t>"):
                 current = streams[1]
             content = line[HEAD.match(line).end() :] if STARTS.search(line) else line.lstrip("> ")  # type: ignore[union-attr]
@@ -90,7 +90,7 @@ def flow(text: str) -> Tuple[str, str]:
 
 
 def xids(text: str) -> List[Event]:
-    """Return the Xids of a joined text, one for each number and GPU, the most frequent first."""
+    """The Xids of a joined text, one for each number and GPU, the most frequent first."""
     counts: Dict[Tuple[int, str], int] = {}
     for match in XID.finditer(text):
         key = (int(match.group(2)[:6]), match.group(1))
@@ -100,7 +100,7 @@ def xids(text: str) -> List[Event]:
 
 
 def sxids(text: str) -> List[Event]:
-    """Return the SXids of a joined text, one for each number and switch, by switch."""
+    """The SXids of a joined text, one for each number and switch, by switch."""
     counts: Dict[Tuple[int, str, Optional[str]], int] = {}
     for match in SXID.finditer(text):
         key = (int(match.group(3)[:6]), match.group(2), match.group(1))
@@ -110,42 +110,42 @@ def sxids(text: str) -> List[Event]:
 
 
 def near(pattern: str, text: str, start: int, end: int) -> Optional[str]:
-    """Return what the sentence around a place names: the last one before it, else the first one in it or behind."""
+    """The match nearest to a position: the last one before it, else the first one after it."""
     before = re.findall(pattern, text[max(0, start - 100) : start])
     behind = re.findall(pattern, text[start : end + 80])
     return str(before[-1]) if before else str(behind[0]) if behind else None
 
 
 def problems(text: str) -> List[Explanation]:
-    """Return what a kernel log complains of, the root cause first; each Xid and SXid number for itself."""
+    """Problems in a kernel log, the root cause first; each Xid and SXid number separately."""
     nvidia, others = flow(text)
-    told: List[Explanation] = []
+    found: List[Explanation] = []
     for row in complaints(nvidia + BREAK + others):
         if row.entry.code == "xid":
-            told += [explained_xid(event) for event in xids(nvidia) + xids(others)]
+            found += [explain_xid(event) for event in xids(nvidia) + xids(others)]
         elif row.entry.code == "sxid":
-            told += [explained_sxid(row, event) for event in sxids(nvidia + BREAK + others)]
+            found += [explain_sxid(row, event) for event in sxids(nvidia + BREAK + others)]
         else:
-            told.append(
+            found.append(
                 message_table.explanation(row, near(ADDRESS, nvidia + BREAK + others, row.position, row.position))
             )
-    return told
+    return found
 
 
-def why(text: str) -> Optional[Explanation]:
-    """Return why the module or a GPU did not start when the module was loaded last; None where the log shows nothing.
+def explain_start(text: str) -> Optional[Explanation]:
+    """Why the module or a GPU did not start when the module was loaded last; None if the log has no reason.
 
-    What GPUs and programs report while they work (Xids, programs with other libraries) is no reason for that.
+    Reports of working GPUs and programs (Xids, programs with other libraries) are no reason.
     """
     place = text.rfind("nvidia-nvlink: Nvlink Core is being initialized")
     return next((found for found in problems(text[max(0, place) :]) if found.code not in AT_WORK), None)
 
 
 def complaints(flat: str) -> List[Found]:
-    """Return the rows of the table that a log matches.
+    """The rows of the table that a log matches.
 
-    "Xid (" without a number is none; and a signature of unknown origin is one only where the kernel did not load the
-    module all the same, as it does without Secure Boot; so are regions that a GPU does not need where all GPUs started.
+    Not a problem: "Xid (" without a number; a signature of unknown origin if the module was loaded, as it is without
+    Secure Boot; unassigned regions if all GPUs started.
     """
     started = STARTED.search(flat) is not None and NOT_STARTED.search(flat) is None
     none = {
@@ -156,22 +156,21 @@ def complaints(flat: str) -> List[Found]:
     return [row for row in message_table.find(KERNEL, flat) if not none.get(row.entry.code)]
 
 
-def explained_xid(event: Event) -> Explanation:
-    """Return what an Xid means."""
+def explain_xid(event: Event) -> Explanation:
     meaning = xid.meaning(event.number)
     times = "" if event.times == 1 else ", %d times" % event.times
     cause = "%s: Xid %d of GPU %s%s" % (meaning.name, event.number, event.pci, times)
     return Explanation("xid", cause, meaning.remedy, event.pci, "Xid (%s): %d" % (event.pci, event.number))
 
 
-def explained_sxid(row: Found, event: Event) -> Explanation:
-    """Return what an SXid means: the numbers are the switch's own, its documents explain them."""
+def explain_sxid(row: Found, event: Event) -> Explanation:
+    """The numbers are the switch's own, explained in its documents."""
     cause = "%s: SXid %d of %s" % (row.entry.cause, event.number, event.device or "a switch")
     return Explanation("sxid", cause, row.entry.remedy, event.pci, "SXid (%s): %d" % (event.pci, event.number))
 
 
 def read(text: str) -> Dict[str, Any]:
-    """Read a kernel log: its condition (the one that explains the others), events, versions and addresses."""
+    """Parse a kernel log: its condition (the root cause), events, versions and addresses."""
     nvidia, others = flow(text)
     flat = nvidia + BREAK + others
     found = complaints(flat)
@@ -197,19 +196,19 @@ def read(text: str) -> Dict[str, Any]:
 
 
 def first(pattern: Pattern[str], text: str) -> Optional[str]:
-    """Return the first group of the first match."""
+    """The first group of the first match."""
     match = pattern.search(text)
     return match.group(1) if match else None
 
 
 def names(text: str) -> List[str]:
-    """Return the programs that Xids name."""
+    """The programs that Xids name."""
     found = [name.strip().strip("'\"") for name in PROCESS.findall(text)]
     return list(dict.fromkeys(name for name in found if name and name != "<unknown>"))
 
 
 def versions(nvidia: str, others: str) -> Dict[str, Any]:
-    """Return the versions that a log names, and of what."""
+    """The versions that a log names, and of what."""
     start = nvidia.rfind("loading NVIDIA")
     found = nvrm_version.read_proc_version(nvidia[start:]) if start >= 0 else None
     answer: Dict[str, Any] = {
@@ -227,8 +226,8 @@ def versions(nvidia: str, others: str) -> Dict[str, Any]:
     if mismatch:
         answer.update(client_version=mismatch.group(2), module_version=mismatch.group(3))
         answer["client_process"] = mismatch.group(1)
-    said = (
+    reported = (
         (legacy.group(3) if legacy else None) or first(UNSUPPORTED, nvidia) or first(FIRMWARE, nvidia + BREAK + others)
     )
-    answer["driver_version"] = said or answer["driver_version"]
+    answer["driver_version"] = reported or answer["driver_version"]
     return answer

@@ -11,7 +11,7 @@ from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 class Explanation(NamedTuple):
     """One explained failure: its code, what it means and what helps.
 
-    ``detail`` is what the text names (an address, a version), ``message`` the words of the text that say so.
+    ``detail``: an address or version in the text. ``message``: the part of the text that matched.
     """
 
     code: str
@@ -22,11 +22,11 @@ class Explanation(NamedTuple):
 
 
 Patterns = Tuple[Tuple[str, Pattern[str]], ...]
-"""Patterns, each with a plain text that all its matches hold."""
+"""Patterns, each with a literal that all its matches contain."""
 
 
 class Entry(NamedTuple):
-    """One row of the table. ``names``: the word for it in a reading; ``consequence``: told where nothing else is."""
+    """One row of the table. ``names``: its name in results. ``consequence``: reported only if nothing else matches."""
 
     code: str
     cause: str
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A row that a text matches, where it stands in the joined text and the words."""
+    """A row that matches a text, the position in the joined text, and the matching part."""
 
     entry: Entry
     position: int
@@ -54,9 +54,9 @@ _tables: Dict[str, List[Entry]] = {}
 
 
 def literal(pattern: str) -> str:
-    """Return the longest plain text that every match of a pattern holds, in small letters; "" where there is none.
+    """The longest literal that every match of a pattern contains, in lower case; "" if there is none.
 
-    To look for it first is what makes long logs quick to read: most of them hold next to nothing of the table.
+    Searching for it first makes long logs quick to read: most patterns match nothing in them.
     """
     runs, depth, place = [""], 0, 0
     while place < len(pattern):
@@ -89,18 +89,18 @@ def literal(pattern: str) -> str:
 
 
 def prepared(patterns: List[str], flags: int = 0) -> Patterns:
-    """Return patterns ready for :func:`matches`; they disregard case."""
+    """Compile patterns for :func:`matches`, ignoring case."""
     return tuple((literal(pattern), re.compile(pattern, re.IGNORECASE | flags)) for pattern in patterns)
 
 
 def matches(patterns: Patterns, text: str, small: str) -> List[Match[str]]:
-    """Return the first match of each pattern in a text, which ``small`` holds in small letters."""
+    """The first match of each pattern in a text; ``small`` is the text in lower case."""
     found = [pattern.search(text) for plain_text, pattern in patterns if plain_text in small]
     return [match for match in found if match]
 
 
 def table(kind: str) -> List[Entry]:
-    """Return the rows of a kind, causes before consequences."""
+    """The rows of a kind, causes before consequences."""
     from . import messages_data
 
     if kind not in _tables:
@@ -120,7 +120,7 @@ def table(kind: str) -> List[Entry]:
 
 
 def plain(text: str) -> str:
-    """Return a text without colours and invisible characters, its line ends as newlines."""
+    """A text without colours and invisible characters, its line ends as newlines."""
     text = UNSEEN.sub("", ESCAPES.sub("", text)).replace("\u00a0", " ")
     text = text.replace("#012", "\n").replace("\r\n", "\n").replace("\r", "\n")
     if text.count("\\n") > text.count("\n"):  # a string of JSON, as Ansible and journals print a program's output
@@ -133,17 +133,17 @@ def plain(text: str) -> str:
 
 
 def joined(text: str) -> str:
-    """Return a text on one line: newlines, ``#012`` of syslog and broken lines become single blanks."""
+    """A text on one line: newlines, ``#012`` of syslog and broken lines become single blanks."""
     return " ".join(re.sub(r"\\{1,16}n", " ", plain(text)).split())
 
 
 def glued(text: str) -> str:
-    """Return a text whose lines were broken within words (a narrow terminal) on one line, nothing in between."""
+    """A text whose lines were broken within words (a narrow terminal), on one line."""
     return " ".join("".join(line.strip() for line in plain(text).split("\n")).split())
 
 
-def words(text: str, start: int, end: int) -> str:
-    """Return what stands at a place of a joined text, to the end of the sentence, shortened."""
+def quote(text: str, start: int, end: int) -> str:
+    """The part of a joined text from ``start`` to the next full stop, shortened."""
     stop = re.compile(r"[.!?] |$").search(text, end)
     last = stop.start() + 1 if stop else len(text)
     found = text[start:last].strip(" .!?;:")
@@ -151,7 +151,7 @@ def words(text: str, start: int, end: int) -> str:
 
 
 def find(kind: str, flat: str) -> List[Found]:
-    """Return the rows that a joined text matches, in the order of the table; consequences where they stand alone."""
+    """The rows that match a joined text, in the order of the table; consequences only if nothing else matches."""
     found: List[Found] = []
     seen = set()
     small = flat.lower()
@@ -160,11 +160,11 @@ def find(kind: str, flat: str) -> List[Found]:
         if hits:
             seen.add(entry.code)
             match = min(hits, key=lambda hit: hit.start())
-            found.append(Found(entry, match.start(), words(flat, match.start(), match.end())))
+            found.append(Found(entry, match.start(), quote(flat, match.start(), match.end())))
     causes = [row for row in found if not row.entry.consequence]
     return causes or found
 
 
 def explanation(row: Found, detail: Optional[str] = None) -> Explanation:
-    """Return a match as an explanation."""
+    """A match as an explanation."""
     return Explanation(row.entry.code, row.entry.cause, row.entry.remedy, detail, row.message)

@@ -1,4 +1,4 @@
-"""What programs say when a GPU, its driver or a container with it fails: the cause and what helps.
+"""Messages of programs about a failing GPU, driver or container: cause and remedy.
 
 The one entry point for a text that a program printed is :func:`explain`::
 
@@ -7,7 +7,7 @@ The one entry point for a text that a program printed is :func:`explain`::
 
 Where the exit status is known too, :func:`explain_smi` and :func:`explain_container` give the one explanation that
 fits best.
-The sentences and patterns are data (catalog/messages.yml); how a log is taken apart is its reader's matter.
+Explanations and patterns are data (catalog/messages.yml).
 """
 
 from typing import Callable, Dict, List, Tuple
@@ -34,27 +34,24 @@ KINDS: Dict[str, Callable[[str], List[Explanation]]] = {
 
 
 def explain(kind: str, text: str) -> List[Explanation]:
-    """Return every problem that a text tells of, the root cause first; an empty list where none is known.
-
-    ``kind`` is one of :data:`KINDS`. Each explanation has a code, the words that say so (``message``), cause, remedy.
-    """
+    """Every known problem in a text, the root cause first. ``kind`` is one of :data:`KINDS`."""
     return KINDS[kind](text)
 
 
 def smi_state(code: int, text: str) -> str:
-    """Return the state word for a failed nvidia-smi or NVML call, by its text first, else by its exit status."""
+    """The state word for a failed nvidia-smi or NVML call, by its text first, else by its exit status."""
     return smi.state(code, text)
 
 
 def explain_smi(code: int, text: str) -> Explanation:
-    """Return cause and remedy of a failed nvidia-smi or NVML call; ``detail`` is the GPU that the text names."""
+    """Cause and remedy of a failed nvidia-smi or NVML call; ``detail`` is the GPU that the text names."""
     state, address = smi.explain(code, text)
     cause, remedy = SMI_STATES[state]
     return Explanation(state, cause, remedy, address)
 
 
 def explain_container(code: int, text: str) -> Explanation:
-    """Return cause and remedy of a failed ``docker run``; nvidia-smi's own failures inside the container included.
+    """Cause and remedy of a failed ``docker run``; nvidia-smi's own failures inside the container included.
 
     ``detail`` is the CUDA version that an image asks for, where it names one.
     """

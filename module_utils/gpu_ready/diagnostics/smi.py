@@ -1,4 +1,4 @@
-"""What nvidia-smi prints: its table, -L, --query-gpu as csv, -q, -q -x, --version, and the sentences of its failures.
+"""What nvidia-smi prints: its table, -L, --query-gpu as csv, -q, -q -x, --version, and its error messages.
 
 Failures stand on standard output too, at times with status 0; a value of a failing query is no failure of the call.
 """
@@ -37,13 +37,13 @@ class Reading(NamedTuple):
 
 
 def value(text: Optional[str]) -> Optional[str]:
-    """Return a value, None where nvidia-smi has none."""
+    """A value, None where nvidia-smi has none."""
     text = (text or "").strip()
     return None if not text or MISSING.match(text) else text
 
 
 def number(text: Optional[str]) -> Optional[str]:
-    """Return the version at the beginning of a value ("610.57.04 [Deprecated; ...]"), None where there is none."""
+    """The version at the beginning of a value ("610.57.04 [Deprecated; ...]"), None where there is none."""
     match = re.match(r"\s*(\d+\.\d+(?:\.\d+)*)", text or "")
     return match.group(1) if match else None
 
@@ -64,7 +64,7 @@ MIG_ROW = re.compile(r"\|\s*\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s*\|")
 
 
 def read_table(text: str) -> Optional[Reading]:
-    """Read the table of any release: two or three rows a GPU, then MIG devices, then processes."""
+    """Read the table of any release: two or three rows per GPU, then MIG devices, then processes."""
     head = HEAD.search(text)
     if head is None:
         return None
@@ -148,19 +148,18 @@ SECTION = re.compile(r"(?m)^[^\w\n]*GPU (%s)[ \t]*$" % BUS_ID)
 
 
 def line_value(name: str, text: str) -> Optional[str]:
-    """Return the value of a line "Name    : value"."""
     match = re.search(r"(?m)^[^\w\n]*%s[ \t]*:[ \t]*(\S[^\n]*?)[ \t]*$" % name, text)
     return match.group(1) if match else None
 
 
 def split(mark: Pattern[str], text: str) -> Tuple[str, List[Tuple[str, str]]]:
-    """Return what stands before the first GPU, and each GPU's address with its part of the text."""
+    """The text before the first GPU, and each GPU's address with its part of the text."""
     pieces = mark.split(text)
     return pieces[0], [(pieces[place], pieces[place + 1]) for place in range(1, len(pieces), 2)]
 
 
 def read_query(text: str) -> Optional[Reading]:
-    """Read `nvidia-smi -q`: the head, then a section a GPU."""
+    """Read `nvidia-smi -q`: the head, then one section per GPU."""
     if "NVSMI LOG" not in text and not (SECTION.search(text) and "Product Name" in text):
         return None
     head, sections = split(SECTION, text)
@@ -174,7 +173,7 @@ def read_query(text: str) -> Optional[Reading]:
 
 
 def heads(ask: Any, gpus: List[Dict[str, Any]]) -> Dict[str, Any]:
-    """Return driver, CUDA and number of GPUs from the head of -q; since 610 the old names only say where to look."""
+    """Driver, CUDA and number of GPUs from the head of -q; since 610 the old names only refer to the new ones."""
     cuda = ask("CUDA UMD Version") or ask("CUDA Version")
     attached = re.match(r"\d{1,4}", ask("Attached GPUs") or "")
     whole = {
@@ -199,7 +198,7 @@ ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&a
 
 
 def tag(name: str, text: str) -> Optional[str]:
-    """Return the text of the first element of a name."""
+    """The text of the first element of a name."""
     match = re.search(r"<%s>([^<]*)</%s>" % (name, name), text)
     found = match.group(1).strip() if match else None
     for entity, letter in ENTITIES:
@@ -208,7 +207,7 @@ def tag(name: str, text: str) -> Optional[str]:
 
 
 def well_formed(text: str) -> bool:
-    """Return whether every element of the log is closed; no XML parser sees a text that strangers gave."""
+    """True if every element of the log is closed; no XML parser sees a text that strangers gave."""
     opened: List[str] = []
     for slash, name, empty in TAG.findall(text):
         if slash:
@@ -252,11 +251,11 @@ def read_version(text: str) -> Optional[Reading]:
     }
     if found["NVIDIA-SMI"] is None or (found["DRIVER"] is None and found["KMD"] is None):
         return None
-    said = {name: number(match.group(1)) if match else None for name, match in found.items()}
-    driver = said["KMD"] or said["DRIVER"]
-    whole: Dict[str, Any] = {"driver_version": driver, "cuda_version": said["CUDA UMD"] or said["CUDA"]}
-    if driver and said["NVIDIA-SMI"] and said["NVIDIA-SMI"] != driver:
-        whole["smi_version"] = said["NVIDIA-SMI"]
+    versions = {name: number(match.group(1)) if match else None for name, match in found.items()}
+    driver = versions["KMD"] or versions["DRIVER"]
+    whole: Dict[str, Any] = {"driver_version": driver, "cuda_version": versions["CUDA UMD"] or versions["CUDA"]}
+    if driver and versions["NVIDIA-SMI"] and versions["NVIDIA-SMI"] != driver:
+        whole["smi_version"] = versions["NVIDIA-SMI"]
     return Reading(whole, [])
 
 
@@ -286,7 +285,7 @@ KNOWN_FIELD = re.compile(
 
 
 def cells(line: str) -> List[str]:
-    """Return the cells of a line of csv."""
+    """The cells of a line of csv."""
     return [cell.strip() for cell in line.strip().split(",")]
 
 
@@ -307,7 +306,7 @@ def read_csv(text: str) -> Optional[Reading]:
 
 
 def headed(names: List[str], rows: List[List[str]]) -> Reading:
-    """Return csv whose columns have names."""
+    """Csv whose columns have names."""
     gpus: List[Dict[str, Any]] = []
     drivers: List[str] = []
     for row in rows:
@@ -326,7 +325,7 @@ def headed(names: List[str], rows: List[List[str]]) -> Reading:
 
 
 def guessable(row: List[str]) -> bool:
-    """Return whether a row without a header is one of nvidia-smi: something in it can be nothing else."""
+    """True if a row without a header is one of nvidia-smi: something in it can be nothing else."""
     return any(
         re.match(BUS_ID + "$", cell)
         or re.match(r"GPU-[0-9a-f-]{8,}$", cell)
@@ -337,7 +336,7 @@ def guessable(row: List[str]) -> bool:
 
 
 def guessed(rows: List[List[str]]) -> Reading:
-    """Return csv without a header: each column by the form of its values."""
+    """Csv without a header: each column by the form of its values."""
     gpus: List[Dict[str, Any]] = []
     for position, row in enumerate(rows):
         gpu: Dict[str, Any] = {}
@@ -363,7 +362,7 @@ def guessed(rows: List[List[str]]) -> Reading:
 
 
 def is_name(cell: str) -> bool:
-    """Return whether a cell may be a GPU's name: words that are no value of another column."""
+    """True if a cell may be a GPU's name: words that are no value of another column."""
     if (
         len(cell) > 60
         or cell.endswith(".")
@@ -375,7 +374,7 @@ def is_name(cell: str) -> bool:
 
 
 def guessed_driver(rows: List[List[str]]) -> Optional[str]:
-    """Return the driver's version: the same in all rows; three parts rather than two, and no round number of watts."""
+    """The driver's version: the same in all rows; three parts rather than two, and no round number of watts."""
     same = [cell for place, cell in enumerate(rows[0]) if all(row[place] == cell for row in rows)]
     found = [cell for cell in same if re.match(VERSION + "$", cell) and int(cell.split(".")[0]) >= 300]
     long = [cell for cell in found if cell.count(".") == 2]
@@ -390,7 +389,7 @@ FORMS = (read_xml, read_query, read_table, read_list, read_version, read_csv)
 
 
 def reading(text: str) -> Optional[Reading]:
-    """Return what the text says in the first form that it has, None for none."""
+    """What the text says in the first form that it has, None for none."""
     text = message_table.plain(text)
     for form in FORMS:
         found = form(text)
@@ -400,7 +399,7 @@ def reading(text: str) -> Optional[Reading]:
 
 
 def problems(text: str) -> List[Explanation]:
-    """Return what nvidia-smi complains of, the root cause first."""
+    """Problems in nvidia-smi's output, the root cause first."""
     flat = message_table.joined(text)
     found = message_table.find(NVIDIA_SMI, flat) or message_table.find(NVIDIA_SMI, message_table.glued(text))
     address = NAMED.search(flat)
@@ -429,7 +428,7 @@ def read(text: str) -> Dict[str, Any]:
 
 
 def beside(flat: str, text: str) -> Dict[str, Any]:
-    """Return what stands beside the answer: the library's version, the status, a named GPU, the module."""
+    """Beside the answer: the library's version, the status, a named GPU, the module."""
     library, status, address = LIBRARY.search(flat), EXIT.search(flat), NAMED.search(flat)
     found: Dict[str, Any] = {}
     if library:
@@ -444,7 +443,7 @@ def beside(flat: str, text: str) -> Dict[str, Any]:
 
 
 def state(code: int, text: str) -> str:
-    """Return the state word for a failed call, by its text first, else by its exit status."""
+    """The state word for a failed call, by its text first, else by its exit status."""
     found = problems(text)
     if found:
         return found[0].code
@@ -452,6 +451,6 @@ def state(code: int, text: str) -> str:
 
 
 def explain(code: int, text: str) -> Tuple[str, Optional[str]]:
-    """Return the state word of a failed call and the GPU that its text names."""
+    """The state word of a failed call and the GPU that its text names."""
     address = NAMED.search(message_table.joined(text))
     return state(code, text), address.group(1) if address else None

@@ -11,19 +11,19 @@ XID = re.compile(
 LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
 
 SERIOUS: Dict[int, str] = messages_data.XID_SERIOUS
-"""Xids that a GPU is not handed out with; the others are mostly a program's own fault."""
+"""Xids that fail a verification; the others are mostly the fault of a program."""
 
 
 class Xid(NamedTuple):
-    """One message: its number, the GPU's address without function (``0000:3b:00``) and the text behind."""
+    """One message: its number, the GPU's address without function (``0000:3b:00``) and the text after it."""
 
     number: int
     address: str
     text: str
 
 
-def read(text: str) -> List[Xid]:
-    """Return the messages of a kernel log since the driver was loaded last: a fresh load starts every GPU anew."""
+def parse_xids(text: str) -> List[Xid]:
+    """The messages of a kernel log since the driver was loaded last: loading it initialises every GPU."""
     found: List[Xid] = []
     for line in text.splitlines():
         if LOADED.search(line):
@@ -45,19 +45,19 @@ class Meaning(NamedTuple):
 
 
 def meaning(number: int) -> Meaning:
-    """Return what an Xid means; a number that is newer than the catalog is said to be."""
+    """What an Xid means; a number that the catalog does not contain has a meaning of its own."""
     group, name = messages_data.XIDS.get(number, ("unknown", "an Xid that the catalog does not know"))
     remedy = messages_data.XID_GROUPS.get(group, "look the number up in NVIDIA's list of Xids")
     return Meaning(group, name, remedy)
 
 
-def serious(found: List[Xid]) -> List[Xid]:
-    """Return those that speak of a damaged or lost GPU."""
+def serious_xids(found: List[Xid]) -> List[Xid]:
+    """Those that report a damaged or lost GPU."""
     return [xid for xid in found if xid.number in SERIOUS]
 
 
-def counts(found: List[Xid]) -> Dict[str, int]:
-    """Return how often each number came from each GPU, by ``number address``."""
+def count_xids(found: List[Xid]) -> Dict[str, int]:
+    """How often each number came from each GPU, by ``number address``."""
     result: Dict[str, int] = {}
     for xid in found:
         key = "%d %s" % (xid.number, xid.address)
@@ -65,8 +65,8 @@ def counts(found: List[Xid]) -> Dict[str, int]:
     return result
 
 
-def fresh(found: List[Xid], known: Optional[Dict[str, int]] = None) -> List[Xid]:
-    """Return the messages that ``known`` counts do not cover yet."""
+def new_xids(found: List[Xid], known: Optional[Dict[str, int]] = None) -> List[Xid]:
+    """Messages beyond the counts in ``known``."""
     left = dict(known or {})
     new = []
     for xid in found:

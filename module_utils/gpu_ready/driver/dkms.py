@@ -121,8 +121,8 @@ def run(host: Host, argv: List[str]) -> None:
     text = answer.out + "\n" + answer.err
     call, path = " ".join(argv), failure.make_log(text)
     if path:
-        why = failure.because([("installer-log", host.read(path) or text)], path, ("dkms_failed",))
+        why = failure.explain_failure([("installer-log", host.read(path) or text)], path, ("dkms_failed",))
         raise DkmsError("%s: %s" % (manager.find_dkms_failure(call, text) or call, why))
     raise DkmsError(
-        "`%s` ended with %d (%s). See `dkms status` on the host" % (call, answer.rc, failure.quoted([text]))
+        "`%s` ended with %d (%s). See `dkms status` on the host" % (call, answer.rc, failure.key_line([text]))
     )

@@ -101,7 +101,7 @@ def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
     """
     from ..diagnostics import failure
 
-    quoted = failure.quoted([output]) if output.strip() else "modprobe printed nothing"
+    quoted = failure.key_line([output]) if output.strip() else "modprobe printed nothing"
     found = failure.find([("dmesg", messages)], failure.EVENTS + CONSEQUENCES) or failure.find(
         [("installer-log", output), ("dmesg", messages)], failure.EVENTS
     )
@@ -109,7 +109,7 @@ def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
     if found is None:
         return "%s (%s). See the end of the kernel's log, `dmesg`" % (what, quoted)
     shown = "%s; %s" % (quoted, found.message) if found.message and found.message not in quoted else quoted
-    because = failure.clause(found._replace(message=None))
+    because = failure.format_explanation(found._replace(message=None))
     return "%s (%s): %s; the whole log is the output of `dmesg`" % (what, shown, because)
 
 

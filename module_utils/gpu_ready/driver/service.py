@@ -22,5 +22,5 @@ def explain_service(host: Host, unit: str, output: str) -> str:
     texts = [(kind, lines) for kind in KINDS]
     if not lines.strip():
         texts = [("container-error", output)]
-    because = failure.because(texts, "the output of `journalctl -u %s`" % unit)
+    because = failure.explain_failure(texts, "the output of `journalctl -u %s`" % unit)
     return "the service %s does not run: %s" % (unit, because)

@@ -1,4 +1,4 @@
-"""gpu-explain: read an output that somebody pasted, or tell which driver a host would get, without the host."""
+"""gpu-explain: explain pasted output, or show the plan for a host."""
 
 import argparse
 import io
@@ -19,15 +19,15 @@ from . import messages as explain_messages
 
 
 class Kind(NamedTuple):
-    """A kind of output: its reader (bytes to plain values) and its words for people (values to sentences)."""
+    """A kind of output: parser of its bytes, and description of the parsed values."""
 
     read: Callable[[bytes], Dict[str, Any]]
-    tell: Callable[[Dict[str, Any]], List[str]]
+    describe: Callable[[Dict[str, Any]], List[str]]
     help: str
 
 
 def text_of(data: bytes) -> str:
-    """Return bytes as text, whatever wrote them: UTF-8, UTF-16 with its mark, undecodable bytes replaced."""
+    """Bytes as text, whatever wrote them: UTF-8, UTF-16 with its mark, undecodable bytes replaced."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
     return data.decode("utf-8", "replace")
@@ -44,18 +44,18 @@ def read_os_release(data: bytes) -> Dict[str, Any]:
     return answer
 
 
-def tell_os_release(answer: Dict[str, Any]) -> List[str]:
-    """Return what an os-release means for gpu-ready."""
+def describe_os_release(answer: Dict[str, Any]) -> List[str]:
+    """What an os-release means for gpu-ready."""
     name = answer["pretty"] or answer["id"] or "this text"
     if answer["id"] is None:
         return ["%s names no system: there is no ID= line." % name, "Remedy: give the host's whole /etc/os-release."]
-    told = ["%s: ID %s, version %s, family %s." % (name, answer["id"], answer["version_id"], answer["family"])]
+    lines = ["%s: ID %s, version %s, family %s." % (name, answer["id"], answer["version_id"], answer["family"])]
     if answer["base"]:
-        told.append("It is made from %s." % answer["base"])
+        lines.append("It is made from %s." % answer["base"])
     if answer["distro"]:
-        return told + ["gpu-ready knows it as %s." % answer["distro"]]
+        return lines + ["gpu-ready knows it as %s." % answer["distro"]]
     known = ", ".join(catalog.distros())
-    return told + [
+    return lines + [
         "gpu-ready does not know this distribution, so it would refuse the host before changing anything.",
         "Remedy: use one of %s, or set gpu_ready_treat_as to the one it is compatible with." % known,
     ]
@@ -81,35 +81,35 @@ class Archive(Host):
 
     @staticmethod
     def path(name: str) -> str:
-        """Return a member's path from /sys on, wherever the archive begins."""
+        """A member's path from /sys on, wherever the archive begins."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         return "/" + "/".join(parts[parts.index("sys") :] if "sys" in parts else parts)
 
     def realpath(self, path: str) -> str:
-        """Return a path with the links of its folders resolved."""
+        """A path with links of its directories resolved."""
         for _ in range(40):
             parts = path.split("/")
             for length in range(2, len(parts) + 1):
                 target = self.links.get("/".join(parts[:length]))
                 if target is not None:
-                    folder = "/".join(parts[: length - 1])
-                    path = posixpath.normpath(posixpath.join(folder, target, *parts[length:]))
+                    directory = "/".join(parts[: length - 1])
+                    path = posixpath.normpath(posixpath.join(directory, target, *parts[length:]))
                     break
             else:
                 return path
         return path
 
     def read_bytes(self, path: str) -> Optional[bytes]:
-        """Return the content of a file."""
+        """The content of a file."""
         return self.files.get(self.realpath(path))
 
     def readlink(self, path: str) -> Optional[str]:
-        """Return a link's target."""
-        folder, _, name = path.rpartition("/")
-        return self.links.get(self.realpath(folder) + "/" + name)
+        """A link's target."""
+        directory, _, name = path.rpartition("/")
+        return self.links.get(self.realpath(directory) + "/" + name)
 
     def listdir(self, path: str) -> List[str]:
-        """Return the names in a folder."""
+        """The names in a directory."""
         prefix = path.rstrip("/") + "/"
         names = list(self.files) + list(self.links)
         return sorted({name[len(prefix) :].split("/")[0] for name in names if name.startswith(prefix)})
@@ -125,50 +125,50 @@ def read_lspci(data: bytes) -> Dict[str, Any]:
     return lspci.parse_lspci(text_of(data)).as_dict()
 
 
-def tell_lspci(answer: Dict[str, Any]) -> List[str]:
-    """Return what the cards are and which driver each one takes."""
-    told = []
+def describe_lspci(answer: Dict[str, Any]) -> List[str]:
+    """What the cards are and which driver each one takes."""
+    lines = []
     for gpu in answer["nvidia_gpus"]:
-        told += tell_gpu(gpu)
-    told += ["%s: %s, not counted as a GPU." % (row["slot"], row["what"]) for row in answer["nvidia_other"]]
+        lines += describe_gpu(gpu)
+    lines += ["%s: %s, not counted as a GPU." % (row["slot"], row["what"]) for row in answer["nvidia_other"]]
     if any(row["what"] == "nvswitch" for row in answer["nvidia_other"]):
-        told.append("NVSwitches need the fabric manager of exactly the driver's version; gpu-ready installs it.")
+        lines.append("NVSwitches need the fabric manager of exactly the driver's version; gpu-ready installs it.")
     if not answer["nvidia_gpus"]:
-        told.append("This text shows no NVIDIA GPU. If it was filtered (grep, -s), that proves nothing.")
-        told.append(
-            "Remedy: look at the whole list with `lspci -nn -d 10de:`; see to seating, power and firmware settings."
+        lines.append("This text shows no NVIDIA GPU. It may have been filtered (grep, -s).")
+        lines.append(
+            "Remedy: list all functions with `lspci -nn -d 10de:`; check seating, power and firmware settings."
         )
-    return told
+    return lines
 
 
-def tell_gpu(row: Dict[str, Any]) -> List[str]:
-    """Return the sentences about one card."""
+def describe_gpu(row: Dict[str, Any]) -> List[str]:
+    """Lines about one card."""
     identity = row["device_id"] or pci_reading.find_device_by_name(row["name"])
     known = catalog.gpu(identity) if identity else None
     where = row["slot"] or "a GPU"
     if row.get("sriov_vf"):
         return ["%s: an SR-IOV virtual function, not counted as a GPU." % where]
     if known is None and identity is None:
-        told = ["%s: %s; the text does not show its number. Remedy: use `lspci -nn`." % (where, row["name"])]
+        lines = ["%s: %s; the text does not show its number. Remedy: use `lspci -nn`." % (where, row["name"])]
     elif known is None:
         words = "%s: device 10de:%s is newer than the catalog of %s: branch %d with the open module is the best guess."
-        told = [words % (where, identity, catalog.DATE, catalog.NEWEST_BRANCH)]
+        lines = [words % (where, identity, catalog.DATE, catalog.NEWEST_BRANCH)]
     else:
         ceiling = "any branch" if known.last_branch is None else "branch %d is the last one" % known.last_branch
         if known.first_branch and known.last_branch is None:
             ceiling = "branch %d or newer" % known.first_branch
         flavours = " or ".join(known.flavours)
-        told = ["%s: %s (%s): %s, %s module." % (where, known.name, known.architecture, ceiling, flavours)]
+        lines = ["%s: %s (%s): %s, %s module." % (where, known.name, known.architecture, ceiling, flavours)]
     if row.get("powered_off"):
-        told.append(
+        lines.append(
             "%s does not answer (powered down or fallen off the bus). Remedy: reboot; check power and slot." % where
         )
     if row.get("driver_in_use") == "vfio-pci":
-        told.append("%s is bound to vfio-pci (given to a virtual machine): gpu-ready leaves it alone." % where)
+        lines.append("%s is bound to vfio-pci (given to a virtual machine): gpu-ready leaves it alone." % where)
     own = pci.kernel_driver(row.get("driver_in_use"))
     if own:
-        told.append("%s is driven by %s: gpu-ready blacklists it; a reboot may be needed." % (where, own))
-    return told
+        lines.append("%s is driven by %s: gpu-ready blacklists it; a reboot may be needed." % (where, own))
+    return lines
 
 
 # --- /proc/driver/nvidia/version ---------------------------------------------------------------------------------
@@ -190,8 +190,8 @@ def read_proc_version(data: bytes) -> Dict[str, Any]:
     return dict(answer, tegra=True) if found.tegra else answer
 
 
-def tell_proc_version(answer: Dict[str, Any]) -> List[str]:
-    """Return what the version means."""
+def describe_proc_version(answer: Dict[str, Any]) -> List[str]:
+    """What the version means."""
     if answer.get("loaded") is False:
         return [
             "The module is not loaded: the file does not exist. That says nothing about the hardware.",
@@ -199,16 +199,16 @@ def tell_proc_version(answer: Dict[str, Any]) -> List[str]:
         ]
     if answer["driver_version"] is None:
         return ["This text names no NVIDIA module.", "Remedy: give the whole /proc/driver/nvidia/version."]
-    told = ["NVIDIA driver %s, %s module." % (answer["driver_version"], answer["flavour"] or "flavour not told")]
+    lines = ["NVIDIA driver %s, %s module." % (answer["driver_version"], answer["flavour"] or "unknown flavour")]
     if answer.get("tegra"):
-        return told + ["This is the number of a Jetson release (L4T), no desktop branch: gpu-ready does not serve it."]
+        return lines + ["This is the number of a Jetson release (L4T), no desktop branch: gpu-ready does not serve it."]
     known = catalog.branch(answer["major"])
     if known and known.eol and known.eol < catalog.DATE[:7]:
-        told.append("Support of branch %d ended in %s." % (known.number, known.eol))
-        told.append("Remedy: move to branch %d where the GPUs allow it." % catalog.DEFAULT_BRANCH)
+        lines.append("Support of branch %d ended in %s." % (known.number, known.eol))
+        lines.append("Remedy: move to branch %d where the GPUs allow it." % catalog.DEFAULT_BRANCH)
     elif known:
-        told.append("Branch %d (%s) brings CUDA %s." % (known.number, known.kind.replace("_", " "), known.cuda))
-    return told
+        lines.append("Branch %d (%s) has CUDA %s." % (known.number, known.kind.replace("_", " "), known.cuda))
+    return lines
 
 
 # --- nvidia-detect -----------------------------------------------------------------------------------------------
@@ -219,27 +219,27 @@ def read_detect(data: bytes) -> Dict[str, Any]:
     return nvidia_detect.parse(text_of(data)).as_dict()
 
 
-def tell_detect(answer: Dict[str, Any]) -> List[str]:
-    """Return what nvidia-detect says, and where the catalog differs."""
+def describe_detect(answer: Dict[str, Any]) -> List[str]:
+    """What nvidia-detect says, and where the catalog differs."""
     if answer["tool"] is None:
         return ["This is no output of nvidia-detect.", "Remedy: give the whole output of `nvidia-detect -v`."]
-    told = ["nvidia-detect of %s: package %s." % (answer["tool"], answer["package"] or "none")]
+    lines = ["nvidia-detect of %s: package %s." % (answer["tool"], answer["package"] or "none")]
     for card in answer["nvidia"]:
         known = catalog.gpu(card["device_id"]) if card["device_id"] else None
         if card["device_id"] is None:
-            told.append("%s: the text does not show its number." % card["name"])
+            lines.append("%s: the text does not show its number." % card["name"])
         elif known:
             ceiling = "current drivers" if known.last_branch is None else "branch %d at most" % known.last_branch
-            told.append("%s [10de:%s]: the catalog says %s." % (known.name, card["device_id"], ceiling))
+            lines.append("%s [10de:%s]: the catalog has %s." % (known.name, card["device_id"], ceiling))
         else:
-            told.append("10de:%s is newer than the catalog of %s." % (card["device_id"], catalog.DATE))
+            lines.append("10de:%s is newer than the catalog of %s." % (card["device_id"], catalog.DATE))
     if any(card.get("branch") for card in answer["nvidia"]):
-        told.append(
+        lines.append(
             "The cards get different answers: one driver serves all of them only within the oldest card's ceiling."
         )
     if not answer["package"] and answer["nvidia"]:
-        told.append("Remedy: leave the choice to gpu-ready, which also knows the vendor's repositories.")
-    return told
+        lines.append("Remedy: let gpu-ready choose; it also knows the vendor's repositories.")
+    return lines
 
 
 # --- daemon.json -------------------------------------------------------------------------------------------------
@@ -252,42 +252,46 @@ def read_daemon_json(data: bytes) -> Dict[str, Any]:
     return daemon_json.explain(data)
 
 
-def tell_daemon_json(answer: Dict[str, Any]) -> List[str]:
-    """Return what a daemon.json means."""
+def describe_daemon_json(answer: Dict[str, Any]) -> List[str]:
+    """What a daemon.json means."""
     if not answer.get("valid_json"):
         return ["Not valid: %s." % answer.get("problem"), "Remedy: %s." % answer.get("action")]
     runtime = answer.get("nvidia_runtime_path") if answer.get("nvidia_runtime") else "none"
-    told = ["Keys: %s." % (", ".join(answer.get("keys") or []) or "none")]
-    told.append("NVIDIA runtime: %s; default runtime: %s." % (runtime, answer.get("default_runtime") or "docker's own"))
+    lines = ["Keys: %s." % (", ".join(answer.get("keys") or []) or "none")]
+    lines.append(
+        "NVIDIA runtime: %s; default runtime: %s." % (runtime, answer.get("default_runtime") or "docker's own")
+    )
     if answer.get("default_runtime") == "nvidia" and not answer.get("nvidia_runtime"):
-        told.append("Docker does not start: the default runtime is not defined. Remedy: define it under runtimes.")
-    return told
+        lines.append("Docker does not start: the default runtime is not defined. Remedy: define it under runtimes.")
+    return lines
 
 
 KINDS: Dict[str, Kind] = {
-    "os-release": Kind(read_os_release, tell_os_release, "/etc/os-release"),
-    "lspci": Kind(read_lspci, tell_lspci, "any form of lspci, or a tar archive of /sys"),
-    "proc-driver-version": Kind(read_proc_version, tell_proc_version, "/proc/driver/nvidia/version, or modinfo nvidia"),
-    "nvidia-detect": Kind(read_detect, tell_detect, "nvidia-detect of ELRepo or Debian"),
-    "daemon-json": Kind(read_daemon_json, tell_daemon_json, "/etc/docker/daemon.json"),
+    "os-release": Kind(read_os_release, describe_os_release, "/etc/os-release"),
+    "lspci": Kind(read_lspci, describe_lspci, "any form of lspci, or a tar archive of /sys"),
+    "proc-driver-version": Kind(
+        read_proc_version, describe_proc_version, "/proc/driver/nvidia/version, or modinfo nvidia"
+    ),
+    "nvidia-detect": Kind(read_detect, describe_detect, "nvidia-detect of ELRepo or Debian"),
+    "daemon-json": Kind(read_daemon_json, describe_daemon_json, "/etc/docker/daemon.json"),
     "nvidia-smi": Kind(
         lambda data: explain_messages.read_smi(text_of(data)),
-        explain_messages.tell_smi,
+        explain_messages.describe_smi,
         "any output of nvidia-smi, its errors included",
     ),
     "container-error": Kind(
         lambda data: explain_messages.read_container(text_of(data)),
-        explain_messages.tell_container,
+        explain_messages.describe_container,
         "why docker, containerd or podman did not start a container, or it sees no GPU",
     ),
     "installer-log": Kind(
         lambda data: explain_messages.read_installer(text_of(data)),
-        explain_messages.tell_installer,
+        explain_messages.describe_installer,
         "a log of nvidia-installer, DKMS or a package manager",
     ),
     "dmesg": Kind(
         lambda data: explain_messages.read_dmesg(text_of(data)),
-        explain_messages.tell_dmesg,
+        explain_messages.describe_dmesg,
         "the kernel's log, by dmesg, journalctl -k or syslog",
     ),
 }
@@ -295,13 +299,13 @@ KINDS: Dict[str, Kind] = {
 
 
 def kind_of(word: str) -> str:
-    """Return the kind that a word means: container_errors is container-error."""
+    """The kind that a word means: container_errors is container-error."""
     word = word.replace("_", "-")
     return word[:-1] if word.endswith("s") and word[:-1] in KINDS else word
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the arguments of gpu-explain."""
+    """The arguments of gpu-explain."""
     found = argparse.ArgumentParser(prog="gpu-explain", description=__doc__)
     commands = found.add_subparsers(dest="command", metavar="read|host")
     reading = commands.add_parser("read", help="read one output that somebody pasted")
@@ -318,7 +322,7 @@ LARGEST = 64 << 20
 
 
 def read_file(path: str) -> bytes:
-    """Return a file's bytes, standard input for "-"; ValueError for one that is no output that somebody pasted."""
+    """A file's bytes, standard input for "-"; ValueError for one that is no output that somebody pasted."""
     if path == "-":
         data = sys.stdin.buffer.read(LARGEST + 1)
     else:
@@ -344,10 +348,10 @@ def main(argv: Optional[List[str]] = None) -> int:
     try:
         answer = kind.read(read_file(arguments.file))
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        sys.stderr.write("gpu-explain read: %s: %s; give a file, or - for standard input\n" % (arguments.file, said))
+        reason = getattr(error, "strerror", None) or str(error)
+        sys.stderr.write("gpu-explain read: %s: %s; give a file, or - for standard input\n" % (arguments.file, reason))
         return 2
-    shown = json.dumps(answer, indent=1) if arguments.json else "\n".join(kind.tell(answer))
+    shown = json.dumps(answer, indent=1) if arguments.json else "\n".join(kind.describe(answer))
     sys.stdout.write(shown + "\n")
     return 0
 

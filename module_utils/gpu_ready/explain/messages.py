@@ -1,10 +1,10 @@
-"""`gpu-explain read` for what programs and the kernel say: readings as plain values, and the sentences for people."""
+"""`gpu-explain read` for messages of programs and the kernel: parsed results, and their descriptions."""
 
 from typing import Any, Dict, List
 
 from ..diagnostics import container_errors, installer_log, kernel_log, message_table, messages, smi, xid
 
-LOOKED_FOR = {
+SEARCHED = {
     "nvidia-smi": (
         message_table.NVIDIA_SMI,
         "the table, -L, csv, -q, -q -x, --version of nvidia-smi",
@@ -30,7 +30,7 @@ LOOKED_FOR = {
 
 
 def with_problems(kind: str, answer: Dict[str, Any], text: str) -> Dict[str, Any]:
-    """Return a reading with the problems that the text tells of, the root cause first."""
+    """Add the problems in the text, the root cause first."""
     found = [
         {"code": problem.code, "message": problem.message, "cause": problem.cause, "remedy": problem.remedy}
         for problem in messages.explain(kind, text)
@@ -38,19 +38,18 @@ def with_problems(kind: str, answer: Dict[str, Any], text: str) -> Dict[str, Any
     return dict(answer, problems=found)
 
 
-def tell_problems(answer: Dict[str, Any]) -> List[str]:
-    """Return a sentence for each cause and each remedy; the words of the text that say so stand in brackets."""
-    told = []
+def describe_problems(answer: Dict[str, Any]) -> List[str]:
+    """One line for each cause, with the matching message in brackets, and one for each remedy."""
+    lines = []
     for problem in answer["problems"]:
         cause = problem["cause"][:1].upper() + problem["cause"][1:]
-        told.append("%s (%s)." % (cause, problem["message"]) if problem["message"] else cause + ".")
-        told.append("Remedy: %s." % problem["remedy"])
-    return told
+        lines.append("%s (%s)." % (cause, problem["message"]) if problem["message"] else cause + ".")
+        lines.append("Remedy: %s." % problem["remedy"])
+    return lines
 
 
-def nothing(kind: str) -> List[str]:
-    """Return the honest sentence for a text that holds nothing known."""
-    name, what, remedy = LOOKED_FOR[kind]
+def describe_nothing(kind: str) -> List[str]:
+    name, what, remedy = SEARCHED[kind]
     count = len([entry for entry in message_table.table(name) if entry.patterns])
     return [
         "Nothing known is in this text; it was searched for %d messages: %s." % (count, what),
@@ -66,42 +65,41 @@ OF_ONE_GPU = ("gpu_lost", "gpu_reset_required", "gpu_power_cable")
 
 
 def read_smi(text: str) -> Dict[str, Any]:
-    """Read any output of nvidia-smi; a call that gave an answer has no problems but those of single GPUs beside it."""
+    """Read any output of nvidia-smi; a successful call has only problems of single GPUs."""
     answer = with_problems("nvidia-smi", smi.read(text), text)
     if answer["usable"]:
         answer["problems"] = [problem for problem in answer["problems"] if problem["code"] in OF_ONE_GPU]
     return answer
 
 
-def tell_smi(answer: Dict[str, Any]) -> List[str]:
-    """Return what nvidia-smi's output means."""
+def describe_smi(answer: Dict[str, Any]) -> List[str]:
     if not answer["usable"]:
-        told = tell_problems(answer) or nothing("nvidia-smi")
+        lines = describe_problems(answer) or describe_nothing("nvidia-smi")
         if answer.get("bus_id"):
-            told.append("The text names the GPU %s." % answer["bus_id"])
-        return told
-    versions = "driver %s, CUDA %s" % (answer["driver_version"] or "not told", answer["cuda_version"] or "not told")
-    told = ["nvidia-smi gave an answer: %s, %d GPUs." % (versions, len(answer["gpus"]))]
+            lines.append("The text names the GPU %s." % answer["bus_id"])
+        return lines
+    versions = "driver %s, CUDA %s" % (answer["driver_version"] or "unknown", answer["cuda_version"] or "unknown")
+    lines = ["nvidia-smi gave an answer: %s, %d GPUs." % (versions, len(answer["gpus"]))]
     for gpu in answer["gpus"]:
-        told.append("%s %s" % (gpu.get("bus_id") or gpu.get("uuid") or "GPU", gpu.get("name") or "without a name"))
+        lines.append("%s %s" % (gpu.get("bus_id") or gpu.get("uuid") or "GPU", gpu.get("name") or "without a name"))
         if gpu.get("error"):
-            told[-1] += ": does not answer (ERR!). Remedy: read 'dmesg | grep Xid', reset the GPU or reboot."
-    told += tell_problems(answer)
+            lines[-1] += ": does not answer (ERR!). Remedy: read 'dmesg | grep Xid', reset the GPU or reboot."
+    lines += describe_problems(answer)
     if answer["problems"] and answer.get("bus_id"):
-        told.append("That is the GPU %s, which the list does not show." % answer["bus_id"])
+        lines.append("That is the GPU %s, which the list does not show." % answer["bus_id"])
     if answer.get("mig_devices"):
-        told.append("%d MIG devices are parts of these GPUs, not GPUs." % answer["mig_devices"])
+        lines.append("%d MIG devices are parts of these GPUs, not GPUs." % answer["mig_devices"])
     if answer.get("well_formed") is False:
-        told.append("The XML is cut off. Remedy: give the whole file, if more GPUs are expected.")
+        lines.append("The XML is cut off. Remedy: give the whole file, if more GPUs are expected.")
     if answer.get("gpu_elements") is not None:
-        told.append("%s GPUs are attached, the text shows %d." % (answer["attached_gpus"], answer["gpu_elements"]))
-    for flag, words in (
+        lines.append("%s GPUs are attached, the text shows %d." % (answer["attached_gpus"], answer["gpu_elements"]))
+    for flag, line in (
         ("tegra", "This is a Jetson board, which gpu-ready does not serve."),
         ("wsl", "The driver is that of a Windows host (WSL); install nothing in Linux."),
         ("vgpu_host", "The driver has no CUDA: it is that of a host of virtual GPUs."),
     ):
-        told += [words] if answer.get(flag) else []
-    return told
+        lines += [line] if answer.get(flag) else []
+    return lines
 
 
 # --- containers --------------------------------------------------------------------------------------------------
@@ -112,14 +110,13 @@ def read_container(text: str) -> Dict[str, Any]:
     return with_problems("container-error", container_errors.read(text), text)
 
 
-def tell_container(answer: Dict[str, Any]) -> List[str]:
-    """Return what a container's failure means."""
+def describe_container(answer: Dict[str, Any]) -> List[str]:
     if not answer["problems"] and answer["cause"] == container_errors.UNRELATED:
-        return ["This failure does not speak of a GPU.", "Remedy: correct what the message names, then start it again."]
-    told = tell_problems(answer) or nothing("container-error")
+        return ["This failure is not about a GPU.", "Remedy: correct what the message names, then start it again."]
+    lines = describe_problems(answer) or describe_nothing("container-error")
     if answer["needs_cuda"]:
-        told.append("The image asks for a driver that brings CUDA %s or newer." % answer["needs_cuda"])
-    return told
+        lines.append("The image requires a driver with CUDA %s or newer." % answer["needs_cuda"])
+    return lines
 
 
 # --- installers --------------------------------------------------------------------------------------------------
@@ -130,8 +127,7 @@ def read_installer(text: str) -> Dict[str, Any]:
     return with_problems("installer-log", installer_log.read(text), text)
 
 
-def tell_installer(answer: Dict[str, Any]) -> List[str]:
-    """Return what an installer's log means."""
+def describe_installer(answer: Dict[str, Any]) -> List[str]:
     what = [
         "%s %s" % (name, answer[key])
         for name, key in (("driver", "driver_version"), ("kernel", "kernel"), ("package", "package"))
@@ -139,11 +135,11 @@ def tell_installer(answer: Dict[str, Any]) -> List[str]:
     ]
     names = " (%s)" % ", ".join(what) if what else ""
     if answer["installer_failed"]:
-        told = ["The installation failed%s." % names]
-        return told + (tell_problems(answer) or nothing("installer-log"))
+        lines = ["The installation failed%s." % names]
+        return lines + (describe_problems(answer) or describe_nothing("installer-log"))
     if not what and not answer["problems"]:
-        return nothing("installer-log")
-    return ["The log shows no failure%s." % names] + tell_problems(answer)
+        return describe_nothing("installer-log")
+    return ["The log shows no failure%s." % names] + describe_problems(answer)
 
 
 # --- the kernel's log --------------------------------------------------------------------------------------------
@@ -154,25 +150,24 @@ def read_dmesg(text: str) -> Dict[str, Any]:
     return with_problems("dmesg", kernel_log.read(text), text)
 
 
-def tell_dmesg(answer: Dict[str, Any]) -> List[str]:
-    """Return what a kernel log means."""
+def describe_dmesg(answer: Dict[str, Any]) -> List[str]:
     if answer["condition"] == "none":
-        return nothing("dmesg")
-    told = []
+        return describe_nothing("dmesg")
+    lines = []
     if answer["driver_version"]:
-        told.append(
-            "The log names driver %s (%s)." % (answer["driver_version"], answer["flavour"] or "flavour not told")
+        lines.append(
+            "The log names driver %s (%s)." % (answer["driver_version"], answer["flavour"] or "unknown flavour")
         )
     if not answer["problems"]:
-        return told + ["The module was loaded and complains of nothing."]
-    told += tell_problems(answer)
+        return lines + ["The module was loaded and reports no problem."]
+    lines += describe_problems(answer)
     if answer.get("legacy_branch"):
-        told.append("The branch that serves %s is %s." % (answer["gpu_name"], answer["legacy_branch"]))
+        lines.append("The branch that serves %s is %s." % (answer["gpu_name"], answer["legacy_branch"]))
     if answer.get("client_version"):
         versions = (answer["client_version"], answer["module_version"])
-        told.append("The program's libraries are of version %s, the loaded module is of version %s." % versions)
+        lines.append("The program's libraries are of version %s, the loaded module is of version %s." % versions)
     serious = sorted({event["xid"] for event in answer["xids"]} & set(xid.SERIOUS))
     if serious:
         numbers = ", ".join(str(number) for number in serious)
-        told.append("A GPU with Xid %s is not one to work on: gpu_verify refuses the host." % numbers)
-    return told
+        lines.append("A GPU with Xid %s must not be used: gpu_verify refuses the host." % numbers)
+    return lines

@@ -312,7 +312,7 @@ class Manager:
             return ""
         path = failure.make_log(text)
         log = self.host.read(path) if path else None
-        return ": " + failure.because([("installer-log", log or text)], path or self.log, ("dkms_failed",))
+        return ": " + failure.explain_failure([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
     def check_free_space(self, count: int, needs: List[Tuple[str, int]]) -> None:
         """Raise PackageError when packages do not fit: ``needs`` are directories and the bytes that each gets."""

@@ -86,7 +86,7 @@ def verify(host: Host, expect: Expectation, digest: str, options: VerifyOptions)
     facts = collect.look(host)
     answer = nvml.query(host)
     log = read_kernel_log(host)
-    serious = None if log is None else xid.serious(xid.read(log))
+    serious = None if log is None else xid.serious_xids(xid.parse_xids(log))
     known = known_xids(facts.get("verified"), facts["base"]["boot_id"])
     evidence = Evidence(
         facts,
@@ -94,8 +94,8 @@ def verify(host: Host, expect: Expectation, digest: str, options: VerifyOptions)
         answer,
         smi=host.which("nvidia-smi"),
         devices=options.devices,
-        xids=None if serious is None else xid.fresh(serious, known),
-        kernel=kernel_log.why(log or ""),
+        xids=None if serious is None else xid.new_xids(serious, known),
+        kernel=kernel_log.explain_start(log or ""),
     )
     if facts["base"]["nvswitches"]:
         evidence = evidence._replace(fabric_manager=query_fabric_manager(host, facts["packages"]["installed"]))
@@ -104,7 +104,7 @@ def verify(host: Host, expect: Expectation, digest: str, options: VerifyOptions)
         evidence = evidence._replace(compute=computed, mig=compute.query_mig(host, computed, answer.gpus))
     evidence = run_containers(host, evidence, options)
     verdict = judge_evidence(evidence)
-    counted = xid.counts(serious or []) if verdict.ok else known
+    counted = xid.count_xids(serious or []) if verdict.ok else known
     return Verification(evidence, verdict, build_record(evidence, digest, verdict, counted))
 
 

@@ -15,7 +15,7 @@ options:
     required: true
   unrefreshed:
     description:
-      - File used instead of O(path) if no C(nvidia-cdi-refresh) service writes O(path) at boot: C(/var/run) does
+      - File used instead of O(path) if no C(nvidia-cdi-refresh) service writes O(path) at boot, since C(/var/run) does
         not survive a reboot. Empty if that is known already.
     type: path
     default: ""

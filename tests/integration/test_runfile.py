@@ -229,7 +229,7 @@ def test_removal_leaves_nothing(fleet: Fleet) -> None:
 def test_nouveau_on_the_gpu_stops_an_old_installer_and_not_a_new_one(fleet: Fleet) -> None:
     assert "nouveau" in fleet.ssh(B, "lspci -nnk")
     words = module(fleet, B, request(LEGACY, "proprietary"))["msg"]
-    assert "nouveau drives the GPU" in words and "reboot" in words
+    assert "nouveau drives the GPU" in words and "Reboot" in words
     assert module(fleet, B, request(OLD, "proprietary"))["version"] == OLD
     fleet.ssh(B, "rmmod nouveau")
     assert f"x86_64 Kernel Module  {OLD}" in driver(fleet, B)

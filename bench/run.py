@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "lab"), str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "lab"), str(ROOT / "tools")]
 
 import payload
 from fleet import VENV, Fleet, environment, lab
@@ -133,7 +133,8 @@ def main() -> int:
     fleet = Fleet("bench")
     lab("up", *(["--sample"] if options.small else []), "lab/fleets/bench.yml")
     try:
-        payload_bytes, import_ms = payload.measure()
+        sent = payload.measure("gpu_node_plan", payload.find_python("3.9"))
+        payload_bytes, import_ms = sent["wrapper"], sent.get("import_ms")
         plan = fleet.play("--check", "--limit", "first")
         first_host = "first"
         todo = next(e["todo"] for e in plan.events if e.get("todo") and e["host"] == first_host)

@@ -9,6 +9,7 @@ import ast
 import base64
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -119,6 +120,12 @@ def import_time(archive: bytes, module: str, python: str, runs: int = 5) -> floa
             float(subprocess.run(argv, check=True, capture_output=True, text=True, env={}).stdout)
             for _run in range(runs)
         )
+
+
+def find_python(version: str) -> str:
+    """An interpreter of a version (3.9) that pyenv installed, "" without one."""
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    return next((str(path) for path in sorted(versions.glob(f"{version}.*/bin/python{version}"), reverse=True)), "")
 
 
 def measure(module: str, python: str = "") -> dict[str, int | float]:

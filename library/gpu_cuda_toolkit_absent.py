@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Remove CUDA toolkits of .run installers, and what packages left of theirs."""
+"""Remove CUDA toolkits of .run installers, and the leftovers of packages."""
 
 DOCUMENTATION = r"""
 ---

@@ -229,8 +229,8 @@ def _commands(key: str, gpus: int) -> str:
     return "%s=-/usr/bin/nvidia-modprobe %s\n%s=-/usr/bin/nvidia-modprobe -u -c=0\n" % (key, minors, key)
 
 
-def build(driver: DriverFiles, gpus: Iterable[Gpu], folder: str = "/usr/lib/x86_64-linux-gnu") -> str:
-    """Our own specification as text; ``folder`` is the library directory of Debian images on this architecture.
+def build(driver: DriverFiles, gpus: Iterable[Gpu], directory: str = "/usr/lib/x86_64-linux-gnu") -> str:
+    """Our own specification as text; ``directory`` is the library directory of Debian images on this architecture.
 
     Devices are named by index and UUID, and ``all``.
     """
@@ -243,9 +243,9 @@ def build(driver: DriverFiles, gpus: Iterable[Gpu], folder: str = "/usr/lib/x86_
     devices.append({"name": "all", "containerEdits": {"deviceNodes": [{"path": gpu.node} for gpu in gpus]}})
     mounts: List[Dict[str, Any]] = []
     for library in driver.libraries:
-        for directory in (folder, RPM_DIRECTORY):
+        for target in (directory, RPM_DIRECTORY):
             for name in library.names:
-                mounts.append(_mount(library.path, posixpath.join(directory, name)))
+                mounts.append(_mount(library.path, posixpath.join(target, name)))
     for name in sorted(driver.programs):
         mounts.append(_mount(driver.programs[name], "/usr/bin/" + name))
     spec = {

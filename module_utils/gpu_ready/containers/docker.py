@@ -1,7 +1,7 @@
-"""What docker's engine says of itself, what its version can do, and which options its service passes as flags.
+"""docker's engine: its answer to GET /info, features by version, and the flags in its systemd unit.
 
-A key of daemon.json that is a flag of dockerd too keeps the engine from starting; the readers here find such flags in
-the unit, its drop-ins and the environment files that these name.
+dockerd does not start if an option is both a key in daemon.json and a flag. The parsers here find such flags in the
+unit, its drop-ins and their environment files.
 """
 
 import json
@@ -14,7 +14,7 @@ DAEMON_JSON = "/etc/docker/daemon.json"
 PIDFILE = "/run/docker.pid"
 SOCKETS = ("/run/docker.sock", "/var/run/docker.sock")
 UNIT = "docker.service"
-UNIT_FOLDERS = (
+UNIT_DIRECTORIES = (
     "/etc/systemd/system",
     "/run/systemd/system",
     "/usr/local/lib/systemd/system",
@@ -52,7 +52,7 @@ _KEYS = {
     "registry-mirror": "registry-mirrors",
     "storage-opt": "storage-opts",
 }
-"""Flags whose key in daemon.json has another name (the plural, mostly); all others share it."""
+"""Flags whose key in daemon.json has another name, mostly the plural."""
 _SWITCHES = frozenset(
     (
         "allow-direct-routing",
@@ -81,25 +81,25 @@ _SWITCHES = frozenset(
         "version",
     )
 )
-"""Flags that take no value as a word of its own."""
+"""Flags whose value, if any, is in the same word."""
 
 LOG_DRIVER = "json-file"
-"""The log driver where nothing names one."""
+"""docker's default log driver."""
 LOG_OPTIONS = {
     "json-file": frozenset(("compress", "env", "env-regex", "labels", "labels-regex", "max-file", "max-size", "tag")),
     "local": frozenset(("compress", "max-file", "max-size")),
     "journald": frozenset(("env", "env-regex", "labels", "labels-regex", "tag")),
 }
-"""What the local log drivers know (docs.docker.com, "Configure logging drivers"); with anything else dockerd says
-"unknown log opt" and ends."""
+"""Options of the local log drivers (docs.docker.com, "Configure logging drivers"). With any other dockerd exits with
+"unknown log opt"."""
 ALL_LOG_OPTIONS = frozenset(
     ("cache-compress", "cache-disabled", "cache-max-file", "cache-max-size", "max-buffer-size", "mode")
 )
-"""Options of the engine's own that go with every log driver."""
+"""Options of the engine for every log driver."""
 
 
 class Info(NamedTuple):
-    """``GET /info`` of the engine, as far as it matters here."""
+    """The needed part of ``GET /info``."""
 
     version: str
     runtimes: Dict[str, Dict[str, Any]]
@@ -111,14 +111,14 @@ class Info(NamedTuple):
 
 
 class Capabilities(NamedTuple):
-    """What an engine can do: CDI ``none``, ``feature`` (behind features.cdi) or ``default``; ``dockerd --validate``."""
+    """``cdi`` is ``none``, ``feature`` (needs features.cdi) or ``default``; ``validate``: ``dockerd --validate``."""
 
     cdi: str
     validate: bool
 
 
 class Flag(NamedTuple):
-    """One option on dockerd's command line: its key in daemon.json, as written, its value, and the file it is in."""
+    """One option of dockerd's command line: its key in daemon.json, the flag as written, its value, and its file."""
 
     key: str
     flag: str
@@ -127,7 +127,7 @@ class Flag(NamedTuple):
 
 
 class Service(NamedTuple):
-    """How systemd starts dockerd: the flags, and the file of daemon.json that they name."""
+    """How systemd starts dockerd; ``config`` and ``pidfile`` are paths, by the flags or the default."""
 
     flags: Tuple[Flag, ...]
     config: str
@@ -135,7 +135,7 @@ class Service(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """An option that stands in daemon.json and among dockerd's flags."""
+    """An option both in daemon.json and among dockerd's flags."""
 
     key: str
     flag: str
@@ -143,7 +143,7 @@ class Conflict(NamedTuple):
 
 
 def read_info(text: Optional[str]) -> Optional[Info]:
-    """Return what ``GET /info`` says, None where the engine gave no (readable) answer."""
+    """Parse the answer to ``GET /info``; None if it is missing or invalid."""
     try:
         value = json.loads(text or "")
     except ValueError:
@@ -163,13 +163,13 @@ def read_info(text: Optional[str]) -> Optional[Info]:
 
 
 def read_version(text: str) -> Optional[str]:
-    """Return the version in the answer of ``dockerd --version`` ("Docker version 26.1.5+dfsg1, build a72d7cd")."""
+    """Version in the output of ``dockerd --version`` ("Docker version 26.1.5+dfsg1, build a72d7cd")."""
     match = re.search(r"version\s+v?(\d[^\s,]*)", text)
     return match.group(1) if match else None
 
 
 def capabilities(version: Optional[str]) -> Capabilities:
-    """Return what an engine of this version can do; an unknown version counts as a current one."""
+    """Features of a version; an unknown version counts as a current one."""
     numbers = [int(part) for part in re.findall(r"\d+", (version or "").split("+")[0])[:2]]
     if not numbers:
         return Capabilities("default", True)
@@ -179,16 +179,16 @@ def capabilities(version: Optional[str]) -> Capabilities:
 
 
 def uses_gpu(container: Dict[str, Any]) -> bool:
-    """Return whether a container (an answer of ``GET /containers/ID/json``) holds a GPU."""
+    """True if a container (an answer to ``GET /containers/ID/json``) has a GPU."""
     host = container.get("HostConfig") or {}
     environment = (container.get("Config") or {}).get("Env") or []
     visible = [text.split("=", 1)[1] for text in environment if text.startswith("NVIDIA_VISIBLE_DEVICES=")]
     if host.get("Runtime") == "nvidia" and visible and visible[-1] not in ("", "void", "none"):
         return True
     for request in host.get("DeviceRequests") or []:
-        wanted = [name for names in request.get("Capabilities") or [] for name in names]
+        capabilities = [name for names in request.get("Capabilities") or [] for name in names]
         ids = request.get("DeviceIDs") or []
-        if "gpu" in wanted or "nvidia" in wanted or request.get("Driver") == "nvidia":
+        if "gpu" in capabilities or "nvidia" in capabilities or request.get("Driver") == "nvidia":
             return True
         if any(str(name).startswith("nvidia.com/") for name in ids):
             return True
@@ -199,7 +199,7 @@ def uses_gpu(container: Dict[str, Any]) -> bool:
 
 
 def read_service(texts: Sequence[Tuple[str, str]], read: Callable[[str], Optional[str]] = lambda path: None) -> Service:
-    """Return dockerd's flags from its unit and drop-ins: ``texts`` are (path, text) in systemd's order.
+    """Flags of dockerd in its unit and drop-ins; ``texts`` are (path, text) in systemd's order.
 
     ``read`` returns the text of an environment file (None: absent).
     """
@@ -225,7 +225,7 @@ def read_service(texts: Sequence[Tuple[str, str]], read: Callable[[str], Optiona
 
 
 def _settings(text: str) -> List[Tuple[str, str]]:
-    """Return the settings of the section [Service], continued lines joined, comments gone."""
+    """Settings of the section [Service], with continued lines joined and without comments."""
     lines: List[str] = []
     continued = False
     for line in text.splitlines():
@@ -252,12 +252,12 @@ def _words(text: str) -> List[str]:
     try:
         return shlex.split(text)
     except ValueError:
-        # An open quote: systemd refuses the line; what is readable still helps.
+        # An open quote: systemd rejects the line; its words are still useful.
         return text.replace('"', "").replace("'", "").split()
 
 
 def _environment(text: str) -> Dict[str, str]:
-    """Return the variables of an environment file (``NAME="value"`` lines; continued lines joined)."""
+    """Variables of an environment file (``NAME="value"`` lines; continued lines joined)."""
     found = {}
     for line in text.replace("\\\n", " ").splitlines():
         match = re.match(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)", line)
@@ -270,7 +270,7 @@ def _environment(text: str) -> Dict[str, str]:
 
 
 def _expand(command: str, path: str, environment: Dict[str, Tuple[str, str]]) -> List[Tuple[str, str]]:
-    """Return (word, file) of a command line: ``$NAME`` becomes words of its own, ``${NAME}`` stays inside its word."""
+    """(word, file) of a command line: ``$NAME`` is split into words, ``${NAME}`` is not."""
     words: List[Tuple[str, str]] = []
     for word in _words(command.lstrip("@-:+!|")):
         alone = re.match(r"^\$([A-Za-z_]\w*)$", word)
@@ -311,9 +311,9 @@ def _flags(words: List[Tuple[str, str]]) -> Service:
 
 
 def conflicts(flags: Sequence[Flag], value: Dict[str, Any]) -> List[Conflict]:
-    """Return the options that stand both among the flags and in ``value``, the meaning of a daemon.json.
+    """Options both among the flags and in ``value``, the content of daemon.json.
 
-    Runtimes of both places are merged by docker; only the same name in both is a conflict.
+    docker merges the runtimes of both; only a runtime in both is a conflict.
     """
     found = []
     for flag in flags:
@@ -330,12 +330,12 @@ def conflicts(flags: Sequence[Flag], value: Dict[str, Any]) -> List[Conflict]:
 
 
 def unit_files(listdir: Callable[[str], List[str]], unit: str = UNIT) -> List[str]:
-    """Return the paths that make up a unit in systemd's order: candidates for the unit itself, then its drop-ins."""
-    candidates = [posixpath.join(folder, unit) for folder in UNIT_FOLDERS]
+    """Paths of a unit in systemd's order: candidates for the unit itself, then its drop-ins."""
+    candidates = [posixpath.join(directory, unit) for directory in UNIT_DIRECTORIES]
     drop_ins: Dict[str, str] = {}
     for name in ("service.d", unit + ".d"):
-        for folder in reversed(UNIT_FOLDERS):
-            for file in listdir(posixpath.join(folder, name)):
+        for directory in reversed(UNIT_DIRECTORIES):
+            for file in listdir(posixpath.join(directory, name)):
                 if file.endswith(".conf"):
-                    drop_ins[file] = posixpath.join(folder, name, file)
+                    drop_ins[file] = posixpath.join(directory, name, file)
     return candidates + [drop_ins[file] for file in sorted(drop_ins)]

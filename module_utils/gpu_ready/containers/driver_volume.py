@@ -40,7 +40,7 @@ def layout(driver: cdi.DriverFiles) -> Optional[Layout]:
 
 
 def stale(
-    wanted: Optional[Layout],
+    layout: Optional[Layout],
     current: Optional[str],
     listdir: Callable[[str], List[str]],
     readlink: Callable[[str], Optional[str]],
@@ -51,25 +51,25 @@ def stale(
 
     The functions are called with paths on the host.
     """
-    if wanted is None:
+    if layout is None:
         return None  # nothing to compare with: the driver is not installed yet
-    if current != wanted.version:
+    if current != layout.version:
         return "it contains %s, the host has driver %s" % (
             "driver %s" % current if current else "nothing",
-            wanted.version,
+            layout.version,
         )
-    others = [name for name in listdir(root) if name not in (LINK, wanted.version)]
+    others = [name for name in listdir(root) if name not in (LINK, layout.version)]
     if others:
         return "it contains %s of another driver" % others[0]
-    for name, target in sorted(wanted.links.items()):
+    for name, target in sorted(layout.links.items()):
         if readlink(posixpath.join(root, current, name)) != target:
             return "%s is not in it" % name
-    for name, origin in sorted(wanted.files.items()):
+    for name, origin in sorted(layout.files.items()):
         copy = stamp(posixpath.join(root, current, name))
         if copy is None or copy != stamp(origin):
             return "%s in it differs from the host's file" % name if copy else "%s is not in it" % name
     found = [part + "/" + name for part in ("bin", "lib64") for name in listdir(posixpath.join(root, current, part))]
-    extra = sorted(set(found) - set(wanted.files) - set(wanted.links))
+    extra = sorted(set(found) - set(layout.files) - set(layout.links))
     return "%s in it does not belong to this driver" % extra[0] if extra else None
 
 

@@ -102,24 +102,24 @@ def uninstaller_path(path: str) -> str:
     return path + "/" + cuda.UNINSTALLER
 
 
-def missing_toolkit(host: Host, wanted: ToolkitInstaller, paths: ToolkitPaths) -> str:
+def missing_toolkit(host: Host, request: ToolkitInstaller, paths: ToolkitPaths) -> str:
     """What is missing, for messages; "" if nothing is."""
-    record = read_record(host, wanted.version, paths)
+    record = read_record(host, request.version, paths)
     if record is not None and not record.complete:
-        return "the rest of an interrupted installation of CUDA %s" % wanted.version
-    found = cuda.installed_release(host, wanted.path)
-    if not found or not host.exists(wanted.path + "/bin/nvcc"):
-        return "CUDA %s" % (wanted.release or wanted.version)
+        return "the rest of an interrupted installation of CUDA %s" % request.version
+    found = cuda.installed_release(host, request.path)
+    if not found or not host.exists(request.path + "/bin/nvcc"):
+        return "CUDA %s" % (request.release or request.version)
     found = record.release if record is not None and cuda.is_dated(found) else found
-    if wanted.release and not cuda.is_release(found, wanted.release):
-        return "CUDA %s in place of %s" % (wanted.release, found)
+    if request.release and not cuda.is_release(found, request.release):
+        return "CUDA %s in place of %s" % (request.release, found)
     return ""
 
 
 # ---- installation ---------------------------------------------------------------------------------------------------
 
 
-def installer_options(wanted: ToolkitInstaller, directory: str) -> List[str]:
+def installer_options(request: ToolkitInstaller, directory: str) -> List[str]:
     """Arguments of a run that installs the toolkit and nothing else.
 
     Without --override the installer refuses a host whose compiler is not in its list; only nvcc needs the compiler.
@@ -127,28 +127,30 @@ def installer_options(wanted: ToolkitInstaller, directory: str) -> List[str]:
     return [
         "--silent",
         "--toolkit",
-        "--toolkitpath=" + wanted.path,
+        "--toolkitpath=" + request.path,
         "--tmpdir=" + directory,
         "--no-man-page",
         "--override",
     ]
 
 
-def install(host: Host, wanted: ToolkitInstaller, limits: RunfileLimits, paths: ToolkitPaths) -> str:
+def install(host: Host, request: ToolkitInstaller, limits: RunfileLimits, paths: ToolkitPaths) -> str:
     """Install one toolkit and return its release; nothing changes before the file is verified. Raises RunfileError."""
-    refuse_alias(host, wanted.version, wanted.path, paths)
-    local = wanted.source.location
+    refuse_alias(host, request.version, request.path, paths)
+    local = request.source.location
     size = os.path.getsize(local) if os.path.isfile(local) else 0
     with runfile_fetch.work_directory(size * UNPACKED) as temporary:
-        file = runfile_fetch.fetch_file(wanted.source, temporary, limits, UNPACKED)
-        check_program(file, wanted)
-        check_toolkit_space(file, temporary, wanted)
-        with _installation_record(host, wanted, paths), _preserved_default_link(host, paths):
-            if host.exists(uninstaller_path(wanted.path)):
-                run_uninstaller(host, wanted.version, wanted.path)
-            run_installer(host, ["sh", file] + installer_options(wanted, temporary), limits.install, temporary, wanted)
+        file = runfile_fetch.fetch_file(request.source, temporary, limits, UNPACKED)
+        check_program(file, request)
+        check_toolkit_space(file, temporary, request)
+        with _installation_record(host, request, paths), _preserved_default_link(host, paths):
+            if host.exists(uninstaller_path(request.path)):
+                run_uninstaller(host, request.version, request.path)
+            run_installer(
+                host, ["sh", file] + installer_options(request, temporary), limits.install, temporary, request
+            )
             manifest.delete_copied_file(local)
-        return verify_release(host, wanted)
+        return verify_release(host, request)
 
 
 def refuse_alias(host: Host, version: str, path: str, paths: ToolkitPaths) -> None:
@@ -161,52 +163,52 @@ def refuse_alias(host: Host, version: str, path: str, paths: ToolkitPaths) -> No
         )
 
 
-def check_program(file: str, wanted: ToolkitInstaller) -> None:
+def check_program(file: str, request: ToolkitInstaller) -> None:
     """Raise RunfileError if a file is not a script, for example a mirror's error page."""
     with open(file, "rb") as handle:
         head = handle.read(2)
     if head != b"#!":
         raise RunfileError(
             "%s is not a .run installer of a CUDA toolkit. Nothing was changed. Check its address"
-            % wanted.source.location
+            % request.source.location
         )
 
 
-def check_toolkit_space(file: str, temporary: str, wanted: ToolkitInstaller) -> None:
+def check_toolkit_space(file: str, temporary: str, request: ToolkitInstaller) -> None:
     """Raise RunfileError if the toolkit does not fit on the disk, with the unpacked files if they are on the same."""
-    parent = os.path.dirname(wanted.path)
+    parent = os.path.dirname(request.path)
     shared = os.stat(parent).st_dev == os.stat(temporary).st_dev
     times = INSTALLED + UNPACKED if shared else INSTALLED
     runfile_fetch.check_free_space(
-        parent + "/", os.path.getsize(file) * times, "CUDA " + (wanted.release or wanted.version)
+        parent + "/", os.path.getsize(file) * times, "CUDA " + (request.release or request.version)
     )
 
 
 @contextlib.contextmanager
-def _installation_record(host: Host, wanted: ToolkitInstaller, paths: ToolkitPaths) -> Iterator[None]:
+def _installation_record(host: Host, request: ToolkitInstaller, paths: ToolkitPaths) -> Iterator[None]:
     """Record a toolkit as incomplete, then as complete; an installer that did nothing leaves no record."""
-    before = read_record(host, wanted.version, paths)
-    previous = cuda.installed_release(host, wanted.path)
-    record = cuda.ToolkitRecord(wanted.release, False)
-    path = cuda.record_path(wanted.version, paths.records)
+    before = read_record(host, request.version, paths)
+    previous = cuda.installed_release(host, request.path)
+    record = cuda.ToolkitRecord(request.release, False)
+    path = cuda.record_path(request.version, paths.records)
     os.makedirs(paths.records, mode=0o755, exist_ok=True)
-    known = manifest.read(paths.manifest).get(SECTION, {}).get(wanted.version, {})
+    known = manifest.read(paths.manifest).get(SECTION, {}).get(request.version, {})
     # If an incomplete toolkit is repaired, the directory is ours if it was; a complete one may have other files by now.
     repairs = before is not None and not before.complete
     entry = {
         "before": known.get("before", previous),
-        "folder": known.get("folder", True) if repairs else host.exists(wanted.path),
+        "folder": known.get("folder", True) if repairs else host.exists(request.path),
     }
-    manifest.replace_note(SECTION, wanted.version, entry, paths.manifest)
+    manifest.replace_note(SECTION, request.version, entry, paths.manifest)
     files.write_atomic(path, cuda.format_record(record).encode("ascii"), 0o644)
     try:
         yield
-        done = cuda.ToolkitRecord(verify_release(host, wanted), True)
+        done = cuda.ToolkitRecord(verify_release(host, request), True)
     except RunfileError:
-        if cuda.installed_release(host, wanted.path) == previous and (previous or not host.exists(wanted.path)):
+        if cuda.installed_release(host, request.path) == previous and (previous or not host.exists(request.path)):
             if before is None:
                 os.unlink(path)
-                manifest.drop(SECTION, [wanted.version], paths.manifest)
+                manifest.drop(SECTION, [request.version], paths.manifest)
             else:
                 files.write_atomic(path, cuda.format_record(before).encode("ascii"), 0o644)
         raise
@@ -229,25 +231,25 @@ def _preserved_default_link(host: Host, paths: ToolkitPaths) -> Iterator[None]:
                 os.unlink(link)
 
 
-def verify_release(host: Host, wanted: ToolkitInstaller) -> str:
+def verify_release(host: Host, request: ToolkitInstaller) -> str:
     """The release after a run; raises RunfileError if it is not the requested one."""
-    found = cuda.installed_release(host, wanted.path)
-    if not found or not host.exists(wanted.path + "/bin/nvcc"):
+    found = cuda.installed_release(host, request.path)
+    if not found or not host.exists(request.path + "/bin/nvcc"):
         raise RunfileError(
             "the installer of CUDA %s succeeded, but the toolkit in %s is incomplete. See %s on the host"
-            % (wanted.release or wanted.version, wanted.path, LOG)
+            % (request.release or request.version, request.path, LOG)
         )
-    if cuda.series(found) != wanted.version or (
-        wanted.release and not cuda.is_dated(found) and not cuda.is_release(found, wanted.release)
+    if cuda.series(found) != request.version or (
+        request.release and not cuda.is_dated(found) and not cuda.is_release(found, request.release)
     ):
         raise RunfileError(
             "%s installed CUDA %s in %s, expected %s. Correct its entry in cuda_toolkit_runfiles, then run again"
-            % (wanted.source.location, found, wanted.path, wanted.release or wanted.version)
+            % (request.source.location, found, request.path, request.release or request.version)
         )
-    return wanted.release or found
+    return request.release or found
 
 
-def run_installer(host: Host, argv: List[str], limit: float, temporary: str, wanted: ToolkitInstaller) -> None:
+def run_installer(host: Host, argv: List[str], limit: float, temporary: str, request: ToolkitInstaller) -> None:
     """Raises RunfileError with the cause that the installer's log reports."""
     _delete(LOG)
     environment: Dict[str, str] = dict(runfile_spec.ENVIRONMENT, TMPDIR=temporary)
@@ -257,7 +259,7 @@ def run_installer(host: Host, argv: List[str], limit: float, temporary: str, wan
     why = runfile_messages.explain_failure(host.read(LOG) or "", answer.out + "\n" + answer.err, CAUSES)
     raise RunfileError(
         "the installer of CUDA %s ended with %d: %s; the whole log is %s on the host"
-        % (wanted.release or wanted.version, answer.rc, runfile_messages.format_explanation(why), LOG)
+        % (request.release or request.version, answer.rc, runfile_messages.format_explanation(why), LOG)
     )
 
 

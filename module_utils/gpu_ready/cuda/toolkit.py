@@ -27,7 +27,7 @@ CUDNN_FILE = re.compile(r"^(?:libcudnn[\w.-]*\.(?:so(?:\.\d+)*|a)|cudnn\w*\.h)$"
 """cuDNN's files, which people copy into toolkits."""
 
 _FILE = re.compile(r"^cuda_(\d+\.\d+\.\d+)_(?:[\d.]+_)?linux(?:_\w+)?\.run$")
-_FOLDER = re.compile(r"^cuda-(\d+\.\d+)$")
+_DIRECTORY = re.compile(r"^cuda-(\d+\.\d+)$")
 _PART = r"^(?:cuda|gds|nsight|lib(?:cu|nv|npp)[a-z0-9]*)(?:-[a-z0-9]+)*-%s(?:-config-common)?$"
 _PACKAGE = re.compile(r"^cuda-toolkit-(\d+)-(\d+)$")
 _RELEASE = re.compile(r"(\d+(?:\.\d+)+)")
@@ -61,7 +61,7 @@ class DefaultLink(NamedTuple):
 
 def version_of_directory(name: str) -> Optional[str]:
     """The version 12.9 for the directory name "cuda-12.9", None for other names."""
-    found = _FOLDER.match(name)
+    found = _DIRECTORY.match(name)
     return found.group(1) if found else None
 
 
@@ -85,9 +85,9 @@ def series(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def is_release(found: Optional[str], wanted: str) -> bool:
+def is_release(found: Optional[str], requested: str) -> bool:
     """True if a release matches the requested one; each release of 12.9 matches "12.9"."""
-    return found is not None and (found == wanted or found.startswith(wanted + "."))
+    return found is not None and (found == requested or found.startswith(requested + "."))
 
 
 def is_dated(release: str) -> bool:

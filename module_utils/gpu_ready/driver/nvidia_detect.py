@@ -210,21 +210,21 @@ def unlisted_card(name: str) -> Dict[str, Any]:
 def support_words(text: str) -> List[str]:
     """Support levels in one card's part of the text."""
     found: List[str] = []
-    for sentence in re.findall(r"Your card is (.*?)(?=Your card is|It is recommended|Uh oh|Checking |$)", text):
-        only = "-only" if re.match(r"(?:also )?only\b", sentence) else ""
-        if "not supported by any" in sentence:
+    for line in re.findall(r"Your card is (.*?)(?=Your card is|It is recommended|Uh oh|Checking |$)", text):
+        only = "-only" if re.match(r"(?:also )?only\b", line) else ""
+        if "not supported by any" in line:
             continue
-        if "all driver versions" in sentence:
+        if "all driver versions" in line:
             found.append("all")
-        elif "default driver" in sentence:
+        elif "default driver" in line:
             found.append("default")
-        if "Open GPU Kernel Module" in sentence:
+        if "Open GPU Kernel Module" in line:
             found.append("open")
-        if "backports" in sentence and "may be available" not in sentence:
+        if "backports" in line and "may be available" not in line:
             found.append("backports")
-        found += ["tesla-%s%s" % (number, only) for number in SERIES.findall(sentence)]
-        found += ["legacy-%s%s" % ("".join(numbers), only) for numbers in LEGACY.findall(sentence)]
-        if not SERIES.search(sentence) and re.search(r"the Tesla drivers?\b", sentence):
+        found += ["tesla-%s%s" % (number, only) for number in SERIES.findall(line)]
+        found += ["legacy-%s%s" % ("".join(numbers), only) for numbers in LEGACY.findall(line)]
+        if not SERIES.search(line) and re.search(r"the Tesla drivers?\b", line):
             found.append("tesla")
     return found
 

@@ -32,7 +32,7 @@ class Document(NamedTuple):
 
 
 def parse(data: Union[bytes, str, None]) -> Document:
-    """Parse daemon.json; None stands for a missing file. Raises DaemonJsonError."""
+    """Parse daemon.json; None means a missing file. Raises DaemonJsonError."""
     text = _decode(data) if isinstance(data, bytes) else (data or "")
     if not text.strip(BLANK):
         return Document(text, {}, [])

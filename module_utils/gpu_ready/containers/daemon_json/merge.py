@@ -127,9 +127,9 @@ def _delete(value: Any, path: Path) -> None:
 
 
 def merge(
-    text: Union[str, bytes, None], wanted: Dict[str, Any], unset: Iterable[Union[str, Iterable[str]]] = ()
+    text: Union[str, bytes, None], desired: Dict[str, Any], unset: Iterable[Union[str, Iterable[str]]] = ()
 ) -> DaemonJsonChange:
-    """Set the values of ``wanted`` in ``text`` and remove the keys of ``unset``.
+    """Set the values of ``desired`` in ``text`` and remove the keys of ``unset``.
 
     Objects are merged key by key, lists and single values replaced; a value that means the same already stays.
     ``unset`` names keys from the top, joined with dots (``features.cdi``) or as a list. Raises DaemonJsonError.
@@ -139,7 +139,7 @@ def merge(
     value = copy.deepcopy(document.value)
     record: Dict[str, Dict[str, Any]] = {}
     keys: List[str] = []
-    for path, new in _differences((), document.value, wanted):
+    for path, new in _differences((), document.value, desired):
         entry: Dict[str, Any] = {"after": new}
         old = _get(document.value, path)
         if old is not _ABSENT:
@@ -162,10 +162,10 @@ def merge(
     return DaemonJsonChange(before, format_like(value, document) if keys else document.text, bool(keys), keys, record)
 
 
-def _differences(path: Path, have: Any, wanted: Dict[str, Any]) -> List[Tuple[Path, Any]]:
-    """(path, value) of everything in ``wanted`` that ``have`` does not contain yet, in the order of ``wanted``."""
+def _differences(path: Path, have: Any, desired: Dict[str, Any]) -> List[Tuple[Path, Any]]:
+    """(path, value) of everything in ``desired`` that ``have`` does not contain yet, in the order of ``desired``."""
     found: List[Tuple[Path, Any]] = []
-    for key, want in wanted.items():
+    for key, want in desired.items():
         here = path + (key,)
         old = have.get(key, _ABSENT) if isinstance(have, dict) else _ABSENT
         if key in ("args", "runtimeArgs") and len(path) == 2 and path[0] == "runtimes" and isinstance(have, dict):
@@ -233,7 +233,7 @@ def changed_keys(text: Optional[str], after: Optional[str]) -> List[str]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Equality of JSON values: unlike ``==`` it tells 1 from true and from 1.0."""
+    """Equality of JSON values; unlike ``==`` it distinguishes 1, true and 1.0."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

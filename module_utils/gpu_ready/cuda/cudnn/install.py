@@ -117,16 +117,16 @@ def install_archive(
         before = read_record(install.cuda, paths)
         _refuse_foreign(staged, before)
         linker = _linker_file(paths, libraries)
-        wanted = {item.target: item.content for item in staged}
-        wanted.update({path: hashlib.sha256(text).hexdigest() for path, text in linker.items()})
+        installed = {item.target: item.content for item in staged}
+        installed.update({path: hashlib.sha256(text).hexdigest() for path, text in linker.items()})
         old = {} if before is None else before.files
         shared = _files_of_other_toolkits(install.cuda, paths)
-        stale = [path for path in old if path not in wanted and path not in shared and os.path.lexists(path)]
+        stale = [path for path in old if path not in installed and path not in shared and os.path.lexists(path)]
         if before is not None and before.complete:
             # A file that somebody changed since is not ours any more.
             stale = [path for path in stale if _is_ours(path, old[path])]
         # From here on the files of both versions are recorded, whatever happens.
-        _write_record(cudnn.CudnnRecord(install.cuda, version, False, dict(old, **wanted), install.origin), paths)
+        _write_record(cudnn.CudnnRecord(install.cuda, version, False, dict(old, **installed), install.origin), paths)
         for item in staged:
             os.makedirs(os.path.dirname(item.target), exist_ok=True)
             os.rename(item.path, item.target)
@@ -137,7 +137,7 @@ def install_archive(
             os.unlink(path)
         refresh()
         os.sync()
-        _write_record(cudnn.CudnnRecord(install.cuda, version, True, wanted, install.origin), paths)
+        _write_record(cudnn.CudnnRecord(install.cuda, version, True, installed, install.origin), paths)
     return version
 
 

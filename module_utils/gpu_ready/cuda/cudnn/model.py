@@ -176,9 +176,9 @@ def parse_manifest(text: str, variant: str, url: str, platform: str = "linux-x86
     )
 
 
-def is_version(found: Optional[str], wanted: str) -> bool:
+def is_version(found: Optional[str], requested: str) -> bool:
     """True if ``found`` matches the requested version; any 9.10.2.x matches "9.10.2"."""
-    return found is not None and (found == wanted or found.startswith(wanted + "."))
+    return found is not None and (found == requested or found.startswith(requested + "."))
 
 
 def record_path(cuda: str, directory: str = RECORDS) -> str:

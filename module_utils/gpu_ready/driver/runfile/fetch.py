@@ -125,10 +125,10 @@ def fetch_file(source: InstallerSource, directory: str, limits: RunfileLimits, u
     ``unpacked``: further space that the file will need there, in multiples of its size.
     """
     name = urllib.parse.unquote(source.location.rpartition("/")[2])
-    wanted = expected_checksum(source, name, directory, limits)
+    expected = expected_checksum(source, name, directory, limits)
     path = source.location
     if "://" in source.location:
-        if not wanted.digest and not source.location.startswith("https://"):
+        if not expected.digest and not source.location.startswith("https://"):
             raise RunfileError(
                 "%s cannot be verified: it comes without encryption and without a checksum. Give its sha256, or use "
                 "https" % source.location
@@ -138,17 +138,17 @@ def fetch_file(source: InstallerSource, directory: str, limits: RunfileLimits, u
             source.location,
             path,
             limits.of_download,
-            wanted,
+            expected,
             on_size=lambda size: check_free_space(directory, size * (1 + unpacked), source.location),
         )
         return path
     if not os.path.isfile(path):
         raise RunfileError("there is no installer %s on this host. Check the path, or give a URL" % path)
-    found = files.checksum(path, new_hash(wanted.algorithm))
-    if wanted.digest and found != wanted.digest:
+    found = files.checksum(path, new_hash(expected.algorithm))
+    if expected.digest and found != expected.digest:
         raise RunfileError(
             "%s has %s %s, expected %s. Nothing was changed. %s"
-            % (source.location, wanted.algorithm, found, wanted.digest, DAMAGED)
+            % (source.location, expected.algorithm, found, expected.digest, DAMAGED)
         )
     return path
 

@@ -42,23 +42,23 @@ def find_installer(version: str, sha256: str = "", store: str = STORE) -> Option
     return InstallerSource(file, checksum)
 
 
-def store_installer(wanted: StoredInstaller, architecture: str, limits: RunfileLimits, store: str = STORE) -> bool:
+def store_installer(installer: StoredInstaller, architecture: str, limits: RunfileLimits, store: str = STORE) -> bool:
     """Fetch and verify an installer (changes the host); True if it was fetched. Raises RunfileError.
 
     The file is renamed last, after its checksum was written, so a killed run leaves no file that looks complete.
     """
-    file, remote = installer_path(wanted.version, store), "://" in wanted.source
-    if remote and find_installer(wanted.version, wanted.sha256, store):
+    file, remote = installer_path(installer.version, store), "://" in installer.source
+    if remote and find_installer(installer.version, installer.sha256, store):
         return False
     os.makedirs(store, mode=0o755, exist_ok=True)
     if os.path.exists(file + CHECKSUM_SUFFIX):
         os.unlink(file + CHECKSUM_SUFFIX)
-    source = InstallerSource(wanted.source if remote else file, wanted.sha256, wanted.sha256_url)
+    source = InstallerSource(installer.source if remote else file, installer.sha256, installer.sha256_url)
     before = set(os.listdir(store))
     kept = {os.path.basename(file), os.path.basename(file) + CHECKSUM_SUFFIX}
     try:
         found = fetch_file(source, store, limits)
-        check_installer(found, wanted.source, wanted.version, architecture)
+        check_installer(found, installer.source, installer.version, architecture)
         files.write_atomic(file + CHECKSUM_SUFFIX, (files.checksum(found) + "\n").encode("ascii"), 0o600)
         os.chmod(found, 0o600)
         os.replace(found, file)

@@ -62,7 +62,7 @@ ARGUMENT_SPEC = {"settings": {"type": "dict", "default": {}}}
 
 
 def run(host, params, check):
-    return {"changed": False, "audit": audit.host(host, params["settings"])}
+    return {"changed": False, "audit": audit.audit_json(host, params["settings"])}
 
 
 def main():

@@ -147,7 +147,7 @@ def run_nvidia_ctk(host, flags):
 
 def run(host, params, check):
     path = params["path"]
-    if params["unrefreshed"] and not look.refreshed(host):
+    if params["unrefreshed"] and not look.has_refresh_service(host):
         path = params["unrefreshed"]
     before = host.read_bytes(path)
     removed = [name for name in params["remove"] if name != path and os.path.lexists(name)]

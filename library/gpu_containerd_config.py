@@ -81,15 +81,15 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    engine = engines.look_containerd(host, {})
-    if not engine["installed"]:
+    engine = engines.collect_containerd(host, {})
+    if not engine.installed:
         raise GpuReadyError("containerd is not installed. Install the package containerd or containerd.io.")
-    found = containerd.files(engine)
+    found = engine.files
     if params["mode"] == containerd_config.NONE:
-        change = containerd_edits.plan_removal(found, engine["before"], engine["after"], containerd.record(engine))
+        change = containerd_edits.plan_removal(found, engine.before, engine.after, engine.record)
     else:
         change = containerd_edits.plan_edits(
-            containerd.version(engine), found, params["mode"], params["default"], containerd.record(engine)
+            containerd.version(engine), found, params["mode"], params["default"], engine.record
         )
     if change.edits and not check:
         try:

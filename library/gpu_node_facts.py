@@ -57,7 +57,7 @@ ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
 
 
 def run(host, params, check):
-    facts = validation.mask_values(collect.public(collect.look(host, params["treat_as"])))
+    facts = validation.mask_values(collect.public_json(collect.collect(host, params["treat_as"])))
     return {"changed": False, "ansible_facts": {"gpu_node": facts}}
 
 

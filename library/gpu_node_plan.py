@@ -343,7 +343,7 @@ ARGUMENT_SPEC = {name: {"type": "raw"} for name in Settings._fields}
 
 
 def run(host, params, check):
-    answer = decide.host(host, params)
+    answer = decide.plan_json(host, params)
     return dict(answer, changed=check and bool(answer["todo"]))
 
 

@@ -62,11 +62,13 @@ journal:
 
 import time
 
+from ansible.module_utils.gpu_ready.base import records
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
+from ansible.module_utils.gpu_ready.upgrade import journal
+from ansible.module_utils.gpu_ready.upgrade.model import PHASES, RecordedDriver
 
 ARGUMENT_SPEC = {
-    "phase": {"type": "str", "choices": list(upgrade.PHASES), "required": True},
+    "phase": {"type": "str", "choices": list(PHASES), "required": True},
     "driver": {"type": "dict"},
     "target": {"type": "str", "default": ""},
     "reason": {"type": "str", "default": ""},
@@ -75,18 +77,18 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    journal = upgrade.advance(
-        upgrade.read(host),
+    advanced = journal.advance(
+        journal.read(host),
         params["phase"],
         int(time.time()),
-        params["driver"],
+        records.from_json(RecordedDriver, params["driver"]) if params["driver"] else None,
         params["target"],
         params["reason"],
         params["rollout"],
     )
     if not check:
-        upgrade.write(journal)
-    return {"changed": True, "journal": journal}
+        journal.write(advanced)
+    return {"changed": True, "journal": journal.to_json(advanced)}
 
 
 def main():

@@ -86,7 +86,7 @@ from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
 from ansible.module_utils.gpu_ready.facts import base
 from ansible.module_utils.gpu_ready.packaging import select
-from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
+from ansible.module_utils.gpu_ready.upgrade import journal as upgrade_journal
 from ansible.module_utils.gpu_ready.upgrade import modules as upgrade_modules
 from ansible.module_utils.gpu_ready.upgrade import stage as upgrade_stage
 
@@ -99,7 +99,7 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    wanted = upgrade.downloads(params["todo"])
+    wanted = upgrade_stage.downloads(params["todo"])
     files = [one for one in (wanted["runfile"], params["installer"]) if one]
     result = {"changed": False, "coming": [], "kept": [], "installers": [], "alike": {}}
     result["files"] = {
@@ -108,14 +108,15 @@ def run(host, params, check):
     if check:
         missing = [one["version"] for one in files if not runfile_store.find_installer(one["version"], one["sha256"])]
         return dict(result, coming=[str(one) for one in wanted["pins"] + wanted["names"]], installers=missing)
-    journal = upgrade.read(host)
+    journal = upgrade_journal.read(host)
     if not params["fetch"]:
-        return dict(result, alike=((journal or {}).get("fetched") or {}).get("alike") or {})
-    staged = upgrade_stage.stage(select.choose_manager(host, upgrade.is_open(host)), wanted)
+        return dict(result, alike=journal.fetched.alike if journal and journal.fetched else {})
+    staged = upgrade_stage.stage(select.choose_manager(host, upgrade_journal.is_open(host)), wanted)
     fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.RunfileLimits())
-    alike = upgrade_modules.alike(host, staged.coming, base.secure_boot(host))
+    secure_boot = base.secure_boot(host)
+    alike = upgrade_modules.alike(host, staged.coming, secure_boot.on and not secure_boot.enrolled)
     if journal:
-        upgrade.write(upgrade.note_fetched(journal, params["target"], int(time.time()), alike))
+        upgrade_journal.write(upgrade_journal.record_fetched(journal, params["target"], int(time.time()), alike))
     changed = bool(staged.coming or fetched)
     return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=fetched, alike=alike)
 

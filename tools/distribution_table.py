@@ -17,6 +17,8 @@ sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
 
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.catalog.settings import Settings
+from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan.compose import Plan, plan
 
@@ -92,17 +94,17 @@ class Refused(Exception):
     """The planner refuses; str(e) is its message."""
 
 
-def driver_settings(keys: dict[str, str], **given: Any) -> dict[str, Any]:
+def driver_settings(keys: dict[str, str], **given: Any) -> Settings:
     """Return settings that concern only the driver."""
     reading = variables.parse_settings(
         {"cuda_toolkit_source": "none", "cudnn_source": "none", "gpu_ready_mirror_keys": keys, **given}
     )
     if reading.errors:
         raise ValueError("; ".join(reading.errors))
-    return reading.settings._asdict()
+    return reading.settings
 
 
-def plan_host(host: dict[str, Any], settings: dict[str, Any]) -> Plan:
+def plan_host(host: Facts, settings: Settings) -> Plan:
     """Return the plan; raises Refused."""
     found = plan(host, settings)
     if found.refusals:
@@ -110,13 +112,13 @@ def plan_host(host: dict[str, Any], settings: dict[str, Any]) -> Plan:
     return found
 
 
-def apply_plan(host: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+def apply_plan(host: Facts, settings: Settings) -> Facts:
     """Return the host after its plan was executed. ValueError if that leaves work to do: an error of the planner."""
     found = plan_host(host, settings)
     after = hosts.carried_out(host, found)
     left = [step.id for step in plan_host(after, settings).steps]
     if left:
-        raise ValueError(f"{host['base']['distro']}: an executed plan leaves {', '.join(left)}")
+        raise ValueError(f"{host.base.distro}: an executed plan leaves {', '.join(left)}")
     return after
 
 
@@ -161,7 +163,9 @@ def row(distribution: str, source: str) -> Row:
     except Refused as refusal:
         return Row(source, dict.fromkeys(matrix.COLUMNS, f"refused: {refusal}"), [])
     cells = dict.fromkeys((PLAN, INSTALL, SECOND, REMOVE), PLANNED)
-    flavour = installed["driver"]["on_disk"]["flavour"]
+    disk = installed.driver.on_disk
+    assert disk and disk.flavour
+    flavour = disk.flavour
     older, newer = versions_of(distribution, source, flavour)
     for column, start, end in ((UPGRADE, older, newer), (DOWNGRADE, newer, older)):
         cells[column] = transition(
@@ -173,7 +177,7 @@ def row(distribution: str, source: str) -> Row:
     return Row(source, cells, remarks)
 
 
-def transition(host: dict[str, Any], before: dict[str, str], after: dict[str, str], keys: dict[str, str]) -> str:
+def transition(host: Facts, before: dict[str, str], after: dict[str, str], keys: dict[str, str]) -> str:
     """Return the cell of a change of settings."""
     try:
         start = apply_plan(host, driver_settings(keys, **before))
@@ -182,19 +186,18 @@ def transition(host: dict[str, Any], before: dict[str, str], after: dict[str, st
     except Refused as refusal:
         return f"refused: {refusal}"
     if not {"nvidia_driver.install", "nvidia_driver.runfile"} & set(steps):
-        raise ValueError(f"{host['base']['distro']}: from {before} to {after} the plan installs nothing: {steps}")
+        raise ValueError(f"{host.base.distro}: from {before} to {after} the plan installs nothing: {steps}")
     return PLANNED
 
 
-def conflict(installed: dict[str, Any], source: str, keys: dict[str, str]) -> str:
+def conflict(installed: Facts, source: str, keys: dict[str, str]) -> str:
     """Return the cell of a source that is requested while a driver of another is installed: the planner must refuse."""
     origin = "runfile" if source != "runfile" else "cuda_repo"
-    installed["driver"].update(
-        origin=origin, packages={}, runfile="/usr/bin/nvidia-uninstall" if origin == "runfile" else None
-    )
+    runfile = "/usr/bin/nvidia-uninstall" if origin == "runfile" else None
+    installed = hosts.having(installed, driver={"origin": origin, "packages": {}, "runfile": runfile})
     found = plan(installed, driver_settings(keys, nvidia_driver_source=source))
     if [refusal.code for refusal in found.refusals] != ["foreign_driver"]:
-        raise ValueError(f"{installed['base']['distro']}: {source} over {origin} is not refused: {found.summary}")
+        raise ValueError(f"{installed.base.distro}: {source} over {origin} is not refused: {found.summary}")
     return PLANNED
 
 
@@ -255,8 +258,9 @@ def summary_page(rows: dict[str, list[Row]]) -> str:
 def default_source(distribution: str) -> str:
     """Return the source and branch that default variables select for a Tesla T4."""
     keys = missing_keys(distribution, "auto")
-    chosen = plan_host(hosts.bare(hosts.T4, distro=distribution), driver_settings(keys)).choice["driver"]
-    return f"`{chosen['source']}` {chosen['branch']}" + (" (1)" if keys else "")
+    chosen = plan_host(hosts.bare(hosts.T4, distro=distribution), driver_settings(keys)).choices.driver
+    assert chosen
+    return f"`{chosen.source}` {chosen.branch}" + (" (1)" if keys else "")
 
 
 def section(distribution: str, rows: list[Row], ran: dict[Cell, str]) -> list[str]:

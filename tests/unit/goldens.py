@@ -3,7 +3,6 @@
 ``.venv/bin/python -m tests.unit.goldens`` writes golden/*.txt anew; the difference is what a change really changes.
 """
 
-import copy
 import json
 import sys
 from collections.abc import Iterator
@@ -14,12 +13,14 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
 
+from gpu_ready.base import records
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 
-from tests.unit.hosts import CARDS, ENROLLED, SECURE, bare, installed
+from tests.unit.hosts import CARDS, ENROLLED, SECURE, bare, having, installed
 
 FOLDER = Path(__file__).parent / "golden"
 KEY = "0123456789ABCDEF0123456789ABCDEF01234567"
@@ -30,7 +31,7 @@ FEW = ["K80", "P40", "T4", "B200", "V100 + H100"]
 """The sets that are shown with every source: one of each kind."""
 
 
-def host(names: str, distro: str, **base: Any) -> dict[str, Any]:
+def host(names: str, distro: str, **base: Any) -> Facts:
     """Return a bare host with GPUs as they are written in a title."""
     words = [word for word in names.split(" + ") if word != "none"]
     switches = sum(int(word.split()[0]) for word in words if word.endswith("NVSwitches"))
@@ -39,12 +40,12 @@ def host(names: str, distro: str, **base: Any) -> dict[str, Any]:
     )
 
 
-def decide(observed: dict[str, Any], **given: Any) -> compose.Plan:
+def decide(facts: Facts, **given: Any) -> compose.Plan:
     """Return the plan for the operator's words; keys that the catalog lacks are given."""
     given.setdefault("gpu_ready_mirror_keys", dict.fromkeys(filter(keyless, repositories()), KEY))
     reading = variables.parse_settings(given)
     assert not reading.errors, reading.errors
-    return compose.plan(observed, reading.settings._asdict())
+    return compose.plan(facts, reading.settings)
 
 
 def keyless(name: str) -> bool:
@@ -67,9 +68,10 @@ def decision(decided: compose.Plan) -> str:
         return "; ".join(f"REFUSED {one.code}: {one.message}" for one in decided.refusals)
     if not decided.gpu_host:
         return decided.summary
-    chosen = decided.choice["driver"]
-    words = [chosen["source"], chosen["version"] or chosen["branch"], chosen["flavour"], chosen["kind"]]
-    stream = f" stream {chosen['stream']}" if chosen.get("stream") else ""
+    chosen = decided.choices.driver
+    assert chosen
+    words = [chosen.source, chosen.version or chosen.branch, chosen.flavour, chosen.kind]
+    stream = f" stream {chosen.stream}" if chosen.stream else ""
     warned = "".join(f" ({one.code})" for one in decided.warnings)
     return " ".join(str(word) for word in words) + stream + warned
 
@@ -77,7 +79,13 @@ def decision(decided: compose.Plan) -> str:
 def step(one: Any) -> list[str]:
     """Return a step with what matters of its parameters."""
     skipped = ("why", "content", "files", "expect", "digest", "key", "manifest_url", "sha256", "fallback", "path")
-    told = [f"{name}={value(name, it)}" for name, it in one.params.items() if name not in skipped and it not in NOTHING]
+    params = records.to_json(one.params)
+    defaults = one.params._field_defaults
+    told = [
+        f"{name}={value(name, it)}"
+        for name, it in params.items()
+        if name not in skipped and it not in NOTHING and not (name in defaults and it == defaults[name])
+    ]
     mark = "" if one.disruption == "none" else f" [{one.disruption}]"
     return [f"  {one.id}{mark}"] + [f"      {line}" for line in told]
 
@@ -172,7 +180,7 @@ def special(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     yield "V100, precompiled modules", decide(host("V100", distro), **modules), DRIVER
     if data.get("vault"):
         yield "V100, vault for the headers", decide(host("V100", distro), gpu_ready_vault=True), ("kernel_headers",)
-    running = host("T4", distro)["base"]["kernel"]["running"]
+    running = host("T4", distro).base.kernel.running
     two = {"running": running, "installed": [running, "9.9.9-1"], "next_boot": "9.9.9-1", "headers": {running: True}}
     shown = decide(host("T4", distro, kernel=two))
     steps = [one for one in shown.steps if one.action == "install" and one.role in DRIVER]
@@ -192,16 +200,13 @@ def named(data: dict[str, Any]) -> set[str]:
     return found | set(data.get("build_repositories") or []) | {data.get("container_toolkit") or "container-toolkit"}
 
 
-def next_kernel(observed: dict[str, Any], branch: Any) -> Any:
-    """Return the driver's build steps on a host where an upgrade brought a kernel and not its headers."""
-    host = copy.deepcopy(observed)
-    running = host["base"]["kernel"]["running"]
-    host["base"]["kernel"] = {
-        "running": running, "installed": [running, "9.9.9-1"], "next_boot": "9.9.9-1",
-        "headers": {running: True, "9.9.9-1": False},
-    }  # fmt: skip
-    host["driver"]["dkms"] = [{"name": "nvidia", "version": host["driver"]["on_disk"]["version"], "kernels": [running]}]
-    host["driver"]["kernel_without_module"] = "9.9.9-1"
+def next_kernel(facts: Facts, branch: Any) -> Any:
+    """Return the driver's build steps on a host where an upgrade installed a kernel without its headers."""
+    running, disk = facts.base.kernel.running, facts.driver.on_disk
+    assert disk
+    kernel = KernelFacts(running, [running, "9.9.9-1"], "9.9.9-1", {running: True, "9.9.9-1": False})
+    dkms = [DkmsFacts("nvidia", disk.version, [running])]
+    host = having(facts, base={"kernel": kernel}, driver={"dkms": dkms, "kernel_without_module": "9.9.9-1"})
     shown = decide(host, nvidia_driver_branch=str(branch.number))
     steps = [one for one in shown.steps if one.id in ("kernel_headers.install", "nvidia_driver.next_kernel")]
     return shown._replace(steps=steps)

@@ -1,17 +1,30 @@
-"""Observed hosts as plain values, and what they look like after a plan was carried out."""
+"""Hosts as facts, and their facts after a plan was carried out."""
 
-import copy
-from typing import Any
+from typing import Any, TypeVar
 
-from gpu_ready.base import versions
+from gpu_ready.base import records, versions
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
 from gpu_ready.containers import cdi, driver_volume
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
 from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts import driver as look_at_driver
+from gpu_ready.facts import driver as driver_facts
+from gpu_ready.facts.model import (
+    AptFacts,
+    BaseFacts,
+    Facts,
+    FunctionFacts,
+    GpuFacts,
+    KernelFacts,
+    ModuleFacts,
+    RuntimeFacts,
+    SecureBootFacts,
+    YumFacts,
+)
 from gpu_ready.packaging import apt_sources
+from gpu_ready.plan import compose
+from gpu_ready.system.os_release import OsRelease
 
 KERNEL = "6.1.0-50-amd64"
 KERNELS = {"debian12": KERNEL, "debian13": "6.12.48+deb13-amd64"}
@@ -32,62 +45,45 @@ CARDS |= {"L4": "27b8", "GH200": "2342", "B200": "2901", "GB10": "2e12", "RTX 30
 K80, P40, V100, T4, A100, H100, B200, GB10 = "102d", "1b38", "1db1", "1eb8", "20b2", "2330", "2901", "2e12"
 GH200, L4, GEFORCE = "2342", "27b8", "2204"
 NVSWITCH, UNKNOWN = "22a3", "3fff"
-SECURE = {"on": True, "key": "/var/lib/dkms/mok.pub", "certificate": "/var/lib/dkms/mok.pub", "enrolled": False}
-ENROLLED = {**SECURE, "enrolled": True}
-
-NO_DOCKER: dict[str, Any] = {
-    "installed": False,
-    "program": None,
-    "version": None,
-    "package": None,
-    "active": False,
-    "pid": None,
-    "started": None,
-    "enabled": False,
-    "socket": None,
-    "info": None,
-    "flags": [],
-    "daemon_json": {"path": "/etc/docker/daemon.json", "exists": False, "text": None, "error": None},
-    "gpu_containers": [],
-    "restart_pending": False,
-}
-NO_ENGINES: dict[str, Any] = {
-    "podman": {"installed": False, "version": None},
-    "containerd": {
-        "installed": False,
-        "version": None,
-        "rancher": None,
-        "files": [],
-        "record": [],
-        "before": None,
-        "after": None,
-        "pending": False,
-        "active": False,
-        "keeps_containers": True,
-        "gpu_containers": [],
-    },
-    "nodes": {},
-}
-NO_RUNTIME: dict[str, Any] = {
-    "toolkit": False,
-    "programs": {"nvidia-ctk": None},
-    "hook_known": False,
-    "refresh": False,
-    "specs": [],
-    "driver_files": None,
-    "boot_nodes": None,
-    "refresh_old": None,
-    "volume": {"exists": False, "version": None, "stale": None},
-    "helper": None,
-    "noted": {"files": [], "folders": [], "packages": [], "keys": {}},
-    "legacy": {"plugin": None, "volumes": [], "containers": []},
-}
+SECURE = SecureBootFacts(on=True, key="/var/lib/dkms/mok.pub", certificate="/var/lib/dkms/mok.pub")
+ENROLLED = SECURE._replace(enrolled=True)
 
 
-def card(device: str, position: int = 0, driver: str | None = None) -> dict[str, Any]:
+def card(device: str, position: int = 0, driver: str | None = None) -> GpuFacts:
     known = catalog.gpu(device)
     name = known.name if known else f"NVIDIA device 10de:{device}"
-    return {"address": f"0000:{0x3B + position:02x}:00.0", "device": device, "driver": driver, "name": name}
+    return GpuFacts(f"0000:{0x3B + position:02x}:00.0", device, driver, name)
+
+
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+def having(record: R, **changes: Any) -> R:
+    """Return a record with changed fields.
+
+    A dictionary changes the fields of a record in it (``driver={"loaded": None}``), or makes the record where there is
+    none. Everything else, also a dictionary for a field that is one, replaces the field. Values are validated.
+    """
+    fields = {}
+    names: Any = record
+    for key, value in changes.items():
+        name = key if key in names._fields else key + "_"
+        current = getattr(record, name)
+        if isinstance(value, dict) and hasattr(current, "_fields"):
+            fields[name] = having(current, **value)
+        else:
+            fields[name] = records._convert(type(record).__annotations__[name], records.to_json(value), name)
+    return names._replace(**fields)  # type: ignore[no-any-return]
+
+
+def with_packages(facts: Facts, **versions_by_name: str) -> Facts:
+    """Return the host with further installed packages; of names with dashes pass ``**{name: version}``."""
+    return having(facts, packages={"installed": {**facts.packages.installed, **versions_by_name}})
+
+
+def without_packages(facts: Facts, *names: str) -> Facts:
+    installed = {name: version for name, version in facts.packages.installed.items() if name not in names}
+    return having(facts, packages={"installed": installed})
 
 
 def rpm(distro: str) -> bool:
@@ -101,84 +97,65 @@ def own_repositories(data: dict[str, Any]) -> str:
     return "[baseos]\nenabled=1\n" + "".join(f"[{name}]\nenabled=0\n" for name in optional)
 
 
-def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: Any) -> dict[str, Any]:
-    """Return a freshly installed host with these GPUs."""
+def bare(*devices: str, distro: str = "debian12", nvswitches: int = 0, **base: Any) -> Facts:
+    """Return a freshly installed host with these GPUs; ``base``: changes of its BaseFacts, as for ``having``."""
     data = catalog.distro(distro)
     kernel = KERNELS.get(distro, "6.14.0-1-generic")
     apt = {"/etc/apt/sources.list": f"deb http://mirror.example/{data['ids'][0]} {data.get('codename')} main\n"}
     yum = {"/etc/yum.repos.d/base.repo": own_repositories(data)}
-    return {
-        "base": {
-            "os": {"id": data["ids"][0], "version_id": data["versions"][0], "pretty": data["pretty"]},
-            "distro": distro,
-            "arch": "x86_64",
-            "python": "3.11.2",
-            "boot_id": "b0",
-            "kernel": {"running": kernel, "installed": [kernel], "next_boot": kernel, "headers": {kernel: False}},
-            "compiler": None,
-            "initramfs": True,
-            "secure_boot": {"on": False, "key": None, "certificate": None, "enrolled": False},
-            "gpus": [card(device, position) for position, device in enumerate(devices)],
-            "nvswitches": [
-                {"address": f"0000:0{n}:00.0", "device": NVSWITCH, "driver": None} for n in range(nvswitches)
-            ],
-            "other_functions": [],
-            "nouveau": {"loaded": False, "bound": [], "blacklisted": False},
-            "disk": {"/": 10**11, "/usr": 10**11, "/var": 10**11, "/boot": 10**9},
-            **base,
-        },
-        "packages": {"installed": {}, "held": [], "broken": []},
-        "apt": {"sources": {} if rpm(distro) else apt, "preferences": [], "keyrings": []},
-        "yum": {"sources": yum if rpm(distro) else {}, "keyrings": [], "streams": {}},
-        "driver": {
-            "loaded": None,
-            "on_disk": None,
-            "module_files": [],
-            "kernel_without_module": None,
-            "userspace": [],
-            "packages": {},
-            "held": [],
-            "runfile": None,
-            "origin": None,
-            "use": {},
-            "busy": False,
-            "clients": [],
-            "dkms": [],
-            "imex": {"member": False, "running": False},
-        },
-        "docker": copy.deepcopy(NO_DOCKER),
-        "runtime": copy.deepcopy(NO_RUNTIME),
-        "engines": copy.deepcopy(NO_ENGINES),
-        "cuda": {"toolkits": [], "default": {"target": None, "kind": "absent", "mode": None}, "profile": {}},
-        "cudnn": {},
-        "verified": None,
-    }
+    system = BaseFacts(
+        os=OsRelease(
+            id=data["ids"][0],
+            version_id=data["versions"][0],
+            major=None,
+            id_like=[],
+            family="",
+            version_codename=None,
+            variant_id=None,
+            base=None,
+            pretty=data["pretty"],
+            platform_id=None,
+        ),
+        distro=distro,
+        python="3.11.2",
+        boot_id="b0",
+        kernel=KernelFacts(kernel, [kernel], kernel, {kernel: False}),
+        gpus=[card(device, position) for position, device in enumerate(devices)],
+        nvswitches=[FunctionFacts(f"0000:0{n}:00.0", NVSWITCH, None) for n in range(nvswitches)],
+        disk={"/": 10**11, "/usr": 10**11, "/var": 10**11, "/boot": 10**9},
+    )
+    return Facts(
+        having(system, **base),
+        apt=AptFacts(sources={} if rpm(distro) else apt),
+        yum=YumFacts(sources=yum if rpm(distro) else {}),
+        runtime=RuntimeFacts(programs={"nvidia-ctk": None}, hook_known=False),
+    )
 
 
-def package_version(observed: dict[str, Any], name: str, version: str) -> str:
+def package_version(facts: Facts, name: str, version: str) -> str:
     """Return the version of a driver package as the package manager writes it."""
-    kernel = str(observed["base"]["kernel"]["running"])
+    kernel = facts.base.kernel.running
     if kernel in name:
         return kernel.rpartition("-")[0] + ".88+1"  # modules for one kernel carry the kernel's version
-    return f"3:{version}-1.dist" if rpm(observed["base"]["distro"] or "debian12") else f"{version}-1"
+    return f"3:{version}-1.dist" if rpm(facts.base.distro or "debian12") else f"{version}-1"
 
 
-def with_driver(
-    observed: dict[str, Any], version: str, flavour: str, source: str, names: list[str], loaded: bool = True
-) -> dict[str, Any]:
-    """Return the host with a whole driver of a source."""
-    after = copy.deepcopy(observed)
-    after["driver"].update(
-        on_disk={"path": "/lib/modules/x/nvidia.ko", "version": version, "flavour": flavour, "signer": None},
-        userspace=[version],
-        packages={name: package_version(observed, name, version) for name in names},
-        origin=source,
-        runfile=None,
+def with_driver(facts: Facts, version: str, flavour: str, source: str, names: list[str], loaded: bool = True) -> Facts:
+    """Return the host with a complete driver of a source."""
+    packages = {name: package_version(facts, name, version) for name in names}
+    after = having(
+        facts,
+        driver={
+            "on_disk": ModuleFacts(version, flavour, "/lib/modules/x/nvidia.ko"),
+            "userspace": [version],
+            "packages": packages,
+            "origin": source,
+            "runfile": None,
+        },
     )
     if loaded:
-        after["driver"]["loaded"] = {"version": version, "flavour": flavour}
-    after["packages"]["installed"].update(after["driver"]["packages"])
-    return after
+        after = having(after, driver={"loaded": ModuleFacts(version, flavour)})
+    return with_packages(after, **packages)
 
 
 def installed(
@@ -189,31 +166,37 @@ def installed(
     flavour: str,
     kind: str = driver_sources.DKMS,
     loaded: bool = True,
-) -> dict[str, Any]:
+) -> Facts:
     """Return a host of a distribution with the packages that the catalog names for a driver."""
     host = bare(device, distro=distro)
     data, branch = catalog.distro(distro), int(version.split(".")[0])
     if source == driver_sources.RUNFILE:
         after = with_driver(host, version, flavour, source, [], loaded)
-        after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
-        return after
-    names = driver_sources.packages(data, source, branch, "compute", flavour, kind, host["base"]["kernel"]["running"])
+        return having(after, driver={"runfile": "/usr/bin/nvidia-uninstall"})
+    names = driver_sources.packages(data, source, branch, "compute", flavour, kind, host.base.kernel.running)
     assert names, (distro, source, branch, flavour, kind)
     after = with_driver(host, version, flavour, source, names, loaded)
     pinning = driver_sources.table(data, source, kind).get("pinning")
     if pinning:
-        after["packages"]["installed"][pinning.format(branch=branch)] = "1.0-1"
+        after = with_packages(after, **{pinning.format(branch=branch): "1.0-1"})
     stream = driver_sources.stream(data, source, branch, flavour, kind)
-    after["yum"]["streams"] = {"nvidia-driver": stream} if stream else {}
-    return after
+    return having(after, yum={"streams": {"nvidia-driver": stream} if stream else {}})
 
 
-def carried_out(observed: dict[str, Any], decided: Any) -> dict[str, Any]:
-    """Return the host after every step of the driver was done and the result was proved."""
-    after = copy.deepcopy(observed)
+def carried_out(facts: Facts, decided: compose.Plan) -> Facts:
+    """Return the host after every step was done and the result was verified.
+
+    The steps change the JSON of the facts by the JSON of their parameters, as roles and later collectors do.
+    """
+    after = records.to_json(facts)
     for step in decided.steps:
-        STEPS[step.id](after, step.params, decided)
-    return after
+        STEPS[step.id](after, records.to_json(step.params), decided)
+    return records.from_json(Facts, after)
+
+
+def _with_driver(after: dict[str, Any], version: str, flavour: str, source: str, names: list[str]) -> None:
+    facts = records.from_json(Facts, after)
+    after.update(records.to_json(with_driver(facts, version, flavour, source, names, loaded=False)))
 
 
 def _headers(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -241,7 +224,7 @@ def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
 
 def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     assert not after["driver"]["packages"], "an installer never goes over packages"
-    after.update(with_driver(after, params["version"], params["flavour"], "runfile", [], loaded=False))
+    _with_driver(after, params["version"], params["flavour"], "runfile", [])
     after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
 
 
@@ -254,7 +237,7 @@ def _remove_packages(after: dict[str, Any], params: dict[str, Any], decided: Any
 
 def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     """Do what a package manager does: foreign and conflicting packages of a driver go, the named ones come."""
-    chosen = decided.choice["driver"]
+    chosen = decided.choices.driver
     known = catalog.branch(params["expect"]["branch"])
     newest = known.newest if known and known.newest.count(".") else f"{params['expect']['branch']}.100.01"
     version = params["expect"]["version"] or newest
@@ -265,11 +248,11 @@ def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
         after["packages"]["installed"].pop(name, None)
     after["packages"]["installed"].update(dict.fromkeys(params["pin_packages"], "1.0-1"))
     after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
-    after.update(with_driver(after, version, chosen["flavour"], chosen["source"], names, loaded=False))
+    _with_driver(after, version, chosen.flavour, chosen.source, names)
     after["yum"]["streams"].update(params["streams"])
     base, everything = after["base"], after["packages"]["installed"]
-    after["driver"]["origin"] = look_at_driver.origin(
-        look_at_driver.driver_packages(everything), None, base["distro"], base["kernel"]["running"], everything
+    after["driver"]["origin"] = driver_facts.driver_origin(
+        driver_facts.driver_packages(everything), None, base["distro"], base["kernel"]["running"], everything
     )
 
 
@@ -291,7 +274,9 @@ def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> No
 def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     version = after["driver"]["on_disk"]["version"]
     for package in params["packages"]:
-        after["packages"]["installed"][package["name"]] = package_version(after, package["name"], version)
+        after["packages"]["installed"][package["name"]] = package_version(
+            records.from_json(Facts, after), package["name"], version
+        )
     after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
     after["driver"]["fabricmanager"] = True
 
@@ -321,7 +306,8 @@ def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
         state["installed"].pop(name)
     state["held"] = sorted({*state["held"], *params["hold"]} - ({*params["unhold"]} - {*params["hold"]}))
     entry = known.get("docker_ce" if "docker-ce" in names else "distro") or {}
-    info = {"runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": [], "live_restore": False, "running": 0}
+    info: dict[str, Any] = {"version": "29.0.1", "runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": []}
+    info.update(live_restore=False, cgroup_driver="systemd", running=0)
     asked = next((one["version"] for one in params["packages"] if one["name"] in entry.get("engine", [])), None)
     version = (asked or entry.get("version") or "29.0.1").split(":")[-1].replace("*", "").partition("-")[0]
     after["docker"].update(installed=True, active=True, enabled=True, version=version, pid=1, info=info)
@@ -362,14 +348,14 @@ def _cleanup(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
 def _containerd(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     engine = after["engines"]["containerd"]
     (step,) = [step for step in decided.steps if step.id == "nvidia_container_runtime.containerd"]
-    texts = dict(engine["files"])
-    for change in step.diff or []:
-        texts[change["path"]] = change["after"]
-        if change["path"] == containerd_config.MAIN:
-            engine["before"] = engine["before"] if engine["record"] else change["before"]
-            engine["after"] = change["after"]
-            engine["record"] = containerd_record(change["before"], change["after"], engine["record"])
-    engine["files"] = [[path, text] for path, text in texts.items() if text is not None]
+    texts = {file["path"]: file["text"] for file in engine["files"]}
+    for change in step.diff:
+        texts[change.path] = change.after
+        if change.path == containerd_config.MAIN:
+            engine["before"] = engine["before"] if engine["record"] else change.before
+            engine["after"] = change.after
+            engine["record"] = containerd_record(change.before, change.after, engine["record"])
+    engine["files"] = [{"path": path, "text": text} for path, text in texts.items() if text is not None]
     engine.update(active=True, pending=False)
     if params["mode"] == containerd_config.NONE:
         engine.update(record=[], before=None, after=None)

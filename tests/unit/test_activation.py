@@ -3,29 +3,34 @@
 from typing import Any
 
 import pytest
+from gpu_ready.catalog.settings import DEFAULTS, Settings
+from gpu_ready.facts.model import Facts, FunctionFacts, ModuleFacts
 from gpu_ready.plan.driver import activation
+from gpu_ready.plan.model import Choices, DriverChoice
 
-from tests.unit.hosts import P40, bare, with_driver
+from tests.unit.hosts import P40, bare, having, with_driver
 
-CHOSEN = {
-    "source": "distro",
-    "kind": "dkms",
-    "branch": 535,
-    "version": None,
-    "flavour": "proprietary",
-    "modules": ["nvidia", "nvidia-uvm"],
-    "satisfied": True,
-}
+CHOSEN = DriverChoice(
+    source="distro",
+    kind="dkms",
+    branch=535,
+    version=None,
+    flavour="proprietary",
+    profile="compute",
+    packages=[],
+    modules=["nvidia", "nvidia-uvm"],
+    satisfied=True,
+)
 
 
-def host(loaded: str | None, disk: str = "535.261.03") -> dict[str, Any]:
+def host(loaded: str | None, disk: str = "535.261.03") -> Facts:
     observed = with_driver(bare(P40), disk, "proprietary", "distro", [], loaded=False)
-    observed["driver"]["loaded"] = loaded and {"version": loaded, "flavour": "proprietary"}
-    return observed
+    return having(observed, driver={"loaded": ModuleFacts(loaded, "proprietary") if loaded else None})
 
 
-def decide(observed: dict[str, Any], mode: str = "auto", **chosen: Any) -> Any:
-    return activation.decide(observed, {"gpu_ready_activation": mode}, {"driver": CHOSEN | chosen})
+def decide(observed: Facts, mode: str = "auto", **chosen: Any) -> Any:
+    settings = Settings(**{**DEFAULTS, "gpu_ready_activation": mode})
+    return activation.decide(observed, settings, Choices(driver=CHOSEN._replace(**chosen)))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ def decide(observed: dict[str, Any], mode: str = "auto", **chosen: Any) -> Any:
 )
 def test_the_gentlest_way(loaded: str | None, mode: str, satisfied: bool, action: Any, disruption: Any) -> None:
     steps = decide(host(loaded), mode, satisfied=satisfied).steps
-    assert [(step.params["action"], step.disruption) for step in steps] == ([(action, disruption)] if action else [])
+    assert [(step.params.action, step.disruption) for step in steps] == ([(action, disruption)] if action else [])
 
 
 def test_none_leaves_it_to_the_operator_and_says_so() -> None:
@@ -56,33 +61,35 @@ def test_none_leaves_it_to_the_operator_and_says_so() -> None:
 @pytest.mark.parametrize("name", ["nouveau", "nova_core"])
 def test_the_kernels_own_driver_on_the_gpu_needs_a_reboot(name: str) -> None:
     observed = host(None)
-    observed["base"]["nouveau"].update(name=name, bound=["0000:3b:00.0"])
+    observed = having(observed, base={"nouveau": {"name": name, "bound": ["0000:3b:00.0"]}})
     (step,) = decide(observed).steps
-    assert step.params["action"] == "reboot"
+    assert step.params.action == "reboot"
     assert name in step.why
 
 
 def test_a_program_on_the_gpu_makes_auto_reboot_and_is_named() -> None:
     observed = host("535.104.05")
-    observed["driver"]["clients"] = [{"pid": 7, "name": "nvidia-persiste"}, {"pid": 42, "name": "python3"}]
+    observed = having(
+        observed, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}, {"pid": 42, "name": "python3"}]}
+    )
     (step,) = decide(observed).steps
-    assert step.params["action"] == "reboot"
+    assert step.params.action == "reboot"
     assert "held by PID 42 (python3)" in step.why
     assert "persiste" not in step.why
-    assert decide(observed, "reload").steps[0].params["action"] == "reload"
+    assert decide(observed, "reload").steps[0].params.action == "reload"
 
 
 def test_the_service_that_is_stopped_anyway_needs_no_reboot() -> None:
     observed = host("535.104.05")
-    observed["driver"]["clients"] = [{"pid": 7, "name": "nvidia-persiste"}]
-    assert decide(observed).steps[0].params["action"] == "reload"
+    observed = having(observed, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}]})
+    assert decide(observed).steps[0].params.action == "reload"
 
 
 def test_the_same_program_in_a_container_is_stopped_by_nobody() -> None:
     observed = host("535.104.05")
-    observed["driver"]["clients"] = [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 64}]
+    observed = having(observed, driver={"clients": [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 64}]})
     (step,) = decide(observed).steps
-    assert step.params["action"] == "reboot" and "7 (dcgm-exporter)" in step.why
+    assert step.params.action == "reboot" and "7 (dcgm-exporter)" in step.why
 
 
 def test_a_driver_that_is_left_alone_is_not_exchanged() -> None:
@@ -91,13 +98,13 @@ def test_a_driver_that_is_left_alone_is_not_exchanged() -> None:
 
 def test_services_that_an_exchange_left_stopped_are_started() -> None:
     observed = host("535.261.03")
-    observed["driver"]["stopped"] = ["dcgm-exporter.service"]
+    observed = having(observed, driver={"stopped": ["dcgm-exporter.service"]})
     (step,) = decide(observed).steps
-    assert step.params["action"] == "load" and step.disruption == "none" and "dcgm-exporter.service" in step.why
+    assert step.params.action == "load" and step.disruption == "none" and "dcgm-exporter.service" in step.why
 
 
 def test_what_comes_in_the_new_version_after_the_exchange_is_started_then() -> None:
     observed = host("535.104.05")
-    observed["base"]["nvswitches"] = [{"address": "0000:c1:00.0"}]
+    observed = having(observed, base={"nvswitches": [FunctionFacts("0000:c1:00.0", "22a3", None)]})
     chosen = {"source": "cuda_repo", "satisfied": False}
-    assert decide(observed, **chosen).steps[0].params["later"][0] == "nvidia-fabricmanager.service"
+    assert decide(observed, **chosen).steps[0].params.later[0] == "nvidia-fabricmanager.service"

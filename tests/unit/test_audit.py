@@ -8,30 +8,31 @@ from typing import Any
 import pytest
 from gpu_ready.catalog import model as catalog
 from gpu_ready.facts import holders
+from gpu_ready.facts.model import Facts, GpuProcess
 from gpu_ready.lifecycle import audit, variables
 from gpu_ready.plan import compose
 from gpu_ready.report import audit_table as audit_report
 from gpu_ready.report import run as report
 
 from tests.unit import goldens
-from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out
+from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out, having
 from tests.unit.recorded import RecordedHost
 
-SETTINGS = variables.parse_settings({}).settings._asdict()
+SETTINGS = variables.parse_settings({}).settings
 CONTAINER = "c0ffee" + "0" * 58
 
 
-def ready(*devices: str, **base: Any) -> dict[str, Any]:
+def ready(*devices: str, **base: Any) -> Facts:
     """Return a host after its plan was executed and verified."""
     host = bare(*devices, **base)
-    host["driver"]["dkms"] = [{"name": "nvidia-current", "version": "535.309.01", "kernels": []}]
+    host = having(host, driver={"dkms": [{"name": "nvidia-current", "version": "535.309.01", "kernels": []}]})
     return carried_out(host, compose.plan(host, SETTINGS))
 
 
-def audited(host: dict[str, Any], **more: Any) -> dict[str, Any]:
+def audited(host: Facts, **more: Any) -> dict[str, Any]:
     """Return the audit of a host."""
-    given = {"next_module": host["driver"]["on_disk"], "holders": [], "reboot_mark": None}
-    return audit.answer(host, compose.plan(host, SETTINGS), given | more)
+    given = audit.AuditFacts(next_module=host.driver.on_disk)._replace(**more)
+    return audit.answer_json(host, compose.plan(host, SETTINGS), given)
 
 
 def check(answer: dict[str, Any], name: str) -> dict[str, Any]:
@@ -46,9 +47,9 @@ def drifting(answer: dict[str, Any]) -> list[str]:
 def test_a_bare_host_drifts_until_what_was_planned_is_done(distro: str) -> None:
     host = bare(T4, distro=distro)
     decided = goldens.decide(host)
-    assert audit.answer(host, decided, {})["state"] == audit.DRIFT
+    assert audit.answer_json(host, decided, audit.AuditFacts())["state"] == audit.DRIFT
     after = carried_out(host, decided)
-    answer = audit.answer(after, goldens.decide(after), {"next_module": after["driver"]["on_disk"]})
+    answer = audit.answer_json(after, goldens.decide(after), audit.AuditFacts(after.driver.on_disk))
     assert (answer["state"], answer["why"]) == (audit.SOUND, [])
 
 
@@ -61,7 +62,7 @@ def test_site_yml_and_audit_agree_on_hosts_in_the_desired_state() -> None:
 
 def test_a_newer_module_on_disk_than_loaded_is_drift() -> None:
     host = ready(T4)
-    host["driver"]["loaded"]["version"] = "580.1.1"
+    host = having(host, driver={"loaded": {"version": "580.1.1"}})
     answer = audited(host)
     assert answer["state"] == "drift"
     assert drifting(answer) == ["loaded", "verified"]
@@ -70,38 +71,36 @@ def test_a_newer_module_on_disk_than_loaded_is_drift() -> None:
 
 def test_libraries_of_two_drivers_are_drift() -> None:
     host = ready(T4)
-    host["driver"]["userspace"] = [*host["driver"]["userspace"], "470.1.1"]
+    host = having(host, driver={"userspace": [*host.driver.userspace, "470.1.1"]})
     assert "userspace" in drifting(audited(host))
 
 
 def test_a_stopped_fabric_manager_is_drift_on_nvswitch_hosts_only() -> None:
     host = ready(H100, distro="debian13", nvswitches=4)
     assert check(audited(host), "fabric_manager")["ok"] is True
-    host["driver"]["fabricmanager"] = False
+    host = having(host, driver={"fabricmanager": False})
     assert drifting(audited(host)) == ["fabric_manager"]
     assert "fabric_manager" not in [one["name"] for one in audited(ready(T4))["checks"]]
 
 
 def test_a_lost_hold_is_drift() -> None:
     host = ready(T4)
-    host["packages"]["held"], host["driver"]["held"] = [], []
+    host = having(host, packages={"held": []}, driver={"held": []})
     assert "holds" in drifting(audited(host))
 
 
 def test_services_that_a_live_reload_left_stopped_are_drift() -> None:
     host = ready(T4)
-    host["driver"]["stopped"] = ["nvidia-dcgm.service"]
+    host = having(host, driver={"stopped": ["nvidia-dcgm.service"]})
     assert not compose.plan(host, SETTINGS).converged
     assert drifting(audited(host)) == ["services"]
     assert check(audited(host), "services")["why"] == "an exchange that was cut off stopped nvidia-dcgm.service"
 
 
-def new_kernel(headers: bool, compiler: str | None) -> dict[str, Any]:
+def new_kernel(headers: bool, compiler: str | None) -> Facts:
     host = ready(T4)
-    kernel = host["base"]["kernel"]
-    kernel.update(next_boot="6.1.0-99-amd64", headers={**kernel["headers"], "6.1.0-99-amd64": headers})
-    host["base"]["compiler"] = compiler
-    return host
+    kernel = {"next_boot": "6.1.0-99-amd64", "headers": {**host.base.kernel.headers, "6.1.0-99-amd64": headers}}
+    return having(host, base={"kernel": kernel, "compiler": compiler})
 
 
 @pytest.mark.parametrize(
@@ -145,14 +144,14 @@ def test_a_host_without_gpu_has_no_checks() -> None:
 
 def test_a_host_that_lost_all_its_gpus_is_no_host_without_gpu() -> None:
     host = ready(T4, T4)
-    lost = host | {"base": host["base"] | {"gpus": []}}
+    lost = having(host, base={"gpus": []})
     answer = audited(lost)
     assert (answer["state"], drifting(answer)) == ("drift", ["gpus"])
     assert answer["why"] == ["gpus: " + check(answer, "gpus")["why"]] and "saw 2" in answer["why"][0]
     made = audit_report.build({"a": {"audit": answer}}, "2026-01-01T00:00:00Z")
     assert "!none" in audit_report.table(made, 150) and "drift in gpus" in audit_report.bad(made)["a"]
-    given = [dict(gpu, driver="vfio-pci") for gpu in host["base"]["gpus"]]
-    assert audited(host | {"base": host["base"] | {"gpus": given}})["state"] == "no_gpu"
+    given = [gpu._replace(driver="vfio-pci") for gpu in host.base.gpus]
+    assert audited(having(host, base={"gpus": given}))["state"] == "no_gpu"
 
 
 # ---------------------------------------------------------------------------------------------------------- holders
@@ -182,21 +181,15 @@ def in_use(cgroup: str, sockets: dict[tuple[str, str], str] | None = None) -> Re
 )
 def test_a_holder_has_its_command_and_container(cgroup: str, container: str | None) -> None:
     sockets = {("/run/docker.sock", f"/containers/{CONTAINER}/json"): '{"Name": "/trainer"}'}
-    assert holders.look(in_use(cgroup, sockets)) == [
-        {
-            "pid": 4711,
-            "name": "python3",
-            "command": "python3 train.py --epochs 9",
-            "container": container,
-            "service": False,
-        }
+    assert holders.collect(in_use(cgroup, sockets)) == [
+        GpuProcess(4711, "python3", container, "python3 train.py --epochs 9")
     ]
 
 
 def test_the_drivers_own_services_are_known_by_their_cut_names() -> None:
     host = in_use("")
     host.files["/proc/4711/comm"] = "nvidia-persiste\n"
-    assert [holder["service"] for holder in holders.look(host)] == [True]
+    assert [holder.service for holder in holders.collect(host)] == [True]
 
 
 def test_a_holder_keeps_its_secrets() -> None:
@@ -213,14 +206,14 @@ def test_a_holder_keeps_its_secrets() -> None:
         "80",
     ]
     host.files["/proc/4711/cmdline"] = "\0".join(words)
-    (holder,) = holders.look(host)
-    assert holder["command"] == "serve --hf-token=*** --db-password *** --url https://***@x/y --secret --port 80"
+    (holder,) = holders.collect(host)
+    assert holder.command == "serve --hf-token=*** --db-password *** --url https://***@x/y --secret --port 80"
 
 
 def test_an_idle_driver_costs_no_walk_through_proc() -> None:
     host = in_use("")
     host.files["/sys/module/nvidia/refcnt"] = "0\n"
-    assert holders.look(host) == []
+    assert holders.collect(host) == []
     assert not [path for path in host.opened if path.startswith("/proc")]
 
 
@@ -229,15 +222,9 @@ def test_an_idle_driver_costs_no_walk_through_proc() -> None:
 
 def made() -> dict[str, Any]:
     drifted = ready(T4)
-    drifted["driver"]["loaded"]["version"] = "580.1.1"
-    holder = {"pid": 4711, "name": "python3", "command": "python3 train.py", "container": "trainer", "service": False}
-    daemon = {
-        "pid": 12,
-        "name": "nvidia-persiste",
-        "command": "nvidia-persistenced",
-        "container": None,
-        "service": True,
-    }
+    drifted = having(drifted, driver={"loaded": {"version": "580.1.1"}})
+    holder = GpuProcess(4711, "python3", "trainer", "python3 train.py")
+    daemon = GpuProcess(12, "nvidia-persiste", None, "nvidia-persistenced", service=True)
     parts = {
         "good": {"audit": audited(ready(T4), holders=[holder, daemon])},
         "drifted": {"audit": audited(drifted)},

@@ -4,7 +4,8 @@ import json
 
 import pytest
 from gpu_ready.containers import cdi
-from gpu_ready.facts import docker as look
+from gpu_ready.facts import docker as docker_facts
+from gpu_ready.facts.model import CdiSpecFacts
 
 from tests.unit.recorded import RecordedHost
 
@@ -86,7 +87,7 @@ def host_with_driver(version: str = "535.183.01", **more: str) -> RecordedHost:
 
 def test_our_own_specification_mounts_each_file_under_every_name_a_program_asks_for() -> None:
     host = host_with_driver()
-    spec = json.loads(cdi.build(look.driver_files(host), look.gpu_list(host)))
+    spec = json.loads(cdi.build(docker_facts.driver_files(host), docker_facts.gpu_list(host)))
     mounts = {mount["containerPath"]: mount["hostPath"] for mount in spec["containerEdits"]["mounts"]}
     assert mounts == {
         "/usr/bin/nvidia-smi": "/usr/lib/nvidia/current/nvidia-smi",
@@ -112,21 +113,26 @@ def test_our_own_specification_mounts_each_file_under_every_name_a_program_asks_
     assert [node["path"] for node in spec["containerEdits"]["deviceNodes"]] == ["/dev/nvidiactl", "/dev/nvidia-uvm"]
 
 
+def specifications(host: RecordedHost) -> list[CdiSpecFacts]:
+    _, runtime = docker_facts.collect(host)
+    return runtime.specs
+
+
 def test_our_own_specification_fits_the_host_it_was_made_on() -> None:
     host = host_with_driver()
-    host.files[cdi.NATIVE] = cdi.build(look.driver_files(host), look.gpu_list(host))
-    (found,) = look.look(host)["runtime"]["specs"]
-    assert (found["ours"], found["stale"]) == (True, None)
+    host.files[cdi.NATIVE] = cdi.build(docker_facts.driver_files(host), docker_facts.gpu_list(host))
+    (found,) = specifications(host)
+    assert (found.ours, found.stale) == (True, None)
     host.files["/dev/nvidia2"] = ""
-    assert look.look(host)["runtime"]["specs"][0]["stale"] == "/dev/nvidia2 is not in it"
+    assert specifications(host)[0].stale == "/dev/nvidia2 is not in it"
 
 
 def test_a_specification_of_another_driver_is_stale() -> None:
     host = host_with_driver("580.95.05", **{"/etc/cdi/nvidia.yaml": BLOCK})
-    (found,) = look.look(host)["runtime"]["specs"]
-    assert found["stale"] == "it is for driver 535.183.01, the host has 580.95.05"
+    (found,) = specifications(host)
+    assert found.stale == "it is for driver 535.183.01, the host has 580.95.05"
 
 
 def test_an_empty_host_has_nothing_to_build_from() -> None:
-    assert look.driver_files(RecordedHost()) == (None, (), {}, ())
-    assert look.gpu_list(RecordedHost()) == []
+    assert docker_facts.driver_files(RecordedHost()) == (None, (), {}, ())
+    assert docker_facts.gpu_list(RecordedHost()) == []

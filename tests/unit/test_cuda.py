@@ -2,7 +2,8 @@
 
 import pytest
 from gpu_ready.cuda import toolkit as cuda
-from gpu_ready.facts import cuda as observe_cuda
+from gpu_ready.facts import cuda as cuda_facts
+from gpu_ready.facts.model import CudaFacts, DefaultToolkitFacts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -164,14 +165,8 @@ def test_a_record_reads_as_it_was_written() -> None:
 
 
 def test_a_bare_host_has_nothing() -> None:
-    observed = observe_cuda.look(RecordedHost(), {})
-    assert observed == {
-        "cuda": {
-            "toolkits": [],
-            "default": {"target": None, "kind": "absent", "mode": None},
-            "profile": {"/etc/profile.d/cuda.sh": None, "/etc/profile.d/cuda.csh": None},
-        },
-    }
+    profile = {"/etc/profile.d/cuda.sh": None, "/etc/profile.d/cuda.csh": None}
+    assert cuda_facts.collect(RecordedHost(), {}) == CudaFacts(profile=profile)
 
 
 def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
@@ -198,8 +193,8 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
         },
         links={"/usr/local/cuda": "/etc/alternatives/cuda", "/etc/alternatives/cuda": "/usr/local/cuda-12.9"},
     )
-    observed = observe_cuda.look(host, {"cuda-toolkit-12-9": "12.9.1-1", "bash": "5.2"})
-    assert [(t["version"], t["origin"], t["release"]) for t in observed["cuda"]["toolkits"]] == [
+    found = cuda_facts.collect(host, {"cuda-toolkit-12-9": "12.9.1-1", "bash": "5.2"})
+    assert [(t.version, t.origin, t.release) for t in found.toolkits] == [
         ("10.2", "runfile", "10.2.89"),
         ("11.4", "runfile", "11.4.1"),
         ("11.8", "partial", None),
@@ -207,16 +202,15 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
         ("12.8", "partial", "12.8.1"),
         ("12.9", "package", "12.9.1"),
     ]
-    assert [t["version"] for t in observed["cuda"]["toolkits"] if t["cut_off"]] == ["12.8"]
-    assert observed["cuda"]["default"] == {"target": "/usr/local/cuda-12.9", "kind": "alternatives", "mode": "auto"}
-    assert observed["cuda"]["profile"] == {"/etc/profile.d/cuda.sh": "x", "/etc/profile.d/cuda.csh": None}
+    assert [t.version for t in found.toolkits if t.cut_off] == ["12.8"]
+    assert found.default == DefaultToolkitFacts("/usr/local/cuda-12.9", "alternatives", "auto")
+    assert found.profile == {"/etc/profile.d/cuda.sh": "x", "/etc/profile.d/cuda.csh": None}
     assert host.asked == []
 
 
 def test_a_plain_link_is_told_from_one_of_update_alternatives() -> None:
     host = RecordedHost(files={"/usr/local/cuda-12.4/bin/nvcc": ""}, links={"/usr/local/cuda": "cuda-12.4"})
-    default = observe_cuda.look(host, {})["cuda"]["default"]
-    assert default == {"target": "/usr/local/cuda-12.4", "kind": "link", "mode": None}
+    assert cuda_facts.collect(host, {}).default == DefaultToolkitFacts("/usr/local/cuda-12.4", "link", None)
 
 
 @pytest.mark.parametrize(
@@ -233,12 +227,12 @@ def test_a_plain_link_is_told_from_one_of_update_alternatives() -> None:
 )
 def test_a_default_toolkit_on_another_disk_is_known_by_its_name(links: dict[str, str]) -> None:
     host = RecordedHost(files={"/data/cuda-12.4/bin/nvcc": ""}, links=links)
-    assert observe_cuda.look(host, {})["cuda"]["default"]["target"] == "/usr/local/cuda-12.4"
+    assert cuda_facts.collect(host, {}).default.target == "/usr/local/cuda-12.4"
 
 
 def test_links_that_lead_in_a_circle_lead_nowhere() -> None:
     host = RecordedHost(links={"/usr/local/cuda": "cuda-now", "/usr/local/cuda-now": "cuda"})
-    assert observe_cuda.look(host, {})["cuda"]["default"]["target"] is None
+    assert cuda_facts.collect(host, {}).default.target is None
 
 
 def test_a_name_that_leads_to_another_toolkit_is_no_toolkit_of_its_own() -> None:
@@ -250,8 +244,8 @@ def test_a_name_that_leads_to_another_toolkit_is_no_toolkit_of_its_own() -> None
         },
         links={"/usr/local/cuda-12.4": "cuda-12.9"},
     )
-    toolkits = observe_cuda.look(host, {})["cuda"]["toolkits"]
-    assert [(t["version"], t["origin"], t["release"]) for t in toolkits] == [
+    toolkits = cuda_facts.collect(host, {}).toolkits
+    assert [(t.version, t.origin, t.release) for t in toolkits] == [
         ("12.4", "alias", "12.9.1"),
         ("12.9", "runfile", "12.9.1"),
     ]

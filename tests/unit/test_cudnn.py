@@ -4,7 +4,8 @@ import json
 
 import pytest
 from gpu_ready.cuda.cudnn import model as cudnn
-from gpu_ready.facts import cudnn as look_at_cudnn
+from gpu_ready.facts import cudnn as cudnn_facts
+from gpu_ready.facts.model import CudnnPackageFacts, ToolkitFacts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,10 +81,11 @@ def test_a_look_says_whether_our_cudnn_is_whole(complete: bool, present: bool, e
     files = {"/usr/local/cuda-12.9/version.json": "{}", cudnn.record_path("12.9"): cudnn.format_record(record)}
     if present:
         files[library] = ""
-    toolkits = [{"version": "12.9", "path": "/usr/local/cuda-12.9"}]
-    seen = look_at_cudnn.look(RecordedHost(files=files), {}, toolkits)["cudnn"]["12.9"]
-    assert (seen["recorded"], seen["complete"]) == ("9.26.0.51", expect)
-    assert seen["missing"] == ([] if present else [library])
+    toolkits = [ToolkitFacts("12.9", "/usr/local/cuda-12.9", None, "runfile")]
+    by_toolkit, _ = cudnn_facts.collect(RecordedHost(files=files), {}, toolkits)
+    found = by_toolkit["12.9"]
+    assert (found.recorded, found.complete) == ("9.26.0.51", expect)
+    assert found.missing == ([] if present else [library])
 
 
 @pytest.mark.parametrize(
@@ -146,18 +148,18 @@ def test_packages_of_cudnn_with_the_cuda_in_their_name_or_version() -> None:
 def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
     packages = {"libcudnn9-cuda-12": "9.10.2.21-1", "libcudnn9-dev-cuda-12": "9.10.2.21-1", "bash": "5"}
     noted = {"packages": {"libcudnn9-cuda-12": {}, "bash": {}}, "holds": {"libcudnn9-cuda-12": {}}}
-    toolkits = [{"version": "12.9", "path": "/usr/local/cuda-12.9"}]
+    toolkits = [ToolkitFacts("12.9", "/usr/local/cuda-12.9", None, "runfile")]
     files = {"/var/lib/gpu-ready/manifest.json": json.dumps(noted)}
-    seen = look_at_cudnn.look(RecordedHost(files=files), packages, toolkits)
-    assert seen["cudnn_packages"] == {
-        "installed": {name: version for name, version in packages.items() if name != "bash"},
-        "ours": ["libcudnn9-cuda-12"],
-        "held_by_us": ["libcudnn9-cuda-12"],
-    }
-    assert seen["cudnn"]["12.9"]["package"] == "9.10.2.21"
-    assert cudnn.format_versions(seen["cudnn"]) == "9.10.2.21"
-    damaged = look_at_cudnn.look(RecordedHost(files={"/var/lib/gpu-ready/manifest.json": "{"}), packages, toolkits)
-    assert damaged["cudnn_packages"]["ours"] == []
+    by_toolkit, found = cudnn_facts.collect(RecordedHost(files=files), packages, toolkits)
+    assert found == CudnnPackageFacts(
+        installed={name: version for name, version in packages.items() if name != "bash"},
+        ours=["libcudnn9-cuda-12"],
+        held_by_us=["libcudnn9-cuda-12"],
+    )
+    assert by_toolkit["12.9"].package == "9.10.2.21"
+    host = RecordedHost(files={"/var/lib/gpu-ready/manifest.json": "{"})
+    _, damaged = cudnn_facts.collect(host, packages, toolkits)
+    assert damaged.ours == []
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "-1", "1e9", "", None, 9.5, {}, "12 "])

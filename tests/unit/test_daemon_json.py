@@ -10,6 +10,9 @@ from gpu_ready.plan.containers import docker_options
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.unit import plans
+from tests.unit.hosts import T4, bare, having
+
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}}}
 
@@ -61,14 +64,14 @@ VALID = [entry for entry in SAMPLES if entry["expected"]["valid_json"] and "dupl
 @pytest.mark.parametrize("entry", VALID, ids=lambda entry: Path(entry["file"]).stem)
 def test_samples_take_all_variables_of_the_engine_and_change_in_nothing_else(entry: dict[str, Any]) -> None:
     data = (CORPUS / entry["file"]).read_bytes()
-    found = {"path": "x", "error": None, "text": data.decode()}
-    wanted = {
-        "docker_engine_log_driver": "json-file",
-        "docker_engine_log_options": {"max-size": "7m", "max-file": 2},
-        "docker_engine_cgroup_driver": "systemd",
-        "docker_engine_daemon_options": {"live-restore": True},
-    }
-    options = docker_options.options({"docker": {"daemon_json": found}}, wanted)
+    wanted = plans.settings(
+        docker_engine_log_driver="json-file",
+        docker_engine_log_options={"max-size": "7m", "max-file": 2},
+        docker_engine_cgroup_driver="systemd",
+        docker_engine_daemon_options={"live-restore": True},
+    )
+    facts = having(bare(T4), docker={"daemon_json": {"exists": True, "text": data.decode()}})
+    options = docker_options.requested_options(facts, wanted)
     change = daemon_json.merge(data, options)
     before, after = json.loads(data), json.loads(change.after)
     assert after["log-opts"] == {**(before.get("log-opts") or {}), "max-size": "7m", "max-file": "2"}
@@ -78,7 +81,8 @@ def test_samples_take_all_variables_of_the_engine_and_change_in_nothing_else(ent
     assert "native.cgroupdriver=systemd" in after["exec-opts"]
     ours = {"log-driver", "log-opts", "exec-opts", "live-restore"}
     assert [(key, after[key]) for key in after if key not in ours] == [(k, before[k]) for k in before if k not in ours]
-    again = docker_options.options({"docker": {"daemon_json": {**found, "text": change.after}}}, wanted)
+    facts = having(facts, docker={"daemon_json": {"text": change.after}})
+    again = docker_options.requested_options(facts, wanted)
     assert not daemon_json.merge(change.after, again).changed
     assert daemon_json.revert(change.after, {"before": data.decode(), "keys": change.record}) == data.decode()
 

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from gpu_ready.base import records
 from gpu_ready.containers import docker
-from gpu_ready.facts import docker as look
+from gpu_ready.facts import docker as docker_facts
+from gpu_ready.facts.model import DaemonJsonFault, DockerFacts, RuntimeFacts
 
 from tests.unit.recorded import RecordedHost
 
@@ -118,8 +120,8 @@ def engine(hook_time: float = 10.0, marker: "float | None" = None) -> RecordedHo
     }  # fmt: skip
     times = {"/run/docker.pid": 100.0, "/usr/bin/nvidia-container-runtime-hook": hook_time}
     if marker is not None:
-        files[look.PENDING] = "{}"
-        times[look.PENDING] = marker
+        files[docker_facts.PENDING] = "{}"
+        times[docker_facts.PENDING] = marker
     sockets = {
         ("/run/docker.sock", "/info"): json.dumps(info),
         ("/run/docker.sock", "/containers/json?limit=64"): json.dumps([{"Id": "a1"}]),
@@ -130,42 +132,36 @@ def engine(hook_time: float = 10.0, marker: "float | None" = None) -> RecordedHo
 
 def test_the_look_starts_no_program_where_the_engine_answers() -> None:
     host = engine()
-    seen = look.look(host)
+    found, runtime = docker_facts.collect(host)
     assert host.asked == []
-    assert seen["docker"]["version"] == "26.1.5+dfsg1"
-    assert (seen["docker"]["package"], seen["docker"]["active"]) == ("docker.io", True)
-    assert seen["docker"]["gpu_containers"] == ["train"]
-    assert seen["docker"]["daemon_json"]["error"] == {
-        "problem": "expecting property name enclosed in double quotes", "line": 2, "column": 1,
-    }  # fmt: skip
-    assert seen["runtime"]["toolkit"] is True
-    json.dumps(seen)
+    assert (found.version, found.package, found.active) == ("26.1.5+dfsg1", "docker.io", True)
+    assert found.gpu_containers == ["train"]
+    assert found.daemon_json.error == DaemonJsonFault("expecting property name enclosed in double quotes", 2, 1)
+    assert runtime.toolkit is True
+    json.dumps(records.to_json((found, runtime)))
 
 
 def test_a_bare_host_is_a_normal_state() -> None:
-    seen = look.look(RecordedHost())
-    assert seen["docker"]["installed"] is False
-    assert seen["docker"]["daemon_json"] == {
-        "path": "/etc/docker/daemon.json", "exists": False, "text": None, "error": None,
-    }  # fmt: skip
-    assert (seen["runtime"]["toolkit"], seen["runtime"]["specs"]) == (False, [])
+    found, runtime = docker_facts.collect(RecordedHost())
+    assert found == DockerFacts()
+    assert runtime == RuntimeFacts(programs=dict.fromkeys(runtime.programs))
 
 
 @pytest.mark.parametrize(("hook_time", "known"), [(10.0, True), (101.0, False)])
 def test_a_hook_that_came_after_dockerd_started_is_not_known_to_it(hook_time: float, known: bool) -> None:
-    assert look.look(engine(hook_time))["runtime"]["hook_known"] is known
+    assert docker_facts.collect(engine(hook_time))[1].hook_known is known
 
 
 @pytest.mark.parametrize(("marker", "pending"), [(None, False), (99.0, False), (101.0, True)])
 def test_a_restart_that_a_killed_run_owes_is_seen(marker: "float | None", pending: bool) -> None:
-    assert look.look(engine(marker=marker))["docker"]["restart_pending"] is pending
+    assert docker_facts.collect_engine(engine(marker=marker)).restart_pending is pending
 
 
 @pytest.mark.parametrize(("program_time", "outdated"), [(99.0, False), (101.0, True)])
 def test_a_daemon_whose_program_was_exchanged_under_it_is_seen(program_time: float, outdated: bool) -> None:
     host = engine()
     host.times["/usr/sbin/dockerd"] = program_time
-    assert look.look(host)["docker"]["outdated"] is outdated
+    assert docker_facts.collect_engine(host).outdated is outdated
 
 
 @pytest.mark.parametrize(
@@ -176,11 +172,11 @@ def test_which_holds_are_ours_is_read_from_the_manifest(manifest: "str | None", 
     host = engine()
     if manifest is not None:
         host.files["/var/lib/gpu-ready/manifest.json"] = manifest
-    assert look.look_engine(host)["held_by_us"] == held
+    assert docker_facts.collect_engine(host).held_by_us == held
 
 
 def test_docker_of_a_snap_is_seen() -> None:
     host = RecordedHost(files={"/snap/docker/x1/bin/dockerd": ""}, links={"/snap/docker/current": "x1"})
-    seen = look.look_engine(host)
-    assert (seen["installed"], seen["snap"]) == (False, "/snap/docker/current")
-    assert look.look_engine(RecordedHost())["snap"] is None
+    found = docker_facts.collect_engine(host)
+    assert (found.installed, found.snap) == (False, "/snap/docker/current")
+    assert docker_facts.collect_engine(RecordedHost()).snap is None

@@ -1,15 +1,16 @@
 """Every driver source through a driver's life: install, pin, upgrade, downgrade, hold, removal, conflict, flavour."""
 
-import copy
 from typing import Any
 
 import pytest
+from gpu_ready.base import records
 from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import driver as look_at_driver
+from gpu_ready.facts import driver as driver_facts
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose, repository
+from gpu_ready.plan.model import RepositoryParams
 
 from tests.unit.goldens import decide
 from tests.unit.hosts import (
@@ -23,9 +24,12 @@ from tests.unit.hosts import (
     V100,
     bare,
     carried_out,
+    having,
     installed,
     package_version,
     rpm,
+    with_packages,
+    without_packages,
 )
 
 NEW, OLD = "580.178.04", "570.211.01"
@@ -34,7 +38,7 @@ NEW, OLD = "580.178.04", "570.211.01"
 def steps(decided: compose.Plan) -> dict[str, dict[str, Any]]:
     """Return the parameters of the driver's steps by their action."""
     assert not decided.refusals, decided.refusals
-    return {step.action: step.params for step in decided.steps if step.role == "nvidia_driver"}
+    return {step.action: records.to_json(step.params) for step in decided.steps if step.role == "nvidia_driver"}
 
 
 def names(params: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +76,8 @@ def test_an_exact_version_is_exact_within_its_stream() -> None:
 @pytest.mark.parametrize(("have", "want", "stream"), [(OLD, "595", "595-open"), (NEW, "570", "570-open")])
 def test_another_branch_is_another_stream_up_and_down(have: str, want: str, stream: str) -> None:
     host = installed("el9", T4, "cuda_repo", have, "open")
-    host["packages"]["held"] = host["driver"]["held"] = ["nvidia-driver-cuda", OPEN_KMOD]
+    host = having(host, packages={"held": ["nvidia-driver-cuda", OPEN_KMOD]})
+    host = having(host, driver={"held": ["nvidia-driver-cuda", OPEN_KMOD]})
     todo = steps(decide(host, nvidia_driver_branch=want))
     assert todo["install"]["streams"] == {"nvidia-driver": stream}
     assert todo["install"]["unhold"] == ["kmod-nvidia-open-dkms", "nvidia-driver-cuda"]
@@ -90,8 +95,8 @@ def test_the_other_flavour_is_another_stream_and_the_old_module_makes_way() -> N
 def test_a_module_package_of_the_other_flavour_that_stayed_makes_way() -> None:
     """A transaction that was killed can leave both: DKMS would build whichever comes last."""
     host = installed("el9", T4, "cuda_repo", NEW, "open")
-    for there in (host["packages"]["installed"], host["driver"]["packages"]):
-        there[OTHER_KMOD] = "3:580.178.04-1.el9"
+    added = {OTHER_KMOD: "3:580.178.04-1.el9"}
+    host = having(with_packages(host, **added), driver={"packages": {**host.driver.packages, **added}})
     assert steps(decide(host))["install"]["remove"] == [OTHER_KMOD]
     (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]
     assert why.endswith(f"is not whole: {OTHER_KMOD} of another is there")
@@ -99,15 +104,15 @@ def test_a_module_package_of_the_other_flavour_that_stayed_makes_way() -> None:
 
 def test_a_package_that_somebody_removed_is_named() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
-    del host["packages"]["installed"]["nvidia-driver-cuda"]
+    host = without_packages(host, "nvidia-driver-cuda")
     (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]
     assert why.endswith("is not whole: nvidia-driver-cuda is missing")
 
 
 def test_dkms_comes_from_epel_and_the_developers_section() -> None:
     (repository,) = [one for one in decide(bare(T4, distro="el9")).steps if one.id == "kernel_headers.repository"]
-    assert [one["id"] for one in repository.params["repositories"]] == ["epel-9"]
-    assert repository.params["enable"] == ["crb"]
+    assert [one.id for one in repository.params.repositories] == ["epel-9"]
+    assert repository.params.enable == ["crb"]
 
 
 def test_precompiled_modules_need_neither_compiler_nor_headers() -> None:
@@ -124,7 +129,7 @@ def test_from_dkms_to_precompiled_is_a_change_although_the_packages_are_a_part_o
 
 def test_precompiled_modules_of_nvidia_are_for_the_systems_they_are_built_for() -> None:
     host = bare(V100, distro="el9")
-    host["base"]["os"]["id"] = "rocky"
+    host = having(host, base={"os": {"id": "rocky"}})
     decided = decide(host, nvidia_driver_kernel_modules="precompiled")
     assert codes(decided) and not decided.steps
 
@@ -156,7 +161,7 @@ def test_a_hold_brings_its_tool_once(distro: str) -> None:
     tools = catalog.distro(distro)["hold_tools"]
     assert steps(decide(bare(T4, distro=distro)))["hold"]["tools"] == tools
     there = bare(T4, distro=distro)
-    there["packages"]["installed"].update(dict.fromkeys(tools, "1-1"))
+    there = with_packages(there, **dict.fromkeys(tools, "1-1"))
     assert steps(decide(there))["hold"]["tools"] == []
 
 
@@ -166,14 +171,14 @@ UBUNTU = "ubuntu2404"
 
 
 def modules(branch: int, flavour: str = "-open") -> str:
-    return f"linux-modules-nvidia-{branch}-server{flavour}-{bare(distro=UBUNTU)['base']['kernel']['running']}"
+    return f"linux-modules-nvidia-{branch}-server{flavour}-{bare(distro=UBUNTU).base.kernel.running}"
 
 
 @pytest.mark.parametrize("boot", [{}, SECURE, ENROLLED])
 def test_modules_that_the_distribution_signed_come_first_and_need_no_key(boot: dict[str, Any]) -> None:
     host = bare(T4, distro=UBUNTU, **({"secure_boot": boot} if boot else {}))
     decided = decide(host)
-    assert (decided.choice["driver"]["source"], decided.choice["driver"]["kind"]) == ("distro", "precompiled")
+    assert (decided.choices.driver.source, decided.choices.driver.kind) == ("distro", "precompiled")
     assert modules(580) in names(steps(decided)["install"])
     assert not [step for step in decided.steps if step.role == "kernel_headers"]
 
@@ -181,12 +186,13 @@ def test_modules_that_the_distribution_signed_come_first_and_need_no_key(boot: d
 def test_the_kernel_that_boots_next_gets_its_modules_too() -> None:
     """A fresh image waits for a reboot into a newer kernel: without its modules the GPUs are gone after it."""
     host = bare(T4, distro=UBUNTU)
-    newer = host["base"]["kernel"]["next_boot"] = "6.8.0-99-generic"
+    newer = "6.8.0-99-generic"
+    host = having(host, base={"kernel": {"next_boot": newer}})
     asked = names(steps(decide(host))["install"])
     assert {modules(580), f"linux-modules-nvidia-580-server-open-{newer}"} <= set(asked)
     done = carried_out(host, decide(host))
-    done["base"]["kernel"]["running"] = newer
-    done["base"]["boot_id"] = "b9"
+    done = having(done, base={"kernel": {"running": newer}})
+    done = having(done, base={"boot_id": "b9"})
     assert ids(decide(done)) == ["gpu_verify.verify"]
 
 
@@ -194,7 +200,8 @@ def test_a_newer_kernel_without_its_modules_is_told_before_it_boots() -> None:
     """Unattended upgrades bring kernels; nothing brings their precompiled modules, so the GPUs would be gone."""
     host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
     assert [one.code for one in decide(host).warnings if "kernel" in one.code] == []
-    newer = host["base"]["kernel"]["next_boot"] = host["driver"]["kernel_without_module"] = "6.8.0-99-generic"
+    newer = "6.8.0-99-generic"
+    host = having(host, base={"kernel": {"next_boot": newer}}, driver={"kernel_without_module": newer})
     (warning,) = [one for one in decide(host).warnings if "kernel" in one.code]
     assert (warning.code, newer in warning.message) == ("next_kernel_without_module", True)
     assert f"linux-modules-nvidia-580-server-open-{newer}" in warning.remedy and "dkms" in warning.remedy
@@ -212,7 +219,7 @@ def test_modules_of_a_kernel_go_with_it_so_they_are_not_held() -> None:
 def test_a_point_release_of_the_archive_is_built_here_because_signed_modules_follow_the_kernel() -> None:
     """The modules' packages have the kernel's version: no driver version can be asked of them."""
     decided = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", nvidia_driver_version="580.95.05")
-    assert decided.choice["driver"]["kind"] == "dkms"
+    assert decided.choices.driver.kind == "dkms"
     assert set(names(steps(decided)["install"]).values()) == {"580.95.05-*"}
     asked = {"nvidia_driver_kernel_modules": "precompiled", "nvidia_driver_version": "580.95.05"}
     (refusal,) = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", **asked).refusals
@@ -227,18 +234,19 @@ def test_the_archives_branch_is_in_the_names(have: str, want: int) -> None:
     assert names(install) == dict.fromkeys(
         [modules(want), f"nvidia-headless-no-dkms-{want}-server-open", f"nvidia-utils-{want}-server"]
     )
-    assert install["remove"] == sorted(host["driver"]["packages"])
+    assert install["remove"] == sorted(host.driver.packages)
 
 
 def test_the_archives_other_flavour_and_kind_make_way() -> None:
     host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
     install = steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]
     assert modules(580) in install["remove"] and modules(580, "") in names(install)
-    host["base"]["kernel"]["installed"].append("6.8.0-99-generic")
+    host = having(host, base={"kernel": {"installed": [*host.base.kernel.installed, "6.8.0-99-generic"]}})
     later = "linux-modules-nvidia-580-server-open-6.8.0-99-generic"
-    host["driver"]["packages"][later] = host["packages"]["installed"][later] = "6.8.0-99.99"
+    host = having(host, driver={"packages": {**host.driver.packages, later: "6.8.0-99.99"}})
+    host = with_packages(host, **{later: "6.8.0-99.99"})
     assert later in steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]["remove"]
-    del host["driver"]["packages"][later]
+    host = having(host, driver={"packages": {k: v for k, v in host.driver.packages.items() if k != later}})
     install = steps(decide(host, nvidia_driver_kernel_modules="dkms"))["install"]
     assert install["remove"] == [modules(580)] and "nvidia-dkms-580-server-open" in names(install)
 
@@ -261,7 +269,7 @@ def test_nvidias_names_for_ubuntu_before_and_after_590(branch: str, packages: se
 def test_over_the_change_of_names_nothing_of_the_old_driver_stays(have: str, want: str) -> None:
     host = installed(UBUNTU, T4, "cuda_repo", have, "open")
     install = steps(decide(host, nvidia_driver_branch=want))["install"]
-    assert install["remove"] == sorted(host["driver"]["packages"])
+    assert install["remove"] == sorted(host.driver.packages)
     assert (install["pin_packages"], install["pin_remove"]) == (
         [f"nvidia-driver-pinning-{want}"], [f"nvidia-driver-pinning-{have[:3]}"],
     )  # fmt: skip
@@ -274,8 +282,8 @@ def test_over_the_change_of_names_nothing_of_the_old_driver_stays(have: str, wan
 def test_a_wish_for_the_other_flavour_keeps_the_branch(distro: str, source: str) -> None:
     """Who asks for another module did not ask for an older driver."""
     host = installed(distro, T4, source, "595.91.07", "open")
-    chosen = decide(host, nvidia_driver_flavour="proprietary").choice["driver"]
-    assert (chosen["branch"], chosen["flavour"]) == (595, "proprietary")
+    chosen = decide(host, nvidia_driver_flavour="proprietary").choices.driver
+    assert (chosen.branch, chosen.flavour) == (595, "proprietary")
 
 
 def test_an_exact_version_of_nvidias_apt_repository_is_a_pin() -> None:
@@ -315,9 +323,9 @@ def test_elrepos_detector_knows_no_wish_so_its_verdict_is_that_of_the_card() -> 
 
 
 def test_elrepo_is_taken_when_asked_for_only_and_stays() -> None:
-    assert decide(bare(T4, distro="el9")).choice["driver"]["source"] == "cuda_repo"
+    assert decide(bare(T4, distro="el9")).choices.driver.source == "cuda_repo"
     host = installed("el9", P40, "elrepo", NEW, "proprietary", "precompiled")
-    assert (decide(host).choice["driver"]["source"], "install" in steps(decide(host))) == ("elrepo", False)
+    assert (decide(host).choices.driver.source, "install" in steps(decide(host))) == ("elrepo", False)
 
 
 def test_elrepo_and_nvidias_repository_do_not_mix() -> None:
@@ -346,7 +354,7 @@ def test_the_installer_is_fetched_with_its_checksum(distro: str) -> None:
     todo = steps(decide(bare(P40, distro=distro), nvidia_driver_source="runfile"))["runfile"]
     assert todo["source"].endswith(f"NVIDIA-Linux-x86_64-{todo['version']}.run")
     assert todo["sha256_url"].startswith(todo["source"])
-    assert todo["kernels"] == [bare(distro=distro)["base"]["kernel"]["running"]]
+    assert todo["kernels"] == [bare(distro=distro).base.kernel.running]
     assert (todo["uninstall"], todo["flavour"]) == (None, "proprietary")
 
 
@@ -369,11 +377,12 @@ def test_an_installer_replaces_its_own_driver_up_and_down(have: str, want: str) 
 
 def test_an_installer_never_goes_over_packages() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
-    host["packages"]["held"] = host["driver"]["held"] = ["nvidia-driver-cuda"]
+    host = having(host, packages={"held": ["nvidia-driver-cuda"]})
+    host = having(host, driver={"held": ["nvidia-driver-cuda"]})
     assert codes(decide(host, nvidia_driver_source="runfile")) == ["foreign_driver"]
     todo = steps(decide(host, nvidia_driver_source="runfile", nvidia_driver_replace_foreign=True))
     assert list(todo).index("remove_packages") < list(todo).index("runfile")
-    assert todo["remove_packages"] == {"packages": sorted(host["driver"]["packages"]), "unhold": ["nvidia-driver-cuda"]}
+    assert todo["remove_packages"] == {"packages": sorted(host.driver.packages), "unhold": ["nvidia-driver-cuda"]}
 
 
 def test_an_installed_runfile_driver_has_nothing_to_hold() -> None:
@@ -399,7 +408,7 @@ def ids(decided: compose.Plan) -> list[str]:
 
 def brought(decided: compose.Plan) -> list[str]:
     """Return the repositories of headers and build tools."""
-    todo = compose.todo(decided).get("kernel_headers.repository") or {"repositories": []}
+    todo = compose.todo_json(decided).get("kernel_headers.repository") or {"repositories": []}
     return [one["id"] for one in todo["repositories"]]
 
 
@@ -407,13 +416,13 @@ def test_a_vault_is_added_when_asked_for_and_needed_only() -> None:
     host = bare(T4, distro="el8")
     assert "vault-centos8" not in brought(decide(host))
     assert "vault-centos8" in brought(decide(host, gpu_ready_vault=True))
-    host["base"]["kernel"]["headers"] = dict.fromkeys(host["base"]["kernel"]["installed"], True)
+    host = having(host, base={"kernel": {"headers": dict.fromkeys(host.base.kernel.installed, True)}})
     assert "vault-centos8" not in brought(decide(host, gpu_ready_vault=True))
 
 
 def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome() -> None:
     kernel = {"running": "5.14.0-1", "next_boot": "5.14.0-3", "installed": ["5.14.0-1", "5.14.0-2", "5.14.0-3"]}
-    todo = compose.todo(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
+    todo = compose.todo_json(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
     assert todo["packages"][:2] == ["kernel-devel-5.14.0-1", "kernel-devel-5.14.0-3"]
     assert todo["optional"] == ["kernel-devel-5.14.0-2"]
 
@@ -451,9 +460,9 @@ def headers(distro: str, running: str, **there: str) -> str:
     """Return the first package that a module build on a kernel brings; ``there``: packages with their versions."""
     kernel = {"running": running, "next_boot": running, "headers": {}, "installed": [running]}
     host = bare(T4, distro=distro, kernel=kernel)
-    host["packages"]["installed"].update({name.replace("_", "-"): version for name, version in there.items()})
+    host = with_packages(host, **{name.replace("_", "-"): version for name, version in there.items()})
     wanted = {"nvidia_driver_kernel_modules": "dkms"}
-    return str(compose.todo(decide(host, **wanted))["kernel_headers.install"]["packages"][0])
+    return str(compose.todo_json(decide(host, **wanted))["kernel_headers.install"]["packages"][0])
 
 
 @pytest.mark.parametrize(
@@ -480,21 +489,19 @@ def test_the_headers_of_elrepos_kernels_are_told_by_the_package_that_is_installe
 def test_dkms_brings_no_newer_kernel(distro: str) -> None:
     """It requires kernel-devel-matched beside kernel-core, and dnf takes the newest, which requires its own kernel."""
     host = bare(T4, distro=distro, compiler="/usr/bin/gcc")
-    running = host["base"]["kernel"]["running"]
-    host["base"]["kernel"]["headers"] = {running: True}
-    assert "kernel_headers.install" not in compose.todo(decide(host))
-    host["packages"]["installed"]["kernel-core"] = running.rpartition(".")[0]
-    todo = compose.todo(decide(host))["kernel_headers.install"]
+    running = host.base.kernel.running
+    host = having(host, base={"kernel": {"headers": {running: True}}})
+    assert "kernel_headers.install" not in compose.todo_json(decide(host))
+    host = with_packages(host, **{"kernel-core": running.rpartition(".")[0]})
+    todo = compose.todo_json(decide(host))["kernel_headers.install"]
     assert (todo["packages"], todo["optional"]) == ([], [f"kernel-devel-matched-{running.rpartition('.')[0]}.x86_64"])
     assert packages.HEADERS.match(todo["optional"][0])
-    both = copy.deepcopy(host)
-    both["packages"]["installed"]["kernel-debug-core"] = "1-2"
-    optional = compose.todo(decide(both))["kernel_headers.install"]["optional"]
+    both = with_packages(host, **{"kernel-debug-core": "1-2"})
+    optional = compose.todo_json(decide(both))["kernel_headers.install"]["optional"]
     assert optional == todo["optional"] + ["kernel-debug-devel-matched-1-2.x86_64"]
     for there in ("dkms", "kernel-devel-matched"):
-        done = copy.deepcopy(host)
-        done["packages"]["installed"][there] = "1-1"
-        assert "kernel_headers.install" not in compose.todo(decide(done))
+        done = with_packages(host, **{there: "1-1"})
+        assert "kernel_headers.install" not in compose.todo_json(decide(done))
 
 
 RHUI = [
@@ -515,7 +522,8 @@ def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
         *((f"[{name}]\nenabled=0\n", [name]) for name in RHUI),
         ("[site]\nenabled=1\n", []),
     ):
-        assert repository.to_enable({"yum": {"sources": {"/etc/yum.repos.d/a.repo": text}}}, listed) == expected, text
+        host = having(bare(T4, distro="el9"), yum={"sources": {"/etc/yum.repos.d/a.repo": text}})
+        assert repository.sections_to_enable(host, listed) == expected, text
 
 
 @pytest.mark.parametrize(
@@ -546,15 +554,15 @@ def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
     ],
 )
 def test_a_component_is_there_when_the_distributions_own_archive_names_it(lines: str, missing: bool) -> None:
-    observed = {"apt": {"sources": {"/etc/apt/sources.list": lines + "\n"}}}
-    assert repository.components_missing(observed, ["contrib", "non-free"], "bookworm") == missing
+    host = having(bare(T4), apt={"sources": {"/etc/apt/sources.list": lines + "\n"}})
+    assert repository.components_missing(host, ["contrib", "non-free"], "bookworm") == missing
 
 
 def test_a_components_source_that_is_switched_off_does_not_count() -> None:
     stanza = "Types: deb\nURIs: http://a.example/ubuntu\nSuites: noble\nComponents: main restricted\n"
     for text, missing in ((stanza, False), ("Enabled: no\n" + stanza, True)):
-        observed = {"apt": {"sources": {"/etc/apt/sources.list.d/ubuntu.sources": text}}}
-        assert repository.components_missing(observed, ["restricted"], "noble") == missing
+        host = having(bare(T4), apt={"sources": {"/etc/apt/sources.list.d/ubuntu.sources": text}})
+        assert repository.components_missing(host, ["restricted"], "noble") == missing
 
 
 @pytest.mark.parametrize("name", ["epel-9", "cuda-rhel9", "docker-ce-el9"])
@@ -563,8 +571,8 @@ def test_every_repository_of_a_plan_has_a_pinned_key(name: str, monkeypatch: pyt
     (refusal,) = decide(bare(T4, distro="el9"), gpu_ready_mirror_keys={}).refusals
     assert refusal.code == "repository_key_unknown" and name in refusal.message
     given = decide(bare(T4, distro="el9"), gpu_ready_mirror_keys={name: "AB" * 20})
-    found = [one for step in given.steps for one in step.params.get("repositories") or [] if one["id"] == name]
-    assert [one["fingerprint"] for one in found] == ["AB" * 20]
+    params = [step.params for step in given.steps if isinstance(step.params, RepositoryParams)]
+    assert [one.fingerprint for added in params for one in added.repositories if one.id == name] == ["AB" * 20]
 
 
 def test_a_toolkits_repository_needs_a_pinned_key_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,7 +588,7 @@ def test_a_kernels_ceiling_holds_whatever_a_source_carries() -> None:
 
 def test_libraries_of_another_version_are_exchanged() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
-    host["driver"]["userspace"] = ["580.95.05"]
+    host = having(host, driver={"userspace": ["580.95.05"]})
     (why,) = [step.why for step in decide(host).steps if step.id == "nvidia_driver.install"]
     assert "580.95.05" in why
 
@@ -589,13 +597,11 @@ def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again
     host = bare(H100, distro="el9", nvswitches=4)
     done = carried_out(host, decide(host))
     assert ids(decide(done)) == []
-    lost = copy.deepcopy(done)
-    lost["packages"]["held"].remove("nvidia-fabricmanager")
+    lost = having(done, packages={"held": [name for name in done.packages.held if name != "nvidia-fabricmanager"]})
     assert ids(decide(lost)) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
-    other = copy.deepcopy(done)
-    other["packages"]["installed"]["nvidia-fabricmanager"] = "3:580.95.05-1.el9"
+    other = with_packages(done, **{"nvidia-fabricmanager": "3:580.95.05-1.el9"})
     assert ids(decide(other)) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
-    todo = compose.todo(decide(other))["nvidia_driver.fabricmanager"]
+    todo = compose.todo_json(decide(other))["nvidia_driver.fabricmanager"]
     assert todo["packages"] == [{"name": "nvidia-fabricmanager", "version": f"{NEW}-*"}]
 
 
@@ -618,11 +624,11 @@ def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
 ) -> None:
     wanted = {"nvidia_driver_source": "cuda_repo", **wanted}
     host = bare(T4, distro=distro)
-    host["driver"]["imex"]["member"] = member
+    host = having(host, driver={"imex": {"member": member}})
     if there:
-        host["packages"]["installed"]["nvidia-imex"] = there
+        host = with_packages(host, **{"nvidia-imex": there})
     decided = decide(host, **wanted)
-    params = compose.todo(decided).get("nvidia_driver.imex")
+    params = compose.todo_json(decided).get("nvidia_driver.imex")
     assert (params["packages"][0]["name"] if params else None) == package
     assert params is None or (params["start"], params["service"]) == (start, "nvidia-imex")
     assert [warning.code for warning in decided.warnings if "imex" in warning.code] == (
@@ -634,13 +640,12 @@ def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
         return
     order = ids(decided)
     assert order.index("nvidia_driver.activate") < order.index("nvidia_driver.imex")
-    for change, reason in (
-        (lambda host: host["packages"]["installed"].update({package: "3:470.1-1"}), "exactly its own version"),
-        (lambda host: host["packages"]["held"].remove(package), "an unattended upgrade"),
-        (lambda host: host["driver"]["imex"].update(running=False), "does not run"),
+    held = [name for name in done.packages.held if name != package]
+    for other, reason in (
+        (with_packages(done, **{package: "3:470.1-1"}), "exactly its own version"),
+        (having(done, packages={"held": held}), "an unattended upgrade"),
+        (having(done, driver={"imex": {"running": False}}), "does not run"),
     ):
-        other = copy.deepcopy(done)
-        change(other)
         whys = [step.why for step in decide(other, **wanted).steps if step.id == "nvidia_driver.imex"]
         assert [reason in why for why in whys] == ([True] if start or reason != "does not run" else [])
 
@@ -655,15 +660,15 @@ def test_what_a_source_installs_is_seen_as_from_it(distro: str, source: str) -> 
     """Every branch, flavour, kind and profile; else the next run would refuse our own driver as somebody's."""
     data = catalog.distro(distro)
     host = bare(T4, distro=distro)
-    kernel = host["base"]["kernel"]["running"]
+    kernel = host.base.kernel.running
     for kind in driver_sources.kinds(data, source) if source != "runfile" else []:
         for profile in driver_sources.PROFILES:
             for branch, flavour in driver_sources.pairs(data, source, kind, profile):
                 listed = driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)
                 there = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
-                ours = look_at_driver.driver_packages(there)
+                ours = driver_facts.driver_packages(there)
                 assert ours, (branch, flavour, kind, profile)
-                assert look_at_driver.source_of_packages(ours, distro, kernel, there) == source, (kind, branch, listed)
+                assert driver_facts.source_of_packages(ours, distro, kernel, there) == source, (kind, branch, listed)
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)
@@ -685,6 +690,6 @@ def test_installed_held_upgraded_and_gone_back(distro: str, source: str) -> None
         host = carried_out(host, decided)
         assert decide(host, **wish).converged, (branch, decide(host, **wish).steps)
         if source != "runfile":
-            kernel = host["base"]["kernel"]["running"]
-            held = {name for name in decided.choice["driver"]["packages"] if kernel not in name}
-            assert held and held <= set(host["packages"]["held"])
+            kernel = host.base.kernel.running
+            held = {name for name in decided.choices.driver.packages if kernel not in name}
+            assert held and held <= set(host.packages.held)

@@ -8,7 +8,7 @@ import pytest
 from gpu_ready.base import manifest
 from gpu_ready.base.host import Host
 from gpu_ready.containers import cdi, driver_volume, driver_volume_files
-from gpu_ready.facts import docker as look
+from gpu_ready.facts import docker as docker_facts
 
 from tests.unit.test_cdi import LIB, host_with_driver
 
@@ -16,7 +16,7 @@ ROOT = "/usr/local/nvidia-driver"
 
 
 def test_layout_holds_each_file_once_and_links_for_its_other_names() -> None:
-    layout = driver_volume.layout(look.driver_files(host_with_driver()))
+    layout = driver_volume.layout(docker_facts.driver_files(host_with_driver()))
     assert layout is not None and layout.version == "535.183.01"
     assert layout.files == {
         "bin/nvidia-smi": "/usr/lib/nvidia/current/nvidia-smi",
@@ -37,7 +37,7 @@ def test_a_host_without_a_driver_has_no_volume_to_make() -> None:
 def host_with_volume(**more: str) -> Any:
     """A host whose volume is that of its driver."""
     host = host_with_driver(**more)
-    layout = driver_volume.layout(look.driver_files(host))
+    layout = driver_volume.layout(docker_facts.driver_files(host))
     assert layout is not None
     place = f"{ROOT}/{layout.version}"
     host.files.update({f"{place}/{name}": host.read(origin) or "" for name, origin in layout.files.items()})
@@ -63,7 +63,8 @@ def host_with_volume(**more: str) -> Any:
 def test_out_of_date(change: Any, why: "str | None") -> None:
     host = host_with_volume()
     change(host)
-    assert look.look(host)["runtime"]["volume"]["stale"] == why
+    _, runtime = docker_facts.collect(host)
+    assert runtime.volume.stale == why
 
 
 def driver(folder: Path, version: str) -> driver_volume.Layout:
@@ -76,7 +77,7 @@ def driver(folder: Path, version: str) -> driver_volume.Layout:
 
 
 def stale(root: Path, layout: driver_volume.Layout) -> "str | None":
-    return look.volume_stale(Host(), layout, str(root))
+    return docker_facts.volume_stale(Host(), layout, str(root))
 
 
 def test_made_exchanged_and_repaired(tmp_path: Path) -> None:

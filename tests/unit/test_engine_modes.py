@@ -6,18 +6,28 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, records
 from gpu_ready.containers import cdi, docker, driver_volume
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
 from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.facts.model import (
+    ConfigFile,
+    ContainerdFacts,
+    DaemonJsonFacts,
+    DockerFacts,
+    EngineFacts,
+    Facts,
+    PodmanFacts,
+)
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
-from gpu_ready.plan.containers import runtime_switch
+from gpu_ready.plan.containers import migration, runtime_cleanup
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit import hosts
+from tests.unit.plans import todo
 from tests.unit.test_toml import DEBIAN
 
 ENGINES = ("docker", "podman", "containerd")
@@ -27,25 +37,37 @@ VERSIONS = ("20.10.24", "26.1.5", "28.2.0", None)
 OTHERS = json.dumps({"log-driver": "journald", "features": {"buildkit": True}, "runtimes": {"crun": {"path": "crun"}}})
 
 
-def bare(version: "str | None", podman: "list[int]", containerd: "list[int]") -> Any:
+Json = dict[str, Any]
+"""Facts as JSON, which the simulated steps change; the planner gets them as records."""
+
+
+def bare(version: "str | None", podman: "list[int]", containerd: "list[int]") -> Json:
     """Return a host with a driver and three engines (``version`` None: without docker), as nothing of ours touched it."""
-    host = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
-    host["engines"]["podman"] = {"installed": True, "version": podman}
-    files = [[containerd_config.MAIN, DEBIAN]]
-    host["engines"]["containerd"].update(installed=True, version=containerd, active=True, files=files)
+    found = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
+    found = found._replace(
+        engines=EngineFacts(
+            podman=PodmanFacts(True, podman),
+            containerd=ContainerdFacts(
+                True, containerd, active=True, files=[ConfigFile(containerd_config.MAIN, DEBIAN)]
+            ),
+        )
+    )
     if version:
-        host["docker"].update(installed=True, active=True, enabled=True, version=version, info={"live_restore": False})
-        host["docker"]["info"]["running"] = 0
-        host["docker"]["daemon_json"].update(exists=True, text=OTHERS)
+        info = docker.Info(version, ["runc"], "runc", False, (), "systemd", 0)
+        configuration = DaemonJsonFacts(exists=True, text=OTHERS)
+        engine = DockerFacts(True, version=version, active=True, enabled=True, info=info, daemon_json=configuration)
+        found = found._replace(docker=engine)
+    host: Json = records.to_json(found)
+    if version:
         restart(host)
     return host
 
 
-def legacy(host: Any, product: str) -> Any:
+def legacy(host: Json, product: str) -> Json:
     """Return the host with one of NVIDIA's abandoned products, as its packages leave it."""
     found = copy.deepcopy(host)
     found["packages"]["installed"][product] = "2.13.0-1"
-    if product == runtime_switch.DOCKER1:
+    if product == migration.DOCKER1:
         found["runtime"]["legacy"]["plugin"] = "/usr/bin/nvidia-docker-plugin"
         return found
     install(found, {}, None)
@@ -55,23 +77,23 @@ def legacy(host: Any, product: str) -> Any:
     return found
 
 
-def migrate(host: Any, params: Any, decided: Any) -> None:
+def migrate(host: Json, params: Any, decided: Any) -> None:
     for name in params["packages"]:
         host["packages"]["installed"].pop(name)
     host["runtime"]["legacy"] = {"plugin": None, "volumes": [], "containers": []}
 
 
-def decide(host: Any, names: "list[str]", way: str) -> Any:
+def decide(host: Json, names: "list[str]", way: str) -> Any:
     wish = {
         "nvidia_container_runtime_engines": names,
         "nvidia_container_runtime_mode": "toolkit" if way == "default" else way,
         "nvidia_container_runtime_default": way == "default",
         "nvidia_container_runtime_migrate": True,
     } | {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return compose.plan(copy.deepcopy(host), variables.parse_settings(wish).settings._asdict())
+    return compose.plan(records.from_json(Facts, copy.deepcopy(host)), variables.parse_settings(wish).settings)
 
 
-def restart(host: Any) -> None:
+def restart(host: Json) -> None:
     """Let docker read its configuration anew, and find the hook."""
     value = daemon_json.parse(host["docker"]["daemon_json"]["text"]).value
     by_default = docker.capabilities(host["docker"]["version"]).cdi == "default"
@@ -83,35 +105,35 @@ def restart(host: Any) -> None:
     host["runtime"]["hook_known"] = True if host["runtime"]["toolkit"] else None
 
 
-def engine(host: Any, params: Any, decided: Any) -> None:
+def engine(host: Json, params: Any, decided: Any) -> None:
     hosts.STEPS["docker_engine.install"](host, params, decided)
     restart(host)
 
 
-def install(host: Any, params: Any, decided: Any) -> None:
-    host["packages"]["installed"].update(dict.fromkeys(runtime_switch.TOOLKIT_PACKAGES, "1.20.0-1"))
-    host["runtime"]["noted"]["packages"] = sorted(runtime_switch.TOOLKIT_PACKAGES)
+def install(host: Json, params: Any, decided: Any) -> None:
+    host["packages"]["installed"].update(dict.fromkeys(runtime_cleanup.TOOLKIT_PACKAGES, "1.20.0-1"))
+    host["runtime"]["noted"]["packages"] = sorted(runtime_cleanup.TOOLKIT_PACKAGES)
     host["runtime"].update(toolkit=True, hook_known=False, refresh=True, programs={"nvidia-ctk": "/usr/bin/nvidia-ctk"})
     if not [spec for spec in host["runtime"]["specs"] if spec["path"] == cdi.REFRESHED]:  # by nvidia-cdi-refresh
         flagged = host["runtime"]["refresh_old"] is not None
         host["runtime"]["specs"].append(spec(cdi.REFRESHED, "0.5.0" if flagged else "0.7.0"))
 
 
-def spec(path: str, version: str) -> Any:
+def spec(path: str, version: str) -> Json:
     return {"path": path, "ours": path == cdi.NATIVE, "devices": ["0", "all"], "stale": None, "format": version}
 
 
-def note(host: Any, section: str, path: str) -> None:
+def note(host: Json, section: str, path: str) -> None:
     host["runtime"]["noted"][section] = sorted({*host["runtime"]["noted"][section], path})
 
 
-def write(host: Any, files: "list[dict[str, str]]") -> None:
+def write(host: Json, files: "list[dict[str, str]]") -> None:
     hosts._runtime_files(host, {"files": files})
     for file in files:
         note(host, "files", file["path"])
 
 
-def specification(host: Any, params: Any, decided: Any) -> None:
+def specification(host: Json, params: Any, decided: Any) -> None:
     write(host, params["files"])
     native = params["generator"] == "native"
     path = params["path"]
@@ -123,23 +145,24 @@ def specification(host: Any, params: Any, decided: Any) -> None:
     note(host, "files", path)
 
 
-def volume(host: Any, params: Any, decided: Any) -> None:
+def volume(host: Json, params: Any, decided: Any) -> None:
     write(host, params["files"])
     host["runtime"]["volume"] = {"exists": True, "version": "580.95.05", "stale": None}
     note(host, "folders", driver_volume.ROOT)
 
 
-def cleanup(host: Any, params: Any, decided: Any) -> None:
+def cleanup(host: Json, params: Any, decided: Any) -> None:
     for name in params["packages"]:
         del host["packages"]["installed"][name]
     gone = {*params["paths"], *params["remains"]}
-    host.update(runtime_switch.without(host, gone, bool(params["packages"])))
+    facts = records.from_json(Facts, host)
+    host.update(records.to_json(runtime_cleanup.facts_after(facts, gone, bool(params["packages"]))))
     for section in ("files", "folders", "packages"):
         there = host["runtime"]["noted"][section]
         host["runtime"]["noted"][section] = [one for one in there if one not in {*gone, *params["packages"]}]
 
 
-def configure(host: Any, params: Any, decided: Any) -> None:
+def configure(host: Json, params: Any, decided: Any) -> None:
     found, given = host["docker"]["daemon_json"], params["daemon_json"]
     change = daemon_json.merge(found["text"], given["set"], given["unset"])
     found.update(text=change.after, exists=True)
@@ -164,23 +187,23 @@ ACTIONS = {
 }
 
 
-def carry_out(host: Any, decided: Any, steps: "int | None" = None) -> Any:
+def carry_out(host: Json, decided: Any, steps: "int | None" = None) -> Any:
     after = copy.deepcopy(host)
     for step in decided.steps[:steps]:
         act = ACTIONS.get(step.action) if step.role == "nvidia_container_runtime" else None
         if step.id == "docker_engine.install":
             act = engine
-        (act or hosts.STEPS[step.id])(after, copy.deepcopy(step.params), decided)
+        (act or hosts.STEPS[step.id])(after, copy.deepcopy(todo(step)), decided)
     return after
 
 
-def traces(host: Any) -> Any:
+def traces(host: Json) -> Any:
     """Return what of ours is on the host."""
-    part = host["runtime"]
-    texts = {path: toml.parse(text).value for path, text in host["engines"]["containerd"]["files"] if text is not None}
+    part, files = host["runtime"], host["engines"]["containerd"]["files"]
+    texts = {file["path"]: toml.parse(file["text"]).value for file in files if file["text"] is not None}
     ours = {name: key for name, key in part["noted"]["keys"].items()}
     return {
-        "packages": [name for name in runtime_switch.TOOLKIT_PACKAGES if name in host["packages"]["installed"]],
+        "packages": [name for name in runtime_cleanup.TOOLKIT_PACKAGES if name in host["packages"]["installed"]],
         "specs": sorted(one["path"] for one in part["specs"]),
         "files": [part["volume"], part["helper"], part["boot_nodes"], part["refresh_old"], host["engines"]["nodes"]],
         "daemon.json": [daemon_json.parse(host["docker"]["daemon_json"]["text"]).value, ours],
@@ -222,7 +245,7 @@ def test_any_way_ends_where_its_last_wish_alone_would_also_after_a_kill(
     check(version, podman, containerd, wished, kill)
 
 
-@pytest.mark.parametrize("product", [runtime_switch.DOCKER1, runtime_switch.DOCKER2])
+@pytest.mark.parametrize("product", [migration.DOCKER1, migration.DOCKER2])
 @pytest.mark.parametrize("version", ["20.10.24", "26.1.5", "28.2.0"])
 @pytest.mark.parametrize("names", [names for names in SETS if "docker" in names], ids=",".join)
 def test_an_abandoned_product_is_replaced_also_after_a_kill(product: str, version: str, names: "list[str]") -> None:

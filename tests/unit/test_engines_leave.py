@@ -1,6 +1,5 @@
 """An engine that leaves nvidia_container_runtime_engines gives back what it was told, before or with what it lived by."""
 
-import copy
 import json
 from typing import Any
 
@@ -8,15 +7,18 @@ import pytest
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.daemon_json import merge as daemon_json
+from gpu_ready.facts.model import CdiSpecFacts, ConfigFile
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 
 from tests.unit import hosts
+from tests.unit.hosts import having, with_packages
+from tests.unit.plans import todo
 from tests.unit.test_toml import DEBIAN
 
 TOOLKIT = ["nvidia-container-toolkit", "nvidia-container-toolkit-base"]
 NVIDIA = {"path": "nvidia-container-runtime"}
-SPEC = {"path": cdi.REFRESHED, "ours": False, "devices": ["0", "all"], "stale": None}
+SPEC = CdiSpecFacts(cdi.REFRESHED, devices=["0", "all"])
 
 
 def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: Any) -> Any:
@@ -26,25 +28,25 @@ def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: An
         value = daemon_json.parse(text).value
         info = {
             "runtimes": ["runc", *value.get("runtimes", {})], "default_runtime": value.get("default-runtime", "runc"),
-            "cdi_dirs": ["/etc/cdi"], "live_restore": False, "running": 0,
+            "cdi_dirs": ["/etc/cdi"], "live_restore": False, "running": 0, "version": version, "cgroup_driver": "systemd",
         }  # fmt: skip
-        found["docker"].update(installed=True, active=True, version=version, info=info)
-        found["docker"]["daemon_json"].update(exists=text is not None, text=text)
-    found["engines"]["podman"] = {"installed": True, "version": [5, 4, 2]}
-    files = [[containerd_config.MAIN, DEBIAN]]
-    found["engines"]["containerd"].update(installed=True, version=[1, 7, 24], active=True, files=files)
-    found["packages"]["installed"].update(dict.fromkeys(TOOLKIT, "1.20.0-1"))
-    found["runtime"].update(toolkit=True, hook_known=True, refresh=True, specs=[copy.deepcopy(SPEC)])
-    found["runtime"]["programs"] = {"nvidia-ctk": "/usr/bin/nvidia-ctk"}
-    found["runtime"]["noted"].update(packages=TOOLKIT, files=[cdi.REFRESHED])
-    found["docker"].update(more)
+        found = having(found, docker=dict(installed=True, active=True, version=version, info=info))
+        found = having(found, docker={"daemon_json": dict(exists=text is not None, text=text)})
+    found = having(found, engines={"podman": {"installed": True, "version": [5, 4, 2]}})
+    files = [ConfigFile(containerd_config.MAIN, DEBIAN)]
+    found = having(found, engines={"containerd": dict(installed=True, version=[1, 7, 24], active=True, files=files)})
+    found = with_packages(found, **dict.fromkeys(TOOLKIT, "1.20.0-1"))
+    found = having(found, runtime=dict(toolkit=True, hook_known=True, refresh=True, specs=[SPEC]))
+    found = having(found, runtime={"programs": {"nvidia-ctk": "/usr/bin/nvidia-ctk"}})
+    found = having(found, runtime={"noted": dict(packages=TOOLKIT, files=[cdi.REFRESHED])})
+    found = having(found, docker=more)
     return found
 
 
 def decide(observed: Any, names: "list[str]", mode: str = "toolkit", **more: Any) -> Any:
     wish = {"nvidia_container_runtime_engines": names, "nvidia_container_runtime_mode": mode}
     wish |= {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return compose.plan(observed, variables.parse_settings(wish | more).settings._asdict())
+    return compose.plan(observed, variables.parse_settings(wish | more).settings)
 
 
 def runtime(decided: Any) -> "dict[str, Any]":
@@ -61,13 +63,13 @@ DEFAULT = {**KEYS, "/default-runtime": {"after": "nvidia"}}
 def test_docker_gives_its_keys_back_and_restarts_when_it_leaves(names: "list[str]", mode: str) -> None:
     text = json.dumps({"log-driver": "journald", "default-runtime": "nvidia", "runtimes": {"nvidia": NVIDIA}})
     observed = host(text=text)
-    observed["runtime"]["noted"]["keys"] = DEFAULT
+    observed = having(observed, runtime={"noted": {"keys": DEFAULT}})
     decided = decide(observed, names, mode)
     assert decided.refusals == []
     step = runtime(decided)["configure"]
-    assert step.params["daemon_json"]["unset"] == ["default-runtime", "runtimes"]
-    assert (step.params["activation"], step.disruption) == ("restart", "docker_restart")
-    assert daemon_json.parse(step.diff["after"]).value == {"log-driver": "journald"}
+    assert todo(step)["daemon_json"]["unset"] == ["default-runtime", "runtimes"]
+    assert (todo(step)["activation"], step.disruption) == ("restart", "docker_restart")
+    assert daemon_json.parse(step.diff[0].after).value == {"log-driver": "journald"}
     assert "docker is no longer among nvidia_container_runtime_engines" in step.why
     assert ("cleanup" in runtime(decided)) == (mode != "toolkit")
 
@@ -76,10 +78,10 @@ def test_keys_of_others_stay_when_docker_leaves() -> None:
     text = json.dumps({"runtimes": {"nvidia": NVIDIA, "crun": {"path": "crun"}}})
     observed = host(text=text)
     assert "configure" not in runtime(decide(observed, ["podman"]))
-    observed["runtime"]["noted"]["keys"] = {"/runtimes/nvidia": {"after": {"path": "/opt/other"}}}
+    observed = having(observed, runtime={"noted": {"keys": {"/runtimes/nvidia": {"after": {"path": "/opt/other"}}}}})
     assert "configure" not in runtime(decide(observed, ["podman"]))
-    observed["runtime"]["noted"]["keys"] = KEYS
-    assert runtime(decide(observed, ["podman"]))["configure"].params["daemon_json"]["unset"] == ["runtimes.nvidia"]
+    observed = having(observed, runtime={"noted": {"keys": KEYS}})
+    assert todo(runtime(decide(observed, ["podman"]))["configure"])["daemon_json"]["unset"] == ["runtimes.nvidia"]
 
 
 def test_packages_do_not_go_under_a_default_runtime_that_others_set() -> None:
@@ -90,23 +92,23 @@ def test_packages_do_not_go_under_a_default_runtime_that_others_set() -> None:
 
 def test_a_docker_that_does_not_run_gets_its_file_back_and_is_not_started() -> None:
     observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), active=False, info=None)
-    observed["runtime"]["noted"]["keys"] = KEYS
+    observed = having(observed, runtime={"noted": {"keys": KEYS}})
     step = runtime(decide(observed, ["podman"]))["configure"]
-    assert (step.params["activation"], step.disruption) == ("none", "none")
+    assert (todo(step)["activation"], step.disruption) == ("none", "none")
 
 
 def test_a_docker_that_still_uses_a_runtime_which_is_gone_is_restarted_after_a_kill() -> None:
     observed = host(text="{}")
-    observed["docker"]["info"].update(runtimes=["runc", "nvidia"], default_runtime="nvidia")
+    observed = having(observed, docker={"info": dict(runtimes=["runc", "nvidia"], default_runtime="nvidia")})
     assert "configure" not in runtime(decide(observed, ["podman"]))  # somebody else's docker, and the program is there
-    observed["runtime"].update(toolkit=False, refresh=False, specs=[], programs={"nvidia-ctk": None})
-    observed["packages"]["installed"].clear()
-    assert runtime(decide(observed, ["podman"], "native"))["configure"].params["activation"] == "restart"
+    observed = having(observed, runtime=dict(toolkit=False, refresh=False, specs=[], programs={"nvidia-ctk": None}))
+    observed = having(observed, packages={"installed": {}})
+    assert todo(runtime(decide(observed, ["podman"], "native"))["configure"])["activation"] == "restart"
 
 
 def test_gpu_containers_of_docker_are_not_ended_by_its_leaving_without_leave() -> None:
     observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), gpu_containers=["train"])
-    observed["runtime"]["noted"]["keys"] = KEYS
+    observed = having(observed, runtime={"noted": {"keys": KEYS}})
     assert [one.code for one in decide(observed, ["podman"]).refusals] == ["gpu_containers_running"]
     assert decide(observed, ["podman"], docker_engine_restart_ok=True).refusals == []
 
@@ -123,45 +125,45 @@ def test_containerd_gives_its_keys_back_and_restarts_when_it_leaves(
     mode: str, names: "list[str]", version: "list[int]"
 ) -> None:
     observed = host()
-    observed["engines"]["containerd"]["version"] = version
-    before = observed["engines"]["containerd"]["files"]
+    observed = having(observed, engines={"containerd": {"version": version}})
+    before = observed.engines.containerd.files
     observed = told(observed)
-    assert observed["engines"]["containerd"]["files"] != before
+    assert observed.engines.containerd.files != before
     decided = decide(observed, names, mode)
     assert decided.refusals == []
     step = runtime(decided)["containerd"]
-    assert step.params == {"mode": "none", "default": False, "state": "restarted"}
+    assert todo(step) == {"mode": "none", "default": False, "state": "restarted"}
     assert "containerd is no longer among nvidia_container_runtime_engines" in step.why
     after = hosts.carried_out(observed, decided)
-    assert after["engines"]["containerd"]["files"] == before
+    assert after.engines.containerd.files == before
     assert [one.action for one in decide(after, names, mode).steps] == []
 
 
 def test_a_file_of_containerd_that_we_made_goes_with_our_keys() -> None:
     observed = host()
-    observed["engines"]["containerd"]["files"] = [[containerd_config.MAIN, None]]
+    observed = having(observed, engines={"containerd": {"files": [ConfigFile(containerd_config.MAIN, None)]}})
     observed = told(observed)
     step = runtime(decide(observed, ["docker"]))["containerd"]
-    assert [(edit["path"], edit["after"]) for edit in step.diff] == [(containerd_config.MAIN, None)]
+    assert [(edit.path, edit.after) for edit in step.diff] == [(containerd_config.MAIN, None)]
 
 
 def test_a_containerd_that_leaves_and_was_not_restarted_is_restarted() -> None:
     observed = host()
-    observed["engines"]["containerd"]["pending"] = True
-    assert runtime(decide(observed, ["docker"]))["containerd"].params["state"] == "restarted"
-    observed["engines"]["containerd"].update(active=False)
+    observed = having(observed, engines={"containerd": {"pending": True}})
+    assert todo(runtime(decide(observed, ["docker"]))["containerd"])["state"] == "restarted"
+    observed = having(observed, engines={"containerd": dict(active=False)})
     assert "containerd" not in runtime(decide(observed, ["docker"]))  # it starts with the right files one day
 
 
 def test_podman_that_leaves_takes_its_specification_and_units_along() -> None:
     observed = host()
-    observed["runtime"].update(toolkit=False, refresh=False, programs={"nvidia-ctk": None})
-    observed["runtime"]["specs"] = [dict(SPEC, path=cdi.NATIVE, ours=True)]
-    observed["packages"]["installed"].clear()
-    observed["engines"]["nodes"] = cdi.nodes_unit(1)
-    observed["runtime"]["noted"].update(packages=[], files=[cdi.NATIVE, *cdi.NODES])
+    observed = having(observed, runtime=dict(toolkit=False, refresh=False, programs={"nvidia-ctk": None}))
+    observed = having(observed, runtime={"specs": [SPEC._replace(path=cdi.NATIVE, ours=True)]})
+    observed = having(observed, packages={"installed": {}})
+    observed = having(observed, engines={"nodes": cdi.nodes_unit(1)})
+    observed = having(observed, runtime={"noted": dict(packages=[], files=[cdi.NATIVE, *cdi.NODES])})
     step = runtime(decide(observed, ["docker"]))["cleanup"]
-    assert step.params["paths"] == sorted([cdi.NATIVE, *cdi.NODES])
+    assert todo(step)["paths"] == sorted([cdi.NATIVE, *cdi.NODES])
 
 
 NAMES = [["podman"], ["containerd"], ["docker", "podman"], ["docker", "containerd"], ["docker", "podman", "containerd"]]
@@ -178,14 +180,14 @@ def test_a_specification_that_the_cleanup_takes_away_is_no_conflict(
     decided = decide(host(version, text="{}"), names, mode)
     assert decided.refusals == []
     steps = runtime(decided)
-    assert steps["cleanup"].params["packages"] == TOOLKIT
-    assert steps["cdi_spec"].params["path"] == cdi.NATIVE
+    assert todo(steps["cleanup"])["packages"] == TOOLKIT
+    assert todo(steps["cdi_spec"])["path"] == cdi.NATIVE
 
 
 @pytest.mark.parametrize("names", [*NAMES, ["docker"]], ids=",".join)
 def test_containers_of_containerd_are_not_left_without_the_runtime_that_ends_them(names: "list[str]") -> None:
     observed = host()
-    observed["engines"]["containerd"]["gpu_containers"] = ["k8s.io/abc"]
+    observed = having(observed, engines={"containerd": {"gpu_containers": ["k8s.io/abc"]}})
     for leave in (False, True):
         decided = decide(observed, names, "cdi", docker_engine_restart_ok=leave)
         assert "gpu_containers_running" in [one.code for one in decided.refusals]

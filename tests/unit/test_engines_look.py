@@ -9,6 +9,7 @@ from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.facts import engines
+from gpu_ready.facts.model import ConfigFile, EngineFacts, PodmanFacts
 
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_toml import DEBIAN
@@ -23,20 +24,20 @@ def host(files: Any = None, **more: Any) -> RecordedHost:
     return RecordedHost({UNIT: unit, containerd_config.MAIN: DEBIAN, SOCKET: "", **PROGRAMS, **(files or {})}, **more)
 
 
-def look(there: RecordedHost, packages: Any = None) -> Any:
-    return engines.look(there, {"containerd": "1.7.24~ds1", "podman": "5.4.2+ds1"} if packages is None else packages)
+def collect(there: RecordedHost, packages: Any = None) -> EngineFacts:
+    return engines.collect(there, {"containerd": "1.7.24~ds1", "podman": "5.4.2+ds1"} if packages is None else packages)
 
 
 def test_a_host_without_other_engines() -> None:
-    found = look(RecordedHost(), {})["engines"]
-    assert not found["podman"]["installed"] and not found["containerd"]["installed"] and found["nodes"] == {}
+    found = collect(RecordedHost(), {})
+    assert found == EngineFacts()
 
 
 def test_packages_tell_the_versions_and_no_program_is_started() -> None:
     there = host()
-    found = look(there)["engines"]
-    assert found["podman"] == {"installed": True, "version": [5, 4, 2]}
-    assert found["containerd"]["version"] == [1, 7, 24] and found["containerd"]["active"]
+    found = collect(there)
+    assert found.podman == PodmanFacts(True, [5, 4, 2])
+    assert found.containerd.version == [1, 7, 24] and found.containerd.active
     assert there.asked == []
 
 
@@ -47,8 +48,8 @@ def test_a_program_of_no_package_tells_its_version() -> None:
         ),
         ("/usr/bin/podman", "--version"): Result(0, "podman version 4.9.4-rhel\n", ""),
     }
-    found = look(host(programs=programs), {})["engines"]
-    assert (found["containerd"]["version"], found["podman"]["version"]) == ([2, 1, 4], [4, 9, 4])
+    found = collect(host(programs=programs), {})
+    assert (found.containerd.version, found.podman.version) == ([2, 1, 4], [4, 9, 4])
 
 
 def test_imports_are_followed_in_order_and_once() -> None:
@@ -60,27 +61,27 @@ def test_imports_are_followed_in_order_and_once() -> None:
         "/etc/containerd/conf.d/readme": "",
         "/opt/last.toml": b"\xff",
     }
-    found = look(host(files))["engines"]["containerd"]["files"]
+    found = collect(host(files)).containerd.files
     names = ["config.toml", "a.toml", "b.toml", "last.toml", "x.toml"]
-    assert [path.rpartition("/")[2] for path, _ in found] == names
-    assert found[3][1] == "\udcff"
-    shown = engines.public(look(host(files))["engines"])
-    assert "imports" not in json.dumps(shown) and shown["containerd"]["files"][0] == containerd_config.MAIN
+    assert [file.path.rpartition("/")[2] for file in found] == names
+    assert found[3].text == "\udcff"
+    shown = engines.public(collect(host(files)))
+    assert "imports" not in json.dumps(shown) and containerd_config.MAIN in json.dumps(shown)
 
 
 def test_another_config_of_the_unit() -> None:
     drop_in = {
         "/etc/systemd/system/containerd.service.d/x.conf": "[Service]\nExecStart=\nExecStart=/x --config /srv/c.toml\n"
     }
-    found = look(host({**drop_in, "/srv/c.toml": "version = 3\n"}))["engines"]["containerd"]
-    assert found["files"] == [["/srv/c.toml", "version = 3\n"]]
+    found = collect(host({**drop_in, "/srv/c.toml": "version = 3\n"})).containerd
+    assert found.files == [ConfigFile("/srv/c.toml", "version = 3\n")]
 
 
 @pytest.mark.parametrize(("mark", "socket", "pending"), [(5.0, 4.0, True), (4.0, 5.0, False), (None, 5.0, False)])
 def test_a_restart_that_is_still_due(mark: "float | None", socket: float, pending: bool) -> None:
     times = {engines.PENDING: mark or 0.0, SOCKET: socket}
     files = {engines.PENDING: "{}\n"} if mark else {}
-    assert look(host(files, times=times))["engines"]["containerd"]["pending"] is pending
+    assert collect(host(files, times=times)).containerd.pending is pending
 
 
 def test_gpu_containers_by_their_bundles() -> None:
@@ -88,20 +89,20 @@ def test_gpu_containers_by_their_bundles() -> None:
     tasks = {bundle % "gpu": '"/dev/nvidia0"', bundle % "env": '"NVIDIA_VISIBLE_DEVICES=all"', bundle % "none": "{}"}
     tasks[bundle % "void"] = '"NVIDIA_VISIBLE_DEVICES=void"'
     tasks[engines.TASKS + "/moby/docker/config.json"] = '"/dev/nvidia0"'
-    found = look(host(tasks))["engines"]["containerd"]
-    assert found["keeps_containers"] and found["gpu_containers"] == ["k8s.io/env", "k8s.io/gpu"]
-    found = look(host({**tasks, UNIT: "[Service]\nExecStart=/usr/bin/containerd\n"}))["engines"]["containerd"]
-    assert not found["keeps_containers"]
+    found = collect(host(tasks)).containerd
+    assert found.keeps_containers and found.gpu_containers == ["k8s.io/env", "k8s.io/gpu"]
+    found = collect(host({**tasks, UNIT: "[Service]\nExecStart=/usr/bin/containerd\n"})).containerd
+    assert not found.keeps_containers
 
 
 @pytest.mark.parametrize(
     "text", ["{", json.dumps({"containerd": {containerd_config.MAIN: {"record": [[["a", "b"], None]]}}})]
 )
 def test_what_the_manifest_lists(text: str) -> None:
-    found = look(host({manifest.PATH: text}))["engines"]["containerd"]["record"]
-    assert found == ([] if text == "{" else [[("a", "b"), None]])
+    found = collect(host({manifest.PATH: text})).containerd.record
+    assert found == ([] if text == "{" else [(("a", "b"), None)])
 
 
 def test_k3s_and_our_units() -> None:
-    found = look(host({cdi.NODES[0]: "x"}, folders=["/var/lib/rancher/rke2/agent"]))["engines"]
-    assert found["containerd"]["rancher"] == "/var/lib/rancher/rke2/agent" and found["nodes"] == {cdi.NODES[0]: "x"}
+    found = collect(host({cdi.NODES[0]: "x"}, folders=["/var/lib/rancher/rke2/agent"]))
+    assert found.containerd.rancher == "/var/lib/rancher/rke2/agent" and found.nodes == {cdi.NODES[0]: "x"}

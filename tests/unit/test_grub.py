@@ -96,6 +96,6 @@ def test_unreadable_text_gives_no_kernel(text: str) -> None:
 def test_a_menu_is_used_unless_its_kernel_was_removed() -> None:
     files = {"/boot/vmlinuz-" + kernel: "" for kernel in (OLD, NEW)} | {"/boot/grub/grub.cfg": HEAD % "1>2" + DEBIAN}
     links = {"/vmlinuz": "boot/vmlinuz-" + NEW}
-    assert base.kernel(RecordedHost(files=files, links=links), NEW)["next_boot"] == OLD
+    assert base.kernel_facts(RecordedHost(files=files, links=links), NEW).next_boot == OLD
     del files["/boot/vmlinuz-" + OLD]
-    assert base.kernel(RecordedHost(files=files, links=links), NEW)["next_boot"] == NEW
+    assert base.kernel_facts(RecordedHost(files=files, links=links), NEW).next_boot == NEW

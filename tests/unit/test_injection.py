@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready.base import validation
+from gpu_ready.base import records, validation
 from gpu_ready.catalog.settings import DEFAULTS, Settings
 from gpu_ready.containers import engine
 from gpu_ready.containers.daemon_json import merge as daemon_json
@@ -111,8 +111,8 @@ def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> 
     assert not reading.errors
     text = value.strip()
     assert reading.settings._asdict()[name] == text
-    decided = compose.plan(bare(P40), reading.settings._asdict())
-    marked = [one for one in texts(compose.todo(decided)) if "touch /x" in one]
+    decided = compose.plan(bare(P40), reading.settings)
+    marked = [one for one in texts(compose.todo_json(decided)) if "touch /x" in one]
     assert all(one in (text, f"file:{text.rpartition('/')[2]}") for one in marked)
     if image:
         argv = engine.run_command("docker", "n", [], ["--gpus", "all"], text, ["nvidia-smi"])
@@ -131,14 +131,14 @@ def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) ->
                 "cuda_toolkit_runfiles": {"12.9": entry},
             }
         )
-        decided = compose.plan(bare(P40), reading.settings._asdict())
+        decided = compose.plan(bare(P40), reading.settings)
         if decided.refusals:
             text = " ".join(one.message for one in decided.refusals)
             assert "cuda_toolkit_runfiles" in text
             assert "hunter2" not in text
             assert "\n" not in text
             continue
-        (installer,) = compose.todo(decided)["cuda_toolkit.runfile"]["installers"]
+        (installer,) = compose.todo_json(decided)["cuda_toolkit.runfile"]["installers"]
         assert installer["source"] == value
         assert installer["file"] == "/var/lib/gpu-ready/cuda_12.9.run"
     assert decided.refusals or kind not in REFUSED
@@ -148,7 +148,7 @@ def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) ->
 def test_no_version_names_a_file_of_somebody_else(kind: str) -> None:
     given = {"cuda_toolkit_source": "runfile", "cuda_toolkit_runfiles": {HOSTILE[kind]: "/srv/cuda.run"}}
     reading = variables.parse_settings(given)
-    refusals = reading.errors or [one.message for one in compose.plan(bare(P40), reading.settings._asdict()).refusals]
+    refusals = reading.errors or [one.message for one in compose.plan(bare(P40), reading.settings).refusals]
     assert len(refusals) == 1
     assert "\n" not in refusals[0]
     assert "hunter2" not in refusals[0]
@@ -177,15 +177,15 @@ def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_sh
     parsed = variables.parse_settings({"gpu_ready_mirror": mirror})
     assert not parsed.errors
     for name in ("cuda-debian12", "cuda-rhel9"):
-        params = repository.params(name, parsed.settings._asdict())
-        added = parse_repository(params)
+        request = repository.parameters(name, parsed.settings)
+        added = parse_repository(records.to_json(request))
         if added.kind == "rpm":
             lines = format_repo_file(added).splitlines()
-            assert "baseurl=" + params["url"] in lines
+            assert "baseurl=" + request.url in lines
         else:
             lines = format_deb822(added, "amd64").splitlines()
-            assert "URIs: " + params["url"] in lines
-        assert params["url"].startswith(mirror)
+            assert "URIs: " + request.url in lines
+        assert request.url.startswith(mirror)
 
 
 CENTOS = "manager yum\nsystem\n" + 'ID="centos"\nVERSION_ID="7"\nID_LIKE="rhel fedora"\n'

@@ -7,6 +7,7 @@ import pytest
 from gpu_ready.base import pending
 from gpu_ready.base.host import Result
 from gpu_ready.facts import base, collect, driver
+from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, PackageFacts, SecureBootFacts
 
 from tests.unit.recorded import RecordedHost
 
@@ -56,35 +57,34 @@ def p40(**more: Any) -> RecordedHost:
 
 
 def test_a_bare_debian_12_host_with_two_p40() -> None:
-    observed = collect.look(p40())
-    seen = observed["base"]
-    assert (seen["distro"], seen["boot_id"], seen["kernel"]["running"]) == ("debian12", "b0", KERNEL)
-    assert seen["kernel"]["headers"] == {KERNEL: False}
-    assert [gpu["device"] for gpu in seen["gpus"]] == ["1b38", "1b38"]
-    assert observed["driver"]["origin"] is None
-    assert {"base", "packages", "apt", "driver", "docker", "runtime", "cuda", "cudnn", "verified"} <= set(observed)
+    observed = collect.collect(p40())
+    seen = observed.base
+    assert (seen.distro, seen.boot_id, seen.kernel.running) == ("debian12", "b0", KERNEL)
+    assert seen.kernel.headers == {KERNEL: False}
+    assert [gpu.device for gpu in seen.gpus] == ["1b38", "1b38"]
+    assert observed.driver.origin is None
 
 
 def test_a_host_that_boots_an_image_is_seen() -> None:
-    assert collect.look(p40())["base"]["image"] is False
-    assert collect.look(p40(files={"/run/ostree-booted": ""}))["base"]["image"] is True
+    assert collect.collect(p40()).base.image is False
+    assert collect.collect(p40(files={"/run/ostree-booted": ""})).base.image is True
 
 
 def test_functions_that_are_no_gpu_do_not_count() -> None:
     files = function("0000:3b:00.1", "10ef", "040300")[0] | function("0000:05:00.0", "22a3", "068000")[0]
-    seen = collect.look(p40(files=files))["base"]
-    assert len(seen["gpus"]) == 2
-    assert [switch["address"] for switch in seen["nvswitches"]] == ["0000:05:00.0"]
-    assert [other["address"] for other in seen["other_functions"]] == ["0000:3b:00.1"]
+    seen = collect.collect(p40(files=files)).base
+    assert len(seen.gpus) == 2
+    assert [switch.address for switch in seen.nvswitches] == ["0000:05:00.0"]
+    assert [other.address for other in seen.other_functions] == ["0000:3b:00.1"]
 
 
 def test_dpkg_is_read_from_its_file() -> None:
-    assert base.read_dpkg_status(STATUS) == {
-        "installed": {"nvidia-kernel-dkms": "535.261.03-1", "docker.io": "20.10.24+dfsg1-1"},
-        "held": ["nvidia-kernel-dkms"],
-        "broken": ["libcuda1"],
-    }
-    assert base.read_dpkg_status("") == {"installed": {}, "held": [], "broken": []}
+    assert base.parse_dpkg_status(STATUS) == PackageFacts(
+        installed={"nvidia-kernel-dkms": "535.261.03-1", "docker.io": "20.10.24+dfsg1-1"},
+        held=["nvidia-kernel-dkms"],
+        broken=["libcuda1"],
+    )
+    assert base.parse_dpkg_status("") == PackageFacts()
 
 
 def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
@@ -96,13 +96,10 @@ def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
         "/var/lib/dpkg/updates/0001": journal,
         "/var/lib/dpkg/updates/tmp.i": "Pack",
     }
-    assert base.packages(RecordedHost(files=files)) == {
-        "installed": {"runc": "1.1"},
-        "held": [],
-        "broken": ["docker.io"],
-    }
+    found = base.dpkg_packages(RecordedHost(files=files))
+    assert found == PackageFacts(installed={"runc": "1.1"}, broken=["docker.io"])
     files["/var/lib/dpkg/updates/0001"] = journal.replace("unpacked", "installed")
-    assert base.packages(RecordedHost(files=files))["broken"] == ["dpkg"]
+    assert base.dpkg_packages(RecordedHost(files=files)).broken == ["dpkg"]
 
 
 @pytest.mark.parametrize(
@@ -120,8 +117,8 @@ def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
 def test_the_module_is_found_wherever_it_lies(place: str) -> None:
     path = f"/lib/modules/{KERNEL}/{place}"
     host = p40(files={path: "ELF"}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
-    disk = collect.look(host)["driver"]["on_disk"]
-    assert (disk["path"], disk["version"], disk["flavour"]) == (path, "535.261.03", "proprietary")
+    disk = collect.collect(host).driver.on_disk
+    assert (disk.path, disk.version, disk.flavour) == (path, "535.261.03", "proprietary")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +130,7 @@ def test_a_module_that_lost_its_content_with_the_power_is_none(main: str, compan
     folder = f"/lib/modules/{KERNEL}/updates/dkms/"
     files = {folder + "nvidia.ko": main, folder + "nvidia-uvm.ko": companion}
     host = p40(files=files, programs={("modinfo", folder + "nvidia.ko"): Result(0, said, "")})
-    assert collect.look(host)["driver"]["on_disk"] is None
+    assert collect.collect(host).driver.on_disk is None
 
 
 def test_other_modules_are_not_the_driver() -> None:
@@ -156,10 +153,10 @@ def test_loaded_and_userspace_are_told_apart() -> None:
             library + "libnvidia-ml.so.535.261.03": "",
         }
     )
-    seen = collect.look(host)["driver"]
-    assert seen["loaded"] == {"version": "535.104.05", "flavour": "proprietary"}
-    assert seen["userspace"] == ["535.261.03"]
-    assert seen["busy"] is True
+    seen = collect.collect(host).driver
+    assert seen.loaded == ModuleFacts("535.104.05", "proprietary")
+    assert seen.userspace == ["535.261.03"]
+    assert seen.busy is True
 
 
 @pytest.mark.parametrize(
@@ -174,17 +171,17 @@ def test_loaded_and_userspace_are_told_apart() -> None:
     ],
 )
 def test_where_a_driver_came_from(installed: dict[str, str], runfile: str | None, origin: str | None) -> None:
-    assert driver.origin(installed, runfile, "debian12", KERNEL, installed) == origin
+    assert driver.driver_origin(installed, runfile, "debian12", KERNEL, installed) == origin
 
 
 def test_secure_boot_and_the_enrolled_key() -> None:
     key = b"DER of the key"
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", base.DKMS_KEY: key}
-    row = {"on": True, "key": base.DKMS_KEY, "certificate": base.DKMS_KEY, "enrolled": False}
+    row = SecureBootFacts(on=True, key=base.DKMS_KEY, certificate=base.DKMS_KEY)
     assert base.secure_boot(p40(files=files)) == row
     files[base.SHIM_KEYS] = b"\x06\0\0\0list" + key
-    assert base.secure_boot(p40(files=files))["enrolled"] is True
-    assert base.secure_boot(p40())["on"] is False
+    assert base.secure_boot(p40(files=files)).enrolled is True
+    assert base.secure_boot(p40()).on is False
 
 
 @pytest.mark.parametrize(
@@ -194,7 +191,7 @@ def test_secure_boot_and_the_enrolled_key() -> None:
 def test_a_key_in_the_firmwares_own_database_counts_where_the_kernel_asks_it(system: str, enrolled: bool) -> None:
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", base.DKMS_KEY: "DER", base.UBUNTU_KEY: "DER"}
     files |= {base.FIRMWARE_KEYS: b"\x27\0\0\0list DER", "/etc/os-release": system + "\n"}
-    assert base.secure_boot(p40(files=files))["enrolled"] is enrolled
+    assert base.secure_boot(p40(files=files)).enrolled is enrolled
 
 
 @pytest.mark.parametrize(
@@ -215,7 +212,7 @@ def test_the_certificate_is_the_one_that_dkms_signs_with(system: str, told: str,
     files: dict[str, str | bytes] = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/etc/os-release": system + "\n"}
     files |= {path: path for path in (base.DKMS_KEY, base.UBUNTU_KEY, "/site.der")}
     files |= {"/etc/dkms/framework.conf": told + "\n", base.SHIM_KEYS: b"\x06\0\0\0 " + certificate.encode()}
-    row = {"on": True, "key": certificate, "certificate": certificate, "enrolled": True}
+    row = SecureBootFacts(on=True, key=certificate, certificate=certificate, enrolled=True)
     assert base.secure_boot(p40(files=files)) == row
 
 
@@ -235,10 +232,10 @@ def test_a_key_of_the_sites_own_is_the_one_that_dkms_is_told(text: str) -> None:
         "/etc/pki/site-mok.pem": text,
     }
     path = "/etc/pki/site-mok.pem"
-    assert base.secure_boot(p40(files=files)) == {"on": True, "key": path, "certificate": path, "enrolled": True}
+    assert base.secure_boot(p40(files=files)) == SecureBootFacts(True, path, path, enrolled=True)
     del files[path]
     # DKMS makes what it is told and does not find.
-    assert base.secure_boot(p40(files=files)) == {"on": True, "key": None, "certificate": path, "enrolled": False}
+    assert base.secure_boot(p40(files=files)) == SecureBootFacts(True, None, path)
 
 
 def test_keys_that_are_too_many_for_one_variable_of_the_firmware_are_found() -> None:
@@ -246,14 +243,14 @@ def test_keys_that_are_too_many_for_one_variable_of_the_firmware_are_found() -> 
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/var/lib/dkms/mok.pub": "DER of DKMS"}
     files[base.SHIM_KEYS] = b"\x06\0\0\0list"
     files["/sys/firmware/efi/mok-variables/MokListRT"] = b"list DER of DKMS"
-    assert base.secure_boot(p40(files=files))["enrolled"] is True
+    assert base.secure_boot(p40(files=files)).enrolled is True
 
 
 def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
     files, links = function("0000:3b:00.0", "1b38", "030200", driver="../../../../bus/pci/drivers/nouveau")
     files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}
-    seen = collect.look(p40(files=files, links=links))["base"]["nouveau"]
-    assert seen == {"name": "nouveau", "loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": True}
+    seen = collect.collect(p40(files=files, links=links)).base.nouveau
+    assert seen == NouveauFacts("nouveau", loaded=True, bound=["0000:3b:00.0"], blacklisted=True)
 
 
 @pytest.mark.parametrize(
@@ -263,20 +260,20 @@ def test_the_kernels_other_driver_is_seen_as_nouveau_is(line: str, kept: bool) -
     """nova_core drives Turing and newer where a kernel has it (Fedora 44); the folder of its driver is "NovaCore"."""
     files, links = function("0000:3b:00.0", "2330", "030200", driver="../../../../bus/pci/drivers/NovaCore")
     files |= {"/sys/module/nova_core/refcnt": "1", "/etc/modprobe.d/x.conf": "blacklist nouveau\n" + line}
-    seen = collect.look(p40(files=files, links=links))["base"]["nouveau"]
-    assert seen == {"name": "nova_core", "loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": kept}
+    seen = collect.collect(p40(files=files, links=links)).base.nouveau
+    assert seen == NouveauFacts("nova_core", loaded=True, bound=["0000:3b:00.0"], blacklisted=kept)
 
 
 def test_a_kernel_that_has_the_other_driver_needs_its_blacklist_before_it_drives() -> None:
     files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n"}
     module = f"/lib/modules/{KERNEL}/kernel/drivers/gpu/nova-core/nova_core.ko.xz"
-    assert collect.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is True
-    assert collect.look(p40(files=files | {module: ""}))["base"]["nouveau"]["blacklisted"] is False
+    assert collect.collect(p40(files=files)).base.nouveau.blacklisted is True
+    assert collect.collect(p40(files=files | {module: ""})).base.nouveau.blacklisted is False
 
 
 def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:
     files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n", pending.PATH: '["update-initramfs", "-u"]\n'}
-    assert collect.look(p40(files=files))["base"]["nouveau"]["blacklisted"] is False
+    assert collect.collect(p40(files=files)).base.nouveau.blacklisted is False
 
 
 @pytest.mark.parametrize(
@@ -285,7 +282,7 @@ def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:
 )
 def test_a_node_of_an_imex_domain_is_told_by_the_addresses_in_its_file(text: str | None, member: bool) -> None:
     host = RecordedHost(files={} if text is None else {driver.IMEX_NODES: text})
-    assert driver.imex(host)["member"] == member
+    assert driver.imex_facts(host).member == member
 
 
 def test_the_processes_on_the_device_are_named() -> None:
@@ -293,36 +290,38 @@ def test_the_processes_on_the_device_are_named() -> None:
         files={"/proc/42/comm": "python3\n", "/proc/43/comm": "cat\n"},
         links={"/proc/42/fd/3": "/dev/nvidia0", "/proc/43/fd/3": "/dev/null"},
     )
-    assert driver.clients(host) == [{"pid": 42, "name": "python3", "container": None}]
+    assert driver.gpu_processes(host) == [GpuProcess(42, "python3")]
 
 
 def test_a_look_starts_no_program_on_a_bare_host_and_is_quick() -> None:
     host = p40()
     start = time.process_time()
-    collect.look(host)
+    collect.collect(host)
     assert host.asked == []
     assert time.process_time() - start < 1
 
 
 def test_facts_tell_nothing_private() -> None:
-    shown = collect.public(collect.look(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'})))
+    shown = collect.public_json(
+        collect.collect(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'}))
+    )
     assert "u:p@h" not in repr(shown)
     assert "apt" not in shown
 
 
 def test_a_virtual_function_is_no_gpu() -> None:
     files, links = function("0000:3b:00.4", "20b2", "030200", physfn="../0000:3b:00.0")
-    seen = collect.look(p40(files=files, links=links))["base"]
-    assert [gpu["address"] for gpu in seen["gpus"]] == ["0000:3b:00.0", "0000:af:00.0"]
-    assert [other["what"] for other in seen["other_functions"]] == ["virtual_function"]
+    seen = collect.collect(p40(files=files, links=links)).base
+    assert [gpu.address for gpu in seen.gpus] == ["0000:3b:00.0", "0000:af:00.0"]
+    assert [other.what for other in seen.other_functions] == ["virtual_function"]
 
 
 def test_the_next_boot_of_enterprise_linux_is_grubs_saved_entry() -> None:
     images = ["5.14.0-570.el9.x86_64", "5.14.0-687.el9.x86_64"]
     files = {"/boot/vmlinuz-" + name: "" for name in [*images, "0-rescue-0123456789abcdef"]}
     host = RecordedHost(files={**files, "/boot/grub2/grubenv": "# GRUB\nsaved_entry=0123abcd-5.14.0-570.el9.x86_64\n"})
-    assert base.kernel(host, images[0])["next_boot"] == images[0]
-    assert base.kernel(RecordedHost(files=files), images[0])["next_boot"] == images[1]
+    assert base.kernel_facts(host, images[0]).next_boot == images[0]
+    assert base.kernel_facts(RecordedHost(files=files), images[0]).next_boot == images[1]
 
 
 def test_nvlink_5_switches_are_seen_behind_their_bridges() -> None:
@@ -332,7 +331,7 @@ def test_nvlink_5_switches_are_seen_behind_their_bridges() -> None:
         bridge + "/device": "0x1021\n",
         network + "/vpd": b"\x82\x10\x00ConnectX",
     }
-    assert [row["address"] for row in base.nvlink5(RecordedHost(files=files))] == ["mlx5_4"]
+    assert [row.address for row in base.nvlink5_switches(RecordedHost(files=files))] == ["mlx5_4"]
 
 
 @pytest.mark.parametrize(
@@ -345,4 +344,4 @@ def test_nvlink_5_switches_are_seen_behind_their_bridges() -> None:
 )
 def test_parts_that_a_killed_run_left_are_told_by_their_branch(distro: str, version: str, source: str) -> None:
     parts = {"libnvidia-cfg1": version}
-    assert driver.origin(parts, None, distro, KERNEL, parts) == source
+    assert driver.driver_origin(parts, None, distro, KERNEL, parts) == source

@@ -19,11 +19,11 @@ PACKAGES = {
 MODULES = {
     "driver": {"gpu_services", "libraries", "runfile", "runfile.installed_files", "stopped_services"},
     "packaging": {"apt_sources", "rpm", "version_match", "yum_repos"},
-    "upgrade": {"journal"},
+    "upgrade": {"journal", "model"},
     "lifecycle": {"decide", "variables"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 195_000
+PACKED_LIMIT = 202_000
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 

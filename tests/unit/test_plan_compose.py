@@ -3,17 +3,19 @@
 import copy
 import json
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.lifecycle import decide as look_and_decide
+from gpu_ready.catalog.settings import Settings
+from gpu_ready.facts.model import Facts
+from gpu_ready.lifecycle import decide as decide_host
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 from hypothesis import given
 
 from tests.unit import goldens
-from tests.unit.hosts import A100, B200, H100, P40, T4, V100, bare, carried_out, with_driver
+from tests.unit.hosts import A100, B200, H100, P40, T4, V100, bare, carried_out, having, with_driver
 from tests.unit.test_plan_driver import DEVICES, WISHES
 
 ORDER = [
@@ -28,21 +30,21 @@ ORDER = [
 ]
 
 
-def decide(observed: dict[str, Any], **given_: Any) -> compose.Plan:
+def decide(observed: Facts, **given_: Any) -> compose.Plan:
     reading = variables.parse_settings(given_)
     assert not reading.errors
-    return compose.plan(observed, reading.settings._asdict())
+    return compose.plan(observed, reading.settings)
 
 
 def test_a_host_without_gpu_is_left_alone() -> None:
     decided = decide(bare())
     assert (decided.gpu_host, decided.steps, decided.summary) == (False, [], "no NVIDIA GPU: left alone")
-    assert compose.row(bare(), decided)["gpus"] == "none"
+    assert compose.report_row(bare(), decided).gpus == "none"
 
 
 def test_a_host_whose_gpus_are_given_away_is_left_alone() -> None:
     host = bare(P40)
-    host["base"]["gpus"][0]["driver"] = "vfio-pci"
+    host = having(host, base={"gpus": [host.base.gpus[0]._replace(driver="vfio-pci")]})
     assert (decide(host).gpu_host, decide(host).steps) == (False, [])
 
 
@@ -59,11 +61,11 @@ def test_golden(distro: str) -> None:
 def test_what_a_proof_compares_with_is_known_where_none_is_due() -> None:
     before = bare(T4)
     after = carried_out(before, decide(before))
-    unproved = after | {"verified": None}
+    unproved = after._replace(verified=None)
     assert decide(after).converged and not decide(unproved).converged
-    proof = look_and_decide.answer(after, decide(after))["proof"]
-    assert proof == look_and_decide.answer(unproved, decide(unproved))["todo"]["gpu_verify.verify"]
-    assert look_and_decide.answer(bare(), decide(bare()))["proof"] is None
+    proof = decide_host.answer_json(after, decide(after))["proof"]
+    assert proof == decide_host.answer_json(unproved, decide(unproved))["todo"]["gpu_verify.verify"]
+    assert decide_host.answer_json(bare(), decide(bare()))["proof"] is None
 
 
 def test_steps_stand_in_the_order_of_the_roles() -> None:
@@ -74,7 +76,7 @@ def test_steps_stand_in_the_order_of_the_roles() -> None:
 
 def test_a_half_configured_package_is_repaired_first() -> None:
     host = bare(P40)
-    host["packages"]["broken"] = ["libcuda1"]
+    host = having(host, packages={"broken": ["libcuda1"]})
     first = decide(host).steps[0]
     assert (first.id, "libcuda1" in first.why) == ("gpu_plan.repair_packages", True)
 
@@ -83,15 +85,15 @@ def test_refusals_of_all_rooms_come_at_once_and_nothing_is_done() -> None:
     boot = {"on": True, "key": None, "certificate": "/var/lib/dkms/mok.pub", "enrolled": False}
     decided = decide(bare(P40, secure_boot=boot), docker_engine_source="none")
     assert {"secure_boot_unsigned", "docker_missing"} <= {refusal.code for refusal in decided.refusals}
-    assert (decided.steps, compose.todo(decided), compose.diff(decided)) == ([], {}, [])
+    assert (decided.steps, compose.todo_json(decided), compose.diff_json(decided)) == ([], {}, [])
 
 
 @pytest.mark.parametrize("host", [bare(P40, P40), bare(T4), bare(A100), bare(V100, H100), bare(H100, nvswitches=4)])
-def test_a_plan_carried_out_leaves_nothing_to_do(host: dict[str, Any]) -> None:
+def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts) -> None:
     after = carried_out(host, decide(host))
     assert [step.id for step in decide(after).steps] == []
     assert decide(after).converged
-    assert compose.row(after, decide(after))["verified"]
+    assert compose.report_row(after, decide(after)).verified
 
 
 @given(DEVICES, WISHES)
@@ -103,7 +105,7 @@ def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], wish: dic
 
 
 def test_a_plan_changes_neither_of_its_inputs() -> None:
-    host, wanted = bare(P40), variables.parse_settings({}).settings._asdict()
+    host, wanted = bare(P40), variables.parse_settings({}).settings
     before = copy.deepcopy((host, wanted))
     compose.plan(host, wanted)
     assert (host, wanted) == before
@@ -111,13 +113,13 @@ def test_a_plan_changes_neither_of_its_inputs() -> None:
 
 def test_a_reboot_asks_for_a_new_proof_only() -> None:
     after = carried_out(bare(P40), decide(bare(P40)))
-    after["base"]["boot_id"] = "b9"
+    after = having(after, base={"boot_id": "b9"})
     assert [step.id for step in decide(after).steps] == ["gpu_verify.verify"]
 
 
 def test_a_loaded_module_that_lags_is_exchanged_and_proved() -> None:
     after = carried_out(bare(P40), decide(bare(P40)))
-    after["driver"]["loaded"] = {"version": "535.1.1", "flavour": "proprietary"}
+    after = having(after, driver={"loaded": {"version": "535.1.1", "flavour": "proprietary"}})
     assert [step.id for step in decide(after).steps] == ["nvidia_driver.activate", "gpu_verify.verify"]
 
 
@@ -125,19 +127,18 @@ def test_the_digest_says_what_is_wanted_not_how() -> None:
     one = decide(bare(P40)).digest
     assert decide(bare(P40), gpu_ready_mirror="http://m", gpu_ready_reboot_ok=True).digest == one
     assert decide(bare(P40), nvidia_driver_source="cuda_repo").digest != one
-    wanted = variables.parse_settings({}).settings._asdict()
-    assert compose.plan(bare(P40), wanted | {"later_release_adds_this": ""}).digest == one
+    settings = variables.parse_settings({}).settings
+    later = NamedTuple("later", [*Settings.__annotations__.items(), ("later_release_adds_this", str)])
+    assert compose.plan(bare(P40), later(*settings, "")).digest == one
 
 
 def test_the_plan_is_plain_values() -> None:
     decided = decide(bare(B200), nvidia_driver_branch="580")
-    json.dumps(
-        [compose.as_dict(decided), compose.todo(decided), compose.row(bare(B200), decided), compose.diff(decided)]
-    )
+    json.dumps([compose.plan_json(decided), compose.todo_json(decided), compose.diff_json(decided)])
 
 
 def test_the_diff_shows_the_steps_and_the_files() -> None:
-    shown = compose.diff(decide(bare(P40)))
+    shown = compose.diff_json(decide(bare(P40)))
     assert "nvidia_driver.install" in shown[0]["after"]
     assert any("blacklist nouveau" in change["after"] for change in shown[1:])
 
@@ -173,9 +174,9 @@ def test_values_of_the_command_line_are_converted() -> None:
 
 def test_the_table_shows_three_places_of_the_driver() -> None:
     host = with_driver(bare(P40, P40), "535.261.03", "proprietary", "distro", [])
-    host["driver"]["loaded"]["version"] = "535.1.1"
-    shown = compose.row(host, decide(host))
-    assert (shown["gpus"].startswith("2x "), shown["driver_installed"], shown["driver_loaded"]) == (
+    host = having(host, driver={"loaded": {"version": "535.1.1"}})
+    shown = compose.report_row(host, decide(host))
+    assert (shown.gpus.startswith("2x "), shown.driver_installed, shown.driver_loaded) == (
         True,
         "535.261.03",
         "535.1.1",
@@ -195,5 +196,5 @@ def test_a_fabric_manager_that_does_not_run_is_a_step_again() -> None:
     host = bare(H100, H100, nvswitches=4)
     done = carried_out(host, decide(host))
     assert decide(done).steps == []
-    done["driver"]["fabricmanager"] = False
+    done = having(done, driver={"fabricmanager": False})
     assert [step.id for step in decide(done).steps] == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]

@@ -1,6 +1,5 @@
 """Which CUDA toolkits a host gets, and that doing so leaves nothing to do."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -8,106 +7,54 @@ from gpu_ready.base import versions
 from gpu_ready.catalog import model as catalog
 from gpu_ready.cuda import profile
 from gpu_ready.cuda import toolkit as cuda
+from gpu_ready.facts.model import CudaFacts, Facts, ToolkitFacts
 from gpu_ready.plan.cuda import choose as room
-from gpu_ready.plan.model import Decision
+from gpu_ready.plan.model import CudaChoice, Decision
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, bare
+from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, bare, carried_out, having, with_packages
+from tests.unit.plans import driver_choice, settings, todo
 
-WANTED: dict[str, Any] = {"cuda_toolkit_source": "repo", "cuda_toolkit_versions": [], "cuda_toolkit_default": ""}
 RELEASES = [f"{toolkit.version}.1" for toolkit in catalog.toolkits()]
 NEWEST = catalog.toolkits()[-1].version
 
 
-def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
-    """Return an observed host; ``toolkits`` maps versions (or releases) to their origin."""
+def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> Facts:
+    """Return a host; ``toolkits`` maps versions (or releases) to their origin."""
     observed = bare(*devices, **more)
-    observed["cuda"] = {
-        "toolkits": [
-            {
-                "version": cuda.series(version),
-                "path": cuda.toolkit_path(cuda.series(version)),
-                "release": version if version.count(".") == 2 else None,
-                "origin": origin,
-            }
-            for version, origin in (toolkits or {}).items()
-        ],
-        "default": {"target": None, "kind": "absent", "mode": None},
-        "profile": {},
-    }
-    observed["cudnn"] = {}
-    return observed
+    found = [
+        ToolkitFacts(
+            version=cuda.series(version),
+            path=cuda.toolkit_path(cuda.series(version)),
+            release=version if version.count(".") == 2 else None,
+            origin=origin,
+        )
+        for version, origin in (toolkits or {}).items()
+    ]
+    return observed._replace(cuda=CudaFacts(toolkits=found))
 
 
 def test_a_card_that_is_given_to_a_virtual_machine_bounds_no_toolkit() -> None:
     observed = host(V100, T4, distro="ubuntu2404")
     assert set(room.gpu_architectures(observed)) == {"volta", "turing"}
-    observed["base"]["gpus"][0]["driver"] = "vfio-pci"
+    first, second = observed.base.gpus
+    observed = having(observed, base={"gpus": [first._replace(driver="vfio-pci"), second]})
     assert set(room.gpu_architectures(observed)) == {"turing"}
-    assert not room.decide(observed, WANTED | {"cuda_toolkit_versions": ["13.0"]}, driver(580)).refusals
+    assert not decide(observed, 580, "13.0").refusals
 
 
-def driver(branch: int, version: str | None = None, source: str = "distro") -> dict[str, Any]:
-    chosen = {"source": source, "branch": branch, "version": version, "flavour": "open", "satisfied": False}
-    return {"driver": chosen}
+def decide(observed: Facts, branch: int, *requested: str, **given: Any) -> Any:
+    values = {"cuda_toolkit_versions": list(requested), **given}
+    return room.decide(observed, settings(**values), driver_choice(branch))
 
 
-def decide(observed: dict[str, Any], branch: int, *asked: str, **wanted: Any) -> Decision:
-    values = {**WANTED, "cuda_toolkit_versions": list(asked), **wanted}
-    return room.decide(observed, values, driver(branch))
-
-
-def ids(decided: Decision) -> list[str]:
+def ids(decided: Decision[CudaChoice]) -> list[str]:
     return [step.id for step in decided.steps]
 
 
-def chosen(decided: Decision) -> list[str]:
-    return [toolkit["version"] for toolkit in decided.choice["toolkits"]]
-
-
-def replace(found: dict[str, Any], version: str, release: str, origin: str) -> None:
-    row = {"version": version, "path": cuda.toolkit_path(version), "release": release, "origin": origin}
-    found["toolkits"] = [one for one in found["toolkits"] if one["version"] != version] + [row]
-
-
-def carried_out(observed: dict[str, Any], decided: Decision) -> dict[str, Any]:
-    after = copy.deepcopy(observed)
-    found = after["cuda"]
-    for step in decided.steps:
-        if step.id == "cuda_toolkit.repository":
-            (third,) = step.params["repositories"]
-            after["apt"]["sources"][third["list"]] = "URIs: " + third["url"]
-            after["apt"]["keyrings"].append(third["keyring"].rpartition("/")[2])
-            if third["pin"]:
-                after["apt"]["preferences"].append(third["pin"]["path"].rpartition("/")[2])
-        elif step.id == "cuda_toolkit.install":
-            for package in step.params["packages"]:
-                version = cuda.version_of_package(package["name"])
-                assert version is not None
-                release = (package["version"] or f"{version}.9-*").partition("-")[0]
-                replace(found, version, release, "package")
-                after["packages"]["installed"][package["name"]] = release + "-1"
-                if found["default"]["mode"] != "manual":  # the packages' scripts take the link over
-                    found["default"] = {"target": cuda.toolkit_path(version), "kind": "alternatives", "mode": "auto"}
-        elif step.id == "cuda_toolkit.runfile":
-            for one in step.params["installers"]:
-                replace(found, one["version"], one["release"] or one["version"] + ".9", "runfile")
-            after["packages"]["installed"].update(dict.fromkeys(step.params["packages"], "1-1"))
-        elif step.id == "cuda_toolkit.remove":
-            gone = [one["version"] for one in step.params["toolkits"]]
-            found["toolkits"] = [one for one in found["toolkits"] if one["version"] not in gone]
-            for name in step.params["packages"]:
-                del after["packages"]["installed"][name]
-            if found["default"]["target"] in [cuda.toolkit_path(version) for version in gone]:
-                found["default"] = {"target": None, "kind": "absent", "mode": None}
-        elif step.id == "cuda_toolkit.default":
-            found["default"] = {"target": step.params["path"], "kind": "alternatives", "mode": "manual"}
-        elif step.id == "cuda_toolkit.profile":
-            found["profile"].update({file["path"]: file.get("content") for file in step.params["files"]})
-        else:
-            raise AssertionError(step.id)
-    return after
+def chosen(decided: Decision[CudaChoice]) -> list[str]:
+    return [toolkit.version for toolkit in decided.choice.toolkits] if decided.choice else []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +75,10 @@ def test_the_default_is_the_newest_that_driver_and_oldest_gpu_allow(
 ) -> None:
     known = [toolkit.version for toolkit in catalog.toolkits()]
     below = [v for v in known if newest_below is None or versions.compare(v, newest_below) < 0]
-    assert room.fits(host(*devices), room.driver_version(host(*devices), driver(branch)))[-1:] == below[-1:]
+    assert (
+        room.supported_toolkits(host(*devices), room.driver_version(host(*devices), driver_choice(branch)))[-1:]
+        == below[-1:]
+    )
 
 
 def test_a_bare_host_gets_everything_and_only_toolkit_packages() -> None:
@@ -139,7 +89,7 @@ def test_a_bare_host_gets_everything_and_only_toolkit_packages() -> None:
         "cuda_toolkit.default",
         "cuda_toolkit.profile",
     ]
-    params = {step.id: step.params for step in decided.steps}
+    params = {step.id: todo(step) for step in decided.steps}
     assert params["cuda_toolkit.install"] == {
         "packages": [{"name": "cuda-toolkit-12-4", "version": None}, {"name": "cuda-toolkit-12-9", "version": None}],
         "versions": ["12.4", "12.9"],
@@ -162,7 +112,7 @@ def test_a_bare_host_gets_everything_and_only_toolkit_packages() -> None:
 )
 def test_only_what_is_missing_is_installed(toolkits: dict[str, str], missing: list[str]) -> None:
     decided = decide(host(P40, toolkits=toolkits), 580, "12.4", "12.9")
-    assert [step.params["versions"] for step in decided.steps if step.id == "cuda_toolkit.install"] == (
+    assert [todo(step)["versions"] for step in decided.steps if step.id == "cuda_toolkit.install"] == (
         [missing] if missing else []
     )
     assert ("cuda_toolkit.repository" in ids(decided)) is bool(missing)
@@ -191,22 +141,21 @@ def test_a_default_that_is_nowhere_is_refused() -> None:
     decided = decide(host(T4), 580, "12.9", cuda_toolkit_default="12.4")
     assert [refusal.code for refusal in decided.refusals] == ["cuda_default_missing"]
     observed = host(T4, toolkits={"12.4": "package"})
-    assert decide(observed, 580, "12.9", cuda_toolkit_default="12.4").choice["default"] == "12.4"
+    assert decide(observed, 580, "12.9", cuda_toolkit_default="12.4").choice.default == "12.4"
 
 
 def test_a_folder_in_place_of_the_link_is_refused() -> None:
     observed = host(T4)
-    observed["cuda"]["default"]["kind"] = "folder"
+    observed = having(observed, cuda={"default": {"kind": "folder"}})
     assert [refusal.code for refusal in decide(observed, 580, "12.9").refusals] == ["cuda_link_is_folder"]
 
 
 def test_a_driver_from_the_same_repository_brings_it() -> None:
     observed = host(T4)
-    wanted = {**WANTED, "cuda_toolkit_versions": ["12.9"]}
-    assert "cuda_toolkit.repository" not in ids(room.decide(observed, wanted, driver(580, source="cuda_repo")))
-    there = driver(580, source="cuda_repo")
-    there["driver"]["satisfied"] = True
-    assert "cuda_toolkit.repository" in ids(room.decide(observed, wanted, there))
+    wanted = settings(cuda_toolkit_versions=["12.9"])
+    for satisfied in (False, True):
+        choices = driver_choice(580, source="cuda_repo", satisfied=satisfied)
+        assert ("cuda_toolkit.repository" in ids(room.decide(observed, wanted, choices))) is satisfied
 
 
 def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
@@ -226,13 +175,13 @@ def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
 )
 def test_when_the_default_link_is_set(default: dict[str, Any], there: bool) -> None:
     observed = host(T4, toolkits={"12.9": "package"})
-    observed["cuda"]["default"] = default
+    observed = having(observed, cuda={"default": default})
     assert ("cuda_toolkit.default" in ids(decide(observed, 580, "12.9"))) is not there
 
 
 def test_packages_that_take_a_plain_link_over_are_followed_by_the_default() -> None:
     observed = host(T4, toolkits={"13.0.2": "runfile"})
-    observed["cuda"]["default"] = {"target": "/usr/local/cuda-13.0", "kind": "link", "mode": None}
+    observed = having(observed, cuda={"default": {"target": "/usr/local/cuda-13.0", "kind": "link", "mode": None}})
     assert "cuda_toolkit.default" in ids(decide(observed, 580, "12.9", "13.0"))
     assert "cuda_toolkit.default" not in ids(decide(observed, 580, "12.9", "13.0", cuda_toolkit_source="runfile"))
     assert "cuda_toolkit.default" not in ids(decide(observed, 580, "13.0"))
@@ -274,7 +223,7 @@ def test_a_plain_version_leaves_what_is_there_and_a_release_is_brought(
     decided = decide(host(T4, toolkits=there), 580, asked)
     assert decided.refusals == []
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.install"]
-    assert [(one["name"], one["version"]) for step in steps for one in step.params["packages"]] == packages
+    assert [(one["name"], one["version"]) for step in steps for one in todo(step)["packages"]] == packages
     assert chosen(decided) == ["12.9"]
 
 
@@ -298,7 +247,7 @@ def test_one_kind_of_installation_is_not_laid_over_another(
 
 def test_an_installer_never_goes_over_single_packages_of_its_toolkit() -> None:
     observed = host(T4, toolkits={"12.9": "partial"})
-    observed["packages"]["installed"]["cuda-nvcc-12-9"] = "12.9.86-1"
+    observed = with_packages(observed, **{"cuda-nvcc-12-9": "12.9.86-1"})
     (refusal,) = decide(observed, 580, "12.9", cuda_toolkit_source="runfile").refusals
     assert (refusal.code, "cuda-nvcc-12-9" in refusal.message) == ("cuda_other_source", True)
     assert decide(observed, 580, "12.9").refusals == []
@@ -306,7 +255,7 @@ def test_an_installer_never_goes_over_single_packages_of_its_toolkit() -> None:
 
 def test_packages_never_go_over_half_of_an_installers_toolkit() -> None:
     observed = host(T4, toolkits={"12.9": "partial"})
-    observed["cuda"]["toolkits"][0]["cut_off"] = True
+    observed = having(observed, cuda={"toolkits": [observed.cuda.toolkits[0]._replace(cut_off=True)]})
     (refusal,) = decide(observed, 580, "12.9").refusals
     assert (refusal.code, "was cut off in /usr/local/cuda-12.9" in refusal.message) == ("cuda_other_source", True)
     assert decide(observed, 580, "12.9", cuda_toolkit_source="runfile").refusals == []
@@ -318,9 +267,9 @@ NVIDIA = "https://developer.download.nvidia.com/compute/cuda"
 SHA = "0f6d806ddd87230d2adbe8a6006a9d20144fdbda9de2d6acc677daa5d036417a"
 
 
-def installers(decided: Decision) -> list[dict[str, str]]:
+def installers(decided: Decision[CudaChoice]) -> list[dict[str, str]]:
     assert decided.refusals == []
-    return [one for step in decided.steps if step.id == "cuda_toolkit.runfile" for one in step.params["installers"]]
+    return [one for step in decided.steps if step.id == "cuda_toolkit.runfile" for one in todo(step)["installers"]]
 
 
 @pytest.mark.parametrize(
@@ -350,7 +299,7 @@ def test_which_installer_a_wish_gets_and_what_proves_it(
     assert one["version"] == "12.9" if asked.startswith("12.9") else "13.4"
     assert bool(one["file"]) is ("://" not in source)
     assert ids(decided) == ["cuda_toolkit.runfile", "cuda_toolkit.default", "cuda_toolkit.profile"]
-    assert decided.choice["source"] == "runfile"
+    assert decided.choice.source == "runfile"
 
 
 def test_the_sites_mirror_serves_nvidias_installers_and_not_the_operators() -> None:
@@ -369,9 +318,9 @@ def test_by_installer_the_newest_that_fits_comes_where_none_is_asked_for() -> No
     (one,) = installers(decide(host(P40, distro="debian13"), 580, cuda_toolkit_source="runfile"))
     assert one["version"] == "12.9"  # which the distribution's repository does not carry
     observed = host(T4)
-    observed["packages"]["installed"]["libxml2"] = "2.9"
+    observed = with_packages(observed, **{"libxml2": "2.9"})
     (step,) = [step for step in decide(observed, 580, cuda_toolkit_source="runfile").steps if "runfile" in step.id]
-    assert step.params["packages"] == []
+    assert todo(step)["packages"] == []
 
 
 @pytest.mark.parametrize(
@@ -404,22 +353,21 @@ def test_a_toolkit_that_no_catalog_knows_comes_by_the_operators_installer_with_a
 # ---- taking away ------------------------------------------------------------------------------------------------------
 
 
-def removal(decided: Decision) -> dict[str, Any]:
+def removal(decided: Decision[CudaChoice]) -> dict[str, Any]:
     assert decided.refusals == []
     (step,) = [step for step in decided.steps if step.id == "cuda_toolkit.remove"]
-    return step.params
+    return todo(step)
 
 
-def linked(observed: dict[str, Any], version: str, mode: str | None = "manual") -> dict[str, Any]:
+def linked(observed: Facts, version: str, mode: str | None = "manual") -> Facts:
     kind = "alternatives" if mode else "link"
-    observed["cuda"]["default"] = {"target": cuda.toolkit_path(version), "kind": kind, "mode": mode}
-    return observed
+    return having(observed, cuda={"default": {"target": cuda.toolkit_path(version), "kind": kind, "mode": mode}})
 
 
 def test_one_version_goes_and_no_package_of_another() -> None:
     observed = linked(host(T4, toolkits={"12.4.1": "package", "12.9.1": "package"}), "12.4")
     names = ["cuda-toolkit-12-4", "cuda-nvcc-12-4", "cuda-nvcc-12-9", "cuda-toolkit-12-9", "cuda-toolkit-config-common"]
-    observed["packages"]["installed"].update(dict.fromkeys(names, "1-1"))
+    observed = with_packages(observed, **dict.fromkeys(names, "1-1"))
     decided = decide(observed, 580, "12.9", cuda_toolkit_remove=["12.4"])
     assert removal(decided) == {
         "packages": ["cuda-nvcc-12-4", "cuda-toolkit-12-4"],
@@ -443,7 +391,7 @@ def test_one_version_goes_and_no_package_of_another() -> None:
 def test_what_goes_is_what_is_there(toolkits: dict[str, str], going: list[str], there: list[str]) -> None:
     decided = decide(host(T4, toolkits=toolkits), 580, "12.9", cuda_toolkit_remove=going)
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.remove"]
-    assert [one["version"] for step in steps for one in step.params["toolkits"]] == there
+    assert [one["version"] for step in steps for one in todo(step)["toolkits"]] == there
 
 
 def test_the_choice_is_never_what_is_to_go() -> None:
@@ -463,8 +411,8 @@ def test_the_choice_is_never_what_is_to_go() -> None:
     ],
 )
 def test_what_is_wanted_and_to_go_at_once_is_a_contradiction(wanted: dict[str, Any]) -> None:
-    values = {**WANTED, **wanted, "cuda_toolkit_remove": ["12.4"]}
-    (refusal,) = room.decide(host(T4, toolkits={"12.4.1": "package"}), values, driver(580)).refusals
+    values = settings(**wanted, cuda_toolkit_remove=["12.4"])
+    (refusal,) = room.decide(host(T4, toolkits={"12.4.1": "package"}), values, driver_choice(580)).refusals
     assert refusal.code == "cuda_contradiction"
     assert "12.4 is in cuda_toolkit_remove and in" in refusal.message
 
@@ -489,13 +437,13 @@ def test_with_source_none_the_link_follows_to_what_stays_or_goes_with_its_profil
     two = linked(host(T4, toolkits={"12.4.1": "runfile", "12.9.1": "package"}), "12.9")
     decided = decide(two, 580, **wanted)
     assert ids(decided) == ["cuda_toolkit.default", "cuda_toolkit.remove"]
-    assert decided.steps[0].params["version"] == "12.4"
+    assert todo(decided.steps[0])["version"] == "12.4"
     assert chosen(decided) == ["12.4"]
     last = linked(host(T4, toolkits={"12.9.1": "package"}), "12.9")
-    last["cuda"]["profile"] = {**profile.files(cuda.LINK)}
+    last = having(last, cuda={"profile": {**profile.files(cuda.LINK)}})
     decided = decide(last, 580, **wanted)
     assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
-    assert {file["state"] for file in decided.steps[0].params["files"]} == {"absent"}
+    assert {file["state"] for file in todo(decided.steps[0])["files"]} == {"absent"}
     after = carried_out(last, decided)
     assert decide(after, 580, **wanted).steps == []
     other = linked(host(T4, toolkits={"12.4.1": "runfile", "12.9.1": "package"}), "12.4")
@@ -519,10 +467,10 @@ def test_with_source_none_the_link_follows_to_what_stays_or_goes_with_its_profil
 )
 def test_what_login_shells_are_led_to(there: dict[str, str], setting: str, files: dict[str, str | None]) -> None:
     observed = host(T4, toolkits={"12.9.1": "package"})
-    observed["cuda"]["profile"] = {**dict.fromkeys(profile.PATHS), **there}
+    observed = having(observed, cuda={"profile": {**dict.fromkeys(profile.PATHS), **there}})
     decided = decide(observed, 580, "12.9", cuda_toolkit_profile=setting)
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.profile"]
-    assert {file["path"]: file.get("content") for step in steps for file in step.params["files"]} == files
+    assert {file["path"]: file.get("content") for step in steps for file in todo(step)["files"]} == files
 
 
 def test_a_profile_of_a_toolkit_that_is_nowhere_is_refused() -> None:
@@ -539,7 +487,7 @@ def test_no_plan_names_a_package_that_brings_a_driver() -> None:
             decided = decide(host(T4, distro="el9"), 620, release)
             for step in decided.steps:
                 if step.id == "cuda_toolkit.install":
-                    assert [one["name"] for one in step.params["packages"]] == [cuda.toolkit_package(toolkit.version)]
+                    assert [one["name"] for one in todo(step)["packages"]] == [cuda.toolkit_package(toolkit.version)]
 
 
 ARCHITECTURES = [P40, V100, T4, A100, B200, UNKNOWN]
@@ -567,14 +515,16 @@ def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
 ) -> None:
     observed = host(*devices, toolkits=there)
     if there:
-        observed["cuda"]["default"] = {"target": cuda.toolkit_path(max(there)), "kind": "link", "mode": None}
+        observed = having(
+            observed, cuda={"default": {"target": cuda.toolkit_path(max(there)), "kind": "link", "mode": None}}
+        )
     decided = decide(observed, branch, *asked, **more)
-    assert decided == decide(observed, branch, *asked, **more)
+    assert vars(decided) == vars(decide(observed, branch, *asked, **more))
     if decided.refusals:
         assert decided.steps == []
         assert all(refusal.message and refusal.remedy for refusal in decided.refusals)
         return
-    fitting = room.fits(observed, room.driver_version(observed, driver(branch)))
+    fitting = room.supported_toolkits(observed, room.driver_version(observed, driver_choice(branch)))
     assert set(chosen(decided)) <= set(fitting)
     after = carried_out(observed, decided)
     assert not set(chosen(decided)) & set(more["cuda_toolkit_remove"])
@@ -583,17 +533,16 @@ def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
     assert again.choice == decided.choice
 
 
-def aliased() -> dict[str, Any]:
+def aliased() -> Facts:
     observed = host(T4, toolkits={"12.9.1": "runfile"})
-    row = {"version": "12.4", "path": "/usr/local/cuda-12.4", "release": "12.9.1", "origin": "alias"}
-    observed["cuda"]["toolkits"].insert(0, row)
-    return observed
+    alias = ToolkitFacts("12.4", "/usr/local/cuda-12.4", "12.9.1", "alias")
+    return having(observed, cuda={"toolkits": [alias, *observed.cuda.toolkits]})
 
 
 @pytest.mark.parametrize("source", ["repo", "runfile"])
 def test_a_name_that_leads_to_another_toolkit_is_neither_filled_nor_emptied(source: str) -> None:
     for words in ({"cuda_toolkit_versions": ["12.4"]}, {"cuda_toolkit_remove": ["12.4"]}):
-        decided = room.decide(aliased(), {**WANTED, "cuda_toolkit_source": source, **words}, driver(580))
+        decided = room.decide(aliased(), settings(cuda_toolkit_source=source, **words), driver_choice(580))
         assert not decided.steps
         (refusal,) = decided.refusals
         assert refusal.code == "cuda_foreign"
@@ -601,16 +550,17 @@ def test_a_name_that_leads_to_another_toolkit_is_neither_filled_nor_emptied(sour
 
 
 def test_a_name_that_leads_to_another_toolkit_does_not_count_as_one() -> None:
-    assert [one["version"] for one in room.present(aliased())] == ["12.9"]
+    assert [one.version for one in room.complete_toolkits(aliased())] == ["12.9"]
 
 
 @pytest.mark.parametrize(("stays", "leads"), [(["12.9.1"], profile.files(cuda.LINK)), ([], {})])
 def test_a_profile_of_its_own_goes_with_the_toolkit_that_it_leads_to(stays: list[str], leads: dict[str, str]) -> None:
     observed = host(T4, toolkits=dict.fromkeys(["12.4.1", *stays], "runfile"))
-    observed["cuda"]["profile"] = profile.files("/usr/local/cuda-12.4")
-    observed["cuda"]["default"] = {"target": "/usr/local/cuda-12.9" if stays else None, "kind": "link", "mode": None}
+    observed = having(observed, cuda={"profile": profile.files("/usr/local/cuda-12.4")})
+    target = "/usr/local/cuda-12.9" if stays else None
+    observed = having(observed, cuda={"default": {"target": target, "kind": "link", "mode": None}})
     decided = decide(observed, 580, cuda_toolkit_source="none", cuda_toolkit_remove=["12.4"])
     assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
-    written = {entry["path"]: entry.get("content") for entry in decided.steps[0].params["files"]}
+    written = {entry["path"]: entry.get("content") for entry in todo(decided.steps[0])["files"]}
     assert {path: text for path, text in written.items() if text} == leads
     assert set(written) == set(profile.PATHS)

@@ -1,34 +1,34 @@
 """Which cuDNN goes into which toolkit."""
 
-import copy
 from typing import Any
 
 import pytest
 from gpu_ready.catalog import model as catalog
 from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.facts.model import CudnnFacts, Facts
 from gpu_ready.plan.cuda import cudnn as room
-from gpu_ready.plan.model import Decision
+from gpu_ready.plan.model import Choices, CudaChoice, ToolkitChoice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.hosts import A100, B200, P40, STEPS, T4, UNKNOWN, V100
+from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, carried_out, having, with_packages
+from tests.unit.plans import settings, todo
 from tests.unit.test_plan_cuda import host
 
 MIRROR = "http://mirror.example:8080"
 
 
-def decide(observed: dict[str, Any], *toolkits: str, **wanted: Any) -> Decision:
-    rows = [{"version": version, "path": f"/usr/local/cuda-{version}"} for version in toolkits]
-    values = {"cudnn_source": "archive", "cudnn_version": "", **wanted}
-    return room.decide(observed, values, {"cuda": {"source": "repo", "toolkits": rows}})
+def decide(observed: Facts, *toolkits: str, **given: Any) -> Any:
+    chosen = [ToolkitChoice(version, f"/usr/local/cuda-{version}") for version in toolkits]
+    return room.decide(observed, settings(**given), Choices(cuda=CudaChoice("repo", chosen)))
 
 
-def installs(decided: Decision) -> list[dict[str, Any]]:
-    return decided.steps[0].params["installs"] if decided.steps else []
+def installs(decided: Any) -> list[dict[str, Any]]:
+    return todo(decided.steps[0])["installs"] if decided.steps else []
 
 
-def seen(version: str | None, recorded: str | None = None, complete: bool = False) -> dict[str, Any]:
-    return {"version": version, "recorded": recorded, "complete": complete, "missing": []}
+def seen(version: str | None, recorded: str | None = None, complete: bool = False) -> CudnnFacts:
+    return CudnnFacts(version=version, recorded=recorded, complete=complete)
 
 
 def newest(major: str, *architectures: str) -> str:
@@ -38,9 +38,9 @@ def newest(major: str, *architectures: str) -> str:
 
 def test_each_toolkit_gets_the_newest_for_its_major_and_the_oldest_gpu() -> None:
     decided = decide(host(P40), "12.9")
-    assert decided.choice["versions"] == {"12.9": newest("12", "pascal")}
+    assert decided.choice.versions == {"12.9": newest("12", "pascal")}
     decided = decide(host(T4, A100), "12.9", "13.0")
-    assert decided.choice["versions"] == {
+    assert decided.choice.versions == {
         "12.9": newest("12", "turing", "ampere"),
         "13.0": newest("13", "turing", "ampere"),
     }
@@ -92,15 +92,15 @@ VERSION = newest("12", "turing")
     ],
     ids=["none", "ours", "killed while placing", "ours, older", "the same, placed by hand"],
 )
-def test_when_an_archive_is_placed(found: dict[str, Any], placed: bool) -> None:
+def test_when_an_archive_is_placed(found: CudnnFacts, placed: bool) -> None:
     observed = host(T4)
-    observed["cudnn"] = {"12.9": found}
+    observed = having(observed, cudnn={"12.9": found})
     assert bool(decide(observed, "12.9").steps) is placed
 
 
 def test_somebody_elses_cudnn_is_left_alone_unless_asked_for_another() -> None:
     observed = host(T4)
-    observed["cudnn"] = {"12.9": seen("8.9.7")}
+    observed = having(observed, cudnn={"12.9": seen("8.9.7")})
     decided = decide(observed, "12.9")
     assert (decided.steps, [warning.code for warning in decided.warnings]) == ([], ["cudnn_foreign"])
     decided = decide(observed, "12.9", cudnn_version=VERSION)
@@ -123,10 +123,11 @@ def test_once_done_there_is_nothing_to_do(devices: list[str], toolkits: list[str
     if decided.refusals:
         assert decided.steps == []
         return
-    after = copy.deepcopy(observed)
-    for install in installs(decided):
-        after["cudnn"][install["cuda"]] = seen(cudnn.release(install["version"]), install["version"], True)
-    again = decide(after, *toolkits, cudnn_version=asked)
+    done = {
+        install["cuda"]: seen(cudnn.release(install["version"]), install["version"], True)
+        for install in installs(decided)
+    }
+    again = decide(having(observed, cudnn={**observed.cudnn, **done}), *toolkits, cudnn_version=asked)
     assert again.steps == []
     assert again.choice == decided.choice
 
@@ -139,7 +140,7 @@ TWELVE = "/srv/cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"
 def test_the_operators_archive_goes_to_the_toolkits_it_is_made_for() -> None:
     decided = decide(host(T4), "12.9", cudnn_archive=TWELVE)
     (install,) = installs(decided)
-    assert decided.steps[0].params["file"] == TWELVE
+    assert todo(decided.steps[0])["file"] == TWELVE
     assert (install["version"], install["archive_url"], install["origin"]) == (
         "9.10.2.21",
         "",
@@ -147,7 +148,7 @@ def test_the_operators_archive_goes_to_the_toolkits_it_is_made_for() -> None:
     )
     url = "https://site.example/" + TWELVE.rpartition("/")[2]
     decided = decide(host(T4), "12.9", cudnn_archive=url, cudnn_archive_sha256="A" * 64)
-    assert decided.steps[0].params["file"] == ""
+    assert todo(decided.steps[0])["file"] == ""
     assert installs(decided)[0]["origin"] == "sha256:" + "a" * 64
 
 
@@ -184,7 +185,8 @@ def test_an_operators_archive_is_placed_until_that_very_one_is_there() -> None:
     first = decide(observed, "12.9", **wish)
     assert [step.id for step in first.steps] == ["cudnn.install"]
     assert [warning.code for warning in first.warnings] == ["cudnn_unknown"]
-    observed["cudnn"]["12.9"] = {**seen("6.0.21", "6.0.21", True), "origin": "sha256:" + "a" * 64}
+    found = seen("6.0.21", "6.0.21", True)._replace(origin="sha256:" + "a" * 64)
+    observed = having(observed, cudnn={"12.9": found})
     again = decide(observed, "12.9", **wish)
     assert (again.steps, again.warnings, again.choice) == ([], [], first.choice)
     assert decide(observed, "12.9", **{**wish, "cudnn_archive_sha256": "b" * 64}).steps
@@ -207,9 +209,9 @@ def test_toolkits_on_the_host_get_one_too_and_are_passed_over_where_none_fits() 
 
 def test_ours_go_from_toolkits_that_are_to_have_none() -> None:
     observed = host(T4)
-    observed["cudnn"] = {name: seen("9.17.0", "9.17.0.29", True) for name in ("12.4", "12.9", "13.0")}
+    observed = having(observed, cudnn={name: seen("9.17.0", "9.17.0.29", True) for name in ("12.4", "12.9", "13.0")})
     decided = decide(observed, "12.9", "13.0", cudnn_toolkits=["12.9"], cudnn_version="9.17.0")
-    assert [(step.id, step.params) for step in decided.steps] == [
+    assert [(step.id, todo(step)) for step in decided.steps] == [
         ("cudnn.remove", {"installs": [{"cuda": "12.4"}, {"cuda": "13.0"}]})
     ]
     with_toolkit = decide(observed, "12.9", "13.0", cudnn_version="9.17.0", cuda_toolkit_remove=["12.4"])
@@ -222,22 +224,21 @@ DEB = ["libcudnn9-cuda-12", "libcudnn9-dev-cuda-12", "libcudnn9-headers-cuda-12"
 RPM = ["libcudnn9-cuda-12", "libcudnn9-devel-cuda-12", "libcudnn9-headers-cuda-12"]
 
 
-def packaged(observed: dict[str, Any], held: bool = False, ours: bool = True, **versions: str) -> dict[str, Any]:
+def packaged(observed: Facts, held: bool = False, ours: bool = True, **versions: str) -> Facts:
     """Return the host with these packages (underscores for hyphens)."""
     there = {name.replace("_", "-"): version for name, version in versions.items()}
-    observed["packages"]["installed"].update(there)
-    observed["packages"]["held"] = list(there) if held else []
+    observed = with_packages(observed, **there)
+    observed = having(observed, packages={"held": list(there) if held else []})
     mine = list(there) if ours else []
-    observed["cudnn_packages"] = {"installed": there, "ours": mine, "held_by_us": mine if held else []}
-    return observed
+    return having(observed, cudnn_packages={"installed": there, "ours": mine, "held_by_us": mine if held else []})
 
 
-def packages(observed: dict[str, Any], *toolkits: str, **wanted: Any) -> Decision:
+def packages(observed: Facts, *toolkits: str, **wanted: Any) -> Any:
     return decide(observed, *toolkits, cudnn_source="package", **wanted)
 
 
-def by_id(decided: Decision, name: str = "cudnn.packages") -> dict[str, Any]:
-    return next(step.params for step in decided.steps if step.id == name)
+def by_id(decided: Any, name: str = "cudnn.packages") -> dict[str, Any]:
+    return next(todo(step) for step in decided.steps if step.id == name)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +288,7 @@ def test_the_repository_is_added_where_no_toolkit_brings_it() -> None:
     ],
 )
 def test_packages_that_cannot_be_are_refused(
-    observed: dict[str, Any], toolkits: list[str], wanted: dict[str, Any], code: str, words: list[str]
+    observed: Facts, toolkits: list[str], wanted: dict[str, Any], code: str, words: list[str]
 ) -> None:
     decided = packages(observed, *toolkits, **wanted)
     assert [refusal.code for refusal in decided.refusals] == [code]
@@ -308,7 +309,7 @@ def test_packages_that_are_there_stay_and_a_metapackage_moves_along() -> None:
     assert (loose["hold"], loose["unhold"]) == ([], DEB)
     # A hold that somebody else set stays.
     theirs = packaged(host(T4), held=True, **THREE)
-    theirs["cudnn_packages"]["held_by_us"] = []
+    theirs = having(theirs, cudnn_packages={"held_by_us": []})
     assert packages(theirs, "12.9").steps == []
     upgrade = packaged(host(T4), held=True, cudnn9_cuda_12="9.17.0.29-1", **THREE)
     moved = by_id(packages(upgrade, "12.9", cudnn_version="9.28.0"))
@@ -329,13 +330,11 @@ def test_ours_of_another_cuda_or_major_version_make_way_and_those_of_others_of_t
 
 def test_one_source_makes_way_for_the_other_and_none_leaves_both_alone() -> None:
     observed = packaged(host(T4), held=True, **THREE)
-    observed["cudnn"] = {"12.9": seen("9.17.0", "9.17.0.29", True)}
+    observed = having(observed, cudnn={"12.9": seen("9.17.0", "9.17.0.29", True)})
     to_packages = packages(observed, "12.9", cudnn_version="9.17.0")
-    assert [(step.id, step.params) for step in to_packages.steps] == [
-        ("cudnn.remove", {"installs": [{"cuda": "12.9"}]})
-    ]
+    assert [(step.id, todo(step)) for step in to_packages.steps] == [("cudnn.remove", {"installs": [{"cuda": "12.9"}]})]
     to_archives = decide(observed, "12.9", cudnn_version="9.17.0")
-    assert [(step.id, step.params) for step in to_archives.steps] == [
+    assert [(step.id, todo(step)) for step in to_archives.steps] == [
         ("cudnn.remove_packages", {"packages": DEB, "unhold": DEB})
     ]
     assert decide(observed, "12.9", cudnn_source="none").steps == []
@@ -343,7 +342,7 @@ def test_one_source_makes_way_for_the_other_and_none_leaves_both_alone() -> None
 
 def test_somebody_elses_archive_before_packages_is_told() -> None:
     observed = packaged(host(T4), **THREE)
-    observed["cudnn"] = {"12.9": seen("8.9.7")}
+    observed = having(observed, cudnn={"12.9": seen("8.9.7")})
     decided = packages(observed, "12.9")
     assert (decided.steps, [warning.code for warning in decided.warnings]) == ([], ["cudnn_foreign"])
 
@@ -358,16 +357,12 @@ def test_somebody_elses_archive_before_packages_is_told() -> None:
 def test_packages_once_done_are_nothing_to_do(distro: str, device: str, toolkit: str, asked: str, before: str) -> None:
     observed = host(device, distro=distro, toolkits={toolkit: "package"})
     if before:
-        packaged(
-            observed, held=True, **{before.replace("-", "_"): "8.9.7.29-1+cuda12.2" if "8" in before else "9.10.2.21-1"}
-        )
+        version = "8.9.7.29-1+cuda12.2" if "8" in before else "9.10.2.21-1"
+        observed = packaged(observed, held=True, **{before.replace("-", "_"): version})
     decided = packages(observed, toolkit, cudnn_version=asked)
     if decided.refusals:
         assert decided.steps == []
         return
-    after = copy.deepcopy(observed)
-    for step in decided.steps:
-        STEPS[step.id](after, step.params, decided)
-    again = packages(after, toolkit, cudnn_version=asked)
+    again = packages(carried_out(observed, decided), toolkit, cudnn_version=asked)
     assert [step.id for step in again.steps if step.id != "cudnn.repository"] == []
     assert again.choice == decided.choice

@@ -1,62 +1,62 @@
-"""What is decided about docker, as a table: observed and wanted in, steps or refusals out."""
+"""What is decided about docker, as a table: facts and settings in, steps or refusals out."""
 
 import json
 from typing import Any
 
 import pytest
-from gpu_ready.plan.containers import docker
+from gpu_ready.facts.model import DockerFacts, Facts, RuntimeFacts
+from gpu_ready.plan.containers import docker, docker_packages
+from gpu_ready.plan.model import Choices
+
+from tests.unit.hosts import T4, bare, having
+from tests.unit.plans import settings, todo
 
 DAEMON_JSON = "/etc/docker/daemon.json"
 
 
-def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **more: Any) -> dict[str, Any]:
-    """The part "docker" of a host where the engine runs (``version=None``: where it is not installed)."""
+def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **more: Any) -> DockerFacts:
+    """The engine of a host where it runs (``version=None``: where it is not installed)."""
     info = {
-        "version": version, "runtimes": {"runc": {}}, "default_runtime": "runc", "live_restore": False,
+        "version": version, "runtimes": ["runc"], "default_runtime": "runc", "live_restore": False,
         "cdi_dirs": [], "cgroup_driver": "systemd", "running": len(more.get("gpu_containers", ())),
     }  # fmt: skip
     info.update(more.pop("info", {}))
-    return {
-        "installed": version is not None, "version": version, "active": version is not None,
-        "info": info if version else None, "flags": [], "gpu_containers": [], "restart_pending": False,
-        "daemon_json": {"path": DAEMON_JSON, "exists": text is not None, "text": text, "error": more.pop("error", None)},
-        **more,
-    }  # fmt: skip
+    part = having(
+        DockerFacts(),
+        installed=version is not None,
+        version=version,
+        active=version is not None,
+        info=info if version else None,
+        daemon_json={"exists": text is not None, "text": text, "error": more.pop("error", None)},
+    )
+    return having(part, **more)  # type: ignore[no-any-return]
 
 
-def host(docker_part: dict[str, Any], runtime_part: "dict[str, Any] | None" = None, **state: Any) -> dict[str, Any]:
-    return {
-        "base": {"distro": state.pop("distro", "debian12"), "os": {"id": "debian"}, "gpus": [{"driver": None}]},
-        "apt": {"sources": {}, "keyrings": [], "preferences": []},
-        "packages": {"installed": {}, "held": []} | state,
-        "docker": docker_part,
-        "runtime": runtime_part or {},
-        "engines": {
-            "nodes": {},
-            "podman": {"version": None},
-            "containerd": {"version": None, "gpu_containers": []},
-        },
-    }
+def host(part: DockerFacts, runtime: RuntimeFacts = RuntimeFacts(), distro: str = "debian12", **packages: Any) -> Facts:  # noqa: B008
+    observed = having(bare(T4, distro=distro), packages=packages)
+    return observed._replace(docker=part, runtime=runtime)  # type: ignore[no-any-return]
 
 
-def decide(part: dict[str, Any], **wanted: Any) -> Any:
-    return docker.decide(host(part), wanted, {})
+def decide(part: DockerFacts, **given: Any) -> Any:
+    return docker.decide(host(part), settings(**given), Choices())
 
 
 def test_a_missing_engine_is_installed_from_the_distribution() -> None:
     (step,) = decide(engine(None)).steps
     assert step.id == "docker_engine.install"
-    assert {"name": "docker.io", "version": None} in step.params["packages"]
+    assert {"name": "docker.io", "version": None} in todo(step)["packages"]
 
 
 @pytest.mark.parametrize("part", [engine(None), engine(active=False, info={})])
-def test_docker_gets_the_modules_that_a_kernel_keeps_in_another_package(part: dict[str, Any]) -> None:
+def test_docker_gets_the_modules_that_a_kernel_keeps_in_another_package(part: DockerFacts) -> None:
     """Without xt_addrtype dockerd does not start, and Enterprise Linux 10 has it in kernel-modules-extra."""
     observed = host(part, distro="el10")
-    observed["base"]["kernel"] = {"running": "6.12.0-124.el10.x86_64", "next_boot": "6.12.0-201.el10.x86_64"}
-    observed["packages"]["installed"] = {"docker-ce": "3:29.0.1-1"} if part["installed"] else {}
-    (step,) = [one for one in docker.decide(observed, {}, {}).steps if one.id == "docker_engine.install"]
-    assert step.params["optional"] == [
+    observed = having(
+        observed, base={"kernel": {"running": "6.12.0-124.el10.x86_64", "next_boot": "6.12.0-201.el10.x86_64"}}
+    )
+    observed = having(observed, packages={"installed": {"docker-ce": "3:29.0.1-1"} if part.installed else {}})
+    (step,) = [one for one in docker.decide(observed, settings(), Choices()).steps if one.id == "docker_engine.install"]
+    assert todo(step)["optional"] == [
         "kernel-modules-extra-6.12.0-124.el10.x86_64",
         "kernel-modules-extra-6.12.0-201.el10.x86_64",
     ]
@@ -80,7 +80,7 @@ def test_a_missing_engine_that_somebody_else_installs_is_refused() -> None:
 
 def test_a_stopped_engine_is_started() -> None:
     (step,) = decide(engine(active=False, info={})).steps
-    assert (step.id, step.params["packages"]) == ("docker_engine.install", [])
+    assert (step.id, todo(step)["packages"]) == ("docker_engine.install", [])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_stopped_engine_is_started() -> None:
 )
 def test_options_reload_where_that_is_enough(text: Any, options: Any, activation: Any, disruption: Any) -> None:
     steps = decide(engine(text=text), docker_engine_daemon_options=options).steps
-    assert [(step.params["activation"], step.disruption) for step in steps] == [(activation, disruption)][: len(steps)]
+    assert [(todo(step)["activation"], step.disruption) for step in steps] == [(activation, disruption)][: len(steps)]
     assert bool(steps) == bool(activation)
 
 
@@ -133,7 +133,7 @@ def test_a_restart_that_would_end_gpu_containers_needs_leave(more: Any, allowed:
 
 def test_a_restart_that_a_killed_run_owes_is_made_up_for() -> None:
     (step,) = decide(engine(text='{"mtu": 1}', restart_pending=True), docker_engine_daemon_options={"mtu": 1}).steps
-    assert step.params["activation"] == "restart"
+    assert todo(step)["activation"] == "restart"
     assert "interrupted" in step.why
 
 
@@ -150,18 +150,19 @@ PINNED = ["docker-ce", "docker-ce-cli"]
 
 
 def packaged(
-    installed: dict[str, str], held: "list[str] | None" = None, part: "dict[str, Any] | None" = None, **more: Any
+    installed: dict[str, str], held: "list[str] | None" = None, part: "DockerFacts | None" = None, **more: Any
 ) -> Any:
     """The decision about a host with these packages, whose engine runs where there is one among them."""
     wanted = {f"docker_engine_{name}": more.pop(name) for name in ("source", "version", "replace_conflicting", "restart_ok") if name in more}  # fmt: skip
     number = next((installed[name] for name in ("docker-ce", "docker.io") if name in installed), None)
-    return docker.decide(host(part or engine(number), installed=installed, held=held or [], **more), wanted, {})
+    observed = host(part or engine(number), installed=installed, held=held or [], **more)
+    return docker.decide(observed, settings(**wanted), Choices())
 
 
 def brought(decision: Any) -> dict[str, "str | None"]:
     """Version by name of the packages that a decision brings."""
     (step,) = [step for step in decision.steps if step.id == "docker_engine.install"]
-    return {package["name"]: package["version"] for package in step.params["packages"]}
+    return {package["name"]: package["version"] for package in todo(step)["packages"]}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_a_missing_engine_comes_from_its_source_at_its_version(
 ) -> None:
     decision = packaged({}, source=source, version=version, distro=distro)
     assert brought(decision) == expect
-    params = decision.steps[-1].params
+    params = todo(decision.steps[-1])
     engines = [name for name in expect if name.startswith("docker")] if version else []
     assert (params["hold"], params["state"], decision.steps[-1].disruption) == (engines, "started", "none")
     assert bool([step for step in decision.steps if step.id == "docker_engine.repository"]) == ("docker-ce" in expect)
@@ -211,7 +212,8 @@ def test_a_missing_engine_comes_from_its_source_at_its_version(
     ],
 )
 def test_an_engine_that_is_as_asked_is_left(installed: dict[str, str], held: list[str], more: dict[str, Any]) -> None:
-    assert packaged(installed, held, **more)[1:] == ([], [], [])
+    decision = packaged(installed, held, **more)
+    assert (decision.steps, decision.refusals, decision.warnings) == ([], [], [])
 
 
 @pytest.mark.parametrize("version", ["29", "20.10.24"], ids=["upgrade", "downgrade"])
@@ -220,7 +222,7 @@ def test_another_version_moves_engine_and_client_and_tells_the_restart(version: 
     (step,) = [step for step in decision.steps if step.id == "docker_engine.install"]
     assert brought(decision) == {"docker-ce": f"{version}*", "docker-ce-cli": f"{version}*", "containerd.io": None}
     assert step.disruption == "docker_restart"
-    assert (step.params["unhold"], step.params["hold"], step.params["state"]) == (PINNED, PINNED, "restarted")
+    assert (todo(step)["unhold"], todo(step)["hold"], todo(step)["state"]) == (PINNED, PINNED, "restarted")
     assert step.why == f"docker-ce is {CE['docker-ce']}; wanted is docker-ce {version}"
 
 
@@ -248,15 +250,15 @@ def test_an_exchange_that_ends_gpu_containers_needs_leave(more: Any, info: Any, 
 
 def test_a_pin_that_is_not_held_is_held_and_one_that_is_no_longer_asked_for_is_released() -> None:
     (step,) = packaged(CE, [], version="28.5").steps
-    assert (step.params["hold"], step.params["state"], step.disruption) == (PINNED, "started", "none")
+    assert (todo(step)["hold"], todo(step)["state"], step.disruption) == (PINNED, "started", "none")
     ours = engine("28.5.1", held_by_us=PINNED)
     (step,) = packaged(CE, PINNED, part=ours).steps
-    assert (step.params["unhold"], step.params["packages"], step.disruption) == (PINNED, [], "none")
+    assert (todo(step)["unhold"], todo(step)["packages"], step.disruption) == (PINNED, [], "none")
 
 
 def test_a_daemon_that_runs_from_before_its_packages_changed_is_restarted() -> None:
     (step,) = packaged(CE, PINNED, part=engine("20.10.24", outdated=True), version="28.5").steps
-    assert (step.params["state"], step.disruption) == ("restarted", "docker_restart")
+    assert (todo(step)["state"], step.disruption) == ("restarted", "docker_restart")
     assert packaged(CE, PINNED, part=engine("20.10.24", outdated=True)).steps == []
 
 
@@ -279,7 +281,7 @@ def test_conflicting_packages_go_only_with_leave(
     assert refusal.message.startswith(", ".join(leaving))
     assert "docker_engine_replace_conflicting: true" in refusal.remedy
     decision = packaged(installed, list(leaving[:1]), replace_conflicting=True, **more)
-    params = decision.steps[-1].params
+    params = todo(decision.steps[-1])
     assert (params["remove"], params["unhold"]) == (leaving, leaving[:1])
     assert [warning.code for warning in decision.warnings] == ["docker_replaced"]
 
@@ -289,7 +291,7 @@ def test_with_leave_the_named_source_replaces_the_engine_that_is_there_without_i
     assert (decision.steps, [one.code for one in decision.warnings]) == ([], ["docker_from_elsewhere"])
     step = packaged(IO, source="docker_ce", replace_conflicting=True).steps[-1]
     assert step.why == "docker.io 20.10.24+dfsg1-1+deb12u1 is there; wanted is docker-ce"
-    assert step.params["remove"] == ["containerd", "docker.io", "runc"]
+    assert todo(step)["remove"] == ["containerd", "docker.io", "runc"]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +315,7 @@ def test_a_version_that_cannot_be_had_is_refused(installed: Any, more: Any, code
 )  # fmt: skip
 def test_the_version_that_will_be_there_is_told_to_later_rooms(installed: Any, more: Any, version: Any) -> None:
     part = engine(CE["docker-ce"] if installed else None)
-    assert docker.version(host(part, installed=installed), more) == version
+    assert docker_packages.engine_version(host(part, installed=installed), settings(**more)) == version
 
 
 # --- options -----------------------------------------------------------------------------------------------------
@@ -341,7 +343,7 @@ def test_the_version_that_will_be_there_is_told_to_later_rooms(installed: Any, m
 def test_log_and_cgroup_options_go_into_daemon_json(text: Any, wanted: dict[str, Any], written: Any) -> None:
     decision = decide(engine(text=text), **{f"docker_engine_{name}": value for name, value in wanted.items()})
     assert decision.refusals == []
-    after = [json.loads(step.diff["after"]) for step in decision.steps]
+    after = [json.loads(step.diff[0].after) for step in decision.steps]
     assert after == ([written] if written else [])
 
 
@@ -389,7 +391,7 @@ def test_all_that_stands_in_the_way_is_told_at_once() -> None:
         "docker_engine_log_driver": "local",
         "docker_engine_daemon_options": {"log-driver": "journald"},
     }
-    decision = docker.decide(host(part, installed=CE), wanted, {})
+    decision = docker.decide(host(part, installed=CE), settings(**wanted), Choices())
     assert [refusal.code for refusal in decision.refusals] == [
         "gpu_containers_running", "daemon_options_contradict", "daemon_json_flag_conflict",
     ]  # fmt: skip
@@ -399,9 +401,9 @@ def test_all_that_stands_in_the_way_is_told_at_once() -> None:
 def test_a_stopped_engine_is_started_and_held_in_one_step() -> None:
     (step,) = packaged(CE, [], part=engine("28.5.1", active=False, info={}), version="28.5").steps
     assert "does not answer" in step.why and "unattended upgrade" in step.why
-    assert (step.params["hold"], step.params["state"], step.disruption) == (PINNED, "started", "none")
+    assert (todo(step)["hold"], todo(step)["state"], step.disruption) == (PINNED, "started", "none")
     (step,) = packaged(CE, PINNED, part=engine("28.5.1", active=False, info={}, held_by_us=PINNED)).steps
-    assert (step.params["unhold"], step.params["state"]) == (PINNED, "started")
+    assert (todo(step)["unhold"], todo(step)["state"]) == (PINNED, "started")
 
 
 def test_a_flag_that_came_after_the_key_is_refused_although_nothing_is_to_be_written() -> None:

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan.driver import candidates, services
 from gpu_ready.plan.driver import choose as driver
+from gpu_ready.plan.model import Choices, PackageRequest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,14 +27,15 @@ from tests.unit.hosts import (
     V100,
     bare,
     card,
+    having,
     with_driver,
 )
 
 
-def decide(observed: dict[str, Any], **given_: Any) -> Any:
+def decide(observed: Facts, **given_: Any) -> Any:
     reading = variables.parse_settings(given_)
     assert not reading.errors
-    return driver.decide(observed, reading.settings._asdict(), {})
+    return driver.decide(observed, reading.settings, Choices())
 
 
 def codes(decision: Any) -> list[str]:
@@ -56,24 +59,24 @@ def codes(decision: Any) -> list[str]:
 )
 def test_the_catalog_decides_by_gpu(devices: list[str], distro: str, source: str, branch: int, flavour: str) -> None:
     chosen = decide(bare(*devices, distro=distro)).choice
-    assert (chosen["source"], chosen["branch"], chosen["flavour"]) == (source, branch, flavour)
+    assert (chosen.source, chosen.branch, chosen.flavour) == (source, branch, flavour)
 
 
 def test_an_nvswitch_host_gets_a_source_with_a_fabric_manager() -> None:
     chosen = decide(bare(H100, nvswitches=4)).choice
-    assert (chosen["source"], chosen["branch"], chosen["flavour"]) == ("cuda_repo", 580, "open")
+    assert (chosen.source, chosen.branch, chosen.flavour) == ("cuda_repo", 580, "open")
 
 
 def test_v100_with_h100_is_580_proprietary_from_nvidia() -> None:
     chosen = decide(bare(V100, H100), nvidia_driver_source="cuda_repo").choice
-    assert (chosen["branch"], chosen["flavour"]) == (580, "proprietary")
+    assert (chosen.branch, chosen.flavour) == (580, "proprietary")
 
 
 def test_v100_with_b200_is_refused_naming_both() -> None:
     (refusal,) = decide(bare(V100, B200)).refusals
     assert refusal.code == "no_driver_for_mixed_gpus"
     for device in (V100, B200):
-        assert card(device)["name"] in refusal.message
+        assert card(device).name in refusal.message
 
 
 def test_an_unknown_id_gets_the_newest_branch_and_a_warning_with_the_date() -> None:
@@ -84,10 +87,10 @@ def test_an_unknown_id_gets_the_newest_branch_and_a_warning_with_the_date() -> N
 
 
 def test_an_unknown_id_gets_no_kernel_module_that_the_asked_branch_does_not_have() -> None:
-    asked = candidates.Wish(None, 470, None, None, "compute")
-    assert candidates.pairs_asked(UNKNOWN, asked) == {(470, "proprietary")}
-    assert candidates.pairs_asked(UNKNOWN, asked._replace(flavour="open")) == set()
-    assert candidates.pairs_asked(UNKNOWN, asked._replace(branch=580)) == {(580, "open")}
+    asked = candidates.DriverRequest(None, 470, None, None, "compute")
+    assert candidates.requested_pairs(UNKNOWN, asked) == {(470, "proprietary")}
+    assert candidates.requested_pairs(UNKNOWN, asked._replace(flavour="open")) == set()
+    assert candidates.requested_pairs(UNKNOWN, asked._replace(branch=580)) == {(580, "open")}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,7 @@ def test_the_archive_is_refused_on_an_nvswitch_host() -> None:
 
 
 def test_an_unknown_distribution_is_refused_with_the_known_ones() -> None:
-    (refusal,) = decide(bare(P40) | {"base": bare(P40)["base"] | {"distro": None}}).refusals
+    (refusal,) = decide(having(bare(P40), base={"distro": None})).refusals
     assert refusal.code == "unknown_distribution"
     assert "debian12" in refusal.remedy
 
@@ -149,14 +152,14 @@ def test_a_key_that_is_not_there_yet_is_made_before_it_is_enrolled(certificate: 
 def test_a_virtual_gpu_gets_no_driver_of_a_repository() -> None:
     """What a vGPU takes is NVIDIA's guest driver, which no repository has; the card's own driver does not start on it."""
     guest = bare(T4)
-    guest["base"]["gpus"][0]["vgpu"] = "550.163.01"
+    guest = having(guest, base={"gpus": [guest.base.gpus[0]._replace(vgpu="550.163.01")]})
     (refusal,) = decide(guest).refusals
     assert refusal.code == "vgpu_guest" and "550.163.01" in refusal.message
     assert "nvidia_driver_runfile" in refusal.remedy and "nvidia_driver_source" in refusal.remedy
     given = {"nvidia_driver_runfile": "https://files.example/NVIDIA-Linux-x86_64-550.163.01-grid.run"}
     assert decide(guest, **given).refusals == []
     there = with_driver(guest, "550.163.01", "proprietary", "runfile", [])
-    there["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+    there = having(there, driver={"runfile": "/usr/bin/nvidia-uninstall"})
     assert codes(decide(there, nvidia_driver_source="none")) == []
 
 
@@ -174,9 +177,9 @@ def test_a_full_disk_is_refused() -> None:
     assert codes(decide(bare(P40, disk={"/usr": 1, "/var": 10**11}))) == ["disk_full"]
 
 
-def foreign() -> dict[str, Any]:
+def foreign() -> Facts:
     observed = with_driver(bare(P40), "580.95.05", "proprietary", "runfile", [])
-    observed["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+    observed = having(observed, driver={"runfile": "/usr/bin/nvidia-uninstall"})
     return observed
 
 
@@ -187,14 +190,14 @@ def test_a_driver_of_another_origin_is_refused_or_replaced() -> None:
         for step in decide(foreign(), nvidia_driver_source="distro", nvidia_driver_replace_foreign=True).steps
         if step.id == "nvidia_driver.install"
     ]
-    assert install.params["runfile"] == "/usr/bin/nvidia-uninstall"
+    assert install.params.runfile == "/usr/bin/nvidia-uninstall"
 
 
 def test_auto_keeps_a_fitting_driver_of_an_installer_until_it_may_be_replaced() -> None:
     """An installer is only taken when asked for, so the permission to replace it is the wish for packages."""
     kept = decide(foreign())
-    assert (kept.choice["source"], kept.choice["satisfied"], kept.refusals) == ("runfile", True, [])
-    assert decide(foreign(), nvidia_driver_replace_foreign=True).choice["source"] == "distro"
+    assert (kept.choice.source, kept.choice.satisfied, kept.refusals) == ("runfile", True, [])
+    assert decide(foreign(), nvidia_driver_replace_foreign=True).choice.source == "distro"
 
 
 def test_a_driver_that_is_left_alone_gets_no_step() -> None:
@@ -204,7 +207,7 @@ def test_a_driver_that_is_left_alone_gets_no_step() -> None:
 def test_a_fitting_driver_of_nvidia_is_kept_although_the_archive_has_one() -> None:
     names = driver_sources.packages(catalog.distro("debian12"), "cuda_repo", 580, "compute", "proprietary")
     decision = decide(with_driver(bare(P40), "580.95.05", "proprietary", "cuda_repo", names))
-    assert (decision.choice["source"], decision.choice["branch"], decision.choice["satisfied"]) == (
+    assert (decision.choice.source, decision.choice.branch, decision.choice.satisfied) == (
         "cuda_repo",
         580,
         True,
@@ -221,14 +224,15 @@ def test_another_branch_is_one_install_step_that_says_from_and_to() -> None:
     assert install.disruption == "driver_reload"
     flavour = decide(host, nvidia_driver_flavour="proprietary")
     (install,) = [s for s in flavour.steps if s.id == "nvidia_driver.install"]
-    assert set(install.params["remove"]) <= set(names)
-    assert install.params["remove"]
+    assert set(install.params.remove) <= set(names)
+    assert install.params.remove
 
 
 def test_a_card_given_to_a_virtual_machine_does_not_count() -> None:
     host = bare(P40, B200)
-    host["base"]["gpus"][1]["driver"] = "vfio-pci"
-    assert decide(host).choice["branch"] == 535
+    first, second = host.base.gpus
+    host = having(host, base={"gpus": [first, second._replace(driver="vfio-pci")]})
+    assert decide(host).choice.branch == 535
 
 
 DEVICES = st.lists(st.sampled_from([K80, P40, V100, T4, A100, H100, B200, GB10, UNKNOWN]), min_size=1, max_size=4)
@@ -248,7 +252,7 @@ def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, ran
     random.shuffle(shuffled)
     one, two = decide(bare(*devices), **wish), decide(bare(*shuffled), **wish)
     keys = ("source", "branch", "flavour", "packages")
-    assert [one.choice.get(key) for key in keys] == [two.choice.get(key) for key in keys]
+    assert [getattr(one.choice, key, None) for key in keys] == [getattr(two.choice, key, None) for key in keys]
     assert codes(one) == codes(two)
 
 
@@ -256,36 +260,39 @@ def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, ran
 def test_the_initial_ram_disk_is_rebuilt_where_there_is_one(tool: bool, rebuild: list[str] | None) -> None:
     """A host without initramfs-tools has no initial RAM disk that could carry nouveau."""
     observed = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
-    wanted = variables.parse_settings({}).settings._asdict()
-    steps = {step.id: step.params for step in driver.decide(observed, wanted, {}).steps}
-    assert steps["nvidia_driver.blacklist_nouveau"]["rebuild"] == rebuild
+    wanted = variables.parse_settings({}).settings
+    steps = {step.id: step.params for step in driver.decide(observed, wanted, Choices()).steps}
+    assert steps["nvidia_driver.blacklist_nouveau"].rebuild == rebuild
 
 
 def test_auto_prefers_a_source_with_the_open_module_over_one_without() -> None:
     """Debian 13's own open module does not compile for its kernel; NVIDIA's repository has one that does."""
     chosen = decide(bare(T4, distro="debian13")).choice
-    assert (chosen["source"], chosen["branch"], chosen["flavour"]) == ("cuda_repo", 580, "open")
+    assert (chosen.source, chosen.branch, chosen.flavour) == ("cuda_repo", 580, "open")
 
 
 def test_auto_leaves_a_fitting_driver_where_it_came_from() -> None:
     observed = with_driver(bare(T4, distro="debian13"), "550.163.01", "proprietary", "distro", ["nvidia-kernel-dkms"])
-    assert decide(observed).choice["source"] == "distro"
+    assert decide(observed).choice.source == "distro"
 
 
 def test_an_unknown_distribution_is_named_by_its_id() -> None:
     observed = bare(P40)
-    observed["base"]["distro"] = None
-    observed["base"]["os"] = {"id": "plan9", "version_id": "4", "pretty": "Plan 9"}
+    observed = having(observed, base={"distro": None})
+    observed = having(observed, base={"os": {"id": "plan9", "version_id": "4", "pretty": "Plan 9"}})
     (refusal,) = decide(observed).refusals
     assert "ID=plan9" in refusal.message and "debian12" in refusal.remedy and "gpu_ready_treat_as" in refusal.remedy
 
 
 def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> None:
     host = bare(B200)
-    host["base"]["nvswitches"] = [{"address": "mlx5_4", "device": "1021", "driver": "mlx5_core", "kind": "nvlink5"}]
-    chosen = {"driver": decide(host).choice}
-    (step,) = [s for s in services.decide(host, {}, chosen).steps if s.id == "nvidia_driver.fabricmanager"]
-    assert [package["name"] for package in step.params["packages"]] == ["nvidia-fabricmanager", "nvlsm"]
+    host = having(
+        host, base={"nvswitches": [{"address": "mlx5_4", "device": "1021", "driver": "mlx5_core", "what": "nvlink5"}]}
+    )
+    choices = Choices(driver=decide(host).choice)
+    settings = variables.parse_settings({}).settings
+    (step,) = [s for s in services.decide(host, settings, choices).steps if s.id == "nvidia_driver.fabricmanager"]
+    assert [package.name for package in step.params.packages] == ["nvidia-fabricmanager", "nvlsm"]
 
 
 @pytest.mark.parametrize(
@@ -299,11 +306,14 @@ def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> No
 def test_the_pin_of_another_version_makes_way(wish: Any, pin: str | None, gone: str) -> None:
     names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
     observed = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
-    observed["packages"]["installed"]["nvidia-driver-pinning-580.95.05"] = "580.95.05-1"
+    observed = having(
+        observed,
+        packages={"installed": {**observed.packages.installed, "nvidia-driver-pinning-580.95.05": "580.95.05-1"}},
+    )
     decision = decide(observed, **wish)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
-    assert install["pin_packages"] == ([pin] if pin else [])
-    assert "nvidia-driver-pinning-580.95.05" in install[gone]
+    assert install.pin_packages == ([pin] if pin else [])
+    assert "nvidia-driver-pinning-580.95.05" in getattr(install, gone)
 
 
 @pytest.mark.parametrize(
@@ -314,22 +324,22 @@ def test_packages_that_are_there_are_asked_to_change_their_version(wish: Any, ve
     names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
     decision = decide(with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names), **wish)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
-    assert install["packages"] == [{"name": name, "version": version} for name in names]
+    assert install.packages == [PackageRequest(name, version) for name in names]
 
 
 def test_the_hold_of_a_package_that_a_killed_run_took_away_is_released() -> None:
     host = bare(T4, distro="el9")
-    host["packages"]["held"] = ["nvidia-driver-cuda", "tree"]
+    host = having(host, packages={"held": ["nvidia-driver-cuda", "tree"]})
     (install,) = [step for step in decide(host).steps if step.id == "nvidia_driver.install"]
-    assert install.params["unhold"] == ["nvidia-driver-cuda"]
+    assert install.params.unhold == ["nvidia-driver-cuda"]
 
 
 def test_an_installer_that_was_cut_off_is_run_again_although_its_files_are_there() -> None:
     host = with_driver(bare(T4), "580.178.04", "open", "runfile", [])
-    host["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+    host = having(host, driver={"runfile": "/usr/bin/nvidia-uninstall"})
     wish = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
     assert "nvidia_driver.runfile" not in [step.id for step in decide(host, **wish).steps]
-    host["driver"]["interrupted"] = True
+    host = having(host, driver={"interrupted": True})
     (step,) = [step for step in decide(host, **wish).steps if step.id == "nvidia_driver.runfile"]
     assert "cut off" in step.why
 
@@ -341,28 +351,31 @@ def test_a_source_that_auto_does_not_take_is_named_as_the_way_out() -> None:
 
 def test_parts_without_a_module_are_no_driver_of_another_origin() -> None:
     host = bare(T4, distro="ubuntu2404")
-    host["driver"].update(origin="unknown", packages={"libnvidia-cfg1": "580.95.05"}, userspace=["580.95.05"])
+    host = having(
+        host, driver={"origin": "unknown", "packages": {"libnvidia-cfg1": "580.95.05"}, "userspace": ["580.95.05"]}
+    )
     decision = decide(host, nvidia_driver_source="cuda_repo")
     assert decision.refusals == []
     assert "nvidia_driver.install" in [step.id for step in decision.steps]
-    host["driver"]["loaded"] = {"version": "580.95.05", "flavour": "open"}
+    host = having(host, driver={"loaded": {"version": "580.95.05", "flavour": "open"}})
     assert [refusal.code for refusal in decide(host, nvidia_driver_source="cuda_repo").refusals] == ["foreign_driver"]
 
 
 NEXT = "6.1.0-99-amd64"
 
 
-def upgraded_kernel(headers: bool, dkms: bool = True) -> dict[str, Any]:
+def upgraded_kernel(headers: bool, dkms: bool = True) -> Facts:
     """Return a host with a driver in use on which an upgrade brought a kernel without a module."""
     host = with_driver(bare(P40), "535.261.03", "proprietary", "distro", driver_sources.packages(
         catalog.distro("debian12"), "distro", 535, "compute", "proprietary"))  # fmt: skip
-    kernel = host["base"]["kernel"]
-    kernel.update(next_boot=NEXT, installed=[kernel["running"], NEXT], headers={kernel["running"]: True, NEXT: headers})
-    host["base"].update(compiler="/usr/bin/gcc")
-    host["base"]["nouveau"]["blacklisted"] = True
-    built = {"name": "nvidia-current", "version": "535.261.03", "kernels": [kernel["running"]]}
-    host["driver"].update(dkms=[built] if dkms else [], kernel_without_module=NEXT)
-    return host
+    running = host.base.kernel.running
+    kernel = KernelFacts(running, [running, NEXT], NEXT, {running: True, NEXT: headers})
+    built = DkmsFacts("nvidia-current", "535.261.03", [running])
+    return having(
+        host,
+        base={"kernel": kernel, "compiler": "/usr/bin/gcc", "nouveau": {"blacklisted": True}},
+        driver={"dkms": [built] if dkms else [], "kernel_without_module": NEXT},
+    )
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -370,9 +383,9 @@ def test_a_kernel_that_boots_next_gets_its_module_before_it_boots(headers: bool)
     steps = decide(upgraded_kernel(headers), nvidia_driver_hold=False).steps
     ids = [step.id for step in steps]
     assert ids == ([] if headers else ["kernel_headers.install"]) + ["nvidia_driver.next_kernel"]
-    assert steps[-1].params == {"kernel": NEXT} and steps[-1].disruption == "none"
+    assert steps[-1].params.kernel == NEXT and steps[-1].disruption == "none"
     if not headers:
-        assert steps[0].params["packages"] == [f"linux-headers-{NEXT}"]
+        assert steps[0].params.packages == [f"linux-headers-{NEXT}"]
 
 
 def test_a_module_that_dkms_did_not_build_is_not_built_for_the_next_kernel() -> None:

@@ -1,43 +1,47 @@
 """What is decided for podman and containerd, alone and beside docker, and when nothing is to be done."""
 
-import copy
 from typing import Any
 
 import pytest
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.facts.model import CdiSpecFacts, ConfigFile
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 from gpu_ready.plan.containers import cdi_versions, engines, runtime
+from gpu_ready.plan.model import EnginesChoice
 
 from tests.unit import hosts
+from tests.unit.hosts import having, with_packages
+from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_toml import DEBIAN
 
-SPEC = {"path": cdi.REFRESHED, "ours": False, "devices": ["0", "all"], "stale": None}
-MINE = dict(SPEC, path=cdi.NATIVE, ours=True)
+SPEC = CdiSpecFacts(cdi.REFRESHED, devices=["0", "all"])
+MINE = SPEC._replace(path=cdi.NATIVE, ours=True)
+NEW = SPEC._replace(format="0.7.0")
 KUBERNETES = ["podman", "containerd"]
 
 
 def observed(podman: Any = (5, 4, 2), containerd: Any = (1, 7, 24), toolkit: bool = True, **more: Any) -> Any:
     """Return a host with a toolkit, podman and containerd (None: without it)."""
     host = hosts.bare(hosts.T4)
-    host["engines"]["podman"] = {"installed": podman is not None, "version": list(podman or [])}
+    host = having(host, engines={"podman": {"installed": podman is not None, "version": list(podman or [])}})
     if containerd:
-        files = [[containerd_config.MAIN, DEBIAN]]
-        host["engines"]["containerd"].update(installed=True, version=list(containerd), active=True, files=files)
-    host["runtime"]["toolkit"] = toolkit
-    if toolkit:
-        host["runtime"].update(refresh=True, specs=[SPEC])
-        host["runtime"]["programs"].update(
-            {"nvidia-ctk": "/usr/bin/nvidia-ctk", "nvidia-container-runtime": "/usr/bin/nvidia-container-runtime"}
+        files = [ConfigFile(containerd_config.MAIN, DEBIAN)]
+        host = having(
+            host, engines={"containerd": dict(installed=True, version=list(containerd), active=True, files=files)}
         )
-    host["engines"]["containerd"].update(more)
-    return host
+    host = having(host, runtime={"toolkit": toolkit})
+    if toolkit:
+        names = ("nvidia-ctk", "nvidia-container-runtime")
+        programs = {name: "/usr/bin/" + name for name in names}
+        host = having(host, runtime={"refresh": True, "specs": [SPEC], "programs": programs})
+    return having(host, engines={"containerd": more})
 
 
 def decide(host: Any, names: "list[str]", mode: str = "toolkit", satisfied: bool = True, **more: Any) -> Any:
-    wanted = {"nvidia_container_runtime_engines": names, "nvidia_container_runtime_mode": mode, **more}
-    return engines.decide(host, wanted, {"driver": {"satisfied": satisfied}})
+    given = settings(nvidia_container_runtime_engines=names, nvidia_container_runtime_mode=mode, **more)
+    return engines.decide(host, given, driver_choice(satisfied=satisfied))
 
 
 def ids(decision: Any) -> "list[str]":
@@ -46,7 +50,8 @@ def ids(decision: Any) -> "list[str]":
 
 @pytest.mark.parametrize("names", [[], ["docker"]])
 def test_docker_alone_is_none_of_this_room(names: "list[str]") -> None:
-    assert decide(observed(None, None), names) == ({}, [], [], [])
+    decision = decide(observed(None, None), names)
+    assert (decision.choice, decision.steps, decision.refusals, decision.warnings) == (None, [], [], [])
 
 
 @pytest.mark.parametrize(
@@ -68,30 +73,30 @@ def test_the_steps_by_engines_and_mode(names: "list[str]", mode: str, toolkit: b
     decision = decide(observed(toolkit=toolkit), names, mode)
     assert decision.refusals == []
     assert ids(decision) == steps
-    assert decision.choice == {"mode": mode, "names": [name for name in ("docker", *KUBERNETES) if name in names]}
+    assert decision.choice == EnginesChoice(mode, [name for name in ("docker", *KUBERNETES) if name in names])
 
 
 def test_docker_with_cdi_and_podman_share_one_specification() -> None:
     host = observed(toolkit=False)
-    host["docker"].update(installed=True, active=True, version="28.2.0", info={"cdi_dirs": ["/etc/cdi"]})
+    host = having(host, docker={"installed": True, "active": True, "version": "28.2.0"})
     assert ids(decide(host, ["docker", "podman"], "native")) == []
-    host["docker"]["version"] = "20.10.24"  # has no CDI, and gets a driver volume instead
+    host = having(host, docker={"version": "20.10.24"})  # has no CDI, and gets a driver volume instead
     assert ids(decide(host, ["docker", "podman"], "native")) == ["cdi_spec"]
 
 
 def test_the_toolkit_that_comes_with_this_plan_writes_the_specification() -> None:
     (step,) = [step for step in decide(observed(toolkit=False), ["podman"]).steps if step.id.endswith("cdi_spec")]
-    assert (step.params["generator"], step.params["path"], step.params["files"]) == ("nvidia-ctk", cdi.REFRESHED, [])
-    assert step.params["unrefreshed"] == cdi.GENERATED  # a toolkit before 1.18 keeps nothing fresh
+    assert (todo(step)["generator"], todo(step)["path"], todo(step)["files"]) == ("nvidia-ctk", cdi.REFRESHED, [])
+    assert todo(step)["unrefreshed"] == cdi.GENERATED  # a toolkit before 1.18 keeps nothing fresh
 
 
 def test_our_specification_brings_units_that_make_the_device_nodes() -> None:
     host = observed(toolkit=False)
     (step,) = decide(host, ["podman"], "native").steps
-    assert step.params["path"] == cdi.NATIVE and [file["path"] for file in step.params["files"]] == sorted(cdi.NODES)
-    host["runtime"]["specs"] = [MINE]
+    assert todo(step)["path"] == cdi.NATIVE and [file["path"] for file in todo(step)["files"]] == sorted(cdi.NODES)
+    host = having(host, runtime={"specs": [MINE]})
     assert "after a reboot" in decide(host, ["podman"], "native").steps[0].why
-    host["engines"]["nodes"] = cdi.nodes_unit(1)
+    host = having(host, engines={"nodes": cdi.nodes_unit(1)})
     assert decide(host, ["podman"], "native").steps == []
     assert ids(decide(host, ["podman"], "native", satisfied=False)) == ["cdi_spec"]
 
@@ -100,15 +105,15 @@ def test_containerd_is_told_once_and_restarted_only_then() -> None:
     host = observed()
     (step,) = decide(host, ["containerd"]).steps
     assert step.disruption == "containerd_restart" and "leaves running containers alone" in step.why
-    assert step.params == {"mode": "toolkit", "default": False, "state": "restarted"}
+    assert todo(step) == {"mode": "toolkit", "default": False, "state": "restarted"}
     (edit,) = step.diff
-    host["engines"]["containerd"]["files"] = [[edit["path"], edit["after"]]]
+    host = having(host, engines={"containerd": {"files": [ConfigFile(edit.path, edit.after)]}})
     assert decide(host, ["containerd"]).steps == []
-    host["engines"]["containerd"]["pending"] = True
+    host = having(host, engines={"containerd": {"pending": True}})
     assert "interrupted run" in decide(host, ["containerd"]).steps[0].why
-    host["engines"]["containerd"].update(pending=False, active=False)
+    host = having(host, engines={"containerd": dict(pending=False, active=False)})
     (step,) = decide(host, ["containerd"]).steps
-    assert (step.params["state"], step.disruption) == ("started", "none")
+    assert (todo(step)["state"], step.disruption) == ("started", "none")
 
 
 def test_a_restart_that_would_end_gpu_containers_needs_leave() -> None:
@@ -133,7 +138,7 @@ def test_a_restart_that_would_end_gpu_containers_needs_leave() -> None:
         (observed(containerd=(1, 6, 20)), ["containerd"], "toolkit", {}, []),
         (observed(rancher="/var/lib/rancher/k3s/agent"), ["containerd"], "toolkit", {}, ["containerd_of_rancher"]),
         (observed(), ["containerd"], "cdi", {"nvidia_container_runtime_default": True}, ["default_runtime_impossible"]),
-        (observed(files=[[containerd_config.MAIN, "version = 2\nx"]]), ["containerd"], "toolkit", {},
+        (observed(files=[ConfigFile(containerd_config.MAIN, "version = 2\nx")]), ["containerd"], "toolkit", {},
          ["containerd_config_invalid"]),
     ],
 )  # fmt: skip
@@ -145,16 +150,15 @@ def test_refusals(host: Any, names: "list[str]", mode: str, more: Any, codes: "l
 
 
 def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
-    wanted = variables.parse_settings({"nvidia_container_runtime_engines": KUBERNETES}).settings._asdict()
+    wanted = variables.parse_settings({"nvidia_container_runtime_engines": KUBERNETES}).settings
     decided = compose.plan(observed(toolkit=False), wanted)
     assert decided.refusals == []
     assert not [step.id for step in decided.steps if step.id.startswith("docker_engine.")]
     steps = [step.id for step in decided.steps if step.id.startswith("nvidia_container_runtime.")]
     assert [step.partition(".")[2] for step in steps] == ["repository", "install", "cdi_spec", "containerd"]
     (proof,) = [step for step in decided.steps if step.id == "gpu_verify.verify"]
-    assert proof.params["expect"]["engines"] == {"mode": "toolkit", "names": KUBERNETES}
-    host = copy.deepcopy(observed())
-    host["runtime"]["specs"][0]["stale"] = "it serves driver 550"
+    assert todo(proof)["expect"]["engines"] == {"mode": "toolkit", "names": KUBERNETES}
+    host = having(observed(), runtime={"specs": [SPEC._replace(stale="it serves driver 550")]})
     assert ids(decide(host, ["podman"])) == ["cdi_spec"]
 
 
@@ -166,17 +170,14 @@ def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, 
     for wish in (before, mode):
         wanted = variables.parse_settings(
             {"nvidia_container_runtime_engines": KUBERNETES, "nvidia_container_runtime_mode": wish}
-        ).settings._asdict()
+        ).settings
         decided = compose.plan(host, wanted)
         assert decided.refusals == []
         host = hosts.carried_out(host, decided)
         if wish == "toolkit":
-            host["packages"]["installed"]["nvidia-container-toolkit"] = "1.20.0-1"
-            host["runtime"]["noted"].update(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])
+            host = with_packages(host, **{"nvidia-container-toolkit": "1.20.0-1"})
+            host = having(host, runtime={"noted": dict(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])})
         assert [step.id for step in compose.plan(host, wanted).steps] == []
-
-
-NEW = {"format": "0.7.0"}
 
 
 @pytest.mark.parametrize(
@@ -195,17 +196,17 @@ def test_old_engines_get_a_specification_that_they_read(
     names: "list[str]", mode: str, podman: Any, containerd: Any, old: "str | None"
 ) -> None:
     host = observed(podman, containerd)
-    host["runtime"]["specs"] = [SPEC | NEW]
+    host = having(host, runtime={"specs": [NEW]})
     steps = [step for step in decide(host, names, mode).steps if step.id.endswith("cdi_spec")]
     assert len(steps) == bool(old)
     if old:
         (step,) = steps
         assert step.why == f"{cdi.REFRESHED} asks for CDI 0.7.0, which {old} does not read"
-        assert step.params["feature_flags"] == ["no-additional-gids-for-device-nodes"]
-        assert [file["path"] for file in step.params["files"]] == [cdi.REFRESH_OLD]
-        host["runtime"].update(specs=[SPEC | {"format": "0.5.0"}], refresh_old=cdi.REFRESH_OLD_TEXT)
+        assert todo(step)["feature_flags"] == ["no-additional-gids-for-device-nodes"]
+        assert [file["path"] for file in todo(step)["files"]] == [cdi.REFRESH_OLD]
+        host = having(host, runtime=dict(specs=[SPEC._replace(format="0.5.0")], refresh_old=cdi.REFRESH_OLD_TEXT))
         assert not [step for step in decide(host, names, mode).steps if step.id.endswith("cdi_spec")]
-        host["runtime"]["refresh_old"] = None
+        host = having(host, runtime={"refresh_old": None})
         (step,) = [step for step in decide(host, names, mode).steps if step.id.endswith("cdi_spec")]
         assert "nvidia-cdi-refresh may write" in step.why
 
@@ -213,26 +214,25 @@ def test_old_engines_get_a_specification_that_they_read(
 def test_docker_with_cdi_before_26_1_is_old_too() -> None:
     for version, old in (("25.0.3", True), ("26.0.2", True), ("26.1.5+dfsg1", False), ("29.0.1", False)):
         host = observed()
-        host["docker"].update(installed=True, active=True, version=version, info={"cdi_dirs": ["/etc/cdi"]})
-        wanted = {"nvidia_container_runtime_mode": "cdi"}
-        assert bool(cdi_versions.too_old(host, wanted)) == old
-        assert cdi_versions.too_old(host, {}) is None
+        host = having(host, docker={"installed": True, "active": True, "version": version})
+        assert bool(cdi_versions.too_old(host, settings(nvidia_container_runtime_mode="cdi"))) == old
+        assert cdi_versions.too_old(host, settings()) is None
 
 
 def test_the_file_for_old_engines_goes_when_no_engine_is_old_any_more() -> None:
     host = observed((5, 4, 2))
-    host["runtime"]["refresh_old"] = cdi.REFRESH_OLD_TEXT
-    assert runtime.leave(host, {"nvidia_container_runtime_engines": ["podman"]}).steps == []  # not ours
-    host["runtime"]["noted"]["files"] = [cdi.REFRESH_OLD]
-    (step,) = runtime.leave(host, {"nvidia_container_runtime_engines": ["podman"]}).steps
-    assert step.params["paths"] == [cdi.REFRESH_OLD]
-    host["engines"]["podman"]["version"] = [4, 9, 3]
-    assert runtime.leave(host, {"nvidia_container_runtime_engines": ["podman"]}).steps == []
+    host = having(host, runtime={"refresh_old": cdi.REFRESH_OLD_TEXT})
+    assert runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps == []  # not ours
+    host = having(host, runtime={"noted": {"files": [cdi.REFRESH_OLD]}})
+    (step,) = runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps
+    assert todo(step)["paths"] == [cdi.REFRESH_OLD]
+    host = having(host, engines={"podman": {"version": [4, 9, 3]}})
+    assert runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps == []
 
 
 def test_a_specification_of_others_that_an_old_engine_cannot_read_is_named_with_the_reason() -> None:
     host = observed((4, 9, 3), toolkit=False)
-    host["runtime"]["specs"] = [dict(SPEC, path="/etc/cdi/site.yaml", **NEW)]
+    host = having(host, runtime={"specs": [NEW._replace(path="/etc/cdi/site.yaml")]})
     (refusal,) = decide(host, ["podman"], "cdi").refusals
     assert refusal.code == "cdi_spec_conflict"
     assert "/etc/cdi/site.yaml" in refusal.message and "CDI 0.7.0, which podman 4.9.3 does not read" in refusal.message

@@ -7,14 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from gpu_ready.base import records
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.facts.model import Facts, SecureBootFacts
 from gpu_ready.plan import compose
+from gpu_ready.plan.model import RepositoryParams
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.goldens import decide, named
-from tests.unit.hosts import CARDS, ENROLLED, GEFORCE, SECURE, T4, V100, bare, carried_out, installed
+from tests.unit.hosts import (
+    CARDS,
+    ENROLLED,
+    GEFORCE,
+    SECURE,
+    T4,
+    V100,
+    bare,
+    carried_out,
+    having,
+    installed,
+    without_packages,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = ("older", "tesla", "fermi", "kepler", "maxwell", "pascal", "volta")
@@ -55,7 +70,7 @@ WISHES = st.fixed_dictionaries(
         VERSIONS.map(lambda version: wish | {"nvidia_driver_version": version}),
     )
 )
-BOOTS = st.sampled_from([{"on": False, "key": None, "enrolled": False}, SECURE, ENROLLED])
+BOOTS = st.sampled_from([SecureBootFacts(), SECURE, ENROLLED])
 NOUVEAU = st.sampled_from(
     [
         {"loaded": False, "bound": [], "blacklisted": True},
@@ -66,7 +81,7 @@ NOUVEAU = st.sampled_from(
 
 
 @st.composite
-def hosts(draw: Any) -> dict[str, Any]:
+def hosts(draw: Any) -> Facts:
     """Return a bare host: any distribution, cards, NVSwitches, Secure Boot, nouveau, headers, other kernels."""
     distro = draw(DISTROS)
     host = bare(
@@ -77,17 +92,16 @@ def hosts(draw: Any) -> dict[str, Any]:
         nouveau=draw(NOUVEAU),
         compiler=draw(st.sampled_from([None, "/usr/bin/gcc"])),
     )
-    kernel = host["base"]["kernel"]
+    kernel = host.base.kernel
     if draw(st.booleans()):
-        kernel["installed"].append("9.9.9-1")
-        kernel["next_boot"] = draw(st.sampled_from([kernel["running"], "9.9.9-1"]))
-    kernel["headers"] = {name: draw(st.booleans()) for name in kernel["installed"]}
-    host["base"]["os"]["id"] = draw(st.sampled_from(catalog.distro(distro)["ids"]))
-    return host
+        kernel = having(kernel, installed=[*kernel.installed, "9.9.9-1"])
+        kernel = having(kernel, next_boot=draw(st.sampled_from([kernel.running, "9.9.9-1"])))
+    kernel = having(kernel, headers={name: draw(st.booleans()) for name in kernel.installed})
+    return having(host, base={"kernel": kernel, "os": {"id": draw(st.sampled_from(catalog.distro(distro)["ids"]))}})
 
 
 @st.composite
-def driven(draw: Any) -> dict[str, Any]:
+def driven(draw: Any) -> Facts:
     """Return a host with one card that has a driver already: any that the catalog knows for its distribution."""
     distro = draw(DISTROS)
     data = catalog.distro(distro)
@@ -105,28 +119,29 @@ def driven(draw: Any) -> dict[str, Any]:
         distro, draw(st.sampled_from([T4, V100, GEFORCE])), source, version, flavour, kind, draw(st.booleans())
     )
     if draw(st.booleans()):
-        host["packages"]["held"] = host["driver"]["held"] = sorted(host["driver"]["packages"])
+        host = having(host, packages={"held": sorted(host.driver.packages)})
+        host = having(host, driver={"held": sorted(host.driver.packages)})
     state = draw(st.sampled_from(["whole", "no module", "half", "other userspace", "foreign packages"]))
     if state == "no module":
-        host["driver"]["on_disk"] = None
+        host = having(host, driver={"on_disk": None})
     if state == "other userspace":
-        host["driver"]["userspace"] = ["535.1.1"]
-    if state == "half" and len(host["driver"]["packages"]) > 1:
-        name = sorted(host["driver"]["packages"])[0]
-        del host["driver"]["packages"][name], host["packages"]["installed"][name]
-        host["packages"]["broken"] = [name]
+        host = having(host, driver={"userspace": ["535.1.1"]})
+    if state == "half" and len(host.driver.packages) > 1:
+        name = sorted(host.driver.packages)[0]
+        packages = {key: version for key, version in host.driver.packages.items() if key != name}
+        host = having(without_packages(host, name), driver={"packages": packages}, packages={"broken": [name]})
     if state == "foreign packages":
-        host["driver"]["origin"] = "unknown"
+        host = having(host, driver={"origin": "unknown"})
     return host
 
 
 HOSTS = st.one_of(hosts(), driven())
 
 
-def runs(host: dict[str, Any], wish: dict[str, Any]) -> bool:
+def runs(host: Facts, wish: dict[str, Any]) -> bool:
     """Return whether a driver that gpu-ready leaves alone runs: one that does not can never be verified."""
-    disk, loaded = host["driver"]["on_disk"] or {}, host["driver"]["loaded"] or {}
-    return wish.get("nvidia_driver_source") != "none" or disk.get("version") == loaded.get("version")
+    disk, loaded = (module.version if module else None for module in (host.driver.on_disk, host.driver.loaded))
+    return wish.get("nvidia_driver_source") != "none" or disk == loaded
 
 
 slow = settings(max_examples=60)
@@ -134,11 +149,11 @@ slow = settings(max_examples=60)
 
 @slow
 @given(HOSTS, WISHES)
-def test_no_plan_raises_and_all_of_it_is_plain_values(host: dict[str, Any], wish: dict[str, Any]) -> None:
+def test_no_plan_raises_and_all_of_it_is_plain_values(host: Facts, wish: dict[str, Any]) -> None:
     before = copy.deepcopy(host)
     decided = decide(host, **wish)
     assert host == before
-    json.dumps([compose.as_dict(decided), compose.todo(decided), compose.row(host, decided), compose.diff(decided)])
+    json.dumps([compose.plan_json(decided), compose.todo_json(decided), compose.diff_json(decided)])
     assert decided.summary
 
 
@@ -146,7 +161,7 @@ def test_no_plan_raises_and_all_of_it_is_plain_values(host: dict[str, Any], wish
 @given(HOSTS, WISHES)
 def test_refused_or_chosen_and_every_refusal_says_what_why_and_the_way_out(host: Any, wish: Any) -> None:
     decided = decide(host, **wish)
-    assert decided.choice.get("driver") or decided.refusals
+    assert decided.choices.driver or decided.refusals
     assert not (decided.refusals and decided.steps)
     for one in [*decided.refusals, *decided.warnings]:
         assert re.fullmatch(r"[a-z_]+", one.code)
@@ -160,51 +175,52 @@ def test_refused_or_chosen_and_every_refusal_says_what_why_and_the_way_out(host:
 @given(HOSTS, WISHES)
 def test_never_above_a_ceiling_never_below_a_floor_never_the_wrong_flavour(host: Any, wish: Any) -> None:
     decided = decide(host, **wish)
-    chosen = decided.choice.get("driver") or {}
-    if not chosen or chosen["source"] == "none":
+    chosen = decided.choices.driver
+    if not chosen or chosen.source == "none":
         return
-    for gpu in (catalog.gpu(card["device"]) for card in host["base"]["gpus"]):
+    for gpu in (catalog.gpu(card.device) for card in host.base.gpus):
         if gpu is None:
-            assert chosen["branch"] == catalog.NEWEST_BRANCH or wish.get("nvidia_driver_branch") or chosen["version"]
+            assert chosen.branch == catalog.NEWEST_BRANCH or wish.get("nvidia_driver_branch") or chosen.version
             continue
-        assert gpu.last_branch is None or chosen["branch"] <= gpu.last_branch
-        assert gpu.first_branch is None or chosen["branch"] >= gpu.first_branch
-        assert chosen["flavour"] in gpu.flavours
-        assert gpu.architecture not in OLD or chosen["flavour"] == "proprietary"
-        assert gpu.architecture not in OPEN_ONLY or chosen["flavour"] == "open"
-    known = catalog.branch(chosen["branch"])
-    assert known is None or chosen["flavour"] in known.flavours
-    limit = catalog.distro(host["base"]["distro"]).get("max_branch")
-    assert limit is None or chosen["branch"] <= limit
+        assert gpu.last_branch is None or chosen.branch <= gpu.last_branch
+        assert gpu.first_branch is None or chosen.branch >= gpu.first_branch
+        assert chosen.flavour in gpu.flavours
+        assert gpu.architecture not in OLD or chosen.flavour == "proprietary"
+        assert gpu.architecture not in OPEN_ONLY or chosen.flavour == "open"
+    known = catalog.branch(chosen.branch)
+    assert known is None or chosen.flavour in known.flavours
+    limit = catalog.distro(host.base.distro).get("max_branch")
+    assert limit is None or chosen.branch <= limit
 
 
 @slow
 @given(HOSTS, WISHES)
 def test_what_was_asked_for_is_what_is_chosen(host: Any, wish: Any) -> None:
-    chosen = decide(host, **wish).choice.get("driver") or {}
-    if not chosen or chosen["source"] == "none":
+    chosen = decide(host, **wish).choices.driver
+    if not chosen or chosen.source == "none":
         return
-    assert wish.get("nvidia_driver_source", "auto") in ("auto", chosen["source"])
-    assert wish.get("nvidia_driver_flavour", "auto") in ("auto", chosen["flavour"])
-    assert wish.get("nvidia_driver_branch", "") in ("", str(chosen["branch"]))
-    assert wish.get("nvidia_driver_version", chosen["version"]) == chosen["version"]
-    assert wish.get("nvidia_driver_kernel_modules", "auto") in ("auto", chosen["kind"])
-    entry = catalog.distro(host["base"]["distro"])["driver_sources"][chosen["source"]]
-    asked = "nvidia_driver_source" in wish or host["driver"]["origin"] == chosen["source"]
+    assert wish.get("nvidia_driver_source", "auto") in ("auto", chosen.source)
+    assert wish.get("nvidia_driver_flavour", "auto") in ("auto", chosen.flavour)
+    assert wish.get("nvidia_driver_branch", "") in ("", str(chosen.branch))
+    assert wish.get("nvidia_driver_version", chosen.version) == chosen.version
+    assert wish.get("nvidia_driver_kernel_modules", "auto") in ("auto", chosen.kind)
+    entry = catalog.distro(host.base.distro)["driver_sources"][chosen.source]
+    asked = "nvidia_driver_source" in wish or host.driver.origin == chosen.source
     assert asked or not entry.get("only_when_asked")
 
 
 @slow
 @given(hosts(), WISHES, st.randoms(use_true_random=False))
 def test_the_order_of_cards_and_of_wishes_is_irrelevant(host: Any, wish: Any, random: Any) -> None:
-    other = copy.deepcopy(host)
-    random.shuffle(other["base"]["gpus"])
+    gpus = list(host.base.gpus)
+    random.shuffle(gpus)
+    other = having(host, base={"gpus": gpus})
     names = list(wish)
     random.shuffle(names)
     one, two = decide(host, **wish), decide(other, **{name: wish[name] for name in names})
     keys = ("source", "kind", "branch", "flavour", "version", "packages", "stream")
-    drivers = [decided.choice.get("driver") or {} for decided in (one, two)]
-    assert [drivers[0].get(key) for key in keys] == [drivers[1].get(key) for key in keys]
+    drivers = [decided.choices.driver for decided in (one, two)]
+    assert [getattr(drivers[0], key, None) for key in keys] == [getattr(drivers[1], key, None) for key in keys]
     assert [step.id for step in one.steps] == [step.id for step in two.steps]
     assert sorted({refusal.code for refusal in one.refusals}) == sorted({refusal.code for refusal in two.refusals})
 
@@ -212,20 +228,21 @@ def test_the_order_of_cards_and_of_wishes_is_irrelevant(host: Any, wish: Any, ra
 @slow
 @given(HOSTS, WISHES)
 @example(installed("el9", T4, "cuda_repo", "570.211.01", "open"), {"nvidia_driver_branch": "580"})
-def test_a_plan_carried_out_leaves_nothing_to_do(host: dict[str, Any], wish: dict[str, Any]) -> None:
+def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts, wish: dict[str, Any]) -> None:
     assume(runs(host, wish))
     decided = decide(host, **wish)
     after = carried_out(host, decided)
     again = decide(after, **wish)
     assert [step.id for step in again.steps] == []
     assert [refusal.code for refusal in again.refusals] == [refusal.code for refusal in decided.refusals]
-    if not decided.refusals and decided.choice["driver"]["source"] != "none":
-        assert after["driver"]["origin"] == decided.choice["driver"]["source"]
+    chosen = decided.choices.driver
+    if not decided.refusals and chosen and chosen.source != "none":
+        assert after.driver.origin == chosen.source
 
 
 @slow
 @given(HOSTS, WISHES)
-def test_any_place_where_a_run_is_killed_leads_to_the_same_end(host: dict[str, Any], wish: dict[str, Any]) -> None:
+def test_any_place_where_a_run_is_killed_leads_to_the_same_end(host: Facts, wish: dict[str, Any]) -> None:
     """After each step a new plan; whatever it says, carried out it leaves nothing to do."""
     assume(runs(host, wish))
     decided = decide(host, **wish)
@@ -239,7 +256,7 @@ def test_any_place_where_a_run_is_killed_leads_to_the_same_end(host: dict[str, A
 
 @slow
 @given(HOSTS, WISHES)
-def test_every_step_has_its_tasks_in_its_role(host: dict[str, Any], wish: dict[str, Any]) -> None:
+def test_every_step_has_its_tasks_in_its_role(host: Facts, wish: dict[str, Any]) -> None:
     for step in decide(host, **wish).steps:
         path = ROOT / "roles" / step.role / "tasks" / f"{step.action}.yml"
         assert path.exists(), f"{step.id}: {path} is absent"
@@ -249,16 +266,17 @@ def test_every_step_has_its_tasks_in_its_role(host: dict[str, Any], wish: dict[s
 
 @slow
 @given(HOSTS, WISHES)
-def test_packages_are_those_of_the_catalog_and_never_a_kernel(host: dict[str, Any], wish: dict[str, Any]) -> None:
+def test_packages_are_those_of_the_catalog_and_never_a_kernel(host: Facts, wish: dict[str, Any]) -> None:
     decided = decide(host, **wish)
-    data = catalog.distro(host["base"]["distro"])
-    known = packages_of(data, [*host["base"]["kernel"]["installed"]])
+    data = catalog.distro(host.base.distro)
+    known = packages_of(data, host.base.kernel.installed)
     for step in decided.steps:
-        for name in packages_in(step.params):
+        params = records.to_json(step.params)
+        for name in packages_in(params):
             assert not KERNEL.match(name), (step.id, name)
             assert name in known or step.role in ("cuda_toolkit", "nvidia_container_runtime"), (step.id, name)
-        for name in (*step.params.get("remove", []), *step.params.get("allow_remove", [])):
-            assert name in host["packages"]["installed"], (step.id, name)
+        for name in (*params.get("remove", []), *params.get("allow_remove", [])):
+            assert name in host.packages.installed, (step.id, name)
 
 
 def packages_in(params: dict[str, Any]) -> list[str]:
@@ -282,18 +300,16 @@ def packages_of(data: dict[str, Any], kernels: list[str]) -> set[str]:
 
 @slow
 @given(HOSTS, WISHES)
-def test_repositories_are_those_of_the_distribution_with_a_pinned_key(
-    host: dict[str, Any], wish: dict[str, Any]
-) -> None:
-    data = catalog.distro(host["base"]["distro"])
+def test_repositories_are_those_of_the_distribution_with_a_pinned_key(host: Facts, wish: dict[str, Any]) -> None:
+    data = catalog.distro(host.base.distro)
     known = named(data) | set((data.get("vault") or []) if wish.get("gpu_ready_vault") else [])
-    family = "rpm" if data["package_manager"] != "apt" else None
+    family = "rpm" if data["package_manager"] != "apt" else "deb"
     for step in decide(host, **wish).steps:
-        for one in step.params.get("repositories") or []:
-            assert one["id"] in known
-            assert one.get("kind") == family
-            assert re.fullmatch(r"[0-9A-F]{40}", one["fingerprint"] or one["key_sha256"][:40].upper())
-            assert one["url"].startswith("http")
+        for one in step.params.repositories if isinstance(step.params, RepositoryParams) else []:
+            assert one.id in known
+            assert one.kind == family
+            assert re.fullmatch(r"[0-9A-F]{40}", one.fingerprint or (one.key_sha256 or "")[:40].upper())
+            assert one.url.startswith("http")
 
 
 @slow
@@ -301,13 +317,13 @@ def test_repositories_are_those_of_the_distribution_with_a_pinned_key(
 def test_without_the_keys_nothing_is_installed_from_an_unpinned_repository(host: Any, wish: Any) -> None:
     decided = decide(host, **wish, gpu_ready_mirror_keys={})
     for step in decided.steps:
-        for one in step.params.get("repositories") or []:
-            assert one["fingerprint"] or one["key_sha256"], (step.id, one["id"])
+        for one in step.params.repositories if isinstance(step.params, RepositoryParams) else []:
+            assert one.fingerprint or one.key_sha256, (step.id, one.id)
 
 
 @slow
 @given(hosts(), WISHES)
 def test_with_a_mirror_every_address_is_the_mirrors(host: Any, wish: Any) -> None:
     decided = decide(host, **wish, gpu_ready_mirror="http://mirror.site/path")
-    for address in re.findall(r'"(https?://[^"]+)"', json.dumps(compose.todo(decided))):
+    for address in re.findall(r'"(https?://[^"]+)"', json.dumps(compose.todo_json(decided))):
         assert address.startswith("http://mirror.site/path/"), address

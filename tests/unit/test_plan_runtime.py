@@ -5,37 +5,42 @@ from typing import Any
 
 import pytest
 from gpu_ready.containers import cdi, driver_volume
-from gpu_ready.plan.containers import runtime
+from gpu_ready.facts.model import CdiSpecFacts, DockerFacts, ManifestFacts, RuntimeFacts
+from gpu_ready.plan.containers import daemon_json_keys, runtime
 
+from tests.unit.hosts import having
+from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_plan_docker import engine, host
 
 NVIDIA = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'
 OURS = ("mode", "default", "engines", "migrate")
-KNOWN = {"runtimes": {"runc": {}, "nvidia": {}}}
+KNOWN = {"runtimes": ["runc", "nvidia"]}
 
 
-def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: Any) -> dict[str, Any]:
-    return {
-        "toolkit": installed, "hook_known": hook_known if installed else None, "refresh": False, "specs": [], "refresh_old": None,
-        "programs": {"nvidia-ctk": "/usr/bin/nvidia-ctk" if installed else None}, "driver_files": "580.95.05",
-        "boot_nodes": cdi.boot_nodes(1), "helper": driver_volume.HELPER_TEXT,
-        "volume": {"exists": False, "version": None, "stale": None}, "noted": noted(),
-        "legacy": {"plugin": None, "volumes": [], "containers": []}, **more,
-    }  # fmt: skip
+def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: Any) -> RuntimeFacts:
+    part = RuntimeFacts(
+        toolkit=installed,
+        hook_known=hook_known if installed else None,
+        programs={"nvidia-ctk": "/usr/bin/nvidia-ctk" if installed else None},
+        driver_files="580.95.05",
+        boot_nodes=cdi.boot_nodes(1),
+        helper=driver_volume.HELPER_TEXT,
+    )
+    return having(part, **more)  # type: ignore[no-any-return]
 
 
-def noted(**more: Any) -> dict[str, Any]:
+def noted(**more: Any) -> ManifestFacts:
     """What the manifest lists as ours."""
-    return {"files": [], "folders": [], "packages": [], "keys": {}, **more}
+    return ManifestFacts(**more)
 
 
-def spec(path: str = "/etc/cdi/gpu-ready.json", stale: "str | None" = None) -> dict[str, Any]:
-    return {"path": path, "ours": path.endswith("gpu-ready.json"), "devices": ["0", "all"], "stale": stale}
+def spec(path: str = "/etc/cdi/gpu-ready.json", stale: "str | None" = None) -> CdiSpecFacts:
+    return CdiSpecFacts(path, path.endswith("gpu-ready.json"), ["0", "all"], stale=stale)
 
 
-def decide(docker_part: dict[str, Any], runtime_part: dict[str, Any], driver_satisfied: bool = True, **w: Any) -> Any:
-    wanted = {"nvidia_container_runtime_" + name if name in OURS else name: w[name] for name in w}
-    return runtime.decide(host(docker_part, runtime_part), wanted, {"driver": {"satisfied": driver_satisfied}})
+def decide(engine_part: DockerFacts, runtime_part: RuntimeFacts, driver_satisfied: bool = True, **w: Any) -> Any:
+    given = {"nvidia_container_runtime_" + name if name in OURS else name: w[name] for name in w}
+    return runtime.decide(host(engine_part, runtime_part), settings(**given), driver_choice(satisfied=driver_satisfied))
 
 
 def ids(decision: Any) -> list[str]:
@@ -46,18 +51,19 @@ def test_a_bare_host_gets_repository_toolkit_and_one_restart() -> None:
     decision = decide(engine("20.10.24+dfsg1"), toolkit(False))
     assert ids(decision) == ["repository", "install", "configure"]
     assert decision.steps[-1].disruption == "docker_restart"
-    assert decision.steps[-1].diff["before"] is None
-    assert '"nvidia"' in decision.steps[-1].diff["after"]
+    assert decision.steps[-1].diff[0].before is None
+    assert '"nvidia"' in decision.steps[-1].diff[0].after
 
 
 def test_a_converged_host_gets_nothing() -> None:
     decision = decide(engine(text=NVIDIA, info=KNOWN), toolkit())
-    assert decision == (decision.choice, [], [], [])
-    assert decision.choice["args"] == ["--gpus", "all"]
+    assert (decision.steps, decision.refusals, decision.warnings) == ([], [], [])
+    assert decision.choice.args == ["--gpus", "all"]
 
 
 def test_without_docker_among_the_engines_nothing_of_docker_is_touched() -> None:
-    assert decide(engine(None), toolkit(False), engines=["podman"]) == ({}, [], [], [])
+    decision = decide(engine(None), toolkit(False), engines=["podman"])
+    assert (decision.choice, decision.steps, decision.refusals, decision.warnings) == (None, [], [], [])
 
 
 @pytest.mark.parametrize(
@@ -71,15 +77,15 @@ def test_without_docker_among_the_engines_nothing_of_docker_is_touched() -> None
 )
 def test_what_a_killed_run_left_is_repaired(text: str, info: Any, hook_known: Any, activation: "str | None") -> None:
     decision = decide(engine(text=text, info=info), toolkit(hook_known=hook_known))
-    assert [step.params["activation"] for step in decision.steps] == ([activation] if activation else [])
+    assert [todo(step)["activation"] for step in decision.steps] == ([activation] if activation else [])
 
 
 def test_the_default_runtime_is_set_only_when_asked_for() -> None:
     other = '{"default-runtime": "crun", ' + NVIDIA[1:]
     assert ids(decide(engine(text=other, info=KNOWN), toolkit())) == []
     (step,) = decide(engine(text=other, info=KNOWN), toolkit(), default=True).steps
-    assert step.params["activation"] == "reload"
-    assert '"default-runtime": "nvidia"' in step.diff["after"]
+    assert todo(step)["activation"] == "reload"
+    assert '"default-runtime": "nvidia"' in step.diff[0].after
 
 
 CDI_ARGS = ["--device", "nvidia.com/gpu=all"]
@@ -102,14 +108,14 @@ def test_each_way_by_engine(mode: str, version: str, codes: list[str], steps: li
     decision = decide(engine(version), toolkit(False), mode=mode)
     assert [refusal.code for refusal in decision.refusals] == codes
     assert ids(decision) == steps
-    assert decision.choice["args"] == args
-    assert decision.choice.get("helper") == (None if args else "/usr/local/bin/gpu-docker-args")
+    assert decision.choice.args == args
+    assert decision.choice.helper == (None if args else "/usr/local/bin/gpu-docker-args")
 
 
 def test_cdi_keeps_other_features_and_restarts() -> None:
     decision = decide(engine(text='{"features": {"x": true}}'), toolkit(False, specs=[spec()]), mode="native")
     (step,) = decision.steps
-    assert step.diff["after"] == '{"features": {"x": true, "cdi": true}}'
+    assert step.diff[0].after == '{"features": {"x": true, "cdi": true}}'
     assert step.disruption == "docker_restart"
 
 
@@ -128,7 +134,7 @@ def test_cdi_keeps_other_features_and_restarts() -> None:
 )
 def test_the_specification(mode: str, installed: bool, specs: Any, satisfied: bool, expected: Any) -> None:
     decision = decide(engine("29.0.1"), toolkit(installed, specs=specs), satisfied, mode=mode)
-    found = [(step.params["path"], step.params["generator"]) for step in decision.steps]
+    found = [(todo(step)["path"], todo(step)["generator"]) for step in decision.steps]
     assert found == ([expected] if expected else [])
 
 
@@ -137,7 +143,7 @@ def test_the_specification(mode: str, installed: bool, specs: Any, satisfied: bo
 def test_the_device_nodes_of_our_specification_come_before_docker(mode: str, text: "str | None") -> None:
     (step,) = decide(engine("29.0.1"), toolkit(False, specs=[spec()], boot_nodes=text), mode=mode).steps
     assert "after a reboot" in step.why
-    file, *helper = step.params["files"]
+    file, *helper = todo(step)["files"]
     assert [one["mode"] for one in helper] == (["0755"] if mode == "native" else [])
     assert file["path"] == "/etc/systemd/system/docker.service.d/gpu-ready-nodes.conf"
     assert "nvidia-modprobe -c=255 -c=0\n" in file["content"] and "nvidia-modprobe -u -c=0\n" in file["content"]
@@ -184,8 +190,8 @@ def test_an_engine_that_is_still_to_come_is_judged_by_what_the_release_carries(
     distro: str, codes: list[str], steps: list[str]
 ) -> None:
     observed = host(engine(None), toolkit(False))
-    observed["base"]["distro"] = distro
-    decision = runtime.decide(observed, {"nvidia_container_runtime_mode": "native"}, {"driver": {"satisfied": False}})
+    observed = having(observed, base={"distro": distro})
+    decision = runtime.decide(observed, settings(nvidia_container_runtime_mode="native"), driver_choice())
     assert [refusal.code for refusal in decision.refusals] == codes
     assert ids(decision) == steps
 
@@ -199,21 +205,20 @@ PACKAGES = ["libnvidia-container1", "nvidia-container-toolkit", "nvidia-containe
 VOLUME = {"exists": True, "version": "580.95.05", "stale": None}
 
 
-def at(observed_engine: dict[str, Any], runtime_part: dict[str, Any], packages: "list[str] | None" = None) -> Any:
-    observed = host(observed_engine, runtime_part)
-    observed["packages"]["installed"] = dict.fromkeys(packages or [], "1.20.0-1")
-    return observed
+def at(engine_part: DockerFacts, runtime_part: RuntimeFacts, packages: "list[str] | None" = None) -> Any:
+    return host(engine_part, runtime_part, installed=dict.fromkeys(packages or [], "1.20.0-1"))
 
 
 def switched(observed: Any, mode: str, **wanted: Any) -> Any:
-    wanted["nvidia_container_runtime_mode"] = mode
-    return runtime.decide(observed, wanted, {"driver": {"satisfied": True}})
+    return runtime.decide(
+        observed, settings(nvidia_container_runtime_mode=mode, **wanted), driver_choice(satisfied=True)
+    )
 
 
 def by_toolkit(version: str = "26.1.5", ours: bool = True, text: str = NVIDIA, **more: Any) -> Any:
     """A host in mode toolkit; ``ours``: gpu-ready brought it."""
     mine = noted(packages=PACKAGES, keys={**TOOLKIT_KEY, **more.pop("keys", {})}) if ours else noted()
-    info = {"runtimes": {"runc": {}, "nvidia": {}}, **more.pop("info", {})}
+    info = {"runtimes": ["runc", "nvidia"], **more.pop("info", {})}
     return at(engine(version, text=text, info=info, **more), toolkit(noted=mine, boot_nodes=None, helper=None), PACKAGES)  # fmt: skip
 
 
@@ -230,17 +235,17 @@ def test_a_toolkit_of_ours_goes_with_its_keys(version: str, mode: str, steps: li
     decision = switched(by_toolkit(version), mode)
     assert (ids(decision), decision.refusals) == (steps, [])
     cleanup, configure = decision.steps[0], decision.steps[-1]
-    assert sorted(cleanup.params["packages"]) == PACKAGES
-    assert configure.params["daemon_json"]["unset"] == ["runtimes"]
-    assert configure.params["activation"] == "restart"  # on SIGHUP docker keeps what is gone from the file
-    assert json.loads(configure.diff["after"]) == json.loads(after)
+    assert sorted(todo(cleanup)["packages"]) == PACKAGES
+    assert todo(configure)["daemon_json"]["unset"] == ["runtimes"]
+    assert todo(configure)["activation"] == "restart"  # on SIGHUP docker keeps what is gone from the file
+    assert json.loads(configure.diff[0].after) == json.loads(after)
 
 
 def test_a_toolkit_of_others_stays_with_its_keys() -> None:
     decision = switched(by_toolkit("20.10.24", ours=False), "native")
     assert ids(decision) == ["volume"]
     (step,) = switched(by_toolkit("29.0.1", ours=False), "cdi").steps
-    assert step.params["generator"] == "nvidia-ctk"
+    assert todo(step)["generator"] == "nvidia-ctk"
 
 
 def test_what_others_changed_in_our_keys_or_asked_for_stays() -> None:
@@ -259,8 +264,8 @@ def test_the_default_runtime_goes_back_to_what_it_was(key: dict[str, Any], expec
     text = NVIDIA[:-1] + ', "default-runtime": "nvidia"}'
     observed = by_toolkit("26.1.5", text=text, keys=key, info={"default_runtime": "nvidia"})
     (step,) = switched(observed, "toolkit").steps
-    assert json.loads(step.diff["after"]).get("default-runtime") == expected
-    assert step.params["activation"] == ("restart" if expected is None else "reload")
+    assert json.loads(step.diff[0].after).get("default-runtime") == expected
+    assert todo(step)["activation"] == ("restart" if expected is None else "reload")
 
 
 @pytest.mark.parametrize(
@@ -269,16 +274,16 @@ def test_the_default_runtime_goes_back_to_what_it_was(key: dict[str, Any], expec
         ({"default_runtime": "nvidia"}, "toolkit", "restart"),  # killed between file and restart: default taken back
         ({}, "toolkit", None),
         ({}, "native", "restart"),  # the runtime taken back
-        ({"runtimes": {"runc": {}}}, "native", None),
+        ({"runtimes": ["runc"]}, "native", None),
     ],
 )
 def test_what_docker_still_knows_after_a_kill_is_forgotten(info: Any, mode: str, activation: "str | None") -> None:
     text = NVIDIA if mode == "toolkit" else "{}"
-    known = {"runtimes": {"runc": {}, "nvidia": {}}, **info}
+    known = {"runtimes": ["runc", "nvidia"], **info}
     volume = {"volume": VOLUME, "noted": noted(folders=["/usr/local/nvidia-driver"])}
     part = toolkit() if mode == "toolkit" else toolkit(False, **volume)
     decision = switched(at(engine("20.10.24", text=text, info=known), part), mode)
-    assert [step.params["activation"] for step in decision.steps] == ([activation] if activation else [])
+    assert [todo(step)["activation"] for step in decision.steps] == ([activation] if activation else [])
 
 
 @pytest.mark.parametrize(
@@ -299,7 +304,7 @@ def test_running_gpu_containers_keep_the_toolkit(survive: bool) -> None:
     assert codes == {"gpu_containers_running"}
     decision = switched(observed, "native", docker_engine_restart_ok=True)
     assert decision.refusals == []
-    assert decision.steps[0].params["containers"] == ["train"]
+    assert todo(decision.steps[0])["containers"] == ["train"]
     assert decision.steps[0].disruption == "docker_restart"
 
 
@@ -321,9 +326,9 @@ def test_files_of_a_native_host(version: str, mode: str, gone: list[str], steps:
     text = '{"features": {"cdi": true}}'
     decision = switched(at(engine(version, text=text, info={"cdi_dirs": ["/etc/cdi"]}), part), mode)
     assert [name for name in ids(decision) if version != "20.10.24" or name != "configure"] == steps
-    assert [step.params["paths"] for step in decision.steps if step.action == "cleanup"] == ([sorted(gone)] if gone else [])  # fmt: skip
+    assert [todo(step)["paths"] for step in decision.steps if step.action == "cleanup"] == ([sorted(gone)] if gone else [])  # fmt: skip
     if mode == "toolkit":
-        assert json.loads(decision.steps[-1].diff["after"]) == {"runtimes": {"nvidia": runtime.RUNTIME}}
+        assert json.loads(decision.steps[-1].diff[0].after) == {"runtimes": {"nvidia": daemon_json_keys.RUNTIME}}
 
 
 @pytest.mark.parametrize(("names", "gone"), [(["docker"], True), (["docker", "containerd"], True), (["docker", "podman"], False)])  # fmt: skip
@@ -335,10 +340,10 @@ def test_a_specification_that_another_engine_needs_stays(names: list[str], gone:
 
 def test_what_the_service_of_a_removed_toolkit_wrote_goes_with_it() -> None:
     observed = by_toolkit("29.0.1")
-    observed["runtime"].update(refresh=True, specs=[spec("/var/run/cdi/nvidia.yaml")])
+    observed = having(observed, runtime=dict(refresh=True, specs=[spec("/var/run/cdi/nvidia.yaml")]))
     decision = switched(observed, "native")
     assert (ids(decision), decision.refusals) == (["cleanup", "cdi_spec", "configure"], [])
-    assert decision.steps[0].params["remains"] == ["/var/run/cdi/nvidia.yaml"]
+    assert todo(decision.steps[0])["remains"] == ["/var/run/cdi/nvidia.yaml"]
 
 
 def test_two_specifications_of_the_same_devices_are_refused() -> None:
@@ -413,10 +418,10 @@ def test_nvidia_docker2_is_migrated(mode: str, steps: list[str], after: Any) -> 
     own = {"mtu": 1, "runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []}}}
     engine_part = engine("29.0.1", text=json.dumps(own), info=KNOWN)
     observed = at(engine_part, toolkit(), ["nvidia-docker2", "nvidia-container-toolkit"])
-    observed["apt"]["sources"] = {"/etc/apt/sources.list": ""}
+    observed = having(observed, apt={"sources": {"/etc/apt/sources.list": ""}})
     decision = switched(observed, mode, nvidia_container_runtime_migrate=True)
     assert (ids(decision), decision.refusals) == (steps, [])
-    assert decision.steps[0].params["packages"] == ["nvidia-docker2"]
-    assert decision.steps[0].params["keep"] == ["nvidia-container-toolkit"]
+    assert todo(decision.steps[0])["packages"] == ["nvidia-docker2"]
+    assert todo(decision.steps[0])["keep"] == ["nvidia-container-toolkit"]
     if after is not None:
-        assert json.loads(decision.steps[-1].diff["after"]) == {"mtu": 1}
+        assert json.loads(decision.steps[-1].diff[0].after) == {"mtu": 1}

@@ -17,12 +17,13 @@ from gpu_ready.hardware import pci
 from gpu_ready.packaging import apt, dnf_errors, install, openpgp, rpm
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose
+from gpu_ready.plan.model import RepositoryParams
 from gpu_ready.system import os_release
 from gpu_ready.verify import verdict
 
 from tests.unit import test_verify as verdicts
 from tests.unit.goldens import decide
-from tests.unit.hosts import CARDS, H100, NVSWITCH, P40, T4, UNKNOWN, V100, bare, carried_out, installed
+from tests.unit.hosts import CARDS, H100, NVSWITCH, P40, T4, UNKNOWN, V100, bare, carried_out, having, installed
 from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,8 +95,8 @@ def test_the_bus_is_counted_by_class_and_id(name: str) -> None:
     found = pci.read_sysfs(RecordedHost(files=files))
     assert (len(pci.gpus(found)), len(pci.nvswitches(found))) == (gpus, switches)
     decided = decide(bare(*(one.device for one in pci.gpus(found)), distro="ubuntu2204", nvswitches=switches))
-    chosen = decided.choice.get("driver")
-    assert (chosen and (chosen["branch"], chosen["flavour"])) == driver
+    chosen = decided.choices.driver
+    assert (chosen and (chosen.branch, chosen.flavour)) == driver
     assert decided.gpu_host is bool(gpus)
 
 
@@ -163,7 +164,7 @@ def test_the_catalog_and_the_detector_of_today_agree() -> None:
     """For each kind of card the packages that the plan expects hold the one that ELRepo's program prints."""
     printed = {T4: "kmod-nvidia-open", P40: "kmod-nvidia-580xx", "102d": "kmod-nvidia-470xx"}
     for device, package in printed.items():
-        todo = compose.todo(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
+        todo = compose.todo_json(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
         assert package in todo["nvidia_driver.detect"]["expect"]
         assert todo["nvidia_driver.install"]["packages"][0]["name"] == package
 
@@ -252,9 +253,9 @@ def test_headers_are_no_kernel() -> None:
 def test_headers_are_asked_for_the_running_kernel_exactly(distro: str) -> None:
     """Only a name with the release in it fails where the mirror dropped it; a metapackage brings those of another."""
     host = bare(T4, distro=distro)
-    kernel = host["base"]["kernel"]["running"]
+    kernel = host.base.kernel.running
     wish = {"nvidia_driver_kernel_modules": "dkms"}
-    asked = compose.todo(decide(host, **wish))["kernel_headers.install"]["packages"]
+    asked = compose.todo_json(decide(host, **wish))["kernel_headers.install"]["packages"]
     assert [name for name in asked if kernel in name]
     assert not [name for name in asked if name.startswith(("linux-headers", "kernel")) and kernel not in name]
     assert "the archive no longer carries the headers" in packages.describe_missing_headers(asked[0])
@@ -306,8 +307,8 @@ def test_over_the_rename_the_new_fabric_manager_comes_with_the_new_driver() -> N
     """An upgrade from 570 to 580 that keeps the old name leaves an HGX host without CUDA."""
     host = bare(H100, distro="el9", nvswitches=4)
     host = carried_out(host, decide(host, nvidia_driver_branch="570"))
-    assert "nvidia-fabric-manager" in host["packages"]["installed"]
-    todo = compose.todo(decide(host, nvidia_driver_branch="580"))
+    assert "nvidia-fabric-manager" in host.packages.installed
+    todo = compose.todo_json(decide(host, nvidia_driver_branch="580"))
     assert todo["nvidia_driver.fabricmanager"]["packages"][0]["name"] == "nvidia-fabricmanager"
 
 
@@ -426,8 +427,8 @@ def test_a_run_that_was_killed_before_the_hold_holds_the_next_time(distro: str) 
     """The hold is part of the wish, not an afterthought of an installation."""
     host = bare(T4, distro=distro)
     done = carried_out(host, decide(host))
-    assert len(done["packages"]["held"]) >= 2
-    done["packages"]["held"] = []
+    assert len(done.packages.held) >= 2
+    done = having(done, packages={"held": []})
     assert [step.id for step in decide(done).steps][0] == "nvidia_driver.hold"
 
 
@@ -435,7 +436,7 @@ def test_every_package_that_is_tied_to_the_drivers_version_is_held() -> None:
     """An unattended upgrade of the fabric manager alone makes it refuse to start."""
     host = bare(H100, distro="el9", nvswitches=4)
     done = carried_out(host, decide(host))
-    assert "nvidia-fabricmanager" in done["packages"]["held"]
+    assert "nvidia-fabricmanager" in done.packages.held
 
 
 # --- 12: what comes over the network -------------------------------------------------------------------------------
@@ -502,9 +503,9 @@ def test_no_plan_uses_a_repository_without_a_pinned_key() -> None:
         host = bare(T4, distro=distro)
         decided = decide(host, gpu_ready_mirror_keys={})
         for step in decided.steps:
-            for one in step.params.get("repositories") or []:
-                assert one["fingerprint"] or one["key_sha256"], (distro, one["id"])
-                assert one.get("kind") != "rpm" or one["gpgcheck"] or one["repo_gpgcheck"], (distro, one["id"])
+            for one in step.params.repositories if isinstance(step.params, RepositoryParams) else []:
+                assert one.fingerprint or one.key_sha256, (distro, one.id)
+                assert one.kind != "rpm" or one.gpgcheck or one.repo_gpgcheck, (distro, one.id)
 
 
 # --- 13, 14: the fabric manager ------------------------------------------------------------------------------------
@@ -530,7 +531,7 @@ def test_a_host_without_nvswitches_needs_no_fabric_manager() -> None:
 def test_nvswitches_without_gpus_of_ours_need_none_either() -> None:
     """All cards given to virtual machines: their guests run the fabric manager."""
     host = bare(H100, distro="el9", nvswitches=4)
-    host["base"]["gpus"][0]["driver"] = "vfio-pci"
+    host = having(host, base={"gpus": [gpu._replace(driver="vfio-pci") for gpu in host.base.gpus]})
     assert decide(host).steps == []
 
 
@@ -538,7 +539,7 @@ def test_a_driver_change_takes_the_fabric_manager_along() -> None:
     """Both have exactly one version; the driver alone upgraded leaves the fabric manager refusing to start."""
     host = bare(H100, distro="el10", nvswitches=4)
     host = carried_out(host, decide(host, nvidia_driver_version="580.95.05"))
-    todo = compose.todo(decide(host, nvidia_driver_version="580.178.04"))
+    todo = compose.todo_json(decide(host, nvidia_driver_version="580.178.04"))
     assert todo["nvidia_driver.fabricmanager"]["packages"][0] == {
         "name": "nvidia-fabricmanager",
         "version": "580.178.04-*",
@@ -548,5 +549,5 @@ def test_a_driver_change_takes_the_fabric_manager_along() -> None:
 def test_an_installed_driver_of_another_branch_is_seen_as_from_its_source() -> None:
     """A branch that left its repository must not turn its own packages into a foreign driver."""
     host = installed("el9", T4, "cuda_repo", "570.211.01", "open")
-    names = {name: version.replace("570", "565") for name, version in host["driver"]["packages"].items()}
+    names = {name: version.replace("570", "565") for name, version in host.driver.packages.items()}
     assert look_at_driver.source_of_packages(names, "el9", "5.14.0", names) == "cuda_repo"

@@ -9,7 +9,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.plan import compose
 
 from tests.unit import goldens
-from tests.unit.hosts import H100, bare
+from tests.unit.hosts import H100, bare, having
 
 ROOT = Path(__file__).resolve().parents[2]
 STEP = re.compile(r"'(\w+\.\w+)' in gpu_plan_result\.todo")
@@ -38,8 +38,8 @@ def decided(distro: str) -> list[tuple[str, compose.Plan]]:
     """Return plans of a distribution with their titles: the golden ones, and one that needs every service."""
     found = [(title, one) for title, one, _ in goldens.plans(distro, catalog.distro(distro))]
     host = bare(H100, distro=distro, nvswitches=4)
-    host["driver"]["imex"]["member"] = True
-    host["packages"]["broken"] = ["half-done"]
+    host = having(host, driver={"imex": {"member": True}})
+    host = having(host, packages={"broken": ["half-done"]})
     found.append(("every service", goldens.decide(host)))
     return found
 

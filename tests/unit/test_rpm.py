@@ -3,7 +3,8 @@
 import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.facts import collect
-from gpu_ready.facts import rpm as look
+from gpu_ready.facts import rpm as rpm_facts
+from gpu_ready.facts.model import AptFacts, YumFacts
 from gpu_ready.packaging import rpm, yum_repos
 from gpu_ready.packaging.repository import format_repo_file, parse_repository
 
@@ -111,22 +112,22 @@ def test_a_host_with_rpms_is_asked_rpm_once_and_no_dpkg() -> None:
         },
         programs={tuple(rpm.QUERY): Result(0, ROWS, "")},
     )
-    found = collect.look(host)
-    assert found["packages"]["installed"]["nvidia-driver"] == "3:580.95.05-1.el9"
-    assert found["packages"]["held"] == ["nvidia-driver"] and found["packages"]["broken"] == []
-    assert found["yum"] == {
-        "sources": {"/etc/yum.repos.d/rocky.repo": REPO},
-        "keyrings": ["RPM-GPG-KEY-Rocky-9"],
-        "streams": {"nvidia-driver": "580-open"},
-    }
-    assert found["apt"]["sources"] == {} and "yum" not in collect.public(found)
+    found = collect.collect(host)
+    assert found.packages.installed["nvidia-driver"] == "3:580.95.05-1.el9"
+    assert found.packages.held == ["nvidia-driver"] and found.packages.broken == []
+    assert found.yum == YumFacts(
+        sources={"/etc/yum.repos.d/rocky.repo": REPO},
+        keyrings=["RPM-GPG-KEY-Rocky-9"],
+        streams={"nvidia-driver": "580-open"},
+    )
+    assert found.apt == AptFacts() and "yum" not in collect.public_json(found)
     assert len([argv for argv in host.asked if argv[0] == "rpm"]) == 1
     assert not [path for path in host.opened if "dpkg" in path or "/etc/apt" in path]
 
 
 def test_a_host_with_apt_is_asked_nothing_of_rpm() -> None:
     host = RecordedHost(files={"/etc/os-release": "ID=debian\nVERSION_ID=12\n"})
-    assert collect.look(host)["yum"] == look.NO_YUM
+    assert collect.collect(host).yum == YumFacts()
     assert not [argv for argv in host.asked if argv[0] in ("rpm", "dnf", "yum")]
 
 
@@ -143,7 +144,7 @@ def test_a_host_with_apt_is_asked_nothing_of_rpm() -> None:
 )
 def test_what_a_killed_run_left_is_seen(answer: Result, more: dict[str, str], broken: list[str]) -> None:
     host = RecordedHost(files=more, programs={tuple(rpm.QUERY): answer})
-    assert look.packages(host)["broken"] == broken
+    assert rpm_facts.rpm_packages(host).broken == broken
 
 
 @pytest.mark.parametrize(

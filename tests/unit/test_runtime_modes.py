@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, records
 from gpu_ready.containers import cdi, docker, driver_volume
 from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.plan.containers import runtime, runtime_switch
+from gpu_ready.facts.model import Facts
+from gpu_ready.plan.containers import runtime, runtime_cleanup
 
+from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_plan_docker import engine, host
 from tests.unit.test_plan_runtime import noted, toolkit
 
@@ -18,72 +20,80 @@ MODES = ("toolkit", "default", "cdi", "native")
 OTHERS = {"log-driver": "journald", "features": {"buildkit": True}, "runtimes": {"crun": {"path": "crun"}}}
 
 
-def bare(version: str, text: "str | None") -> dict[str, Any]:
+Json = dict[str, Any]
+"""Facts as JSON, which the simulated steps change; the planner gets them as records."""
+
+
+def bare(version: str, text: "str | None") -> Json:
     """A host with docker and the driver, as nothing of ours has touched it."""
     part = toolkit(False, boot_nodes=None, helper=None, noted=noted())
-    observed = host(engine(version, text=text), part)
+    observed: Json = records.to_json(host(engine(version, text=text), part))
     restart(observed)
     return observed
 
 
-def wish(mode: str) -> dict[str, Any]:
-    return {
-        "nvidia_container_runtime_mode": "toolkit" if mode == "default" else mode,
-        "nvidia_container_runtime_default": mode == "default",
-    }
+def decide(observed: Json, mode: str) -> Any:
+    given = settings(
+        nvidia_container_runtime_mode="toolkit" if mode == "default" else mode,
+        nvidia_container_runtime_default=mode == "default",
+    )
+    return runtime.decide(records.from_json(Facts, copy.deepcopy(observed)), given, driver_choice(satisfied=True))
 
 
-def decide(observed: dict[str, Any], mode: str) -> Any:
-    return runtime.decide(copy.deepcopy(observed), wish(mode), {"driver": {"satisfied": True}})
-
-
-def restart(observed: dict[str, Any]) -> None:
+def restart(observed: Json) -> None:
     """Let docker read its configuration anew, as after a start."""
     value = daemon_json.parse(observed["docker"]["daemon_json"]["text"]).value
     by_default = docker.capabilities(observed["docker"]["version"]).cdi == "default"
     observed["docker"]["info"].update(
-        runtimes={"runc": {}, **value.get("runtimes", {})},
+        runtimes=["runc", *value.get("runtimes", {})],
         default_runtime=value.get("default-runtime", "runc"),
         cdi_dirs=["/etc/cdi"] if by_default or value.get("features", {}).get("cdi") else [],
     )
 
 
-def install(after: dict[str, Any], params: dict[str, Any]) -> None:
-    names = runtime_switch.TOOLKIT_PACKAGES
+def install(after: Json, params: dict[str, Any]) -> None:
+    names = runtime_cleanup.TOOLKIT_PACKAGES
     after["packages"]["installed"].update(dict.fromkeys(names, "1.20.0-1"))
     after["runtime"]["noted"]["packages"] = sorted({*after["runtime"]["noted"]["packages"], *names})
     after["runtime"].update(toolkit=True, hook_known=True, refresh=True, programs={"nvidia-ctk": "/usr/bin/nvidia-ctk"})
 
 
-def write(after: dict[str, Any], files: list[dict[str, str]]) -> None:
+def write(after: Json, files: list[dict[str, str]]) -> None:
     for file in files:
         after["runtime"]["boot_nodes" if file["path"] == cdi.BOOT_NODES else "helper"] = file["content"]
         after["runtime"]["noted"]["files"].append(file["path"])
 
 
-def specification(after: dict[str, Any], params: dict[str, Any]) -> None:
-    spec = {"path": params["path"], "ours": params["path"] == cdi.NATIVE, "devices": ["0", "all"], "stale": None}
+def specification(after: Json, params: dict[str, Any]) -> None:
+    spec = {
+        "path": params["path"],
+        "ours": params["path"] == cdi.NATIVE,
+        "devices": ["0", "all"],
+        "format": None,
+        "stale": None,
+    }
     after["runtime"]["specs"] = [spec]
     after["runtime"]["noted"]["files"].append(params["path"])
     write(after, params["files"])
 
 
-def volume(after: dict[str, Any], params: dict[str, Any]) -> None:
+def volume(after: Json, params: dict[str, Any]) -> None:
     after["runtime"]["volume"] = {"exists": True, "version": "580.95.05", "stale": None}
     after["runtime"]["noted"]["folders"].append(driver_volume.ROOT)
     write(after, params["files"])
 
 
-def cleanup(after: dict[str, Any], params: dict[str, Any]) -> None:
+def cleanup(after: Json, params: dict[str, Any]) -> None:
     for name in params["packages"]:
         del after["packages"]["installed"][name]
     gone = {*params["paths"], *params["remains"]}
-    after["runtime"] = runtime_switch.without(after, gone, bool(params["packages"]))["runtime"]
+    facts = runtime_cleanup.facts_after(records.from_json(Facts, after), gone, bool(params["packages"]))
+    after["runtime"] = records.to_json(facts.runtime)
     for section in ("files", "folders"):
         after["runtime"]["noted"][section] = [path for path in after["runtime"]["noted"][section] if path not in gone]
 
 
-def configure(after: dict[str, Any], params: dict[str, Any]) -> None:
+def configure(after: Json, params: dict[str, Any]) -> None:
     found, given = after["docker"]["daemon_json"], params["daemon_json"]
     change = daemon_json.merge(found["text"], given["set"], given["unset"])
     found["text"] = change.after
@@ -100,11 +110,11 @@ def configure(after: dict[str, Any], params: dict[str, Any]) -> None:
 ACTIONS = {"install": install, "cdi_spec": specification, "volume": volume, "cleanup": cleanup, "configure": configure}
 
 
-def carry_out(observed: dict[str, Any], decision: Any, steps: "int | None" = None) -> dict[str, Any]:
+def carry_out(observed: Json, decision: Any, steps: "int | None" = None) -> Json:
     after = copy.deepcopy(observed)
     for step in decision.steps[:steps]:
         if step.action != "repository":
-            ACTIONS[step.action](after, copy.deepcopy(step.params))
+            ACTIONS[step.action](after, copy.deepcopy(todo(step)))
     return after
 
 
@@ -125,7 +135,7 @@ def test_any_order_of_modes_ends_where_the_last_one_alone_would(version: str, te
             assert traces(observed) == traces(ends[mode]), (order, mode)
 
 
-def traces(observed: dict[str, Any]) -> Any:
+def traces(observed: Json) -> Any:
     """What of ours is on the host."""
     part = observed["runtime"]
     return sorted(observed["packages"]["installed"]), part["specs"], part["volume"], part["helper"], part["boot_nodes"]

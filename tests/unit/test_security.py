@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
+from gpu_ready.base import records
 from gpu_ready.catalog.data import REPOSITORIES
 from gpu_ready.packaging import manager
 from gpu_ready.plan import compose
-from gpu_ready.plan.model import Step
+from gpu_ready.plan.containers.model import DaemonJsonEdit, DaemonJsonParams
+from gpu_ready.plan.model import FileDiff, Step
 from gpu_ready.report import run as report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -221,17 +223,17 @@ def test_what_package_managers_print_of_passwords_is_hidden() -> None:
 
 def test_neither_a_diff_nor_a_report_shows_a_secret() -> None:
     text = '{"log-opts": {"splunk-token": "hunter2"}}\n'
-    params = {"daemon_json": {"set": {"log-opts": {"splunk-token": "hunter2"}}}}
+    change = DaemonJsonEdit("/etc/docker/daemon.json", {"log-opts": {"splunk-token": "hunter2"}}, [])
     step = Step(
         "docker_engine.configure",
         "why",
-        params=params,
-        diff={"path": "/etc/docker/daemon.json", "before": "", "after": text},
+        params=DaemonJsonParams(change, "restart"),
+        diff=[FileDiff("/etc/docker/daemon.json", "", text)],
     )
-    decided = compose.Plan(True, "", {}, [step], [], [], "")
-    assert "hunter2" not in json.dumps(compose.diff(decided))
-    assert "***" in json.dumps(compose.diff(decided))
-    built = report.build({"gpu1": {"row": {"gpus": "T4"}, "steps": [dict(step._asdict())]}}, "now")
+    decided = compose.Plan(True, "", steps=[step])
+    assert "hunter2" not in json.dumps(compose.diff_json(decided))
+    assert "***" in json.dumps(compose.diff_json(decided))
+    built = report.build({"gpu1": {"row": {"gpus": "T4"}, "steps": [records.to_json(step)]}}, "now")
     assert "hunter2" not in json.dumps(built)
     assert built["hosts"]["gpu1"]["steps"][0]["params"]["daemon_json"]["set"] == {"log-opts": {"splunk-token": "***"}}
 

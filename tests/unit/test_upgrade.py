@@ -5,69 +5,84 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.base import records
+from gpu_ready.facts.model import DkmsFacts, Facts, GpuProcess, ModuleFacts, VerifiedFacts
 from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
+from gpu_ready.plan import compose, upgrade
 from gpu_ready.plan.driver import choose as driver
-from gpu_ready.plan.model import DRIVER_RELOAD, REBOOT, Refusal, Step
+from gpu_ready.plan.driver.model import ActivateParams
+from gpu_ready.plan.model import DRIVER_RELOAD, REBOOT, Choices, DriverChoice, Refusal, Step
 from gpu_ready.upgrade import fleet as upgrade_fleet
-from gpu_ready.upgrade import journal as upgrade
+from gpu_ready.upgrade import journal, stage
 from gpu_ready.upgrade.fleet import FleetError, HostUpgrade, batch_sizes
+from gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
 
-OLD = {
-    "version": "580.95.05",
-    "branch": "580",
-    "flavour": "open",
-    "source": "cuda_repo",
-    "kernel_modules": "dkms",
-}
-NEW = dict(OLD, version="595.91.07", branch="595")
+from tests.unit.hosts import T4, bare, having
+
+OLD = RecordedDriver(version="580.95.05", branch="580", flavour="open", source="cuda_repo", kernel_modules="dkms")
+NEW = OLD._replace(version="595.91.07", branch="595")
 
 
-def noted(*phases: tuple[str, int], driver: dict[str, Any] | None = OLD, to: str = "595") -> dict[str, Any]:
-    journal = None
+def noted(*phases: tuple[str, int], driver: RecordedDriver | None = OLD, to: str = "595") -> UpgradeJournal:
+    found = None
     for phase, now in phases:
-        journal = upgrade.advance(journal, phase, now, driver, to, "")
-    assert journal
-    return journal
+        found = journal.advance(found, phase, now, driver, to, "")
+    assert found
+    return found
 
 
-def observed(version: str | None = "580.95.05", journal: dict[str, Any] | None = None, clients: tuple[str, ...] = ()) -> dict[str, Any]:  # fmt: skip
+def observed(
+    version: str | None = "580.95.05", noted: UpgradeJournal | None = None, clients: tuple[str, ...] = ()
+) -> Facts:
     driver = {
-        "on_disk": {"version": version, "flavour": "open"} if version else None,
+        "on_disk": ModuleFacts(version, "open") if version else None,
         "origin": "cuda_repo" if version else None,
-        "dkms": [{"name": "nvidia", "version": version, "kernels": []}],
-        "clients": [{"pid": 7, "name": name} for name in clients],
+        "dkms": [DkmsFacts("nvidia", version or "", [])],
+        "clients": [GpuProcess(7, name) for name in clients],
     }
-    return {"driver": driver, "upgrade": journal}
+    return having(bare(T4), driver=driver)._replace(upgrade=noted)
 
 
-def decided(*steps: Step, refusals: tuple[Refusal, ...] = (), version: str = "595.91.07") -> compose.Plan:
-    choice = {"driver": {"version": version, "branch": 595}}
-    return compose.Plan(True, "2x Tesla T4", choice, list(steps), list(refusals), [], "")
+CHOSEN = DriverChoice(
+    source="cuda_repo",
+    kind="dkms",
+    version="595.91.07",
+    branch=595,
+    flavour="open",
+    profile="compute",
+    packages=[],
+    modules=["nvidia"],
+)
+
+
+def decided(*steps: Step, refusals: tuple[Refusal, ...] = ()) -> compose.Plan:
+    return compose.Plan(True, "2x Tesla T4", Choices(driver=CHOSEN), list(steps), list(refusals))
+
+
+NO_GPU = compose.Plan(False, "no NVIDIA GPU: left alone")
 
 
 def activate(action: str, why: str = "the driver changes", fallback: str | None = "reboot") -> Step:
-    params = {"action": action, "fallback": fallback, "why": why}
+    params = ActivateParams(action, ["nvidia"], fallback, [], why)
     return Step("nvidia_driver.activate", why, REBOOT if action == "reboot" else DRIVER_RELOAD, params)
 
 
-INSTALL = Step("nvidia_driver.install", "driver 580.95.05 is installed", DRIVER_RELOAD, {})
+INSTALL = Step("nvidia_driver.install", "driver 580.95.05 is installed", DRIVER_RELOAD)
 
 
-def status(seen: dict[str, Any], chosen: compose.Plan, **given: Any) -> dict[str, Any]:
-    return upgrade.status(seen, chosen, variables.parse_settings(given).settings._asdict())
+def status(seen: Facts, chosen: compose.Plan, now: int = 0, **given: Any) -> dict[str, Any]:
+    settings = variables.parse_settings(given).settings
+    return dict(records.to_json(upgrade.upgrade_status(seen, chosen, settings, now)))
 
 
 def test_the_journal_counts_the_time_out_of_service_over_an_interrupted_run() -> None:
-    journal = noted(
-        ("staged", 5), ("draining", 10), ("switching", 20), ("draining", 50), ("verified", 60), ("done", 70)
-    )
-    assert journal["seconds"] == 60 and journal["from"] == OLD and journal["to"] == "595"
+    found = noted(("staged", 5), ("draining", 10), ("switching", 20), ("draining", 50), ("verified", 60), ("done", 70))
+    assert found.seconds == 60 and found.from_ == OLD and found.to == "595"
 
 
 def test_the_time_of_a_second_drain_counts_too() -> None:
-    journal = noted(("staged", 5), ("draining", 10), ("verified", 60), ("done", 70), ("going_back", 130), ("back", 150))
-    assert journal["seconds"] == 80
+    found = noted(("staged", 5), ("draining", 10), ("verified", 60), ("done", 70), ("going_back", 130), ("back", 150))
+    assert found.seconds == 80
 
 
 @pytest.mark.parametrize(
@@ -85,59 +100,66 @@ def test_the_time_of_a_second_drain_counts_too() -> None:
     ],
 )
 def test_a_driver_that_may_be_half_exchanged_is_known_over_runs(phases: list[str], touched: bool) -> None:
-    journal = noted(*[(phase, number) for number, phase in enumerate(phases, 1)])
-    assert status(observed(journal=journal), decided(INSTALL))["touched"] == touched
+    found = noted(*[(phase, number) for number, phase in enumerate(phases, 1)])
+    assert status(observed(noted=found), decided(INSTALL))["touched"] == touched
 
 
 def test_a_journal_of_an_earlier_release_counts_as_touched() -> None:
-    journal = noted(("staged", 1), ("draining", 2))
-    del journal["touched"]
-    assert status(observed(journal=journal), decided())["touched"]
-    assert upgrade.advance(journal, "draining", 3, OLD, "595", "")["touched"]
+    written = journal.to_json(noted(("staged", 1), ("draining", 2)))
+    del written["touched"]
+    earlier = journal.from_json(written)
+    assert status(observed(noted=earlier), decided())["touched"]
+    assert journal.advance(earlier, "draining", 3, OLD, "595", "").touched
 
 
 def test_a_host_that_lost_its_gpus_in_the_middle_is_no_host_without_gpu() -> None:
-    none = decided()._replace(gpu_host=False, choice={}, summary="no NVIDIA GPU: left alone")
-    assert status(observed(), none)["state"] == "current"
-    assert status(observed(journal=noted(("staged", 1), ("done", 2))), none)["state"] == "current"
-    found = status(observed(journal=noted(("staged", 1), ("draining", 2))), none)
+    assert status(observed(), NO_GPU)["state"] == "current"
+    assert status(observed(noted=noted(("staged", 1), ("done", 2))), NO_GPU)["state"] == "current"
+    found = status(observed(noted=noted(("staged", 1), ("draining", 2))), NO_GPU)
     assert found["state"] == "refused" and "no NVIDIA GPU" in found["refusal"] and "Remedy" in found["refusal"]
 
 
 def test_a_host_that_lost_all_its_gpus_does_not_count_as_wanted() -> None:
-    none = decided()._replace(gpu_host=False, choice={}, summary="no NVIDIA GPU: left alone")
-    seen = observed() | {"base": {"gpus": []}, "verified": {"addresses": ["0000:01:00.0", "0000:02:00.0"]}}
-    found = status(seen, none)
+    addresses = ["0000:01:00.0", "0000:02:00.0"]
+    seen = having(observed(), base={"gpus": []}, verified=VerifiedFacts(True, addresses=addresses))
+    found = status(seen, NO_GPU)
     assert found["state"] == "refused" and found["refusal"] == (
         "The GPUs that the last verification saw (2: 0000:01:00.0, 0000:02:00.0) are gone, none is on the PCI bus now. "
         "Remedy: see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml, "
         "or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
     )
-    given = seen | {"base": {"gpus": [{"address": "0000:01:00.0"}]}}  # to virtual machines
-    assert status(given, none)["state"] == "current"
-    assert status(seen | {"verified": None}, none)["state"] == "current"
+    given = seen._replace(base=bare(T4).base)  # to virtual machines
+    assert status(given, NO_GPU)["state"] == "current"
+    assert status(seen._replace(verified=None), NO_GPU)["state"] == "current"
 
 
 def test_a_run_that_goes_on_keeps_the_way_back() -> None:
-    journal = noted(("staged", 1), ("draining", 2), ("switching", 3))
-    again = upgrade.advance(journal, "draining", 9, NEW, "595", "")
-    assert again["from"] == OLD
-    assert upgrade.advance(dict(again, phase="stuck"), "staged", 9, NEW, "595", "")["from"] == OLD
+    again = journal.advance(noted(("staged", 1), ("draining", 2), ("switching", 3)), "draining", 9, NEW, "595", "")
+    assert again.from_ == OLD
+    assert journal.advance(again._replace(phase="stuck"), "staged", 9, NEW, "595", "").from_ == OLD
 
 
 @pytest.mark.parametrize("phase", ["done", "back", "untouched"])
 def test_the_next_upgrade_notes_the_driver_of_then(phase: str) -> None:
-    journal = noted(("staged", 1), ("draining", 2), (phase, 3))
-    assert upgrade.advance(journal, "staged", 9, NEW, "610", "")["from"] == NEW
+    found = noted(("staged", 1), ("draining", 2), (phase, 3))
+    assert journal.advance(found, "staged", 9, NEW, "610", "").from_ == NEW
 
 
 def test_a_journal_survives_the_disk_and_damage_is_none(tmp_path: Path) -> None:
     path = tmp_path / "upgrade.json"
-    upgrade.write(noted(("staged", 1)), str(path))
-    assert upgrade.read(upgrade.Host(), str(path)) == noted(("staged", 1))
-    for text in ("", "{", "[]", json.dumps({"schema": 99})):
+    journal.write(noted(("staged", 1)), str(path))
+    assert journal.read(journal.Host(), str(path)) == noted(("staged", 1))
+    for text in ("", "{", "[]"):
         path.write_text(text)
-        assert upgrade.read(upgrade.Host(), str(path)) is None
+        assert journal.read(journal.Host(), str(path)) is None
+
+
+def test_a_journal_of_another_schema_is_refused(tmp_path: Path) -> None:
+    """What another release recorded must not be taken for a host that was never upgraded."""
+    path = tmp_path / "upgrade.json"
+    path.write_text(json.dumps({"schema": 99, "phase": "switching"}))
+    with pytest.raises(records.RecordError, match="upgrade.json: schema 99 is of another release"):
+        journal.read(journal.Host(), str(path))
 
 
 def test_a_host_with_the_wanted_driver_has_nothing_to_do() -> None:
@@ -157,25 +179,23 @@ def test_a_host_in_the_middle_is_gone_on_with(phase: str) -> None:
 
 
 def test_what_was_fetched_lately_is_not_fetched_again() -> None:
-    journal = upgrade.note_fetched(noted(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
-    assert upgrade.fetched(journal, "595.91.07", 1000 + upgrade.FRESH - 1)
-    assert not upgrade.fetched(journal, "595.91.07", 1000 + upgrade.FRESH)
-    assert not upgrade.fetched(journal, "595.91.07", 999)  # the clock went back
-    assert not upgrade.fetched(journal, "610", 1001)
-    assert not upgrade.fetched(dict(journal, phase="back"), "595.91.07", 1001)
-    again = upgrade.advance(journal, "staged", 1002, OLD, "595.91.07", "")
-    seen = observed(journal=again)
+    fetched = journal.record_fetched(noted(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
+    assert upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH - 1)
+    assert not upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH)
+    assert not upgrade.is_fetched(fetched, "595.91.07", 999)  # the clock went back
+    assert not upgrade.is_fetched(fetched, "610", 1001)
+    assert not upgrade.is_fetched(fetched._replace(phase="back"), "595.91.07", 1001)
+    again = journal.advance(fetched, "staged", 1002, OLD, "595.91.07", "")
+    seen = observed(noted=again)
     chosen = decided(INSTALL, activate("reload"))
-    assert upgrade.status(seen, chosen, variables.parse_settings({}).settings._asdict(), 1003)["staged"]
-    assert not upgrade.status(seen, chosen, variables.parse_settings({}).settings._asdict(), 1003 + upgrade.FRESH)[
-        "staged"
-    ]
+    assert status(seen, chosen, 1003)["staged"]
+    assert not status(seen, chosen, 1003 + upgrade.FRESH)["staged"]
 
 
 def test_a_driver_that_can_be_exchanged_is_due() -> None:
     found = status(observed(), decided(INSTALL, activate("reload")))
     assert (found["state"], found["way"], found["from"], found["to"]) == ("due", "live", "580.95.05", "595.91.07")
-    assert found["installed"] == OLD and found["back"] is None
+    assert found["installed"] == OLD._asdict() and found["back"] is None
 
 
 def test_programs_on_the_gpus_are_the_drains_business_first() -> None:
@@ -198,7 +218,7 @@ def test_refusals_and_bare_hosts_take_no_part() -> None:
 
 
 def test_the_way_back_asks_for_exactly_the_driver_from_before() -> None:
-    assert upgrade.back(noted(("staged", 1))) == {
+    assert upgrade.rollback_settings(noted(("staged", 1))) == {
         "nvidia_driver_source": "cuda_repo",
         "nvidia_driver_version": "580.95.05",
         "nvidia_driver_branch": "580",
@@ -207,7 +227,7 @@ def test_the_way_back_asks_for_exactly_the_driver_from_before() -> None:
         "nvidia_driver_runfile": "",
         "nvidia_driver_runfile_sha256": "",
     }
-    assert upgrade.back(None) is None
+    assert upgrade.rollback_settings(None) is None
 
 
 # ---- the rollout
@@ -238,7 +258,7 @@ def test_a_wrong_size_is_refused_with_the_variable(sizes: list[Any]) -> None:
 
 
 def entry(state: str, **more: Any) -> HostUpgrade:
-    found = {"state": state, "from": "580.95.05", "to": "595", "way": "live", "why": "2x Tesla T4", "refusal": "", "opened": False, "installed": OLD, "journal": None}  # fmt: skip
+    found = {"state": state, "from": "580.95.05", "to": "595", "way": "live", "why": "2x Tesla T4", "refusal": "", "opened": False, "installed": OLD._asdict(), "journal": None}  # fmt: skip
     return upgrade_fleet.read_host(found | more)
 
 
@@ -347,9 +367,9 @@ def test_a_run_that_goes_on_belongs_to_the_same_rollout() -> None:
 
 
 def test_the_journal_knows_the_rollout_that_changed_the_host_last() -> None:
-    journal = upgrade.advance(None, "staged", 1, OLD, "595", "", 7)
-    assert upgrade.advance(journal, "draining", 2, OLD, "595", "")["rollout"] == 7
-    assert upgrade.advance(journal, "draining", 2, OLD, "595", "", 9)["rollout"] == 9
+    found = journal.advance(None, "staged", 1, OLD, "595", "", 7)
+    assert journal.advance(found, "draining", 2, OLD, "595", "").rollout == 7
+    assert journal.advance(found, "draining", 2, OLD, "595", "", 9).rollout == 9
 
 
 def test_an_unknown_name_is_refused() -> None:
@@ -443,19 +463,20 @@ def test_what_is_fetched_is_what_the_steps_will_ask_for() -> None:
         "nvidia_driver.hold": {"tools": ["versionlock"], "packages": []},
         "gpu_verify.verify": {"expect": {}},
     }
-    wanted = upgrade.downloads(todo)
+    wanted = stage.downloads(todo)
     assert wanted["names"] == [{"name": "cuda-drivers", "version": "595.91.07-*"}, "versionlock"]
     assert (wanted["pins"], wanted["pins_gone"], wanted["remove"], wanted["allowed"]) == (["pin-595"], ["pin-580"], ["old"], ["older"])  # fmt: skip
-    assert upgrade.downloads({})["names"] == []
+    assert stage.downloads({})["names"] == []
 
 
 def test_the_installers_of_both_ways_are_known_beforehand() -> None:
-    seen = {"base": {"distro": "debian12"}}
-    found = driver.earlier_installer(seen, {"gpu_ready_mirror": "http://m"}, "580.95.05")
-    assert found and "580.95.05" in found["source"] and found["source"].startswith("http://m/")
-    assert found["sha256_url"] == found["source"] + ".sha256sum"
-    given = {"nvidia_driver_runfile": "/srv/595.91.07/NVIDIA-Linux-x86_64-595.91.07.run"}
-    beside = driver.earlier_installer(seen, given, "580.95.05")
-    assert beside and beside["source"] == "/srv/580.95.05/NVIDIA-Linux-x86_64-580.95.05.run"
+    seen = bare(T4, distro="debian12")
+    given = variables.parse_settings({"gpu_ready_mirror": "http://m"}).settings
+    found = driver.earlier_installer(seen, given, "580.95.05")
+    assert found and "580.95.05" in found.source and found.source.startswith("http://m/")
+    assert found.sha256_url == found.source + ".sha256sum"
+    file = "/srv/595.91.07/NVIDIA-Linux-x86_64-595.91.07.run"
+    beside = driver.earlier_installer(seen, given._replace(nvidia_driver_runfile=file), "580.95.05")
+    assert beside and beside.source == "/srv/580.95.05/NVIDIA-Linux-x86_64-580.95.05.run"
     todo = {"nvidia_driver.runfile": {"version": "595.91.07"}, "nvidia_driver.remove_packages": {"packages": ["old"]}}
-    assert upgrade.downloads(todo)["runfile"] == {"version": "595.91.07"} and upgrade.downloads(todo)["gone"] == ["old"]
+    assert stage.downloads(todo)["runfile"] == {"version": "595.91.07"} and stage.downloads(todo)["gone"] == ["old"]

@@ -18,7 +18,6 @@ KERNEL, VERSION = "6.1.0-40-amd64", "595.91.07"
 PACKAGE = f"nvidia-kernel-open-dkms={VERSION}-1"
 ALIKE = {"package": PACKAGE, "system": "debian 12", "kernel": KERNEL, "machine": "x86_64"}
 SYSTEM = {"/etc/os-release": 'ID=debian\nVERSION_ID="12"\n', "/proc/sys/kernel/osrelease": KERNEL}
-NO_BOOT = {"on": False, "key": None, "enrolled": False}
 
 
 class Built(Host):
@@ -66,7 +65,7 @@ def taken(tmp_path: Path, host: Host, **change: Any) -> dict[str, Any]:
 )
 def test_hosts_with_the_same_package_system_and_kernel_are_alike(coming: list[str], package: str | None) -> None:
     host = RecordedHost(files=SYSTEM)
-    found = upgrade_modules.alike(host, coming, NO_BOOT)
+    found = upgrade_modules.alike(host, coming, False)
     assert found == (ALIKE | {"package": package} if package else {"why": "no package of this driver compiles any"})
 
 
@@ -75,7 +74,7 @@ def test_sources_that_come_in_a_package_of_their_own_are_part_of_it(
 ) -> None:
     # Ubuntu's nvidia-dkms packages have dkms.conf alone.
     coming = ["nvidia-dkms-open=595.91.07-1ubuntu1", "nvidia-kernel-source-open=595.91.07-1ubuntu1", "dkms=3.2"]
-    found = upgrade_modules.alike(RecordedHost(files=SYSTEM), coming, NO_BOOT)
+    found = upgrade_modules.alike(RecordedHost(files=SYSTEM), coming, False)
     assert (found["package"], found["source"]) == (coming[0], coming[1])
     unpacked: list[str] = []
     monkeypatch.setattr(upgrade_modules, "unpack_package", lambda host, package, root: unpacked.append(package))
@@ -86,8 +85,8 @@ def test_sources_that_come_in_a_package_of_their_own_are_part_of_it(
 
 def test_secure_boot_without_the_key_takes_nothing() -> None:
     host = RecordedHost(files=SYSTEM)
-    assert "not enrolled" in upgrade_modules.alike(host, [PACKAGE], NO_BOOT | {"on": True})["why"]
-    assert "why" not in upgrade_modules.alike(host, [PACKAGE], {"on": True, "key": "/k", "enrolled": True})
+    assert "not enrolled" in upgrade_modules.alike(host, [PACKAGE], True)["why"]
+    assert "why" not in upgrade_modules.alike(host, [PACKAGE], False)
 
 
 def test_dkms_is_led_to_modules_that_were_taken_and_back(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The verdict: a sound host passes, each defect fails with cause and remedy."""
 
-import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.diagnostics import kernel_log
 from gpu_ready.diagnostics.xid import Xid
 from gpu_ready.facts import verified
+from gpu_ready.facts.model import CdiSpecFacts, Facts, FunctionFacts, GpuFacts, ModuleFacts, VerifiedFacts
 from gpu_ready.plan import verification
 from gpu_ready.verify import checks, compute, expectation, frameworks, nvml, verdict
 from gpu_ready.verify import container as verify_container
@@ -18,6 +18,7 @@ from gpu_ready.verify import devices as verify_devices
 from gpu_ready.verify import run as verify
 from gpu_ready.verify.evidence import Evidence, FabricManager
 
+from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost
 
 DRIVER = "580.178.04"
@@ -36,21 +37,19 @@ def broken(code: int, output: str) -> nvml.NvmlResult:
     return nvml.failed_query("nvidia-smi", code, output)
 
 
-def facts() -> dict[str, Any]:
-    return {
-        "base": {
-            "boot_id": "b",
-            "gpus": [{"address": a, "device": "1b38", "driver": "nvidia", "name": "Tesla P40"} for a in ADDRESSES],
-            "nvswitches": [],
-        },
-        "driver": {
-            "loaded": {"version": DRIVER, "flavour": "proprietary"},
-            "on_disk": {"version": DRIVER, "flavour": "proprietary"},
-            "userspace": [DRIVER],
-        },
-        "docker": {"installed": True, "active": True, "version": "26.1.5"},
-        "runtime": {"toolkit": True, "specs": [{"path": "/etc/cdi/gpu-ready.json", "stale": None}]},
+def facts() -> Facts:
+    base = {
+        "boot_id": "b",
+        "gpus": [GpuFacts(address, "1b38", "nvidia", "Tesla P40") for address in ADDRESSES],
     }
+    driver = {
+        "loaded": ModuleFacts(DRIVER, "proprietary"),
+        "on_disk": ModuleFacts(DRIVER, "proprietary"),
+        "userspace": [DRIVER],
+    }
+    runtime = {"toolkit": True, "specs": [CdiSpecFacts("/etc/cdi/gpu-ready.json")]}
+    docker = {"installed": True, "active": True, "version": "26.1.5"}
+    return having(bare(), base=base, driver=driver, docker=docker, runtime=runtime)
 
 
 def expect(mode: str = "toolkit", version: str | None = None, branch: int = 580) -> expectation.Expectation:
@@ -70,16 +69,11 @@ def sound() -> Evidence:
 
 
 def fact(path: str, value: Any) -> Change:
-    def change(evidence: Evidence) -> Evidence:
-        changed = copy.deepcopy(evidence.facts)
-        *way, last = path.split("/")
-        place = changed
-        for key in way:
-            place = place[key]
-        place[last] = value
-        return evidence._replace(facts=changed)
-
-    return change
+    """Return the change of one fact; ``path``: its names, such as driver/userspace."""
+    part, *names = path.split("/")
+    for name in reversed(names[1:]):
+        value = {name: value}
+    return lambda evidence: evidence._replace(facts=having(evidence.facts, **{part: {names[0]: value}}))
 
 
 def field(**fields: Any) -> Change:
@@ -95,7 +89,7 @@ def in_container(gpus: list[nvml.Gpu]) -> Change:
 
 
 def nvswitch(state: str | None, version: str | None) -> Change:
-    add = fact("base/nvswitches", [{"address": "0000:c1:00.0"}] * 4)
+    add = fact("base/nvswitches", [FunctionFacts("0000:c1:00.0", "22a3", None)] * 4)
     return lambda evidence: add(evidence)._replace(fabric_manager=FabricManager(state, version))
 
 
@@ -112,7 +106,7 @@ RED: list[tuple[str, Change, str]] = [
     ("libraries newer than the module", fact("driver/userspace", ["595.1.1"]), "driver_userspace"),
     ("libraries of two drivers", fact("driver/userspace", ["595.1.1", DRIVER]), "driver_userspace"),
     ("no libraries", fact("driver/userspace", []), "driver_userspace"),
-    ("a GPU left the PCI bus", fact("base/gpus", facts()["base"]["gpus"][:1]), "gpus_on_pci"),
+    ("a GPU left the PCI bus", fact("base/gpus", facts().base.gpus[:1]), "gpus_on_pci"),
     ("NVML misses a GPU", field(nvml=answer(GPUS[:1])), "gpus_on_host"),
     ("NVML does not answer", field(nvml=broken(9, "couldn't communicate with the NVIDIA driver")), "gpus_on_host"),
     ("NVML mismatch", field(nvml=broken(18, "Driver/library version mismatch")), "gpus_on_host"),
@@ -171,7 +165,9 @@ def test_each_defect_alone_fails_with_cause_and_remedy(change: Change, name: str
 def test_a_stale_specification_fails(mode: str) -> None:
     evidence = sound()._replace(expect=expect(mode))
     assert verdict.judge_evidence(evidence).ok
-    stale = fact("runtime/specs", [{"path": "/etc/cdi/gpu-ready.json", "stale": "names files of driver 570"}])(evidence)
+    stale = fact("runtime/specs", [CdiSpecFacts("/etc/cdi/gpu-ready.json", stale="names files of driver 570")])(
+        evidence
+    )
     assert "container_runtime" in [one.name for one in verdict.judge_evidence(stale).checks if one.ok is False]
 
 
@@ -181,8 +177,8 @@ def test_fabric_manager_matters_with_nvswitches_only() -> None:
 
 
 def test_gpus_of_virtual_machines_do_not_count() -> None:
-    passed_through = {"address": "0000:d8:00.0", "device": "1b38", "driver": "vfio-pci", "name": ""}
-    evidence = fact("base/gpus", [*facts()["base"]["gpus"], passed_through])(sound())
+    passed_through = GpuFacts("0000:d8:00.0", "1b38", "vfio-pci", "")
+    evidence = fact("base/gpus", [*facts().base.gpus, passed_through])(sound())
     assert verdict.judge_evidence(evidence).ok
 
 
@@ -197,8 +193,8 @@ def test_the_record_has_the_reason_for_a_skipped_check() -> None:
     judged = verdict.judge_evidence(evidence)
     kept = verify.build_record(evidence, "digest", judged, {})
     assert judged.ok
-    assert kept["checks"]["compute"] == "skipped: libcuda is a stub library"
-    assert kept["checks"]["gpus_in_container"] == "ok"
+    assert kept.checks["compute"] == "skipped: libcuda is a stub library"
+    assert kept.checks["gpus_in_container"] == "ok"
 
 
 def test_a_failed_check_is_not_hidden_by_another_of_its_name() -> None:
@@ -325,7 +321,7 @@ def test_without_an_engine_the_verdict_speaks_not_the_tarball() -> None:
     verify_container.load_image(RecordedHost(), "/x.tar", "n:1")
 
 
-def record(ok: bool = True) -> dict[str, Any]:
+def record(ok: bool = True) -> VerifiedFacts:
     evidence = sound() if ok else sound()._replace(smi=None)
     return verify.build_record(evidence, "digest", verdict.judge_evidence(evidence), {})
 
@@ -333,10 +329,10 @@ def record(ok: bool = True) -> dict[str, Any]:
 def test_the_record_confirms_the_verified_state(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "verified.json"
     verify.write_record(record(), str(path))
-    kept = verified.look(RecordedHost(files={verified.PATH: path.read_text()}))["verified"]
-    assert kept == record() | {"time": kept["time"]}
-    assert kept["gpus"] == [gpu.uuid for gpu in GPUS]
-    assert verification.lacking(facts() | {"verified": kept}, "digest") is None
+    kept = verified.collect(RecordedHost(files={verified.PATH: path.read_text()}))
+    assert kept and kept == record()._replace(time=kept.time)
+    assert kept.gpus == [gpu.uuid for gpu in GPUS]
+    assert verification.reason_to_verify(facts()._replace(verified=kept), "digest") is None
 
 
 @pytest.mark.parametrize(
@@ -346,25 +342,25 @@ def test_the_record_confirms_the_verified_state(tmp_path: Path) -> None:
         fact("driver/loaded/version", "595.1.1"),
         fact("driver/loaded", None),
         fact("driver/userspace", ["595.1.1"]),
-        fact("base/gpus", facts()["base"]["gpus"][:1]),
+        fact("base/gpus", facts().base.gpus[:1]),
     ],
 )
 def test_the_record_confirms_no_other_state(change: Change) -> None:
-    assert verification.lacking(change(sound()).facts | {"verified": record()}, "digest")
+    assert verification.reason_to_verify(change(sound()).facts._replace(verified=record()), "digest")
 
 
 def test_a_failed_record_and_another_digest_confirm_nothing() -> None:
     observed = facts()
-    assert verification.lacking(observed | {"verified": record()}, "other")
+    assert verification.reason_to_verify(observed._replace(verified=record()), "other")
     failed = record(ok=False)
-    assert failed["result"] == "failed" and failed["reasons"]
-    assert "nvidia-smi" in str(verification.lacking(observed | {"verified": failed}, "digest"))
-    assert verification.lacking(observed | {"verified": None}, "digest")
+    assert failed.result == "failed" and failed.reasons
+    assert "nvidia-smi" in str(verification.reason_to_verify(observed._replace(verified=failed), "digest"))
+    assert verification.reason_to_verify(observed._replace(verified=None), "digest")
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "[]", "{}", '{"schema": 99}', json.dumps("x")])
 def test_a_damaged_record_is_no_record(text: str) -> None:
-    assert verified.look(RecordedHost(files={verified.PATH: text})) == {"verified": None}
+    assert verified.collect(RecordedHost(files={verified.PATH: text})) is None
 
 
 # ---- the kernel's log explains ----------------------------------------------------------------------------------------

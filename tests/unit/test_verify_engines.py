@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi
+from gpu_ready.facts.model import CdiSpecFacts
 from gpu_ready.verify import container as verify_container
 from gpu_ready.verify import expectation, nvml, verdict
 from gpu_ready.verify.evidence import Evidence
 
+from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost
 
 DRIVER = cdi.DriverFiles("580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",))
@@ -53,9 +55,9 @@ def test_an_old_ctr_gets_our_specification_word_by_word_and_nobody_elses() -> No
 
 
 def evidence(mode: str, name: str, **more: Any) -> Evidence:
-    runtime = {"programs": {"nvidia-container-runtime": "/usr/bin/x"}, "specs": [{"path": cdi.NATIVE, "stale": None}]}
-    found = {"installed": True, "active": True} if name == "containerd" else {"installed": True}
-    facts = {"engines": {name: dict(found, **more.pop("engine", {}))}, "runtime": {**runtime, **more}}
+    engine = {"installed": True, **({"active": True} if name == "containerd" else {}), **more.pop("engine", {})}
+    runtime = {"programs": {"nvidia-container-runtime": "/usr/bin/x"}, "specs": [CdiSpecFacts(cdi.NATIVE)], **more}
+    facts = having(bare(), engines={name: engine}, runtime=runtime)
     return Evidence(facts, expect(mode, name), nvml.NvmlResult(True, "pynvml", GPUS))
 
 

@@ -4,6 +4,7 @@ import re
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from . import model as catalog
+from .model import Distribution
 
 OPEN = "open"
 PROPRIETARY = "proprietary"
@@ -14,19 +15,22 @@ PRECOMPILED = "precompiled"
 RUNFILE = "runfile"
 
 Pair = Tuple[int, str]
+"""Branch and flavour."""
+DriverSource = Dict[str, Any]
+"""The data of one driver source of a distribution."""
 
 
-def names(data: Dict[str, Any]) -> List[str]:
+def names(data: Distribution) -> List[str]:
     """Driver sources of a distribution in the order in which `auto` tries them."""
     return list(data["driver_sources"])
 
 
-def automatic(data: Dict[str, Any]) -> List[str]:
+def automatic(data: Distribution) -> List[str]:
     """Driver sources that `auto` may choose."""
     return [name for name, entry in data["driver_sources"].items() if not entry.get("only_when_asked")]
 
 
-def kinds(data: Dict[str, Any], source: str) -> List[str]:
+def kinds(data: Distribution, source: str) -> List[str]:
     """Kinds of kernel module of a source, first the kind that `auto` prefers.
 
     Modules that the distribution signed need neither a compiler nor a key of the site; modules that anybody else
@@ -42,20 +46,20 @@ def kinds(data: Dict[str, Any], source: str) -> List[str]:
     return [PRECOMPILED, DKMS] if first else [DKMS, PRECOMPILED]
 
 
-def table(data: Dict[str, Any], source: str, kind: str = DKMS) -> Dict[str, Any]:
+def table(data: Distribution, source: str, kind: str = DKMS) -> DriverSource:
     """Entry of a source for one kind of kernel module."""
     entry = dict(data["driver_sources"][source])
     other = entry.pop("precompiled", None) or {}
     return dict(entry, **other) if kind == PRECOMPILED else entry
 
 
-def branches(data: Dict[str, Any], source: str, kind: str = DKMS) -> List[int]:
+def branches(data: Distribution, source: str, kind: str = DKMS) -> List[int]:
     """Branches that a source carries, ascending."""
     return sorted(int(branch) for branch in table(data, source, kind).get("branches") or ())
 
 
 def packages(
-    data: Dict[str, Any], source: str, branch: int, profile: str, flavour: str, kind: str = DKMS, kernel: str = ""
+    data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str = DKMS, kernel: str = ""
 ) -> List[str]:
     """Packages of a driver, [] where the source has none of that kind."""
     entry = table(data, source, kind)
@@ -65,18 +69,18 @@ def packages(
     return [name.format(branch=branch, kernel=kernel) for name in found.get(flavour) or []]
 
 
-def stream(data: Dict[str, Any], source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
+def stream(data: Distribution, source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
     """Module stream of a driver, None where the repository is not modular."""
     streams = table(data, source, kind).get("streams")
     return streams[flavour].format(branch=branch) if streams and flavour in streams else None
 
 
-def fabricmanager(data: Dict[str, Any], source: str, branch: int) -> Optional[str]:
+def fabricmanager(data: Distribution, source: str, branch: int) -> Optional[str]:
     """Package of the fabric manager, None where a source has none for a branch."""
     return companion(data, source, "fabricmanager", branch)
 
 
-def companion(data: Dict[str, Any], source: str, what: str, branch: int) -> Optional[str]:
+def companion(data: Distribution, source: str, what: str, branch: int) -> Optional[str]:
     """Package of a service beside the driver ("imex"), None where a source has none for a branch."""
     name = data["driver_sources"][source].get(what)
     if isinstance(name, dict):
@@ -92,7 +96,7 @@ def within(branch: int, limits: str) -> bool:
     return branch <= int(match.group(2)) if match.group(1) == "<=" else branch >= int(match.group(2))
 
 
-def pairs(data: Dict[str, Any], source: str, kind: str, profile: str) -> Set[Pair]:
+def pairs(data: Distribution, source: str, kind: str, profile: str) -> Set[Pair]:
     """The (branch, flavour) pairs that a source of a distribution carries."""
     limit = data.get("max_branch")
     return {
@@ -103,7 +107,7 @@ def pairs(data: Dict[str, Any], source: str, kind: str, profile: str) -> Set[Pai
     }
 
 
-def carried(data: Dict[str, Any], source: str, branch: int, profile: str, flavour: str, kind: str) -> bool:
+def carried(data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str) -> bool:
     """True if a source has a flavour of a branch; an installer has all that the branch has."""
     if source == RUNFILE:
         known = catalog.branch(branch)
@@ -111,12 +115,12 @@ def carried(data: Dict[str, Any], source: str, branch: int, profile: str, flavou
     return bool(packages(data, source, branch, profile, flavour, kind, "any"))
 
 
-def all_branches(data: Dict[str, Any], source: str) -> List[int]:
+def all_branches(data: Distribution, source: str) -> List[int]:
     """Branches that a source carries in any kind, ascending."""
     return sorted({branch for kind in kinds(data, source) for branch in branches(data, source, kind)})
 
 
-def sets(data: Dict[str, Any], source: str, branch: int, kernel: str) -> List[List[str]]:
+def sets(data: Distribution, source: str, branch: int, kernel: str) -> List[List[str]]:
     """Package sets of a branch: one for each kind, profile and flavour that a source has."""
     found = [
         packages(data, source, branch, profile, flavour, kind, kernel)

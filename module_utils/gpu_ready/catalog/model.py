@@ -12,6 +12,8 @@ NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
 """What a GPU gets that is newer than the catalog."""
 MACHINE = "x86_64"
 """The architecture (uname -m) whose repositories, installers and archives the catalog has."""
+Distribution = Dict[str, Any]
+"""The data of one distribution (catalog/distributions); tools/compile_catalog.py validates it."""
 
 
 class Gpu(NamedTuple):
@@ -171,7 +173,7 @@ def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
     return entry and {"side_by_side": line["side_by_side"], "any": None, **entry}
 
 
-def distro(key: str) -> Dict[str, Any]:
+def distro(key: str) -> Distribution:
     """Data of a distribution by its key ("debian12"); KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.DISTROS[key]
     return dict(data, key=key)

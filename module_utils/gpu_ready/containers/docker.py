@@ -102,7 +102,7 @@ class Info(NamedTuple):
     """The needed part of ``GET /info``."""
 
     version: str
-    runtimes: Dict[str, Dict[str, Any]]
+    runtimes: List[str]
     default_runtime: str
     live_restore: bool
     cdi_dirs: Tuple[str, ...]
@@ -153,7 +153,7 @@ def read_info(text: Optional[str]) -> Optional[Info]:
     runtimes = value.get("Runtimes")
     return Info(
         value["ServerVersion"],
-        {name: dict(entry or {}) for name, entry in runtimes.items()} if isinstance(runtimes, dict) else {},
+        sorted(runtimes) if isinstance(runtimes, dict) else [],
         str(value.get("DefaultRuntime") or ""),
         bool(value.get("LiveRestoreEnabled")),
         tuple(value.get("CDISpecDirs") or ()),

@@ -126,7 +126,7 @@ class DockerEngine:
         _, rows = self.ask("GET", "/containers/json")
         if not isinstance(rows, list):
             raise DrainError("docker: it did not list its containers (%s). Run again." % error_message(rows))
-        held = {client["container"] for client in driver.clients(self.host)}
+        held = {process.container for process in driver.gpu_processes(self.host)}
         found = []
         for row in rows:
             value = self.inspect(str(row.get("Id")))

@@ -9,9 +9,10 @@ import json
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..base import records
 from ..base.host import MISSING, Host, Result
 from ..catalog import model as catalog
-from ..facts import collect
+from ..facts.model import BaseFacts
 from ..hardware import lspci, pci
 from ..lifecycle import decide
 from ..packaging import rpm
@@ -108,35 +109,33 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
         raise ValueError("%s (%s) is shown without its number; give the output of lspci -nn" % (card.slot, card.name))
     functions = list(reading.functions) if reading is not None else []
     host = Paper(release, functions + functions_of_ids(ids))
-    answer = decide.host(host, given)
-    base = collect.look(host, given.get("gpu_ready_treat_as") or None)["base"]
-    cards = [{"address": gpu["address"], "device": gpu["device"], "name": gpu["name"]} for gpu in base["gpus"]]
+    planned = decide.plan_host(host, given)
+    base = planned.facts.base
     return {
         "catalog": catalog.DATE,
-        "distribution": answer["row"]["distribution"],
-        "gpus": cards,
-        "other_functions": base["other_functions"],
-        "plan": answer["plan"],
-        "todo": answer["todo"],
-        "text": text(base, answer),
+        "distribution": compose.distribution_name(base),
+        "gpus": [{"address": gpu.address, "device": gpu.device, "name": gpu.name} for gpu in base.gpus],
+        "other_functions": records.to_json(base.other_functions),
+        "plan": compose.plan_json(planned.plan),
+        "todo": compose.todo_json(planned.plan),
+        "text": text(base, planned.plan),
     }
 
 
-def text(base: Dict[str, Any], answer: Dict[str, Any]) -> str:
-    """Return the decision for a person."""
-    decided = answer["plan"]
-    lines = ["%s, GPUs: %s" % (answer["row"]["distribution"], compose.gpus_text({"base": base}))]
-    lines += ["not counted: %s (%s)" % (other["address"], other["what"]) for other in base["other_functions"]]
-    if not decided["gpu_host"]:
-        return "\n".join(lines + [decided["summary"]])
-    driver = decided["choice"].get("driver") or {}
-    if driver.get("why"):
-        lines.append("driver: " + driver["why"])
-    for refusal in decided["refusals"]:
-        lines += ["refused: " + refusal["message"], "  remedy: " + refusal["remedy"]]
-    for warning in decided["warnings"]:
-        lines += ["warning: " + warning["message"], "  remedy: " + warning["remedy"]]
-    lines += ["%2d. %s: %s" % (number, step["id"], step["why"]) for number, step in enumerate(decided["steps"], 1)]
+def text(base: BaseFacts, decided: compose.Plan) -> str:
+    """Return the plan as text."""
+    lines = ["%s, GPUs: %s" % (compose.distribution_name(base), compose.gpus_text(base))]
+    lines += ["not counted: %s (%s)" % (other.address, other.what) for other in base.other_functions]
+    if not decided.gpu_host:
+        return "\n".join(lines + [decided.summary])
+    driver = decided.choices.driver
+    if driver is not None and driver.why:
+        lines.append("driver: " + driver.why)
+    for refusal in decided.refusals:
+        lines += ["refused: " + refusal.message, "  remedy: " + refusal.remedy]
+    for warning in decided.warnings:
+        lines += ["warning: " + warning.message, "  remedy: " + warning.remedy]
+    lines += ["%2d. %s: %s" % (number, step.id, step.why) for number, step in enumerate(decided.steps, 1)]
     return "\n".join(lines)
 
 

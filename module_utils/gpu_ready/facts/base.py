@@ -1,9 +1,9 @@
-"""What every room of the plan asks of a host: system, kernels, Secure Boot, PCI functions, packages, free disk."""
+"""Facts about the system, kernels, Secure Boot, PCI functions, packages of dpkg and free disk."""
 
 import binascii
 import platform as python_platform
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ..base import pending, versions
 from ..base.host import Host
@@ -11,75 +11,82 @@ from ..catalog import model as catalog
 from ..hardware import pci
 from ..system import grub
 from ..system import os_release as platform
+from .model import (
+    AptFacts,
+    BaseFacts,
+    FunctionFacts,
+    GpuFacts,
+    KernelFacts,
+    NouveauFacts,
+    PackageFacts,
+    SecureBootFacts,
+)
 
 EFIVARS = "/sys/firmware/efi/efivars"
 SECURE_BOOT = EFIVARS + "/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 SHIM_STATE = EFIVARS + "/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_TABLE = "/sys/firmware/efi/mok-variables/MokListRT"
-"""The same list whole, where it is too long for a variable (drivers/firmware/efi/mokvar-table.c)."""
+"""The complete list, where it is too long for a variable (drivers/firmware/efi/mokvar-table.c)."""
 FIRMWARE_KEYS = EFIVARS + "/db-d719b2cb-3d3a-4596-a3bc-dad00e67656f"
 PLATFORM_KEYRING = ("debian", "rhel", "fedora")
-"""Families whose kernels take the firmware's own keys for modules, by a patch that the kernel's own sources lack
+"""Families whose kernels accept the firmware's keys for modules, by a patch that is not in the upstream kernel
 ("KEYS: Make use of platform keyring for module signature verify": Debian, Ubuntu, EL, Fedora)."""
 DKMS_CONFIGURATION = "/etc/dkms/framework.conf"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
 UBUNTU_KEY = "/var/lib/shim-signed/mok/MOK.der"
-"""Certificates (DER) that DKMS signs with unless it is told of another one."""
+"""Certificates (DER) that DKMS signs with by default."""
 NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
 INFINIBAND = "/sys/class/infiniband"
 IMAGE = "/run/ostree-booted"
-"""There where the system is an image (ostree, bootc), whose packages are not changed one by one."""
+"""Exists where the system is an image (ostree, bootc), whose packages are not changed one by one."""
 DPKG_STATUS = "/var/lib/dpkg/status"
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
-NO_APT: Dict[str, Any] = {"sources": {}, "preferences": [], "pins": {}, "keyrings": []}
 
 
-def look(host: Host, treat_as: Optional[str] = None) -> Dict[str, Any]:
-    """Return the part "base"; ``treat_as`` is the catalog's name of a distribution to treat the host as."""
-    release = system(host)
-    running, machine = host.uname()
+def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
+    """Collect facts about the system; ``treat_as`` is the catalog's name of a distribution to treat the host as."""
+    release = os_release(host)
+    running, architecture = host.uname()
     functions = pci.read_sysfs(host)
     distro = platform.resolve(release, treat_as)
-    kernels = kernel(host, running)
-    return {
-        "os": release._asdict(),
-        "distro": distro,
-        "image": host.exists(IMAGE),
-        "arch": machine,
-        "python": python_platform.python_version(),
-        "boot_id": (host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
-        "kernel": kernels,
-        "compiler": host.which("gcc") or host.which("cc"),
-        "initramfs": initramfs(host, distro),
-        "secure_boot": secure_boot(host),
-        "gpus": [gpu(host, function) for function in pci.gpus(functions)],
-        "nvswitches": [function_row(function) for function in pci.nvswitches(functions)] + nvlink5(host),
-        "other_functions": other_functions(functions),
-        "nouveau": nouveau(host, functions, [running, kernels["next_boot"]]),
-        "disk": {path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
-    }
+    kernels = kernel_facts(host, running)
+    return BaseFacts(
+        os=release,
+        distro=distro,
+        kernel=kernels,
+        image=host.exists(IMAGE),
+        arch=architecture,
+        python=python_platform.python_version(),
+        boot_id=(host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
+        compiler=host.which("gcc") or host.which("cc"),
+        initramfs=has_initramfs_tool(host, distro),
+        secure_boot=secure_boot(host),
+        gpus=[gpu(host, function) for function in pci.gpus(functions)],
+        nvswitches=[function_facts(function) for function in pci.nvswitches(functions)] + nvlink5_switches(host),
+        other_functions=other_functions(functions),
+        nouveau=nouveau(host, functions, [running, kernels.next_boot]),
+        disk={path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
+    )
 
 
-def system(host: Host) -> platform.OsRelease:
-    """Return what os-release says of a host."""
+def os_release(host: Host) -> platform.OsRelease:
     return platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
 
 
-def initramfs(host: Host, distro: Optional[str]) -> bool:
-    """Return whether the distribution's tool for initial RAM disks is there; a host without it boots without one."""
+def has_initramfs_tool(host: Host, distro: Optional[str]) -> bool:
+    """True if the distribution's tool for initial RAM disks is installed. A host without it boots without one."""
     tool = catalog.distro(distro).get("initramfs") if distro else None
     return bool(tool and host.which(tool[0]))
 
 
-def function_row(function: Any) -> Dict[str, Any]:
-    """Return a PCI function as plain values."""
-    return {"address": function.address, "device": function.device, "driver": function.driver}
+def function_facts(function: pci.Function, what: str = "") -> FunctionFacts:
+    return FunctionFacts(function.address, function.device, function.driver, what)
 
 
-def nvlink5(host: Host) -> List[Dict[str, Any]]:
-    """Return the NVLink 5 switches (HGX B200 and newer): no PCI functions of NVIDIA, but behind Mellanox bridges.
+def nvlink5_switches(host: Host) -> List[FunctionFacts]:
+    """Return the NVLink 5 switches (HGX B200 and newer), which are behind Mellanox bridges and have no NVIDIA function.
 
     Such a bridge has ``SW_MNG`` in its vital product data (NVIDIA's fabric manager guide).
     """
@@ -88,56 +95,43 @@ def nvlink5(host: Host) -> List[Dict[str, Any]]:
         path = "%s/%s/device" % (INFINIBAND, name)
         if b"SW_MNG" in (host.read_bytes(path + "/vpd") or b""):
             device = (host.read(path + "/device") or "").strip()
-            found.append({"address": name, "device": device[-4:], "driver": "mlx5_core", "kind": "nvlink5"})
+            found.append(FunctionFacts(name, device[-4:], "mlx5_core", "nvlink5"))
     return found
 
 
-def gpu(host: Host, function: Any) -> Dict[str, Any]:
-    """Return a GPU as plain values, with the catalog's name (its id where the catalog does not know it).
-
-    A virtual one has ``vgpu`` besides: the version of the driver on the machine that it is a part of.
-    """
+def gpu(host: Host, function: pci.Function) -> GpuFacts:
+    """Return a GPU with the catalog's name, its PCI id if it is not in the catalog."""
     known = catalog.gpu(function.device)
-    row = function_row(function)
-    row["name"] = known.name if known else "NVIDIA device 10de:%s" % function.device
-    part = pci.vgpu(host, function.address)
-    if part is not None:
-        row["vgpu"] = part
-    return row
+    name = known.name if known else "NVIDIA device 10de:%s" % function.device
+    return GpuFacts(function.address, function.device, function.driver, name, pci.vgpu(host, function.address))
 
 
-def other_functions(functions: List[Any]) -> List[Dict[str, Any]]:
-    """Return NVIDIA functions that are neither GPU nor NVSwitch, each with what it is."""
+def other_functions(functions: List[pci.Function]) -> List[FunctionFacts]:
+    """Return the NVIDIA functions that are neither GPU nor NVSwitch."""
     counted = {function.address for function in pci.gpus(functions) + pci.nvswitches(functions)}
     return [
-        dict(function_row(function), what=pci.what(function))
+        function_facts(function, pci.what(function))
         for function in functions
         if function.vendor == "10de" and function.address not in counted
     ]
 
 
-def kernel(host: Host, running: str) -> Dict[str, Any]:
-    """Return running, installed and next-boot kernels, and which of them have their headers."""
-    folders = [name for name in host.listdir("/lib/modules") if host.isdir("/lib/modules/%s/kernel" % name)]
+def kernel_facts(host: Host, running: str) -> KernelFacts:
+    with_modules = [name for name in host.listdir("/lib/modules") if host.isdir("/lib/modules/%s/kernel" % name)]
     images = [
         name[len("vmlinuz-") :]
         for name in host.listdir("/boot")
         if name.startswith("vmlinuz-") and "-rescue-" not in name
     ]
-    installed = sorted(set(folders) | set(images) | {running}, key=versions.key)
+    installed = sorted(set(with_modules) | set(images) | {running}, key=versions.key)
     headers = {name: host.exists("/lib/modules/%s/build" % name) for name in installed}
-    return {
-        "running": running,
-        "installed": installed,
-        "next_boot": next_boot(host, images) or running,
-        "headers": headers,
-    }
+    return KernelFacts(running, installed, next_boot(host, images) or running, headers)
 
 
 def next_boot(host: Host, images: List[str]) -> Optional[str]:
     """Return the kernel that GRUB has as its default, else that of the link /vmlinuz (kept by Debian), else the newest.
 
-    Other boot loaders (systemd-boot, Petitboot) are not asked.
+    Other boot loaders (systemd-boot, Petitboot) are not supported.
     """
     for folder in ("/boot/grub2", "/boot/grub"):
         texts = [host.read("%s/%s" % (folder, name)) or "" for name in ("grubenv", "grub.cfg")]
@@ -151,39 +145,39 @@ def next_boot(host: Host, images: List[str]) -> Optional[str]:
     return max(images, key=versions.key) if images else None
 
 
-def secure_boot(host: Host) -> Dict[str, Any]:
-    """Return whether the kernel takes signed modules only, whether DKMS' key is enrolled, and which one it is.
+def secure_boot(host: Host) -> SecureBootFacts:
+    """Collect the state of Secure Boot and of the key that DKMS signs with.
 
     An EFI variable file holds 4 bytes of attributes, then the value (Documentation/filesystems/efivarfs.rst).
     """
     state = host.read_bytes(SECURE_BOOT)
     if not state or state[4:5] != b"\x01":
-        return {"on": False, "key": None, "certificate": None, "enrolled": False}
-    release = system(host)
+        return SecureBootFacts()
+    release = os_release(host)
     lists = [SHIM_KEYS, SHIM_TABLE] + ([FIRMWARE_KEYS] if release.family in PLATFORM_KEYRING else [])
     path = signing_certificate(host, release)
     key = certificate(host.read_bytes(path) or b"")
-    return {
-        "on": (host.read_bytes(SHIM_STATE) or b"")[4:5] != b"\x01",
-        "key": path if key else None,
-        "certificate": path,
-        "enrolled": bool(key) and any(key in (host.read_bytes(name) or b"") for name in lists),
-    }
+    return SecureBootFacts(
+        on=(host.read_bytes(SHIM_STATE) or b"")[4:5] != b"\x01",
+        key=path if key else None,
+        certificate=path,
+        enrolled=bool(key) and any(key in (host.read_bytes(name) or b"") for name in lists),
+    )
 
 
 def signing_certificate(host: Host, release: platform.OsRelease) -> str:
-    """Return the path of the certificate that DKMS signs with, which it makes where there is none.
+    """Return the path of the certificate that DKMS signs with. DKMS creates it if it is missing.
 
-    As DKMS 3 has it (prepare_mok): on Ubuntu and what is like it, settings count with a signing key only.
+    As in DKMS 3 (prepare_mok): on Ubuntu and its derivatives, settings count only with a signing key.
     """
-    told = dkms_settings(host)
-    if "ubuntu" in [release.id] + release.id_like[:1] and not told.get("mok_signing_key"):
+    settings = dkms_settings(host)
+    if "ubuntu" in [release.id] + release.id_like[:1] and not settings.get("mok_signing_key"):
         return UBUNTU_KEY
-    return told.get("mok_certificate") or DKMS_KEY
+    return settings.get("mok_certificate") or DKMS_KEY
 
 
 def dkms_settings(host: Host) -> Dict[str, str]:
-    """Return what DKMS is told of its key (dkms(8), "mok_certificate"); a shell reads it, so the last line counts."""
+    """Return the settings of DKMS for its key (dkms(8)). A shell reads them, so the last line counts."""
     names = [DKMS_CONFIGURATION + ".d/" + name for name in host.listdir(DKMS_CONFIGURATION + ".d")]
     line = re.compile(r"(?m)^\s*(?:export\s+)?(mok_certificate|mok_signing_key)=(\S*)")
     found = {}
@@ -193,7 +187,7 @@ def dkms_settings(host: Host) -> Dict[str, str]:
 
 
 def certificate(data: bytes) -> bytes:
-    """Return a certificate as DER, as shim and the firmware keep it; it may be written as PEM."""
+    """Return a certificate as DER, the form of shim and the firmware. The file may be PEM."""
     text = re.search(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----", data)
     try:
         return binascii.a2b_base64(text.group(1)) if text else data
@@ -201,27 +195,26 @@ def certificate(data: bytes) -> bytes:
         return data  # a damaged file is enrolled nowhere
 
 
-def nouveau(host: Host, functions: List[Any], kernels: List[str]) -> Dict[str, Any]:
-    """Return whether the kernel's own driver is loaded, which GPUs it drives, and whether modprobe may load it.
+def nouveau(host: Host, functions: List[pci.Function], kernels: List[str]) -> NouveauFacts:
+    """Collect the state of the kernel's own drivers: nouveau, and nova_core of newer kernels for Turing and newer.
 
-    There are two: nouveau, and nova_core, which newer kernels have besides for Turing and newer; ``name`` is the one
-    that drives. A blacklist that is not in the initial RAM disk yet, because a run was killed, is none.
+    A blacklist does not count while the initial RAM disk is without it, because a run was interrupted.
     """
     bound = [function for function in functions if pci.kernel_driver(function.driver)]
     names = sorted({str(pci.kernel_driver(function.driver)) for function in bound})
     loaded = [name for name in pci.KERNEL_DRIVERS.values() if host.isdir("/sys/module/" + name)]
     nova = {"nova_core"} & {*names, *loaded} or [name for name in kernels if host.listdir(NOVA % name)]
     drivers = ["nouveau"] + (["nova_core"] if nova else [])
-    return {
-        "name": " and ".join(names) or None,
-        "loaded": bool(loaded),
-        "bound": [function.address for function in bound],
-        "blacklisted": all(blacklisted(host, name) for name in drivers) and not pending.read_pending_rebuild(host),
-    }
+    return NouveauFacts(
+        name=" and ".join(names) or None,
+        loaded=bool(loaded),
+        bound=[function.address for function in bound],
+        blacklisted=all(is_blacklisted(host, name) for name in drivers) and not pending.read_pending_rebuild(host),
+    )
 
 
-def blacklisted(host: Host, module: str) -> bool:
-    """Return whether a file of modprobe.d keeps a module from being loaded by its alias."""
+def is_blacklisted(host: Host, module: str) -> bool:
+    """True if a file of modprobe.d keeps a module from being loaded by its alias."""
     # A dash counts as an underscore there (modprobe.d(5)).
     line = re.compile(r"^\s*blacklist\s+%s\s*(#.*)?$" % module.replace("_", "[_-]"), re.MULTILINE)
     for folder in ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"):
@@ -231,24 +224,22 @@ def blacklisted(host: Host, module: str) -> bool:
     return False
 
 
-def packages(host: Host) -> Dict[str, Any]:
-    """Return the packages of dpkg: ``installed`` {name: version}, ``held`` and ``broken`` names.
+def dpkg_packages(host: Host) -> PackageFacts:
+    """Collect the packages of dpkg from its own files: dpkg-query costs more than all other facts.
 
-    Read from dpkg's own files: asking dpkg-query costs more than the whole look. A dpkg that was killed leaves its
-    newest records in a journal beside the status file; while there is one, apt refuses to work.
+    An interrupted dpkg leaves its newest records in a journal beside the status file. While there is one, apt refuses
+    to work.
     """
     journal = sorted(name for name in host.listdir(DPKG_JOURNAL) if name.isdigit())
     texts = [host.read(DPKG_STATUS)] + [host.read("%s/%s" % (DPKG_JOURNAL, name)) for name in journal]
-    found = read_dpkg_status("\n\n".join(text or "" for text in texts))
-    if journal and not found["broken"]:
-        found["broken"] = ["dpkg"]
-    return found
+    found = parse_dpkg_status("\n\n".join(text or "" for text in texts))
+    return found._replace(broken=["dpkg"]) if journal and not found.broken else found
 
 
-def read_dpkg_status(text: str) -> Dict[str, Any]:
-    """Read /var/lib/dpkg/status (deb-control(5) stanzas; ``Status:`` is selection, flag and state).
+def parse_dpkg_status(text: str) -> PackageFacts:
+    """Parse /var/lib/dpkg/status (deb-control(5) stanzas; ``Status:`` is selection, flag and state).
 
-    Of two stanzas about one package the later counts, as dpkg reads its journal after the status file; but of several
+    Of two stanzas of one package the later counts, as dpkg reads its journal after the status file. Of several
     architectures an installed one counts.
     """
     records: Dict[Tuple[str, str], Tuple[List[str], str]] = {}
@@ -265,7 +256,7 @@ def read_dpkg_status(text: str) -> Dict[str, Any]:
                 architecture = kind  # only of these can there be two at once
             elif line.startswith("Version: "):
                 version = line[9:].strip()
-                break  # the others come before it; the long rest of a stanza is of no interest
+                break  # the other fields come before it
         words = status.split()
         if name and len(words) == 3:
             records[name, architecture] = (words, version)
@@ -281,19 +272,16 @@ def read_dpkg_status(text: str) -> Dict[str, Any]:
             broken.add(name)
         if words[0] == "hold":
             held.add(name)
-    return {"installed": installed, "held": sorted(held), "broken": sorted(broken)}
+    return PackageFacts(installed, sorted(held), sorted(broken))
 
 
-def apt(host: Host) -> Dict[str, Any]:
-    """Return apt's source lists (path: text), preference files (the text of ours) and keyring names."""
+def apt_facts(host: Host) -> AptFacts:
     lists = [APT + "/sources.list"] + ["%s/sources.list.d/%s" % (APT, n) for n in host.listdir(APT + "/sources.list.d")]
     preferences = host.listdir(APT + "/preferences.d")
     texts = {path: host.read(path) for path in lists if path.endswith((".list", ".sources"))}
-    return {
-        "sources": {path: text for path, text in texts.items() if text is not None},
-        "preferences": preferences,
-        "pins": {
-            name: host.read(APT + "/preferences.d/" + name) for name in preferences if name.startswith("gpu-ready-")
-        },
-        "keyrings": host.listdir(APT + "/keyrings"),
-    }
+    return AptFacts(
+        sources={path: text for path, text in texts.items() if text is not None},
+        preferences=preferences,
+        pins={name: host.read(APT + "/preferences.d/" + name) for name in preferences if name.startswith("gpu-ready-")},
+        keyrings=host.listdir(APT + "/keyrings"),
+    )

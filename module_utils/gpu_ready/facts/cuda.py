@@ -1,30 +1,29 @@
-"""What is there of CUDA: read from files alone, so a converged host starts no program for it."""
+"""The CUDA toolkits of a host, read from files alone: no program is started."""
 
-from typing import Any, Dict, List
+from typing import Dict, List
 
 from ..base import versions
 from ..base.host import Host
 from ..cuda import profile
 from ..cuda import toolkit as cuda
+from .model import CudaFacts, DefaultToolkitFacts, ToolkitFacts
 
 
-def look(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
-    """Return the part "cuda"; ``packages`` are the installed ones by name."""
-    toolkits = _toolkits(host, packages)
-    return {
-        "cuda": {
-            "toolkits": toolkits,
-            "default": dict(cuda.read_default(host)._asdict()),
-            "profile": {path: host.read(path) for path in (profile.SH, profile.CSH)},
-        },
-    }
+def collect(host: Host, packages: Dict[str, str]) -> CudaFacts:
+    """Collect the part "cuda"; ``packages``: installed version by name."""
+    default = cuda.read_default(host)
+    return CudaFacts(
+        toolkits=_collect_toolkits(host, packages),
+        default=DefaultToolkitFacts(default.target, default.kind, default.mode),
+        profile={path: host.read(path) for path in (profile.SH, profile.CSH)},
+    )
 
 
-def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
+def _collect_toolkits(host: Host, packages: Dict[str, str]) -> List[ToolkitFacts]:
     packaged = cuda.toolkits_of_packages(packages)
-    folders = [version for version in map(cuda.version_of_directory, host.listdir(cuda.PREFIX)) if version]
+    directories = [version for version in map(cuda.version_of_directory, host.listdir(cuda.PREFIX)) if version]
     toolkits = []
-    for version in sorted(set(packaged + folders), key=lambda text: [int(part) for part in text.split(".")]):
+    for version in sorted(set(packaged + directories), key=lambda text: [int(part) for part in text.split(".")]):
         path = cuda.toolkit_path(version)
         text = host.read(cuda.record_path(version))
         record = None if text is None else cuda.parse_record(text)
@@ -37,13 +36,12 @@ def _toolkits(host: Host, packages: Dict[str, str]) -> List[Dict[str, Any]]:
         elif stated and record is None and cuda.series(stated) != version:
             origin = cuda.ALIAS
         elif not stated or cut_off or not host.exists(path + "/bin/nvcc"):
-            # A folder that single packages made, what a removed toolkit left behind, or an installer that was cut off.
+            # Created by single packages, left behind by a removed toolkit or by an installer that did not finish.
             origin = cuda.PARTIAL
         elif host.exists(path + "/" + cuda.UNINSTALLER):
             origin = cuda.RUNFILE
             release = record.release if record is not None and cuda.is_dated(stated) else stated
         else:
             origin = cuda.FOREIGN
-        row = {"version": version, "path": path, "release": release, "origin": origin}
-        toolkits.append(dict(row, cut_off=cut_off and origin == cuda.PARTIAL))
+        toolkits.append(ToolkitFacts(version, path, release, origin, cut_off and origin == cuda.PARTIAL))
     return toolkits

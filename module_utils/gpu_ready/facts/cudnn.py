@@ -1,62 +1,50 @@
-"""What is there of cuDNN: headers and our records in the toolkits' folders, and packages; no program is started."""
+"""cuDNN on a host: headers and our records in the toolkits' directories, and packages; no program is started."""
 
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from ..base import manifest
 from ..base.host import Host
 from ..cuda.cudnn import model as cudnn
+from .model import CudnnFacts, CudnnPackageFacts, ToolkitFacts
 
 _HEADERS = ("include/cudnn_version.h", "include/cudnn.h")
 
 
-def look(host: Host, packages: Dict[str, str], toolkits: List[Dict[str, Any]]) -> Dict[str, Any]:
-    """Return the parts "cudnn" (by toolkit) and "cudnn_packages"; ``packages`` are the installed ones by name.
-
-    Of a toolkit: ``version`` as the header in its folder states it, ``package`` as packages bring it for its CUDA
-    major, and of our record ``recorded`` (the full version), ``origin``, ``complete`` (no file is missing) and
-    ``missing``.
-    """
+def collect(
+    host: Host, packages: Dict[str, str], toolkits: List[ToolkitFacts]
+) -> Tuple[Dict[str, CudnnFacts], CudnnPackageFacts]:
+    """Collect cuDNN by toolkit, and its packages; ``packages``: installed version by name."""
     packaged = cudnn.find_packages(packages)
-    return {
-        "cudnn": {one["version"]: _toolkit(host, one["version"], one["path"], packaged) for one in toolkits},
-        "cudnn_packages": _packages(host, packages, packaged),
-    }
+    by_toolkit = {one.version: _collect_toolkit(host, one.version, one.path, packaged) for one in toolkits}
+    return by_toolkit, _collect_packages(host, packages, packaged)
 
 
-def _packages(host: Host, packages: Dict[str, str], packaged: List[cudnn.CudnnPackage]) -> Dict[str, Any]:
-    """Return the packages of cuDNN with their versions; which of them, and which holds, gpu-ready brought.
+def _collect_packages(host: Host, packages: Dict[str, str], packaged: List[cudnn.CudnnPackage]) -> CudnnPackageFacts:
+    """Collect the packages of cuDNN, and which of them gpu-ready installed or holds.
 
-    A damaged manifest lists nothing here: whatever is changed then notes first, and says that it cannot.
+    A damaged manifest lists nothing here: the next change reads it again, and fails with a message about it.
     """
-    try:
-        noted = manifest.parse(host.read(manifest.PATH) or "{}") if packaged else {}
-    except manifest.ManifestError:
-        noted = {}
     names = [one.name for one in packaged]
-    return {
-        "installed": {name: packages[name] for name in names},
-        "ours": [name for name in names if name in noted.get("packages", {})],
-        "held_by_us": [name for name in names if name in noted.get("holds", {})],
-    }
+    try:
+        known = manifest.parse(host.read(manifest.PATH) or "{}") if names else {}
+    except manifest.ManifestError:
+        known = {}
+    return CudnnPackageFacts(
+        installed={name: packages[name] for name in names},
+        ours=[name for name in names if name in known.get("packages", {})],
+        held_by_us=[name for name in names if name in known.get("holds", {})],
+    )
 
 
-def _toolkit(host: Host, version: str, path: str, packaged: List[cudnn.CudnnPackage]) -> Dict[str, Any]:
+def _collect_toolkit(host: Host, version: str, path: str, packaged: List[cudnn.CudnnPackage]) -> CudnnFacts:
     header: Optional[str] = None
     for name in _HEADERS:
         text = host.read(path + "/" + name)
         header = header or (None if text is None else cudnn.parse_header(text))
+    package = cudnn.packaged_version(packaged, version)
     text = host.read(cudnn.record_path(version))
     record = None if text is None else cudnn.parse_record(text)
-    missing = (
-        []
-        if record is None
-        else [name for name in sorted(record.files) if host.readlink(name) is None and not host.exists(name)]
-    )
-    return {
-        "version": header,
-        "package": cudnn.packaged_version(packaged, version),
-        "recorded": None if record is None else record.version,
-        "origin": "" if record is None else record.origin,
-        "complete": record is not None and record.complete and not missing,
-        "missing": missing[:3],
-    }
+    if record is None:
+        return CudnnFacts(version=header, package=package)
+    missing = [name for name in sorted(record.files) if host.readlink(name) is None and not host.exists(name)]
+    return CudnnFacts(header, package, record.version, record.origin, record.complete and not missing, missing[:3])

@@ -1,6 +1,6 @@
-"""The docker engine of a host and what brings GPUs into its containers: parts "docker" and "runtime".
+"""The docker engine of a host and what gives its containers the GPUs: parts "docker" and "runtime".
 
-Files and the engine's socket only; ``dockerd --version`` runs only where an installed engine does not answer.
+Read from files and the engine's socket; ``dockerd --version`` runs only where an installed engine does not answer.
 """
 
 import json
@@ -14,6 +14,16 @@ from ..containers import cdi, docker, driver_volume
 from ..containers.daemon_json import merge as daemon_json
 from ..containers.daemon_json import write as daemon_json_file
 from ..driver.libraries import library_directories
+from .model import (
+    CdiSpecFacts,
+    DaemonJsonFacts,
+    DaemonJsonFault,
+    DockerFacts,
+    DriverVolumeFacts,
+    LegacyFacts,
+    ManifestFacts,
+    RuntimeFacts,
+)
 
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
@@ -24,44 +34,42 @@ PLUGIN = "nvidia-docker-plugin"
 WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
 CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
 SNAPS = ("/snap/docker/current", "/var/lib/snapd/snap/docker/current")
-"""Where snapd mounts docker: Debian's family, and the others. Its dockerd is in no folder of programs."""
+"""Where snapd mounts docker, on the Debian family and elsewhere. Its dockerd is in no directory of PATH."""
 MOST_CONTAINERS = 64
 
 
-def look(host: Host) -> Dict[str, Any]:
-    """Return the parts ``docker`` (engine, flags, daemon.json) and ``runtime`` (toolkit, CDI specifications)."""
-    engine = look_engine(host)
-    return {"docker": engine, "runtime": look_runtime(host, engine)}
+def collect(host: Host) -> Tuple[DockerFacts, RuntimeFacts]:
+    engine = collect_engine(host)
+    return engine, collect_runtime(host, engine)
 
 
-def look_engine(host: Host) -> Dict[str, Any]:
-    """Return the engine: installed, running, version, what it says of itself, its flags and its configuration."""
+def collect_engine(host: Host) -> DockerFacts:
     program = host.which("dockerd")
     service = read_service(host)
-    info, socket = ask(host)
+    info, socket = read_info(host)
     version = info.version if info else None
     if version is None and program is not None:
         version = docker.read_version(host.run([program, "--version"], timeout=10.0).out)
     pid = running_pid(host, service.pidfile)
-    return {
-        "installed": program is not None,
-        "program": program,
-        "version": version,
-        "package": package(host),
-        "snap": next((path for path in SNAPS if host.isdir(path)), None),
-        "active": info is not None,
-        "pid": pid,
-        "started": host.changed_at(service.pidfile) if pid else None,
-        "enabled": host.readlink(WANTS) is not None,
-        "socket": socket,
-        "info": info._asdict() if info else None,
-        "flags": [flag._asdict() for flag in service.flags],
-        "daemon_json": configuration(host, service.config),
-        "gpu_containers": gpu_containers(host, socket, info),
-        "restart_pending": restart_pending(host, service.pidfile, pid),
-        "outdated": outdated(host, program, service.pidfile, pid),
-        "held_by_us": held_by_us(host),
-    }
+    return DockerFacts(
+        installed=program is not None,
+        program=program,
+        version=version,
+        package=engine_package(host),
+        snap=next((path for path in SNAPS if host.isdir(path)), None),
+        active=info is not None,
+        pid=pid,
+        started=host.changed_at(service.pidfile) if pid else None,
+        enabled=host.readlink(WANTS) is not None,
+        socket=socket,
+        info=info,
+        flags=list(service.flags),
+        daemon_json=read_daemon_json(host, service.config),
+        gpu_containers=gpu_containers(host, socket, info),
+        restart_pending=restart_pending(host, service.pidfile, pid),
+        outdated=is_outdated(host, program, service.pidfile, pid),
+        held_by_us=held_by_us(host),
+    )
 
 
 def read_service(host: Host) -> docker.Service:
@@ -76,7 +84,7 @@ def read_service(host: Host) -> docker.Service:
     return docker.read_service(texts, host.read)
 
 
-def ask(host: Host) -> Tuple[Optional[docker.Info], Optional[str]]:
+def read_info(host: Host) -> Tuple[Optional[docker.Info], Optional[str]]:
     """Return the engine's answer to ``GET /info`` and the socket it came from."""
     for socket in docker.SOCKETS[:1] if host.exists(docker.SOCKETS[0]) else docker.SOCKETS[1:]:
         if host.exists(socket):
@@ -92,41 +100,38 @@ def running_pid(host: Host, pidfile: str) -> Optional[int]:
     return int(text)
 
 
-def package(host: Host) -> Optional[str]:
-    """Return the package the engine came from, None where dpkg knows none."""
+def engine_package(host: Host) -> Optional[str]:
+    """Return the engine's package, None where dpkg knows none."""
     for name in ("docker-ce", "docker.io", "moby-engine"):
         if host.exists("/var/lib/dpkg/info/%s.list" % name) and host.which("dockerd"):
             return name
     return None
 
 
-def configuration(host: Host, path: str) -> Dict[str, Any]:
-    """Return daemon.json: its text, and the complaint with line and column where it is not strict JSON."""
+def read_daemon_json(host: Host, path: str) -> DaemonJsonFacts:
     data = host.read_bytes(path)
-    found: Dict[str, Any] = {"path": path, "exists": data is not None, "text": None, "error": None}
     if data is None:
-        return found
+        return DaemonJsonFacts(path)
     try:
-        found["text"] = daemon_json.parse(data).text
+        return DaemonJsonFacts(path, True, daemon_json.parse(data).text)
     except daemon_json.DaemonJsonError as error:
-        found["error"] = {"problem": error.problem, "line": error.line, "column": error.column}
-    return found
+        return DaemonJsonFacts(path, True, error=DaemonJsonFault(error.problem, error.line, error.column))
 
 
 def gpu_containers(host: Host, socket: Optional[str], info: Optional[docker.Info]) -> List[str]:
-    """Return the names of running containers that hold a GPU (of the first 64: each costs a question)."""
+    """Return the names of running containers that use a GPU, of the first 64: each costs a request."""
     if info is None or socket is None or not info.running:
         return []
     names = []
-    for row in answer(host, socket, "/containers/json?limit=%d" % MOST_CONTAINERS) or []:
-        container = answer(host, socket, "/containers/%s/json" % row.get("Id"))
+    for row in query(host, socket, "/containers/json?limit=%d" % MOST_CONTAINERS) or []:
+        container = query(host, socket, "/containers/%s/json" % row.get("Id"))
         if isinstance(container, dict) and docker.uses_gpu(container):
             names.append(str(container.get("Name") or row.get("Id")).lstrip("/"))
     return sorted(names)
 
 
-def answer(host: Host, socket: str, url: str) -> Any:
-    """Return the engine's answer to a question, None where it gave none."""
+def query(host: Host, socket: str, url: str) -> Any:
+    """Return the engine's answer as JSON, None where there is none."""
     try:
         return json.loads(host.http_unix(socket, url) or "null")
     except ValueError:
@@ -134,19 +139,19 @@ def answer(host: Host, socket: str, url: str) -> Any:
 
 
 def restart_pending(host: Host, pidfile: str, pid: Optional[int]) -> bool:
-    """Return whether dockerd runs since before a change of ours that needed a restart."""
-    noted, started = host.changed_at(PENDING), host.changed_at(pidfile)
-    return bool(pid and noted is not None and started is not None and noted > started)
+    """Return whether dockerd has been running since before a change of ours that needs a restart."""
+    marked, started = host.changed_at(PENDING), host.changed_at(pidfile)
+    return bool(pid and marked is not None and started is not None and marked > started)
 
 
-def outdated(host: Host, program: Optional[str], pidfile: str, pid: Optional[int]) -> bool:
-    """Return whether the running dockerd is older than its program: packages were exchanged under it."""
+def is_outdated(host: Host, program: Optional[str], pidfile: str, pid: Optional[int]) -> bool:
+    """Return whether the running dockerd was started before its program was replaced."""
     changed, started = host.changed_at(program) if program else None, host.changed_at(pidfile)
     return bool(pid and changed is not None and started is not None and changed > started)
 
 
 def held_by_us(host: Host) -> List[str]:
-    """Return the packages whose hold is ours; none of a damaged manifest, which says so before the next change."""
+    """Return the packages that gpu-ready holds; none by a damaged manifest, with which the next change fails."""
     try:
         return sorted(manifest.parse(host.read(manifest.PATH) or "{}").get("holds", {}))
     except manifest.ManifestError:
@@ -156,94 +161,86 @@ def held_by_us(host: Host) -> List[str]:
 # ---------------------------------------------------------------------------------------------------------- runtime
 
 
-def look_runtime(host: Host, engine: Dict[str, Any]) -> Dict[str, Any]:
-    """Return what brings GPUs into containers: toolkit, CDI specifications and driver volume with their fitness.
-
-    ``noted``: what of it the manifest calls ours. ``legacy``: what is there of nvidia-docker 1.0.
-    """
+def collect_runtime(host: Host, engine: DockerFacts) -> RuntimeFacts:
     programs = {name: host.which(name) for name in (RUNTIME, HOOK, "nvidia-ctk", "nvidia-container-cli")}
     driver = driver_files(host)
     gpus = gpu_list(host)
-    return {
-        "toolkit": programs[RUNTIME] is not None and programs[HOOK] is not None,
-        "programs": programs,
-        "hook_known": hook_known(host, programs[HOOK], engine),
-        "refresh": refreshed(host),
-        "specs": specifications(host, driver, [gpu.node for gpu in gpus]),
-        "driver_files": driver.version,
-        "refresh_old": host.read(cdi.REFRESH_OLD),
-        "boot_nodes": host.read(cdi.BOOT_NODES),
-        "volume": volume(host, driver),
-        "helper": host.read(driver_volume.HELPER),
-        "noted": noted(host, engine["daemon_json"]["path"]),
-        "legacy": legacy(host, engine["socket"]),
-    }
+    return RuntimeFacts(
+        toolkit=programs[RUNTIME] is not None and programs[HOOK] is not None,
+        programs=programs,
+        hook_known=hook_known(host, programs[HOOK], engine),
+        refresh=has_refresh_service(host),
+        specs=read_specifications(host, driver, [gpu.node for gpu in gpus]),
+        driver_files=driver.version,
+        refresh_old=host.read(cdi.REFRESH_OLD),
+        boot_nodes=host.read(cdi.BOOT_NODES),
+        volume=read_volume(host, driver),
+        helper=host.read(driver_volume.HELPER),
+        noted=read_manifest(host, engine.daemon_json.path),
+        legacy=read_legacy(host, engine.socket),
+    )
 
 
-def refreshed(host: Host) -> bool:
-    """Return whether the toolkit keeps a specification fresh by itself (1.18 and newer)."""
+def has_refresh_service(host: Host) -> bool:
+    """Return whether the toolkit keeps a specification up to date by itself (1.18 and newer)."""
     return any(host.exists(path) for path in REFRESH_UNITS)
 
 
-def volume(host: Host, driver: cdi.DriverFiles) -> Dict[str, Any]:
-    """Return the driver volume: whether it is there, the driver it holds, and why it is not that of the host."""
+def read_volume(host: Host, driver: cdi.DriverFiles) -> DriverVolumeFacts:
     layout = driver_volume.layout(driver)
-    there = host.isdir(driver_volume.ROOT)
-    return {
-        "exists": there,
-        "version": host.readlink(driver_volume.CURRENT),
-        "stale": volume_stale(host, layout, driver_volume.ROOT) if there else None,
-    }
+    exists = host.isdir(driver_volume.ROOT)
+    stale = volume_stale(host, layout, driver_volume.ROOT) if exists else None
+    return DriverVolumeFacts(exists, host.readlink(driver_volume.CURRENT), stale)
 
 
 def volume_stale(host: Host, layout: Optional[driver_volume.Layout], root: str) -> Optional[str]:
-    """Return why a driver volume is not that of the installed driver, None where it is."""
+    """Return why a driver volume does not fit the installed driver, None where it does."""
     current = host.readlink(posixpath.join(root, driver_volume.LINK))
     return driver_volume.stale(layout, current, host.listdir, host.readlink, host.stamp, root)
 
 
-def noted(host: Host, config: str) -> Dict[str, Any]:
-    """Return what the manifest lists: files, folders, packages, and keys of docker's configuration.
+def read_manifest(host: Host, config: str) -> ManifestFacts:
+    """Return what the manifest lists; ``config``: path of daemon.json.
 
-    A damaged one lists nothing here: whatever is changed then notes first, and says that it cannot.
+    A damaged manifest lists nothing here: the next change reads it again, and fails with a message about it.
     """
     try:
         known = manifest.parse(host.read(manifest.PATH) or "{}")
     except manifest.ManifestError:
         known = {}
-    return {
-        "files": sorted(known.get("files", {})),
-        "folders": sorted(known.get("folders", {})),
-        "packages": sorted(known.get("packages", {})),
-        "keys": (known.get("daemon_json", {}).get(config) or {}).get("keys", {}),
-    }
+    return ManifestFacts(
+        files=sorted(known.get("files", {})),
+        folders=sorted(known.get("folders", {})),
+        packages=sorted(known.get("packages", {})),
+        keys=(known.get("daemon_json", {}).get(config) or {}).get("keys", {}),
+    )
 
 
-def legacy(host: Host, socket: Optional[str]) -> Dict[str, Any]:
-    """Return nvidia-docker 1.0: its plugin, its volumes, and the containers (also stopped ones) that name them."""
+def read_legacy(host: Host, socket: Optional[str]) -> LegacyFacts:
+    """Return nvidia-docker 1.0: its plugin, its volumes, and the containers, also stopped ones, that use them."""
     plugin = host.which(PLUGIN)
-    found: Dict[str, Any] = {"plugin": plugin, "volumes": [], "containers": []}
     if plugin is None or socket is None:
-        return found
-    rows = answer(host, socket, "/volumes?filters=%7B%22driver%22%3A%5B%22nvidia-docker%22%5D%7D") or {}
-    found["volumes"] = sorted(str(row.get("Name")) for row in rows.get("Volumes") or [])
-    for row in (answer(host, socket, "/containers/json?all=1") or []) if found["volumes"] else []:
+        return LegacyFacts(plugin)
+    rows = query(host, socket, "/volumes?filters=%7B%22driver%22%3A%5B%22nvidia-docker%22%5D%7D") or {}
+    volumes = sorted(str(row.get("Name")) for row in rows.get("Volumes") or [])
+    containers = []
+    for row in (query(host, socket, "/containers/json?all=1") or []) if volumes else []:
         used = [mount.get("Name") for mount in row.get("Mounts") or []]
-        if set(used) & set(found["volumes"]):
-            found["containers"].append(str((row.get("Names") or [row.get("Id")])[0]).lstrip("/"))
-    return found
+        if set(used) & set(volumes):
+            containers.append(str((row.get("Names") or [row.get("Id")])[0]).lstrip("/"))
+    return LegacyFacts(plugin, volumes, containers)
 
 
-def hook_known(host: Host, hook: Optional[str], engine: Dict[str, Any]) -> Optional[bool]:
-    """Return whether the hook was there when dockerd started (it looks for it once, at start); None: cannot tell.
+def hook_known(host: Host, hook: Optional[str], engine: DockerFacts) -> Optional[bool]:
+    """Return whether the hook existed when dockerd started, which looks for it only then; None where it is unknown.
 
-    Its pid file and the hook's place on disk have their times from the same clock. dpkg sets mtime back to the time
-    of the build, never ctime.
+    The times of dockerd's pid file and of the hook's inode are from the same clock. dpkg sets mtime to the time of the
+    build, never ctime.
     """
     changed = host.changed_at(hook) if hook else None
-    if changed is None or engine["started"] is None:
+    if changed is None or engine.started is None:
         return None
-    return changed <= float(engine["started"])
+    return changed <= engine.started
 
 
 def driver_files(host: Host) -> cdi.DriverFiles:
@@ -277,8 +274,7 @@ def gpu_list(host: Host) -> List[cdi.Gpu]:
     return [cdi.Gpu(index, "/dev/" + name, known.get(name, ("", None))[1]) for index, name in enumerate(ordered)]
 
 
-def specifications(host: Host, driver: cdi.DriverFiles, gpu_nodes: List[str]) -> List[Dict[str, Any]]:
-    """Return the specifications of NVIDIA GPUs: where, whose, which devices, and why one no longer fits."""
+def read_specifications(host: Host, driver: cdi.DriverFiles, gpu_nodes: List[str]) -> List[CdiSpecFacts]:
     found = []
     for folder in cdi.FOLDERS:
         for name in host.listdir(folder):
@@ -288,14 +284,7 @@ def specifications(host: Host, driver: cdi.DriverFiles, gpu_nodes: List[str]) ->
             spec = cdi.read(host.read(path) or "")
             if spec is None or spec.kind != cdi.KIND:
                 continue
-            there = [item for item in spec.files + spec.nodes if host.exists(item)]
-            found.append(
-                {
-                    "path": path,
-                    "ours": path == cdi.NATIVE,
-                    "devices": list(spec.devices),
-                    "format": spec.format,
-                    "stale": cdi.stale(spec, driver, gpu_nodes, there),
-                }
-            )
+            existing = [item for item in spec.files + spec.nodes if host.exists(item)]
+            stale = cdi.stale(spec, driver, gpu_nodes, existing)
+            found.append(CdiSpecFacts(path, path == cdi.NATIVE, list(spec.devices), spec.format, stale))
     return found

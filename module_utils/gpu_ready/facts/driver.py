@@ -1,7 +1,7 @@
-"""The NVIDIA driver of a host: loaded, on disk for the running kernel, in userspace, and where each came from."""
+"""Facts about the NVIDIA driver: loaded, on disk for the running kernel, in userspace, and its origin."""
 
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ..base import versions
 from ..base.host import Host
@@ -11,6 +11,7 @@ from ..driver import stopped_services
 from ..driver.libraries import library_directories
 from ..driver.runfile import installed_files
 from ..system import nvrm_version
+from .model import DkmsFacts, DriverFacts, GpuProcess, ImexFacts, KernelFacts, ModuleFacts, ModuleUse, PackageFacts
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
 MODULE_FOLDERS = (
@@ -47,96 +48,99 @@ CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTI
 """A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
 
 
-def look(host: Host, kernel: Dict[str, Any], packages: Dict[str, Any], distro: Optional[str]) -> Dict[str, Any]:
-    """Return the part "driver"; ``kernel`` is base's row of kernels, ``packages`` those of the package manager."""
-    running, following = kernel["running"], kernel["next_boot"]
+def collect(
+    host: Host, kernel: KernelFacts, packages: PackageFacts, distro: Optional[str], nvswitches: bool = False
+) -> DriverFacts:
+    """Collect facts about the driver; ``nvswitches``: also whether the fabric manager runs."""
     loaded = read_loaded(host)
-    modules = find_modules(host, running)
+    modules = find_modules(host, kernel.running)
     on_disk = read_module(host, modules[0]) if modules else None
-    if on_disk and not on_disk["version"]:  # cut off by a loss of power: as good as none
+    if on_disk and not on_disk.version:  # a power cut left no content
         on_disk = None
-    installed = driver_packages(packages["installed"])
+    installed = driver_packages(packages.installed)
     runfile = installed_files.find_uninstaller(host)
-    used = use(host) if loaded else {}
-    held = busy(used)
-    lagging = bool(on_disk and loaded and loaded["version"] != on_disk["version"])
-    return {
-        "loaded": loaded,
-        "on_disk": on_disk,
-        "module_files": modules,
-        "kernel_without_module": None if following == running or find_modules(host, following) else following,
-        "userspace": userspace(host),
-        "packages": installed,
-        "held": sorted(name for name in packages["held"] if name in installed),
-        "runfile": runfile,
-        "origin": origin(installed, runfile, distro, running, packages["installed"]),
-        "use": used,
-        "busy": held,
-        "clients": clients(host) if held and lagging else [],
-        "dkms": dkms(host),
-        "persistenced": persistenced(host),
-        "imex": imex(host),
-        "interrupted": installed_files.is_interrupted(host),
-        "stopped": stopped_services.read_stopped(host),
-    }
+    use = module_use(host) if loaded else {}
+    busy = is_busy(use)
+    outdated = bool(on_disk and loaded and loaded.version != on_disk.version)
+    next_boot_has_module = kernel.next_boot == kernel.running or bool(find_modules(host, kernel.next_boot))
+    return DriverFacts(
+        loaded=loaded,
+        on_disk=on_disk,
+        module_files=modules,
+        kernel_without_module=None if next_boot_has_module else kernel.next_boot,
+        userspace=userspace_versions(host),
+        packages=installed,
+        held=sorted(name for name in packages.held if name in installed),
+        runfile=runfile,
+        origin=driver_origin(installed, runfile, distro, kernel.running, packages.installed),
+        use=use,
+        busy=busy,
+        clients=gpu_processes(host) if busy and outdated else [],
+        dkms=dkms_versions(host),
+        persistenced=persistenced_runs(host),
+        imex=imex_facts(host),
+        interrupted=installed_files.is_interrupted(host),
+        stopped=stopped_services.read_stopped(host),
+        fabricmanager=fabricmanager_runs(host) if nvswitches else None,
+    )
 
 
-def fabricmanager(host: Host) -> bool:
-    """Return whether the fabric manager runs; asked on NVSwitch hosts only, where CUDA does not start without it."""
+def fabricmanager_runs(host: Host) -> bool:
+    """True if the fabric manager runs. CUDA does not start without it on NVSwitch hosts."""
     return host.run(["systemctl", "is-active", "--quiet", FABRICMANAGER], timeout=20.0).rc == 0
 
 
-def imex(host: Host) -> Dict[str, Any]:
-    """Return whether this node belongs to an IMEX domain, and whether its service runs (asked there only).
+def imex_facts(host: Host) -> ImexFacts:
+    """Collect whether this node belongs to an IMEX domain, and only then whether its service runs.
 
-    The file names the domain's nodes, one address a line; one of comments alone is a template.
+    The file lists the domain's nodes, one address per line. A file with comments only is a template.
     """
     lines = (host.read(IMEX_NODES) or "").splitlines()
     member = any(line.strip() and not line.strip().startswith("#") for line in lines)
     running = member and host.run(["systemctl", "is-active", "--quiet", IMEX], timeout=20.0).rc == 0
-    return {"member": member, "running": running}
+    return ImexFacts(member, running)
 
 
-def persistenced(host: Host) -> bool:
-    """Return whether the persistence daemon runs, by its PID file."""
+def persistenced_runs(host: Host) -> bool:
+    """True if the persistence daemon runs, by its PID file."""
     pid = (host.read(PERSISTENCED) or "").strip()
     return pid.isdigit() and host.isdir("/proc/" + pid)
 
 
-def read_loaded(host: Host) -> Optional[Dict[str, Any]]:
-    """Return version and flavour of the loaded module, None where none is loaded."""
+def read_loaded(host: Host) -> Optional[ModuleFacts]:
+    """Return the loaded module, None if none is loaded."""
     found = nvrm_version.read_proc_version(host.read("/proc/driver/nvidia/version") or "")
     version = (host.read("/sys/module/nvidia/version") or "").strip()
     if found is None:
-        return {"version": version, "flavour": None} if version else None
-    return {"version": found.version, "flavour": found.flavour}
+        return ModuleFacts(version) if version else None
+    return ModuleFacts(found.version, found.flavour)
 
 
 def find_modules(host: Host, running: str) -> List[str]:
-    """Return the paths of nvidia's main module for a kernel, the one modprobe prefers first.
+    """Return the paths of NVIDIA's main module for a kernel, first the one that modprobe prefers.
 
-    Ubuntu's precompiled modules have a folder for each branch: ``kernel/nvidia-580srv-open``. A folder in which any
-    module is empty does not count: DKMS does not wait for the disk, and a loss of power takes their content.
+    Ubuntu's precompiled modules have a directory for each branch: ``kernel/nvidia-580srv-open``. A directory with an
+    empty module does not count: DKMS does not wait for the disk, and a power cut leaves files without content.
     """
     paths = []
     root = "/lib/modules/%s/" % running
     own = ["kernel/" + name for name in host.listdir(root + "kernel") if name.startswith("nvidia-")]
     for folder in MODULE_FOLDERS + tuple(own):
-        there = [name for name in host.listdir(root + folder) if COMPANION.match(name)]
-        files = {name: "%s/%s" % (root + folder, name) for name in there}
+        names = [name for name in host.listdir(root + folder) if COMPANION.match(name)]
+        files = {name: "%s/%s" % (root + folder, name) for name in names}
         main = [path for name, path in files.items() if MODULE.match(name)]
         paths += main if not main or all((host.stamp(path) or (1, 0))[0] for path in files.values()) else []
     return paths
 
 
-def read_module(host: Host, path: str) -> Dict[str, Any]:
-    """Return version and flavour of a module file (modinfo reads every compression)."""
+def read_module(host: Host, path: str) -> ModuleFacts:
+    """Return a module file by modinfo, which reads every compression."""
     info = nvrm_version.read_modinfo(host.run(["modinfo", path], timeout=10).out)
-    return {"path": path, "version": info.version, "flavour": info.flavour, "signer": info.signer}
+    return ModuleFacts(info.version or "", info.flavour, path, info.signer)
 
 
-def userspace(host: Host) -> List[str]:
-    """Return the driver versions of the management and CUDA libraries, newest first; one on a sound host."""
+def userspace_versions(host: Host) -> List[str]:
+    """Return the driver versions of the management and CUDA libraries, newest first; a single one on a sound host."""
     found = set()
     for folder in library_directories(host.uname()[1]):
         for name in host.listdir(folder):
@@ -147,92 +151,90 @@ def userspace(host: Host) -> List[str]:
 
 
 def driver_packages(installed: Dict[str, str]) -> Dict[str, str]:
-    """Return those packages that are part of a driver, with their versions."""
+    """Return the packages that are part of a driver."""
     return {n: v for n, v in installed.items() if PACKAGE.match(n) and not NOT_DRIVER.search(n)}
 
 
-def origin(
-    installed: Dict[str, str], runfile: Optional[str], distro: Optional[str], kernel: str, there: Dict[str, str]
+def driver_origin(
+    packages: Dict[str, str], runfile: Optional[str], distro: Optional[str], kernel: str, installed: Dict[str, str]
 ) -> Optional[str]:
-    """Return which source the driver came from: a source of the catalog, "runfile", "mixed", "unknown" or None.
+    """Return the source of the driver: a source of the catalog, "runfile", "mixed", "unknown" or None.
 
-    ``installed`` are the driver's packages, ``there`` all of the host.
+    ``packages`` are the driver's, ``installed`` all of the host.
     """
-    source = source_of_packages(installed, distro, kernel, there) if installed else None
+    source = source_of_packages(packages, distro, kernel, installed) if packages else None
     if source and runfile:
         return "mixed"
     return "runfile" if runfile else source
 
 
-def source_of_packages(installed: Dict[str, str], distro: Optional[str], kernel: str, there: Dict[str, str]) -> str:
-    """Return the source whose packages these are.
+def source_of_packages(packages: Dict[str, str], distro: Optional[str], kernel: str, installed: Dict[str, str]) -> str:
+    """Return the source of these packages, "unknown" if it cannot be determined.
 
-    The best answer is a source that carries the installed branch and whose packages are all there; a run that was
-    killed leaves a part of them, and a branch that left its repository is in no list any more.
+    Best is a source that carries the installed branch and whose packages are all installed. An interrupted run leaves
+    some of them, and a branch that left its repository is in no list.
     """
     data = catalog.distro(distro) if distro else {"driver_sources": {}}
-    upstream = [versions.upstream(version) for version in installed.values()]
+    upstream = [versions.upstream(version) for version in packages.values()]
     branches = {versions.branch(text) for text in upstream if re.match(r"^\d{3}\.\d", text)}
-    best: Tuple[Any, str] = ((False, False, 0), "unknown")
+    best: Tuple[Tuple[bool, bool, int], str] = ((False, False, 0), "unknown")
     for source in driver_sources.names(data) if branches else []:
         names = [found for branch in branches for found in driver_sources.sets(data, source, branch, kernel)]
-        hits = max([len(set(found) & set(installed)) for found in names] or [0])
-        whole = any(set(found) <= set(there) for found in names)
+        hits = max([len(set(found) & set(packages)) for found in names] or [0])
+        complete = any(set(found) <= set(installed) for found in names)
         listed = bool(branches & set(driver_sources.all_branches(data, source)))
-        score = (whole and listed, listed or whole, hits)
+        score = (complete and listed, listed or complete, hits)
         if hits and score > best[0]:
             best = (score, source)
     if best[1] == "unknown" and branches:
-        # A run that was killed early leaves parts that no source names: the branch tells, where one source has it.
-        able = [name for name in driver_sources.names(data) if branches <= set(driver_sources.all_branches(data, name))]
-        able = [name for name in able if name != driver_sources.RUNFILE]
+        # An interrupted run leaves packages that no source names. The branch is enough if a single source has it.
+        names_of = [one for one in driver_sources.names(data) if one != driver_sources.RUNFILE]
+        able = [one for one in names_of if branches <= set(driver_sources.all_branches(data, one))]
         return able[0] if len(able) == 1 else "unknown"
     return best[1]
 
 
-def use(host: Host) -> Dict[str, Any]:
-    """Return reference count and holding modules of every loaded module of the driver."""
+def module_use(host: Host) -> Dict[str, ModuleUse]:
+    """Return the use of every loaded module of the driver."""
     modules = {}
     for name in host.listdir("/sys/module"):
         if name == "nvidia" or name.startswith("nvidia_"):
-            folder = "/sys/module/" + name
-            count = (host.read(folder + "/refcnt") or "0").strip()
-            modules[name] = {"refcnt": int(count or 0), "holders": host.listdir(folder + "/holders")}
+            directory = "/sys/module/" + name
+            count = (host.read(directory + "/refcnt") or "0").strip()
+            modules[name] = ModuleUse(int(count or 0), host.listdir(directory + "/holders"))
     return modules
 
 
-def busy(modules: Dict[str, Any]) -> bool:
-    """Return whether anything but the driver's own modules holds one of them."""
-    return any(module["refcnt"] > len(module["holders"]) for module in modules.values())
+def is_busy(modules: Dict[str, ModuleUse]) -> bool:
+    """True if anything but the driver's own modules holds one of them."""
+    return any(module.refcnt > len(module.holders) for module in modules.values())
 
 
-def clients(host: Host) -> List[Dict[str, Any]]:
-    """Return the processes with a device node of the driver open: ``pid``, ``name``, ``container`` (id or None)."""
+def gpu_processes(host: Host) -> List[GpuProcess]:
+    """Return the processes with a device node of the driver open; ``container`` is an id."""
     found = []
     for pid in host.listdir("/proc"):
         if pid.isdigit():
-            folder = "/proc/%s/fd" % pid
-            nodes = {host.readlink("%s/%s" % (folder, fd)) or "" for fd in host.listdir(folder)}
+            directory = "/proc/%s/fd" % pid
+            nodes = {host.readlink("%s/%s" % (directory, fd)) or "" for fd in host.listdir(directory)}
             if any(NODE.match(node) for node in nodes):
                 name = (host.read("/proc/%s/comm" % pid) or "").strip()
-                container = container_id(host.read("/proc/%s/cgroup" % pid) or "")
-                found.append({"pid": int(pid), "name": name, "container": container})
+                found.append(GpuProcess(int(pid), name, container_id(host.read("/proc/%s/cgroup" % pid) or "")))
     return found
 
 
 def container_id(cgroups: str) -> Optional[str]:
-    """Return the id of the innermost container that /proc/PID/cgroup names, None of a process outside of any."""
+    """Return the id of the innermost container in /proc/PID/cgroup, None for a process outside of any."""
     found = CONTAINER.findall(cgroups)
     return str(found[-1]) if found else None
 
 
-def dkms(host: Host) -> List[Dict[str, Any]]:
-    """Return what DKMS built: one row for each version of nvidia's modules and kernel."""
+def dkms_versions(host: Host) -> List[DkmsFacts]:
     rows = []
     for name in host.listdir("/var/lib/dkms"):
         if name.startswith("nvidia"):
             for version in host.listdir("/var/lib/dkms/" + name):
                 kernels = [k for k in host.listdir("/var/lib/dkms/%s/%s" % (name, version)) if k[:1].isdigit()]
                 if version[:1].isdigit():
-                    rows.append({"name": name, "version": version, "kernels": kernels})
+                    rows.append(DkmsFacts(name, version, kernels))
     return rows

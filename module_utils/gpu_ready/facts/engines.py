@@ -1,65 +1,65 @@
-"""podman and containerd as they are on a host: part "engines". Files only, where their packages tell the versions."""
+"""podman and containerd: part "engines". Read from files; a program runs only where no package says its version."""
 
 import json
 import posixpath
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..base import manifest
+from ..base import manifest, records
 from ..base.host import Host
 from ..containers import cdi, docker
 from ..containers.containerd import config as containerd_config
+from ..containers.containerd.config import ConfigFile
+from .model import ContainerdFacts, EngineFacts, PodmanFacts
 
 PENDING = manifest.DIRECTORY + "/" + containerd_config.RESTART_MARK
 RANCHER = ("/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent")
-"""Where k3s and rke2 keep a containerd of their own, whose configuration they write at each start."""
+"""Where k3s and rke2 have a containerd of their own, whose configuration they write at each start."""
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"
 MOST_CONTAINERS = 256
 MOST_FILES = 64
 PACKAGES = {"podman": ("podman",), "containerd": ("containerd", "containerd.io")}
 
 
-def look(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
-    """Return the engines beside docker, and the units of ours that make device nodes for them."""
+def collect(host: Host, packages: Dict[str, str]) -> EngineFacts:
+    """Collect the engines beside docker; ``packages``: installed version by name."""
     nodes = {path: text for path, text in ((path, host.read(path)) for path in cdi.NODES) if text is not None}
-    found = {"podman": program(host, "podman", packages), "containerd": look_containerd(host, packages)}
-    return {"engines": dict(found, nodes=nodes)}
+    podman = PodmanFacts(host.which("podman") is not None, read_version(host, "podman", packages))
+    return EngineFacts(podman, collect_containerd(host, packages), nodes)
 
 
-def program(host: Host, name: str, packages: Dict[str, str]) -> Dict[str, Any]:
-    """Return whether an engine is there and its version: of its package, else as it says itself."""
+def read_version(host: Host, name: str, packages: Dict[str, str]) -> Optional[List[int]]:
+    """Return the version of an engine by its package, else by itself; None where it is absent or unknown."""
     path = host.which(name)
     if path is None:
-        return {"installed": False, "version": None}
+        return None
     known = [packages[package] for package in PACKAGES[name] if package in packages]
     version = containerd_config.parse_version(known[0] if known else host.run([path, "--version"], timeout=10.0).out)
-    return {"installed": True, "version": list(version) if version else None}
+    return list(version) if version else None
 
 
-def look_containerd(host: Host, packages: Dict[str, str]) -> Dict[str, Any]:
-    """Return containerd: version, whether it runs, its files, what of them is ours, and what a restart would end."""
-    found = program(host, "containerd", packages)
-    rancher = [path for path in RANCHER if host.isdir(path)]
-    found.update(rancher=rancher[0] if rancher else None, files=[], record=[], before=None, after=None, pending=False)
-    found.update(active=False, keeps_containers=True, gpu_containers=[])
-    if not found["installed"]:
-        return found
-    texts = unit_texts(host)
-    files = configuration(host, containerd_config.config_path(texts))
-    known = noted(host, files[0].path)
-    found.update(
+def collect_containerd(host: Host, packages: Dict[str, str]) -> ContainerdFacts:
+    rancher = next((path for path in RANCHER if host.isdir(path)), None)
+    if host.which("containerd") is None:
+        return ContainerdFacts(rancher=rancher)
+    texts = read_unit_texts(host)
+    files = read_configuration(host, containerd_config.config_path(texts))
+    recorded = read_recorded_change(host, files[0].path)
+    return ContainerdFacts(
+        installed=True,
+        version=read_version(host, "containerd", packages),
+        rancher=rancher,
         active=host.exists(containerd_config.SOCKET),
-        files=[list(file) for file in files],
-        record=[list(one) for one in known["record"]],
-        before=containerd_config.decode_text(known["before"]),
-        after=containerd_config.decode_text(known["after"]),
-        pending=pending(host),
+        files=files,
+        record=recorded.keys,
+        before=recorded.before,
+        after=recorded.after,
+        pending=is_restart_pending(host),
         keeps_containers=containerd_config.keeps_containers(texts),
         gpu_containers=gpu_containers(host),
     )
-    return found
 
 
-def unit_texts(host: Host) -> List[str]:
+def read_unit_texts(host: Host) -> List[str]:
     """Return the texts of containerd's unit (the first that exists) and its drop-ins, in systemd's order."""
     texts: List[str] = []
     for path in docker.unit_files(host.listdir, containerd_config.UNIT):
@@ -68,12 +68,12 @@ def unit_texts(host: Host) -> List[str]:
     return texts
 
 
-def configuration(host: Host, main: str) -> List[containerd_config.ConfigFile]:
-    """Return the files of the configuration in the order of reading: the main one and all that it imports.
+def read_configuration(host: Host, main: str) -> List[ConfigFile]:
+    """Return the files of the configuration in reading order: the main one and all that it imports.
 
-    A byte that is no text stays in it as a surrogate, where the reader of TOML complains of it.
+    A byte that is not UTF-8 becomes a surrogate, which the TOML reader refuses.
     """
-    found = [containerd_config.ConfigFile(main, text(host, main))]
+    found = [ConfigFile(main, read_text(host, main))]
     queue = list(found)
     while queue and len(found) < MOST_FILES:
         file = queue.pop(0)
@@ -82,37 +82,48 @@ def configuration(host: Host, main: str) -> List[containerd_config.ConfigFile]:
             names = host.listdir(folder) if set(name) & set("*?[") else [name]
             for path in [posixpath.join(folder, one) for one in names]:
                 if containerd_config.matches_import(path, pattern) and path not in [one.path for one in found]:
-                    content = text(host, path)
+                    content = read_text(host, path)
                     if content is not None:
-                        found.append(containerd_config.ConfigFile(path, content))
+                        found.append(ConfigFile(path, content))
                         queue.append(found[-1])
     return found
 
 
-def text(host: Host, path: str) -> Optional[str]:
-    """Return a file with every byte of it, None where it is absent."""
+def read_text(host: Host, path: str) -> Optional[str]:
+    """Return a file, None where it is absent; bytes that are not UTF-8 become surrogates."""
     data = host.read_bytes(path)
     return None if data is None else data.decode("utf-8", "surrogateescape")
 
 
-def noted(host: Host, main: str) -> Dict[str, Any]:
-    """Return what the manifest knows of config.toml: its text before us and after us, and our keys."""
+class RecordedChange(NamedTuple):
+    """What the manifest says of config.toml: its text before and after our change, our keys and their values before."""
+
+    keys: List[Tuple[Tuple[str, ...], object]]
+    before: Optional[str]
+    after: Optional[str]
+
+
+def read_recorded_change(host: Host, main: str) -> RecordedChange:
     try:
         known = json.loads(host.read(manifest.PATH) or "{}").get("containerd", {}).get(main) or {}
     except ValueError:
-        known = {}  # whoever changes something notes first, and says that the manifest is damaged
-    record: List[Tuple[Tuple[str, ...], Any]] = [(tuple(path), value) for path, value in known.get("record", [])]
-    return {"record": record, "before": known.get("before"), "after": known.get("after")}
+        known = {}  # the next change reads the manifest again, and fails with a message about it
+    keys = [(tuple(path), value) for path, value in known.get("record", [])]
+    before, after = (
+        containerd_config.decode_text(known.get("before")),
+        containerd_config.decode_text(known.get("after")),
+    )
+    return RecordedChange(keys, before, after)
 
 
-def pending(host: Host) -> bool:
-    """Return whether containerd runs since before a change of ours (it makes its socket anew when it starts)."""
+def is_restart_pending(host: Host) -> bool:
+    """Return whether containerd has been running since before a change of ours; it creates its socket at each start."""
     mark, socket = host.changed_at(PENDING), host.changed_at(containerd_config.SOCKET)
     return mark is not None and socket is not None and mark > socket
 
 
 def gpu_containers(host: Host) -> List[str]:
-    """Return the running containers that hold a GPU, by the bundles of their shims (of the first 256); not docker's."""
+    """Return the running containers that use a GPU, by the bundles of their shims (of the first 256), but docker's."""
     found = []
     bundles = [
         (space, name)
@@ -126,10 +137,12 @@ def gpu_containers(host: Host) -> List[str]:
     return found
 
 
-def public(found: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the look without the texts of files: those of containerd may hold passwords of registries."""
-    names = [path for path, _ in found["containerd"]["files"]]
-    keys = containerd_config.dotted_keys(found["containerd"]["record"])
-    shown = dict(found["containerd"], files=names, record=keys)
-    del shown["before"], shown["after"]
-    return dict(found, containerd=shown, nodes=sorted(found["nodes"]))
+def public(facts: EngineFacts) -> Dict[str, object]:
+    """Return the facts as JSON without the texts of files: those of containerd may contain passwords of registries."""
+    engine = dict(
+        records.to_json(facts.containerd),
+        files=[file.path for file in facts.containerd.files],
+        record=containerd_config.dotted_keys(facts.containerd.record),
+    )
+    del engine["before"], engine["after"]
+    return {"podman": records.to_json(facts.podman), "containerd": engine, "nodes": sorted(facts.nodes)}

@@ -1,46 +1,43 @@
 """Who holds the GPUs of a host: processes with a device node of the driver open, their commands and containers."""
 
 import json
-from typing import Any, Dict, List
+from typing import List
 
 from ..base import validation
 from ..base.host import Host
 from ..containers import docker
 from ..driver import gpu_services
 from . import driver
+from .model import GpuProcess
 
 LONGEST = 200
-"""Characters kept of a command line; those of some programs are very long."""
+"""Characters of a command line that are kept."""
 
 
-def look(host: Host) -> List[Dict[str, Any]]:
-    """Return the processes that hold a GPU, by pid: ``pid``, ``name``, ``command``, ``container`` (or None).
+def collect(host: Host) -> List[GpuProcess]:
+    """Return the processes that hold a GPU, by PID, with command and name of the container.
 
-    ``service``: one of the driver's own services, such as the persistence daemon, which is no work of anybody.
-    The driver counts who has its nodes open, so the walk through /proc is made only where that count is not zero.
+    ``service`` marks the driver's own services, such as the persistence daemon. The driver counts its open nodes, so
+    /proc is only searched if that count is not zero.
     """
-    if not driver.busy(driver.use(host)):
+    if not driver.is_busy(driver.module_use(host)):
         return []
-    return [holder(host, one) for one in sorted(driver.clients(host), key=lambda one: int(one["pid"]))]
+    return [with_command(host, one) for one in sorted(driver.gpu_processes(host))]
 
 
-def holder(host: Host, client: Dict[str, Any]) -> Dict[str, Any]:
-    """Return a process with its command line and its container."""
-    folder = "/proc/%d" % client["pid"]
-    words = [word for word in (host.read(folder + "/cmdline") or "").split("\0") if word]
+def with_command(host: Host, process: GpuProcess) -> GpuProcess:
+    """Add command line, name of the container and whether it is a service of the driver."""
+    words = [word for word in (host.read("/proc/%d/cmdline" % process.pid) or "").split("\0") if word]
     command = " ".join(" ".join(validation.mask_command(words)).split())[:LONGEST]
-    identity = client["container"]
-    return {
-        "pid": client["pid"],
-        "name": client["name"],
-        "command": command or client["name"],
-        "container": container_name(host, identity) if identity else None,
-        "service": gpu_services.is_gpu_service(client["name"]),
-    }
+    return process._replace(
+        command=command or process.name,
+        container=container_name(host, process.container) if process.container else None,
+        service=gpu_services.is_gpu_service(process.name),
+    )
 
 
 def container_name(host: Host, identity: str) -> str:
-    """Return docker's name of a container, and the first 12 characters of its id where docker does not know it."""
+    """Return docker's name of a container, the first 12 characters of its id if docker does not know it."""
     for socket in docker.SOCKETS:
         if host.exists(socket):
             try:

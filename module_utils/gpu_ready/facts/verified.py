@@ -1,21 +1,24 @@
-"""The record of the last verification; plan/proof.py tells whether it still proves the state of the host."""
+"""The record of the last verification; plan/verification.py decides whether it still holds."""
 
 import json
-from typing import Any, Dict
+from typing import Dict, Optional
 
-from ..base import manifest
+from ..base import manifest, records
 from ..base.host import Host
+from .model import VerifiedFacts
 
 PATH = manifest.DIRECTORY + "/verified.json"
 SCHEMA = 1
 
 
-def look(host: Host) -> Dict[str, Any]:
-    """Return the part "verified": the record, None where there is none that can be read (then it is made anew)."""
+def collect(host: Host) -> Optional[VerifiedFacts]:
+    """Return the record, None if there is none that can be read: the host is then verified again."""
     try:
-        record = json.loads(host.read(PATH) or "null")
-    except ValueError:
-        record = None
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        record = None
-    return {"verified": record}
+        value = records.without_schema(json.loads(host.read(PATH) or "null"), SCHEMA, PATH)
+        return records.from_json(VerifiedFacts, value)
+    except (ValueError, records.RecordError):
+        return None
+
+
+def to_json(record: VerifiedFacts) -> Dict[str, object]:
+    return dict(records.to_json(record), schema=SCHEMA)

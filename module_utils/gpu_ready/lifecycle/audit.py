@@ -4,14 +4,15 @@ The same look and the same decision as gpu_node_plan: a host without drift is on
 and whose next boot finds a module for its kernel. Besides, a host that lost all its GPUs is no host without GPU.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
-from ..base import versions
+from ..base import records, versions
 from ..base.host import Host
 from ..facts import driver, holders
+from ..facts.model import Facts, GpuProcess, ModuleFacts
 from ..plan import compose, verification
-from ..plan.model import REBOOT
-from ..upgrade import journal as upgrade
+from ..plan import upgrade as plan_upgrade
+from ..plan.model import REBOOT, DriverChoice
 from . import decide
 
 SOUND, DRIFT, REFUSED, NO_GPU = "ok", "drift", "refused", "no_gpu"
@@ -49,41 +50,47 @@ class Check(NamedTuple):
     why: str = ""
 
 
-def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
-    """Look at a host, decide, and return what the audit says of it; ``given`` are the variables of gpu_node_plan."""
-    observed, decided = decide.both(door, given)
-    return answer(observed, decided, extra(door, observed) if decided.gpu_host else {})
+class AuditFacts(NamedTuple):
+    """Facts that only an audit needs. ``next_module``: for the kernel that boots next. ``reboot_mark``: a path."""
+
+    next_module: Optional[ModuleFacts] = None
+    holders: List[GpuProcess] = []
+    reboot_mark: Optional[str] = None
 
 
-def extra(door: Host, observed: Dict[str, Any]) -> Dict[str, Any]:
-    """Return what only an audit asks: the module of the next boot, who holds the GPUs, what waits for a reboot."""
-    kernel = observed["base"]["kernel"]
-    following = kernel["next_boot"]
-    module = observed["driver"]["on_disk"]
-    if following != kernel["running"]:
-        paths = driver.find_modules(door, following)
-        module = driver.read_module(door, paths[0]) if paths else None
-    return {
-        "next_module": module,
-        "holders": holders.look(door),
-        "reboot_mark": next((path for path in REBOOT_MARKS if door.exists(path)), None),
-    }
+NO_AUDIT_FACTS = AuditFacts()
 
 
-def answer(observed: Dict[str, Any], decided: compose.Plan, more: Dict[str, Any]) -> Dict[str, Any]:
+def audit_json(host: Host, given: Mapping[str, object]) -> Dict[str, object]:
+    """Audit a host; ``given`` are the variables of gpu_node_plan."""
+    planned = decide.plan_host(host, given)
+    more = collect_audit_facts(host, planned.facts) if planned.plan.gpu_host else NO_AUDIT_FACTS
+    return answer_json(planned.facts, planned.plan, more)
+
+
+def collect_audit_facts(host: Host, facts: Facts) -> AuditFacts:
+    kernel = facts.base.kernel
+    module = facts.driver.on_disk
+    if kernel.next_boot != kernel.running:
+        paths = driver.find_modules(host, kernel.next_boot)
+        module = driver.read_module(host, paths[0]) if paths else None
+    reboot_mark = next((path for path in REBOOT_MARKS if host.exists(path)), None)
+    return AuditFacts(module, holders.collect(host), reboot_mark)
+
+
+def answer_json(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Dict[str, object]:
     """Return the host's state, its checks, who holds its GPUs, and its columns of the table."""
-    checks = judge(observed, decided, more) if decided.gpu_host else gone(observed)
-    state = state_of(decided, checks)
+    checks = judge(facts, decided, more) if decided.gpu_host else lost_gpu_checks(facts)
     refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
     return {
-        "state": state,
+        "state": state_of(decided, checks),
         "why": refusals or ["%s: %s" % (check.name, check.why) for check in checks if check.ok is False],
-        "checks": [dict(check._asdict()) for check in checks],
-        "holders": more.get("holders") or [],
+        "checks": records.to_json(checks),
+        "holders": records.to_json(more.holders),
         "steps": [step.id for step in decided.steps],
         "warnings": ["%s; %s" % (one.message, one.remedy) for one in decided.warnings],
         "summary": decided.summary,
-        "row": compose.row(observed, decided),
+        "row": records.to_json(compose.report_row(facts, decided)),
     }
 
 
@@ -96,98 +103,98 @@ def state_of(decided: compose.Plan, checks: List[Check]) -> str:
     return DRIFT if any(check.ok is False for check in checks) else SOUND
 
 
-def judge(observed: Dict[str, Any], decided: compose.Plan, more: Dict[str, Any]) -> List[Check]:
+def judge(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[Check]:
     """Return every check that concerns this host."""
-    chosen = decided.choice.get("driver") or {}
-    if not chosen:
-        return [Check("driver", None, version_of(observed["driver"]["on_disk"]), False, decided.summary)]
-    checks = [installed(observed, decided, chosen), loaded(observed, chosen), userspace(observed, chosen)]
-    checks += fabric(observed, decided)
-    checks += groups(observed, decided)
-    checks += [holds(observed, decided), next_boot(observed, chosen, more), reboot(observed, decided, more)]
-    return checks + [verified(observed, decided)]
+    chosen = decided.choices.driver
+    if chosen is None:
+        return [Check("driver", None, version_of(facts.driver.on_disk), False, decided.summary)]
+    checks = [installed(facts, decided, chosen), loaded(facts, chosen), userspace(facts, chosen)]
+    checks += fabric(facts, decided)
+    checks += groups(facts, decided)
+    checks += [holds(facts, decided), next_boot(facts, chosen, more), reboot(facts, decided, more)]
+    return checks + [verified(facts, decided)]
 
 
-def gone(observed: Dict[str, Any]) -> List[Check]:
+def lost_gpu_checks(facts: Facts) -> List[Check]:
     """Judge a host without any GPU: a drift where the last verification saw some, which fell off the bus since."""
-    there = upgrade.lost(observed)
+    there = plan_upgrade.lost_gpus(facts)
     if not there:
         return []
-    why = "the last verification saw %d, now none is on the PCI bus: %s" % (len(there), upgrade.FIND_LOST)
+    why = "the last verification saw %d, now none is on the PCI bus: %s" % (len(there), plan_upgrade.FIND_LOST)
     return [Check("gpus", ", ".join(there), None, False, why)]
 
 
-def version_of(module: Optional[Dict[str, Any]]) -> Optional[str]:
+def version_of(module: Optional[ModuleFacts]) -> Optional[str]:
     """Return version and flavour of a module as people write them."""
     if not module:
         return None
-    return " ".join(str(part) for part in (module["version"], module["flavour"]) if part)
+    return " ".join(str(part) for part in (module.version, module.flavour) if part)
 
 
-def wish(chosen: Dict[str, Any]) -> str:
+def driver_text(chosen: DriverChoice) -> str:
     """Return the wanted driver as people write it."""
-    return " ".join(
-        str(part) for part in (chosen.get("version") or chosen.get("branch"), chosen.get("flavour")) if part
-    )
+    return " ".join(str(part) for part in (chosen.version or chosen.branch, chosen.flavour) if part)
 
 
-def whys(decided: compose.Plan, starts: Any) -> str:
+def reasons_of(decided: compose.Plan, starts: Union[str, Tuple[str, ...]]) -> str:
     """Return the reasons of the steps whose names begin so, in one text."""
     return "; ".join(step.why for step in decided.steps if step.id.startswith(starts))
 
 
-def installed(observed: Dict[str, Any], decided: compose.Plan, chosen: Dict[str, Any]) -> Check:
+def installed(facts: Facts, decided: compose.Plan, chosen: DriverChoice) -> Check:
     """Judge the driver on disk."""
-    reasons = whys(decided, DRIVER_STEPS)
-    ok = bool(chosen["satisfied"]) and not reasons
+    reasons = reasons_of(decided, DRIVER_STEPS)
+    ok = bool(chosen.satisfied) and not reasons
     why = "" if ok else reasons or "the driver on disk is not the wanted one"
-    return Check("driver", wish(chosen), version_of(observed["driver"]["on_disk"]), ok, why)
+    return Check("driver", driver_text(chosen), version_of(facts.driver.on_disk), ok, why)
 
 
-def loaded(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Check:
+def loaded(facts: Facts, chosen: DriverChoice) -> Check:
     """Judge the loaded module: it has to be the one on disk."""
-    module, disk = observed["driver"]["loaded"], observed["driver"]["on_disk"]
-    wanted = version_of(disk) or wish(chosen)
+    module, disk = facts.driver.loaded, facts.driver.on_disk
+    wanted = version_of(disk) or driver_text(chosen)
     if not module:
-        own = observed["base"]["nouveau"]
-        why = "%s drives the GPU" % (own.get("name") or "nouveau") if own["bound"] else "no NVIDIA module is loaded"
+        own = facts.base.nouveau
+        why = "%s drives the GPU" % (own.name or "nouveau") if own.bound else "no NVIDIA module is loaded"
         return Check("loaded", wanted, None, False, why)
-    same = bool(disk) and module["version"] == disk["version"] and module["flavour"] in (None, disk["flavour"])
+    same = disk is not None and module.version == disk.version and module.flavour in (None, disk.flavour)
     why = "" if same else "the loaded module is %s, on disk is %s" % (version_of(module), version_of(disk) or "none")
     return Check("loaded", wanted, version_of(module), same, why)
 
 
-def userspace(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Check:
+def userspace(facts: Facts, chosen: DriverChoice) -> Check:
     """Judge the driver's libraries: all of the version of the module on disk."""
-    found, disk = observed["driver"]["userspace"], observed["driver"]["on_disk"]
-    wanted = disk["version"] if disk else str(chosen.get("version") or chosen.get("branch") or "")
+    found, disk = facts.driver.userspace, facts.driver.on_disk
+    wanted = disk.version if disk else str(chosen.version or chosen.branch or "")
     ok = bool(disk) and list(found) == [wanted]
     why = "" if ok else "the driver's libraries are %s" % (", ".join(found) or "missing")
     return Check("userspace", wanted, ", ".join(found) or None, ok, why)
 
 
-def fabric(observed: Dict[str, Any], decided: compose.Plan) -> List[Check]:
+def fabric(facts: Facts, decided: compose.Plan) -> List[Check]:
     """Judge the fabric manager of a host with NVSwitches."""
-    if not observed["base"]["nvswitches"]:
+    if not facts.base.nvswitches:
         return []
-    running = bool(observed["driver"].get("fabricmanager"))
-    why = whys(decided, "nvidia_driver.fabricmanager") or ("" if running else "the fabric manager does not run")
+    running = bool(facts.driver.fabricmanager)
+    why = reasons_of(decided, "nvidia_driver.fabricmanager") or ("" if running else "the fabric manager does not run")
     return [Check("fabric_manager", "running", "running" if running else "not running", not why, why)]
 
 
-def groups(observed: Dict[str, Any], decided: compose.Plan) -> List[Check]:
+def groups(facts: Facts, decided: compose.Plan) -> List[Check]:
     """Judge the parts of which the plan tells what they lack."""
-    row = compose.row(observed, decided)
-    mode = (decided.choice.get("runtime") or decided.choice.get("engines") or {}).get("mode")
-    toolkits = (decided.choice.get("cuda") or {}).get("toolkits") or []
-    wanted = {"container": mode, "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None}
-    engine = observed.get("docker") or {}
-    found = {"cuda": row["cuda"], "cudnn": row["cudnn"], "docker": engine.get("version")}
+    row = compose.report_row(facts, decided)
+    container = decided.choices.runtime or decided.choices.engines
+    toolkits = decided.choices.cuda.toolkits if decided.choices.cuda else []
+    wanted = {
+        "container": container.mode if container else None,
+        "cuda": ", ".join(toolkit.version for toolkit in toolkits) or None,
+    }
+    found = {"cuda": row.cuda, "cudnn": row.cudnn, "docker": facts.docker.version}
     checks = []
     for name, starts in GROUPS:
-        why = whys(decided, starts)
-        if name == "services" and observed["driver"].get("stopped"):
-            why = "; ".join(part for part in (why, CUT_OFF % ", ".join(observed["driver"]["stopped"])) if part)
+        why = reasons_of(decided, starts)
+        if name == "services" and facts.driver.stopped:
+            why = "; ".join(part for part in (why, CUT_OFF % ", ".join(facts.driver.stopped)) if part)
         there = found.get(name) or (wanted.get(name) if not why and not decided.refusals else None)
         if why or wanted.get(name) or there:
             ok = None if decided.refusals and not why else not why
@@ -195,39 +202,39 @@ def groups(observed: Dict[str, Any], decided: compose.Plan) -> List[Check]:
     return checks
 
 
-def holds(observed: Dict[str, Any], decided: compose.Plan) -> Check:
+def holds(facts: Facts, decided: compose.Plan) -> Check:
     """Judge the holds that keep unattended upgrades off the driver's packages."""
-    why = whys(decided, "nvidia_driver.hold")
-    held = observed["driver"]["held"]
+    why = reasons_of(decided, "nvidia_driver.hold")
+    held = facts.driver.held
     found = "%d held" % len(held) if held else None
     if why:
         return Check("holds", "held", found, False, why)
     return Check("holds", found, found, True if held else None, "" if held else "no hold is asked for, or none yet")
 
 
-def next_boot(observed: Dict[str, Any], chosen: Dict[str, Any], more: Dict[str, Any]) -> Check:
+def next_boot(facts: Facts, chosen: DriverChoice, more: AuditFacts) -> Check:
     """Judge the kernel that boots next: it needs a module of the driver, there already or built by DKMS at boot."""
-    kernel = observed["base"]["kernel"]["next_boot"]
-    module, disk = more.get("next_module"), observed["driver"]["on_disk"]
+    kernel = facts.base.kernel.next_boot
+    module, disk = more.next_module, facts.driver.on_disk
     found = "%s: %s" % (kernel, version_of(module) or "no module")
-    wanted = "%s: %s" % (kernel, version_of(disk) or wish(chosen))
-    if module and disk and module["version"] == disk["version"]:
+    wanted = "%s: %s" % (kernel, version_of(disk) or driver_text(chosen))
+    if module and disk and module.version == disk.version:
         return Check("next_boot", wanted, found, True)
     if module:
         why = "the module for kernel %s is %s, the driver on disk is %s" % (
             kernel, version_of(module), version_of(disk) or "none",
         )  # fmt: skip
         return Check("next_boot", wanted, found, False, why)
-    why = "there is no module for kernel %s; %s" % (kernel, would_build(observed, kernel))
+    why = "there is no module for kernel %s; %s" % (kernel, would_build(facts, kernel))
     return Check("next_boot", wanted, found, False, why)
 
 
-def would_build(observed: Dict[str, Any], kernel: str) -> str:
+def would_build(facts: Facts, kernel: str) -> str:
     """Return whether DKMS could build the module for a kernel, and what it would lack."""
-    base = observed["base"]
-    known = sorted({row["version"] for row in observed["driver"]["dkms"]}, key=versions.key)
-    lacks = [] if base["kernel"]["headers"].get(kernel) else ["its headers"]
-    lacks += [] if base["compiler"] else ["a compiler"]
+    base = facts.base
+    known = sorted({row.version for row in facts.driver.dkms}, key=versions.key)
+    lacks = [] if base.kernel.headers.get(kernel) else ["its headers"]
+    lacks += [] if base.compiler else ["a compiler"]
     if not known:
         return "DKMS knows no source to build it from"
     if lacks:
@@ -235,24 +242,24 @@ def would_build(observed: Dict[str, Any], kernel: str) -> str:
     return "'dkms autoinstall -k %s' would build %s: headers and compiler are there" % (kernel, known[-1])
 
 
-def reboot(observed: Dict[str, Any], decided: compose.Plan, more: Dict[str, Any]) -> Check:
+def reboot(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Check:
     """Tell what waits for a reboot; only what the driver waits for is drift."""
     for step in decided.steps:
         if step.disruption == REBOOT:
             return Check("reboot", "not needed", "needed", False, step.why)
-    kernel = observed["base"]["kernel"]
-    if kernel["next_boot"] != kernel["running"]:
-        why = "kernel %s runs, %s boots next" % (kernel["running"], kernel["next_boot"])
+    kernel = facts.base.kernel
+    if kernel.next_boot != kernel.running:
+        why = "kernel %s runs, %s boots next" % (kernel.running, kernel.next_boot)
         return Check("reboot", "not needed", "pending", None, why)
-    if more.get("reboot_mark"):
-        why = "%s is there: a package of the system waits for a reboot" % more["reboot_mark"]
+    if more.reboot_mark:
+        why = "%s is there: a package of the system waits for a reboot" % more.reboot_mark
         return Check("reboot", "not needed", "pending", None, why)
     return Check("reboot", "not needed", "not needed", True)
 
 
-def verified(observed: Dict[str, Any], decided: compose.Plan) -> Check:
+def verified(facts: Facts, decided: compose.Plan) -> Check:
     """Judge the last proof in a container: it has to be of this boot, these versions and this wish."""
-    record = observed.get("verified") or {}
-    why = verification.lacking(observed, decided.digest) or ""
-    found = "%s %s" % (record.get("driver"), record.get("time")) if record.get("ok") else None
-    return Check("verified", version_of(observed["driver"]["loaded"]), found, not why, why)
+    record = facts.verified
+    why = verification.reason_to_verify(facts, decided.digest) or ""
+    found = "%s %s" % (record.driver, record.time) if record and record.ok else None
+    return Check("verified", version_of(facts.driver.loaded), found, not why, why)

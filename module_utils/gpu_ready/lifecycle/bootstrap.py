@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base.errors import GpuReadyError
 from ..catalog import model as catalog
+from ..catalog.settings import Settings
 from ..plan import repository
 from ..system import os_release
 from . import variables
@@ -104,7 +105,7 @@ def needed(core: str) -> Tuple[int, int]:
 
 def way(found: Found, core: str, wanted: Dict[str, Any], tried: Optional[str] = None, check: bool = False) -> Way:
     """Return how modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
-    wrong = variables.parse_settings({name: wanted[name] for name in VARIABLES if name in wanted}).errors
+    settings, wrong = variables.parse_settings({name: wanted[name] for name in VARIABLES if name in wanted})
     if wrong:
         raise BootstrapError("; ".join(wrong))
     least = needed(core)
@@ -118,7 +119,7 @@ def way(found: Found, core: str, wanted: Dict[str, Any], tried: Optional[str] = 
     if found.broken:
         raise BootstrapError(not_starting(name, found))
     if tried is not None:
-        raise BootstrapError(not_installed(name, found, tried, wanted))
+        raise BootstrapError(not_installed(name, found, tried, settings))
     if enterprise_7(found) and least > (3, 6):
         raise BootstrapError(too_old("Python 3.6, the newest that %s has," % name, least, core))
     manager = next((one for one in MANAGERS if one in found.managers), None)
@@ -132,19 +133,19 @@ def way(found: Found, core: str, wanted: Dict[str, Any], tried: Optional[str] = 
             "%s has no Python 3, which Ansible's modules need, and a check installs none: run without --check, which "
             "installs the package python3 first" % name
         )
-    return Way(None, script(found, manager, wanted))
+    return Way(None, script(found, manager, settings))
 
 
-def script(found: Found, manager: str, wanted: Dict[str, Any]) -> str:
+def script(found: Found, manager: str, settings: Settings) -> str:
     """Return the shell script that installs python3: from the system's archives where the operator asked for them."""
     if manager == "apt-get":
         return APT
     key = os_release.resolve(found.release)
-    vaults = list(catalog.distro(key).get("vault") or []) if key and wanted.get("gpu_ready_vault") else []
+    vaults = list(catalog.distro(key).get("vault") or []) if key and settings.gpu_ready_vault else []
     adds = []
     for identity in vaults:
-        one = repository.params(identity, wanted)
-        words = (identity, one["url"], one["key_url"], "".join(one["fingerprint"].split()).upper())
+        one = repository.parameters(identity, settings)
+        words = (identity, one.url, one.key_url, "".join((one.fingerprint or "").split()).upper())
         adds.append("add " + " ".join(shlex.quote(word) for word in words))
     return VAULT.format(manager=manager, adds="\n".join(adds)) if adds else RPM.format(manager=manager)
 
@@ -175,11 +176,11 @@ def not_starting(name: str, found: Found) -> str:
     )  # fmt: skip
 
 
-def not_installed(name: str, found: Found, tried: str, wanted: Dict[str, Any]) -> str:
+def not_installed(name: str, found: Found, tried: str, settings: Settings) -> str:
     """Return the sentence for an installation that brought no Python."""
     lines = [line.strip() for line in tried.replace("\r", "").splitlines() if not BLANK.match(line)]
     remedy = "see to its package sources, then run again"
-    if enterprise_7(found) and not wanted.get("gpu_ready_vault"):
+    if enterprise_7(found) and not settings.gpu_ready_vault:
         remedy = "its mirrors have ended, so set gpu_ready_vault to true for the archive, or see to its package sources"
     cause = "; ".join(lines[-3:])[-400:] or "nothing was printed"
     return "%s has no Python 3, and its package manager could not install it (%s): %s" % (name, cause, remedy)

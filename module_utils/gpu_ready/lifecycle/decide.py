@@ -1,67 +1,71 @@
-"""Look at one host and decide: what gpu_node_plan answers, without Ansible."""
+"""Collect the facts of one host and plan it: gpu_node_plan without Ansible."""
 
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Mapping, NamedTuple
 
+from ..base import records
 from ..base.host import Host
-from ..catalog import driver_sources
+from ..catalog.settings import Settings
 from ..facts import collect, driver
+from ..facts.model import Facts
 from ..plan import compose
-from ..plan.driver import choose as plan_driver
+from ..plan import upgrade as plan_upgrade
 from ..plan.model import Refusal
-from ..upgrade import journal as upgrade
 from . import variables
 
 
-def host(door: Host, given: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the answer of gpu_node_plan for a host and the variables as they were given."""
-    observed, decided = both(door, given)
-    wanted = variables.parse_settings(given).settings._asdict()
-    found = upgrade.status(observed, decided, wanted, int(time.time()))
-    if (found["installed"] or {}).get("source") == driver_sources.RUNFILE:
-        found["installer"] = plan_driver.earlier_installer(observed, wanted, found["installed"]["version"])
-    return dict(answer(observed, decided), upgrade=found)
+class PlannedHost(NamedTuple):
+    """The facts of a host, the settings and the plan from both."""
+
+    facts: Facts
+    settings: Settings
+    plan: compose.Plan
 
 
-def both(door: Host, given: Dict[str, Any]) -> Tuple[Dict[str, Any], compose.Plan]:
-    """Return what is observed of a host, and what is decided over it."""
-    settings, errors = variables.parse_settings(given)
-    wanted = settings._asdict()
-    observed = collect.look(door, wanted["gpu_ready_treat_as"] or None)
+def plan_json(host: Host, given: Mapping[str, object]) -> Dict[str, object]:
+    """Return the result of gpu_node_plan for a host and the variables as they were given."""
+    planned = plan_host(host, given)
+    status = plan_upgrade.upgrade_status(planned.facts, planned.plan, planned.settings, int(time.time()))
+    return dict(answer_json(planned.facts, planned.plan), upgrade=records.to_json(status))
+
+
+def plan_host(host: Host, given: Mapping[str, object]) -> PlannedHost:
+    settings, errors = variables.parse_settings(dict(given))
+    facts = collect.collect(host, settings.gpu_ready_treat_as or None)
     if errors:
-        return observed, refused(errors)
-    decided = compose.plan(observed, wanted)
-    if observed["driver"]["busy"] and any(step.id == "nvidia_driver.activate" for step in decided.steps):
-        # Who holds the device costs a walk through /proc, so it is asked only when the answer matters.
-        observed["driver"]["clients"] = driver.clients(door)
-        decided = compose.plan(observed, wanted)
-    return observed, decided
+        return PlannedHost(facts, settings, refused_plan(errors))
+    decided = compose.plan(facts, settings)
+    if facts.driver.busy and any(step.id == "nvidia_driver.activate" for step in decided.steps):
+        # To find who holds the device means to search /proc, so that is done only if the answer matters.
+        facts = facts._replace(driver=facts.driver._replace(clients=driver.gpu_processes(host)))
+        decided = compose.plan(facts, settings)
+    return PlannedHost(facts, settings, decided)
 
 
-def refused(errors: List[str]) -> compose.Plan:
+def refused_plan(errors: List[str]) -> compose.Plan:
     """Return the plan for wrong settings, with a refusal for each."""
     refusals = [Refusal("wrong_type", text, "correct the variable and run this again") for text in errors]
-    return compose.Plan(True, "; ".join(errors), {}, [], refusals, [], "")
+    return compose.Plan(True, "; ".join(errors), refusals=refusals)
 
 
-def answer(observed: Dict[str, Any], decided: compose.Plan) -> Dict[str, Any]:
-    """Return plan, parameters, table row and the texts for people."""
-    chosen = decided.choice.get("driver")
+def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
+    """Return plan, parameters of the steps, row of the report and texts."""
     return {
-        "plan": compose.as_dict(decided),
-        "todo": compose.todo(decided),
-        "proof": compose.promised(observed, decided.choice, decided.digest) if chosen else None,
-        "row": compose.row(observed, decided),
-        "diff": compose.diff(decided),
-        "lines": lines(decided),
+        "plan": compose.plan_json(decided),
+        "todo": compose.todo_json(decided),
+        "proof": records.to_json(compose.verify_params(facts, decided.choices, decided.digest)),
+        "row": records.to_json(compose.report_row(facts, decided)),
+        "diff": compose.diff_json(decided),
+        "lines": plan_lines(decided),
         "refusal": "\n".join("%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals),
     }
 
 
-def lines(decided: compose.Plan) -> List[str]:
-    """Return the plan for a person: the reason of the choice, each step, each warning."""
-    told = [decided.summary]
-    told += [
-        "%s: %s%s" % (s.id, s.why, "" if s.disruption == "none" else " [%s]" % s.disruption) for s in decided.steps
+def plan_lines(decided: compose.Plan) -> List[str]:
+    """Return the plan as text: the summary, each step, each warning."""
+    lines = [decided.summary]
+    lines += [
+        "%s: %s%s" % (step.id, step.why, "" if step.disruption == "none" else " [%s]" % step.disruption)
+        for step in decided.steps
     ]
-    return told + ["warning: %s; %s" % (notice.message, notice.remedy) for notice in decided.warnings]
+    return lines + ["warning: %s; %s" % (notice.message, notice.remedy) for notice in decided.warnings]

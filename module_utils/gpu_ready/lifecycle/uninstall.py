@@ -30,6 +30,7 @@ from ..driver.runfile.spec import RunfileError
 from ..facts import docker as observe_docker
 from ..facts import driver as observe_driver
 from ..facts import engines as observe_engines
+from ..facts.model import DockerFacts
 from ..packaging import apt_sources, rpm, select, yum_repos
 from ..packaging import manager as packages
 from ..plan.containers import containerd as plan_containerd
@@ -192,15 +193,13 @@ class Uninstall:
             ) from None
         if not edits:
             return []
-        engine = observe_engines.look_containerd(self.host, {})
-        wish = {"docker_engine_restart_ok": self.restart_ok}
-        for refusal in (
-            plan_containerd.ends_containers(engine, wish, "our keys leave its files") if engine["active"] else []
-        ):
+        engine = observe_engines.collect_containerd(self.host, {})
+        why = "our keys leave its files"
+        for refusal in plan_containerd.restart_refusals(engine, self.restart_ok, why) if engine.active else []:
             raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
         words = "take our keys out of " + ", ".join(edit.path for edit in edits)
-        words += " and restart containerd, which leaves containers running" if engine["active"] else ""
-        return [Action(words, functools.partial(self.tell_containerd, edits, bool(engine["active"])))]
+        words += " and restart containerd, which leaves containers running" if engine.active else ""
+        return [Action(words, functools.partial(self.tell_containerd, edits, engine.active))]
 
     def tell_containerd(self, edits: List[containerd_config.FileEdit], restart: bool) -> None:
         """Write containerd's files without our keys, and restart it."""
@@ -219,7 +218,7 @@ class Uninstall:
         noted = self.noted.get("daemon_json", {})
         if not noted:
             return []
-        engine = observe_docker.look_engine(self.host)
+        engine = observe_docker.collect_engine(self.host)
         found = []
         for path, entry in sorted(noted.items()):
             before = restored(entry)
@@ -230,8 +229,8 @@ class Uninstall:
                 keys = daemon_json.changed_keys(text, after)
             except daemon_json.DaemonJsonError as error:
                 raise UninstallError("%s is not valid (%s): repair it, then run again" % (path, error)) from None
-            need = plan_docker.RESTART if engine["restart_pending"] else daemon_json.activation(keys)
-            need = need if engine["active"] and self.docker_stays() else "none"
+            need = plan_docker.RESTART if engine.restart_pending else daemon_json.activation(keys)
+            need = need if engine.active and self.docker_stays() else "none"
             why = "%s is taken out of %s" % (", ".join(keys), path) if keys else "an interrupted run changed " + path
             words = self.consequence(engine, need, why)
             if after != text:
@@ -242,14 +241,13 @@ class Uninstall:
                 found.append(Action("restart docker", act))
         return found
 
-    def consequence(self, engine: Dict[str, Any], need: str, why: str) -> str:
+    def consequence(self, engine: DockerFacts, need: str, why: str) -> str:
         """Return, in words, what docker's restart does to containers; UninstallError where that is not allowed."""
         if need != plan_docker.RESTART:
             return ""
-        observed = {"docker": engine}
-        for refusal in plan_docker.ends_containers(observed, {"docker_engine_restart_ok": self.restart_ok}, need, why):
+        for refusal in plan_docker.restart_refusals(engine, self.restart_ok, need, why):
             raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
-        notices = plan_docker.notices(observed, need)
+        notices = plan_docker.restart_notices(engine, need)
         return " (%s)" % "; ".join(notice.message for notice in notices) if notices else " and restart docker"
 
     def configure(self, path: str, after: Optional[str], need: str) -> None:

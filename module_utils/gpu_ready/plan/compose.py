@@ -1,182 +1,230 @@
-"""The decision: observed host and wanted state in, ordered steps or refusals out. Pure; no I/O, no distribution names.
+"""The plan of one host: facts and settings in, ordered steps or refusals out. No I/O, no names of distributions.
 
-Each room answers a Decision from what is observed, what is wanted and what earlier rooms chose; they are composed here
+Each planner returns a Decision from the facts, the settings and the choices of earlier planners. They are composed here
 in the order in which the roles act.
 """
 
 import hashlib
 import json
-from typing import Any, Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
-from ..base import validation
+from ..base import records, validation
 from ..catalog import model as catalog
-from ..catalog import settings
-from ..cuda.cudnn import model as cudnn_names
+from ..catalog.settings import POLICY, Settings
+from ..facts.model import BaseFacts, Facts
 from . import verification
 from .containers import docker, engines, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
 from .driver import activation, candidates, services
 from .driver import choose as driver
-from .model import Notice, Refusal, Step
+from .model import (
+    Choices,
+    Decision,
+    DriverChoice,
+    DriverTarget,
+    Notice,
+    Refusal,
+    Step,
+    VerifyExpectation,
+    VerifyParams,
+)
+
+NO_CHOICES = Choices()
 
 
 class Plan(NamedTuple):
-    """Everything that is decided for one host."""
+    """Everything that is decided for one host. ``digest`` identifies the desired state; "" without a driver."""
 
     gpu_host: bool
     summary: str
-    choice: Dict[str, Any]
-    steps: List[Step]
-    refusals: List[Refusal]
-    warnings: List[Notice]
-    digest: str
+    choices: Choices = NO_CHOICES
+    steps: List[Step] = []
+    refusals: List[Refusal] = []
+    warnings: List[Notice] = []
+    digest: str = ""
 
     @property
     def converged(self) -> bool:
-        """Return whether nothing is to be done and nothing stands in the way."""
         return not self.steps and not self.refusals
 
 
-def plan(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Plan:
-    """Decide everything for one host: same input, same answer, also under --check."""
-    if not candidates.served(observed):
-        return Plan(False, nothing_to_serve(observed), {}, [], [], [], "")
-    choice: Dict[str, Any] = {}
-    decisions = []
-    for name, room in (
-        ("driver", driver.decide),
-        ("activation", activation.decide),
-        ("services", services.decide),
-        ("cuda", cuda.decide),
-        ("cudnn", cudnn.decide),
-        ("docker", docker.decide),
-        ("runtime", runtime.decide),
-        ("engines", engines.decide),
-    ):
-        decision = room(observed, wanted, dict(choice))
-        choice[name] = decision.choice
-        decisions.append(decision)
-        if name == "driver" and decision.refusals and not decision.choice:
-            break  # without a driver there is nothing that the later rooms could fit
+class ReportRow(NamedTuple):
+    """A host's line of the report: what is requested, and what of it is present."""
+
+    distribution: str
+    gpus: str
+    driver_desired: Optional[str]
+    driver_flavour: Optional[str]
+    driver_installed: Optional[str]
+    driver_loaded: Optional[str]
+    driver_userspace: Optional[str]
+    cuda: Optional[str]
+    cudnn: Optional[str]
+    docker_runtime: Optional[str]
+    verified: Optional[str]
+    why: str
+
+
+def plan(facts: Facts, settings: Settings) -> Plan:
+    """Plan one host. The same input gives the same plan, also under --check."""
+    if not candidates.served(facts):
+        return Plan(False, nothing_to_do(facts))
+    driven = driver.decide(facts, settings, NO_CHOICES)
+    choices = Choices(driver=driven.choice)
+    decisions: List[Decision[object]] = [driven]
+    if driven.choice is not None:  # the later planners need a driver to fit
+        activated = activation.decide(facts, settings, choices)
+        choices = choices._replace(activation=activated.choice)
+        served = services.decide(facts, settings, choices)
+        choices = choices._replace(services=served.choice)
+        toolkits = cuda.decide(facts, settings, choices)
+        choices = choices._replace(cuda=toolkits.choice)
+        libraries = cudnn.decide(facts, settings, choices)
+        choices = choices._replace(cudnn=libraries.choice)
+        engine = docker.decide(facts, settings, choices)
+        container = runtime.decide(facts, settings, choices)
+        choices = choices._replace(runtime=container.choice)
+        others = engines.decide(facts, settings, choices)
+        choices = choices._replace(engines=others.choice)
+        decisions += [activated, served, toolkits, libraries, engine, container, others]
     refusals = [refusal for decision in decisions for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
-    steps = [] if refusals else repair_steps(observed) + [step for decision in decisions for step in decision.steps]
-    stamp = digest(wanted, choice)
+    steps = [] if refusals else repair_steps(facts) + [step for decision in decisions for step in decision.steps]
+    digest = state_digest(settings, choices)
     if not refusals:
-        steps += verify_steps(observed, choice, steps, stamp)
-    return Plan(True, summary(observed, choice, steps, refusals), choice, steps, refusals, warnings, stamp)
+        steps += verify_steps(facts, choices, steps, digest)
+    return Plan(True, summarize(facts, choices, steps, refusals), choices, steps, refusals, warnings, digest)
 
 
-def nothing_to_serve(observed: Dict[str, Any]) -> str:
-    """Return why a host is left alone."""
-    given = len(observed["base"]["gpus"])
+def nothing_to_do(facts: Facts) -> str:
+    """Return why a host without a GPU of its own is left alone."""
+    given = len(facts.base.gpus)
     if given:
         return "%s given to virtual machines: left alone" % ("its NVIDIA GPU is" if given == 1 else "its GPUs are")
     return "no NVIDIA GPU: left alone"
 
 
-def repair_steps(observed: Dict[str, Any]) -> List[Step]:
-    """Return the step that finishes what a killed package run left half done."""
-    broken = observed["packages"]["broken"]
+def repair_steps(facts: Facts) -> List[Step]:
+    """Return the step that completes an interrupted run of the package manager."""
+    broken = facts.packages.broken
     if not broken:
         return []
     names = ", ".join(broken[:3]) + (" and %d more" % (len(broken) - 3) if len(broken) > 3 else "")
     return [Step("gpu_plan.repair_packages", "an interrupted package run left %s half-configured" % names)]
 
 
-def digest(wanted: Dict[str, Any], choice: Dict[str, Any]) -> str:
-    """Return the fingerprint of the wanted state; a variable that a later release adds empty does not change it."""
-    state = {name: value for name, value in wanted.items() if name not in settings.POLICY}
-    state = {name: value for name, value in state.items() if value not in ("", None, [], {})}
-    state = {name: value for name, value in state.items() if value is not False}
-    chosen = choice.get("driver") or {}
-    state["driver"] = {name: chosen.get(name) for name in ("source", "branch", "version", "flavour")}
-    for part in ("cuda", "cudnn", "runtime"):
-        state["chosen " + part] = choice.get(part) or {}
+def state_digest(settings: Settings, choices: Choices) -> str:
+    """Return the digest of the desired state. A variable that a later release adds with an empty default keeps it."""
+    state: Dict[str, object] = {
+        name: value for name, value in settings._asdict().items() if name not in POLICY and is_set(value)
+    }
+    chosen = choices.driver
+    state["driver"] = [chosen.source, chosen.branch, chosen.version, chosen.flavour] if chosen else []
+    for part, choice in (("cuda", choices.cuda), ("cudnn", choices.cudnn), ("runtime", choices.runtime)):
+        state["chosen " + part] = records.to_json(choice)
     text = json.dumps(state, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def verify_steps(observed: Dict[str, Any], choice: Dict[str, Any], steps: List[Step], stamp: str) -> List[Step]:
-    """Return the proof that is due: after any change, and where no record proves the present state."""
-    reason = "what was changed is proved in a container" if steps else verification.lacking(observed, stamp)
-    if reason is None:
+def is_set(value: object) -> bool:
+    return value not in ("", None, [], {}) and value is not False
+
+
+def verify_steps(facts: Facts, choices: Choices, steps: List[Step], digest: str) -> List[Step]:
+    """Return the verification that is due: after any change, and where the record is not of the present state."""
+    changed = "what was changed is proved in a container"
+    reason = changed if steps else verification.reason_to_verify(facts, digest)
+    params = verify_params(facts, choices, digest)
+    if reason is None or params is None:
         return []
-    return [Step("gpu_verify.verify", reason, params=promised(observed, choice, stamp))]
+    return [Step("gpu_verify.verify", reason, params=params)]
 
 
-def promised(observed: Dict[str, Any], choice: Dict[str, Any], stamp: str) -> Dict[str, Any]:
-    """Return what a proof compares the host with: the parameters of gpu_verify.verify, also where no proof is due."""
-    chosen = choice["driver"]
-    expect = {
-        "driver": {name: chosen.get(name) for name in ("branch", "version", "flavour")},
-        "gpus": [gpu["address"] for gpu in candidates.served(observed)],
-        "nvswitches": len(observed["base"]["nvswitches"]),
-        "runtime": choice.get("runtime") or {},
-        "engines": choice.get("engines") or {},
-    }
-    return {"expect": expect, "digest": stamp}
+def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[VerifyParams]:
+    """Return the parameters of gpu_verify.verify, also where none is due; None without a driver."""
+    chosen = choices.driver
+    if chosen is None:
+        return None
+    expect = VerifyExpectation(
+        driver=DriverTarget(chosen.branch, chosen.version, chosen.flavour),
+        gpus=[gpu.address for gpu in candidates.served(facts)],
+        nvswitches=len(facts.base.nvswitches),
+        runtime=choices.runtime,
+        engines=choices.engines,
+    )
+    return VerifyParams(expect, digest)
 
 
-def summary(observed: Dict[str, Any], choice: Dict[str, Any], steps: List[Step], refusals: List[Refusal]) -> str:
-    """Return the plan in one sentence."""
+# ---- texts ---------------------------------------------------------------------------------------------------------
+
+
+def summarize(facts: Facts, choices: Choices, steps: List[Step], refusals: List[Refusal]) -> str:
     if refusals:
         return "; ".join(refusal.message for refusal in refusals)
-    chosen = choice["driver"]
-    name = "driver %s %s" % (chosen.get("version") or chosen.get("branch") or "", chosen.get("flavour") or "")
-    what = "%s with %s" % (gpus_text(observed), " ".join(name.split()))
+    chosen = choices.driver
+    name = "driver %s %s" % (driver_name(chosen), (chosen.flavour if chosen else None) or "")
+    what = "%s with %s" % (gpus_text(facts.base), " ".join(name.split()))
     if not steps:
         return "%s: ready and verified, nothing to do" % what
     return "%s: %d step%s to do" % (what, len(steps), "" if len(steps) == 1 else "s")
 
 
-def gpus_text(observed: Dict[str, Any]) -> str:
-    """Return the GPUs as a person counts them: ``2x Tesla P40, 1x Tesla T4``."""
-    names = [gpu["name"] for gpu in observed["base"]["gpus"]]
+def driver_name(chosen: Optional[DriverChoice]) -> str:
+    """Return the version of a chosen driver, its branch where any version will do, "" where nothing is known."""
+    return str(chosen.version or chosen.branch or "") if chosen else ""
+
+
+def gpus_text(base: BaseFacts) -> str:
+    """Return the GPUs by kind: ``2x Tesla P40, 1x Tesla T4``."""
+    names = [gpu.name for gpu in base.gpus]
     return ", ".join("%dx %s" % (names.count(name), name) for name in sorted(set(names), key=names.index)) or "none"
 
 
-def row(observed: Dict[str, Any], decided: Plan) -> Dict[str, Any]:
-    """Return the host's line of the table: what is wanted, and what is there of it."""
-    base, state = observed["base"], observed.get("driver") or {}
-    chosen = decided.choice.get("driver") or {}
-    toolkits = (observed.get("cuda") or {}).get("toolkits") or []
-    libraries = observed.get("cudnn") or {}
-    disk, loaded = state.get("on_disk") or {}, state.get("loaded") or {}
-    record = observed.get("verified") or {}
-    return {
-        "distribution": pretty(base),
-        "gpus": gpus_text(observed),
-        "driver_desired": str(chosen.get("version") or chosen.get("branch") or "") or None,
-        "driver_flavour": chosen.get("flavour"),
-        "driver_installed": disk.get("version"),
-        "driver_loaded": loaded.get("version"),
-        "driver_userspace": ", ".join(state.get("userspace") or []) or None,
-        "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
-        "cudnn": cudnn_names.format_versions(libraries),
-        "docker_runtime": (decided.choice.get("runtime") or decided.choice.get("engines") or {}).get("mode"),
-        "verified": record.get("time") if record and verification.lacking(observed, decided.digest) is None else None,
-        "why": decided.summary,
-    }
+def report_row(facts: Facts, decided: Plan) -> ReportRow:
+    choices, state = decided.choices, facts.driver
+    chosen, record = choices.driver, facts.verified
+    container = choices.runtime or choices.engines
+    current = record is not None and verification.reason_to_verify(facts, decided.digest) is None
+    return ReportRow(
+        distribution=distribution_name(facts.base),
+        gpus=gpus_text(facts.base),
+        driver_desired=driver_name(chosen) or None,
+        driver_flavour=chosen.flavour if chosen else None,
+        driver_installed=state.on_disk.version if state.on_disk else None,
+        driver_loaded=state.loaded.version if state.loaded else None,
+        driver_userspace=", ".join(state.userspace) or None,
+        cuda=", ".join(toolkit.version for toolkit in facts.cuda.toolkits) or None,
+        cudnn=cudnn_versions(facts),
+        docker_runtime=container.mode if container else None,
+        verified=record.time if record and current else None,
+        why=decided.summary,
+    )
 
 
-def pretty(base: Dict[str, Any]) -> str:
-    """Return the distribution as the table names it."""
-    system = base["os"]
-    known = catalog.distro(base["distro"])["pretty"] if base["distro"] else system.get("pretty") or system.get("id")
-    return str(known).split(" (")[0]  # the code name would only widen the column
+def cudnn_versions(facts: Facts) -> Optional[str]:
+    """Return the versions of cuDNN: in the directories of the toolkits, else of packages."""
+    found = {entry.version or entry.package for entry in facts.cudnn.values()}
+    return ", ".join(sorted(version for version in found if version)) or None
 
 
-def as_dict(decided: Plan) -> Dict[str, Any]:
-    """Return the plan as plain values, without the parameters (those are :func:`todo`)."""
+def distribution_name(base: BaseFacts) -> str:
+    known = catalog.distro(base.distro)["pretty"] if base.distro else base.os.pretty or base.os.id
+    return str(known).split(" (")[0]  # without the code name
+
+
+# ---- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def plan_json(decided: Plan) -> Dict[str, object]:
+    """Return the plan as JSON, without the parameters of the steps (those are :func:`todo_json`)."""
     return {
         "gpu_host": decided.gpu_host,
         "converged": decided.converged,
         "summary": decided.summary,
-        "choice": decided.choice,
-        "refusals": [dict(refusal._asdict()) for refusal in decided.refusals],
-        "warnings": [dict(warning._asdict()) for warning in decided.warnings],
+        "choice": {name: records.to_json(choice) or {} for name, choice in decided.choices._asdict().items()},
+        "refusals": records.to_json(decided.refusals),
+        "warnings": records.to_json(decided.warnings),
         "steps": [
             {"id": step.id, "role": step.role, "action": step.action, "why": step.why, "disruption": step.disruption}
             for step in decided.steps
@@ -185,25 +233,25 @@ def as_dict(decided: Plan) -> Dict[str, Any]:
     }
 
 
-def todo(decided: Plan) -> Dict[str, Any]:
+def todo_json(decided: Plan) -> Dict[str, object]:
     """Return the parameters of each step by its id: all that roles act on."""
-    return {step.id: step.params for step in decided.steps}
+    return {step.id: records.to_json(step.params) for step in decided.steps}
 
 
-def diff(decided: Plan) -> List[Dict[str, str]]:
+def diff_json(decided: Plan) -> List[Dict[str, str]]:
     """Return what --diff shows: the steps as text, then each file that a step writes."""
     if not decided.steps:
         return []
     lines = "".join("%s: %s [%s]\n" % (step.id, step.why, step.disruption) for step in decided.steps)
     shown = [{"before_header": "steps", "after_header": "steps", "before": "", "after": lines}]
     for step in decided.steps:
-        for change in step.diff if isinstance(step.diff, list) else [step.diff] if step.diff else []:
+        for change in step.diff:
             shown.append(
                 {
-                    "before_header": change["path"],
-                    "after_header": change["path"],
-                    "before": validation.mask_secrets(change.get("before") or ""),
-                    "after": validation.mask_secrets(change.get("after") or ""),
+                    "before_header": change.path,
+                    "after_header": change.path,
+                    "before": validation.mask_secrets(change.before or ""),
+                    "after": validation.mask_secrets(change.after or ""),
                 }
             )
     return shown

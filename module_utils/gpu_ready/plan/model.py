@@ -1,6 +1,6 @@
-"""The words of a decision: steps to take, refusals and warnings. Every room of ``plan/`` answers with a Decision."""
+"""The records of a plan: what planners choose, the steps with their parameters, refusals and warnings."""
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Dict, Generic, List, NamedTuple, Optional, Sequence, TypeVar, Union
 
 NONE = "none"
 CONTAINERD_RESTART = "containerd_restart"
@@ -9,31 +9,216 @@ DOCKER_RESTART = "docker_restart"
 DRIVER_RELOAD = "driver_reload"
 REBOOT = "reboot"
 DISRUPTIONS = (NONE, CONTAINERD_RESTART, DOCKER_RELOAD, DOCKER_RESTART, DRIVER_RELOAD, REBOOT)
-"""What a step does to work that runs on the host, least first."""
+"""What a step does to running work, least first."""
+
+
+# ---- parameters of steps -------------------------------------------------------------------------------------------
+
+
+class PackageRequest(NamedTuple):
+    """A package to install; ``version`` as package managers match it, None for any."""
+
+    name: str
+    version: Optional[str] = None
+
+
+class PinRequest(NamedTuple):
+    """Preferences of apt for the packages of a repository."""
+
+    package: Union[str, List[str]]
+    pin: str
+    priority: int
+    path: str
+
+
+class RepositoryRequest(NamedTuple):
+    """A package repository to add. ``kind`` is deb or rpm; ``keyring`` and ``list`` are paths.
+
+    ``gpgcheck`` and ``repo_gpgcheck`` are of rpm; ``suites``, ``components`` and ``pin`` of deb.
+    """
+
+    id: str
+    kind: str
+    url: str
+    key_url: str
+    fingerprint: Optional[str]
+    keyring: str
+    list: str
+    suites: Union[str, List[str]] = ""
+    components: Union[str, List[str]] = ""
+    pin: Optional[PinRequest] = None
+    key_sha256: Optional[str] = None
+    gpgcheck: bool = True
+    repo_gpgcheck: bool = False
+
+
+class RepositoryParams(NamedTuple):
+    """``components`` of the distribution's archive and ``enable``, sections of its .repo files, are switched on."""
+
+    repositories: List[RepositoryRequest] = []
+    components: Optional[List[str]] = None
+    enable: Optional[List[str]] = None
+
+
+class FileDiff(NamedTuple):
+    """What --diff shows of a file."""
+
+    path: str
+    before: Optional[str]
+    after: Optional[str]
+
+
+class NoParams(NamedTuple):
+    """A step without parameters."""
+
+
+class DriverTarget(NamedTuple):
+    """The driver that must be there afterwards."""
+
+    branch: Optional[int]
+    version: Optional[str]
+    flavour: Optional[str]
+
+
+# ---- choices -------------------------------------------------------------------------------------------------------
+
+
+class InstallerFile(NamedTuple):
+    """A .run installer. ``version`` is None where nothing tells it; ``source``: a URL or a path on the control node."""
+
+    version: Optional[str]
+    source: str
+    sha256: str = ""
+    sha256_url: str = ""
+
+
+class DriverChoice(NamedTuple):
+    """The driver that a host gets. ``kind`` of kernel modules: dkms or precompiled. ``cuda``: newest that it supports.
+
+    ``version`` is None where every version of the branch will do. ``satisfied``: it is installed completely.
+    ``detected``: packages that the source's own detector may name.
+    """
+
+    source: str
+    kind: Optional[str]
+    branch: Optional[int]
+    flavour: Optional[str]
+    version: Optional[str]
+    profile: Optional[str]
+    packages: List[str]
+    modules: List[str]
+    satisfied: bool = False
+    why: str = ""
+    stream: Optional[str] = None
+    cuda: Optional[str] = None
+    runfile: Optional[InstallerFile] = None
+    detected: Optional[List[str]] = None
+
+
+class ActivationChoice(NamedTuple):
+    """``action``: load, reload, reboot, none (left to the operator), or None where nothing has to be done."""
+
+    action: Optional[str]
+
+
+class ServicesChoice(NamedTuple):
+    """The packages of the driver's services that a step installs or starts."""
+
+    fabricmanager: Optional[str] = None
+    imex: Optional[str] = None
+    persistenced: Optional[str] = None
+
+
+class ToolkitChoice(NamedTuple):
+    """A CUDA toolkit and its directory."""
+
+    version: str
+    path: str
+
+
+class CudaChoice(NamedTuple):
+    """The toolkits that a host has when the plan is done."""
+
+    source: str
+    toolkits: List[ToolkitChoice] = []
+    default: Optional[str] = None
+
+
+class CudnnChoice(NamedTuple):
+    """``versions``: of cuDNN by the version of the toolkit."""
+
+    source: str
+    versions: Dict[str, str] = {}
+
+
+class RuntimeChoice(NamedTuple):
+    """How docker's containers get the GPUs. ``args`` of ``docker run``, or the ``helper`` that prints them."""
+
+    mode: str
+    default: bool
+    args: List[str]
+    helper: Optional[str] = None
+
+
+class EnginesChoice(NamedTuple):
+    """How the containers of other engines get the GPUs."""
+
+    mode: str
+    names: List[str]
+
+
+class Choices(NamedTuple):
+    """What the planners chose so far, in the order in which they run."""
+
+    driver: Optional[DriverChoice] = None
+    activation: Optional[ActivationChoice] = None
+    services: Optional[ServicesChoice] = None
+    cuda: Optional[CudaChoice] = None
+    cudnn: Optional[CudnnChoice] = None
+    runtime: Optional[RuntimeChoice] = None
+    engines: Optional[EnginesChoice] = None
+
+
+class VerifyExpectation(NamedTuple):
+    """What a verification compares the host with. ``gpus``: PCI addresses; ``nvswitches``: their number."""
+
+    driver: DriverTarget
+    gpus: List[str]
+    nvswitches: int = 0
+    runtime: Optional[RuntimeChoice] = None
+    engines: Optional[EnginesChoice] = None
+
+
+class VerifyParams(NamedTuple):
+    """``digest``: of the desired state."""
+
+    expect: VerifyExpectation
+    digest: str
+
+
+# ---- decisions -----------------------------------------------------------------------------------------------------
 
 
 class Step(NamedTuple):
-    """One thing to do: ``id`` is ``<role>.<action>``, ``why`` one sentence, ``params`` what the role acts on."""
+    """One thing to do. ``id`` is ``<role>.<task file>``, ``params`` one of the records whose names end in Params."""
 
     id: str
     why: str
     disruption: str = NONE
-    params: Dict[str, Any] = {}
-    diff: Optional[Dict[str, Any]] = None
+    params: NamedTuple = NoParams()
+    diff: Sequence[FileDiff] = ()
 
     @property
     def role(self) -> str:
-        """Return the role that takes this step."""
         return self.id.partition(".")[0]
 
     @property
     def action(self) -> str:
-        """Return the task file of that role."""
         return self.id.partition(".")[2]
 
 
 class Refusal(NamedTuple):
-    """Why nothing may be done: the thing and its cause in one sentence, and the way out in another."""
+    """Why nothing may be done on this host, and what to do about it."""
 
     code: str
     message: str
@@ -48,13 +233,23 @@ class Notice(NamedTuple):
     remedy: str
 
 
-class Decision(NamedTuple):
-    """What one room decided: its ``choice`` for later rooms, and what follows from it."""
+C_co = TypeVar("C_co", covariant=True)
 
-    choice: Dict[str, Any] = {}
-    steps: List[Step] = []
-    refusals: List[Refusal] = []
-    warnings: List[Notice] = []
+
+class Decision(Generic[C_co]):
+    """What one planner decided: its choice for later planners, and what follows from it."""
+
+    def __init__(
+        self,
+        choice: Optional[C_co] = None,
+        steps: Sequence[Step] = (),
+        refusals: Sequence[Refusal] = (),
+        warnings: Sequence[Notice] = (),
+    ) -> None:
+        self.choice = choice
+        self.steps = list(steps)
+        self.refusals = list(refusals)
+        self.warnings = list(warnings)
 
 
 def worst(steps: List[Step]) -> str:

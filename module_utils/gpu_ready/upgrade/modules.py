@@ -55,7 +55,7 @@ HERE = Paths()
 # ---- which hosts are alike ------------------------------------------------------------------------------------------
 
 
-def alike(host: Host, coming: List[str], secure_boot: Dict[str, Any]) -> Dict[str, str]:
+def alike(host: Host, coming: List[str], unsigned: bool) -> Dict[str, str]:
     """Return what two hosts have to share for one to take the other's modules; only ``why`` where a host takes none.
 
     ``coming``: packages that will be installed, as ``name=version``. The name tells the flavour.
@@ -63,7 +63,7 @@ def alike(host: Host, coming: List[str], secure_boot: Dict[str, Any]) -> Dict[st
     found = [one for one in coming if PACKAGE.match(one.partition("=")[0])]
     if len(found) != 1:
         return {"why": "no package of this driver compiles any"}
-    if secure_boot["on"] and not secure_boot["enrolled"]:
+    if unsigned:
         return {"why": "Secure Boot is on and DKMS's key is not enrolled"}
     release = os_release.read_os_release(host.read("/etc/os-release") or "")
     kernel, machine = host.uname()

@@ -183,3 +183,27 @@ def stage_dnf(manager: dnf.Dnf, wanted: Dict[str, Any]) -> Staged:
     manager.run_change(what, argv[:2] + ["--downloadonly"] + arguments)
     kept = before(manager, simulation)
     return Staged(after(simulation), again(manager, [one.partition("=")[0] for one in kept]))
+
+
+def downloads(todo: Dict[str, Any]) -> Dict[str, Any]:
+    """Return what the steps of a plan will ask for: packages, pins, streams, what may go, and NVIDIA's installer."""
+    install = todo.get("nvidia_driver.install") or {}
+    names: List[Any] = list(install.get("packages") or [])
+    for step, key in (
+        ("nvidia_driver.detect", "packages"),
+        ("nvidia_driver.fabricmanager", "packages"),
+        ("nvidia_driver.imex", "packages"),
+        ("nvidia_driver.persistenced", "packages"),
+        ("nvidia_driver.hold", "tools"),
+    ):
+        names += (todo.get(step) or {}).get(key) or []
+    return {
+        "names": names,
+        "pins": list(install.get("pin_packages") or []),
+        "pins_gone": list(install.get("pin_remove") or []),
+        "streams": dict(install.get("streams") or {}),
+        "remove": list(install.get("remove") or []),
+        "allowed": list(install.get("allow_remove") or []),
+        "gone": list((todo.get("nvidia_driver.remove_packages") or {}).get("packages") or []),
+        "runfile": todo.get("nvidia_driver.runfile"),
+    }

@@ -48,7 +48,7 @@ def engine_args(
         return docker_args(host, expect, devices, gpus)
     mode = expect.mode or ""
     if engine == engines.CONTAINERD and mode != "toolkit":
-        version = facts_engines.program(host, engine, {})["version"]
+        version = facts_engines.read_version(host, engine, {})
         if version and tuple(version) < engines.FIRST_CTR_CDI:
             return engines.ctr_arguments(host.read(cdi.NATIVE) or "", selectors(devices))
     return device_selection.select_devices(engines.gpu_args(engine, mode), devices, gpus)

@@ -1,9 +1,10 @@
 """Everything that a verification collected on a host, for verdict.py to judge."""
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from ..diagnostics.message_table import Explanation
 from ..diagnostics.xid import Xid
+from ..facts.model import Facts
 from .compute import ComputeResult
 from .devices import ALL
 from .expectation import Expectation
@@ -26,7 +27,7 @@ class Evidence(NamedTuple):
     about the driver's last start.
     """
 
-    facts: Dict[str, Any]
+    facts: Facts
     expect: Expectation
     nvml: NvmlResult
     smi: Optional[str] = None

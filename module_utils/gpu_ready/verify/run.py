@@ -2,14 +2,15 @@
 
 import re
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from ..base.host import Host
 from ..base.json_file import write_json_file
 from ..containers import engine as engines
-from ..cuda.cudnn import model as cudnn
 from ..diagnostics import kernel_log, xid
 from ..facts import collect, verified
+from ..facts.model import VerifiedFacts
+from ..plan import compose
 from . import compute, frameworks, nvml, requirement
 from . import container as containers
 from .checks import Check, failure_messages
@@ -37,7 +38,7 @@ class Verification(NamedTuple):
 
     evidence: Evidence
     verdict: Verdict
-    record: Dict[str, Any]
+    record: VerifiedFacts
 
     @property
     def container(self) -> Optional[nvml.NvmlResult]:
@@ -74,20 +75,18 @@ def read_kernel_log(host: Host) -> Optional[str]:
     return None
 
 
-def known_xids(record: Optional[Dict[str, Any]], boot_id: Optional[str]) -> Dict[str, int]:
+def known_xids(record: Optional[VerifiedFacts], boot_id: Optional[str]) -> Dict[str, int]:
     """Xids that an earlier successful verification of this boot counted."""
-    if not record or record.get("boot_id") != boot_id:
-        return {}
-    return dict(record.get("xids") or {})
+    return dict(record.xids) if record and record.boot_id == boot_id else {}
 
 
 def verify(host: Host, expect: Expectation, digest: str, options: VerifyOptions) -> Verification:
     """Verify a host. ``digest``: of the desired state that a success confirms."""
-    facts = collect.look(host)
+    facts = collect.collect(host)
     answer = nvml.query(host)
     log = read_kernel_log(host)
     serious = None if log is None else xid.serious_xids(xid.parse_xids(log))
-    known = known_xids(facts.get("verified"), facts["base"]["boot_id"])
+    known = known_xids(facts.verified, facts.base.boot_id)
     evidence = Evidence(
         facts,
         expect,
@@ -97,8 +96,8 @@ def verify(host: Host, expect: Expectation, digest: str, options: VerifyOptions)
         xids=None if serious is None else xid.new_xids(serious, known),
         kernel=kernel_log.explain_start(log or ""),
     )
-    if facts["base"]["nvswitches"]:
-        evidence = evidence._replace(fabric_manager=query_fabric_manager(host, facts["packages"]["installed"]))
+    if facts.base.nvswitches:
+        evidence = evidence._replace(fabric_manager=query_fabric_manager(host, facts.packages.installed))
     if options.compute and answer.usable:
         computed = compute.run_on_host(host)
         evidence = evidence._replace(compute=computed, mig=compute.query_mig(host, computed, answer.gpus))
@@ -117,8 +116,7 @@ def run_containers(host: Host, evidence: Evidence, options: VerifyOptions) -> Ev
     computed: Dict[str, compute.ComputeResult] = {}
     requirements: Dict[str, Dict[str, str]] = {}
     framework: Optional[frameworks.FrameworkResult] = None
-    docker_active = bool((evidence.facts.get("docker") or {}).get("active"))
-    for engine in containers.available_engines(host, docker_active, expect):
+    for engine in containers.available_engines(host, evidence.facts.docker.active, expect):
         args = containers.engine_args(host, engine, expect, options.devices, gpus)
         if args is None:
             continue
@@ -138,25 +136,24 @@ def run_containers(host: Host, evidence: Evidence, options: VerifyOptions) -> Ev
     )
 
 
-def build_record(evidence: Evidence, digest: str, verdict: Verdict, xids: Dict[str, int]) -> Dict[str, Any]:
+def build_record(evidence: Evidence, digest: str, verdict: Verdict, xids: Dict[str, int]) -> VerifiedFacts:
     """The outcome with the state of the host to which it applies."""
-    driver, base = evidence.facts["driver"], evidence.facts["base"]
-    return {
-        "schema": verified.SCHEMA,
-        "ok": verdict.ok,
-        "result": "verified" if verdict.ok else "failed",
-        "reasons": failure_messages(verdict.checks),
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "boot_id": base["boot_id"],
-        "driver": (driver.get("loaded") or {}).get("version"),
-        "userspace": list(driver.get("userspace") or []),
-        "gpus": [gpu.uuid for gpu in evidence.nvml.gpus],
-        "addresses": sorted(gpu["address"] for gpu in base["gpus"]),
-        "digest": digest,
-        "runtime": evidence.expect.mode,
-        "xids": xids,
-        "checks": check_results(verdict.checks),
-    }
+    facts = evidence.facts
+    return VerifiedFacts(
+        ok=verdict.ok,
+        result="verified" if verdict.ok else "failed",
+        reasons=failure_messages(verdict.checks),
+        time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        boot_id=facts.base.boot_id,
+        driver=facts.driver.loaded.version if facts.driver.loaded else None,
+        userspace=facts.driver.userspace,
+        gpus=[gpu.uuid for gpu in evidence.nvml.gpus],
+        addresses=sorted(gpu.address for gpu in facts.base.gpus),
+        digest=digest,
+        runtime=evidence.expect.mode,
+        xids=xids,
+        checks=check_results(verdict.checks),
+    )
 
 
 def check_results(checks: List[Check]) -> Dict[str, str]:
@@ -167,8 +164,8 @@ def check_results(checks: List[Check]) -> Dict[str, str]:
     return found
 
 
-def write_record(record: Dict[str, Any], path: str = verified.PATH) -> None:
-    write_json_file(path, record, 0o644)
+def write_record(record: VerifiedFacts, path: str = verified.PATH) -> None:
+    write_json_file(path, verified.to_json(record), 0o644)
 
 
 def report_entry(done: Verification) -> Dict[str, object]:
@@ -176,7 +173,7 @@ def report_entry(done: Verification) -> Dict[str, object]:
     container = done.container
     return {
         "ok": done.verdict.ok,
-        "time": done.record["time"],
+        "time": done.record.time,
         "checks": [dict(check._asdict()) for check in done.verdict.checks],
         "not_run": [check.name for check in done.verdict.checks if check.ok is None],
         "nvml": nvml.to_json(done.evidence.nvml),
@@ -187,15 +184,14 @@ def report_entry(done: Verification) -> Dict[str, object]:
 def report_row(done: Verification) -> Dict[str, Optional[str]]:
     """Columns of the report that are known better now than when the plan was made."""
     facts = done.evidence.facts
-    driver = facts["driver"]
-    toolkits = (facts.get("cuda") or {}).get("toolkits") or []
+    disk, loaded = facts.driver.on_disk, facts.driver.loaded
     return {
-        "driver_installed": (driver.get("on_disk") or {}).get("version"),
-        "driver_loaded": (driver.get("loaded") or {}).get("version"),
-        "driver_userspace": ", ".join(driver.get("userspace") or []) or None,
-        "cuda": ", ".join(toolkit["version"] for toolkit in toolkits) or None,
-        "cudnn": cudnn.format_versions(facts.get("cudnn") or {}),
+        "driver_installed": disk.version if disk else None,
+        "driver_loaded": loaded.version if loaded else None,
+        "driver_userspace": ", ".join(facts.driver.userspace) or None,
+        "cuda": ", ".join(toolkit.version for toolkit in facts.cuda.toolkits) or None,
+        "cudnn": compose.cudnn_versions(facts),
         "docker_runtime": done.evidence.expect.mode,
-        "verified": done.record["time"] if done.verdict.ok else None,
-        "why": "verified" if done.verdict.ok else "; ".join(done.record["reasons"]),
+        "verified": done.record.time if done.verdict.ok else None,
+        "why": "verified" if done.verdict.ok else "; ".join(done.record.reasons),
     }

@@ -1,9 +1,10 @@
 """Judge what a verification collected: host, user space, module and containers must agree. Pure."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from ..containers import engine as engines
 from ..diagnostics import messages, xid
+from ..facts.model import CdiSpecFacts, DriverFacts
 from ..plan.driver import candidates as plan_candidates
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
@@ -51,8 +52,8 @@ def container_label(engine: str) -> str:
 
 
 def loaded_version(evidence: Evidence) -> Optional[str]:
-    version = (evidence.facts["driver"].get("loaded") or {}).get("version")
-    return str(version) if version else None
+    loaded = evidence.facts.driver.loaded
+    return loaded.version if loaded else None
 
 
 def check_devices(evidence: Evidence) -> List[Check]:
@@ -69,7 +70,7 @@ def check_devices(evidence: Evidence) -> List[Check]:
 
 def check_driver(evidence: Evidence) -> List[Check]:
     """Loaded module, module on disk, libraries and desired driver are of one version."""
-    state = evidence.facts["driver"]
+    state = evidence.facts.driver
     loaded = loaded_version(evidence)
     if not loaded:
         cause, remedy = explain_by_kernel(evidence, *messages.SMI_STATES["driver_not_loaded"])
@@ -83,17 +84,17 @@ def check_driver(evidence: Evidence) -> List[Check]:
     elif desired.branch:
         ok = loaded.split(".")[0] == str(desired.branch)
         checks.append(judge("driver_version", ok, "branch %s" % desired.branch, found, *why))
-    flavour = state["loaded"].get("flavour")
+    flavour = state.loaded.flavour if state.loaded else None
     if desired.flavour in ("open", "proprietary") and flavour:
         cause = "a module of the other flavour is loaded"
         remedy = "reboot the host; if this check fails again, remove the packages of the %s module" % flavour
         checks.append(judge("driver_flavour", flavour == desired.flavour, desired.flavour, flavour, cause, remedy))
-    disk = (state.get("on_disk") or {}).get("version")
+    disk = state.on_disk.version if state.on_disk else None
     if disk:
         cause = "another driver was installed and its module is not loaded yet"
         remedy = "reboot the host, or stop everything that uses the GPUs and load the new module"
         checks.append(judge("driver_on_disk", disk == loaded, loaded + " on disk", disk, cause, remedy))
-    libraries = list(state.get("userspace") or [])
+    libraries = state.userspace
     if libraries:
         cause = "the driver's libraries are not of the loaded module's version"
         remedy = "reboot if a newer driver was just installed; else remove the libraries that are not of " + loaded
@@ -114,8 +115,8 @@ def explain_by_kernel(evidence: Evidence, cause: str, remedy: str) -> Tuple[str,
     return "%s: %s%s, by the kernel's log (%s)" % (cause, kernel.cause, where, kernel.message), kernel.remedy
 
 
-def explain_other_driver(state: Dict[str, Any], loaded: str) -> Tuple[str, str]:
-    disk = (state.get("on_disk") or {}).get("version")
+def explain_other_driver(state: DriverFacts, loaded: str) -> Tuple[str, str]:
+    disk = state.on_disk.version if state.on_disk else None
     if disk and disk != loaded:
         return (
             "driver %s is installed but not loaded" % disk,
@@ -129,7 +130,7 @@ def explain_other_driver(state: Dict[str, Any], loaded: str) -> Tuple[str, str]:
 
 def check_gpus(evidence: Evidence) -> List[Check]:
     """PCI bus, plan and NVML list the same GPUs."""
-    served = sorted(gpu["address"] for gpu in plan_candidates.served(evidence.facts))
+    served = sorted(gpu.address for gpu in plan_candidates.served(evidence.facts))
     checks = []
     planned = sorted(evidence.expect.gpus)
     if planned:
@@ -174,34 +175,34 @@ def check_gpus(evidence: Evidence) -> List[Check]:
 
 def check_docker(evidence: Evidence) -> List[Check]:
     """The engine runs and has what the runtime's mode needs."""
-    engine = evidence.facts.get("docker") or {}
-    if not engine.get("installed"):
+    engine = evidence.facts.docker
+    if not engine.installed:
         return [judge("docker", False, "docker runs", "not installed", "dockerd is missing", "install docker")]
-    active = bool(engine.get("active"))
-    found = "docker %s" % (engine.get("version") or "") if active else "not running"
+    active = engine.active
+    found = "docker %s" % (engine.version or "") if active else "not running"
     remedy = "read 'journalctl -u docker' and start it"
     checks = [judge("docker", active, "docker runs", found, "the engine does not answer", remedy)]
-    runtime = evidence.facts.get("runtime") or {}
+    runtime = evidence.facts.runtime
     if evidence.expect.mode == "toolkit":
-        ok = bool(runtime.get("toolkit"))
+        ok = runtime.toolkit
         cause = "nvidia-container-runtime or its hook is not installed"
         remedy = "install nvidia-container-toolkit, or set nvidia_container_runtime_mode to native"
         found = "installed" if ok else "missing"
         checks.append(judge("container_runtime", ok, "nvidia-container-toolkit", found, cause, remedy))
     elif evidence.expect.runtime.helper:
-        volume = runtime.get("volume") or {}
-        found = volume.get("stale") or (volume.get("version") and "driver %s" % volume["version"]) or "none"
+        volume = runtime.volume
+        found = volume.stale or (volume.version and "driver %s" % volume.version) or "none"
         cause = "the driver volume is not of the installed driver"
-        ok = bool(volume.get("exists") and not volume.get("stale"))
+        ok = volume.exists and not volume.stale
         checks.append(judge("container_runtime", ok, "a driver volume", found, cause, RUN_AGAIN % "the volume"))
     elif evidence.expect.mode in ("cdi", "native"):
-        checks.append(check_specification("container_runtime", runtime.get("specs") or []))
+        checks.append(check_specification("container_runtime", runtime.specs))
     return checks
 
 
-def check_specification(name: str, specs: List[Dict[str, Any]]) -> Check:
-    valid = [spec["path"] for spec in specs if not spec.get("stale")]
-    stale = ["%s (%s)" % (spec["path"], spec["stale"]) for spec in specs if spec.get("stale")]
+def check_specification(name: str, specs: List[CdiSpecFacts]) -> Check:
+    valid = [spec.path for spec in specs if not spec.stale]
+    stale = ["%s (%s)" % (spec.path, spec.stale) for spec in specs if spec.stale]
     cause = "no CDI specification describes the present GPUs"
     found = ", ".join(valid or stale) or "none"
     return judge(name, bool(valid), "a CDI specification", found, cause, RUN_AGAIN % "the specification")
@@ -209,18 +210,19 @@ def check_specification(name: str, specs: List[Dict[str, Any]]) -> Check:
 
 def check_engine(evidence: Evidence, name: str) -> List[Check]:
     """Podman or containerd runs and has what the runtime's mode needs."""
-    engine, runtime = evidence.facts["engines"][name], evidence.facts["runtime"]
-    ok = bool(engine["installed"] and engine.get("active", True))
-    found = "not installed" if not engine["installed"] else "available" if ok else "not running"
-    remedy = "install it" if not engine["installed"] else "read 'journalctl -u %s' and start it" % name
+    known, runtime = evidence.facts.engines, evidence.facts.runtime
+    installed = (known.containerd if name == engines.CONTAINERD else known.podman).installed
+    ok = installed and (known.containerd.active or name != engines.CONTAINERD)
+    found = "not installed" if not installed else "available" if ok else "not running"
+    remedy = "install it" if not installed else "read 'journalctl -u %s' and start it" % name
     checks = [judge(name, ok, "%s is available" % name, found, "the engine does not answer", remedy)]
     if name == engines.CONTAINERD and evidence.expect.mode == "toolkit":
-        ok = bool(runtime["programs"].get("nvidia-container-runtime"))
+        ok = bool(runtime.programs.get("nvidia-container-runtime"))
         cause, remedy = "nvidia-container-runtime is not installed", "install nvidia-container-toolkit"
         found = "installed" if ok else "missing"
         checks.append(judge("runtime_for_" + name, ok, "nvidia-container-runtime", found, cause, remedy))
         return checks
-    return checks + [check_specification("cdi_for_" + name, runtime["specs"])]
+    return checks + [check_specification("cdi_for_" + name, runtime.specs)]
 
 
 def check_requirement(evidence: Evidence, engine: str) -> List[Check]:
@@ -272,7 +274,7 @@ def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Ch
 
 def check_fabric_manager(evidence: Evidence) -> List[Check]:
     """On hosts with NVSwitches the fabric manager runs and has exactly the driver's version."""
-    switches = evidence.facts["base"].get("nvswitches") or []
+    switches = evidence.facts.base.nvswitches
     if not switches:
         return []
     state, version = evidence.fabric_manager

@@ -1,112 +1,109 @@
-"""What containerd has to be told, and what that does to running containers."""
+"""The changes that containerd's configuration needs, and what its restart does to running containers."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
+from ...catalog.settings import Settings
 from ...containers.containerd import config
-from ..model import CONTAINERD_RESTART, Refusal, Step
+from ...facts.model import ContainerdFacts
+from ..model import CONTAINERD_RESTART, FileDiff, Refusal, Step
+from .model import ContainerdParams
 
 
-class Asked(NamedTuple):
-    """The step for containerd's files, or why they cannot carry our keys."""
+class ContainerdDecision(NamedTuple):
+    """The step for containerd's files, or why it cannot be done."""
 
     step: Optional[Step]
     refusals: List[Refusal]
 
 
-def decide(observed: Dict[str, Any], wanted: Dict[str, Any], mode: str) -> Asked:
-    """Return the step that makes containerd know the GPUs in a mode, or forget them (``config.NONE``)."""
-    engine = observed["engines"]["containerd"]
+def decide(engine: ContainerdFacts, settings: Settings, mode: str) -> ContainerdDecision:
+    """Return the step that configures containerd for GPUs in a mode, or reverts that (``config.NONE``)."""
     if mode == config.NONE:
-        return leave(engine, wanted)
-    default = bool(wanted.get("nvidia_container_runtime_default"))
+        return revert(engine, settings)
+    default = settings.nvidia_container_runtime_default
     refusals = impossible(engine, mode, default)
     if refusals:
-        return Asked(None, refusals)
+        return ContainerdDecision(None, refusals)
     from ...containers.containerd import edits
 
     try:
-        change = edits.plan_edits(version(engine), files(engine), mode, default, record(engine))
+        change = edits.plan_edits(version(engine), engine.files, mode, default, engine.record)
     except config.ConfigError as error:
-        return Asked(None, [Refusal(error.code, error.problem, error.remedy)])
+        return ContainerdDecision(None, [Refusal(error.code, error.problem, error.remedy)])
     if change.edits:
         why = "containerd's configuration gets %s" % ", ".join(change.keys)
-    elif engine["pending"]:
+    elif engine.pending:
         why = "an interrupted run changed containerd's configuration and did not restart it"
-    elif not engine["active"]:
+    elif not engine.active:
         why = "containerd is installed, but does not run"
     else:
-        return Asked(None, [])
-    return asked(engine, wanted, mode, default, change, why)
+        return ContainerdDecision(None, [])
+    return apply_change(engine, settings, ContainerdMode(mode, default), change, why)
 
 
-def leave(engine: Dict[str, Any], wanted: Dict[str, Any]) -> Asked:
-    """Return the step that takes our keys back where containerd is no longer among the engines."""
-    if not engine["installed"] or engine["rancher"]:
-        return Asked(None, [])
-    ours = engine["record"] or [path for path, _ in engine["files"] if path == config.DROP_IN]
-    if not ours and not engine["pending"]:
-        return Asked(None, [])
+def revert(engine: ContainerdFacts, settings: Settings) -> ContainerdDecision:
+    """Return the step that reverts our keys where containerd is no longer among the engines."""
+    if not engine.installed or engine.rancher:
+        return ContainerdDecision(None, [])
+    ours = bool(engine.record) or config.DROP_IN in [file.path for file in engine.files]
+    if not ours and not engine.pending:
+        return ContainerdDecision(None, [])
     from ...containers.containerd import edits
 
     try:
-        change = edits.plan_removal(files(engine), engine["before"], engine["after"], record(engine))
+        change = edits.plan_removal(engine.files, engine.before, engine.after, engine.record)
     except config.ConfigError as error:
-        return Asked(None, [Refusal(error.code, error.problem, error.remedy)])
-    due = engine["active"] and engine["pending"]
-    if not change.edits and not due:
-        return Asked(None, [])
+        return ContainerdDecision(None, [Refusal(error.code, error.problem, error.remedy)])
+    if not change.edits and not (engine.active and engine.pending):
+        return ContainerdDecision(None, [])
     why = "containerd is no longer among nvidia_container_runtime_engines: "
     why += "its configuration loses %s" % ", ".join(change.keys) if change.edits else "it was not restarted since"
-    return asked(engine, wanted, config.NONE, False, change, why)
+    return apply_change(engine, settings, ContainerdMode(config.NONE, False), change, why)
 
 
-def asked(
-    engine: Dict[str, Any], wanted: Dict[str, Any], mode: str, default: bool, change: config.ContainerdChange, why: str
-) -> Asked:
+class ContainerdMode(NamedTuple):
+    """How containerd uses the GPUs; ``default``: every container gets NVIDIA's runtime."""
+
+    mode: str
+    default: bool
+
+
+def apply_change(
+    engine: ContainerdFacts, settings: Settings, mode: ContainerdMode, change: config.ContainerdChange, why: str
+) -> ContainerdDecision:
     """Return the step for a change, or why containerd may not restart for it."""
-    shown: Any = [{"path": edit.path, "before": edit.before, "after": edit.after} for edit in change.edits]
-    params = {"mode": mode, "default": default}
-    restart = engine["active"] and bool(change.edits or engine["pending"])
+    restart = engine.active and bool(change.edits or engine.pending)
+    state = "restarted" if restart else "started" if mode.mode != config.NONE else ""
     step = Step(
         "nvidia_container_runtime.containerd",
-        why + ("; its restart leaves running containers alone" if restart and engine["keeps_containers"] else ""),
+        why + ("; its restart leaves running containers alone" if restart and engine.keeps_containers else ""),
         CONTAINERD_RESTART if restart else "none",
-        dict(params, state="restarted" if restart else "started" if mode != config.NONE else ""),
-        shown or None,
+        ContainerdParams(mode.mode, mode.default, state),
+        [FileDiff(edit.path, edit.before, edit.after) for edit in change.edits],
     )
-    return Asked(step, ends_containers(engine, wanted, why) if restart else [])
+    return ContainerdDecision(step, restart_refusals(engine, settings.docker_engine_restart_ok, why) if restart else [])
 
 
-def version(engine: Dict[str, Any]) -> Tuple[int, ...]:
-    """Return the version; one that nobody tells is taken for the oldest, which gets what all understand."""
-    return tuple(engine["version"] or (1, 6))
+def version(engine: ContainerdFacts) -> Tuple[int, ...]:
+    """Return the version; an unknown one counts as the oldest, whose configuration all versions understand."""
+    return tuple(engine.version or (1, 6))
 
 
-def files(engine: Dict[str, Any]) -> List[config.ConfigFile]:
-    """Return the observed files of the configuration."""
-    return [config.ConfigFile(path, text) for path, text in engine["files"]]
-
-
-def record(engine: Dict[str, Any]) -> config.KeyValues:
-    """Return what the manifest says of our keys in config.toml."""
-    return [(tuple(path), value) for path, value in engine["record"]]
-
-
-def impossible(engine: Dict[str, Any], mode: str, default: bool) -> List[Refusal]:
-    """Return why this containerd is not ours to configure."""
-    if engine["rancher"]:
-        name = engine["rancher"].split("/")[-2]
+def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusal]:
+    """Return why gpu-ready cannot configure this containerd."""
+    if engine.rancher:
+        name = engine.rancher.split("/")[-2]
         return [
             Refusal(
                 "containerd_of_rancher",
                 "%s has a containerd of its own here (%s) and writes its configuration anew at each start"
-                % (name, engine["rancher"]),
+                % (name, engine.rancher),
                 "take containerd out of nvidia_container_runtime_engines and restart %s after the driver and "
                 "nvidia-container-toolkit are there: it finds nvidia-container-runtime by itself; for more, write its "
                 "etc/containerd/config.toml.tmpl" % name,
             )
         ]
-    if not engine["installed"]:
+    if not engine.installed:
         return [
             Refusal(
                 "containerd_missing",
@@ -126,10 +123,10 @@ def impossible(engine: Dict[str, Any], mode: str, default: bool) -> List[Refusal
     return []
 
 
-def ends_containers(engine: Dict[str, Any], wanted: Dict[str, Any], why: str) -> List[Refusal]:
-    """Return the refusal of a restart that would end running GPU containers and that nobody allowed."""
-    names = engine["gpu_containers"]
-    if engine["keeps_containers"] or not names or wanted.get("docker_engine_restart_ok"):
+def restart_refusals(engine: ContainerdFacts, permitted: bool, why: str) -> List[Refusal]:
+    """Refuse a restart that would end running GPU containers; ``permitted``: by docker_engine_restart_ok."""
+    names = engine.gpu_containers
+    if engine.keeps_containers or not names or permitted:
         return []
     return [
         Refusal(

@@ -1,80 +1,82 @@
-"""What the docker_engine_* variables want in daemon.json, as one mapping, and where they contradict each other."""
+"""The keys of daemon.json that the docker_engine_* variables ask for, and contradictions between these variables."""
 
 import copy
-from typing import Any, Dict, List, Optional
+from typing import Dict, List
 
+from ...catalog.settings import Settings
 from ...containers import docker
 from ...containers.daemon_json import merge as daemon_json
+from ...facts.model import DaemonJsonFacts, Facts
 from ..model import Refusal
+from .model import DaemonOptions
 
 CGROUP = "native.cgroupdriver="
 
 
-def options(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the keys that daemon.json must have: the free ones, and those of the log and cgroup variables."""
-    found: Dict[str, Any] = copy.deepcopy(wanted.get("docker_engine_daemon_options") or {})
-    if wanted.get("docker_engine_log_driver"):
-        found["log-driver"] = wanted["docker_engine_log_driver"]
+def requested_options(facts: Facts, settings: Settings) -> DaemonOptions:
+    """Return the keys of docker_engine_daemon_options and those of the log and cgroup variables."""
+    found: DaemonOptions = copy.deepcopy(settings.docker_engine_daemon_options)
+    if settings.docker_engine_log_driver:
+        found["log-driver"] = settings.docker_engine_log_driver
     free = found.get("log-opts")
-    if wanted.get("docker_engine_log_options"):
-        found["log-opts"] = dict(free if isinstance(free, dict) else {}, **log_options(wanted))
-    driver = wanted.get("docker_engine_cgroup_driver")
+    if settings.docker_engine_log_options:
+        found["log-opts"] = dict(free if isinstance(free, dict) else {}, **log_options(settings))
+    driver = settings.docker_engine_cgroup_driver
     if driver:
-        there = found["exec-opts"] if "exec-opts" in found else value(observed).get("exec-opts")
-        found["exec-opts"] = exec_options(there if isinstance(there, list) else [], str(driver))
+        base = found if "exec-opts" in found else read_options(facts.docker.daemon_json)
+        existing = base.get("exec-opts")
+        found["exec-opts"] = exec_options(existing if isinstance(existing, list) else [], driver)
     return found
 
 
-def log_options(wanted: Dict[str, Any]) -> Dict[str, str]:
+def log_options(settings: Settings) -> Dict[str, str]:
     """Return the options of the log driver as docker takes them: every value is text."""
-    given = wanted.get("docker_engine_log_options") or {}
+    given = settings.docker_engine_log_options
     return {str(key): str(one).lower() if isinstance(one, bool) else str(one) for key, one in given.items()}
 
 
-def exec_options(there: List[Any], driver: str) -> List[Any]:
-    """Return exec-opts with this cgroup driver; the others stay where they are."""
-    wanted = CGROUP + driver
-    said = [one for one in there if str(one).startswith(CGROUP)]
-    if said == [wanted]:
-        return list(there)
-    return [one for one in there if one not in said] + [wanted]
+def exec_options(existing: List[object], driver: str) -> List[object]:
+    """Return exec-opts with this cgroup driver; the other options keep their position."""
+    option = CGROUP + driver
+    drivers = [one for one in existing if str(one).startswith(CGROUP)]
+    if drivers == [option]:
+        return list(existing)
+    return [one for one in existing if one not in drivers] + [option]
 
 
-def value(observed: Dict[str, Any]) -> Dict[str, Any]:
-    """Return what daemon.json says; nothing where it is absent or not readable (which is refused elsewhere)."""
-    found = observed["docker"]["daemon_json"]
-    return {} if found["error"] else daemon_json.parse(found["text"]).value
+def read_options(found: DaemonJsonFacts) -> DaemonOptions:
+    """Return the content of daemon.json, {} where it is absent or invalid (other code refuses that)."""
+    return {} if found.error else daemon_json.parse(found.text).value
 
 
-# --- what stands in the way --------------------------------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------------------------------------------
 
 
-def refusals(wanted: Dict[str, Any], after: Dict[str, Any]) -> List[Refusal]:
-    """Return where two variables want different things, and log options that docker would not start with."""
-    return contradictions(wanted) + unfit(wanted, after)
+def refusals(settings: Settings, after: DaemonOptions) -> List[Refusal]:
+    """Refuse variables that contradict each other, and log options with which docker would not start."""
+    return contradictions(settings) + unfit_log_options(settings, after)
 
 
-def contradictions(wanted: Dict[str, Any]) -> List[Refusal]:
-    """Return a refusal for each key that docker_engine_daemon_options wants otherwise than a variable of its own."""
-    free = wanted.get("docker_engine_daemon_options") or {}
+def contradictions(settings: Settings) -> List[Refusal]:
+    """Refuse each key of docker_engine_daemon_options for which a variable of its own has another value."""
+    free = settings.docker_engine_daemon_options
     found = []
-    driver = wanted.get("docker_engine_log_driver")
+    driver = settings.docker_engine_log_driver
     if driver and free.get("log-driver", driver) != driver:
         found.append(contradiction("log-driver", "docker_engine_log_driver", driver))
     logs = free.get("log-opts", {})
-    for key, text in log_options(wanted).items():
+    for key, text in log_options(settings).items():
         if not isinstance(logs, dict) or logs.get(key, text) != text:
             found.append(contradiction("log-opts.%s" % key, "docker_engine_log_options", text))
-    driver = wanted.get("docker_engine_cgroup_driver")
+    driver = settings.docker_engine_cgroup_driver
     listed = free.get("exec-opts", [])
-    said = [one for one in listed if str(one).startswith(CGROUP)] if isinstance(listed, list) else [listed]
-    if driver and [one for one in said if one != CGROUP + driver]:
+    drivers = [one for one in listed if str(one).startswith(CGROUP)] if isinstance(listed, list) else [listed]
+    if driver and [one for one in drivers if one != CGROUP + driver]:
         found.append(contradiction("exec-opts", "docker_engine_cgroup_driver", driver))
     return found
 
 
 def contradiction(key: str, variable: str, text: str) -> Refusal:
-    """Return the refusal where two variables want different values of one key."""
     return Refusal(
         "daemon_options_contradict",
         "docker_engine_daemon_options sets %s, and %s wants %s of it" % (key, variable, text),
@@ -82,13 +84,13 @@ def contradiction(key: str, variable: str, text: str) -> Refusal:
     )
 
 
-def unfit(wanted: Dict[str, Any], after: Dict[str, Any]) -> List[Refusal]:
-    """Return the refusal of options that the log driver does not know: docker would not start with them."""
-    driver: Optional[str] = after.get("log-driver") or docker.LOG_DRIVER
+def unfit_log_options(settings: Settings, after: DaemonOptions) -> List[Refusal]:
+    """Refuse options that the log driver does not know: docker would not start with them."""
+    driver = after.get("log-driver") or docker.LOG_DRIVER
     known, logs = docker.LOG_OPTIONS.get(str(driver)), after.get("log-opts")
-    free = wanted.get("docker_engine_daemon_options") or {}
-    ours = wanted.get("docker_engine_log_driver") or wanted.get("docker_engine_log_options")
-    if known is None or not isinstance(logs, dict) or not (ours or {"log-driver", "log-opts"} & set(free)):
+    ours = settings.docker_engine_log_driver or settings.docker_engine_log_options
+    configured = ours or {"log-driver", "log-opts"} & set(settings.docker_engine_daemon_options)
+    if known is None or not isinstance(logs, dict) or not configured:
         return []
     wrong = sorted(key for key in logs if key not in known and key not in docker.ALL_LOG_OPTIONS)
     if not wrong:

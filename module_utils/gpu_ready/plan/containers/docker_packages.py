@@ -1,138 +1,179 @@
-"""Which docker engine is to be there: its source and version, what it replaces, and what that does to containers."""
+"""Which docker engine a host gets: its source and version, what it replaces, and what that does to containers."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from ...catalog import model as catalog
+from ...catalog.settings import Settings
+from ...facts.model import Facts
 from ...packaging.version_match import version_matches
 from .. import repository
-from ..model import DOCKER_RESTART, NONE, Notice, Refusal, Step
+from ..model import DOCKER_RESTART, NONE, Notice, PackageRequest, Refusal, RepositoryParams, Step
+from .model import DockerInstallParams
 
 SERVICE = "docker"
 
 
-class Target(NamedTuple):
-    """The engine that is to come or to stay: its source in the catalog, its version as package managers match it."""
+class DockerSource(NamedTuple):
+    """A source of docker in the catalog. ``engine``: the packages that have the engine's version, its daemon first.
 
-    source: str
-    entry: Dict[str, Any]
+    ``kernel_packages``: patterns of packages with kernel modules. ``conflicts``: packages that these exclude.
+    """
+
+    name: str
+    packages: List[PackageRequest]
+    engine: List[str]
+    version: Optional[str] = None
+    repository: Optional[str] = None
+    conflicts: List[str] = []
+    kernel_packages: List[str] = []
+
+    @property
+    def package_names(self) -> List[str]:
+        return [package.name for package in self.packages]
+
+
+class DockerTarget(NamedTuple):
+    """The engine to install or to keep; ``version`` as package managers match it."""
+
+    source: DockerSource
     version: Optional[str]
 
     @property
     def engine(self) -> List[str]:
-        """Return the packages that bear the engine's version, its daemon first."""
-        return list(self.entry["engine"])
+        return self.source.engine
+
+    @property
+    def title(self) -> str:
+        """The package of the daemon and the requested version, for messages."""
+        return "%s%s" % (self.engine[0], " " + self.version[:-1] if self.version else "")
 
 
-class Outcome(NamedTuple):
-    """What the packages need: the steps, whether the engine restarts and why, and whether containers live on then."""
+class PackageDecision(NamedTuple):
+    """The steps for the packages. ``restart_reason``: why the engine restarts, "" where it does not.
+
+    ``survivable``: live-restore keeps containers running through that restart.
+    """
 
     steps: List[Step] = []
     refusals: List[Refusal] = []
     warnings: List[Notice] = []
-    restarts: str = ""
+    restart_reason: str = ""
     survivable: bool = True
 
 
-def decide(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Outcome:
-    """Return what is to be done to the engine's packages and its service."""
-    engine = observed["docker"]
-    if engine.get("snap") and not engine["installed"]:
-        return Outcome([], [snapped(engine["snap"])])
-    target = aim(observed, wanted)
-    there = present(observed)
+def decide(facts: Facts, settings: Settings) -> PackageDecision:
+    """Return the steps for the engine's packages and its service."""
+    engine = facts.docker
+    if engine.snap and not engine.installed:
+        return PackageDecision([], [snap_refusal(engine.snap)])
+    target = choose_target(facts, settings)
+    installed_source = find_installed_source(facts)
     if target is None:
-        if not engine["installed"] and wanted.get("docker_engine_source") == "none":
-            return Outcome([], [missing()])
-        if not engine["installed"] or (there and wanted.get("docker_engine_source") != "none"):
-            return Outcome([], [unknown(observed, wanted)])
-        refusals = [] if serves(observed, wanted) else [unmovable(observed, wanted)]
-        return Outcome([] if refusals else [service(why, []) for why in silent(observed)], refusals)
-    lacks = lacking(observed, target)
-    if engine["installed"] and not lacks:
-        return settled(observed, wanted, target)
-    leaving = [] if there == target.source else in_the_way(observed, target)
-    if leaving and not wanted.get("docker_engine_replace_conflicting"):
-        return Outcome([], [conflicting(target, leaving)])
-    third = [repository.params(name, wanted) for name in [target.entry.get("repository")] if name]
-    refusals = repository.keyless(third)
+        if not engine.installed and settings.docker_engine_source == "none":
+            return PackageDecision([], [missing_docker()])
+        if not engine.installed or (installed_source and settings.docker_engine_source != "none"):
+            return PackageDecision([], [unknown_source(facts, settings)])
+        if not has_requested_version(facts, settings):
+            return PackageDecision([], [cannot_change_version(facts, settings)])
+        return PackageDecision([start_service(why, []) for why in silent_engine_reasons(facts)])
+    missing = missing_packages(facts, target)
+    if engine.installed and not missing:
+        return decide_installed(facts, settings, target)
+    remove = [] if installed_source == target.source.name else conflicting_packages(facts, target)
+    if remove and not settings.docker_engine_replace_conflicting:
+        return PackageDecision([], [conflict_refusal(target, remove)])
+    names = [target.source.repository] if target.source.repository else []
+    needed = [repository.parameters(name, settings) for name in names]
+    refusals = repository.unknown_key_refusals(needed)
     if refusals:
-        return Outcome([], refusals)
-    third = repository.lacking(observed, third)
+        return PackageDecision([], refusals)
+    needed = repository.missing_repositories(facts, needed)
     steps = []
-    if third:
-        reason = "docker comes from %s" % third[0]["url"]
-        steps.append(Step("docker_engine.repository", reason, params={"repositories": third}))
-    why = reason_of(observed, target, lacks)
-    running = bool(engine["active"])
-    steps.append(install(observed, target, why, DOCKER_RESTART if running else NONE, leaving))
-    warnings = [lost(leaving)] if leaving else []
-    # The containers of an engine whose containerd is replaced too are nobody's afterwards, live-restore or not.
-    return Outcome(steps, [], warnings, why if running else "", not leaving)
+    if needed:
+        reason = "docker comes from %s" % needed[0].url
+        steps.append(Step("docker_engine.repository", reason, params=RepositoryParams(needed)))
+    why = install_reason(facts, target, missing)
+    steps.append(install(facts, target, why, DOCKER_RESTART if engine.active else NONE, remove))
+    warnings = [replaced_notice(remove)] if remove else []
+    # Replacing containerd too loses the containers, with or without live-restore.
+    return PackageDecision(steps, [], warnings, why if engine.active else "", not remove)
 
 
 # --- which engine ------------------------------------------------------------------------------------------------
 
 
-def offered(observed: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+def offered_sources(facts: Facts) -> Dict[str, DockerSource]:
     """Return the docker engines that the catalog knows for the distribution, the preferred one first."""
-    key = observed["base"]["distro"]
-    return dict(catalog.distro(key).get("docker") or {}) if key else {}
+    entries = (catalog.distro(facts.base.distro).get("docker") or {}) if facts.base.distro else {}
+    found = {}
+    for name, entry in entries.items():
+        rows = [one if isinstance(one, dict) else {"name": one} for one in entry["packages"]]
+        found[name] = DockerSource(
+            name,
+            [PackageRequest(**row) for row in rows],
+            list(entry["engine"]),
+            str(entry["version"]) if entry.get("version") else None,
+            entry.get("repository"),
+            list(entry.get("conflicts") or []),
+            list(entry.get("kernel_packages") or []),
+        )
+    return found
 
 
-def present(observed: Dict[str, Any]) -> Optional[str]:
-    """Return the source of the engine that is there, None where none is or its origin is not known."""
-    installed = observed["packages"]["installed"]
-    found = [name for name, entry in offered(observed).items() if entry["engine"][0] in installed]
-    return found[0] if found and observed["docker"]["installed"] else None
-
-
-def aim(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[Target]:
-    """Return the engine to have by package: the one that is there unless another is asked for; None for no package."""
-    known = offered(observed)
-    name = wanted.get("docker_engine_source") or "auto"
-    there = present(observed)
-    if name == "none" or (observed["docker"]["installed"] and there is None):
+def find_installed_source(facts: Facts) -> Optional[str]:
+    """Return the source of the installed engine, None where none is installed or its source is unknown."""
+    if not facts.docker.installed:
         return None
-    version = wish(wanted)
-    if there and (version is None or name == "auto"):
-        replace = bool(wanted.get("docker_engine_replace_conflicting"))
-        stays = Target(there, known[there], version)
-        if version is None and not (replace and name in known):
+    sources = offered_sources(facts).values()
+    return next((one.name for one in sources if one.engine[0] in facts.packages.installed), None)
+
+
+def choose_target(facts: Facts, settings: Settings) -> Optional[DockerTarget]:
+    """Return the engine to have as packages, the installed one unless another is requested; None for no packages."""
+    known = offered_sources(facts)
+    name = settings.docker_engine_source
+    installed = find_installed_source(facts)
+    if name == "none" or (facts.docker.installed and installed is None):
+        return None
+    version = requested_version(settings)
+    if installed and (version is None or name == "auto"):
+        stays = DockerTarget(known[installed], version)
+        if version is None and not (settings.docker_engine_replace_conflicting and name in known):
             return stays
-        if version is not None and not lacking(observed, stays):
+        if version is not None and not missing_packages(facts, stays):
             return stays
     if name == "auto":
-        name = likely(known, version, there)
-    return Target(name, known[name], version) if name in known else None
+        name = likely_source(known, version, installed)
+    return DockerTarget(known[name], version) if name in known else None
 
 
-def likely(known: Dict[str, Dict[str, Any]], version: Optional[str], there: Optional[str]) -> str:
-    """Return the source that has a version: a distribution carries one, Docker's repository all of them."""
+def likely_source(known: Dict[str, DockerSource], version: Optional[str], installed: Optional[str]) -> str:
+    """Return the source that has a version: a distribution has one version, Docker's repository all of them."""
     if version is None or len(known) < 2:
         return next(iter(known), "")
-    if there == "docker_ce":
-        return there
-    if "distro" in known and version_matches(number(version) + "*", str(known["distro"].get("version") or "")):
+    if installed == "docker_ce":
+        return installed
+    if "distro" in known and version_matches(engine_number(version) + "*", known["distro"].version or ""):
         return "distro"
     return "docker_ce"
 
 
-def number(version: str) -> str:
+def engine_number(version: str) -> str:
     """Return the engine's own number in the version of a package."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     return found.group(0) if found else version
 
 
-def wish(wanted: Dict[str, Any]) -> Optional[str]:
-    """Return the asked version as package managers match it: a beginning, without epoch (the client has another)."""
-    asked = str(wanted.get("docker_engine_version") or "")
-    return re.sub(r"^\d+:", "", asked) + "*" if asked else None
+def requested_version(settings: Settings) -> Optional[str]:
+    """Return docker_engine_version as package managers match it, without epoch: the client's is another one."""
+    version = settings.docker_engine_version
+    return re.sub(r"^\d+:", "", version) + "*" if version else None
 
 
-def lacking(observed: Dict[str, Any], target: Target) -> List[str]:
-    """Return the packages of the engine that are missing or have another version than asked for."""
-    installed = observed["packages"]["installed"]
+def missing_packages(facts: Facts, target: DockerTarget) -> List[str]:
+    """Return the packages of the engine that are missing or have another version than the requested one."""
+    installed = facts.packages.installed
     if target.version is None:
         return [] if target.engine[0] in installed else target.engine
     return [
@@ -140,192 +181,165 @@ def lacking(observed: Dict[str, Any], target: Target) -> List[str]:
     ]
 
 
-def serves(observed: Dict[str, Any], wanted: Dict[str, Any]) -> bool:
-    """Return whether an engine that no package of the catalog brought is what is asked for."""
-    version = wish(wanted)
-    return version is None or version_matches(version, str(observed["docker"]["version"] or ""))
+def has_requested_version(facts: Facts, settings: Settings) -> bool:
+    version = requested_version(settings)
+    return version is None or version_matches(version, facts.docker.version or "")
 
 
-def in_the_way(observed: Dict[str, Any], target: Target) -> List[str]:
-    """Return the installed packages that the wanted ones exclude: as the catalog lists them, and other engines."""
-    own = {package["name"] for package in packages(target)}
-    others = [name for entry in offered(observed).values() for name in names(entry)]
-    listed = list(target.entry.get("conflicts") or []) + others
-    installed = observed["packages"]["installed"]
-    return sorted({name for name in listed if name in installed and name not in own})
+def conflicting_packages(facts: Facts, target: DockerTarget) -> List[str]:
+    """Return the installed packages that the target excludes: as the catalog lists them, and other engines."""
+    own = target.source.package_names
+    others = [name for source in offered_sources(facts).values() for name in source.package_names]
+    listed = target.source.conflicts + others
+    return sorted({name for name in listed if name in facts.packages.installed and name not in own})
 
 
-def names(entry: Dict[str, Any]) -> List[str]:
-    """Return the names of an engine's packages."""
-    return [one["name"] if isinstance(one, dict) else one for one in entry["packages"]]
+def requested_packages(target: DockerTarget) -> List[PackageRequest]:
+    """Return the packages of an engine in the requested version, else in the one that the catalog pins if any."""
+    return [
+        one._replace(version=target.version) if target.version is not None and one.name in target.engine else one
+        for one in target.source.packages
+    ]
 
 
-def packages(target: Target) -> List[Dict[str, Any]]:
-    """Return the packages of an engine: the asked version, else those that the catalog pins for systems of the past."""
-    rows = [dict(one) if isinstance(one, dict) else {"name": one, "version": None} for one in target.entry["packages"]]
-    for row in rows:
-        if target.version is not None and row["name"] in target.engine:
-            row["version"] = target.version
-    return rows
+def kernel_packages(facts: Facts, target: DockerTarget) -> List[str]:
+    """Return the packages with what the engine needs of the running kernel and of the one that boots next.
 
-
-def modules(observed: Dict[str, Any], target: Target) -> List[str]:
-    """Return the packages with what the engine needs of the kernel that runs and of the one that boots next.
-
-    They come where a source has them: a site's own kernel may have it all, and the engine says what it lacks.
+    They are installed where a source has them: a site's own kernel may have it all, and the engine reports what it
+    lacks.
     """
-    patterns = target.entry.get("kernel_packages") or []
-    kernel = observed["base"]["kernel"] if patterns else {}
-    kernels = dict.fromkeys(kernel[name] for name in ("running", "next_boot") if kernel)
-    return [pattern.format(kernel=one) for pattern in patterns for one in kernels]
+    kernels = dict.fromkeys((facts.base.kernel.running, facts.base.kernel.next_boot))
+    return [pattern.format(kernel=one) for pattern in target.source.kernel_packages for one in kernels]
 
 
-def version(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[str]:
-    """Return the version of the engine that will be there as far as it can be told (None: not known)."""
-    engine = observed["docker"]
-    target = aim(observed, wanted)
-    if target is None or (engine["installed"] and not lacking(observed, target)):
-        return str(engine["version"]) if engine["version"] else None
-    found = number(target.version) if target.version else target.entry.get("version")
-    return str(found) if found else None
+def engine_version(facts: Facts, settings: Settings) -> Optional[str]:
+    """Return the version of the engine when the plan is done, None where it is unknown."""
+    target = choose_target(facts, settings)
+    if target is None or (facts.docker.installed and not missing_packages(facts, target)):
+        return facts.docker.version or None
+    return engine_number(target.version) if target.version else target.source.version
 
 
 # --- the steps ---------------------------------------------------------------------------------------------------
 
 
-def install(observed: Dict[str, Any], target: Target, why: str, disruption: str, leaving: List[str]) -> Step:
-    """Return the step that brings the engine's packages to their version and has the service run them."""
-    state = observed["packages"]
+def install(facts: Facts, target: DockerTarget, why: str, disruption: str, remove: List[str]) -> Step:
+    """Return the step that installs the engine's packages and starts or restarts the service."""
     hold = target.engine if target.version is not None else []
-    tools = catalog.distro(observed["base"]["distro"]).get("hold_tools") or [] if hold else []
-    rows = packages(target) + [{"name": name, "version": None} for name in tools if name not in state["installed"]]
-    params = {
-        "packages": rows,
-        "optional": modules(observed, target),
-        "remove": leaving,
-        "hold": hold,
-        "unhold": sorted(set(state["held"]) & {*target.engine, *leaving}),
-        "service": SERVICE,
-        "state": "restarted" if disruption == DOCKER_RESTART else "started",
-    }
+    tools = catalog.distro(facts.base.distro).get("hold_tools") or [] if hold and facts.base.distro else []
+    missing_tools = [PackageRequest(name) for name in tools if name not in facts.packages.installed]
+    params = DockerInstallParams(
+        packages=requested_packages(target) + missing_tools,
+        optional=kernel_packages(facts, target),
+        remove=remove,
+        hold=hold,
+        unhold=sorted(set(facts.packages.held) & {*target.engine, *remove}),
+        service=SERVICE,
+        state="restarted" if disruption == DOCKER_RESTART else "started",
+    )
     return Step("docker_engine.install", why, disruption, params)
 
 
-def service(why: str, unhold: List[str], optional: Optional[List[str]] = None) -> Step:
-    """Return the step where no package is asked for at a version, and only the service or a hold is not right."""
-    params = {
-        "packages": [],
-        "optional": optional or [],
-        "remove": [],
-        "hold": [],
-        "unhold": unhold,
-        "service": SERVICE,
-        "state": "started",
-    }
+def start_service(why: str, unhold: List[str], optional: Optional[List[str]] = None) -> Step:
+    """Return the step for the service or holds alone, where no version of packages is requested."""
+    params = DockerInstallParams([], optional or [], [], [], unhold, SERVICE, "started")
     return Step("docker_engine.install", why, NONE, params)
 
 
-def silent(observed: Dict[str, Any]) -> List[str]:
+def silent_engine_reasons(facts: Facts) -> List[str]:
     """Return the reason to start an engine that does not answer."""
-    return [] if observed["docker"]["active"] else ["docker is installed, but does not answer on its socket"]
+    return [] if facts.docker.active else ["docker is installed, but does not answer on its socket"]
 
 
-def settled(observed: Dict[str, Any], wanted: Dict[str, Any], target: Target) -> Outcome:
-    """Return what is left where the right packages are there: a start, a restart that is owed, holds."""
-    engine, held = observed["docker"], set(observed["packages"]["held"])
-    warnings = [elsewhere(wanted, target)] if ignored(wanted, target) else []
-    reasons = silent(observed)
+def decide_installed(facts: Facts, settings: Settings, target: DockerTarget) -> PackageDecision:
+    """Return what remains to do where the right packages are installed: a start, a pending restart, holds."""
+    engine, held = facts.docker, set(facts.packages.held)
+    other = settings.docker_engine_source not in ("auto", "none", target.source.name)
+    warnings = [other_source_notice(settings, target)] if other else []
+    reasons = silent_engine_reasons(facts)
     if target.version is None:
-        ours = sorted(held & set(target.engine) & set(engine.get("held_by_us") or []))
+        ours = sorted(held & set(target.engine) & set(engine.held_by_us))
+        optional = kernel_packages(facts, target) if reasons else []
         if ours:
             reasons.append("%s is held, and no version is asked for any more" % ", ".join(ours))
-        more = modules(observed, target) if silent(observed) else []
-        return Outcome([service("; ".join(reasons), ours, more)] if reasons else [], [], warnings)
+        return PackageDecision([start_service("; ".join(reasons), ours, optional)] if reasons else [], [], warnings)
     if not set(target.engine) <= held:
         reasons.append("an unattended upgrade would take docker away from the version that is asked for")
-    owed = bool(engine["active"] and engine.get("outdated"))
-    if owed:
+    restart = engine.active and engine.outdated
+    if restart:
         reasons.append("docker still runs the program from before its packages changed")
     why = "; ".join(reasons)
-    steps = [install(observed, target, why, DOCKER_RESTART if owed else NONE, [])] if reasons else []
-    return Outcome(steps, [], warnings, why if owed else "")
+    steps = [install(facts, target, why, DOCKER_RESTART if restart else NONE, [])] if reasons else []
+    return PackageDecision(steps, [], warnings, why if restart else "")
 
 
-def reason_of(observed: Dict[str, Any], target: Target, lacks: List[str]) -> str:
-    """Return why packages of the engine are to come."""
-    installed = observed["packages"]["installed"]
-    if not observed["docker"]["installed"]:
+def install_reason(facts: Facts, target: DockerTarget, missing: List[str]) -> str:
+    installed = facts.packages.installed
+    if not facts.docker.installed:
         return "docker is not installed"
-    wanted = "%s%s" % (target.engine[0], " " + target.version[:-1] if target.version else "")
-    there = present(observed)
-    if there != target.source:
-        name = offered(observed)[str(there)]["engine"][0]
-        return "%s %s is there; wanted is %s" % (name, installed[name], wanted)
-    name = lacks[0]
-    lack = "%s is %s" % (name, installed[name]) if name in installed else "%s is not there" % name
-    return "%s; wanted is %s" % (lack, wanted)
+    source = find_installed_source(facts)
+    if source and source != target.source.name:
+        name = offered_sources(facts)[source].engine[0]
+        return "%s %s is there; wanted is %s" % (name, installed[name], target.title)
+    name = missing[0]
+    present = "%s is %s" % (name, installed[name]) if name in installed else "%s is not there" % name
+    return "%s; wanted is %s" % (present, target.title)
 
 
-# --- what stands in the way --------------------------------------------------------------------------------------
+# --- refusals and warnings ---------------------------------------------------------------------------------------
 
 
-def ignored(wanted: Dict[str, Any], target: Target) -> bool:
-    """Return whether the engine that is there is not from the source that was named."""
-    return (wanted.get("docker_engine_source") or "auto") not in ("auto", "none", target.source)
-
-
-def elsewhere(wanted: Dict[str, Any], target: Target) -> Notice:
-    """Return the notice that an engine from another source is used as it is."""
+def other_source_notice(settings: Settings, target: DockerTarget) -> Notice:
+    """Warn that the installed engine is kept although another source is named."""
     return Notice(
         "docker_from_elsewhere",
         "%s is there and is used, although docker_engine_source is %s"
-        % (target.engine[0], wanted["docker_engine_source"]),
+        % (target.engine[0], settings.docker_engine_source),
         "docker_engine_replace_conflicting: true exchanges it; images and volumes stay",
     )
 
 
-def conflicting(target: Target, leaving: List[str]) -> Refusal:
-    """Return the refusal to remove packages without leave."""
-    one = len(leaving) == 1
+def conflict_refusal(target: DockerTarget, remove: List[str]) -> Refusal:
+    """Refuse to remove packages without permission."""
+    one = len(remove) == 1
     text = "%s %s there and exclude%s %s, which is wanted"
-    name = "%s%s" % (target.engine[0], " " + target.version[:-1] if target.version else "")
     return Refusal(
         "docker_conflicting_packages",
-        text % (", ".join(leaving), "is" if one else "are", "s" if one else "", name),
+        text % (", ".join(remove), "is" if one else "are", "s" if one else "", target.title),
         "allow %s removal with docker_engine_replace_conflicting: true (images and volumes in /var/lib/docker stay), "
         "or leave docker_engine_source and docker_engine_version at what is there" % ("its" if one else "their"),
     )
 
 
-def lost(leaving: List[str]) -> Notice:
-    """Return the notice that removed packages do not come back by themselves."""
+def replaced_notice(removed: List[str]) -> Notice:
     return Notice(
         "docker_replaced",
-        "%s will be removed; images, volumes and containers in /var/lib/docker stay" % ", ".join(leaving),
+        "%s will be removed; images, volumes and containers in /var/lib/docker stay" % ", ".join(removed),
         "uninstall.yml does not install them again",
     )
 
 
-def unmovable(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Refusal:
-    """Return the refusal to change the version of an engine that somebody else provides."""
-    engine = observed["docker"]
-    asked, there = wanted["docker_engine_version"], engine["version"] or "of an unknown version"
-    if wanted.get("docker_engine_source") == "none":
+def cannot_change_version(facts: Facts, settings: Settings) -> Refusal:
+    """Refuse to change the version of an engine that is no package of the catalog."""
+    engine = facts.docker
+    requested, installed = settings.docker_engine_version, engine.version or "of an unknown version"
+    if settings.docker_engine_source == "none":
         return Refusal(
             "docker_version_impossible",
-            "docker %s is there, docker_engine_version is %s, and docker_engine_source is none" % (there, asked),
+            "docker %s is there, docker_engine_version is %s, and docker_engine_source is none"
+            % (installed, requested),
             "install that version, or name the source that has it, or take docker_engine_version away",
         )
     return Refusal(
         "docker_version_impossible",
         "docker %s (%s) came from no package that the catalog knows, so it cannot be brought to version %s"
-        % (there, engine.get("program") or "dockerd", asked),
+        % (installed, engine.program or "dockerd", requested),
         "remove it and let gpu-ready install docker, or take docker_engine_version away",
     )
 
 
-def snapped(path: str) -> Refusal:
-    """Return the refusal where docker is a snap: it has files and a toolkit of its own, and takes the same socket."""
+def snap_refusal(path: str) -> Refusal:
+    """Refuse a host whose docker is a snap: it has files and a toolkit of its own, and uses the same socket."""
     return Refusal(
         "docker_is_a_snap",
         "docker on this host is a snap (%s), with configuration, containers and a toolkit of its own that gpu-ready "
@@ -334,8 +348,7 @@ def snapped(path: str) -> Refusal:
     )
 
 
-def missing() -> Refusal:
-    """Return the refusal where somebody else should have installed docker."""
+def missing_docker() -> Refusal:
     return Refusal(
         "docker_missing",
         "docker is not installed, and docker_engine_source is none",
@@ -343,15 +356,15 @@ def missing() -> Refusal:
     )
 
 
-def unknown(observed: Dict[str, Any], wanted: Dict[str, Any]) -> Refusal:
-    """Return the refusal where the catalog knows no such docker for the distribution."""
-    known = offered(observed)
-    name = observed["base"]["distro"] or observed["base"]["os"].get("id")
+def unknown_source(facts: Facts, settings: Settings) -> Refusal:
+    """Refuse a source that the catalog does not know for the distribution."""
+    known = offered_sources(facts)
+    name = facts.base.distro or facts.base.os.id
     if known:
-        there = "docker is not installed" if not observed["docker"]["installed"] else "another docker is wanted"
+        state = "docker is not installed" if not facts.docker.installed else "another docker is wanted"
         return Refusal(
             "source_impossible",
-            "%s, and docker_engine_source %s does not exist for %s" % (there, wanted.get("docker_engine_source"), name),
+            "%s, and docker_engine_source %s does not exist for %s" % (state, settings.docker_engine_source, name),
             "choose auto or %s, or install docker yourself and set docker_engine_source: none" % " or ".join(known),
         )
     return Refusal(

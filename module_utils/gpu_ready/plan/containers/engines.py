@@ -1,56 +1,61 @@
-"""Engines beside docker: podman lives by a CDI specification, containerd by the toolkit's runtime or CDI."""
+"""Engines beside docker: podman uses a CDI specification, containerd the toolkit's runtime or CDI."""
 
-from typing import Any, Dict, List, Tuple
+from typing import List, Tuple
 
+from ...catalog.settings import Settings
 from ...containers import cdi
 from ...containers import engine as engines
 from ...containers.containerd import config
+from ...facts.model import Facts
 from ..driver import candidates
-from ..model import Decision, Refusal, Step
-from . import containerd, docker, podman, runtime
+from ..model import Choices, Decision, EnginesChoice, Refusal, Step
+from . import cdi_spec, containerd, docker, docker_packages, podman, runtime
+from .daemon_json_keys import TOOLKIT
+from .model import SupportFile
 
 
-def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
-    """Return the steps for the engines beside docker, without those that docker's room has taken already."""
-    names = runtime.names(wanted)
-    mode = wanted.get("nvidia_container_runtime_mode") or runtime.TOOLKIT
-    told = containerd.decide(observed, wanted, mode if engines.CONTAINERD in names else config.NONE)
-    last = [told.step] if told.step else []
+def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
+    """Return the steps for the engines beside docker, without those that the planner of docker's runtime adds."""
+    names = docker.configured_engines(settings)
+    mode = settings.nvidia_container_runtime_mode
+    containerd_mode = mode if engines.CONTAINERD in names else config.NONE
+    of_containerd = containerd.decide(facts.engines.containerd, settings, containerd_mode)
+    last = [of_containerd.step] if of_containerd.step else []
     if not [name for name in names if name != engines.DOCKER]:
-        return Decision({}, [] if told.refusals else last, told.refusals)
-    chosen = {"mode": mode, "names": [name for name in engines.ENGINES if name in names]}
-    refusals = podman.refusals(observed) if engines.PODMAN in names else []
-    observed = runtime.leave(observed, wanted).observed  # docker's room has the step
+        return Decision(None, [] if of_containerd.refusals else last, of_containerd.refusals)
+    choice = EnginesChoice(mode, [name for name in engines.ENGINES if name in names])
+    refusals = podman.refusals(facts.engines.podman) if engines.PODMAN in names else []
+    facts = runtime.cleanup(facts, settings).facts  # the planner of docker's runtime adds its step
     steps: List[Step] = []
-    if mode == runtime.TOOLKIT and engines.DOCKER not in names:
-        more, _ = runtime.toolkit_steps(observed, wanted)
-        steps += more
-    if engines.PODMAN in names or mode != runtime.TOOLKIT:
-        files, found = specification(observed, wanted, mode, choice)
-        steps += files
+    if mode == TOOLKIT and engines.DOCKER not in names:
+        toolkit, _ = runtime.toolkit_steps(facts, settings)
+        steps += toolkit
+    if engines.PODMAN in names or mode != TOOLKIT:
+        specification, found = specification_steps(facts, settings, choices)
+        steps += specification
         refusals += found
-    refusals += told.refusals
-    return Decision(chosen, [] if refusals else steps + last, refusals)
+    refusals += of_containerd.refusals
+    return Decision(choice, [] if refusals else steps + last, refusals)
 
 
-def specification(
-    observed: Dict[str, Any], wanted: Dict[str, Any], mode: str, choice: Dict[str, Any]
-) -> Tuple[List[Step], List[Refusal]]:
-    """Return the step for the specification, none where docker uses the same one and its room has seen to it."""
-    names = runtime.names(wanted)
-    if engines.DOCKER in names and runtime.way_of(mode, docker.version(observed, wanted)) == runtime.CDI:
+def specification_steps(facts: Facts, settings: Settings, choices: Choices) -> Tuple[List[Step], List[Refusal]]:
+    """Return the step for the specification, none where docker uses the same one."""
+    mode = settings.nvidia_container_runtime_mode
+    access = runtime.access_mode(mode, docker_packages.engine_version(facts, settings))
+    if engines.DOCKER in docker.configured_engines(settings) and access == cdi_spec.CDI:
         return [], []
-    if mode == runtime.TOOLKIT and not observed["runtime"]["toolkit"]:
-        # It comes with this plan, and with it nvidia-ctk and, from 1.18 on, what keeps the specification fresh.
-        programs = dict(observed["runtime"]["programs"], **{"nvidia-ctk": "/usr/bin/nvidia-ctk"})
-        observed = dict(observed, runtime=dict(observed["runtime"], programs=programs, refresh=True))
-    files = [
-        {"path": path, "content": content, "mode": "0644"}
-        for path, content in sorted(cdi.nodes_unit(len(candidates.served(observed))).items())
-    ]
-    way = runtime.NATIVE if mode == runtime.NATIVE else runtime.CDI
-    steps, refusals = runtime.specification_steps(observed, wanted, way, choice, files)
-    for step in steps:
-        if step.params["path"] == cdi.REFRESHED:
-            step.params["unrefreshed"] = cdi.GENERATED
-    return steps, refusals
+    if mode == TOOLKIT and not facts.runtime.toolkit:
+        # This plan installs it, and with it nvidia-ctk and, from 1.18 on, the service that refreshes the specification.
+        programs = dict(facts.runtime.programs, **{"nvidia-ctk": "/usr/bin/nvidia-ctk"})
+        facts = facts._replace(runtime=facts.runtime._replace(programs=programs, refresh=True))
+    units = cdi.nodes_unit(len(candidates.served(facts)))
+    files = [SupportFile(path, content, "0644") for path, content in sorted(units.items())]
+    spec = cdi_spec.decide(
+        facts, settings, choices, cdi_spec.NATIVE if mode == cdi_spec.NATIVE else cdi_spec.CDI, files
+    )
+    if spec.params is None:
+        return [], spec.refusals
+    params = spec.params
+    if params.path == cdi.REFRESHED:
+        params = params._replace(unrefreshed=cdi.GENERATED)
+    return [Step("nvidia_container_runtime.cdi_spec", spec.why, params=params)], spec.refusals

@@ -1,16 +1,15 @@
-"""What keeps podman from running GPU containers. It has no daemon and no configuration of ours: it reads CDI itself."""
+"""Why podman cannot run GPU containers. It has no daemon and no configuration of ours: it reads CDI specifications."""
 
-from typing import Any, Dict, List
+from typing import List
 
+from ...facts.model import PodmanFacts
 from ..model import Refusal
 
 FIRST_CDI = [4, 1]
 
 
-def refusals(observed: Dict[str, Any]) -> List[Refusal]:
-    """Return why podman cannot give its containers GPUs."""
-    engine = observed["engines"]["podman"]
-    if not engine["installed"]:
+def refusals(engine: PodmanFacts) -> List[Refusal]:
+    if not engine.installed:
         return [
             Refusal(
                 "podman_missing",
@@ -18,7 +17,7 @@ def refusals(observed: Dict[str, Any]) -> List[Refusal]:
                 "install the package podman (4.1 or newer), or take podman out of nvidia_container_runtime_engines",
             )
         ]
-    version = engine["version"]
+    version = engine.version
     if version and version[:2] < FIRST_CDI:
         return [
             Refusal(

@@ -1,207 +1,220 @@
-"""Which CUDA toolkits a host gets: what its driver and its oldest GPU allow, side by side, one of them the default."""
+"""Which CUDA toolkits a host gets: what its driver and its oldest GPU support; one of them is the default."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ...base import versions
 from ...catalog import model as catalog
+from ...catalog.settings import Settings
 from ...cuda import toolkit as toolkit_names
+from ...facts.model import Facts, ToolkitFacts
 from .. import repository
 from ..driver.candidates import served
-from ..model import Decision, Notice, Refusal, Step
-from . import requests as cuda_wishes
-from . import steps as cuda_steps
-from .requests import NONE, RUNFILE, Wish
+from ..model import Choices, CudaChoice, Decision, Notice, Refusal, RepositoryParams, Step, ToolkitChoice
+from . import requests, steps
+from .requests import NONE, RUNFILE, ToolkitRequest
 
 REPOSITORY_SOURCE = "cuda_repo"
 ALIAS = toolkit_names.ALIAS
 
 
-class Ground(NamedTuple):
-    """What a decision about toolkits stands on; ``whole`` are the toolkits that are there and stay, by version."""
+class ToolkitInput(NamedTuple):
+    """What the choice of toolkits depends on. ``driver``: its version when the plan is done, None where it is unknown.
 
-    observed: Dict[str, Any]
-    wanted: Dict[str, Any]
+    ``removed``: versions to remove. ``complete``: the complete toolkits that stay, by version.
+    """
+
+    facts: Facts
+    settings: Settings
     driver: Optional[str]
     source: str
-    going: List[str]
-    whole: Dict[str, Dict[str, Any]]
+    removed: List[str]
+    complete: Dict[str, ToolkitFacts]
 
 
-def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
-    """Return the toolkits and the steps to them; which are there already is looked at version by version."""
-    going = cuda_wishes.leaving(wanted)
-    whole = {toolkit["version"]: toolkit for toolkit in present(observed) if toolkit["version"] not in going}
-    driver = driver_version(observed, choice)
-    ground = Ground(observed, wanted, driver, cuda_wishes.source(wanted), going, whole)
-    refusals = cuda_wishes.contradictions(wanted) + _removal_refusals(ground)
+def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudaChoice]:
+    """Return the toolkits and the steps to them; toolkits that are installed already are kept as they are."""
+    removed = requests.versions_to_remove(settings)
+    complete = {one.version: one for one in complete_toolkits(facts) if one.version not in removed}
+    driver = driver_version(facts, choices)
+    given = ToolkitInput(facts, settings, driver, settings.cuda_toolkit_source, removed, complete)
+    refusals = requests.contradictions(settings) + _removal_refusals(given)
     if refusals:
-        return Decision({}, [], refusals)
-    if ground.source == NONE:
-        return _left_alone(ground)
-    wishes = cuda_wishes.asked(wanted)
+        return Decision(None, [], refusals)
+    if given.source == NONE:
+        return _without_source(given)
+    requested = requests.requested_toolkits(settings)
     warnings: List[Notice] = []
-    if wishes:
-        refusals = [refusal for wish in wishes for refusal in _refusals(ground, wish)]
-        warnings = [notice for wish in wishes for notice in _unknown(ground, wish)]
+    if requested:
+        refusals = [refusal for request in requested for refusal in _support_refusals(given, request)]
+        warnings = [notice for request in requested for notice in _unknown_notices(given, request)]
     else:
-        wishes = [Wish(version) for version in _available(ground)[-1:]]
-    todo = [wish for wish in wishes if cuda_steps.lack(wish, whole.get(wish.version))]
-    refusals = refusals or [refusal for wish in todo for refusal in _origin_refusals(ground, wish)]
-    refusals = refusals or _source_refusals(ground, todo)
+        requested = [ToolkitRequest(version) for version in _available_versions(given)[-1:]]
+    todo = [request for request in requested if steps.difference(request, complete.get(request.version))]
+    refusals = refusals or [refusal for request in todo for refusal in _origin_refusals(given, request)]
+    refusals = refusals or _source_refusals(given, todo)
     if refusals:
-        return Decision({}, [], refusals)
-    if not wishes:
-        nothing: Dict[str, Any] = {"source": ground.source, "toolkits": [], "default": None}
-        return Decision(nothing, cuda_steps.of_removal(observed, going), [], [_nothing_fits(ground)])
-    return _arranged(ground, choice, wishes, todo, warnings)
+        return Decision(None, [], refusals)
+    if not requested:
+        return Decision(CudaChoice(given.source), steps.removal(facts, removed), [], [_none_fits(given)])
+    return _install_and_arrange(given, choices, requested, todo, warnings)
 
 
-def _arranged(
-    ground: Ground, choice: Dict[str, Any], wishes: List[Wish], todo: List[Wish], warnings: List[Notice]
-) -> Decision:
-    """Return the steps to toolkits that can be had: bring them, make one the default, then take others away."""
-    observed, wanted = ground.observed, ground.wanted
-    chosen = [wish.version for wish in wishes]
-    default = cuda_wishes.default(wanted) or max(chosen, key=versions.key)
-    picked = {"source": ground.source, "toolkits": _rows(chosen, ground.whole), "default": default}
-    refusals = _default_refusals(ground, default, chosen)
+def _install_and_arrange(
+    given: ToolkitInput,
+    choices: Choices,
+    requested: List[ToolkitRequest],
+    todo: List[ToolkitRequest],
+    warnings: List[Notice],
+) -> Decision[CudaChoice]:
+    """Return the steps that install toolkits, make one of them the default and then remove others."""
+    facts, settings = given.facts, given.settings
+    chosen = [request.version for request in requested]
+    default = requests.requested_default(settings) or max(chosen, key=versions.key)
+    choice = CudaChoice(given.source, _toolkit_choices(chosen, given.complete), default)
+    refusals = _default_refusals(given, default, chosen)
     if refusals:
-        return Decision(picked, [], refusals)
-    steps: List[Step] = []
-    reasons = [cuda_steps.lack(wish, ground.whole.get(wish.version)) for wish in todo]
-    if todo and ground.source == RUNFILE:
-        steps = [cuda_steps.of_installers(observed, wanted, todo, reasons)]
+        return Decision(choice, [], refusals)
+    found: List[Step] = []
+    reasons = [steps.difference(request, given.complete.get(request.version)) for request in todo]
+    if todo and given.source == RUNFILE:
+        found = [steps.run_installers(facts, settings, todo, reasons)]
     elif todo:
-        steps = cuda_steps.of_repository(observed, wanted, choice, _entry(observed) or {}, todo)
-        refusals = [refusal for step in steps for refusal in repository.keyless(step.params["repositories"])]
+        entry = _repository_entry(facts)
+        missing = steps.missing_repositories(facts, settings, choices, entry["repository"]) if entry else []
+        refusals = repository.unknown_key_refusals(missing)
         if refusals:
-            return Decision(picked, [], refusals)
-        steps.append(cuda_steps.of_packages(todo, reasons))
-    profile = cuda_wishes.profile(wanted)
-    prefix = {NONE: None, cuda_wishes.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.toolkit_path(profile))
-    packages = bool(todo) and ground.source != RUNFILE
-    steps += cuda_steps.of_default(observed, default, packages) + cuda_steps.of_profile(observed, prefix)
-    return Decision(picked, steps + cuda_steps.of_removal(observed, ground.going), [], warnings)
+            return Decision(choice, [], refusals)
+        if missing:
+            reason = "CUDA %s comes from %s" % (" and ".join(request.text for request in todo), missing[0].url)
+            found = [Step("cuda_toolkit.repository", reason, params=RepositoryParams(repositories=missing))]
+        found.append(steps.install_packages(todo, reasons))
+    profile = settings.cuda_toolkit_profile
+    prefix = {NONE: None, requests.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.toolkit_path(profile))
+    packages = bool(todo) and given.source != RUNFILE
+    found += steps.set_default(facts, default, packages) + steps.write_profile(facts, prefix)
+    return Decision(choice, found + steps.removal(facts, given.removed), [], warnings)
 
 
-def _left_alone(ground: Ground) -> Decision:
-    """Return what source none means: toolkits stay as they are, but for those that are to go by name."""
-    observed, stay = ground.observed, sorted(ground.whole, key=versions.key)
-    picked = {"source": NONE, "toolkits": _rows(stay, ground.whole), "default": None}
-    removal = cuda_steps.of_removal(observed, ground.going)
-    folders = [toolkit_names.toolkit_path(one) for one in ground.going]
-    led, pinned = observed["cuda"]["default"]["target"] in folders, cuda_steps.profile_leads_to(observed, ground.going)
-    steps: List[Step] = []
-    # The link must lead somewhere, or go together with the profile that follows it.
-    if removal and led and stay:
-        steps += cuda_steps.of_default(observed, stay[-1])
-    if removal and (pinned or (led and not stay)):
-        steps += cuda_steps.of_profile(observed, toolkit_names.LINK if stay else None)
-    return Decision(picked, steps + removal)
+def _without_source(given: ToolkitInput) -> Decision[CudaChoice]:
+    """Return the decision for source none: toolkits stay as they are, but for those of cuda_toolkit_remove."""
+    facts, stay = given.facts, sorted(given.complete, key=versions.key)
+    choice = CudaChoice(NONE, _toolkit_choices(stay, given.complete), None)
+    removal = steps.removal(facts, given.removed)
+    folders = [toolkit_names.toolkit_path(one) for one in given.removed]
+    is_default = facts.cuda.default.target in folders
+    in_profile = steps.profile_names_toolkit(facts, given.removed)
+    found: List[Step] = []
+    # The link must point to an existing toolkit, or be removed together with the profile that follows it.
+    if removal and is_default and stay:
+        found += steps.set_default(facts, stay[-1])
+    if removal and (in_profile or (is_default and not stay)):
+        found += steps.write_profile(facts, toolkit_names.LINK if stay else None)
+    return Decision(choice, found + removal)
 
 
-# --- what later rooms ask too ------------------------------------------------------------------------------------
+# --- also used by later planners ---------------------------------------------------------------------------------
 
 
-def present(observed: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Return the toolkits that are there as a whole, from whichever source."""
+def complete_toolkits(facts: Facts) -> List[ToolkitFacts]:
+    """Return the complete toolkits of the host, from any source."""
     others = (toolkit_names.PARTIAL, toolkit_names.ALIAS)
-    return [toolkit for toolkit in observed["cuda"]["toolkits"] if toolkit["origin"] not in others]
+    return [toolkit for toolkit in facts.cuda.toolkits if toolkit.origin not in others]
 
 
-def gpu_architectures(observed: Dict[str, Any]) -> Dict[str, str]:
+def gpu_architectures(facts: Facts) -> Dict[str, str]:
     """Return the architectures of the GPUs that the host drives, each with the name of one card.
 
-    Cards that the catalog does not know bound nothing, nor do those that are given to virtual machines.
+    Cards that the catalog does not know limit nothing, nor do those that are passed to virtual machines.
     """
     found: Dict[str, str] = {}
-    for card in served(observed):
-        known = catalog.gpu(card["device"])
+    for card in served(facts):
+        known = catalog.gpu(card.device)
         if known is not None:
-            found.setdefault(known.architecture, card["name"])
+            found.setdefault(known.architecture, card.name)
     return found
 
 
-def driver_version(observed: Dict[str, Any], choice: Dict[str, Any]) -> Optional[str]:
-    """Return the driver that the host has when the plan is done, None where nobody knows."""
-    driver = choice.get("driver") or {}
-    if driver.get("version"):
-        return str(driver["version"])
-    disk = (observed.get("driver") or {}).get("on_disk") or {}
-    if driver.get("satisfied") and disk.get("version"):
-        return str(disk["version"])
-    branch = driver.get("branch")
-    if not branch:
+def driver_version(facts: Facts, choices: Choices) -> Optional[str]:
+    """Return the version of the driver when the plan is done, None where it is unknown."""
+    driver = choices.driver
+    if driver is None:
         return None
-    known = catalog.branch(int(branch))
-    return known.newest if known is not None else "%s" % branch
+    if driver.version:
+        return driver.version
+    disk = facts.driver.on_disk
+    if driver.satisfied and disk is not None and disk.version:
+        return disk.version
+    if not driver.branch:
+        return None
+    known = catalog.branch(driver.branch)
+    return known.newest if known is not None else "%s" % driver.branch
 
 
-def drops(architectures: Dict[str, str], serves: Tuple[str, ...]) -> Optional[str]:
-    """Return the name of a card that something made for the architectures ``serves`` does not serve any more."""
-    return next((name for kind, name in sorted(architectures.items()) if kind not in serves), None)
+def unsupported_gpu(architectures: Dict[str, str], supported: Tuple[str, ...]) -> Optional[str]:
+    """Return the name of a card whose architecture is not among the supported ones."""
+    return next((name for kind, name in sorted(architectures.items()) if kind not in supported), None)
 
 
-def fits(observed: Dict[str, Any], driver: Optional[str]) -> List[str]:
-    """Return the toolkits of the catalog that driver and GPUs allow, ascending."""
-    cards = gpu_architectures(observed)
+def supported_toolkits(facts: Facts, driver: Optional[str]) -> List[str]:
+    """Return the toolkits of the catalog that driver and GPUs support, ascending."""
+    cards = gpu_architectures(facts)
     return [
         toolkit.version
         for toolkit in catalog.toolkits()
-        if not _above(toolkit, driver) and drops(cards, toolkit.architectures) is None
+        if not _needs_newer_driver(toolkit, driver) and unsupported_gpu(cards, toolkit.architectures) is None
     ]
 
 
-# --- the decision ------------------------------------------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------------------------------------------
 
 
-def _rows(chosen: List[str], whole: Dict[str, Dict[str, Any]]) -> List[Dict[str, str]]:
-    paths = {version: str(toolkit["path"]) for version, toolkit in whole.items()}
-    return [{"version": version, "path": paths.get(version, toolkit_names.toolkit_path(version))} for version in chosen]
+def _toolkit_choices(chosen: List[str], complete: Dict[str, ToolkitFacts]) -> List[ToolkitChoice]:
+    paths = {version: toolkit.path for version, toolkit in complete.items()}
+    return [ToolkitChoice(version, paths.get(version, toolkit_names.toolkit_path(version))) for version in chosen]
 
 
-def _above(toolkit: catalog.Toolkit, driver: Optional[str]) -> bool:
+def _needs_newer_driver(toolkit: catalog.Toolkit, driver: Optional[str]) -> bool:
     # Minor-version compatibility: every x.y of a CUDA major runs on the driver that its first release needed.
     return driver is not None and versions.compare(driver, toolkit.min_driver) < 0
 
 
-def _known(version: str) -> Optional[catalog.Toolkit]:
+def _catalog_toolkit(version: str) -> Optional[catalog.Toolkit]:
     return next((known for known in catalog.toolkits() if known.version == version), None)
 
 
-def _brought_along(ground: Ground, wish: Wish) -> bool:
-    """Return whether a toolkit needs no catalog: it is there, or the operator has its installer."""
-    own = cuda_wishes.given(ground.wanted)[0]
-    return wish.version in ground.whole or (
-        ground.source == RUNFILE and wish.version in [toolkit_names.series(one) for one in own]
+def _needs_no_catalog(given: ToolkitInput, request: ToolkitRequest) -> bool:
+    """Return whether a toolkit is installed, or the operator has its installer."""
+    own = requests.own_installers(given.settings)[0]
+    return request.version in given.complete or (
+        given.source == RUNFILE and request.version in [toolkit_names.series(one) for one in own]
     )
 
 
-def _refusals(ground: Ground, wish: Wish) -> List[Refusal]:
-    """Return why a toolkit cannot work on a host, with the newest that can."""
-    toolkit = _known(wish.version)
+def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
+    """Refuse a toolkit that driver or GPUs do not support, with the newest one that they do."""
+    toolkit = _catalog_toolkit(request.version)
     if toolkit is None:
         known_versions = ", ".join(known.version for known in catalog.toolkits())
         message = "cuda_toolkit_versions asks for CUDA %s, which the catalog of %s does not know"
         refusal = Refusal(
             "cuda_unknown",
-            message % (wish.version, catalog.DATE),
+            message % (request.version, catalog.DATE),
             "use versions with two numbers out of: %s" % known_versions,
         )
-        return [] if _brought_along(ground, wish) else [refusal]
-    fitting = _available(ground)
+        return [] if _needs_no_catalog(given, request) else [refusal]
+    fitting = _available_versions(given)
     most = (
         "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1]
         if fitting
         else "set cuda_toolkit_source to none: no toolkit fits here"
     )
     refusals = []
-    card = drops(gpu_architectures(ground.observed), toolkit.architectures)
+    card = unsupported_gpu(gpu_architectures(given.facts), toolkit.architectures)
     if card is not None:
-        message = "CUDA %s does not serve %s" % (wish.version, card)
+        message = "CUDA %s does not serve %s" % (request.version, card)
         refusals.append(Refusal("cuda_drops_gpu", message, most))
-    if _above(toolkit, ground.driver):
-        numbers = (wish.version, toolkit.min_driver, ground.driver)
+    if _needs_newer_driver(toolkit, given.driver):
+        numbers = (request.version, toolkit.min_driver, given.driver)
         message = "CUDA %s needs driver %s or newer, and this host gets %s" % numbers
         branch = versions.branch(toolkit.min_driver)
         remedy = most if card is not None else "%s, or nvidia_driver_branch to %d or newer" % (most, branch)
@@ -209,154 +222,155 @@ def _refusals(ground: Ground, wish: Wish) -> List[Refusal]:
     return refusals
 
 
-def _unknown(ground: Ground, wish: Wish) -> List[Notice]:
-    """Tell of a toolkit that nothing but the operator's word lets through."""
-    if _known(wish.version) is not None:
+def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notice]:
+    """Warn of a toolkit whose support is not checked because the catalog does not know it."""
+    if _catalog_toolkit(request.version) is not None:
         return []
     message = "the catalog of %s does not know CUDA %s: whether driver and GPUs carry it is not checked"
     remedy = "see NVIDIA's release notes of that toolkit"
-    return [Notice("cuda_unknown", message % (catalog.DATE, wish.version), remedy)]
+    return [Notice("cuda_unknown", message % (catalog.DATE, request.version), remedy)]
 
 
-def _entry(observed: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """Return the catalog's words about NVIDIA's repository for this distribution, None where there is none."""
-    key = observed["base"]["distro"]
+def _repository_entry(facts: Facts) -> Optional[Dict[str, Any]]:
+    """Return the catalog's entry of NVIDIA's repository for this distribution, None where there is none."""
+    key = facts.base.distro
     return None if key is None else catalog.distro(key)["driver_sources"].get(REPOSITORY_SOURCE)
 
 
-def _carried(ground: Ground) -> Optional[List[str]]:
-    """Return the toolkits that the source carries; None where the catalog names no limit."""
-    if ground.source == RUNFILE:
-        found = list(cuda_wishes.given(ground.wanted)[0]) + [one.release for one in catalog.cuda_installers()]
+def _offered_versions(given: ToolkitInput) -> Optional[List[str]]:
+    """Return the toolkits that the source offers; None where the catalog names no limit."""
+    if given.source == RUNFILE:
+        found = list(requests.own_installers(given.settings)[0]) + [one.release for one in catalog.cuda_installers()]
         return sorted({toolkit_names.series(release) for release in found}, key=versions.key)
-    entry = _entry(ground.observed)
+    entry = _repository_entry(given.facts)
     if entry is None:
         return []
     listed = entry.get("toolkits")
     return None if listed is None else [str(version) for version in listed]
 
 
-def _available(ground: Ground) -> List[str]:
-    """Return the toolkits that fit and are there or can be had, ascending; none of those that are to go."""
-    carried = _carried(ground)
+def _available_versions(given: ToolkitInput) -> List[str]:
+    """Return the supported toolkits that are installed or can be installed, ascending; none of those to remove."""
+    offered = _offered_versions(given)
     return [
         version
-        for version in fits(ground.observed, ground.driver)
-        if (carried is None or version in carried or version in ground.whole) and version not in ground.going
+        for version in supported_toolkits(given.facts, given.driver)
+        if (offered is None or version in offered or version in given.complete) and version not in given.removed
     ]
 
 
-def _origin_refusals(ground: Ground, wish: Wish) -> List[Refusal]:
-    """Refuse to lay one kind of installation over another in the same folder."""
-    observed, version = ground.observed, wish.version
-    there = ground.whole.get(version)
+def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
+    """Refuse to install over another kind of installation in the same directory."""
+    facts, version = given.facts, request.version
+    installed = given.complete.get(version)
     again = 'take it away first (cuda_toolkit_remove: ["%s"])' % version
-    if there is not None:
+    if installed is not None:
         kinds = {toolkit_names.PACKAGE: "packages", toolkit_names.RUNFILE: "NVIDIA's installer"}
-        own = toolkit_names.RUNFILE if ground.source == RUNFILE else toolkit_names.PACKAGE
-        if there["origin"] == own:
+        own = toolkit_names.RUNFILE if given.source == RUNFILE else toolkit_names.PACKAGE
+        if installed.origin == own:
             return []
-        kind = kinds.get(there["origin"])
+        kind = kinds.get(installed.origin)
         if kind is None:
-            by_hand = (there["path"], wish.text)
+            by_hand = (installed.path, request.text)
             message = "%s was placed by hand, so it cannot be brought to CUDA %s" % by_hand
             remedy = "move it away, or ask for %s without its third number to keep it as it is" % version
             return [Refusal("cuda_foreign", message, remedy)]
-        message = "%s, and %s brought it, not %s" % (cuda_steps.lack(wish, there), kind, kinds[own])
-        other = cuda_wishes.RUNFILE if there["origin"] == toolkit_names.RUNFILE else cuda_wishes.REPO
+        message = "%s, and %s brought it, not %s" % (steps.difference(request, installed), kind, kinds[own])
+        other = RUNFILE if installed.origin == toolkit_names.RUNFILE else requests.REPO
         return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to %s, or %s" % (other, again))]
-    aliases = [one for one in observed["cuda"]["toolkits"] if (one["version"], one["origin"]) == (version, ALIAS)]
+    aliases = [one for one in facts.cuda.toolkits if (one.version, one.origin) == (version, ALIAS)]
     if aliases:
-        return [_alias_refusal(aliases[0], "move it away, or take %s out of cuda_toolkit_versions" % wish.text)]
-    parts = toolkit_names.packages_of_toolkit(version, observed["packages"]["installed"])
-    if parts and ground.source == RUNFILE:
+        return [_alias_refusal(aliases[0], "move it away, or take %s out of cuda_toolkit_versions" % request.text)]
+    parts = toolkit_names.packages_of_toolkit(version, facts.packages.installed)
+    if parts and given.source == RUNFILE:
         message = "packages of CUDA %s are on this host (%s), and the installer would write over their files" % (
             version,
             ", ".join(parts[:3]),
         )
         return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to repo, or %s" % again)]
-    halves = [one["path"] for one in observed["cuda"]["toolkits"] if one["version"] == version and one.get("cut_off")]
-    if halves and ground.source != RUNFILE:
-        message = "NVIDIA's installer was cut off in %s, and packages would be laid over what is there" % halves[0]
+    incomplete = [one.path for one in facts.cuda.toolkits if one.version == version and one.cut_off]
+    if incomplete and given.source != RUNFILE:
+        message = "NVIDIA's installer was cut off in %s, and packages would be laid over what is there" % incomplete[0]
         return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to runfile to finish it, or %s" % again)]
     return []
 
 
-def _source_refusals(ground: Ground, todo: List[Wish]) -> List[Refusal]:
-    """Refuse what the source does not carry, and say what it does."""
-    if ground.source == RUNFILE:
-        lacking = [wish for wish in todo if cuda_wishes.installer(wish, ground.wanted) is None]
-        return [_no_installer(wish) for wish in lacking]
-    carried = _carried(ground)
-    absent = [wish.version for wish in todo if carried is not None and wish.version not in carried]
+def _source_refusals(given: ToolkitInput, todo: List[ToolkitRequest]) -> List[Refusal]:
+    """Refuse toolkits that the source does not offer."""
+    if given.source == RUNFILE:
+        missing = [request for request in todo if requests.find_installer(request, given.settings) is None]
+        return [_no_installer(request) for request in missing]
+    offered = _offered_versions(given)
+    absent = [request.version for request in todo if offered is not None and request.version not in offered]
     if not absent:
         return []
     return [
         Refusal(
             "source_impossible",
-            "NVIDIA's repository for %s carries no CUDA %s" % (ground.observed["base"]["distro"], ", ".join(absent)),
+            "NVIDIA's repository for %s carries no CUDA %s" % (given.facts.base.distro, ", ".join(absent)),
             "choose from: %s; or set cuda_toolkit_source to runfile; or install it yourself and set it to none"
-            % (", ".join(carried or []) or "none"),
+            % (", ".join(offered or []) or "none"),
         )
     ]
 
 
-def _no_installer(wish: Wish) -> Refusal:
-    releases = [one.release for one in catalog.cuda_installers() if toolkit_names.series(one.release) == wish.version]
+def _no_installer(request: ToolkitRequest) -> Refusal:
+    known = [one.release for one in catalog.cuda_installers()]
+    releases = [release for release in known if toolkit_names.series(release) == request.version]
     return Refusal(
         "source_impossible",
-        "the catalog of %s knows no installer of CUDA %s" % (catalog.DATE, wish.text),
+        "the catalog of %s knows no installer of CUDA %s" % (catalog.DATE, request.text),
         '%sor give yours as cuda_toolkit_runfiles: {"%s": URL or path}'
-        % ("ask for one of %s, " % ", ".join(releases) if releases else "ask for another version, ", wish.text),
+        % ("ask for one of %s, " % ", ".join(releases) if releases else "ask for another version, ", request.text),
     )
 
 
-def _removal_refusals(ground: Ground) -> List[Refusal]:
-    """Refuse to take away what neither packages nor an installer brought: nobody knows what else lies there."""
-    going = [toolkit for toolkit in ground.observed["cuda"]["toolkits"] if toolkit["version"] in ground.going]
+def _removal_refusals(given: ToolkitInput) -> List[Refusal]:
+    """Refuse to remove toolkits of neither a package nor an installer: their directories may hold other files."""
+    removed = [toolkit for toolkit in given.facts.cuda.toolkits if toolkit.version in given.removed]
     remedy = "delete the link yourself, or take %s out of cuda_toolkit_remove"
-    aliases = [_alias_refusal(one, remedy % one["version"]) for one in going if one["origin"] == ALIAS]
+    aliases = [_alias_refusal(one, remedy % one.version) for one in removed if one.origin == ALIAS]
     return aliases + [
         Refusal(
             "cuda_foreign",
-            "%s belongs to no package and has no uninstaller, so somebody placed it by hand" % toolkit["path"],
-            "delete or move that folder yourself, or take %s out of cuda_toolkit_remove" % toolkit["version"],
+            "%s belongs to no package and has no uninstaller, so somebody placed it by hand" % toolkit.path,
+            "delete or move that folder yourself, or take %s out of cuda_toolkit_remove" % toolkit.version,
         )
-        for toolkit in going
-        if toolkit["origin"] == toolkit_names.FOREIGN
+        for toolkit in removed
+        if toolkit.origin == toolkit_names.FOREIGN
     ]
 
 
-def _alias_refusal(toolkit: Dict[str, Any], remedy: str) -> Refusal:
+def _alias_refusal(toolkit: ToolkitFacts, remedy: str) -> Refusal:
     message = "%s holds CUDA %s: it is a link of somebody's, or another toolkit under a wrong name"
-    return Refusal("cuda_foreign", message % (toolkit["path"], toolkit["release"]), remedy)
+    return Refusal("cuda_foreign", message % (toolkit.path, toolkit.release), remedy)
 
 
-def _nothing_fits(ground: Ground) -> Notice:
-    cards = " and ".join(sorted(gpu_architectures(ground.observed).values())) or "this host"
+def _none_fits(given: ToolkitInput) -> Notice:
+    cards = " and ".join(sorted(gpu_architectures(given.facts).values())) or "this host"
     return Notice(
         "cuda_none_fits",
         "no CUDA toolkit of the catalog fits %s%s on %s"
-        % (cards, " with driver %s" % ground.driver if ground.driver else "", ground.observed["base"]["distro"]),
+        % (cards, " with driver %s" % given.driver if given.driver else "", given.facts.base.distro),
         "none is installed; set cuda_toolkit_source to none to say that this is meant",
     )
 
 
-def _default_refusals(ground: Ground, default: str, chosen: List[str]) -> List[Refusal]:
-    """Refuse a default or a profile that would lead nowhere."""
+def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> List[Refusal]:
+    """Refuse a default or a profile that names a missing toolkit."""
     refusals = []
-    there = chosen + sorted(ground.whole)
-    profile = cuda_wishes.profile(ground.wanted)
+    existing = chosen + sorted(given.complete)
+    profile = given.settings.cuda_toolkit_profile
     asked = [("cuda_toolkit_default", default)]
-    if profile not in (NONE, cuda_wishes.DEFAULT):
+    if profile not in (NONE, requests.DEFAULT):
         asked.append(("cuda_toolkit_profile", profile))
     for variable, version in asked:
-        if version not in there:
+        if version not in existing:
             message = "%s is %s, which is neither there nor in cuda_toolkit_versions (%s)"
             remedy = "add it to cuda_toolkit_versions, or choose one of them"
             text = message % (variable, version, ", ".join(chosen))
             refusals.append(Refusal("cuda_default_missing", text, remedy))
-    if ground.observed["cuda"]["default"]["kind"] == "folder":
+    if given.facts.cuda.default.kind == "folder":
         message = "%s is a folder of its own, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
         paths = (toolkit_names.LINK, toolkit_names.LINK)
         remedy = "move it away (mv %s %s-old), or set cuda_toolkit_source to none" % paths

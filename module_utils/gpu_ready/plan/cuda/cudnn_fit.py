@@ -1,16 +1,20 @@
 """Which toolkits get cuDNN, and which release the catalog's table allows for a toolkit and the GPUs of the host."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import List, NamedTuple, Optional, Tuple, Union
 
 from ...base import versions
 from ...catalog import model as catalog
+from ...catalog.settings import Settings
 from ...cuda.cudnn import model as names
-from ..model import Notice, Refusal
+from ...facts.model import Facts
+from ..model import Choices, Notice, Refusal
 from . import choose as cuda
 
+Finding = Union[Refusal, Notice]
 
-class Target(NamedTuple):
-    """A toolkit that gets cuDNN; ``named`` is False for one that is on the host without being asked for anywhere."""
+
+class CudnnTarget(NamedTuple):
+    """A toolkit that gets cuDNN; ``named`` is False where it is installed but no setting names it."""
 
     version: str
     path: str
@@ -18,107 +22,112 @@ class Target(NamedTuple):
 
     @property
     def major(self) -> str:
-        """Return the CUDA major."""
+        """The CUDA major version."""
         return self.version.split(".")[0]
 
 
 class Pick(NamedTuple):
-    """The release for a toolkit (None: there is none), what there is to say about it, and why it must not move on."""
+    """The release for a toolkit (None: there is none). ``exact``: it must not be upgraded."""
 
     version: Optional[str]
-    said: List[Union[Refusal, Notice]]
+    findings: List[Finding]
     exact: bool = False
 
 
-def targets(
-    observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]
-) -> Tuple[List[Target], List[Refusal]]:
-    """Return the toolkits of the plan and those that are on the host, or those of ``cudnn_toolkits`` out of them."""
-    going = wanted.get("cuda_toolkit_remove") or []
-    chosen = {row["version"]: row["path"] for row in (choice.get("cuda") or {}).get("toolkits") or []}
-    there = {row["version"]: row["path"] for row in cuda.present(observed) if row["version"] not in going}
+def requested_version(settings: Settings) -> str:
+    """Return the requested version, "" where the planner chooses."""
+    version = settings.cudnn_version
+    return "" if version == "auto" else version
+
+
+def find_targets(facts: Facts, settings: Settings, choices: Choices) -> Tuple[List[CudnnTarget], List[Refusal]]:
+    """Return the toolkits of the plan and of the host, or those of them that ``cudnn_toolkits`` lists."""
+    chosen = {one.version: one.path for one in (choices.cuda.toolkits if choices.cuda else [])}
+    removed = settings.cuda_toolkit_remove
+    installed = {one.version: one.path for one in cuda.complete_toolkits(facts) if one.version not in removed}
     found = {
-        version: Target(version, dict(there, **chosen)[version], version in chosen)
-        for version in sorted(set(there) | set(chosen), key=versions.key)
+        version: CudnnTarget(version, dict(installed, **chosen)[version], version in chosen)
+        for version in sorted(set(installed) | set(chosen), key=versions.key)
     }
-    asked = wanted.get("cudnn_toolkits") or []
-    missing = [version for version in asked if version not in found]
+    listed = settings.cudnn_toolkits
+    missing = [version for version in listed if version not in found]
     if missing:
         message = "cudnn_toolkits names CUDA %s, which is neither on this host nor among the wanted toolkits (%s)"
         remedy = "name toolkits of cuda_toolkit_versions, or leave cudnn_toolkits empty for all of them"
         return [], [
             Refusal("cudnn_toolkit_missing", message % (" and ".join(missing), ", ".join(found) or "none"), remedy)
         ]
-    if asked:
-        return [found[version]._replace(named=True) for version in found if version in asked], []
+    if listed:
+        return [found[version]._replace(named=True) for version in found if version in listed], []
     return list(found.values()), []
 
 
-def narrowed(target: Target, said: List[Union[Refusal, Notice]]) -> List[Union[Refusal, Notice]]:
-    """Return refusals as notices for a toolkit that nobody named: it is passed over."""
+def notices_unless_named(target: CudnnTarget, findings: List[Finding]) -> List[Finding]:
+    """Return refusals as notices for a toolkit that no setting names: it gets no cuDNN, the others do."""
     if target.named:
-        return said
+        return findings
     remedy = "it gets none; list the toolkits that get cuDNN in cudnn_toolkits"
-    return [Notice(one.code, one.message, remedy) if isinstance(one, Refusal) else one for one in said]
+    return [Notice(one.code, one.message, remedy) if isinstance(one, Refusal) else one for one in findings]
 
 
-def pick(observed: Dict[str, Any], asked: str, target: Target) -> Pick:
-    """Return the release for a toolkit: the newest that fits, or the one asked for where the table allows it."""
-    newest = newest_for(observed, target.version)
-    if not asked:
+def pick_release(facts: Facts, requested: str, target: CudnnTarget) -> Pick:
+    """Return the release for a toolkit: the newest that fits, or the requested one where the table allows it."""
+    newest = newest_for(facts, target.version)
+    if not requested:
         if newest is not None:
-            return Pick(newest, [], newest != _newest(target.major))
+            return Pick(newest, [], newest != _newest_of_major(target.major))
         message = "no cuDNN of the catalog serves CUDA %s with the GPUs of this host" % target.version
         remedy = "none is placed there; set cudnn_source to none to say so"
         return Pick(None, [Notice("cudnn_none_fits", message, remedy)] if target.named else [])
-    if len(asked.split(".")) not in (3, 4):
-        message = "cudnn_version %s is no version of cuDNN" % asked
+    if len(requested.split(".")) not in (3, 4):
+        message = "cudnn_version %s is no version of cuDNN" % requested
         remedy = "write three or four numbers, such as %s" % (newest or "9.10.2")
         return Pick(None, [Refusal("cudnn_unknown", message, remedy)])
-    entry = known(asked)
+    entry = find_release(requested)
     if entry is None:
-        return Pick(asked, [unknown(asked)], True)
-    refusals = faults(observed, entry, asked, target.version)
-    return Pick(None if refusals else entry.version, narrowed(target, list(refusals)), True)
+        return Pick(requested, [unknown_release(requested)], True)
+    refusals = support_refusals(facts, entry, requested, target.version)
+    return Pick(None if refusals else entry.version, notices_unless_named(target, list(refusals)), True)
 
 
-def known(asked: str) -> Optional[catalog.Cudnn]:
+def find_release(version: str) -> Optional[catalog.Cudnn]:
     """Return the newest release of the catalog that a version (of two to four numbers) stands for."""
-    found = [entry for entry in catalog.cudnns() if names.is_version(entry.version, asked)]
+    found = [entry for entry in catalog.cudnns() if names.is_version(entry.version, version)]
     return max(found, key=lambda entry: versions.key(entry.version)) if found else None
 
 
-def unknown(asked: str) -> Notice:
-    """Return what there is to say about a release that the catalog does not know."""
+def unknown_release(version: str) -> Notice:
     message = "the catalog of %s does not know cuDNN %s: whether it serves these GPUs is not checked"
     remedy = "the source of that release decides whether it can be had"
-    return Notice("cudnn_unknown", message % (catalog.DATE, asked), remedy)
+    return Notice("cudnn_unknown", message % (catalog.DATE, version), remedy)
 
 
-def faults(observed: Dict[str, Any], entry: catalog.Cudnn, asked: str, toolkit: str) -> List[Refusal]:
-    """Return why a release cannot be: its CUDA is another one, or it serves a GPU of the host no more."""
-    newest = newest_for(observed, toolkit)
+def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit: str) -> List[Refusal]:
+    """Refuse a release that is made for another CUDA, or that no longer supports a GPU of the host."""
+    newest = newest_for(facts, toolkit)
     remedy = (
         "set cudnn_version to %s, the newest that works for CUDA %s here" % (newest, toolkit)
         if newest
         else "set cudnn_source to none"
     )
     if toolkit.split(".")[0] not in entry.cuda:
-        message = "cuDNN %s is not made for CUDA %s (it is for %s)" % (asked, toolkit, " and ".join(entry.cuda))
+        message = "cuDNN %s is not made for CUDA %s (it is for %s)" % (requested, toolkit, " and ".join(entry.cuda))
         return [Refusal("cudnn_without_cuda", message, remedy)]
-    card = cuda.drops(cuda.gpu_architectures(observed), entry.architectures)
+    card = cuda.unsupported_gpu(cuda.gpu_architectures(facts), entry.architectures)
     if card is not None:
-        return [Refusal("cudnn_drops_gpu", "cuDNN %s does not serve %s" % (asked, card), remedy)]
+        return [Refusal("cudnn_drops_gpu", "cuDNN %s does not serve %s" % (requested, card), remedy)]
     return []
 
 
-def newest_for(observed: Dict[str, Any], toolkit: str) -> Optional[str]:
-    """Return the newest release of the catalog for a toolkit that serves every GPU of the host."""
-    cards = cuda.gpu_architectures(observed)
+def newest_for(facts: Facts, toolkit: str) -> Optional[str]:
+    """Return the newest release of the catalog for a toolkit that supports every GPU of the host."""
+    cards = cuda.gpu_architectures(facts)
     major = toolkit.split(".")[0]
-    fitting = [one for one in catalog.cudnns() if major in one.cuda and cuda.drops(cards, one.architectures) is None]
+    fitting = [
+        one for one in catalog.cudnns() if major in one.cuda and cuda.unsupported_gpu(cards, one.architectures) is None
+    ]
     return fitting[-1].version if fitting else None
 
 
-def _newest(major: str) -> str:
+def _newest_of_major(major: str) -> str:
     return [one.version for one in catalog.cudnns() if major in one.cuda][-1]

@@ -1,89 +1,94 @@
-"""The steps to the chosen CUDA toolkits: bring them, lead the link and login shells to one, take others away."""
+"""The steps to the chosen CUDA toolkits: install them, point the link and login shells to one, remove others."""
 
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional, Union
 
 from ...catalog import model as catalog
+from ...catalog.settings import Settings
 from ...cuda import profile
 from ...cuda import toolkit as names
+from ...facts.model import Facts, ToolkitFacts
 from .. import repository
-from ..model import Step
-from . import requests as cuda_wishes
-from .requests import Wish
+from ..model import Choices, FileDiff, PackageRequest, RepositoryRequest, Step, ToolkitChoice
+from . import requests
+from .model import (
+    AbsentFile,
+    DefaultToolkitParams,
+    ProfileFile,
+    ProfileParams,
+    ToolkitInstallParams,
+    ToolkitPackage,
+    ToolkitRemovalParams,
+    ToolkitRunfileParams,
+)
+from .requests import ToolkitRequest
 
 
-def lack(wish: Wish, found: Optional[Dict[str, Any]]) -> str:
-    """Return in words what a host lacks of a wish, "" where it is fulfilled; ``found`` is a whole toolkit or None."""
-    if found is None:
-        return "CUDA %s is not there" % wish.text
-    if wish.release and not names.is_release(found["release"], wish.release):
+def difference(request: ToolkitRequest, installed: Optional[ToolkitFacts]) -> str:
+    """Return what a host lacks of a request, "" where it is fulfilled; ``installed`` is a complete toolkit or None."""
+    if installed is None:
+        return "CUDA %s is not there" % request.text
+    if request.release and not names.is_release(installed.release, request.release):
         return "CUDA %s is there as %s, wanted is %s" % (
-            wish.version,
-            found["release"] or "an unknown release",
-            wish.release,
+            request.version,
+            installed.release or "an unknown release",
+            request.release,
         )
     return ""
 
 
-def of_repository(
-    observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any], entry: Dict[str, Any], todo: List[Wish]
-) -> List[Step]:
-    """Return the step that adds NVIDIA's repository where it is not there."""
-    driver = choice.get("driver") or {}
-    if driver.get("source") == "cuda_repo" and not driver.get("satisfied"):
-        return []  # the driver's own step brings it
-    third = repository.lacking(observed, [repository.params(entry["repository"], wanted, choice)])
-    if not third:
+def missing_repositories(facts: Facts, settings: Settings, choices: Choices, identity: str) -> List[RepositoryRequest]:
+    """Return NVIDIA's repository where the host does not have it and no step of the driver adds it."""
+    driver = choices.driver
+    if driver is not None and driver.source == "cuda_repo" and not driver.satisfied:
         return []
-    reason = "CUDA %s comes from %s" % (" and ".join(wish.text for wish in todo), third[0]["url"])
-    return [Step("cuda_toolkit.repository", reason, params={"repositories": third})]
+    behind = driver is not None and driver.source == "distro"
+    return repository.missing_repositories(facts, [repository.parameters(identity, settings, behind)])
 
 
-def package(wish: Wish) -> Dict[str, Optional[str]]:
-    """Return the package of a toolkit; for a very release, its parts come in the versions of that release too."""
-    name = names.toolkit_package(wish.version)
-    if wish.release is None:
-        return {"name": name, "version": None}
-    return {"name": name, "version": wish.release + "-*", "parts": name[len("cuda-toolkit") :] + "(-|$)"}
+def package_request(request: ToolkitRequest) -> Union[PackageRequest, ToolkitPackage]:
+    """Return the metapackage of a toolkit; the parts of an exact release are installed in that release too."""
+    name = names.toolkit_package(request.version)
+    if request.release is None:
+        return PackageRequest(name)
+    return ToolkitPackage(name, request.release + "-*", name[len("cuda-toolkit") :] + "(-|$)")
 
 
-def of_packages(todo: List[Wish], reasons: List[str]) -> Step:
-    """Return the step that brings toolkits as packages."""
-    packages = [package(wish) for wish in todo]
-    params = {"packages": packages, "versions": [wish.version for wish in todo]}
+def install_packages(todo: List[ToolkitRequest], reasons: List[str]) -> Step:
+    params = ToolkitInstallParams([package_request(request) for request in todo], [request.version for request in todo])
     return Step("cuda_toolkit.install", "; ".join(reasons), params=params)
 
 
-def of_installers(observed: Dict[str, Any], wanted: Dict[str, Any], todo: List[Wish], reasons: List[str]) -> Step:
-    """Return the step that brings toolkits by NVIDIA's installer."""
+def run_installers(facts: Facts, settings: Settings, todo: List[ToolkitRequest], reasons: List[str]) -> Step:
     installers = []
-    for wish in todo:
-        found = cuda_wishes.installer(wish, wanted)
+    for request in todo:
+        found = requests.find_installer(request, settings)
         if found is not None:
-            installers.append(cuda_wishes.params(wish, found))
-    there = observed["packages"]["installed"]
-    needs = [name for name in catalog.cuda_installer_needs() if name not in there]
-    params = {"installers": installers, "packages": needs}
-    return Step("cuda_toolkit.runfile", "; ".join(reasons), params=params)
+            installers.append(requests.installer_parameters(request, found))
+    needs = [name for name in catalog.cuda_installer_needs() if name not in facts.packages.installed]
+    return Step("cuda_toolkit.runfile", "; ".join(reasons), params=ToolkitRunfileParams(installers, needs))
 
 
-def of_default(observed: Dict[str, Any], default: str, packages: bool = False) -> List[Step]:
-    """Return the step that leads the link to the default toolkit; ``packages`` that come take a plain link over."""
+def set_default(facts: Facts, default: str, packages: bool = False) -> List[Step]:
+    """Return the step that points the link to the default toolkit.
+
+    ``packages``: this plan installs toolkits as packages, whose scripts replace a plain link.
+    """
     path = names.toolkit_path(default)
-    found = observed["cuda"]["default"]
-    plain = found["kind"] == "link" and not packages
-    if found["target"] == path and (plain or found["mode"] == "manual"):
+    found = facts.cuda.default
+    plain = found.kind == "link" and not packages
+    if found.target == path and (plain or found.mode == "manual"):
         return []
-    if found["target"] == path:
+    if found.target == path:
         reason = "%s would leave CUDA %s when another toolkit is installed" % (names.LINK, default)
     else:
-        now = "points to %s" % found["target"] if found["target"] else "is not there"
+        now = "points to %s" % found.target if found.target else "is not there"
         reason = "%s %s; wanted is CUDA %s" % (names.LINK, now, default)
-    return [Step("cuda_toolkit.default", reason, params={"version": default, "path": path})]
+    return [Step("cuda_toolkit.default", reason, params=DefaultToolkitParams(default, path))]
 
 
-def of_profile(observed: Dict[str, Any], prefix: Optional[str]) -> List[Step]:
-    """Return the step that writes the profile of login shells for a folder; None: that takes ours away."""
-    found = observed["cuda"]["profile"]
+def write_profile(facts: Facts, prefix: Optional[str]) -> List[Step]:
+    """Return the step that writes the profile of login shells for a directory; None: the step that removes ours."""
+    found = facts.cuda.profile
     texts: Dict[str, Optional[str]] = dict(profile.files(prefix)) if prefix else dict.fromkeys(profile.PATHS)
     stale = [path for path in sorted(texts) if found.get(path) != texts[path]]
     if prefix is None:
@@ -94,29 +99,29 @@ def of_profile(observed: Dict[str, Any], prefix: Optional[str]) -> List[Step]:
         reason = "login shells do not find %s through %s" % (what, " and ".join(stale))
     if not stale:
         return []
-    diffs = [{"path": path, "before": found.get(path) or "", "after": texts[path] or ""} for path in stale]
-    files = [
-        {"path": path, "content": texts[path]} if texts[path] is not None else {"path": path, "state": "absent"}
-        for path in stale
-    ]
-    return [Step("cuda_toolkit.profile", reason, params={"files": files})._replace(diff=diffs)]  # type: ignore[arg-type]
+    files: List[Union[ProfileFile, AbsentFile]] = []
+    for path in stale:
+        text = texts[path]
+        files.append(AbsentFile(path) if text is None else ProfileFile(path, text))
+    diffs = [FileDiff(path, found.get(path) or "", texts[path] or "") for path in stale]
+    return [Step("cuda_toolkit.profile", reason, params=ProfileParams(files), diff=diffs)]
 
 
-def profile_leads_to(observed: Dict[str, Any], versions: List[str]) -> bool:
-    """Return whether our profile of login shells is pinned to one of these toolkits."""
-    found = observed["cuda"]["profile"]
+def profile_names_toolkit(facts: Facts, versions: List[str]) -> bool:
+    """Return whether our profile of login shells names the directory of one of these toolkits."""
+    found = facts.cuda.profile
     pinned = [profile.files(names.toolkit_path(version)) for version in versions]
     return any(found.get(path) == text for files in pinned for path, text in files.items())
 
 
-def of_removal(observed: Dict[str, Any], going: List[str]) -> List[Step]:
-    """Return the step that takes toolkits away, packages and installers alike."""
-    rows = {row["version"]: row for row in observed["cuda"]["toolkits"]}
-    parts = {version: names.packages_of_toolkit(version, observed["packages"]["installed"]) for version in going}
-    there = [version for version in going if version in rows or parts[version]]
-    if not there:
+def removal(facts: Facts, versions: List[str]) -> List[Step]:
+    """Return the step that removes those of the toolkits that exist, packages and installers alike."""
+    directories = [toolkit.version for toolkit in facts.cuda.toolkits]
+    parts = {version: names.packages_of_toolkit(version, facts.packages.installed) for version in versions}
+    existing = [version for version in versions if version in directories or parts[version]]
+    if not existing:
         return []
-    packages = [name for version in there for name in parts[version]]
-    toolkits = [{"version": version, "path": names.toolkit_path(version)} for version in there]
-    reason = "CUDA %s is to go" % " and ".join(there)
-    return [Step("cuda_toolkit.remove", reason, params={"packages": packages, "toolkits": toolkits})]
+    packages = [name for version in existing for name in parts[version]]
+    toolkits = [ToolkitChoice(version, names.toolkit_path(version)) for version in existing]
+    reason = "CUDA %s is to go" % " and ".join(existing)
+    return [Step("cuda_toolkit.remove", reason, params=ToolkitRemovalParams(packages, toolkits))]

@@ -1,92 +1,97 @@
-"""How the driver on disk becomes the driver that runs: load, live swap, or reboot."""
+"""How the driver on disk becomes the driver that runs: load, live reload, or reboot."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
+from ...catalog.settings import Settings
 from ...driver import gpu_services
-from ..model import DRIVER_RELOAD, NONE, REBOOT, Decision, Notice, Step
+from ...facts.model import Facts, ModuleFacts
+from ..model import DRIVER_RELOAD, NONE, REBOOT, ActivationChoice, Choices, Decision, DriverChoice, Notice, Step
 from . import services
-from .steps import fits
+from .model import ActivateParams, ServiceParams
+from .steps import matches_choice
 
 DISRUPTION = {"load": NONE, "reload": DRIVER_RELOAD, "reboot": REBOOT}
 
 
-def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
+def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[ActivationChoice]:
     """Return the one step that makes the chosen driver run, or none where it runs already."""
-    chosen = choice.get("driver") or {}
-    if not chosen or chosen.get("source") == "none":
+    driver = choices.driver
+    if driver is None or driver.source == "none":
         return Decision()
-    action, reason = needed(observed, chosen)
+    action, reason = needed_action(facts, driver)
     if action is None:
-        return Decision({"action": None})
-    mode = wanted.get("gpu_ready_activation") or "auto"
+        return Decision(ActivationChoice(None))
+    mode = settings.gpu_ready_activation
     if mode == "none":
-        return Decision({"action": "none"}, warnings=[left_to_operator(reason)])
+        return Decision(ActivationChoice("none"), warnings=[left_to_operator(reason)])
     if mode == "reboot" and action == "reload":
         action, reason = "reboot", "%s, and gpu_ready_activation is reboot" % reason
     if mode == "auto" and action == "reload":
-        held = holders(observed)
-        if held:
-            action, reason = "reboot", "%s, and the loaded one is held by PID %s" % (reason, ", ".join(held))
-    params = {"action": action, "modules": chosen["modules"], "fallback": "reboot" if mode == "auto" else None}
-    params["later"] = later(observed, wanted, choice)
-    step = Step("nvidia_driver.activate", reason, DISRUPTION[action], dict(params, why=reason))
-    return Decision({"action": action}, [step])
+        holders = blocking_processes(facts)
+        if holders:
+            action, reason = "reboot", "%s, and the loaded one is held by PID %s" % (reason, ", ".join(holders))
+    params = ActivateParams(
+        action=action,
+        modules=driver.modules,
+        fallback="reboot" if mode == "auto" else None,
+        later=services_started_later(facts, settings, choices),
+        why=reason,
+    )
+    return Decision(ActivationChoice(action), [Step("nvidia_driver.activate", reason, DISRUPTION[action], params)])
 
 
-def needed(observed: Dict[str, Any], chosen: Dict[str, Any]) -> Tuple[Optional[str], str]:
-    """Return the gentlest action that would do ("load", "reload", "reboot" or None) and why."""
-    state = observed["driver"]
-    loaded = state["loaded"]
+def needed_action(facts: Facts, driver: DriverChoice) -> Tuple[Optional[str], str]:
+    """Return the least disruptive action ("load", "reload", "reboot" or None) and why it is needed."""
+    loaded, disk = facts.driver.loaded, facts.driver.on_disk
     if loaded is None:
-        own = observed["base"]["nouveau"]
-        if own["bound"]:
+        nouveau = facts.base.nouveau
+        if nouveau.bound:
             return "reboot", "%s drives the GPU at %s and cannot be taken off a running system" % (
-                own.get("name") or "nouveau", ", ".join(own["bound"]),
+                nouveau.name or "nouveau", ", ".join(nouveau.bound),
             )  # fmt: skip
         return "load", "no NVIDIA module is loaded"
-    if not chosen["satisfied"]:
-        if same(loaded, chosen) and state["on_disk"] and same(state["on_disk"], chosen) and chosen["version"]:
+    if not driver.satisfied or disk is None:
+        if is_chosen(loaded, driver) and disk and is_chosen(disk, driver) and driver.version:
             return None, ""
-        return "reload", "the loaded module is %s and the driver changes" % loaded["version"]
-    disk = state["on_disk"]
-    if loaded["version"] != disk["version"]:
-        return "reload", "the loaded module is %s, the installed one %s" % (loaded["version"], disk["version"])
-    if loaded["flavour"] not in (None, disk["flavour"]):
-        return "reload", "the loaded module is %s, the installed one %s" % (loaded["flavour"], disk["flavour"])
-    stopped = state.get("stopped")
-    if stopped:
-        return "load", "an exchange that was cut off stopped %s" % ", ".join(stopped)
+        return "reload", "the loaded module is %s and the driver changes" % loaded.version
+    if loaded.version != disk.version:
+        return "reload", "the loaded module is %s, the installed one %s" % (loaded.version, disk.version)
+    if loaded.flavour not in (None, disk.flavour):
+        return "reload", "the loaded module is %s, the installed one %s" % (loaded.flavour, disk.flavour)
+    if facts.driver.stopped:
+        return "load", "an exchange that was cut off stopped %s" % ", ".join(facts.driver.stopped)
     return None, ""
 
 
-def later(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> List[str]:
-    """Return the services whose own steps come after the activation and start them, in the new driver's version.
+def services_started_later(facts: Facts, settings: Settings, choices: Choices) -> List[str]:
+    """Return the units whose own steps come after the activation and start them, in the new driver's version.
 
-    Until then there may be only the old fabric manager or IMEX, which do not start beside a driver of another version.
+    Before, only the old fabric manager or IMEX may be installed, which do not start with another driver version.
     """
-    steps = services.decide(observed, wanted, choice).steps
-    return [step.params["service"] + ".service" for step in steps if step.params.get("start", True)]
+    steps = services.decide(facts, settings, choices).steps
+    params = [step.params for step in steps if isinstance(step.params, ServiceParams)]
+    return [one.service + ".service" for one in params if one.start]
 
 
-def same(module: Dict[str, Any], chosen: Dict[str, Any]) -> bool:
-    """Return whether a module is of the chosen version and flavour."""
-    return fits(module["version"], chosen) and module["flavour"] in (None, chosen["flavour"])
+def is_chosen(module: ModuleFacts, driver: DriverChoice) -> bool:
+    """True if a module has the chosen version and flavour."""
+    return matches_choice(module.version, driver) and module.flavour in (None, driver.flavour)
 
 
-def holders(observed: Dict[str, Any]) -> List[str]:
-    """Return the processes that hold the module and that no known service explains, each as "42 (python3)".
+def blocking_processes(facts: Facts) -> List[str]:
+    """Return the processes that hold the module and are no service that a live reload stops, each as "42 (python3)".
 
-    The same program in a container is no service of systemd's, so nothing stops it: a DCGM exporter of Kubernetes.
+    The same program in a container is no unit of systemd, so nothing stops it: a DCGM exporter of Kubernetes.
     """
     return [
-        "%d (%s)" % (client["pid"], client["name"])
-        for client in observed["driver"]["clients"]
-        if client.get("container") or not gpu_services.is_gpu_service(client["name"])
+        "%d (%s)" % (client.pid, client.name)
+        for client in facts.driver.clients
+        if client.container or not gpu_services.is_gpu_service(client.name)
     ]
 
 
 def left_to_operator(reason: str) -> Notice:
-    """Say that the driver on disk does not run because the operator wants to do that himself."""
+    """Return the warning that the operator has to activate the driver."""
     return Notice(
         "not_activated",
         "%s, and gpu_ready_activation is none" % reason,

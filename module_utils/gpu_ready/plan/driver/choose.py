@@ -1,208 +1,200 @@
-"""Which NVIDIA driver a host gets: the ceiling first, the flavour second, then a source that carries it."""
+"""Which NVIDIA driver a host gets: first its last possible branch, then the flavour, then a source that carries it."""
 
-from typing import Any, Dict, List, Optional
+from typing import List, Optional
 
 from ...base import versions
 from ...catalog import driver_sources
 from ...catalog import model as catalog
-from ...catalog.driver_sources import RUNFILE
+from ...catalog.driver_sources import RUNFILE, DriverSource
+from ...catalog.model import Distribution
+from ...catalog.settings import Settings
+from ...facts.model import Facts
 from .. import repository
-from ..model import Decision, Refusal
+from ..model import Choices, Decision, DriverChoice, InstallerFile, Refusal, RepositoryRequest
 from . import candidates
 from . import refusals as driver_refusals
 from . import steps as driver_steps
-from .candidates import Candidate, Wish, served
-from .steps import fits, foreign
+from .candidates import Candidate, DriverRequest, served
+from .steps import is_foreign, matches_choice
 
 MODULES = ["nvidia", "nvidia-uvm"]
 
 
-def decide(observed: Dict[str, Any], wanted: Dict[str, Any], choice: Dict[str, Any]) -> Decision:
-    """Return the driver's choice and steps, or every reason why there is none."""
-    wish = candidates.read_wish(wanted)
-    cards = served(observed)
-    warnings = driver_refusals.unknown_warnings(cards)
-    if observed["base"]["arch"] != catalog.MACHINE:
-        return Decision({}, [], [driver_refusals.machine_unsupported(observed)], warnings)
-    if wish.source == "none":
-        return Decision(as_found(observed), [], driver_refusals.driver_missing(observed), warnings)
-    if observed["base"]["distro"] is None:
-        return Decision({}, [], [driver_refusals.unknown_distribution(observed)], warnings)
-    data = catalog.distro(observed["base"]["distro"])
-    found = candidates.find(observed, wish, cards, data)
+def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
+    """Return the driver and the steps to it, or every reason why there is none."""
+    request = candidates.parse_request(settings)
+    gpus = served(facts)
+    warnings = driver_refusals.unknown_warnings(gpus)
+    if facts.base.arch != catalog.MACHINE:
+        return Decision(None, [], [driver_refusals.machine_unsupported(facts)], warnings)
+    if request.source == "none":
+        return Decision(driver_as_found(facts), [], driver_refusals.driver_missing(facts), warnings)
+    if facts.base.distro is None:
+        return Decision(None, [], [driver_refusals.unknown_distribution(facts)], warnings)
+    data = catalog.distro(facts.base.distro)
+    found = candidates.find_candidates(facts, request, gpus, data)
     if not found:
-        possible = candidates.pairs_of_host(cards, wish)
-        return Decision({}, [], driver_refusals.explain_nothing(observed, wish, cards, data, possible), warnings)
-    driver = choose(observed, wanted, wish, data, found[0])
-    refusals = refuse(observed, wanted, wish, driver, found[0], data)
+        possible = candidates.pairs_of_host(gpus, request)
+        return Decision(None, [], driver_refusals.explain_no_candidate(facts, request, gpus, data, possible), warnings)
+    driver = choose(facts, settings, request, data, found[0])
+    refusals = install_refusals(facts, settings, driver, found[0], data)
     if refusals:
         return Decision(driver, [], refusals, warnings)
-    steps = driver_steps.steps(observed, wanted, driver, data)
+    steps = driver_steps.driver_steps(facts, settings, driver, data)
     warnings += driver_refusals.branch_warnings(driver)
-    if driver["satisfied"] and not driver_steps.next_kernel(observed, driver):
-        names = driver_steps.for_next_boot(observed, driver, data)
-        warnings += driver_refusals.next_boot_warnings(observed, names)
+    if driver.satisfied and not driver_steps.next_kernel_steps(facts):
+        names = driver_steps.packages_for_next_boot(facts, driver, data)
+        warnings += driver_refusals.next_boot_warnings(facts, names)
     return Decision(driver, steps, [], warnings)
 
 
-def as_found(observed: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the choice for a driver that is not ours to change: what is there is what is wanted."""
-    disk = observed["driver"]["on_disk"] or observed["driver"]["loaded"] or {}
-    version = disk.get("version")
-    return {
-        "source": "none",
-        "kind": None,
-        "version": None,
-        "branch": versions.branch(version) if version else None,
-        "flavour": disk.get("flavour"),
-        "profile": None,
-        "packages": [],
-        "modules": MODULES,
-        "satisfied": True,
-        "why": "nvidia_driver_source is none: the driver is left as it is",
-    }
-
-
-def choose(
-    observed: Dict[str, Any], wanted: Dict[str, Any], wish: Wish, data: Dict[str, Any], picked: Candidate
-) -> Dict[str, Any]:
-    """Return everything later rooms and the table need to know of the chosen driver."""
-    source, kind, branch, flavour = picked
-    kernel = observed["base"]["kernel"]["running"]
-    entry = driver_sources.table(data, source, kind)
-    driver: Dict[str, Any] = {
-        "source": source,
-        "kind": kind,
-        "branch": branch,
-        "flavour": flavour,
-        "version": wish.version,
-        "profile": wish.profile,
-        "packages": driver_sources.packages(data, source, branch, wish.profile, flavour, kind, kernel),
-        "stream": driver_sources.stream(data, source, branch, flavour, kind),
-        "modules": MODULES,
-        "cuda": getattr(catalog.branch(branch), "cuda", None),
-    }
-    if source == RUNFILE:
-        driver["runfile"] = installer(wanted, driver, entry)
-    if entry.get("detect"):
-        driver["detected"] = verdict(observed, data, source, kind, wish)
-    driver["satisfied"] = satisfied(observed, driver, data)
-    driver["why"] = why(observed, wish, driver)
-    return driver
-
-
-def installer(wanted: Dict[str, Any], driver: Dict[str, Any], entry: Dict[str, Any]) -> Dict[str, Any]:
-    """Return version and origin of an installer: the operator's file, else NVIDIA's newest of the branch.
-
-    Unasked, the version is that of the file only: a driver of the branch that is there stays.
-    """
-    given = str(wanted.get("nvidia_driver_runfile") or "")
-    checksum = str(wanted.get("nvidia_driver_runfile_sha256") or "").lower()
-    version = driver["version"] or (None if given else getattr(catalog.branch(driver["branch"]), "newest", None))
-    if given:
-        return {"version": version, "source": given, "sha256": checksum, "sha256_url": ""}
-    mirror = wanted.get("gpu_ready_mirror") or ""
-    url, sums = (
-        repository.mirrored(entry[name].format(version=version), mirror) for name in ("url", "sha256_url")
-    )  # fmt: skip
-    return {"version": version, "source": url, "sha256": checksum, "sha256_url": "" if checksum else sums}
-
-
-def earlier_installer(observed: Dict[str, Any], wanted: Dict[str, Any], version: str) -> Optional[Dict[str, Any]]:
-    """Return version and origin of another installer, such as that of the driver that is there; None without any.
-
-    Where the operator gave a file, the other one is looked for beside it, under its own version; else at NVIDIA's.
-    """
-    given = str(wanted.get("nvidia_driver_runfile") or "")
-    other = candidates.version_of_file(given)
-    if other:
-        return {"version": version, "source": given.replace(other, version), "sha256": "", "sha256_url": ""}
-    distro = observed["base"]["distro"]
-    entry = catalog.distro(distro)["driver_sources"].get(RUNFILE) if distro else None
-    return (
-        installer({"gpu_ready_mirror": wanted.get("gpu_ready_mirror")}, {"version": version}, entry) if entry else None
+def driver_as_found(facts: Facts) -> DriverChoice:
+    """Return the choice for nvidia_driver_source "none": the driver that is present, which is left as it is."""
+    module = facts.driver.on_disk or facts.driver.loaded
+    return DriverChoice(
+        source="none",
+        kind=None,
+        version=None,
+        branch=versions.branch(module.version) if module and module.version else None,
+        flavour=module.flavour if module else None,
+        profile=None,
+        packages=[],
+        modules=MODULES,
+        satisfied=True,
+        why="nvidia_driver_source is none: the driver is left as it is",
     )
 
 
-def verdict(observed: Dict[str, Any], data: Dict[str, Any], source: str, kind: str, wish: Wish) -> List[str]:
-    """Return the packages that a source's own detector may name for the cards of this host, by our catalog.
+def choose(
+    facts: Facts, settings: Settings, request: DriverRequest, data: Distribution, picked: Candidate
+) -> DriverChoice:
+    source, kind, branch, flavour = picked
+    kernel = facts.base.kernel.running
+    entry = driver_sources.table(data, source, kind)
+    driver = DriverChoice(
+        source=source,
+        kind=kind,
+        branch=branch,
+        flavour=flavour,
+        version=request.version,
+        profile=request.profile,
+        packages=driver_sources.packages(data, source, branch, request.profile, flavour, kind, kernel),
+        stream=driver_sources.stream(data, source, branch, flavour, kind),
+        modules=MODULES,
+        cuda=getattr(catalog.branch(branch), "cuda", None),
+        runfile=installer(settings, request.version, branch, entry) if source == RUNFILE else None,
+        detected=detectable_packages(facts, data, source, kind, request) if entry.get("detect") else None,
+    )
+    return driver._replace(satisfied=is_satisfied(facts, driver, data), why=explain_choice(facts, request, driver))
 
-    A detector looks at one card at a time and names what serves it best, whatever branch was asked for.
+
+def installer(settings: Settings, version: Optional[str], branch: Optional[int], entry: DriverSource) -> InstallerFile:
+    """Return the operator's installer, else NVIDIA's newest of the branch.
+
+    Without nvidia_driver_version, the version is that of the file only: an installed driver of the branch stays.
+    """
+    given = settings.nvidia_driver_runfile
+    checksum = settings.nvidia_driver_runfile_sha256.lower()
+    if given:
+        return InstallerFile(version, given, checksum)
+    known = catalog.branch(branch) if branch is not None else None
+    version = version or (known.newest if known else None)
+    url, sums = (
+        repository.mirrored(entry[name].format(version=version), settings.gpu_ready_mirror)
+        for name in ("url", "sha256_url")
+    )
+    return InstallerFile(version, url, checksum, "" if checksum else sums)
+
+
+def earlier_installer(facts: Facts, settings: Settings, version: str) -> Optional[InstallerFile]:
+    """Return the installer of another version, such as that of the installed driver; None if there is none.
+
+    If the operator gave a file, the other one is expected beside it, with its own version in its name. Else it is
+    NVIDIA's.
+    """
+    given = settings.nvidia_driver_runfile
+    other = candidates.version_of_file(given)
+    if other:
+        return InstallerFile(version, given.replace(other, version))
+    distro = facts.base.distro
+    entry = catalog.distro(distro)["driver_sources"].get(RUNFILE) if distro else None
+    without_file = settings._replace(nvidia_driver_runfile="", nvidia_driver_runfile_sha256="")
+    return installer(without_file, version, None, entry) if entry else None
+
+
+def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str, request: DriverRequest) -> List[str]:
+    """Return the packages that the source's own detector may name for the GPUs of this host, by our catalog.
+
+    A detector checks one GPU at a time and names what serves it best, whatever branch is requested.
     """
     found = set()
-    for card in served(observed):
-        pairs = candidates.pairs_of_gpu(card["device"]) & driver_sources.pairs(data, source, kind, wish.profile)
+    for gpu in served(facts):
+        pairs = candidates.pairs_of_gpu(gpu.device) & driver_sources.pairs(data, source, kind, request.profile)
         newest = max([branch for branch, _ in pairs] or [0])
         for branch, flavour in pairs:
             if branch == newest:
-                names = driver_sources.packages(data, source, branch, wish.profile, flavour, kind)
+                names = driver_sources.packages(data, source, branch, request.profile, flavour, kind)
                 found |= {name for name in names if name.startswith("kmod-")}
     return sorted(found)
 
 
-def why(observed: Dict[str, Any], wish: Wish, driver: Dict[str, Any]) -> str:
-    """Return in one sentence why it is this driver."""
+def explain_choice(facts: Facts, request: DriverRequest, driver: DriverChoice) -> str:
     names: List[str] = []
-    for card in served(observed):
-        if card["name"] not in names:
-            names.append(card["name"])
-    asked = wish.branch is not None or wish.flavour is not None or wish.source is not None
-    return "branch %d with the %s kernel module from %s drives %s%s" % (
-        driver["branch"],
-        driver["flavour"],
-        driver["source"],
+    for gpu in served(facts):
+        if gpu.name not in names:
+            names.append(gpu.name)
+    requested = request.branch is not None or request.flavour is not None or request.source is not None
+    return "branch %s with the %s kernel module from %s drives %s%s" % (
+        driver.branch,
+        driver.flavour,
+        driver.source,
         " and ".join(names),
-        ", as asked" if asked else "",
+        ", as asked" if requested else "",
     )
 
 
-def satisfied(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> bool:
-    """Return whether the driver on disk is the chosen one, whole and with nothing of another beside it."""
-    state = observed["driver"]
-    disk = state["on_disk"]
-    there = observed["packages"]["installed"]
+def is_satisfied(facts: Facts, driver: DriverChoice, data: Distribution) -> bool:
+    """True if the driver on disk is the chosen one, complete and without parts of another one."""
+    state = facts.driver
+    disk = state.on_disk
     return bool(
         disk
-        and fits(disk["version"], driver)
-        and disk["flavour"] == driver["flavour"]
-        and state["userspace"] == [disk["version"]]
-        and state["origin"] == driver["source"]
-        and all(name in there for name in driver["packages"])
-        and not driver_steps.removals(observed, driver, data)
-        and not (driver["source"] == RUNFILE and state.get("interrupted"))
+        and matches_choice(disk.version, driver)
+        and disk.flavour == driver.flavour
+        and state.userspace == [disk.version]
+        and state.origin == driver.source
+        and all(name in facts.packages.installed for name in driver.packages)
+        and not driver_steps.packages_to_remove(facts, driver, data)
+        and not (driver.source == RUNFILE and state.interrupted)
     )
 
 
-def refuse(
-    observed: Dict[str, Any],
-    wanted: Dict[str, Any],
-    wish: Wish,
-    driver: Dict[str, Any],
-    picked: Candidate,
-    data: Dict[str, Any],
+def install_refusals(
+    facts: Facts, settings: Settings, driver: DriverChoice, picked: Candidate, data: Distribution
 ) -> List[Refusal]:
-    """Return what forbids installing the chosen driver on this host, [] where it is there already."""
-    if driver["satisfied"]:
+    """Return what forbids the installation of the chosen driver, [] if it is installed."""
+    if driver.satisfied:
         return []
-    if observed["base"].get("image"):
+    if facts.base.image:
         return [driver_refusals.image_based()]
     refusals = []
-    if foreign(observed, driver) and not wanted.get("nvidia_driver_replace_foreign"):
-        refusals.append(driver_refusals.foreign_driver(observed, driver))
-    if driver["source"] == RUNFILE and not driver["runfile"]["version"]:
+    if is_foreign(facts, driver) and not settings.nvidia_driver_replace_foreign:
+        refusals.append(driver_refusals.foreign_driver(facts, driver))
+    if driver.runfile and not driver.runfile.version:
         refusals.append(driver_refusals.version_unknown())
-    virtual = [card for card in served(observed) if card.get("vgpu") is not None]
-    if virtual and not wanted.get("nvidia_driver_runfile"):
+    virtual = [gpu for gpu in served(facts) if gpu.vgpu is not None]
+    if virtual and not settings.nvidia_driver_runfile:
         refusals.append(driver_refusals.vgpu_guest(virtual[0]))
-    if not candidates.trusted(observed, data, picked):
-        refusals.append(driver_refusals.secure_boot_unsigned(observed["base"]["secure_boot"], picked, data))
-    refusals += repository.keyless(repository.lacking(observed, needed(observed, wanted, driver, data)))
-    return refusals + driver_refusals.disk_full(observed)
+    if not candidates.is_trusted(facts, data, picked):
+        refusals.append(driver_refusals.secure_boot_unsigned(facts.base.secure_boot, picked, data))
+    missing = repository.missing_repositories(facts, needed_repositories(settings, driver, data))
+    refusals += repository.unknown_key_refusals(missing)
+    return refusals + driver_refusals.disk_full(facts)
 
 
-def needed(
-    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
-) -> List[Dict[str, Any]]:
+def needed_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
     """Return every repository that the driver and its build come from."""
-    build: List[str] = list(data.get("build_repositories") or []) if driver["kind"] == driver_sources.DKMS else []
-    return driver_steps.repositories(wanted, driver, data) + [repository.params(name, wanted) for name in build]
+    build: List[str] = list(data.get("build_repositories") or []) if driver.kind == driver_sources.DKMS else []
+    return driver_steps.driver_repositories(settings, driver, data) + [
+        repository.parameters(name, settings) for name in build
+    ]

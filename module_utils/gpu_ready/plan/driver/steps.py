@@ -1,14 +1,37 @@
 """The steps to a chosen driver: headers, repositories, nouveau, the driver itself, its hold."""
 
 import re
-from typing import Any, Dict, List, Optional, Set
+from typing import Dict, List, Optional, Set
 
 from ...base import versions
 from ...catalog import driver_sources
-from ...catalog.driver_sources import DKMS, PROFILES, RUNFILE
+from ...catalog.driver_sources import DKMS, PROFILES, RUNFILE, DriverSource
+from ...catalog.model import Distribution
+from ...catalog.settings import Settings
+from ...facts.model import Facts
 from .. import repository
-from ..model import DRIVER_RELOAD, NONE, Step
+from ..model import (
+    DRIVER_RELOAD,
+    NONE,
+    DriverChoice,
+    DriverTarget,
+    FileDiff,
+    PackageRequest,
+    RepositoryParams,
+    RepositoryRequest,
+    Step,
+)
 from .candidates import served
+from .model import (
+    BlacklistParams,
+    DetectParams,
+    DriverInstallParams,
+    HeadersParams,
+    HoldParams,
+    NextKernelParams,
+    RemovePackagesParams,
+    RunfileParams,
+)
 
 NOUVEAU_PATH = "/etc/modprobe.d/gpu-ready-blacklist-nouveau.conf"
 NOUVEAU_CONTENT = (
@@ -19,82 +42,87 @@ NOUVEAU_CONTENT = (
 )
 
 
-def steps(observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
+def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps to the chosen driver, in order."""
-    if driver["satisfied"]:
-        following = next_kernel(observed, driver)
+    if driver.satisfied:
+        following = next_kernel_steps(facts)
         return (
-            (headers_steps(observed, wanted, driver, data) if following else [])
-            + nouveau_steps(observed, driver, data)
+            (headers_steps(facts, settings, driver, data) if following else [])
+            + nouveau_steps(facts, data)
             + following
-            + hold_steps(observed, wanted, driver, data)
+            + hold_steps(facts, settings, driver, data)
         )
-    install = runfile_steps if driver["source"] == RUNFILE else package_steps
-    headers = headers_steps(observed, wanted, driver, data)
-    # What the build is made with may come from the repository of the driver itself (DKMS on Amazon Linux).
-    there = [one["id"] for step in headers for one in step.params.get("repositories") or []]
+    build = build_repositories(facts, settings, driver, data)
+    install = runfile_steps(facts, driver) if driver.source == RUNFILE else package_steps(facts, driver, data)
     return (
-        headers
-        + repository_steps(observed, wanted, driver, data, there)
-        + nouveau_steps(observed, driver, data)
-        + install(observed, wanted, driver, data)
-        + hold_steps(observed, wanted, driver, data)
+        headers_steps(facts, settings, driver, data)
+        # What the build is made with may come from the repository of the driver itself (DKMS on Amazon Linux).
+        + repository_steps(facts, settings, driver, data, [one.id for one in build])
+        + nouveau_steps(facts, data)
+        + install
+        + hold_steps(facts, settings, driver, data)
     )
 
 
-def headers_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
-) -> List[Step]:
+def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps that make a module build possible: repositories, headers of the kernels, a compiler.
 
-    The running kernel and the one that boots next must have their headers; those of other installed kernels come where
-    a source still has them, so that going back to an older kernel finds a module.
+    The running kernel and the one that boots next must have their headers. Those of other installed kernels are
+    optional; with them an older kernel has a module too.
     """
-    if driver["kind"] != DKMS:
+    if driver.kind != DKMS:
         return []
-    kernel = observed["base"]["kernel"]
-    kernels = [kernel["running"]] + [name for name in (kernel["next_boot"],) if name != kernel["running"]]
-    missing = [name for name in kernels if not kernel["headers"].get(name)]
-    others = [name for name in kernel["installed"] if name not in kernels and not kernel["headers"].get(name)]
-    there = observed["packages"]["installed"]
-    tools = build_tools(observed, driver, data)
-    fitting = matched(observed, data)
-    third = build_repositories(observed, wanted, data, missing)
-    sections = repository.to_enable(observed, data.get("build_enable"))
+    kernel = facts.base.kernel
+    missing = kernels_without_headers(facts)
+    others = [
+        name
+        for name in kernel.installed
+        if name not in (kernel.running, kernel.next_boot) and not kernel.headers.get(name)
+    ]
+    installed = facts.packages.installed
+    tools = missing_build_tools(facts, driver, data)
+    matching = matching_packages(facts, data)
+    third = build_repositories(facts, settings, driver, data)
+    sections = repository.sections_to_enable(facts, data.get("build_enable") or [])
     found = []
     if third or sections:
-        reason = "what the module is built with comes from %s" % " and ".join([one["id"] for one in third] + sections)
-        params = {"repositories": third, "enable": sections or None}
-        found.append(Step("kernel_headers.repository", reason, params=params))
-    if missing or tools or fitting:
+        reason = "what the module is built with comes from %s" % " and ".join([one.id for one in third] + sections)
+        found.append(Step("kernel_headers.repository", reason, params=RepositoryParams(third, enable=sections or None)))
+    if missing or tools or matching:
         cause = "DKMS comes with the headers of an installed kernel"
         cause = "there is no compiler" if tools else cause
         cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else cause
-        params = {
-            "packages": [package for name in missing for package in headers_of(data, name, there)] + tools,
-            "optional": [package for name in others for package in headers_of(data, name, there)] + fitting,
-            "kernel": kernel["running"],
-        }
-        reason = "the driver's module is built here, and %s" % cause
-        found.append(Step("kernel_headers.install", reason, params=params))
+        params = HeadersParams(
+            packages=[package for name in missing for package in headers_packages(data, name, installed)] + tools,
+            optional=[package for name in others for package in headers_packages(data, name, installed)] + matching,
+            kernel=kernel.running,
+        )
+        found.append(Step("kernel_headers.install", "the driver's module is built here, and %s" % cause, params=params))
     return found
 
 
-def next_kernel(observed: Dict[str, Any], driver: Dict[str, Any]) -> List[Step]:
-    """Return the step that builds the module for the kernel that boots next, where an upgrade brought only the kernel.
+def kernels_without_headers(facts: Facts) -> List[str]:
+    """Return which of the running kernel and the one that boots next have no headers."""
+    kernel = facts.base.kernel
+    names = [kernel.running] + [name for name in (kernel.next_boot,) if name != kernel.running]
+    return [name for name in names if not kernel.headers.get(name)]
 
-    DKMS builds by itself when a kernel comes with its headers; the headers of one kernel, which the driver was built
-    with, bring no others.
+
+def next_kernel_steps(facts: Facts) -> List[Step]:
+    """Return the step that builds the module for the kernel that boots next, if it was installed without headers.
+
+    DKMS builds by itself when a kernel is installed with its headers. The headers of one kernel, which the driver was
+    built with, do not cause those of others to be installed.
     """
-    kernel = observed["driver"]["kernel_without_module"]
-    version = observed["driver"]["on_disk"]["version"]
-    if kernel is None or version not in [row["version"] for row in observed["driver"]["dkms"]]:
+    kernel = facts.driver.kernel_without_module
+    disk = facts.driver.on_disk
+    if kernel is None or disk is None or disk.version not in [row.version for row in facts.driver.dkms]:
         return []
     reason = "kernel %s boots next and has no NVIDIA module" % kernel
-    return [Step("nvidia_driver.next_kernel", reason, params={"kernel": kernel})]
+    return [Step("nvidia_driver.next_kernel", reason, params=NextKernelParams(kernel))]
 
 
-def headers_of(data: Dict[str, Any], kernel: str, there: Dict[str, str]) -> List[str]:
+def headers_packages(data: Distribution, kernel: str, installed: Dict[str, str]) -> List[str]:
     """Return the packages with the headers of a kernel; some kernels have other names (UEK, real time, debug).
 
     ``{release}`` is the kernel's name without its kind: 5.14.0-427.el9.x86_64+rt is of kernel-rt-5.14.0-427.el9.x86_64.
@@ -102,194 +130,220 @@ def headers_of(data: Dict[str, Any], kernel: str, there: Dict[str, str]) -> List
     special = (data.get("headers_by_kernel") or {}).items()
     patterns = next((names for pattern, names in special if re.search(pattern, kernel)), data["headers"])
     if isinstance(patterns, dict):
-        patterns = patterns[package_of(list(patterns), kernel, there)]
+        patterns = patterns[package_of_kernel(list(patterns), kernel, installed)]
     return [pattern.format(kernel=kernel, release=kernel.rpartition("+")[0] or kernel) for pattern in patterns]
 
 
-def package_of(names: List[str], kernel: str, there: Dict[str, str]) -> str:
-    """Return which of these packages a kernel is of: an installed one, of several that of its series (6.1)."""
-    version_of = {name: there.get(name + "-core") or there.get(name) for name in names}
-    installed = [name for name in names if version_of[name]]
-    series = [name for name in installed if str(version_of[name]).split(".")[:2] == kernel.split(".")[:2]]
-    return (series or installed or names)[0]
+def package_of_kernel(names: List[str], kernel: str, installed: Dict[str, str]) -> str:
+    """Return which of these packages a kernel is from: an installed one, of several that of its series (6.1)."""
+    version_of = {name: installed.get(name + "-core") or installed.get(name) for name in names}
+    found = [name for name in names if version_of[name]]
+    series = [name for name in found if str(version_of[name]).split(".")[:2] == kernel.split(".")[:2]]
+    return (series or found or names)[0]
 
 
-def matched(observed: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
-    """Return the packages that keep DKMS, which is still to come, from bringing a newer kernel than is installed."""
-    there = observed["packages"]["installed"]
-    rules = {} if "dkms" in there else data.get("matched") or {}
-    names = [pattern.format(version=there[kernel]) for kernel, pattern in sorted(rules.items()) if kernel in there]
-    return [name for name in names if re.sub(r"-\d.*", "", name) not in there]
+def matching_packages(facts: Facts, data: Distribution) -> List[str]:
+    """Return the packages with which DKMS, when it is installed, does not require a newer kernel than is installed."""
+    installed = facts.packages.installed
+    rules = {} if "dkms" in installed else data.get("matched") or {}
+    names = [
+        pattern.format(version=installed[kernel]) for kernel, pattern in sorted(rules.items()) if kernel in installed
+    ]
+    return [name for name in names if re.sub(r"-\d.*", "", name) not in installed]
 
 
-def build_tools(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
-    """Return the tools that a module build lacks; packages bring DKMS themselves, an installer does not."""
-    there = observed["packages"]["installed"]
+def missing_build_tools(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
+    """Return the missing tools of a module build. Packages depend on DKMS, an installer does not."""
     listed = list(data.get("build_tools") or [])
-    if not observed["base"]["compiler"]:
+    if not facts.base.compiler:
         return listed
-    return [name for name in listed if name == "dkms" and name not in there and driver["source"] == RUNFILE]
+    needs_dkms = driver.source == RUNFILE and "dkms" not in facts.packages.installed
+    return [name for name in listed if name == "dkms" and needs_dkms]
 
 
 def build_repositories(
-    observed: Dict[str, Any], wanted: Dict[str, Any], data: Dict[str, Any], missing: List[str]
-) -> List[Dict[str, Any]]:
-    """Return the repositories that the build needs and the host lacks; vaults only when the operator asked for them."""
+    facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution
+) -> List[RepositoryRequest]:
+    """Return the missing repositories of a module build; archives of ended releases only if that is allowed."""
+    if driver.kind != DKMS:
+        return []
     listed = list(data.get("build_repositories") or [])
-    if missing and wanted.get("gpu_ready_vault"):
+    if kernels_without_headers(facts) and settings.gpu_ready_vault:
         listed += list(data.get("vault") or [])
-    return repository.lacking(observed, [repository.params(identity, wanted) for identity in listed])
+    return repository.missing_repositories(facts, [repository.parameters(identity, settings) for identity in listed])
 
 
 def repository_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any], there: List[str]
+    facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution, added: List[str]
 ) -> List[Step]:
-    """Return the step that opens the source of the driver packages; ``there``: repositories that earlier steps add."""
-    entry = driver_sources.table(data, driver["source"], driver["kind"])
-    components = entry.get("components")
-    lacking = components and repository.components_missing(observed, components, data["codename"])
-    wanting = components if lacking else None
-    third = repository.lacking(observed, repositories(wanted, driver, data))
-    third = [one for one in third if one["id"] not in there]
-    if wanting is None and not third:
+    """Return the step that adds the source of the driver packages; ``added``: repositories that earlier steps add."""
+    components = driver_sources.table(data, driver.source, driver.kind or DKMS).get("components") or []
+    if not repository.components_missing(facts, components, data.get("codename") or ""):
+        components = []
+    third = repository.missing_repositories(facts, driver_repositories(settings, driver, data))
+    third = [one for one in third if one.id not in added]
+    if not components and not third:
         return []
     reason = (
-        "the packages of branch %d come from %s" % (driver["branch"], third[0]["url"])
+        "the packages of branch %d come from %s" % (driver.branch or 0, third[0].url)
         if third
-        else "the driver is in the components %s" % ", ".join(wanting or [])
+        else "the driver is in the components %s" % ", ".join(components)
     )
-    params = {"components": list(wanting) if wanting else None, "repositories": third}
+    params = RepositoryParams(third, components=list(components) or None)
     return [Step("nvidia_driver.repository", reason, params=params)]
 
 
-def repositories(wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Dict[str, Any]]:
+def driver_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
     """Return the repositories that the chosen driver comes from, and those with what it depends on."""
-    entry = driver_sources.table(data, driver["source"], driver["kind"])
+    entry = driver_sources.table(data, driver.source, driver.kind or DKMS)
     names = [entry["repository"]] if entry.get("repository") else []
     names += list(entry.get("with_repositories") or [])
-    return [repository.params(name, wanted, {"driver": driver}) for name in names]
+    behind = driver.source == "distro"
+    return [repository.parameters(name, settings, behind) for name in names]
 
 
-def nouveau_steps(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[Step]:
-    """Return the step that keeps nouveau away where nothing does and no NVIDIA driver took its place yet."""
-    nouveau = observed["base"]["nouveau"]
-    if nouveau["blacklisted"]:
+def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
+    """Return the step that blacklists nouveau, unless that is done."""
+    nouveau = facts.base.nouveau
+    if nouveau.blacklisted:
         return []
-    params: Dict[str, Any] = {"path": NOUVEAU_PATH, "content": NOUVEAU_CONTENT, "rebuild": None}
-    if (nouveau["loaded"] or nouveau["bound"]) and observed["base"]["initramfs"]:
-        params["rebuild"] = list(data.get("initramfs") or []) or None
-    diff = {"path": NOUVEAU_PATH, "before": "", "after": NOUVEAU_CONTENT}
-    reason = "%s would take the GPU before NVIDIA's module can" % (nouveau.get("name") or "nouveau")
-    return [Step("nvidia_driver.blacklist_nouveau", reason, params=params, diff=diff)]
+    rebuild = None
+    if (nouveau.loaded or nouveau.bound) and facts.base.initramfs:
+        rebuild = list(data.get("initramfs") or []) or None
+    reason = "%s would take the GPU before NVIDIA's module can" % (nouveau.name or "nouveau")
+    params = BlacklistParams(NOUVEAU_PATH, NOUVEAU_CONTENT, rebuild)
+    return [
+        Step(
+            "nvidia_driver.blacklist_nouveau",
+            reason,
+            params=params,
+            diff=[FileDiff(NOUVEAU_PATH, "", NOUVEAU_CONTENT)],
+        )
+    ]
 
 
-def package_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
-) -> List[Step]:
+def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps that install, upgrade, downgrade or change the flavour of a driver of packages."""
-    state = observed["driver"]
-    entry = driver_sources.table(data, driver["source"], driver["kind"])
+    state = facts.driver
+    entry = driver_sources.table(data, driver.source, driver.kind or DKMS)
     pinning = entry.get("pinning")
-    stream = driver["stream"]
-    own = set(driver["packages"])
-    pin = [pinning.format(branch=driver["version"] or driver["branch"])] if pinning else []
-    other_pins = [name for name in pins(observed, data) if name not in pin]
-    params = {
-        "packages": [
-            {"name": name, "version": exact(name, driver, data)}
-            for name in driver["packages"] + for_next_boot(observed, driver, data)
+    own = set(driver.packages)
+    pins = [pinning.format(branch=driver.version or driver.branch)] if pinning else []
+    other_pins = [name for name in installed_pins(facts, data) if name not in pins]
+    removals = packages_to_remove(facts, driver, data)
+    params = DriverInstallParams(
+        packages=[
+            PackageRequest(name, package_version(name, driver, data))
+            for name in driver.packages + packages_for_next_boot(facts, driver, data)
         ],
-        "pin_packages": pin,
-        "pin_remove": other_pins if pin else [],
-        "streams": {"nvidia-driver": stream} if stream else {},
-        "remove": removals(observed, driver, data) + ([] if pin else other_pins),
-        "allow_remove": sorted(set(state["packages"]) - own),
-        # The lock of a package that a killed run took away would keep its successor out.
-        "unhold": sorted(set(state["held"]) | (own & set(observed["packages"]["held"]))),
-        "runfile": state["runfile"] if foreign(observed, driver) else None,
-        "rebuild": rebuild(observed, driver),
-        "expect": {"branch": driver["branch"], "version": driver["version"], "flavour": driver["flavour"]},
-    }
-    disruption = DRIVER_RELOAD if state["loaded"] else NONE
-    reason = install_reason(observed, driver, removals(observed, driver, data))
-    install = Step("nvidia_driver.install", reason, disruption, params)
-    return detect_steps(observed, driver, entry) + [install]
+        pin_packages=pins,
+        pin_remove=other_pins if pins else [],
+        streams={"nvidia-driver": driver.stream} if driver.stream else {},
+        remove=removals + ([] if pins else other_pins),
+        allow_remove=sorted(set(state.packages) - own),
+        # The version lock of a package that an interrupted run removed would block its successor.
+        unhold=sorted(set(state.held) | (own & set(facts.packages.held))),
+        runfile=state.runfile if is_foreign(facts, driver) else None,
+        rebuild=rebuild(facts, driver),
+        expect=DriverTarget(driver.branch, driver.version, driver.flavour),
+    )
+    disruption = DRIVER_RELOAD if state.loaded else NONE
+    install = Step("nvidia_driver.install", install_reason(facts, driver, removals), disruption, params)
+    return detect_steps(facts, driver, entry) + [install]
 
 
-def for_next_boot(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
-    """Return the packages of the kernel that boots next, where each kernel has modules of its own."""
-    names = driver_sources.packages(
-        data, driver["source"], driver["branch"], driver["profile"], driver["flavour"], driver["kind"],
-        observed["base"]["kernel"]["next_boot"],
-    )  # fmt: skip
-    return [name for name in names if name not in driver["packages"]]
+def packages_for_next_boot(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
+    """Return the packages for the kernel that boots next, where each kernel has module packages of its own."""
+    names = packages_of(driver, data, facts.base.kernel.next_boot)
+    return [name for name in names if name not in driver.packages]
 
 
-def pins(observed: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
-    """Return the installed packages that keep a driver on a version or branch: of another version they exclude ours."""
+def packages_of(driver: DriverChoice, data: Distribution, kernel: str) -> List[str]:
+    """Return the packages of a driver for a kernel."""
+    return driver_sources.packages(
+        data,
+        driver.source,
+        driver.branch or 0,
+        driver.profile or PROFILES[0],
+        driver.flavour or "",
+        driver.kind or DKMS,
+        kernel,
+    )
+
+
+def installed_pins(facts: Facts, data: Distribution) -> List[str]:
+    """Return the installed packages that pin a version or branch of the driver. They exclude the packages of others."""
     starts = [entry["pinning"].split("{")[0] for entry in data["driver_sources"].values() if entry.get("pinning")]
-    return sorted(name for name in observed["packages"]["installed"] if name.startswith(tuple(starts)))
+    return sorted(name for name in facts.packages.installed if name.startswith(tuple(starts)))
 
 
-def exact(name: str, driver: Dict[str, Any], data: Dict[str, Any]) -> Optional[str]:
-    """Return the version that a package must have, None where any will do.
+def package_version(name: str, driver: DriverChoice, data: Distribution) -> Optional[str]:
+    """Return the version that a package must have, None for any.
 
-    A pin or a module stream decides what comes; only a version also moves what is there already. A name with the branch
-    in it, and a source with one branch, leave no choice (there, some packages of a driver have versions of their own).
+    A pin or a module stream decides what is installed, but only a version also changes what is installed already. A
+    name with the branch in it, and a source with a single branch, need none (some of their packages have other
+    versions).
     """
-    if driver["version"]:
-        return str(driver["version"]) + "-*"
-    one = len(driver_sources.branches(data, driver["source"], driver["kind"])) == 1
-    return None if one or str(driver["branch"]) in name else "%d.*" % driver["branch"]
+    if driver.version:
+        return driver.version + "-*"
+    single = len(driver_sources.branches(data, driver.source, driver.kind or DKMS)) == 1
+    return None if single or str(driver.branch) in name else "%d.*" % (driver.branch or 0)
 
 
-def detect_steps(observed: Dict[str, Any], driver: Dict[str, Any], entry: Dict[str, Any]) -> List[Step]:
-    """Return the step that asks the source's own detector for its verdict, where it has one."""
+def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> List[Step]:
+    """Return the step that compares the source's own detector with the catalog, where it has one."""
     tool = entry.get("detect")
     if not tool:
         return []
-    cards = ["10de:%s %s" % (card["device"], card["name"]) for card in served(observed)]
-    params = {"packages": [tool], "expect": driver["detected"], "gpus": cards}
+    gpus = ["10de:%s %s" % (gpu.device, gpu.name) for gpu in served(facts)]
+    params = DetectParams([tool], driver.detected or [], gpus)
     return [Step("nvidia_driver.detect", "%s must agree with the catalog" % tool, params=params)]
 
 
-def runfile_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
-) -> List[Step]:
-    """Return the steps of NVIDIA's installer: packages of another driver first make way."""
-    state = observed["driver"]
-    kernel = observed["base"]["kernel"]
+def runfile_steps(facts: Facts, driver: DriverChoice) -> List[Step]:
+    """Return the steps of NVIDIA's installer; packages of another driver are removed before."""
+    state = facts.driver
+    kernel = facts.base.kernel
+    disruption = DRIVER_RELOAD if state.loaded else NONE
     found = []
-    if state["packages"]:
+    if state.packages:
+        params = RemovePackagesParams(sorted(state.packages), sorted(state.held))
         reason = "an installer never goes over packages"
-        params = {"packages": sorted(state["packages"]), "unhold": sorted(state["held"])}
-        found.append(Step("nvidia_driver.remove_packages", reason, DRIVER_RELOAD if state["loaded"] else NONE, params))
-    kernels = [kernel["running"]] + [name for name in (kernel["next_boot"],) if name != kernel["running"]]
-    params = dict(driver["runfile"], flavour=driver["flavour"], kernels=kernels, uninstall=state["runfile"])
-    disruption = DRIVER_RELOAD if state["loaded"] else NONE
-    return found + [Step("nvidia_driver.runfile", install_reason(observed, driver, []), disruption, params)]
+        found.append(Step("nvidia_driver.remove_packages", reason, disruption, params))
+    file = driver.runfile
+    assert file is not None
+    install = RunfileParams(
+        version=file.version,
+        source=file.source,
+        sha256=file.sha256,
+        sha256_url=file.sha256_url,
+        flavour=driver.flavour or "",
+        kernels=[kernel.running] + [name for name in (kernel.next_boot,) if name != kernel.running],
+        uninstall=state.runfile,
+    )
+    return found + [Step("nvidia_driver.runfile", install_reason(facts, driver, []), disruption, install)]
 
 
-def rebuild(observed: Dict[str, Any], driver: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """Return the kernel to build the module for where the packages are there and only its build is missing."""
-    state = observed["driver"]
-    complete = all(name in state["packages"] for name in driver["packages"])
-    if state["on_disk"] or not complete:
+def rebuild(facts: Facts, driver: DriverChoice) -> Optional[NextKernelParams]:
+    """Return the kernel to build the module for, where only the build is missing and all packages are installed."""
+    complete = all(name in facts.driver.packages for name in driver.packages)
+    if facts.driver.on_disk or not complete:
         return None
-    return {"kernel": observed["base"]["kernel"]["running"]}
+    return NextKernelParams(facts.base.kernel.running)
 
 
-def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]) -> List[str]:
-    """Return the packages that make way: all of a foreign driver, else those of another branch, flavour or kind.
+def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
+    """Return the packages to remove: all of a foreign driver, else those of another branch, flavour or kind.
 
-    Not all of them exclude each other, and two modules for one kernel, or two branches of libraries, serve nobody.
+    Not all of them conflict by their package metadata, but two modules for one kernel, or two branches of libraries,
+    do not work.
     """
-    present = observed["driver"]["packages"]
-    if foreign(observed, driver):
+    present = facts.driver.packages
+    if is_foreign(facts, driver):
         return sorted(present)
-    source, kernels = driver["source"], observed["base"]["kernel"]["installed"]
-    ours = (driver["kind"], driver["branch"], driver["flavour"])
-    own: Set[str] = set(driver["packages"])
+    source, kernels = driver.source, facts.base.kernel.installed
+    ours = (driver.kind, driver.branch, driver.flavour)
+    own: Set[str] = set(driver.packages)
     others: Set[str] = set()
     for kind in driver_sources.kinds(data, source):
         for branch in driver_sources.branches(data, source, kind):
@@ -303,54 +357,52 @@ def removals(observed: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, A
     return sorted((others - own) & set(present))
 
 
-def foreign(observed: Dict[str, Any], driver: Dict[str, Any]) -> bool:
-    """Return whether a driver of another origin is in the way; parts without any module are what a killed run left."""
-    state = observed["driver"]
-    if state["origin"] == "unknown" and not state["on_disk"] and not state["loaded"]:
+def is_foreign(facts: Facts, driver: DriverChoice) -> bool:
+    """True if a driver of another origin is installed. Files without a module are remains of an interrupted run."""
+    state = facts.driver
+    if state.origin == "unknown" and not state.on_disk and not state.loaded:
         return False
-    return state["origin"] not in (None, driver["source"])
+    return state.origin not in (None, driver.source)
 
 
-def fits(version: str, driver: Dict[str, Any]) -> bool:
-    """Return whether a version is the one asked for, or of the branch where only that matters."""
-    if driver["version"]:
-        return bool(version == driver["version"])
-    return bool(versions.branch(version) == driver["branch"])
+def matches_choice(version: str, driver: DriverChoice) -> bool:
+    """True if a version is the chosen one, or of the chosen branch where every version of it will do."""
+    if driver.version:
+        return version == driver.version
+    return versions.branch(version) == driver.branch
 
 
-def install_reason(observed: Dict[str, Any], driver: Dict[str, Any], others: List[str]) -> str:
-    """Return why the driver step is there; ``others`` are packages of another driver."""
-    state = observed["driver"]
-    disk = state["on_disk"]
-    target = "driver %s (%s)" % (driver["version"] or "branch %d" % driver["branch"], driver["flavour"])
+def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str:
+    """Return why the driver has to be installed; ``others`` are packages of another driver."""
+    state = facts.driver
+    disk = state.on_disk
+    target = "driver %s (%s)" % (driver.version or "branch %d" % (driver.branch or 0), driver.flavour)
     if not disk:
-        lack = "no module for the running kernel" if state["packages"] else "no NVIDIA driver"
+        lack = "no module for the running kernel" if state.packages else "no NVIDIA driver"
         return "there is %s; wanted is %s" % (lack, target)
-    if foreign(observed, driver):
-        return "the driver came from %s; wanted is %s from %s" % (state["origin"], target, driver["source"])
-    if state.get("interrupted"):
+    if is_foreign(facts, driver):
+        return "the driver came from %s; wanted is %s from %s" % (state.origin, target, driver.source)
+    if state.interrupted:
         return "an installation was cut off; wanted is %s" % target
-    if fits(disk["version"], driver) and disk["flavour"] == driver["flavour"]:
-        missing = [name for name in driver["packages"] if name not in observed["packages"]["installed"]]
-        if state["userspace"] == [disk["version"]]:
+    if matches_choice(disk.version, driver) and disk.flavour == driver.flavour:
+        missing = [name for name in driver.packages if name not in facts.packages.installed]
+        if state.userspace == [disk.version]:
             lack = "%s is missing" % ", ".join(missing) if missing else "%s of another is there" % ", ".join(others)
             return "%s is not whole: %s" % (target, lack)
-        return "%s is not whole: userspace %s" % (target, ", ".join(state["userspace"]) or "is missing")
-    return "driver %s (%s) is installed; wanted is %s" % (disk["version"], disk["flavour"], target)
+        return "%s is not whole: userspace %s" % (target, ", ".join(state.userspace) or "is missing")
+    return "driver %s (%s) is installed; wanted is %s" % (disk.version, disk.flavour, target)
 
 
-def hold_steps(
-    observed: Dict[str, Any], wanted: Dict[str, Any], driver: Dict[str, Any], data: Dict[str, Any]
-) -> List[Step]:
-    """Return the step that keeps unattended upgrades off the driver; a change of it takes the hold off before.
+def hold_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
+    """Return the step that protects the driver from unattended upgrades; a change of it releases the hold before.
 
-    Modules of one kernel are not held: they need exactly the driver that is held, and must go with their kernel.
+    Modules for one kernel are not held: they need exactly the driver that is held, and must be removed with their
+    kernel.
     """
-    held = set() if not driver["satisfied"] else set(observed["packages"]["held"])
-    kernel = observed["base"]["kernel"]["running"]
-    names = [name for name in driver["packages"] if kernel not in name]
-    if not wanted.get("nvidia_driver_hold") or set(names) <= held:
+    held = set(facts.packages.held) if driver.satisfied else set()
+    names = [name for name in driver.packages if facts.base.kernel.running not in name]
+    if not settings.nvidia_driver_hold or set(names) <= held:
         return []
     reason = "an unattended upgrade would part the driver's userspace from the loaded module"
-    tools = [name for name in data.get("hold_tools") or [] if name not in observed["packages"]["installed"]]
-    return [Step("nvidia_driver.hold", reason, params={"packages": names, "tools": tools})]
+    tools = [name for name in data.get("hold_tools") or [] if name not in facts.packages.installed]
+    return [Step("nvidia_driver.hold", reason, params=HoldParams(names, tools))]

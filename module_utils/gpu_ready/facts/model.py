@@ -1,0 +1,433 @@
+"""The facts of a host as records. The collectors of this package make them, the planners of ``plan/`` read them.
+
+Absent is None. The defaults describe a host on which nothing is installed.
+"""
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from ..base import records
+from ..containers.containerd.config import ConfigFile
+from ..containers.docker import Flag, Info
+from ..system.os_release import OsRelease
+from ..upgrade.model import UpgradeJournal
+
+SCHEMA = 1
+"""Of facts as JSON. Recorded facts with another one are refused."""
+
+
+# ---- the system ----------------------------------------------------------------------------------------------------
+
+
+class KernelFacts(NamedTuple):
+    """``next_boot``: the kernel that boots next. ``headers``: by kernel, whether they are installed."""
+
+    running: str
+    installed: List[str]
+    next_boot: str
+    headers: Dict[str, bool]
+
+
+class SecureBootFacts(NamedTuple):
+    """``on``: the kernel loads signed modules only. ``certificate``: the path at which DKMS expects or creates its own.
+
+    ``key`` is that path where the certificate exists, ``enrolled`` whether the firmware or shim trusts it.
+    """
+
+    on: bool = False
+    key: Optional[str] = None
+    certificate: Optional[str] = None
+    enrolled: bool = False
+
+
+class GpuFacts(NamedTuple):
+    """A GPU: PCI address, device id (four hexadecimal digits), bound kernel driver, the catalog's name.
+
+    ``vgpu`` is None for a physical GPU, else the driver version of the hypervisor ("" where it is unknown).
+    """
+
+    address: str
+    device: str
+    driver: Optional[str]
+    name: str
+    vgpu: Optional[str] = None
+
+
+class FunctionFacts(NamedTuple):
+    """An NVIDIA function that is no GPU. ``what``: what it is; "nvlink5" for a switch without a PCI function."""
+
+    address: str
+    device: str
+    driver: Optional[str]
+    what: str = ""
+
+
+class NouveauFacts(NamedTuple):
+    """The kernel's own driver, nouveau or nova_core. ``bound``: PCI addresses of the GPUs that it drives."""
+
+    name: Optional[str] = None
+    loaded: bool = False
+    bound: List[str] = []
+    blacklisted: bool = False
+
+
+class BaseFacts(NamedTuple):
+    """The system. ``distro``: its name in the catalog. ``image``: /usr is an image (ostree, bootc), thus read-only.
+
+    ``compiler``: path. ``initramfs``: the tool that rebuilds the initial RAM disk is installed. ``disk``: free bytes.
+    """
+
+    os: OsRelease
+    distro: Optional[str]
+    kernel: KernelFacts
+    image: bool = False
+    arch: str = "x86_64"
+    python: str = ""
+    boot_id: Optional[str] = None
+    compiler: Optional[str] = None
+    initramfs: bool = True
+    secure_boot: SecureBootFacts = SecureBootFacts()
+    gpus: List[GpuFacts] = []
+    nvswitches: List[FunctionFacts] = []
+    other_functions: List[FunctionFacts] = []
+    nouveau: NouveauFacts = NouveauFacts()
+    disk: Dict[str, Optional[int]] = {}
+
+
+# ---- packages ------------------------------------------------------------------------------------------------------
+
+
+class PackageFacts(NamedTuple):
+    """``installed``: version by name. ``broken``: left unfinished by an interrupted package manager."""
+
+    installed: Dict[str, str] = {}
+    held: List[str] = []
+    broken: List[str] = []
+
+
+class AptFacts(NamedTuple):
+    """``sources``: text by path. ``pins``: text of our preference files by name. The others are file names."""
+
+    sources: Dict[str, str] = {}
+    preferences: List[str] = []
+    pins: Dict[str, Optional[str]] = {}
+    keyrings: List[str] = []
+
+
+class YumFacts(NamedTuple):
+    """``sources``: text of .repo files by path. ``keyrings``: file names. ``streams``: enabled stream by module."""
+
+    sources: Dict[str, str] = {}
+    keyrings: List[str] = []
+    streams: Dict[str, str] = {}
+
+
+# ---- the driver ----------------------------------------------------------------------------------------------------
+
+
+class ModuleFacts(NamedTuple):
+    """NVIDIA's kernel module, loaded or on disk. ``path`` and ``signer`` are known of a file only."""
+
+    version: str
+    flavour: Optional[str] = None
+    path: Optional[str] = None
+    signer: Optional[str] = None
+
+
+class ModuleUse(NamedTuple):
+    """Reference count of a loaded module and the modules that hold it."""
+
+    refcnt: int
+    holders: List[str] = []
+
+
+class GpuProcess(NamedTuple):
+    """A process with a device node of the driver open. ``container``: its id, later its name."""
+
+    pid: int
+    name: str
+    container: Optional[str] = None
+    command: str = ""
+    service: bool = False
+
+
+class DkmsFacts(NamedTuple):
+    """A version of NVIDIA's modules that DKMS knows, and the kernels that it is built for."""
+
+    name: str
+    version: str
+    kernels: List[str] = []
+
+
+class ImexFacts(NamedTuple):
+    """``member``: this node belongs to an IMEX domain."""
+
+    member: bool = False
+    running: bool = False
+
+
+class DriverFacts(NamedTuple):
+    """The NVIDIA driver. ``on_disk`` is the module for the running kernel, ``userspace`` the versions of its libraries.
+
+    ``packages``: the installed packages that are part of a driver. ``runfile``: the uninstaller of a .run driver.
+    ``origin``: the source of the catalog, "runfile", "mixed" or "unknown". ``busy``: something uses the loaded module;
+    ``clients`` are then asked for only where that matters. ``interrupted``: the .run installer was cut off.
+    ``stopped``: services that an interrupted live reload did not start again. ``fabricmanager``: runs; None where there
+    is no NVSwitch.
+    """
+
+    loaded: Optional[ModuleFacts] = None
+    on_disk: Optional[ModuleFacts] = None
+    module_files: List[str] = []
+    kernel_without_module: Optional[str] = None
+    userspace: List[str] = []
+    packages: Dict[str, str] = {}
+    held: List[str] = []
+    runfile: Optional[str] = None
+    origin: Optional[str] = None
+    use: Dict[str, ModuleUse] = {}
+    busy: bool = False
+    clients: List[GpuProcess] = []
+    dkms: List[DkmsFacts] = []
+    persistenced: bool = False
+    imex: ImexFacts = ImexFacts()
+    interrupted: bool = False
+    stopped: List[str] = []
+    fabricmanager: Optional[bool] = None
+
+
+# ---- CUDA ----------------------------------------------------------------------------------------------------------
+
+
+class ToolkitFacts(NamedTuple):
+    """A CUDA toolkit. ``origin``: a constant of cuda/toolkit.py. ``cut_off``: its installer did not finish."""
+
+    version: str
+    path: str
+    release: Optional[str]
+    origin: str
+    cut_off: bool = False
+
+
+class DefaultToolkitFacts(NamedTuple):
+    """The link of the default toolkit. ``kind``: absent, link, folder or alternatives; ``mode`` of the latter."""
+
+    target: Optional[str] = None
+    kind: str = "absent"
+    mode: Optional[str] = None
+
+
+class CudaFacts(NamedTuple):
+    """``profile``: text by path of the files for login shells, None where one is absent."""
+
+    toolkits: List[ToolkitFacts] = []
+    default: DefaultToolkitFacts = DefaultToolkitFacts()
+    profile: Dict[str, Optional[str]] = {}
+
+
+class CudnnFacts(NamedTuple):
+    """cuDNN of one toolkit: ``version`` by its header, ``package`` by the installed packages for its CUDA major.
+
+    ``recorded``, ``origin`` and ``complete`` are those of our record of an archive; ``missing``: three of its files.
+    """
+
+    version: Optional[str] = None
+    package: Optional[str] = None
+    recorded: Optional[str] = None
+    origin: str = ""
+    complete: bool = False
+    missing: List[str] = []
+
+
+class CudnnPackageFacts(NamedTuple):
+    """Packages of cuDNN: all that are installed, those that gpu-ready installed, and those that it holds."""
+
+    installed: Dict[str, str] = {}
+    ours: List[str] = []
+    held_by_us: List[str] = []
+
+
+# ---- containers ----------------------------------------------------------------------------------------------------
+
+
+class DaemonJsonFault(NamedTuple):
+    """Why daemon.json is not strict JSON."""
+
+    problem: str
+    line: int
+    column: int
+
+
+class DaemonJsonFacts(NamedTuple):
+    """``text`` is None where the file is absent or ``error`` says why it cannot be read."""
+
+    path: str = "/etc/docker/daemon.json"
+    exists: bool = False
+    text: Optional[str] = None
+    error: Optional[DaemonJsonFault] = None
+
+
+class DockerFacts(NamedTuple):
+    """The docker engine. ``program``: path of dockerd. ``snap``: path of docker's snap. ``active``: it answers.
+
+    ``started`` is in seconds since 1970. ``restart_pending``: it runs since before a change of ours that needs a
+    restart. ``outdated``: it runs since before its program was replaced. ``held_by_us``: packages.
+    """
+
+    installed: bool = False
+    program: Optional[str] = None
+    version: Optional[str] = None
+    package: Optional[str] = None
+    snap: Optional[str] = None
+    active: bool = False
+    pid: Optional[int] = None
+    started: Optional[float] = None
+    enabled: bool = False
+    socket: Optional[str] = None
+    info: Optional[Info] = None
+    flags: List[Flag] = []
+    daemon_json: DaemonJsonFacts = DaemonJsonFacts()
+    gpu_containers: List[str] = []
+    restart_pending: bool = False
+    outdated: bool = False
+    held_by_us: List[str] = []
+
+
+class CdiSpecFacts(NamedTuple):
+    """A CDI specification of NVIDIA GPUs. ``stale``: why it does not fit the driver. ``format``: its version of CDI."""
+
+    path: str
+    ours: bool = False
+    devices: List[str] = []
+    format: Optional[str] = None
+    stale: Optional[str] = None
+
+
+class DriverVolumeFacts(NamedTuple):
+    """The driver volume for engines without CDI. ``stale``: why it does not fit the driver."""
+
+    exists: bool = False
+    version: Optional[str] = None
+    stale: Optional[str] = None
+
+
+class ManifestFacts(NamedTuple):
+    """What gpu-ready added to the host by its manifest; ``keys`` are those of daemon.json."""
+
+    files: List[str] = []
+    folders: List[str] = []
+    packages: List[str] = []
+    keys: Dict[str, Dict[str, object]] = {}
+
+
+class LegacyFacts(NamedTuple):
+    """nvidia-docker 1.0: path of its plugin, its volumes, and the containers that name one of them."""
+
+    plugin: Optional[str] = None
+    volumes: List[str] = []
+    containers: List[str] = []
+
+
+class RuntimeFacts(NamedTuple):
+    """What gives docker's containers the GPUs. ``toolkit``: NVIDIA's container toolkit is installed.
+
+    ``hook_known``: dockerd started after the hook was installed; None where that cannot be determined. ``refresh``: the
+    toolkit's service keeps a specification up to date. ``driver_files``: version of the driver's libraries.
+    ``refresh_old``, ``boot_nodes`` and ``helper`` are the texts of our files.
+    """
+
+    toolkit: bool = False
+    programs: Dict[str, Optional[str]] = {}
+    hook_known: Optional[bool] = None
+    refresh: bool = False
+    specs: List[CdiSpecFacts] = []
+    driver_files: Optional[str] = None
+    refresh_old: Optional[str] = None
+    boot_nodes: Optional[str] = None
+    volume: DriverVolumeFacts = DriverVolumeFacts()
+    helper: Optional[str] = None
+    noted: ManifestFacts = ManifestFacts()
+    legacy: LegacyFacts = LegacyFacts()
+
+
+class PodmanFacts(NamedTuple):
+    """``version``: its numbers."""
+
+    installed: bool = False
+    version: Optional[List[int]] = None
+
+
+class ContainerdFacts(NamedTuple):
+    """containerd. ``rancher``: directory of the k3s or rke2 that has a containerd of its own.
+
+    ``files``: the configuration in reading order. ``record``: our keys of config.toml with their values before;
+    ``before`` and ``after``: its text before and after our change. ``pending``: it runs since before a change of ours.
+    """
+
+    installed: bool = False
+    version: Optional[List[int]] = None
+    rancher: Optional[str] = None
+    active: bool = False
+    files: List[ConfigFile] = []
+    record: List[Tuple[Tuple[str, ...], object]] = []
+    before: Optional[str] = None
+    after: Optional[str] = None
+    pending: bool = False
+    keeps_containers: bool = True
+    gpu_containers: List[str] = []
+
+
+class EngineFacts(NamedTuple):
+    """The container engines beside docker. ``nodes``: text by path of our units that create device nodes."""
+
+    podman: PodmanFacts = PodmanFacts()
+    containerd: ContainerdFacts = ContainerdFacts()
+    nodes: Dict[str, str] = {}
+
+
+# ---- our own records -----------------------------------------------------------------------------------------------
+
+
+class VerifiedFacts(NamedTuple):
+    """The record of the last verification. ``gpus`` are UUIDs, ``addresses`` PCI addresses, ``driver`` a version."""
+
+    ok: bool
+    result: str = ""
+    reasons: List[str] = []
+    time: str = ""
+    boot_id: Optional[str] = None
+    driver: Optional[str] = None
+    userspace: List[str] = []
+    gpus: List[Optional[str]] = []
+    addresses: List[str] = []
+    digest: str = ""
+    runtime: Optional[str] = None
+    xids: Dict[str, int] = {}
+    checks: Dict[str, str] = {}
+
+
+class Facts(NamedTuple):
+    """Everything that is known of a host. ``cudnn``: by the version of the toolkit."""
+
+    base: BaseFacts
+    packages: PackageFacts = PackageFacts()
+    apt: AptFacts = AptFacts()
+    yum: YumFacts = YumFacts()
+    driver: DriverFacts = DriverFacts()
+    cuda: CudaFacts = CudaFacts()
+    cudnn: Dict[str, CudnnFacts] = {}
+    cudnn_packages: CudnnPackageFacts = CudnnPackageFacts()
+    docker: DockerFacts = DockerFacts()
+    runtime: RuntimeFacts = RuntimeFacts()
+    engines: EngineFacts = EngineFacts()
+    verified: Optional[VerifiedFacts] = None
+    upgrade: Optional[UpgradeJournal] = None
+
+
+def to_json(facts: Facts) -> Dict[str, object]:
+    """Return facts as JSON, with the schema."""
+    return dict(records.to_json(facts), schema=SCHEMA)
+
+
+def from_json(value: Dict[str, object]) -> Facts:
+    """Return recorded facts. Raises RecordError for another schema, or where a field does not fit."""
+    return records.from_json(Facts, records.without_schema(value, SCHEMA, "recorded facts"))

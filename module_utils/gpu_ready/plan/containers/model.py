@@ -1,0 +1,104 @@
+"""Parameters of the steps of docker_engine and nvidia_container_runtime: one record per step."""
+
+from typing import Any, Dict, List, NamedTuple
+
+from ..model import PackageRequest
+
+DaemonOptions = Dict[str, Any]
+"""Keys of daemon.json, nested as in the file, with any JSON value."""
+
+
+class DockerInstallParams(NamedTuple):
+    """docker_engine.install: packages, their holds, and the ``state`` that the service gets."""
+
+    packages: List[PackageRequest]
+    optional: List[str]
+    remove: List[str]
+    hold: List[str]
+    unhold: List[str]
+    service: str
+    state: str
+
+
+class DaemonJsonEdit(NamedTuple):
+    """Keys of daemon.json to set (nested as in the file) and to remove (dotted)."""
+
+    path: str
+    set_: DaemonOptions
+    unset: List[str]
+
+
+class DaemonJsonParams(NamedTuple):
+    """docker_engine.configure, nvidia_container_runtime.configure; ``activation``: "none", "reload" or "restart"."""
+
+    daemon_json: DaemonJsonEdit
+    activation: str
+
+
+class RuntimeInstallParams(NamedTuple):
+    """nvidia_container_runtime.install."""
+
+    packages: List[PackageRequest]
+
+
+class SupportFile(NamedTuple):
+    """A small file of ours that containers need, such as a unit that makes device nodes."""
+
+    path: str
+    content: str
+    mode: str
+
+
+class CdiSpecParams(NamedTuple):
+    """nvidia_container_runtime.cdi_spec: ``generator`` is "nvidia-ctk" or "native".
+
+    ``unrefreshed``: where the specification is written instead by a toolkit that does not refresh it ("": at ``path``).
+    """
+
+    path: str
+    generator: str
+    remove: List[str]
+    files: List[SupportFile]
+    feature_flags: List[str]
+    unrefreshed: str = ""
+
+
+class DriverVolumeParams(NamedTuple):
+    """nvidia_container_runtime.volume."""
+
+    files: List[SupportFile]
+
+
+class CleanupParams(NamedTuple):
+    """nvidia_container_runtime.cleanup: what gpu-ready added and no engine uses any more.
+
+    ``remains``: files that the removed packages leave behind. ``containers`` are stopped first.
+    """
+
+    packages: List[str]
+    containers: List[str]
+    paths: List[str]
+    remains: List[str]
+
+
+class ContainerdParams(NamedTuple):
+    """nvidia_container_runtime.containerd; ``state`` of the service, "" to leave it as it is."""
+
+    mode: str
+    default: bool
+    state: str
+
+
+class MigrationParams(NamedTuple):
+    """nvidia_container_runtime.migrate: the removal of nvidia-docker 1.0 or nvidia-docker2.
+
+    ``keep``: packages to mark as installed by hand, so that apt does not remove them as no longer needed.
+    """
+
+    packages: List[str]
+    containers: List[str]
+    volumes: List[str]
+    services: List[str]
+    left: List[str]
+    keep: List[str]
+    daemon_json: str

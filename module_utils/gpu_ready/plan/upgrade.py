@@ -1,0 +1,165 @@
+"""What an upgrade of the driver would do with one host, from its plan and the journal of the last upgrade."""
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from ..catalog import driver_sources
+from ..catalog.settings import Settings
+from ..facts.model import Facts
+from ..upgrade.model import BACK, CLOSED, RecordedDriver, UpgradeJournal
+from .compose import Plan
+from .driver import choose
+from .driver.model import ActivateParams
+from .model import InstallerFile
+
+FRESH = 24 * 3600
+"""Seconds for which downloads count as what the sources have."""
+DRIVER_ACTIONS = ("install", "runfile", "remove_packages", "activate")
+"""Steps of the role nvidia_driver that replace the driver; the others wait for site.yml."""
+CURRENT, DUE, REFUSED = "current", "due", "refused"
+FIND_LOST = "see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml"
+GONE = (
+    "The GPUs that the last verification saw (%d: %s) are gone, none is on the PCI bus now. Remedy: %s, or leave the "
+    "host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
+)
+LOST = (
+    "An upgrade of this host did not come to its end, and there is nothing left to serve (%s). Remedy: see with "
+    "`lspci -d 10de:` and a reboot that its GPUs are back on the PCI bus, then run the same command again."
+)
+ALLOW = "set gpu_ready_reboot_ok to true, or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out"
+
+
+class UpgradeStatus(NamedTuple):
+    """``state``: current, due or refused. ``opened``: the last upgrade is unfinished. ``way``: live, reboot or none.
+
+    ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
+    ``back``: the settings that restore the recorded driver. ``installer``: that of an installed .run driver.
+    """
+
+    state: str
+    opened: bool
+    touched: bool
+    staged: bool
+    from_: Optional[str]
+    to: Optional[str]
+    way: str
+    why: str
+    refusal: str
+    installed: Optional[RecordedDriver]
+    journal: Optional[UpgradeJournal]
+    back: Optional[Dict[str, str]]
+    installer: Optional[InstallerFile] = None
+
+
+def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0) -> UpgradeStatus:
+    """Return what an upgrade would do with a host; ``now``: seconds since 1970 by the host's clock."""
+    journal, chosen = facts.upgrade, decided.choices.driver
+    installed = installed_driver(facts)
+    steps = [step for step in decided.steps if step.role == "nvidia_driver" and step.action in DRIVER_ACTIONS]
+    opened = journal is not None and journal.phase not in CLOSED
+    way, why = activation_way(facts, decided)
+    refusals = upgrade_refusals(facts, decided, opened)
+    if refusals:
+        state = REFUSED
+    elif not decided.gpu_host or (not steps and not opened):
+        state = CURRENT
+    elif installed is None and not opened:
+        state = REFUSED
+        refusals = ["There is no driver to upgrade on this host. Remedy: run site.yml for it, which installs one."]
+    elif way == "reboot" and not settings.gpu_ready_reboot_ok:
+        state = REFUSED
+        refusals = ["The driver comes into use with a reboot only: %s. Remedy: %s." % (why, ALLOW)]
+    else:
+        state = DUE
+    target = (chosen.version or (str(chosen.branch) if chosen.branch else None)) if chosen else None
+    recorded = journal.from_ if journal else None
+    changes = (recorded.version if recorded else None) != (chosen.version if chosen else None)
+    old = recorded if opened and changes else installed
+    unfinished = opened and journal is not None and journal.phase != BACK and journal.to == target
+    return UpgradeStatus(
+        state=state,
+        opened=opened,
+        touched=opened and journal is not None and journal.touched,
+        staged=is_fetched(journal, target, now) or unfinished,
+        from_=old.version if old else None,
+        to=target,
+        way=way if steps else "none",
+        why=why if way == "reboot" or why.startswith("unless") else decided.summary,
+        refusal="\n".join(refusals),
+        installed=installed,
+        journal=journal,
+        back=rollback_settings(journal),
+        installer=choose.earlier_installer(facts, settings, installed.version)
+        if installed and installed.source == driver_sources.RUNFILE
+        else None,
+    )
+
+
+def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> List[str]:
+    """Return the refusals of the plan, and that of a host whose GPUs vanished."""
+    if decided.gpu_host:
+        return ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
+    if opened:
+        return [LOST % decided.summary]
+    gpus = lost_gpus(facts)
+    return [GONE % (len(gpus), ", ".join(gpus), FIND_LOST)] if gpus else []
+
+
+def lost_gpus(facts: Facts) -> List[str]:
+    """Return the addresses of the GPUs that the last verification saw, if none is on the PCI bus any longer."""
+    return list(facts.verified.addresses) if facts.verified and not facts.base.gpus else []
+
+
+def is_fetched(journal: Optional[UpgradeJournal], target: Optional[str], now: int) -> bool:
+    """True if everything for this driver was downloaded so recently that the sources need not be checked again.
+
+    A host that was rolled back is checked again: the downloads may be the cause.
+    """
+    if journal is None or journal.fetched is None or journal.phase == BACK:
+        return False
+    return journal.fetched.to == target and 0 <= now - journal.fetched.time < FRESH
+
+
+def installed_driver(facts: Facts) -> Optional[RecordedDriver]:
+    """Return the installed driver as it can be requested again; None if its origin is unclear."""
+    state, disk = facts.driver, facts.driver.on_disk
+    if not disk or not disk.version or state.origin in (None, "unknown", "mixed"):
+        return None
+    built = [row for row in state.dkms if row.version == disk.version]
+    return RecordedDriver(
+        version=disk.version,
+        branch=disk.version.split(".")[0],
+        flavour=disk.flavour,
+        source=state.origin or "",
+        kernel_modules="dkms" if built else "precompiled",
+    )
+
+
+def rollback_settings(journal: Optional[UpgradeJournal]) -> Optional[Dict[str, str]]:
+    """Return the settings that restore the recorded driver, None if none is recorded."""
+    old = journal.from_ if journal else None
+    if not old:
+        return None
+    return {
+        "nvidia_driver_source": old.source,
+        "nvidia_driver_version": old.version,
+        "nvidia_driver_branch": old.branch,
+        "nvidia_driver_flavour": old.flavour or "auto",
+        "nvidia_driver_kernel_modules": old.kernel_modules if old.source != driver_sources.RUNFILE else "auto",
+        "nvidia_driver_runfile": "",  # the operator's is that of the other driver
+        "nvidia_driver_runfile_sha256": "",
+    }
+
+
+def activation_way(facts: Facts, decided: Plan) -> Tuple[str, str]:
+    """Return how the new driver is activated ("live", "reboot" or "none") and why.
+
+    Programs that hold the GPUs now are no reason for a reboot yet: the host is drained first and then planned again.
+    """
+    for step in decided.steps:
+        if isinstance(step.params, ActivateParams):
+            clients = facts.driver.clients
+            if step.params.action == "reboot" and step.params.fallback == "reboot" and clients:
+                names = sorted({client.name for client in clients})
+                return "live", "unless %s still hold the GPUs after the drain" % ", ".join(names)
+            return ("reboot" if step.params.action == "reboot" else "live"), step.why
+    return "none", ""

@@ -46,18 +46,6 @@ options:
         description: URL of NVIDIA's list of md5 sums. Not used if O(installers[].sha256) is given.
         type: str
         default: ""
-  timeout:
-    description: Seconds without a byte after which a download is aborted.
-    type: int
-    default: 60
-  download_timeout:
-    description: Seconds after which a whole download is aborted.
-    type: int
-    default: 7200
-  install_timeout:
-    description: Seconds after which an installer is stopped.
-    type: int
-    default: 3600
 attributes:
   check_mode:
     description: Reports what would change, without any download.
@@ -129,10 +117,9 @@ ARGUMENT_SPEC = {
             "md5_url": {"type": "str", "default": ""},
         },
     },
-    "timeout": {"type": "int", "default": 60},
-    "download_timeout": {"type": "int", "default": 7200},
-    "install_timeout": {"type": "int", "default": 3600},
 }
+DOWNLOAD_LIMIT = 7200.0
+"""Seconds for an installer of 5 GB."""
 
 
 def toolkit_installers(entries):
@@ -153,7 +140,7 @@ def run(host, params, check):
     missing = {one.version: cuda_runfile.missing_toolkit(host, one, paths) for one in installers}
     before = {one.version: installed_release(host, one.path) for one in installers}
     after = {one.version: one.release or before[one.version] or one.version for one in installers}
-    limits = runfile_fetch.RunfileLimits(params["timeout"], params["download_timeout"], params["install_timeout"])
+    limits = runfile_fetch.RunfileLimits(download=DOWNLOAD_LIMIT)
     todo = [one for one in installers if missing[one.version]]
     if not check:
         for one in todo:

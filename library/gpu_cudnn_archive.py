@@ -67,14 +67,6 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  timeout:
-    description: Seconds without a byte after which a download is aborted.
-    type: int
-    default: 60
-  download_timeout:
-    description: Seconds after which a whole download is aborted.
-    type: int
-    default: 3600
 attributes:
   check_mode:
     description: Reports what would change, without any download.
@@ -154,8 +146,6 @@ ARGUMENT_SPEC = {
     },
     "file": {"type": "path", "default": ""},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "timeout": {"type": "int", "default": 60},
-    "download_timeout": {"type": "int", "default": 3600},
 }
 
 
@@ -179,10 +169,11 @@ def converge(params, check_mode, paths, refresh):
             if before[install.cuda] == after[install.cuda]:
                 before[install.cuda] = None
     if todo and not check_mode:
-        limits = DownloadLimits(params["timeout"], params["download_timeout"])
         with cudnn_install.archive_directory(paths) as directory:
             for install in todo:
-                after[install.cuda] = cudnn_install.install_archive(install, paths, limits, refresh, directory)
+                after[install.cuda] = cudnn_install.install_archive(
+                    install, paths, DownloadLimits(), refresh, directory
+                )
         manifest.delete_copied_file(params["file"])
     changed = bool(todo) or before != after
     return {"changed": changed, "before": before, "after": after, "removed": removed}

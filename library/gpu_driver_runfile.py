@@ -56,14 +56,6 @@ options:
     description: Path of the uninstaller of a .run driver that was installed outside of gpu-ready and may be replaced.
     type: str
     default: ""
-  timeout:
-    description: Seconds without a byte after which the download is aborted.
-    type: int
-    default: 60
-  download_timeout:
-    description: Seconds after which the whole download is aborted.
-    type: int
-    default: 3600
   install_timeout:
     description: Seconds after which the installer is stopped.
     type: int
@@ -146,8 +138,6 @@ ARGUMENT_SPEC = {
     "dkms": {"type": "bool", "default": True},
     "opengl": {"type": "bool", "default": False},
     "uninstall": {"type": "str", "default": ""},
-    "timeout": {"type": "int", "default": 60},
-    "download_timeout": {"type": "int", "default": 3600},
     "install_timeout": {"type": "int", "default": 3600},
 }
 
@@ -170,7 +160,7 @@ def install(host, params, check):
         runfile_state.refuse_flavour(spec)
     if missing and not check:
         source = stored or InstallerSource(params["source"], params["sha256"], params["sha256_url"])
-        limits = RunfileLimits(params["timeout"], params["download_timeout"], params["install_timeout"])
+        limits = RunfileLimits(install=params["install_timeout"])
         runfile.install(host, spec, source, limits)
     after = "".join("%s module for %s\n" % (spec.flavour, kernel) for kernel in kernels)
     after = "NVIDIA driver %s (.run)\n%s" % (spec.version, after)

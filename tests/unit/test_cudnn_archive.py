@@ -366,8 +366,6 @@ def test_the_module_asks_the_network_only_for_what_is_missing(site: Site, node: 
         "installs": [dict(node.install(site)._asdict())],
         "file": "",
         "state": "present",
-        "timeout": 5,
-        "download_timeout": 20,
     }
     before = node.tree()
 
@@ -606,8 +604,6 @@ def test_the_copy_of_an_archive_goes_with_the_work_that_needed_it(node: Node, mo
         "installs": [{"cuda": "12.9", "cuda_path": str(node.path), "origin": install.origin}],
         "file": install.archive_url,
         "state": "present",
-        "timeout": 5,
-        "download_timeout": 20,
     }
     module.converge(params, False, node.paths, node.refresh)
     assert Path(install.archive_url).exists()

@@ -20,13 +20,12 @@ from .manager import (
     PackageError,
     PackageSpec,
     Simulation,
+    choose_version,
     describe_missing_headers,
-    describe_missing_version,
     find_dkms_failure,
     find_lock_holder,
     refuse_unrequested,
 )
-from .version_match import version_matches
 
 LOCKS = (
     "/var/lib/dpkg/lock-frontend",
@@ -324,10 +323,7 @@ class Apt(Manager):
             if spec.version is None:
                 arguments.append(spec.name)
                 continue
-            fitting = [version for version in versions if version_matches(spec.version, version)]
-            if not fitting:
-                raise PackageError(describe_missing_version(spec, versions))
-            arguments.append("%s=%s" % (spec.name, fitting[0]))
+            arguments.append("%s=%s" % (spec.name, choose_version(spec, versions)))
         return arguments
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:

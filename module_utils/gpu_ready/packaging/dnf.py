@@ -23,12 +23,11 @@ from .manager import (
     PackageSpec,
     Simulation,
     TransactionKilled,
-    describe_missing_version,
+    choose_version,
     find_dkms_failure,
     find_lock_holder,
     refuse_unrequested,
 )
-from .version_match import version_matches
 
 ASK_LIMIT = 600.0
 """Seconds for a query; it may have to fetch the metadata of all repositories."""
@@ -185,12 +184,7 @@ class Dnf(Manager):
         exact = [spec for spec in specs if spec.version is not None]
         offers = self.offers([spec.name for spec in exact])
         arguments = [spec.name for spec in specs if spec.version is None]
-        for spec in exact:
-            versions = offers.get(spec.name, [])
-            fitting = [version for version in versions if version_matches(spec.version, version)]
-            if not fitting:
-                raise PackageError(describe_missing_version(spec, versions))
-            arguments.append("%s-%s" % (spec.name, fitting[0]))
+        arguments += ["%s-%s" % (spec.name, choose_version(spec, offers.get(spec.name, []))) for spec in exact]
         return arguments
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:

@@ -135,6 +135,14 @@ def describe_missing_version(spec: PackageSpec, versions: List[str]) -> str:
     )
 
 
+def choose_version(spec: PackageSpec, offered: List[str]) -> str:
+    """The newest offered version that matches; PackageError names what is offered instead."""
+    matching = [version for version in offered if version_matches(spec.version, version)]
+    if not matching:
+        raise PackageError(describe_missing_version(spec, offered))
+    return matching[0]
+
+
 def find_dkms_failure(what: str, text: str) -> Optional[str]:
     """Message for a DKMS build that failed, None where the text reports none. The log that it names has the cause."""
     match = re.search(r"Bad return status for module build on kernel: (\S+)", text) or re.search(

@@ -1,7 +1,7 @@
 """Files of /etc/yum.repos.d: what they enable; sections switched on and off with every other byte kept."""
 
 import re
-from typing import Dict, List
+from typing import Dict, Iterator, List, Optional, Tuple
 
 DIRECTORY = "/etc/yum.repos.d"
 KEYRINGS = "/etc/pki/rpm-gpg"
@@ -11,39 +11,35 @@ TRUE = ("1", "yes", "true", "on")
 ENABLED = re.compile(r"^enabled(\s*[=:]\s*)(\S*)(.*)$", re.DOTALL)
 
 
-def lines_of(text: str) -> List[str]:
-    return text.splitlines(True)
+def walk_lines(text: str) -> "Iterator[Tuple[str, str, Optional[re.Match[str]]]]":
+    """Each line with its end, its section, and the match where it sets ``enabled``."""
+    section = ""
+    for line in text.splitlines(True):
+        head = re.match(r"\[([^]]+)\]", line)
+        section = head.group(1) if head else section
+        yield line, section, ENABLED.match(line)
 
 
 def parse_sections(text: str) -> Dict[str, bool]:
     """Sections of a file and whether each is enabled, which is the default (dnf.conf(5))."""
-    found = {}  # type: Dict[str, bool]
-    name = ""
-    for line in lines_of(text):
-        head = re.match(r"\[([^]]+)\]", line)
-        value = ENABLED.match(line)
-        if head:
-            name = head.group(1)
-            found[name] = True
-        elif value and name:
-            found[name] = value.group(2).lower() in TRUE
+    found: Dict[str, bool] = {}
+    for _, section, setting in walk_lines(text):
+        if section:
+            found.setdefault(section, True)
+        if setting and section:
+            found[section] = setting.group(2).lower() in TRUE
     return found
 
 
 def switch_sections(text: str, names: List[str], on: bool) -> str:
     """The file with these sections enabled or disabled, and every other byte kept."""
     state = parse_sections(text)
-    found = []
-    name = ""
-    for line in lines_of(text):
-        head = re.match(r"\[([^]]+)\]", line)
-        value = ENABLED.match(line)
-        if head:
-            name = head.group(1)
-        elif value and name in names and state[name] != on:
-            line = "enabled%s%s%s" % (value.group(1), "1" if on else "0", value.group(3))
-        found.append(line)
-    return "".join(found)
+    lines = []
+    for line, section, setting in walk_lines(text):
+        if setting and section in names and state[section] != on:
+            line = "enabled%s%s%s" % (setting.group(1), "1" if on else "0", setting.group(3))
+        lines.append(line)
+    return "".join(lines)
 
 
 def enable_sections(text: str, names: List[str]) -> str:

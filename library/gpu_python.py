@@ -89,7 +89,7 @@ install:
 """
 
 from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.lifecycle import bootstrap
+from ansible.module_utils.gpu_ready.lifecycle import bootstrap, python_scripts
 
 ARGUMENT_SPEC = {
     "printed": {"type": "str"},
@@ -102,16 +102,16 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    result = {"changed": False, "find": bootstrap.FIND}
+    result = {"changed": False, "find": python_scripts.FIND}
     if params["printed"] is None:
         return result
-    found = bootstrap.read(params["printed"])
+    found = bootstrap.parse_found(params["printed"])
     try:
-        way = bootstrap.way(found, params["core"], params, params["tried"], check)
+        choice = bootstrap.choose_python(found, params["core"], params, params["tried"], check)
     except bootstrap.BootstrapError as error:
-        error.result["find"] = bootstrap.FIND
+        error.result["find"] = python_scripts.FIND
         raise
-    return dict(result, **way._asdict())
+    return dict(result, **choice._asdict())
 
 
 def main():

@@ -161,9 +161,9 @@ def test_a_host_without_python_is_refused_if_none_can_be_installed(bare: Fleet) 
     present = pythons(bare)
     assert present[0] == "package python3 is not installed"
     for core, arguments, message in (
-        (bare.ansible, ["--check"], "a check installs none: run without --check"),
-        (bare.ansible, [], "its mirrors have ended, so set gpu_ready_vault to true for the archive"),
-        (Fleet("versions_bare").ansible, [], "or run this with ansible-core 2.16"),
+        (bare.ansible, ["--check"], "a check installs none. Run without --check"),
+        (bare.ansible, [], "Its mirrors have ended: set gpu_ready_vault to true for the archive"),
+        (Fleet("versions_bare").ansible, [], "or use ansible-core 2.16"),
     ):
         run = Fleet("versions_bare", core).play(*arguments)
         assert run.rc != 0

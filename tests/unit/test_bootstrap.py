@@ -1,6 +1,7 @@
-"""A host without a usable Python: which one is taken, how one is installed, and the sentence where neither can be."""
+"""A host without a usable Python: which one is used, how one is installed, and the message where neither is possible."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,15 +9,15 @@ from typing import Any
 
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.lifecycle import bootstrap
+from gpu_ready.lifecycle import bootstrap, python_scripts
 
 CENTOS = 'system\nNAME="CentOS Linux"\nVERSION_ID="7"\nID="centos"\nID_LIKE="rhel fedora"\nPRETTY_NAME="CentOS Linux 7 (Core)"\n'
 ROCKY = 'system\nID="rocky"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\nPRETTY_NAME="Rocky Linux 8.10"\n'
 DEBIAN = 'system\nID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
 
 
-def way(text: str, core: str, tried: str | None = None, check: bool = False, **wanted: Any) -> bootstrap.Way:
-    return bootstrap.way(bootstrap.read(text), core, wanted, tried, check)
+def way(text: str, core: str, tried: str | None = None, check: bool = False, **wanted: Any) -> bootstrap.PythonChoice:
+    return bootstrap.choose_python(bootstrap.parse_found(text), core, wanted, tried, check)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def way(text: str, core: str, tried: str | None = None, check: bool = False, **w
     ],
 )
 def test_the_first_python_that_ansible_takes_is_used(text: str, core: str, interpreter: str) -> None:
-    assert way(text, core) == bootstrap.Way(interpreter, None)
+    assert way(text, core) == bootstrap.PythonChoice(interpreter, None)
 
 
 def test_centos_7_gets_its_python3_by_yum() -> None:
@@ -67,14 +68,39 @@ def test_the_archive_is_used_only_when_asked_and_its_key_must_have_the_fingerpri
 def test_the_scripts_are_what_a_posix_shell_can_read(system: str, vault: bool) -> None:
     manager = "apt-get" if system == DEBIAN else "yum"
     script = way(f"manager {manager}\n" + system, "2.16.19", gpu_ready_vault=vault).install
-    for text in (script, bootstrap.FIND):
+    for text in (script, python_scripts.FIND):
         subprocess.run(["/bin/sh", "-n"], input=text, text=True, check=True, timeout=10)
+
+
+DOCKER, TOOLKIT = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88", "C95B321B61E88C1809C4F759DDCAE044F796ECB0"
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("keys", "trusted"), [([DOCKER], True), ([TOOLKIT], False), ([DOCKER, TOOLKIT], False), ([], False)]
+)
+def test_exactly_the_pinned_key_of_an_archive_is_trusted(tmp_path: Path, keys: list[str], trusted: bool) -> None:
+    """A key beside the pinned one in the same file would be trusted too: yum imports all keys of a gpgkey file."""
+    if not shutil.which("gpg"):
+        pytest.skip("no gpg on this machine")
+    root = Path(__file__).resolve().parents[2]
+    (tmp_path / "served").write_text("".join((root / f"catalog/keys/{name}.asc").read_text() for name in keys))
+    (tmp_path / "curl").write_text(f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp {tmp_path}/served "$2"\n')
+    (tmp_path / "timeout").write_text("#!/bin/sh\necho installing\n")
+    for name in ("curl", "timeout"):
+        (tmp_path / name).chmod(0o755)
+    text = python_scripts.VAULT.format(manager="yum", adds=f"add os http://x/ http://x/key {DOCKER}")
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = subprocess.run(["/bin/sh", "-c", text], env={"PATH": path}, capture_output=True, text=True, timeout=60)
+    assert ("installing" in done.stdout, "is not the pinned one" in done.stderr) == (trusted, not trusted)
 
 
 @pytest.mark.host_io
 def test_the_question_finds_the_python_of_this_machine() -> None:
-    printed = subprocess.run(["/bin/sh", "-c", bootstrap.FIND], capture_output=True, text=True, check=True, timeout=20)
-    assert bootstrap.read(printed.stdout).pythons
+    printed = subprocess.run(
+        ["/bin/sh", "-c", python_scripts.FIND], capture_output=True, text=True, check=True, timeout=20
+    )
+    assert bootstrap.parse_found(printed.stdout).pythons
 
 
 @pytest.mark.parametrize(
@@ -87,7 +113,7 @@ def test_the_question_finds_the_python_of_this_machine() -> None:
             ["3.6", "Rocky Linux 8.10", "3.8", "2.16"],
         ),
         ("manager yum\n" + CENTOS, "2.19.14", {}, ["CentOS Linux 7", "3.6", "2.19.14", "2.16"]),
-        (DEBIAN, "2.19.14", {}, ["Debian GNU/Linux 12", "no package manager", "ansible_python_interpreter"]),
+        (DEBIAN, "2.19.14", {}, ["Debian GNU/Linux 12", "no supported package manager", "ansible_python_interpreter"]),
         ("manager yum\n" + CENTOS, "2.16.19", {"check": True}, ["without --check"]),
         (
             "manager yum\n" + CENTOS,
@@ -115,7 +141,9 @@ def test_the_question_finds_the_python_of_this_machine() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(text: str, core: str, options: dict[str, Any], words: list[str]) -> None:
+def test_what_is_impossible_is_one_message_with_a_remedy(
+    text: str, core: str, options: dict[str, Any], words: list[str]
+) -> None:
     with pytest.raises(bootstrap.BootstrapError) as error:
         way(text, core, **options)
     for word in words:
@@ -124,7 +152,7 @@ def test_what_cannot_be_is_said_in_a_sentence(text: str, core: str, options: dic
 
 def test_a_python_that_works_counts_more_than_one_that_does_not() -> None:
     text = "broken 1 /usr/bin/python3 x\npython 3.11 /usr/local/bin/python3\n" + DEBIAN
-    assert way(text, "2.19.14") == bootstrap.Way("/usr/local/bin/python3", None)
+    assert way(text, "2.19.14") == bootstrap.PythonChoice("/usr/local/bin/python3", None)
 
 
 @pytest.mark.host_io
@@ -132,10 +160,10 @@ def test_the_question_finds_a_python_that_does_not_start(tmp_path: Path) -> None
     broken = tmp_path / "python3"
     broken.write_text("#!/bin/sh\necho first >&2\necho no libz >&2\nexit 3\n")
     broken.chmod(0o755)
-    find = bootstrap.FIND.replace("/usr/bin/python3 ", f"{broken} ")
+    find = python_scripts.FIND.replace("/usr/bin/python3 ", f"{broken} ")
     printed = subprocess.run(["/bin/sh", "-c", find], capture_output=True, text=True, check=True, timeout=20)
-    assert bootstrap.read(printed.stdout).broken == [(3, str(broken), "no libz")]
-    assert bootstrap.read(printed.stdout).pythons
+    assert bootstrap.parse_found(printed.stdout).broken == [(3, str(broken), "no libz")]
+    assert bootstrap.parse_found(printed.stdout).pythons
 
 
 @pytest.mark.host_io
@@ -153,4 +181,4 @@ def test_the_playbook_names_the_python_that_a_host_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\x00", "system", "python x y\n", "manager\n"])
 def test_garbled_answers_are_read_without_a_crash(text: str) -> None:
-    assert bootstrap.read(text).pythons == []
+    assert bootstrap.parse_found(text).pythons == []

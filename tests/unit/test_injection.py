@@ -193,13 +193,13 @@ CENTOS = "manager yum\nsystem\n" + 'ID="centos"\nVERSION_ID="7"\nID_LIKE="rhel f
 
 @pytest.mark.parametrize("value", [*HOSTILE.values(), *MIRRORS])
 def test_the_one_script_that_is_built_of_variables_quotes_them_or_is_not_built(value: str) -> None:
-    found = bootstrap.read(CENTOS)
+    found = bootstrap.parse_found(CENTOS)
     for settings in (
         {"gpu_ready_vault": True, "gpu_ready_mirror": value, "gpu_ready_mirror_keys": {}},
         {"gpu_ready_vault": True, "gpu_ready_mirror": "", "gpu_ready_mirror_keys": {"vault-centos7-os": value}},
     ):
         try:
-            script = bootstrap.way(found, "2.16.19", settings).install
+            script = bootstrap.choose_python(found, "2.16.19", settings).install
         except bootstrap.BootstrapError as error:
             assert "gpu_ready_mirror" in str(error)  # noqa: PT017 - both outcomes are right ones
             continue

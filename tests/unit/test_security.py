@@ -57,7 +57,7 @@ ALL = [
     for task in tasks(yaml.safe_load(path.read_text()))
 ]
 SHELLS = {"raw": ["gpu_ready_python.find", "gpu_ready_python.install", "gpu_ready_python.find"]}
-"""What a shell is given: scripts of bootstrap.py, whose quoting test_injection.py verifies."""
+"""What a shell is given: scripts of python_scripts.py, whose quoting test_injection.py verifies."""
 
 
 def module_of(task: dict[str, Any]) -> str:

@@ -223,7 +223,7 @@ def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
 
 
 def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    assert not after["driver"]["packages"], "an installer never goes over packages"
+    assert not after["driver"]["packages"], "an installer is never used over packages"
     _with_driver(after, params["version"], params["flavour"], "runfile", [])
     after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
 

@@ -94,7 +94,7 @@ def test_services_that_a_live_reload_left_stopped_are_drift() -> None:
     host = having(host, driver={"stopped": ["nvidia-dcgm.service"]})
     assert not compose.plan(host, SETTINGS).converged
     assert drifting(audited(host)) == ["services"]
-    assert check(audited(host), "services")["why"] == "an exchange that was cut off stopped nvidia-dcgm.service"
+    assert check(audited(host), "services")["why"] == "an interrupted live reload stopped nvidia-dcgm.service"
 
 
 def new_kernel(headers: bool, compiler: str | None) -> Facts:

@@ -99,14 +99,14 @@ def test_a_module_package_of_the_other_flavour_that_stayed_makes_way() -> None:
     host = having(with_packages(host, **added), driver={"packages": {**host.driver.packages, **added}})
     assert steps(decide(host))["install"]["remove"] == [OTHER_KMOD]
     (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]
-    assert why.endswith(f"is not whole: {OTHER_KMOD} of another is there")
+    assert why.endswith(f"is incomplete: {OTHER_KMOD} of another version is installed")
 
 
 def test_a_package_that_somebody_removed_is_named() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
     host = without_packages(host, "nvidia-driver-cuda")
     (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]
-    assert why.endswith("is not whole: nvidia-driver-cuda is missing")
+    assert why.endswith("is incomplete: nvidia-driver-cuda is missing")
 
 
 def test_dkms_comes_from_epel_and_the_developers_section() -> None:

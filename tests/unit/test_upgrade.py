@@ -124,7 +124,7 @@ def test_a_host_that_lost_all_its_gpus_does_not_count_as_wanted() -> None:
     seen = having(observed(), base={"gpus": []}, verified=VerifiedFacts(True, addresses=addresses))
     found = status(seen, NO_GPU)
     assert found["state"] == "refused" and found["refusal"] == (
-        "The GPUs that the last verification saw (2: 0000:01:00.0, 0000:02:00.0) are gone, none is on the PCI bus now. "
+        "The GPUs of the last verification (2: 0000:01:00.0, 0000:02:00.0) are missing: none is on the PCI bus. "
         "Remedy: see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml, "
         "or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
     )

@@ -37,7 +37,7 @@ GROUPS = (
     ("packages", ("gpu_plan.repair_packages",)),
 )
 """Parts of which the plan says what they lack: the part, and how the names of its steps begin."""
-CUT_OFF = "an exchange that was cut off stopped %s"
+CUT_OFF = "an interrupted live reload stopped %s"
 
 
 class Check(NamedTuple):

@@ -133,7 +133,7 @@ def is_set(value: object) -> bool:
 
 def verify_steps(facts: Facts, choices: Choices, steps: List[Step], digest: str) -> List[Step]:
     """Return the verification that is due: after any change, and where the record is not of the present state."""
-    changed = "what was changed is proved in a container"
+    changed = "the changes are verified in a container"
     reason = changed if steps else verification.reason_to_verify(facts, digest)
     params = verify_params(facts, choices, digest)
     if reason is None or params is None:

@@ -18,7 +18,7 @@ DRIVER_ACTIONS = ("install", "runfile", "remove_packages", "activate")
 CURRENT, DUE, REFUSED = "current", "due", "refused"
 FIND_LOST = "see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml"
 GONE = (
-    "The GPUs that the last verification saw (%d: %s) are gone, none is on the PCI bus now. Remedy: %s, or leave the "
+    "The GPUs of the last verification (%d: %s) are missing: none is on the PCI bus. Remedy: %s, or leave the "
     "host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
 )
 LOST = (

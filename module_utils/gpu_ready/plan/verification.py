@@ -11,11 +11,11 @@ def reason_to_verify(facts: Facts, digest: str) -> Optional[str]:
     if not record:
         return "this host was never verified"
     if not record.ok:
-        return "the last verification failed: %s" % ("; ".join(record.reasons) or "no reason noted")
+        return "the last verification failed: %s" % ("; ".join(record.reasons) or "no reason recorded")
     if record.boot_id != facts.base.boot_id:
         return "the host was rebooted since its last verification"
     if record.digest != digest:
-        return "the wanted state changed since the last verification"
+        return "the desired state changed since the last verification"
     loaded = facts.driver.loaded.version if facts.driver.loaded else None
     if record.driver != loaded:
         return "driver %s is loaded, %s was verified" % (loaded or "none", record.driver)

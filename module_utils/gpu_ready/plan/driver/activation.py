@@ -59,7 +59,7 @@ def needed_action(facts: Facts, driver: DriverChoice) -> Tuple[Optional[str], st
     if loaded.flavour not in (None, disk.flavour):
         return "reload", "the loaded module is %s, the installed one %s" % (loaded.flavour, disk.flavour)
     if facts.driver.stopped:
-        return "load", "an exchange that was cut off stopped %s" % ", ".join(facts.driver.stopped)
+        return "load", "an interrupted live reload stopped %s" % ", ".join(facts.driver.stopped)
     return None, ""
 
 

@@ -299,7 +299,7 @@ def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
     kernel = facts.driver.kernel_without_module
     if kernel is None:
         return []
-    first = "install %s before it boots" % " and ".join(names) if names else "bring its module before it boots"
+    first = "install %s before it boots" % " and ".join(names) if names else "install its module before it boots"
     return [
         Notice(
             "next_kernel_without_module",
@@ -317,8 +317,8 @@ def foreign_driver(facts: Facts, driver: DriverChoice) -> Refusal:
     version = state.on_disk.version if state.on_disk else ""
     return Refusal(
         "foreign_driver",
-        "driver %s on this host came from %s, and two drivers of different origin break each other; wanted is %s"
-        % (version or "files", origins.get(state.origin or "", state.origin), driver.source),
+        "the driver %s of this host is from %s, and two drivers of different origin break each other; requested "
+        "is %s" % (version or "files", origins.get(state.origin or "", state.origin), driver.source),
         "set nvidia_driver_replace_foreign to true to have it replaced, or nvidia_driver_source to none to keep it",
     )
 
@@ -371,7 +371,7 @@ def disk_full(facts: Facts) -> List[Refusal]:
             "disk_full",
             "%s has %d MiB free, the driver with its module build needs %d"
             % (path, size // 1024**2, NEEDED_BYTES // 1024**2),
-            "make room there and run this again",
+            "free some space there and run this again",
         )
         for path, size in free
         if size is not None and size < NEEDED_BYTES
@@ -382,6 +382,6 @@ def version_unknown() -> Refusal:
     """Refuse an installer without a version in its name."""
     return Refusal(
         "runfile_version_unknown",
-        "nvidia_driver_runfile names a file whose driver version its name does not tell",
+        "nvidia_driver_runfile names a file whose name contains no driver version",
         "set nvidia_driver_version to the version that it installs, or keep NVIDIA's file name",
     )

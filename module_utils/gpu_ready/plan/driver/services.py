@@ -50,7 +50,7 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
         if facts.driver.fabricmanager:
             if not lacks_hold(facts, name, hold):
                 return []
-            reason = "an unattended upgrade would part the fabric manager from its driver"
+            reason = "an unattended upgrade could leave fabric manager and driver at different versions"
         else:
             reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
     else:
@@ -74,7 +74,7 @@ def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: boo
     elif imex.member and not imex.running:
         reason = "this node belongs to an IMEX domain, and IMEX does not run"
     elif lacks_hold(facts, name, hold):
-        reason = "an unattended upgrade would part IMEX from its driver"
+        reason = "an unattended upgrade could leave IMEX and driver at different versions"
     else:
         return []
     params = service_params(facts, driver, name, IMEX, hold)
@@ -104,7 +104,7 @@ def persistenced_steps(facts: Facts, driver: DriverChoice, data: Distribution, h
     if fits_driver(facts, driver, name) and facts.driver.persistenced:
         if not lacks_hold(facts, name, hold):
             return []
-        reason = "an unattended upgrade would part the persistence daemon from its driver"
+        reason = "an unattended upgrade could leave persistence daemon and driver at different versions"
     params = service_params(facts, driver, name, PERSISTENCED, hold)
     return [Step("nvidia_driver.persistenced", reason, params=params)]
 

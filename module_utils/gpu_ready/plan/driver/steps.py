@@ -308,7 +308,7 @@ def runfile_steps(facts: Facts, driver: DriverChoice) -> List[Step]:
     found = []
     if state.packages:
         params = RemovePackagesParams(sorted(state.packages), sorted(state.held))
-        reason = "an installer never goes over packages"
+        reason = "an installer is never used over packages"
         found.append(Step("nvidia_driver.remove_packages", reason, disruption, params))
     file = driver.runfile
     assert file is not None
@@ -379,18 +379,22 @@ def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str
     target = "driver %s (%s)" % (driver.version or "branch %d" % (driver.branch or 0), driver.flavour)
     if not disk:
         lack = "no module for the running kernel" if state.packages else "no NVIDIA driver"
-        return "there is %s; wanted is %s" % (lack, target)
+        return "there is %s; requested is %s" % (lack, target)
     if is_foreign(facts, driver):
-        return "the driver came from %s; wanted is %s from %s" % (state.origin, target, driver.source)
+        return "the driver is from %s; requested is %s from %s" % (state.origin, target, driver.source)
     if state.interrupted:
-        return "an installation was cut off; wanted is %s" % target
+        return "an installation was interrupted; requested is %s" % target
     if matches_choice(disk.version, driver) and disk.flavour == driver.flavour:
         missing = [name for name in driver.packages if name not in facts.packages.installed]
         if state.userspace == [disk.version]:
-            lack = "%s is missing" % ", ".join(missing) if missing else "%s of another is there" % ", ".join(others)
-            return "%s is not whole: %s" % (target, lack)
-        return "%s is not whole: userspace %s" % (target, ", ".join(state.userspace) or "is missing")
-    return "driver %s (%s) is installed; wanted is %s" % (disk.version, disk.flavour, target)
+            lack = (
+                "%s is missing" % ", ".join(missing)
+                if missing
+                else "%s of another version is installed" % ", ".join(others)
+            )
+            return "%s is incomplete: %s" % (target, lack)
+        return "%s is incomplete: user space %s" % (target, ", ".join(state.userspace) or "is missing")
+    return "driver %s (%s) is installed; requested is %s" % (disk.version, disk.flavour, target)
 
 
 def hold_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
@@ -403,6 +407,6 @@ def hold_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Dis
     names = [name for name in driver.packages if facts.base.kernel.running not in name]
     if not settings.nvidia_driver_hold or set(names) <= held:
         return []
-    reason = "an unattended upgrade would part the driver's userspace from the loaded module"
+    reason = "an unattended upgrade could leave user-space libraries and kernel module at different versions"
     tools = [name for name in data.get("hold_tools") or [] if name not in facts.packages.installed]
     return [Step("nvidia_driver.hold", reason, params=HoldParams(names, tools))]

@@ -46,7 +46,7 @@ def test_one_line_entries_of_debian_get_the_components() -> None:
         .replace("bookworm-updates main contrib", "bookworm-updates main contrib non-free")
         .replace("bookworm-security main", "bookworm-security main contrib non-free")
     )
-    # The source entry of Debian is another line kind and stays.
+    # The deb-src entry of Debian is another kind of line and stays.
     expected = expected.replace("deb-src http://mirror.example/debian bookworm main contrib non-free", "deb-src http://mirror.example/debian bookworm main")  # fmt: skip
     assert change.after == expected
     assert change.entries == 3
@@ -61,13 +61,13 @@ def test_deb822_stanzas_of_debian_get_the_components() -> None:
 
 
 @pytest.mark.parametrize(("path", "text", "code"), [("a.list", ONE_LINE, "bookworm"), ("a.sources", DEB822, "trixie")])
-def test_a_second_time_changes_nothing(path: str, text: str, code: str) -> None:
+def test_a_second_edit_changes_nothing(path: str, text: str, code: str) -> None:
     once = apt_sources.enable_components(path, text, NAMES, code).after
     assert apt_sources.enable_components(path, once, NAMES, code).after == once
 
 
 @pytest.mark.parametrize(("path", "text", "code"), [("a.list", ONE_LINE, "bookworm"), ("a.sources", DEB822, "trixie")])
-def test_what_we_wrote_is_taken_back_to_the_byte(path: str, text: str, code: str) -> None:
+def test_changes_are_reverted_exactly(path: str, text: str, code: str) -> None:
     spaced = text.replace("Components: main\n", "Components: main  \n")
     ours = apt_sources.enable_components(path, spaced, NAMES, code).after
     assert apt_sources.disable_components(path, ours, spaced, NAMES, code) == spaced
@@ -76,19 +76,19 @@ def test_what_we_wrote_is_taken_back_to_the_byte(path: str, text: str, code: str
 ADDED = "deb http://vendor.example/debian bookworm-backports main contrib non-free\n"
 
 
-def test_a_line_that_somebody_added_after_us_stays() -> None:
+def test_a_line_that_somebody_added_since_stays() -> None:
     ours = apt_sources.enable_components("a.list", ONE_LINE, NAMES, "bookworm").after
     assert apt_sources.disable_components("a.list", ADDED + ours, ONE_LINE, NAMES, "bookworm") == ADDED + ONE_LINE
 
 
-def test_only_what_we_added_to_an_entry_goes_from_it() -> None:
+def test_only_added_components_are_removed_from_an_entry() -> None:
     ours = apt_sources.enable_components("a.list", ONE_LINE, NAMES, "bookworm").after
     edited = ours.replace("bookworm main contrib non-free", "bookworm main contrib non-free non-free-firmware")
     expected = ONE_LINE.replace("debian bookworm main  ", "debian bookworm main non-free-firmware  ")
     assert apt_sources.disable_components("a.list", edited, ONE_LINE, NAMES, "bookworm") == expected
 
 
-def test_an_entry_is_known_by_its_suites_when_its_mirror_changed() -> None:
+def test_an_entry_is_found_by_its_suites_if_its_mirror_changed() -> None:
     before = "deb http://mirror.example/debian bookworm main\n"
     ours = apt_sources.enable_components("a.list", before, NAMES, "bookworm").after
     moved = ours.replace("mirror.example", "new.example")
@@ -109,7 +109,7 @@ def test_an_entry_is_known_by_its_suites_when_its_mirror_changed() -> None:
          ("Components: main\nSigned", "Components: main my\nSigned")),
     ],
 )  # fmt: skip
-def test_an_edited_stanza_loses_our_components_alone(edit: tuple[str, str], after: tuple[str, str]) -> None:
+def test_only_added_components_are_removed_from_an_edited_stanza(edit: tuple[str, str], after: tuple[str, str]) -> None:
     ours = apt_sources.enable_components("a.sources", DEB822, NAMES, "trixie").after
     edited = ours.replace(*edit, 1)
     assert edited != ours
@@ -141,7 +141,7 @@ def test_entries_of_ubuntu_get_the_components_and_personal_archives_do_not() -> 
     assert change.after == UBUNTU.replace("main universe", "main universe restricted")
 
 
-def test_a_stanza_of_ubuntu_is_known_by_its_keyring() -> None:
+def test_a_stanza_of_ubuntu_is_found_by_its_keyring() -> None:
     text = "Types: deb\nURIs: http://m.example/u\nSuites: noble noble-updates\nComponents: main\nSigned-By: %s\n"
     ours = text % "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
     assert apt_sources.enable_components("/x/ubuntu.sources", ours, ["restricted"], "noble").entries == 1

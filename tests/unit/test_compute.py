@@ -1,4 +1,4 @@
-"""The compute check: its program drives a libcuda that really computes, in memory, and every ending is told."""
+"""The compute check: its program uses a libcuda that really computes, in memory, and reports every result."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran(
     library: Path, tmp_path: Path, faults: str = "", timeout: float = 30.0
 ) -> tuple[compute.ComputeResult, list[str]]:
-    """Run the program as on a host, with the fake instead of the driver's library; return answer and noted calls."""
+    """Run the program as on a host, with the fake instead of the driver's library; return answer and recorded calls."""
     log = tmp_path / "calls"
     log.touch()
     environment = {"FAKE_CUDA": faults, "FAKE_CUDA_LOG": str(log), "CUDA_VISIBLE_DEVICES": "0"}
@@ -63,7 +63,7 @@ def test_every_gpu_computes_right(library: Path, tmp_path: Path) -> None:
 
 
 def test_order_and_arguments_of_the_calls(library: Path, tmp_path: Path) -> None:
-    """Each GPU: one context, taken and given back; the kernel for its target; as many threads as numbers and more."""
+    """Each GPU: one context, retained and released; the kernel for its target; at least as many threads as numbers."""
     _, calls = ran(library, tmp_path)
     size = 4 * compute_program.COUNT
     blocks = -(-compute_program.COUNT // compute_program.BLOCK)
@@ -95,7 +95,7 @@ def test_every_error_of_cuinit_is_red_with_cause_and_remedy(library: Path, tmp_p
         assert "fabric manager" in compute.check(answer, GPUS, [])[0].cause
 
 
-def test_a_stub_library_is_skipped_and_says_so(library: Path, tmp_path: Path) -> None:
+def test_a_stub_library_is_skipped_with_a_reason(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path, "cuInit=34")
     [check] = compute.check(answer, GPUS, [])
     assert check.ok is None and check.found.startswith("skipped: libcuda is a stub")
@@ -105,7 +105,7 @@ def test_a_stub_library_is_skipped_and_says_so(library: Path, tmp_path: Path) ->
     "call",
     ["cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuMemAlloc_v2", "cuLaunchKernel", "cuCtxSynchronize", "cuMemcpyDtoH_v2"],
 )  # fmt: skip
-def test_one_bad_gpu_is_named_and_the_other_still_proved(library: Path, tmp_path: Path, call: str) -> None:
+def test_one_bad_gpu_is_named_and_the_other_still_verified(library: Path, tmp_path: Path, call: str) -> None:
     answer, calls = ran(library, tmp_path, f"{call}@0=719")
     [red] = reds(answer)
     assert GPUS[0].uuid in red and GPUS[0].bus_id in red and call in red
@@ -120,14 +120,14 @@ def test_a_gpu_that_computes_wrongly_is_red(library: Path, tmp_path: Path) -> No
     assert GPUS[1].uuid in red and "1 of 65000 results are wrong" in red
 
 
-def test_a_gpu_that_hangs_is_known_by_name(library: Path, tmp_path: Path) -> None:
+def test_a_gpu_that_hangs_is_named(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path, "hang=1", timeout=3.0)
     [red] = reds(answer)
     assert GPUS[1].uuid in red and "no answer in time" in red
     assert answer.devices[0].wrong == 0
 
 
-def test_closed_gpus_are_left_out_with_a_sentence(library: Path, tmp_path: Path) -> None:
+def test_gpus_in_prohibited_mode_are_skipped_with_a_message(library: Path, tmp_path: Path) -> None:
     answer, calls = ran(library, tmp_path, "mode=0:2 mode=1:3 cuDevicePrimaryCtxRetain@1=46")
     found = compute.check(answer, GPUS, [])
     assert [check.ok for check in found] == [None, None]
@@ -141,8 +141,8 @@ def test_an_instance_of_a_divided_gpu_is_named_as_such(library: Path, tmp_path: 
     assert check.ok and "MIG-80808080-8080-8080-8080-808080808080 (0000:3b:00.0)" in check.found
 
 
-def test_the_program_needs_nothing_but_its_text(tmp_path: Path) -> None:
-    """It runs in containers: no import of ours, and a library that is not there is told, not raised."""
+def test_the_program_is_self_contained(tmp_path: Path) -> None:
+    """It runs in containers: it imports nothing of gpu-ready, and reports a missing library without a traceback."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-I", *compute.program(), str(tmp_path / "none.so")],
@@ -170,13 +170,13 @@ def test_a_gpu_that_cuda_does_not_show_is_red_unless_it_is_divided() -> None:
     assert any(check.ok is None and "MIG is enabled" in check.found for check in compute.check(answer, GPUS, mig))
 
 
-def test_divided_gpus_without_instances_are_left_out() -> None:
+def test_divided_gpus_without_instances_are_skipped() -> None:
     answer = compute.parse_result(gpu_rows({"failed": {"call": "cuInit", "code": 100, "name": "", "text": ""}}))
     assert reds(answer)
     assert not reds(answer, [gpu.uuid for gpu in GPUS])
 
 
-def test_mig_is_asked_only_where_gpus_are_missing() -> None:
+def test_mig_is_queried_only_if_gpus_are_missing() -> None:
     answer = compute.parse_result(gpu_rows({"count": 2, "cuda": 12040}, *({"gpu": gpu, "wrong": 0} for gpu in FOUND)))
     host = RecordedHost()
     assert compute.query_mig(host, answer, GPUS) == [] and host.asked == []
@@ -184,15 +184,15 @@ def test_mig_is_asked_only_where_gpus_are_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     [
         'exec: "python3": executable file not found in $PATH: unknown.',
         "Error: crun: executable file `python3` not found in $PATH: No such file or directory: OCI runtime error",
         'ctr: failed to create shim task: exec: "python3": executable file not found in $PATH: unknown',
     ],
 )
-def test_an_image_without_python_is_skipped_with_a_reason(said: str) -> None:
-    answer = compute.parse_result(Result(1, "", said))
+def test_an_image_without_python_is_skipped_with_a_reason(output: str) -> None:
+    answer = compute.parse_result(Result(1, "", output))
     assert answer.skipped and "python3" in answer.skipped
     assert compute.parse_result(Result(MISSING, "", "")).skipped
 
@@ -214,7 +214,7 @@ def test_lines_of_the_image_itself_are_ignored() -> None:
     assert [row.wrong for row in answer.devices] == [0]
 
 
-def test_not_asked_is_not_run() -> None:
+def test_the_check_is_not_run_unless_requested() -> None:
     assert compute.check(None, GPUS, [])[0].ok is None
 
 
@@ -236,7 +236,7 @@ def test_targets_rise_and_fit_every_gpu() -> None:
 
 
 @pytest.mark.parametrize("target", [target for target, _ in compute_program.TARGETS])
-def test_nvidias_own_assembler_takes_the_kernel(target: int, tmp_path: Path) -> None:
+def test_nvidias_own_assembler_accepts_the_kernel(target: int, tmp_path: Path) -> None:
     assembler = shutil.which("ptxas")
     if assembler is None:
         pytest.skip("ptxas of a CUDA toolkit is not here")

@@ -1,4 +1,4 @@
-"""containerd's files: where our keys go by version, what they look like, what stops them, and how they go again."""
+"""containerd's files: where keys are written by version, their form, refusals, and their removal."""
 
 import tomllib
 from typing import Any
@@ -27,8 +27,8 @@ def files(main: "str | None", **imports: str) -> list[config.ConfigFile]:
     ]
 
 
-def change(engine: Any, main: "str | None", mode: str = "toolkit", default: bool = False, noted: Any = (), **imports: str) -> Any:  # fmt: skip
-    return edits.plan_edits(engine, files(main, **imports), mode, default, list(noted))
+def change(engine: Any, main: "str | None", mode: str = "toolkit", default: bool = False, recorded: Any = (), **imports: str) -> Any:  # fmt: skip
+    return edits.plan_edits(engine, files(main, **imports), mode, default, list(recorded))
 
 
 def cri(text: str, name: str = "io.containerd.grpc.v1.cri") -> Any:
@@ -36,7 +36,7 @@ def cri(text: str, name: str = "io.containerd.grpc.v1.cri") -> Any:
 
 
 @pytest.mark.parametrize("engine", [OLD, CDI])
-def test_up_to_1_7_the_runtime_comes_into_config_toml_itself_with_runc_beside_it(engine: Any) -> None:
+def test_up_to_1_7_the_runtime_is_added_to_config_toml_itself_beside_runc(engine: Any) -> None:
     (edit,) = change(engine, DEBIAN).edits
     assert edit.path == config.MAIN and edit.after.startswith(DEBIAN)
     runtimes = cri(edit.after)["containerd"]["runtimes"]
@@ -50,7 +50,7 @@ def test_up_to_1_7_the_runtime_comes_into_config_toml_itself_with_runc_beside_it
 
 
 @pytest.mark.parametrize(("main", "name"), [(DEBIAN, CRI), (DEBIAN.replace("version = 2", "version = 3"), V3)])
-def test_from_2_0_on_the_runtime_comes_into_a_file_of_the_format_of_config_toml(main: str, name: str) -> None:
+def test_from_2_0_on_the_runtime_is_in_an_own_file_in_the_format_of_config_toml(main: str, name: str) -> None:
     drop_in, imports = change(NEW, main).edits
     assert drop_in.path == config.DROP_IN and drop_in.before is None
     assert f"[{name}.containerd.runtimes.nvidia]\n" in drop_in.after and "runtimes.runc" not in drop_in.after
@@ -62,7 +62,7 @@ def test_from_2_0_on_the_runtime_comes_into_a_file_of_the_format_of_config_toml(
 @pytest.mark.parametrize(
     "imports", ['["/etc/containerd/conf.d/*.toml"]', '["conf.d/*"]', '["./conf.d/99-gpu-ready.toml"]']
 )
-def test_imports_that_take_the_file_in_stay_as_they_are(imports: str) -> None:
+def test_imports_that_include_the_file_are_unchanged(imports: str) -> None:
     (edit,) = change(NEW, f"imports = {imports}\n" + DEBIAN).edits
     assert edit.path == config.DROP_IN
 
@@ -112,27 +112,27 @@ def test_cdi(engine: Any, main: str, after: "str | None", mode: str) -> None:
     assert [edit.after for edit in change(engine, main, mode).edits] == ([after] if after else [])
 
 
-def test_cdi_that_was_turned_off_is_turned_on_by_our_file() -> None:
+def test_disabled_cdi_is_enabled_by_the_own_file() -> None:
     drop_in, _ = change(NEW, f"version = 3\n[{V3}]\nenable_cdi = false\n", "cdi").edits
     assert drop_in.after.endswith(f"[{V3}]\nenable_cdi = true\n")
 
 
-def carried_out(engine: Any, main: "str | None", mode: str, default: bool = False, noted: Any = ()) -> Any:
+def carried_out(engine: Any, main: "str | None", mode: str, default: bool = False, recorded: Any = ()) -> Any:
     """Return the files after a change, and the whole record."""
-    found = change(engine, main, mode, default, noted)
+    found = change(engine, main, mode, default, recorded)
     after = {edit.path: edit.after for edit in found.edits}
     all_files = [config.ConfigFile(config.MAIN, after.get(config.MAIN, main))]
     if after.get(config.DROP_IN):
         all_files.append(config.ConfigFile(config.DROP_IN, after[config.DROP_IN]))
-    known = [path for path, _ in noted]
-    return all_files, [*noted, *[one for one in found.record if one[0] not in known]]
+    known = [path for path, _ in recorded]
+    return all_files, [*recorded, *[one for one in found.record if one[0] not in known]]
 
 
 @pytest.mark.parametrize("engine", [CDI, NEW])
 @pytest.mark.parametrize("main", [DEBIAN, KUBEADM, None, "version = 2", "# nothing\n"])
 @pytest.mark.parametrize("default", [False, True])
 @pytest.mark.parametrize("mode", ["toolkit", "cdi"])
-def test_twice_is_once_and_it_can_be_taken_back(engine: Any, main: "str | None", default: bool, mode: str) -> None:
+def test_a_change_is_idempotent_and_revertible(engine: Any, main: "str | None", default: bool, mode: str) -> None:
     if main == "# nothing\n":
         with pytest.raises(config.ConfigError):
             change(engine, main)
@@ -151,27 +151,27 @@ def test_twice_is_once_and_it_can_be_taken_back(engine: Any, main: "str | None",
 
 
 def pruned(value: Any) -> Any:
-    """Return a mapping without empty tables."""
+    """A mapping without empty tables."""
     if not isinstance(value, dict):
         return value
     return {key: pruned(one) for key, one in value.items() if not isinstance(one, dict) or pruned(one)}
 
 
-def test_another_mode_takes_the_keys_of_the_first_away() -> None:
+def test_another_mode_removes_the_keys_of_the_first() -> None:
     after, record = carried_out(CDI, KUBEADM, "toolkit", True)
     (edit,) = edits.plan_edits(CDI, after, "cdi", False, record).edits
     assert tomllib.loads(edit.after)["plugins"]["io.containerd.grpc.v1.cri"] == {**cri(KUBEADM), "enable_cdi": True}
     drop_in, imports = change(NEW, KUBEADM).edits
-    (gone,) = change(NEW, imports.after, "cdi", **{"99-gpu-ready": drop_in.after}).edits
-    assert gone.path == config.DROP_IN and gone.after is None
+    (removed,) = change(NEW, imports.after, "cdi", **{"99-gpu-ready": drop_in.after}).edits
+    assert removed.path == config.DROP_IN and removed.after is None
 
 
 def test_a_runtime_that_somebody_else_set_up_is_left_alone() -> None:
-    mine = f'{KUBEADM}[{CRI}.containerd.runtimes.nvidia]\nruntime_type = "io.containerd.runc.v2"\n' + (
+    own = f'{KUBEADM}[{CRI}.containerd.runtimes.nvidia]\nruntime_type = "io.containerd.runc.v2"\n' + (
         f'[{CRI}.containerd.runtimes.nvidia.options]\nBinaryName = "/opt/nvidia-container-runtime"\nSystemdCgroup = true\n'
     )
-    assert change(CDI, mine).edits == [] == change(NEW, mine).edits
-    assert change(NEW, 'version = 2\nimports = ["conf.d/*"]\n', **{"99-nvidia": mine}).edits == []
+    assert change(CDI, own).edits == [] == change(NEW, own).edits
+    assert change(NEW, 'version = 2\nimports = ["conf.d/*"]\n', **{"99-nvidia": own}).edits == []
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_runtime_that_somebody_else_set_up_is_left_alone() -> None:
         (NEW, "version = 2\nimports = {}\n", "toolkit", {}, None),
     ],
 )  # fmt: skip
-def test_what_is_refused(engine: Any, main: str, mode: str, imports: dict[str, str], code: "str | None") -> None:
+def test_refusals(engine: Any, main: str, mode: str, imports: dict[str, str], code: "str | None") -> None:
     if code is None:
         assert change(engine, main, mode, **imports).edits
         return
@@ -223,7 +223,7 @@ def test_versions(text: str, version: Any) -> None:
     assert config.parse_version(text) == version
 
 
-def test_what_the_unit_says() -> None:
+def test_settings_of_the_unit() -> None:
     unit = "[Service]\nExecStart=/usr/bin/containerd\nKillMode=process\n"
     assert config.config_path([unit]) == config.MAIN and config.keeps_containers([unit])
     drop_in = (
@@ -233,11 +233,13 @@ def test_what_the_unit_says() -> None:
     assert not config.keeps_containers([])
 
 
-def test_what_the_engine_did_not_take() -> None:
-    wanted = change(NEW, None).required
+def test_settings_that_the_engine_did_not_apply() -> None:
+    expected = change(NEW, None).required
     dump = f"version = 3\n[{V3}.containerd.runtimes.nvidia]\nruntime_type = 'io.containerd.runc.v2'\n"
-    assert edits.missing_keys(dump, wanted) == ["containerd.runtimes.nvidia.options.BinaryName"]
+    assert edits.missing_keys(dump, expected) == ["containerd.runtimes.nvidia.options.BinaryName"]
     assert (
-        edits.missing_keys(toml.set_value(dump, ("plugins", edits.PLUGINS[3], *wanted[1][0]), edits.RUNTIME), wanted)
+        edits.missing_keys(
+            toml.set_value(dump, ("plugins", edits.PLUGINS[3], *expected[1][0]), edits.RUNTIME), expected
+        )
         == []
     )

@@ -1,4 +1,4 @@
-"""containerd's files are written all or none, noted first, and go back to what they were."""
+"""containerd's files are written all or none, recorded first, and restored."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ DUMPS = {
 
 
 class Answering(Host):
-    """This machine's files, and a containerd that answers what a test says."""
+    """This machine's files, and a containerd that answers as a test sets."""
 
     def __init__(self, answer: Result) -> None:
         self.answer = answer
@@ -46,23 +46,23 @@ def write(main: Path, tmp_path: Path, answer: Result) -> None:
     containerd_files.write(Answering(answer), change(main), str(main), str(tmp_path / "var"))
 
 
-def noted(tmp_path: Path) -> Any:
+def recorded(tmp_path: Path) -> Any:
     return manifest.read(str(tmp_path / "var/manifest.json"))
 
 
-def test_written_noted_kept_and_taken_back(main: Path, tmp_path: Path) -> None:
+def test_files_are_recorded_written_and_reverted(main: Path, tmp_path: Path) -> None:
     write(main, tmp_path, Result(0, DUMPS[True], ""))
     assert "enable_cdi = true" in main.read_text() and main.stat().st_mode & 0o777 == 0o640
-    (entry,) = noted(tmp_path)["containerd"].values()
+    (entry,) = recorded(tmp_path)["containerd"].values()
     assert config.decode_text(entry["before"]) == DEBIAN
     assert entry["record"] == [[["plugins", "io.containerd.grpc.v1.cri", "enable_cdi"], None]]
     assert (tmp_path / "var" / config.RESTART_MARK).exists()
     (copy,) = (tmp_path / "var/backup").iterdir()
     assert copy.read_text() == DEBIAN
-    (edit,) = containerd_files.revert_edits(Host(), noted(tmp_path))
+    (edit,) = containerd_files.revert_edits(Host(), recorded(tmp_path))
     assert (edit.path, edit.after) == (str(main), DEBIAN)
     main.write_text(main.read_text() + "\n[debug]\nlevel = 'info'\n")
-    (edit,) = containerd_files.revert_edits(Host(), noted(tmp_path))
+    (edit,) = containerd_files.revert_edits(Host(), recorded(tmp_path))
     assert edit.after == DEBIAN + "\n[debug]\nlevel = 'info'\n"
 
 
@@ -74,24 +74,24 @@ def test_written_noted_kept_and_taken_back(main: Path, tmp_path: Path) -> None:
         (Result(0, "no toml", ""), "not valid TOML"),
     ],
 )
-def test_what_containerd_does_not_take_is_put_back(main: Path, tmp_path: Path, answer: Result, words: str) -> None:
+def test_files_that_containerd_refuses_are_restored(main: Path, tmp_path: Path, answer: Result, words: str) -> None:
     with pytest.raises(containerd_files.ContainerdRejected, match=words):
         write(main, tmp_path, answer)
     assert main.read_text() == DEBIAN and main.stat().st_mode & 0o777 == 0o640
-    assert containerd_files.revert_edits(Host(), noted(tmp_path)) == []
+    assert containerd_files.revert_edits(Host(), recorded(tmp_path)) == []
     assert not (tmp_path / "var" / config.RESTART_MARK).exists()
 
 
-def test_the_first_note_wins(main: Path, tmp_path: Path) -> None:
+def test_the_first_record_is_kept(main: Path, tmp_path: Path) -> None:
     for _ in range(2):
         write(main, tmp_path, Result(0, DUMPS[True], ""))
         main.write_text(DEBIAN.replace("enable_cdi = true", "enable_cdi = false"))
-    (entry,) = noted(tmp_path)["containerd"].values()
+    (entry,) = recorded(tmp_path)["containerd"].values()
     assert config.decode_text(entry["before"]) == DEBIAN and len(entry["record"]) == 1
     assert json.loads((tmp_path / "var/manifest.json").read_text())["containerd"]
 
 
-def test_a_file_that_was_not_there_goes_again(tmp_path: Path) -> None:
+def test_a_new_file_is_removed_again(tmp_path: Path) -> None:
     path = str(tmp_path / "conf.d/99.toml")
     containerd_files.write_or_delete(path, "a = 1\n")
     assert Path(path).read_text() == "a = 1\n"
@@ -101,9 +101,9 @@ def test_a_file_that_was_not_there_goes_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("more", ["", "\n[debug]\nlevel = 'info'\n"], ids=["as we left it", "others wrote since"])
-def test_keys_that_are_given_back_are_forgotten(main: Path, tmp_path: Path, more: str) -> None:
+def test_reverted_keys_are_removed_from_the_manifest(main: Path, tmp_path: Path, more: str) -> None:
     write(main, tmp_path, Result(0, DUMPS[True], ""))
-    (entry,) = noted(tmp_path)["containerd"].values()
+    (entry,) = recorded(tmp_path)["containerd"].values()
     main.write_text(main.read_text() + more)
     files = [config.ConfigFile(str(main), main.read_text())]
     record = [(tuple(path), value) for path, value in entry["record"]]
@@ -111,4 +111,4 @@ def test_keys_that_are_given_back_are_forgotten(main: Path, tmp_path: Path, more
     back = edits.plan_removal(files, texts[0], texts[1], record)
     containerd_files.write(Answering(Result(0, DUMPS[False], "")), back, str(main), str(tmp_path / "var"))
     assert main.read_text() == DEBIAN + more
-    assert noted(tmp_path)["containerd"] == {}  # somebody may set them again without their being taken for ours
+    assert recorded(tmp_path)["containerd"] == {}  # others may set them again without their being taken for own keys

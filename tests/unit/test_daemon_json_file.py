@@ -1,4 +1,4 @@
-"""Writing daemon.json: link, mode and owner kept, noted before, never over what dockerd refuses."""
+"""Writing daemon.json: link, mode and owner are kept, the change is recorded first, refused files are never written."""
 
 import json
 import os
@@ -17,17 +17,17 @@ from tests.unit.recorded import RecordedHost
 NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}
 
 
-def put(path: Path, wanted: dict[str, Any], folder: Path) -> "str | None":
+def write_keys(path: Path, expected: dict[str, Any], directory: Path) -> "str | None":
     before = path.read_bytes() if path.exists() else None
-    return daemon_json_file.write(str(path), before, daemon_json.merge(before, wanted), str(folder))
+    return daemon_json_file.write(str(path), before, daemon_json.merge(before, expected), str(directory))
 
 
-def test_link_and_mode_are_kept_and_the_old_file_lies_in_the_backup(tmp_path: Path) -> None:
-    real, link, folder = tmp_path / "real.json", tmp_path / "daemon.json", tmp_path / "gpu-ready"
+def test_link_and_mode_are_kept_and_the_old_file_is_in_the_backup(tmp_path: Path) -> None:
+    real, link, directory = tmp_path / "real.json", tmp_path / "daemon.json", tmp_path / "gpu-ready"
     real.write_bytes(b'{"mtu": 1400}\r\n')
     real.chmod(0o600)
     link.symlink_to("real.json")
-    backup = put(link, NVIDIA, folder)
+    backup = write_keys(link, NVIDIA, directory)
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o600
     assert json.loads(real.read_text()) == {"mtu": 1400, **NVIDIA}
@@ -36,10 +36,10 @@ def test_link_and_mode_are_kept_and_the_old_file_lies_in_the_backup(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("wanted", "marked"), [(NVIDIA, False), ({"features": {"cdi": True}}, True)], ids=["reload", "restart"]
+    ("expected", "marked"), [(NVIDIA, False), ({"features": {"cdi": True}}, True)], ids=["reload", "restart"]
 )
-def test_a_restart_that_is_due_is_marked_before_the_file_changes(tmp_path: Path, wanted: Any, marked: bool) -> None:
-    put(tmp_path / "etc" / "daemon.json", wanted, tmp_path)
+def test_a_required_restart_is_marked_before_the_file_changes(tmp_path: Path, expected: Any, marked: bool) -> None:
+    write_keys(tmp_path / "etc" / "daemon.json", expected, tmp_path)
     assert (tmp_path / daemon_json_file.RESTART_MARK).exists() is marked
 
 
@@ -79,11 +79,11 @@ CALLS = (
     "replace",
     "close",
 )
-"""Everything by which the writer touches the disk; what is written goes through the files that open and fdopen give."""
+"""Everything by which the writer touches the disk; data is written through the files that open and fdopen return."""
 
 
 class Torn:
-    """A file of which a write is two: the machine may stop between them."""
+    """A file that splits each write in two: the machine may stop between them."""
 
     def __init__(self, stream: Any, tick: Any) -> None:
         self.stream, self.tick = stream, tick
@@ -105,7 +105,7 @@ class Torn:
 
 
 def killed_at(number: int, act: Any) -> int:
-    """Run ``act`` in a process that SIGKILL ends before its call ``number`` to the system; return the wait status."""
+    """Run ``act`` in a process that is killed before its system call ``number``; return the wait status."""
     child = os.fork()
     if child:
         return os.waitpid(child, 0)[1]
@@ -133,30 +133,30 @@ def killed_at(number: int, act: Any) -> int:
         act()
         os._exit(0)
     finally:
-        os._exit(1)  # only an error of the test's own comes here
+        os._exit(1)  # only an error of the test itself ends here
 
 
-@pytest.mark.parametrize("wanted", [NVIDIA, {"log-driver": "local"}], ids=["reload", "restart"])
+@pytest.mark.parametrize("expected", [NVIDIA, {"log-driver": "local"}], ids=["reload", "restart"])
 @pytest.mark.parametrize(
     "before",
     [None, b"", b'{\n\t"mtu": 1400,\n\t"labels": ["' + b"x" * 5000 + b'"]\n}\n'],
     ids=["none", "empty", "long"],
 )
 def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
-    tmp_path: Path, before: "bytes | None", wanted: dict[str, Any]
+    tmp_path: Path, before: "bytes | None", expected: dict[str, Any]
 ) -> None:
-    change = daemon_json.merge(before, wanted)
+    change = daemon_json.merge(before, expected)
     after = change.after.encode()
     seen = set()
     for number in range(1, 400):
-        path, folder = tmp_path / str(number) / "daemon.json", tmp_path / str(number) / "gpu-ready"
+        path, directory = tmp_path / str(number) / "daemon.json", tmp_path / str(number) / "gpu-ready"
         path.parent.mkdir()
         if before is not None:
             path.write_bytes(before)
             path.chmod(0o640)
 
-        def act(path: Path = path, folder: Path = folder) -> None:
-            daemon_json_file.write(str(path), before, change, str(folder))
+        def act(path: Path = path, directory: Path = directory) -> None:
+            daemon_json_file.write(str(path), before, change, str(directory))
 
         status = killed_at(number, act)
         assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
@@ -166,36 +166,36 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
         if now is not None and before is not None:
             assert path.stat().st_mode & 0o777 == 0o640
         if now == after and change.activation == "restart":
-            assert (folder / daemon_json_file.RESTART_MARK).exists()
-        # What the next run does, and what uninstall makes of it.
+            assert (directory / daemon_json_file.RESTART_MARK).exists()
+        # The next run, and then uninstall.
         if now != after:
             act()
         assert path.read_bytes() == after
         assert {item.name for item in path.parent.iterdir()} == {"daemon.json", "gpu-ready"}
-        noted = json.loads((folder / "manifest.json").read_text())["daemon_json"][str(path)]
-        assert uninstall.restored(noted) == before
+        recorded = json.loads((directory / "manifest.json").read_text())["daemon_json"][str(path)]
+        assert uninstall.restored(recorded) == before
         text = None if before is None else before.decode()
-        back = daemon_json.revert(change.after, {"before": text, "keys": noted["keys"]})
+        back = daemon_json.revert(change.after, {"before": text, "keys": recorded["keys"]})
         assert (None if back is None else back.encode()) == before
         if not os.WIFSIGNALED(status):
             break
     else:
         pytest.fail("the writer never came to its end")
-    assert number > 20  # the calls were seen, and each was the last one once
+    assert number > 20  # the calls were counted, and each was the last one once
     assert seen == {before, after}
 
 
 @pytest.mark.parametrize("before", [None, b"", b'{\n\t"mtu": 1400,\r\n\t"features": {"x": true}}  \n'])
-def test_uninstall_gives_back_the_very_file_after_several_runs(tmp_path: Path, before: "bytes | None") -> None:
-    path, folder = tmp_path / "daemon.json", tmp_path / "gpu-ready"
+def test_uninstall_restores_the_exact_file_after_several_runs(tmp_path: Path, before: "bytes | None") -> None:
+    path, directory = tmp_path / "daemon.json", tmp_path / "gpu-ready"
     if before is not None:
         path.write_bytes(before)
-    for wanted in ({"features": {"cdi": True}}, {**NVIDIA, "default-runtime": "nvidia"}, {"default-runtime": "runc"}):
-        put(path, wanted, folder)
-    noted = json.loads((folder / "manifest.json").read_text())["daemon_json"][str(path)]
-    restored = uninstall.restored(noted)
+    for expected in ({"features": {"cdi": True}}, {**NVIDIA, "default-runtime": "nvidia"}, {"default-runtime": "runc"}):
+        write_keys(path, expected, directory)
+    recorded = json.loads((directory / "manifest.json").read_text())["daemon_json"][str(path)]
+    restored = uninstall.restored(recorded)
     text = None if restored is None else restored.decode()
-    back = daemon_json.revert(path.read_bytes().decode(), {"before": text, "keys": noted["keys"]})
+    back = daemon_json.revert(path.read_bytes().decode(), {"before": text, "keys": recorded["keys"]})
     assert (None if back is None else back.encode()) == before
 
 
@@ -203,7 +203,7 @@ ASKED = "/usr/bin/dockerd"
 
 
 class Engine(RecordedHost):
-    """A host whose dockerd answers every question the same way."""
+    """A host whose dockerd answers every call the same way."""
 
     answer = Result(0, "configuration OK\n", "")
 
@@ -220,7 +220,7 @@ class Engine(RecordedHost):
         (1, "unable to configure the Docker daemon with file FILE: the following directives don't match", None),
     ],
 )
-def test_dockerd_checks_the_new_text_where_it_can(rc: int, err: str, answer: "bool | None") -> None:
+def test_dockerd_validates_the_new_text_if_it_can(rc: int, err: str, answer: "bool | None") -> None:
     host = Engine(files={ASKED: ""})
     host.answer = Result(rc, "", err)
     if answer is None:
@@ -235,19 +235,19 @@ def test_no_engine_no_check() -> None:
     assert daemon_json_file.validate(RecordedHost(), "{}") is False
 
 
-def test_a_file_that_gets_a_secret_is_for_root_alone(tmp_path: Path) -> None:
+def test_a_file_with_a_new_secret_is_readable_by_root_alone(tmp_path: Path) -> None:
     path = tmp_path / "daemon.json"
-    put(path, {"log-driver": "splunk"}, tmp_path / "state")
+    write_keys(path, {"log-driver": "splunk"}, tmp_path / "state")
     assert path.stat().st_mode & 0o777 == 0o644
-    put(path, {"log-opts": {"splunk-token": "hunter2"}}, tmp_path / "state")
+    write_keys(path, {"log-opts": {"splunk-token": "hunter2"}}, tmp_path / "state")
     assert path.stat().st_mode & 0o777 == 0o600
-    put(path, {"debug": True}, tmp_path / "state")
+    write_keys(path, {"debug": True}, tmp_path / "state")
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_secret_that_somebody_else_wrote_keeps_the_mode_that_it_has(tmp_path: Path) -> None:
+def test_a_secret_of_others_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "daemon.json"
     path.write_text('{"proxies": {"http-proxy": "http://me:hunter2@proxy:3128"}}')
     path.chmod(0o640)
-    put(path, NVIDIA, tmp_path / "state")
+    write_keys(path, NVIDIA, tmp_path / "state")
     assert path.stat().st_mode & 0o777 == 0o640

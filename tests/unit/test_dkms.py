@@ -7,7 +7,7 @@ from gpu_ready.driver import dkms
 from tests.unit.recorded import RecordedHost
 
 K = "6.12.57+deb13-amd64"
-FOLDER = f"/lib/modules/{K}/updates/dkms/"
+DIRECTORY = f"/lib/modules/{K}/updates/dkms/"
 MODULE = "nvidia-current/550.163.01"
 LOG = "/var/lib/dkms/nvidia-current/550.163.01/build/make.log"
 FAILED = f"Error! Bad return status for module build on kernel: {K} (x86_64)\nConsult {LOG} for more information.\n"
@@ -19,7 +19,7 @@ OTHER = f"{MODULE}, 6.1.0-1, x86_64: installed\n"
 
 
 class Node(RecordedHost):
-    """A host with a DKMS that calls modules installed whatever is in their files, as DKMS does."""
+    """A host with a DKMS that lists modules as installed whatever their content, as DKMS does."""
 
     def __init__(self, files: dict[str, str], status: str, fails: str = "") -> None:
         super().__init__(files=files)
@@ -37,7 +37,7 @@ class Node(RecordedHost):
         if argv[1] == "autoinstall" and self.fails:
             return Result(10, "", self.fails)
         if argv[1] == "autoinstall" and K not in self.status and self.status:
-            self.files |= {FOLDER + "nvidia-current.ko": "ELF", FOLDER + "nvidia-current-uvm.ko": "ELF"}
+            self.files |= {DIRECTORY + "nvidia-current.ko": "ELF", DIRECTORY + "nvidia-current-uvm.ko": "ELF"}
             self.status = self.status.replace(ADDED, "") + INSTALLED
         if argv[1] == "remove":
             self.status = self.status.replace(INSTALLED, "")
@@ -48,36 +48,38 @@ class Node(RecordedHost):
 
 @pytest.fixture(autouse=True)
 def unlinked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    gone: list[str] = []
-    monkeypatch.setattr("os.unlink", gone.append)
-    return gone
+    removed: list[str] = []
+    monkeypatch.setattr("os.unlink", removed.append)
+    return removed
 
 
 def test_a_build_that_is_missing_is_made() -> None:
     host = Node({}, ADDED)
-    damaged, there = dkms.build(host, K)
-    assert damaged == [] and there == [FOLDER + "nvidia-current-uvm.ko", FOLDER + "nvidia-current.ko"]
+    damaged, present = dkms.build(host, K)
+    assert damaged == [] and present == [DIRECTORY + "nvidia-current-uvm.ko", DIRECTORY + "nvidia-current.ko"]
     assert host.did == [f"autoinstall -k {K}"]
 
 
 @pytest.mark.parametrize("others", ["", OTHER])
 @pytest.mark.parametrize("content", ["", "EL"])
-def test_modules_that_lost_their_content_are_built_anew(content: str, others: str, unlinked: list[str]) -> None:
-    host = Node({FOLDER + "nvidia-current.ko": "ELF", FOLDER + "nvidia-current-uvm.ko": content}, others + INSTALLED)
+def test_modules_that_lost_their_content_are_rebuilt(content: str, others: str, unlinked: list[str]) -> None:
+    host = Node(
+        {DIRECTORY + "nvidia-current.ko": "ELF", DIRECTORY + "nvidia-current-uvm.ko": content}, others + INSTALLED
+    )
     damaged, _ = dkms.build(host, K)
-    assert damaged == unlinked == [FOLDER + "nvidia-current-uvm.ko"]
+    assert damaged == unlinked == [DIRECTORY + "nvidia-current-uvm.ko"]
     added = [] if others else [f"add {MODULE}"]
     assert host.did == [f"remove {MODULE} -k {K}", *added, f"autoinstall -k {K}"]
 
 
-def test_a_build_that_fails_is_told_with_the_compilers_cause() -> None:
+def test_a_failed_build_is_reported_with_the_compilers_cause() -> None:
     log = "/usr/src/nvidia/os.c:1:2: error: implicit declaration of function 'vma_flags'\nmake[1]: *** [Makefile:1] Error 2\n"
     host = Node({LOG: log}, ADDED, fails=FAILED)
     with pytest.raises(dkms.DkmsError, match=f"could not build the module for kernel .*does not compile.*{LOG}"):
         dkms.build(host, K)
 
 
-def test_a_dkms_that_does_nothing_is_told() -> None:
+def test_a_dkms_that_does_nothing_is_reported() -> None:
     host = Node({}, f"{MODULE}, {K}, x86_64: installed (Differences between built and installed modules)\n")
     with pytest.raises(dkms.DkmsError, match="succeeded, but /lib/modules/6.12.57.* has no NVIDIA module"):
         dkms.build(host, K)

@@ -57,20 +57,20 @@ OLD = (
     ("text", "states", "reason"),
     [
         (NEW, {"IDLE", "DRAIN"}, REASON),  # slurm 24.11 of Debian 13
-        (OLD, {"MIXED", "DRAIN"}, "bad fan [see ticket]"),  # the form of -o, with a field behind the reason
+        (OLD, {"MIXED", "DRAIN"}, "bad fan [see ticket]"),  # the form of -o, with a field after the reason
         ("NodeName=n1\n   State=DOWN* X=1\n   Reason=Not responding [slurm@2026-01-01T00:00:00]\n", {"DOWN"}, "Not responding"),
         ("NodeName=n1 State=IDLE@+RESERVED+PLANNED X=1\n", {"IDLE", "RESERVED", "PLANNED"}, ""),
         ("NodeName=n1 State=IDLE~+CLOUD+POWERED_DOWN X=1\n   Reason=old form\n", {"IDLE", "CLOUD", "POWERED_DOWN"}, "old form"),
     ],
 )  # fmt: skip
-def test_a_node_of_slurm_is_read(text: str, states: set[str], reason: str) -> None:
+def test_parse_slurm_node(text: str, states: set[str], reason: str) -> None:
     node = drain_slurm.parse_node(text)
     assert node and (node.states, node.reason) == (states, reason)
     assert node.answers == ("*" not in text)
 
 
 @pytest.mark.parametrize("text", ["", "Node n1 not found\n", "NodeName=n1 ", "State=IDLE"])
-def test_what_is_no_node_of_slurm_is_none(text: str) -> None:
+def test_other_text_is_no_slurm_node(text: str) -> None:
     assert drain_slurm.parse_node(text) is None
 
 
@@ -79,26 +79,26 @@ def node(states: str, reason: str = "") -> drain_slurm.SlurmNode:
 
 
 @pytest.mark.parametrize(
-    ("states", "reason", "noted", "drained", "mine"),
+    ("states", "reason", "recorded", "drained", "own"),
     [
         ("IDLE", "", False, True, True),
         ("MIXED+RESERVED", "", False, True, True),
         ("IDLE+MAINT+RESERVED", "", False, True, True),
         ("IDLE+DRAIN", "bad fan", False, False, False),
-        ("IDLE+DRAIN", "bad fan", True, False, False),  # somebody gave another reason since
+        ("IDLE+DRAIN", "bad fan", True, False, False),  # somebody set another reason since
         ("IDLE+DRAIN", REASON, True, False, True),
-        ("IDLE+DRAIN", REASON, False, False, False),  # the same words, and no note of ours
-        ("DOWN+DRAIN", "Node unexpectedly rebooted", True, False, True),  # by us, since we drained it
+        ("IDLE+DRAIN", REASON, False, False, False),  # the same reason without a record
+        ("DOWN+DRAIN", "Node unexpectedly rebooted", True, False, True),  # drained by gpu-ready
         ("DOWN", "Not responding", False, False, False),
         ("DOWN", "broken", False, False, False),
-        ("IDLE", "", True, True, True),  # killed between the note and the act
+        ("IDLE", "", True, True, True),  # killed between the record and the drain
         ("ALLOCATED+FAIL", "flaky", False, False, False),
     ],
 )
-def test_whose_drain_a_node_of_slurm_has(states: str, reason: str, noted: bool, drained: bool, mine: bool) -> None:
-    decided = drain_slurm.decide_drain(node(states, reason), REASON, noted)
-    assert (decided.act, decided.owned, bool(decided.kept)) == (drained, mine, not mine)
-    assert mine or (reason in decided.kept and "stays so" in decided.kept)
+def test_owner_of_a_slurm_drain(states: str, reason: str, recorded: bool, drained: bool, own: bool) -> None:
+    decided = drain_slurm.decide_drain(node(states, reason), REASON, recorded)
+    assert (decided.act, decided.owned, bool(decided.kept)) == (drained, own, not own)
+    assert own or (reason in decided.kept and "stays so" in decided.kept)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_whose_drain_a_node_of_slurm_has(states: str, reason: str, noted: bool, 
         ("IDLE", "", False, False),  # somebody resumed it
     ],
 )
-def test_only_a_drain_of_ours_is_resumed(states: str, reason: str, resumed: bool, left: bool) -> None:
+def test_only_own_drains_are_resumed(states: str, reason: str, resumed: bool, left: bool) -> None:
     decided = drain_slurm.decide_resume(node(states, reason), REASON)
     assert (decided.act, bool(decided.kept)) == (resumed, left)
 
 
 class Controller(RecordedHost):
-    """slurmctld, whose node answers from the third look on."""
+    """slurmctld, whose node answers from the third query on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class Controller(RecordedHost):
 
 
 def test_a_node_is_resumed_once_its_slurmd_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resumed before, it would be put down when it comes back from the reboot, and nobody would know that it was ours."""
+    """Resumed before, it would be set down after the reboot, and nobody would know that gpu-ready had drained it."""
     clock = Clock()
     monkeypatch.setattr(drain_slurm, "wait", partial(hook.wait, now=clock.now, sleep=clock.sleep))
     host = Controller()
@@ -169,28 +169,28 @@ def test_jobs_are_named_until_they_are_many() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "sentence"),
+    ("answer", "message"),
     [
         (Result(1, "Node n1 not found\n", ""), "slurm: it has no node n1. Set gpu_drain_slurm_node"),
         (Result(1, "", "slurm_load_node error: Unable to contact slurm controller"), "Check slurmctld, munge"),
         (Result(124, "", ""), "did not answer scontrol"),
     ],
 )
-def test_slurm_that_does_not_answer_is_a_sentence(answer: Result, sentence: str) -> None:
+def test_message_if_slurm_does_not_answer(answer: Result, message: str) -> None:
     host = RecordedHost(
         programs={("scontrol", "show", "node", "n1"): answer, ("/x/scontrol", "show", "node", "n1"): answer}
     )
-    with pytest.raises(DrainError, match=sentence):
+    with pytest.raises(DrainError, match=message):
         drain_slurm.SlurmHook(host, "n1", "/x").show()
 
 
-def test_slurm_that_is_not_there_is_a_sentence() -> None:
+def test_message_if_slurm_is_not_installed() -> None:
     with pytest.raises(DrainError, match="scontrol: it is not on this host. Set gpu_drain_slurm_controller"):
         drain_slurm.SlurmHook(RecordedHost(), "n1").show()
 
 
 @pytest.mark.parametrize("reason", ["", "two\nlines", 'a "quote"', "with [brackets]"])
-def test_a_reason_that_slurm_would_not_give_back_is_refused(reason: str) -> None:
+def test_a_reason_that_slurm_would_not_return_is_refused(reason: str) -> None:
     with pytest.raises(DrainError, match="gpu_drain_reason"):
         drain_slurm.check_reason(reason)
 
@@ -202,7 +202,7 @@ def kube(cordoned: bool, note: str = "") -> drain_kubernetes.KubernetesNode:
     return drain_kubernetes.KubernetesNode("n1", cordoned, note, "7")
 
 
-def test_a_node_of_kubernetes_is_read() -> None:
+def test_parse_kubernetes_node() -> None:
     value: dict[str, Any] = {"kind": "Node", "metadata": {"name": "n1", "resourceVersion": "7"}, "spec": {}}
     assert drain_kubernetes.parse_node(json.dumps(value)) == kube(False)
     value["metadata"]["annotations"] = {drain_kubernetes.ANNOTATION: REASON}
@@ -212,31 +212,31 @@ def test_a_node_of_kubernetes_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "noted", "cordon", "mine"),
+    ("present", "recorded", "cordon", "own"),
     [
         (kube(False), False, True, True),
         (kube(False), True, True, True),
         (kube(True), False, False, False),
-        (kube(True), True, False, False),  # killed before the act, then cordoned by somebody else
+        (kube(True), True, False, False),  # killed before the cordon, then cordoned by somebody else
         (kube(True, REASON), True, False, True),
         (kube(True, "gpu-ready: another upgrade"), True, False, False),
     ],
 )
-def test_whose_cordon_a_node_has(there: drain_kubernetes.KubernetesNode, noted: bool, cordon: bool, mine: bool) -> None:
-    decided = drain_kubernetes.decide_cordon(there, REASON, noted)
-    assert (decided.act, decided.owned, bool(decided.kept)) == (cordon, mine, not mine)
+def test_owner_of_a_cordon(present: drain_kubernetes.KubernetesNode, recorded: bool, cordon: bool, own: bool) -> None:
+    decided = drain_kubernetes.decide_cordon(present, REASON, recorded)
+    assert (decided.act, decided.owned, bool(decided.kept)) == (cordon, own, not own)
 
 
 @pytest.mark.parametrize(
-    ("there", "give", "left"),
+    ("present", "give", "left"),
     [(kube(True, REASON), True, False), (kube(False), False, False), (kube(True), False, True), (kube(False, REASON), True, False)],
 )  # fmt: skip
-def test_only_a_cordon_of_ours_is_given_back(there: drain_kubernetes.KubernetesNode, give: bool, left: bool) -> None:
-    decision = drain_kubernetes.decide_uncordon(there, REASON)
+def test_only_own_cordons_are_removed(present: drain_kubernetes.KubernetesNode, give: bool, left: bool) -> None:
+    decision = drain_kubernetes.decide_uncordon(present, REASON)
     assert (decision.act, bool(decision.kept)) == (give, left)
 
 
-def test_note_and_cordon_are_one_write_over_one_version() -> None:
+def test_record_and_cordon_are_one_write_to_one_version() -> None:
     value = json.loads(drain_kubernetes.build_patch(kube(False), REASON, True))
     assert value["spec"] == {"unschedulable": True} and value["metadata"]["resourceVersion"] == "7"
     assert value["metadata"]["annotations"] == {drain_kubernetes.ANNOTATION: REASON}
@@ -246,7 +246,7 @@ def test_note_and_cordon_are_one_write_over_one_version() -> None:
     }
 
 
-def test_pods_that_a_drain_leaves_are_not_awaited() -> None:
+def test_pods_that_a_drain_skips_are_not_awaited() -> None:
     items: list[dict[str, Any]] = [
         {"metadata": {"name": "train", "namespace": "ml"}, "status": {"phase": "Running"}},
         {"metadata": {"name": "done", "namespace": "ml"}, "status": {"phase": "Succeeded"}},
@@ -255,13 +255,13 @@ def test_pods_that_a_drain_leaves_are_not_awaited() -> None:
     ]
     found = drain_kubernetes.parse_pods(json.dumps({"items": items}))
     assert found == ["ml/train"] and drain_kubernetes.parse_pods("") == []
-    said = "Cannot evict pod as it would violate the pod's disruption budget."
-    assert drain_kubernetes.describe_pods("n1", found, said) == (
+    output = "Cannot evict pod as it would violate the pod's disruption budget."
+    assert drain_kubernetes.describe_pods("n1", found, output) == (
         "1 pod on the Kubernetes node n1: ml/train, held by a disruption budget"
     )
 
 
-def test_the_options_of_kubectl_drain() -> None:
+def test_options_of_kubectl_drain() -> None:
     words = drain_kubernetes.drain_arguments("n1", drain_kubernetes.EvictionOptions(), 30)
     assert words == [
         "drain",
@@ -291,7 +291,7 @@ cannot delete Pods with local storage (use --delete-emptydir-data to override): 
 
 
 @pytest.mark.parametrize(
-    ("said", "cause", "remedy"),
+    ("output", "cause", "remedy"),
     [
         (OLD_KUBECTL, "cannot delete Pods not managed by .*: ml/bare", "Remove those pods, .*_force: true"),
         (NEW_KUBECTL, r"cannot delete Pods with local storage \(use .*\): ml/x", "_delete_emptydir_data: true"),
@@ -302,9 +302,9 @@ cannot delete Pods with local storage (use --delete-emptydir-data to override): 
         ),
     ],
 )
-def test_what_kubectl_does_not_begin_names_its_remedy(said: str, cause: str, remedy: str) -> None:
-    sentence = drain_kubernetes.explain_refusal("n1", said)
-    assert re.fullmatch(rf"kubectl: it cannot drain the node n1 \({cause}\)\. .*{remedy}\.", sentence), sentence
+def test_refusals_of_kubectl_have_a_remedy(output: str, cause: str, remedy: str) -> None:
+    message = drain_kubernetes.explain_refusal("n1", output)
+    assert re.fullmatch(rf"kubectl: it cannot drain the node n1 \({cause}\)\. .*{remedy}\.", message), message
 
 
 # ---- docker ---------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def container(**changes: Any) -> drain_docker.GpuContainer:
     return drain_docker.GpuContainer("a" * 64, "train", True, False, False, "", 10)._replace(**changes)
 
 
-def test_a_container_is_read() -> None:
+def test_parse_container() -> None:
     answer = {
         "Id": "a" * 64,
         "Name": "/train",
@@ -341,7 +341,7 @@ def test_containers_that_docker_would_delete_are_awaited_unless_allowed() -> Non
 @pytest.mark.parametrize(
     ("manager", "remedy"), [("swarm", "docker node update"), ("kubernetes", "gpu_upgrade_drain: kubernetes")]
 )
-def test_containers_that_somebody_would_start_again_are_refused(manager: str, remedy: str) -> None:
+def test_containers_that_a_manager_would_restart_are_refused(manager: str, remedy: str) -> None:
     with pytest.raises(DrainError, match=remedy):
         drain_docker.split_work([container(manager=manager)], True)
 
@@ -349,7 +349,7 @@ def test_containers_that_somebody_would_start_again_are_refused(manager: str, re
 # ---- the journal and the waits --------------------------------------------------------------------------------------
 
 
-def test_the_journal_keeps_what_is_noted_and_goes_with_the_last(tmp_path: Path) -> None:
+def test_the_journal_keeps_entries_and_is_removed_with_the_last(tmp_path: Path) -> None:
     path = str(tmp_path / "state/drain.json")
     host = Host()
     entries = drain.DrainJournal(slurm=drain.SlurmDrain("n1", "ctl", REASON))
@@ -357,9 +357,9 @@ def test_the_journal_keeps_what_is_noted_and_goes_with_the_last(tmp_path: Path) 
     assert drain.record_entries(host, entries, path) and not drain.record_entries(host, entries, path)
     drain_docker.record_containers(host, [container(paused=True)], path)
     drain_docker.record_containers(host, [container(), container(id="b" * 64, name="other")], path)
-    noted = drain.read(host, path)
-    assert noted.docker and noted.docker.containers["a" * 64] == ("train", True)  # the first record stays
-    assert drain.describe(noted) == ["docker's containers other, train are stopped", "slurm's node n1 is drained"]
+    recorded = drain.read(host, path)
+    assert recorded.docker and recorded.docker.containers["a" * 64] == ("train", True)  # the first record stays
+    assert drain.describe(recorded) == ["docker's containers other, train are stopped", "slurm's node n1 is drained"]
     assert json.loads(Path(path).read_text())["schema"] == 1
     assert drain.remove_entries(host, ["slurm"], path) and drain.remove_entries(host, ["docker"], path)
     assert not Path(path).exists()
@@ -380,7 +380,7 @@ def test_uninstall_refuses_while_a_host_is_drained(tmp_path: Path) -> None:
         uninstall.Uninstall(host, str(tmp_path)).actions()
 
 
-def test_a_wait_tells_how_it_goes_and_ends() -> None:
+def test_a_wait_reports_progress_and_ends() -> None:
     clock = Clock()
     first = hook.wait(lambda: "a job", 40, 0, clock.now, clock.sleep)
     assert (first.done, first.waiting, first.deadline, first.remaining) == (False, "a job", 1040.0, 25)
@@ -392,7 +392,7 @@ def test_a_wait_tells_how_it_goes_and_ends() -> None:
     assert hook.wait(lambda: "", 40, 0, clock.now, clock.sleep).done
 
 
-def test_a_long_wait_asks_for_few_calls() -> None:
+def test_a_long_wait_needs_few_calls() -> None:
     assert hook.call_duration(86400, 0, 1000.0) * hook.MOST_CALLS >= 86400
     assert hook.call_duration(1800, 0, 1000.0) == 30 and hook.call_duration(10, 0, 1000.0) == 10
 
@@ -405,7 +405,7 @@ class Calls(RecordedHost):
         return super().run(argv, timeout, env)
 
 
-def test_kubectl_and_its_login_helpers_are_found_as_the_user_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubectl_and_its_login_helpers_are_found_on_the_users_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/home/alice/google-cloud-sdk/bin:/usr/bin")
     node = {"kind": "Node", "metadata": {"name": "n1", "resourceVersion": "7"}, "spec": {}}
     words = ("kubectl", "get", "node", "n1", "--output=json", "--request-timeout=30s")
@@ -425,7 +425,7 @@ def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
 
 
 class Docker(drain_docker.DockerEngine):
-    """An engine of values; ``reborn``: containers that somebody starts anew, ``needs``: what has to run before."""
+    """A simulated engine; ``reborn``: containers that somebody starts again, ``needs``: what has to run before."""
 
     def __init__(
         self,
@@ -443,18 +443,18 @@ class Docker(drain_docker.DockerEngine):
     def ask(self, method: str, url: str, timeout: float = 60.0) -> tuple[int, Any]:
         _, _, name, verb = [*url.partition("?")[0].split("/"), ""][:4]
         if name == "json":
-            return 200, [{"Id": one} for one, there in self.running.items() if there]
+            return 200, [{"Id": one} for one, present in self.running.items() if present]
         if verb == "json":
             state = {"Running": self.running[name]}
-            wish = {"DeviceRequests": [{"Capabilities": [["gpu"]]}], "AutoRemove": self.temporary}
-            return 200, {"Id": name, "Name": "/" + name, "State": state, "Config": {}, "HostConfig": wish}
+            settings = {"DeviceRequests": [{"Capabilities": [["gpu"]]}], "AutoRemove": self.temporary}
+            return 200, {"Id": name, "Name": "/" + name, "State": state, "Config": {}, "HostConfig": settings}
         if verb == "start" and not self.running.get(self.needs.get(name, name), True) and name in self.needs:
             return 409, {"message": "cannot join network of a non running container"}
         self.running[name] = verb == "start" or name in self.reborn
         return 204, None
 
 
-def test_nothing_stays_noted_of_containers_that_docker_deletes(tmp_path: Path) -> None:
+def test_records_of_containers_that_docker_deletes_are_removed(tmp_path: Path) -> None:
     path, engine = str(tmp_path / "drain.json"), Docker({"a": True}, temporary=True)
     assert drain_docker.stop_all(Host(), engine, True, -1, False, path) == ["a"]
     assert not drain_docker.start_all(Host(), engine, False, path)["changed"] and not Path(path).exists()
@@ -467,10 +467,10 @@ def test_a_container_that_needs_another_one_is_started_after_it(tmp_path: Path) 
     assert engine.running == {"a": True, "b": True} and not Path(path).exists()
 
 
-def test_a_container_that_never_starts_is_named_and_stays_noted(tmp_path: Path) -> None:
-    path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, needs={"a": "gone"})
+def test_a_container_that_never_starts_is_named_and_stays_recorded(tmp_path: Path) -> None:
+    path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, needs={"a": "stopped"})
     drain_docker.stop_all(Host(), engine, False, -1, False, path)
-    engine.running["gone"] = False
+    engine.running["stopped"] = False
     with pytest.raises(DrainError, match="a does not start .*non running container"):
         drain_docker.start_all(Host(), engine, False, path)
     kept = drain.read(Host(), path).docker
@@ -478,7 +478,7 @@ def test_a_container_that_never_starts_is_named_and_stays_noted(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("names", "killed"), [(-1, "never"), (90000, "only after 90000 s")])
-def test_a_container_that_docker_gives_longer_than_the_drain_has_is_named_in_time(
+def test_a_container_with_a_longer_stop_timeout_than_the_drain_is_named_in_time(
     tmp_path: Path, names: int, killed: str
 ) -> None:
     waits: list[float] = []
@@ -502,7 +502,7 @@ def test_a_container_that_docker_gives_longer_than_the_drain_has_is_named_in_tim
     assert waits == [360.0]
 
 
-def test_a_container_that_somebody_starts_anew_is_awaited_and_named(tmp_path: Path) -> None:
+def test_a_container_that_somebody_restarts_is_awaited_and_named(tmp_path: Path) -> None:
     path, engine = str(tmp_path / "drain.json"), Docker({"a": True, "b": True}, reborn=("a",))
     assert drain_docker.stop_all(Host(), engine, False, -1, False, path) == ["a", "b"]
     assert re.search("a, which .* started", engine.pending_work(False))

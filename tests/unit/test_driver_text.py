@@ -1,4 +1,4 @@
-"""Texts that tell version and flavour of NVIDIA's module."""
+"""Texts with version and flavour of NVIDIA's module."""
 
 import pytest
 from gpu_ready.diagnostics.pasted_version import parse_pasted_version, reports_absence

@@ -13,7 +13,7 @@ FREE_TEXT = {"problem"}
 
 @pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
 @pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
-def test_samples_are_read_as_their_index_says(entry: dict[str, Any]) -> None:
+def test_samples_are_read_as_their_index_states(entry: dict[str, Any]) -> None:
     answer = daemon_json.explain((CORPUS / entry["file"]).read_bytes())
     assert {key: answer.get(key) for key in entry["expected"] if key not in FREE_TEXT} == {
         key: value for key, value in entry["expected"].items() if key not in FREE_TEXT
@@ -70,7 +70,7 @@ def test_what_is_not_strict_json_is_refused_with_its_position(
         ('{"a": \u00b2}'.encode(), "invalid character 'Â' looking for beginning of value"),
     ],
 )
-def test_docker_says_the_same_in_its_own_words(data: bytes, docker_error: "str | None") -> None:
+def test_position_agrees_with_dockers_own_message(data: bytes, docker_error: "str | None") -> None:
     answer = daemon_json.explain(data)
     assert (answer["valid_json"], answer["docker_starts"]) == (False, docker_error is None)
     assert answer.get("docker_error") == docker_error

@@ -41,7 +41,7 @@ def test_gpus_from_ids(identity: str, release: str, capsys: Any) -> None:
     assert [gpu["device"] for gpu in answer["gpus"]] == ["1b38"]
 
 
-def test_wishes_and_refusals_with_their_remedy(release: str, capsys: Any) -> None:
+def test_variables_and_refusals_with_their_remedy(release: str, capsys: Any) -> None:
     words = ["--pci-id", "1b38", "--os-release", release, "--set", "nvidia_driver_branch=595"]
     assert explain_host.main(words) == 1
     shown = capsys.readouterr().out
@@ -57,7 +57,7 @@ def test_the_text_gives_the_reason_and_the_steps(release: str, capsys: Any) -> N
     assert "nvidia_driver.install" in shown
 
 
-def test_a_wrong_setting_is_a_sentence(release: str, capsys: Any) -> None:
+def test_message_of_a_wrong_setting(release: str, capsys: Any) -> None:
     assert explain_host.main(["--pci-id", "1b38", "--os-release", release, "--set", "x"]) == 2
     assert "name=value" in capsys.readouterr().err
     assert explain_host.main(["--pci-id", "1b38", "--os-release", release, "--set", "nvidia_driver_hold=x"]) == 1
@@ -71,10 +71,8 @@ def test_a_host_without_gpu(release: str, capsys: Any, tmp_path: Path) -> None:
     assert (status, answer["plan"]["gpu_host"]) == (0, False)
 
 
-def test_nothing_is_run_where_the_question_is_asked(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A system with RPM packages is asked for them by a program, and this machine's are not that host's."""
+def test_no_program_is_run_on_this_machine(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RPM packages are listed by a program, and those of this machine are not those of the described host."""
     monkeypatch.setattr(host.Host, "run", lambda *_, **__: pytest.fail("a program was run"))
     path = tmp_path / "os-release"
     path.write_text('ID="rocky"\nVERSION_ID="9.6"\nID_LIKE="rhel centos fedora"\n')

@@ -1,4 +1,4 @@
-"""Files are replaced whole or not at all, and what could not be written is named."""
+"""Files are replaced completely or not at all, and what could not be written is named."""
 
 import errno
 import os
@@ -9,10 +9,10 @@ from gpu_ready.base import files
 
 
 @pytest.mark.parametrize("call", ["fsync", "rename", "fchmod"])
-def test_a_disk_that_is_full_names_the_file_and_leaves_the_old_one(
+def test_a_full_disk_names_the_file_and_keeps_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    """write(2) and fsync(2) tell no path, and mkstemp(3) tells a temporary one that nobody knows."""
+    """Errors of write(2) and fsync(2) have no path, those of mkstemp(3) a temporary one that nobody knows."""
     path = tmp_path / "manifest.json"
     path.write_text("old")
 
@@ -29,7 +29,7 @@ def test_a_disk_that_is_full_names_the_file_and_leaves_the_old_one(
     )
 
 
-def test_a_folder_that_is_missing_is_told_by_the_file(tmp_path: Path) -> None:
+def test_a_missing_directory_is_named_by_the_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         files.write_atomic(str(tmp_path / "none/file"), b"x")
     assert caught.value.filename == str(tmp_path / "none/file")

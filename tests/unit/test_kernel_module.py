@@ -1,4 +1,4 @@
-"""What holds NVIDIA's modules, and which were lost; why one does not load is in test_failure.py."""
+"""What uses NVIDIA's modules, and which are missing; why a module does not load is in test_failure.py."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def test_a_module_of_others_is_named() -> None:
     assert kernel_module.module_users(host, ["nvidia_uvm", "nvidia"]) == "the module strange"
 
 
-def test_references_without_an_owner_hold_too() -> None:
+def test_references_without_an_owner_count_as_use() -> None:
     host = RecordedHost(files=dict(MODULES, **{"/sys/module/nvidia/refcnt": "3\n"}))
     assert "nvidia (2 references" in kernel_module.module_users(host, ["nvidia_uvm", "nvidia"])
 
@@ -94,18 +94,18 @@ PARAMS = (
         (PARAMS.replace("432", "garbage"), (0, 44, 0o666)),
     ],
 )
-def test_device_nodes_belong_to_whom_the_driver_was_told(params: str | None, expected: Any) -> None:
+def test_owner_of_device_nodes_follows_the_drivers_options(params: str | None, expected: Any) -> None:
     """options nvidia NVreg_DeviceFileGID=44 NVreg_DeviceFileMode=0660 keeps GPUs from the other users of a host."""
     host = RecordedHost(files={} if params is None else {"/proc/driver/nvidia/params": params})
     assert kernel_module.node_access(host) == expected
 
 
 @pytest.mark.parametrize(
-    ("status", "there", "expected"),
+    ("status", "present", "expected"),
     [
         (f"nvidia/580.95.05, {K}, x86_64: installed (Differences between built and installed modules)", [], ["nvidia/580.95.05"]),
         (f"nvidia-open, 580.95.05, {K}, x86_64: installed (WARNING! Diff between built and installed module!)", ["x.ko"], ["nvidia-open/580.95.05"]),
-        # Signed or packed on the way: there, and not for us to touch.
+        # Signed or compressed by others: present, and not to be changed.
         (f"nvidia/580.95.05, {K}, x86_64: installed (Differences between built and installed modules)", ["nvidia.ko.xz"], []),
         (f"nvidia/580.95.05, {K}, x86_64: installed", [], []),
         (f"nvidia/580.95.05, {K}, x86_64: built", [], []),
@@ -114,14 +114,14 @@ def test_device_nodes_belong_to_whom_the_driver_was_told(params: str | None, exp
         ("", [], []),
     ],
 )  # fmt: skip
-def test_modules_that_dkms_installed_and_that_are_gone(status: str, there: list[str], expected: list[str]) -> None:
-    assert dkms.missing_modules(status + "\n", K, there) == expected
+def test_modules_that_dkms_installed_and_that_are_missing(status: str, present: list[str], expected: list[str]) -> None:
+    assert dkms.missing_modules(status + "\n", K, present) == expected
 
 
 @pytest.mark.parametrize(
-    ("status", "there", "expected"),
+    ("status", "present", "expected"),
     [
-        ("", [], ["nvidia-open/580.178.04"]),  # forgotten by the %preun of a package that was installed again
+        ("", [], ["nvidia-open/580.178.04"]),  # removed from DKMS by the %preun of a reinstalled package
         (f"zfs/2.1, {K}, x86_64: installed", [], ["nvidia-open/580.178.04"]),
         ("nvidia-open/580.178.04: added", [], []),  # dkms autoinstall builds what was added
         (f"nvidia-open, 580.178.04, {K}, x86_64: built", [], []),
@@ -129,7 +129,7 @@ def test_modules_that_dkms_installed_and_that_are_gone(status: str, there: list[
         ("", ["nvidia.ko"], []),
     ],
 )
-def test_modules_that_dkms_never_heard_of(status: str, there: list[str], expected: list[str]) -> None:
+def test_modules_that_dkms_does_not_list(status: str, present: list[str], expected: list[str]) -> None:
     host = RecordedHost(
         files={
             "/usr/src/nvidia-open-580.178.04/dkms.conf": "",
@@ -139,4 +139,4 @@ def test_modules_that_dkms_never_heard_of(status: str, there: list[str], expecte
     )
     sources = dkms.module_sources(host)
     assert sources == ["nvidia-open/580.178.04"]
-    assert dkms.missing_modules(status + "\n", K, there, sources) == expected
+    assert dkms.missing_modules(status + "\n", K, present, sources) == expected

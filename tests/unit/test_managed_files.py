@@ -1,4 +1,4 @@
-"""gpu_files and its rebuild: what a run that is killed in between leaves, the next one does."""
+"""gpu_files and its rebuild: the next run completes what a killed run left."""
 
 import functools
 from pathlib import Path
@@ -15,13 +15,13 @@ class Killed(BaseException):
 
 
 class Node:
-    """A folder as a node: runs the module on one file with the rebuild ``touch <folder>/built``."""
+    """A directory as a node: runs the module on one file with the rebuild ``touch <directory>/built``."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.file, self.built, self.mark = folder / "x.conf", folder / "built", folder / "rebuild-pending"
-        self.manifest = str(folder / "manifest.json")
-        noted = functools.partial(manifest.note_files, path=self.manifest)
-        monkeypatch.setattr(managed_files.manifest, "note_files", noted)
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.file, self.built, self.mark = directory / "x.conf", directory / "built", directory / "rebuild-pending"
+        self.manifest = str(directory / "manifest.json")
+        recorded = functools.partial(manifest.note_files, path=self.manifest)
+        monkeypatch.setattr(managed_files.manifest, "note_files", recorded)
         self.patch = monkeypatch
         self.write = managed_files.files.write_atomic
 
@@ -35,8 +35,8 @@ class Node:
 
         self.patch.setattr(managed_files.files, "write_atomic", write)
         argv = ["touch", str(self.built)] if argv is None else argv
-        wanted = [managed_files.ManagedFile(str(self.file), content, mode)]
-        return managed_files.converge(Host(), wanted, argv, False, str(self.mark))
+        expected = [managed_files.ManagedFile(str(self.file), content, mode)]
+        return managed_files.converge(Host(), expected, argv, False, str(self.mark))
 
 
 @pytest.fixture
@@ -63,14 +63,14 @@ def test_a_killed_run_is_repaired_by_the_next(node: Node, kill: str) -> None:
     with pytest.raises(Killed):
         node.run(kill)
     assert node.mark.exists() and not node.built.exists()
-    # nouveau may be gone after a reboot: the plan then asks for no rebuild, and the one that is due comes all the same.
+    # nouveau may be unloaded after a reboot: the plan then has no rebuild, but the outstanding one is still done.
     later = node.run(argv=[])
     assert (later["changed"], later["rebuilt"]) == (True, True)
     assert node.file.exists() and node.built.exists() and not node.mark.exists()
     assert node.run()["changed"] is False
 
 
-def test_a_rebuild_that_failed_stays_due(node: Node) -> None:
+def test_a_failed_rebuild_stays_due(node: Node) -> None:
     for argv in (["false"], ["true"]):
         with pytest.raises(GpuReadyError, match="`false` ended with 1"):
             node.run(argv=argv)

@@ -1,4 +1,4 @@
-"""gpu_kernel_module: an exchange of the modules leaves services and other modules as it found them, also when it fails."""
+"""gpu_kernel_module: a live reload restores services and other modules, also when it fails."""
 
 import itertools
 import types
@@ -16,7 +16,7 @@ FINE = Result(0, "", "")
 
 
 class Kernel(RecordedHost):
-    """A host with modules and services that come and go; ``deaf``: what does not do what it is told, how often."""
+    """A host with modules and services; ``deaf``: what ignores commands, and how often."""
 
     def __init__(self, modules: tuple[str, ...], services: tuple[str, ...] = (), **deaf: int) -> None:
         super().__init__()
@@ -24,9 +24,9 @@ class Kernel(RecordedHost):
         self.services = list(services)
         self.deaf = deaf
         for name in modules:
-            self.put(name)
+            self.load(name)
 
-    def put(self, name: str) -> None:
+    def load(self, name: str) -> None:
         self.files[f"/sys/module/{name}/refcnt"] = "0\n"
 
     def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
@@ -40,7 +40,7 @@ class Kernel(RecordedHost):
         if argv[0] == "rmmod":
             del self.files[f"/sys/module/{argv[1]}/refcnt"]
         elif argv[0] == "modprobe":
-            self.put(argv[1].replace("-", "_"))
+            self.load(argv[1].replace("-", "_"))
         elif argv[:2] == ["systemctl", "is-active"]:
             return Result(0, "".join("active\n" if unit in self.services else "inactive\n" for unit in argv[2:]), "")
         elif argv[:2] == ["systemctl", "stop"]:
@@ -51,13 +51,13 @@ class Kernel(RecordedHost):
             return Result(127, "", "")
         return FINE
 
-    def there(self) -> list[str]:
+    def loaded(self) -> list[str]:
         return sorted(path.split("/")[3] for path in self.files if path.startswith("/sys/module/"))
 
 
 @pytest.fixture
 def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the module's function, with a clock that only sleep moves and no device nodes."""
+    """The module's function, with a clock that only sleep moves and no device nodes."""
     import ansible.module_utils
 
     monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
@@ -80,7 +80,7 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     return types.SimpleNamespace(**scope)
 
 
-def test_a_module_that_a_reinstalled_package_had_dkms_forget_is_built_again(swap: Any) -> None:
+def test_a_module_removed_from_dkms_by_a_reinstalled_package_is_built_again(swap: Any) -> None:
     """A power cut in %post, and the repair's `dnf reinstall`: %post builds, then %preun of the old one removes."""
 
     class Forgetful(Kernel):
@@ -101,28 +101,28 @@ PERSISTENCED, EXPORTER = "nvidia-persistenced.service", "dcgm-exporter.service"
 
 def test_modules_that_were_loaded_before_are_loaded_after(swap: Any) -> None:
     host = Kernel(("nvidia", "nvidia_uvm", "nvidia_peermem", "nvidia_drm", "nvidia_modeset", "gdrdrv"), (PERSISTENCED,))
-    before = host.there()
+    before = host.loaded()
     answer = swap.swap(host)
     assert answer["changed"] and not answer["reboot_required"] and answer["warnings"] == []
-    assert host.there() == before and host.services == [PERSISTENCED]
+    assert host.loaded() == before and host.services == [PERSISTENCED]
     assert sorted(answer["modules"]) == before
 
 
-def test_a_module_of_others_that_does_not_come_back_is_told_and_ends_nothing(swap: Any) -> None:
+def test_a_module_of_others_that_does_not_load_again_is_reported(swap: Any) -> None:
     host = Kernel(("nvidia", "nvidia_uvm", "gdrdrv"), (PERSISTENCED,), modprobe_gdrdrv=9)
     answer = swap.swap(host)
-    assert answer["changed"] and host.there() == ["nvidia", "nvidia_uvm"] and host.services == [PERSISTENCED]
+    assert answer["changed"] and host.loaded() == ["nvidia", "nvidia_uvm"] and host.services == [PERSISTENCED]
     (warning,) = answer["warnings"]
     assert "gdrdrv" in warning and "it was loaded before" in warning
 
 
-def test_a_monitor_that_comes_between_is_waited_for(swap: Any) -> None:
+def test_a_monitor_that_opens_the_device_meanwhile_is_awaited(swap: Any) -> None:
     host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED,), rmmod_nvidia=2)
     answer = swap.swap(host)
     assert answer["changed"] and not answer["reboot_required"] and host.services == [PERSISTENCED]
 
 
-def test_a_program_that_ends_by_itself_is_waited_for_without_any_service(swap: Any) -> None:
+def test_a_program_that_ends_by_itself_is_awaited_without_any_service(swap: Any) -> None:
     class Brief(Kernel):
         looks = 0
 
@@ -142,10 +142,10 @@ def test_a_module_that_stays_needs_a_reboot_and_the_services_run_again(swap: Any
     answer = swap.swap(host)
     assert answer["reboot_required"] and "rmmod nvidia" in answer["held_by"]
     assert sorted(host.services) == sorted([PERSISTENCED, EXPORTER])
-    assert host.there() == ["nvidia", "nvidia_uvm"]  # what had gone already is back
+    assert host.loaded() == ["nvidia", "nvidia_uvm"]  # what had been unloaded is loaded again
 
 
-def test_a_service_that_cannot_start_beside_the_old_module_hides_no_reboot(swap: Any) -> None:
+def test_a_service_that_cannot_start_with_the_old_module_does_not_hide_the_reboot(swap: Any) -> None:
     key = "systemctl_start_nvidia_persistenced_service"
     host = Kernel(("nvidia",), (PERSISTENCED, EXPORTER), rmmod_nvidia=99, **{key: 9})
     answer = swap.swap(host)
@@ -153,7 +153,7 @@ def test_a_service_that_cannot_start_beside_the_old_module_hides_no_reboot(swap:
     assert any(PERSISTENCED in warning for warning in answer["warnings"])
 
 
-def test_one_service_that_does_not_start_keeps_none_of_the_others_down(swap: Any) -> None:
+def test_a_service_that_does_not_start_does_not_block_the_others(swap: Any) -> None:
     host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED, EXPORTER), systemctl_start_nvidia_persistenced_service=9)
     with pytest.raises(swap.ModuleError, match=PERSISTENCED):
         swap.swap(host)
@@ -164,7 +164,7 @@ def test_a_service_that_does_not_stop_leaves_the_others_running(swap: Any) -> No
     host = Kernel(("nvidia",), (EXPORTER, PERSISTENCED), systemctl_stop_nvidia_persistenced_service=9)
     with pytest.raises(swap.ModuleError, match=PERSISTENCED):
         swap.swap(host)
-    assert sorted(host.services) == sorted([PERSISTENCED, EXPORTER]) and host.there() == ["nvidia"]
+    assert sorted(host.services) == sorted([PERSISTENCED, EXPORTER]) and host.loaded() == ["nvidia"]
 
 
 def test_a_check_changes_nothing(swap: Any) -> None:
@@ -172,14 +172,14 @@ def test_a_check_changes_nothing(swap: Any) -> None:
     assert swap.swap(host, check=True)["changed"] and host.asked == []
 
 
-def test_a_service_that_a_later_step_brings_in_the_new_version_is_left_to_it(swap: Any) -> None:
+def test_a_service_that_a_later_step_upgrades_is_left_to_that_step(swap: Any) -> None:
     fabric = "nvidia-fabricmanager.service"
     host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED, fabric), systemctl_start_nvidia_fabricmanager_service=9)
     answer = swap.swap(host, later=[fabric])
     assert host.services == [PERSISTENCED] and answer["services"] == [PERSISTENCED] and swap.marked == []
 
 
-def test_services_of_an_exchange_whose_module_did_not_load_are_started_by_the_next_one(swap: Any) -> None:
+def test_services_of_a_failed_reload_are_started_by_the_next_one(swap: Any) -> None:
     host = Kernel(("nvidia",), (EXPORTER,), modprobe_nvidia=1)
     with pytest.raises(swap.ModuleError):
         swap.swap(host)
@@ -205,5 +205,5 @@ def test_the_mark_of_stopped_services(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}'])
-def test_a_mark_that_is_not_ours_names_no_service(text: str) -> None:
+def test_an_invalid_mark_names_no_service(text: str) -> None:
     assert stopped_services.read_stopped(RecordedHost(files={stopped_services.STOPPED: text})) == []

@@ -47,7 +47,7 @@ def debian(*cards: tuple[str, str]) -> str:
     listed = "".join(
         f"0{n}:00.0 3D controller [0302]: NVIDIA Corporation {name} (rev a1)\n" for n, (name, _) in enumerate(cards)
     )
-    checked = "".join(f"\nChecking card:  NVIDIA Corporation {name} (rev a1)\n{said}" for name, said in cards)
+    checked = "".join(f"\nChecking card:  NVIDIA Corporation {name} (rev a1)\n{output}" for name, output in cards)
     return "Detected NVIDIA GPUs:\n" + listed + checked
 
 
@@ -58,8 +58,8 @@ T4, K80 = "TU104GL [Tesla T4] [10de:1eb8]", "GK210GL [Tesla K80] [10de:102d]"
 
 
 def test_debian_with_the_open_module() -> None:
-    said = GOOD + "Your card is also supported by the NVIDIA Linux Open GPU Kernel Module.\n" + TAKE
-    found = read(debian((T4, said)))
+    output = GOOD + "Your card is also supported by the NVIDIA Linux Open GPU Kernel Module.\n" + TAKE
+    found = read(debian((T4, output)))
     assert (found["support"], found["package"]) == (["all", "tesla-535", "open"], "nvidia-driver")
     assert found["nvidia"] == [{"slot": "00:00.0", "class": "0302", "device_id": "1eb8", "name": "TU104GL [Tesla T4]"}]
 
@@ -71,7 +71,7 @@ def test_debian_repeats_the_last_package_for_a_card_without_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "support"),
+    ("output", "support"),
     [
         ("Your card is supported by the default drivers.\n", ["default"]),
         ("Your card is supported by the default drivers and legacy driver series 390.\n", ["default", "legacy-390"]),
@@ -84,8 +84,8 @@ def test_debian_repeats_the_last_package_for_a_card_without_one() -> None:
         ("Uh oh. Your card is not supported by any driver version up to 550.163.01.\nA newer driver may add support.\n", []),
     ],
 )  # fmt: skip
-def test_debian_support(said: str, support: list[str]) -> None:
-    assert read(debian((T4, said)))["support"] == support
+def test_debian_support(output: str, support: list[str]) -> None:
+    assert read(debian((T4, output)))["support"] == support
 
 
 LAST = "Your card is only supported up to the 390 legacy drivers series.\n" + TAKE.replace(
@@ -99,12 +99,12 @@ def test_debian_of_old_recommends_a_legacy_package() -> None:
 
 
 def test_debian_recommends_a_package_of_backports() -> None:
-    said = "Your card is only supported by a newer driver that is available in jessie-backports.\n"
-    found = read(debian((T4, said + TAKE.replace("driver", "driver/jessie-backports"))))
+    output = "Your card is only supported by a newer driver that is available in jessie-backports.\n"
+    found = read(debian((T4, output + TAKE.replace("driver", "driver/jessie-backports"))))
     assert (found["support"], found["package"]) == (["backports"], "nvidia-driver/jessie-backports")
 
 
-def test_a_remark_behind_a_name_is_no_part_of_it() -> None:
+def test_a_remark_after_a_name_is_not_part_of_it() -> None:
     text = P40.replace("\n", "      ### this one\n") + NEEDS.format("current 390.25", "kmod-nvidia  ### and its driver")
     found = read(text)
     assert (found["nvidia"][0]["name"], found["package"]) == ("GP102GL [Tesla P40]", "kmod-nvidia")
@@ -145,7 +145,7 @@ def test_debian_that_does_not_know_its_suite() -> None:
     assert (card["device_id"], card["name"]) == (None, "TU104GL [Tesla T4]")
 
 
-def test_debian_asked_for_an_id() -> None:
+def test_debian_with_an_id() -> None:
     found = read(
         "Checking driver support for PCI ID [10de:2b85]\nYour card is not supported by any driver version up to 535.261.03.\n"
     )
@@ -183,7 +183,7 @@ def verdict(rc: int, terse: str, verbose: str, err: str = "") -> nvidia_detect.D
         (2, "kmod-nvidia\n", T4_ID + NEEDS.format("current 595.91.07", "kmod-nvidia"), "kmod-nvidia"),
         (11, "kmod-nvidia-580xx\n", P40 + NEEDS.format("legacy 580.xx", "kmod-nvidia-580xx"), "kmod-nvidia-580xx"),
         (10, "kmod-nvidia-470xx\n", K40_ID + NEEDS.format("legacy 470.xx", "kmod-nvidia-470xx"), "kmod-nvidia-470xx"),
-        # Versions up to 550.144.03 (EL7) number otherwise: 8 was 470xx there, and is 367xx today.
+        # Versions up to 550.144.03 (EL7) have other numbers: 8 was 470xx, and is 367xx today.
         (8, "kmod-nvidia-470xx\n", K40_ID + NEEDS.format("legacy 470.xx", "kmod-nvidia-470xx"), "kmod-nvidia-470xx"),
         (0, "kmod-nvidia-open\n", T4_ID + OPEN, "kmod-nvidia-open"),
     ],
@@ -195,15 +195,15 @@ def test_the_package_counts_and_the_exit_status_does_not(rc: int, terse: str, ve
     assert package in nvidia_detect.find_disagreement(found, ["kmod-nvidia-xyz"], [])
 
 
-def test_no_devices_is_said_on_stderr_and_is_a_disagreement() -> None:
+def test_no_devices_on_stderr_is_a_disagreement() -> None:
     found = verdict(0, "", "", "No NVIDIA devices were found.\n")
     words = nvidia_detect.find_disagreement(found, ["kmod-nvidia-open"], ["10de:1eb8 Tesla T4"])
     assert "finds no NVIDIA device" in words and "kmod-nvidia-open for 10de:1eb8 Tesla T4" in words
 
 
 def test_text_on_stderr_is_no_package() -> None:
-    told = "This device does not appear to be supported at present\nAn Intel display controller was also detected\n"
-    found = verdict(0, "\n", "[10de:3fff] NVIDIA Corporation Device\n", told)
+    text = "This device does not appear to be supported at present\nAn Intel display controller was also detected\n"
+    found = verdict(0, "\n", "[10de:3fff] NVIDIA Corporation Device\n", text)
     assert found.devices == [("10de:3fff Device", None)]
     assert "no package" in nvidia_detect.find_disagreement(found, ["kmod-nvidia-open"], [])
 
@@ -214,12 +214,12 @@ def test_a_blank_line_on_el10_is_a_device_without_a_package() -> None:
     assert "GK110BGL [Tesla K40m]: no package" in nvidia_detect.find_disagreement(found, ["kmod-nvidia-470xx"], [])
 
 
-def test_a_blank_line_of_a_program_that_tells_no_devices() -> None:
+def test_a_blank_line_of_a_program_that_lists_no_devices() -> None:
     found = nvidia_detect.run_nvidia_detect(Asked(Result(10, "\nkmod-nvidia-580xx\n", ""), Result(0, "", "")))
     assert found.devices == [("device 1", None), ("device 2", "kmod-nvidia-580xx")]
 
 
-def test_the_last_device_does_not_speak_for_the_others() -> None:
+def test_the_last_device_does_not_decide_for_the_others() -> None:
     found = verdict(
         11,
         "kmod-nvidia-open\nkmod-nvidia-580xx\n",
@@ -231,8 +231,8 @@ def test_the_last_device_does_not_speak_for_the_others() -> None:
     assert nvidia_detect.find_disagreement(found, ["kmod-nvidia-580xx", "kmod-nvidia-open"], []) == ""
 
 
-def test_debians_program_is_not_asked_with_v() -> None:
-    # It would take -v for a PCI ID; and it repeats the recommendation of the first card for the second.
+def test_debians_program_is_called_without_v() -> None:
+    # It would read -v as a PCI ID; and it repeats the recommendation of the first card for the second.
     host = Asked(
         Result(0, debian((T4, GOOD + TAKE), (K80, OLD + TAKE)), ""), Result(2, "Error parsing PCI ID '-v'.", "")
     )
@@ -255,5 +255,5 @@ def test_debian_without_a_gpu() -> None:
         (Asked(Result(0, "", "Segmentation fault"), Result(0, "", "")), "finds no NVIDIA device"),
     ],
 )
-def test_a_program_that_cannot_be_asked_is_no_agreement(host: RecordedHost, words: str) -> None:
+def test_a_program_that_fails_is_no_agreement(host: RecordedHost, words: str) -> None:
     assert words in nvidia_detect.find_disagreement(nvidia_detect.run_nvidia_detect(host), ["kmod-nvidia-open"], [])

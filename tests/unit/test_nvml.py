@@ -36,14 +36,14 @@ def test_both_ways_give_the_same_gpus() -> None:
     )
 
 
-def test_nvidia_smi_is_not_asked_when_pynvml_answers() -> None:
+def test_nvidia_smi_is_not_called_if_pynvml_answers() -> None:
     recorded = host(pynvml=Result(0, ROWS, ""), smi=Result(0, CSV, ""))
     nvml.query(recorded)
     assert tuple(nvml.QUERY) not in recorded.asked
 
 
 @pytest.mark.parametrize("rows", [0, 14])
-def test_a_damaged_inforom_is_no_failure(rows: int) -> None:
+def test_a_damaged_inforom_is_not_a_failure(rows: int) -> None:
     text = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n" + CSV if rows else CSV
     assert len(nvml.from_smi(Result(rows, text, "")).gpus) == 2
 
@@ -66,7 +66,7 @@ def test_a_damaged_inforom_is_no_failure(rows: int) -> None:
         (Result(0, "0, [Unknown Error], [Unknown Error], 00000000:3B:00.0, 580.178.04\n", ""), "unreadable"),
     ],
 )
-def test_output_is_no_data_when_nvidia_smi_failed(result: Result, state: str) -> None:
+def test_output_is_not_used_if_nvidia_smi_failed(result: Result, state: str) -> None:
     answer = nvml.from_smi(result)
     assert not answer.usable and answer.gpus == []
     assert answer.state == state

@@ -91,7 +91,7 @@ def test_a_check_changes_nothing() -> None:
     assert (manager.calls, manager.database, manifest.read()) == ([], {}, {})
 
 
-def test_an_optional_package_that_nobody_offers_is_left_out() -> None:
+def test_an_optional_package_without_a_candidate_is_skipped() -> None:
     manager = Fake({"a": ["1"]})
     found = converge(manager, optional=[PackageSpec("a"), PackageSpec("b")])
     assert found["versions"] == {"a": "1"}
@@ -107,7 +107,7 @@ def test_lists_older_than_the_mirror_are_read_again_once() -> None:
         converge(manager, names=["a"])
 
 
-def test_lists_that_lack_the_version_are_read_first() -> None:
+def test_lists_without_the_version_are_read_first() -> None:
     manager = Fake({"a": ["1"]})
     manager.update = lambda: manager.sources.update(a=["2"])  # type: ignore[method-assign]
     assert converge(manager, names=["a=2*"], update_cache=True)["installed"] == {"a": "2"}

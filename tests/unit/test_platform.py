@@ -37,7 +37,7 @@ from hypothesis import strategies as st
         ('| ID=sles\n| VERSION_ID="15.7"\t\tthe version\n', "sles", "15.7", "suse"),
     ],
 )  # fmt: skip
-def test_it_is_read_as_a_shell_reads_it(text: str, identity: str | None, version: str | None, family: str) -> None:
+def test_parse_as_a_shell_does(text: str, identity: str | None, version: str | None, family: str) -> None:
     found = os_release.read_os_release(text)
     assert (found.id, found.version_id, found.family) == (identity, version, family)
 

@@ -21,12 +21,12 @@ SHELLS = {
 }
 
 
-def sourced(shell: str, folder: Path, times: int, environment: dict[str, str]) -> dict[str, str]:
+def sourced(shell: str, directory: Path, times: int, environment: dict[str, str]) -> dict[str, str]:
     argv = SHELLS[shell]
     if shutil.which(argv[0]) is None:
         pytest.skip(f"{shell} is not installed here")
     csh = "csh" in shell
-    file = folder / ("cuda.csh" if csh else "cuda.sh")
+    file = directory / ("cuda.csh" if csh else "cuda.sh")
     file.write_text(profile.csh(PREFIX) if csh else profile.sh(PREFIX))
     word = "source" if csh else "."
     script = "\n".join([f"{word} {file}"] * times + ["/usr/bin/env"]) + "\n"
@@ -58,9 +58,7 @@ def sourced(shell: str, folder: Path, times: int, environment: dict[str, str]) -
     ],
     ids=["unset", "empty", "other", "half", "longer name"],
 )
-def test_puts_the_toolkit_in_front_once(
-    shell: str, environment: dict[str, str], libraries: str, tmp_path: Path
-) -> None:
+def test_the_toolkit_is_prepended_once(shell: str, environment: dict[str, str], libraries: str, tmp_path: Path) -> None:
     once = sourced(shell, tmp_path, 1, environment)
     assert once == {"PATH": BIN + ":/usr/bin:/bin", "LD_LIBRARY_PATH": libraries}
     assert sourced(shell, tmp_path, 2, environment) == once
@@ -68,7 +66,7 @@ def test_puts_the_toolkit_in_front_once(
 
 
 @pytest.mark.parametrize("text", profile.files("/usr/local/cuda-12.9").values())
-def test_a_pinned_version_names_no_other_folder(text: str) -> None:
+def test_a_pinned_version_names_no_other_directory(text: str) -> None:
     assert "/usr/local/cuda-12.9/bin" in text
     assert "/usr/local/cuda/" not in text
     assert text.endswith("\n")

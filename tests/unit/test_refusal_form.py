@@ -1,4 +1,4 @@
-"""Every refusal and warning of the planner has one form: who prints it writes "MESSAGE. Remedy: REMEDY."."""
+"""Every refusal and warning of the planner has one form, which is printed as "MESSAGE. Remedy: REMEDY."."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ WORDS = ("Refusal", "Notice", "ConfigError")
 
 
 def literals(node: ast.expr) -> list[str]:
-    """Return the texts that may be what an expression gives: those of each branch, before values are put into them."""
+    """The texts that an expression may result in: those of each branch, before values are filled in."""
     if isinstance(node, ast.Constant):
         return [str(node.value)]
     if isinstance(node, ast.BinOp):
@@ -35,7 +35,7 @@ def all_messages() -> list[tuple[str, str, str]]:
 MESSAGES = all_messages()
 
 
-def test_the_reader_of_this_test_finds_them() -> None:
+def test_messages_are_found() -> None:
     assert len(MESSAGES) > 120 and {part for _, part, _ in MESSAGES} == {"message", "remedy"}
 
 

@@ -1,4 +1,4 @@
-"""The report: what became of each host, as a table and as plain values."""
+"""The report: the result of each host, as a table and as plain values."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_the_table() -> None:
         ({"row": ROW, "steps": [{"id": "a.b"}], "verify": {"verify": {"ok": False}}}, False, "unfinished"),
     ],
 )
-def test_what_became_of_a_host(entry: dict[str, Any], check_mode: bool, result: str) -> None:
+def test_result_of_a_host(entry: dict[str, Any], check_mode: bool, result: str) -> None:
     assert report.outcome(entry, check_mode).result == result
 
 
@@ -116,7 +116,7 @@ def test_the_json_keeps_verifications_and_counts() -> None:
     assert value["hosts"]["mixed"]["failure"]["message"].startswith("V100")
 
 
-def test_warnings_stand_below_the_table() -> None:
+def test_warnings_are_below_the_table() -> None:
     entry = {
         "row": ROW,
         "steps": [],

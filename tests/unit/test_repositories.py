@@ -31,7 +31,7 @@ class Node(Host):
 
 
 class Lists(apt.Apt):
-    """apt that reads lists, or fails as often as ``failures`` says."""
+    """apt that reads lists, or fails ``failures`` times."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures, self.read = failures, []  # type: ignore[var-annotated]
@@ -66,7 +66,7 @@ def key_url() -> Iterator[str]:
 
 @pytest.fixture
 def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Configure one repository whose files lie below tmp_path; returns the module's values."""
+    """Configure one repository whose files are below tmp_path; returns the module's values."""
     path = str(tmp_path / "state/manifest.json")
     for name in ("read", "note", "note_files", "drop"):
         monkeypatch.setattr(getattr(manifest, name), "__defaults__", (path,))
@@ -79,24 +79,24 @@ def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return configure
 
 
-def repository_in(folder: Path, **values: Any) -> Repository:
+def repository_in(directory: Path, **values: Any) -> Repository:
     return parse_repository(
         {
             "id": "x",
             "url": "http://packages.example/x",
             "key_url": NOWHERE,
-            "keyring": str(folder / "keyrings/x.gpg"),
-            "list": str(folder / "sources/x.sources"),
+            "keyring": str(directory / "keyrings/x.gpg"),
+            "list": str(directory / "sources/x.sources"),
             **values,
         }
     )
 
 
-def fingerprints(folder: Path) -> list[str]:
-    return [key.fingerprint for key in openpgp.parse_keys((folder / "keyrings/x.gpg").read_bytes())]
+def fingerprints(directory: Path) -> list[str]:
+    return [key.fingerprint for key in openpgp.parse_keys((directory / "keyrings/x.gpg").read_bytes())]
 
 
-def test_every_shipped_key_is_pinned_by_the_catalog_and_is_the_one_of_its_file() -> None:
+def test_shipped_keys_are_those_that_the_catalog_pins() -> None:
     pinned = yaml.safe_load((ROOT / "catalog/repositories.yml").read_text())["repositories"].values()
     names = {path.stem for path in (ROOT / "catalog/keys").glob("*.asc")}
     assert names == set(shipped_keys.KEYS) and names <= {one["fingerprint"] for one in pinned}

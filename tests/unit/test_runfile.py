@@ -1,4 +1,4 @@
-"""The .run installer: options by release, texts, what is lacking, what is refused, what is fetched."""
+"""The .run installer: options by release, texts, what is missing, refused and downloaded."""
 
 import http.server
 import threading
@@ -20,7 +20,7 @@ from gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
 from recorded import RecordedHost
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
-WISH = DriverSpec("580.178.04", "open", [KERNEL])
+SETTINGS = DriverSpec("580.178.04", "open", [KERNEL])
 HEAD = '#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 580.178.04"\n'
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so."
 LICENCES = {"open": "Dual MIT/GPL", "proprietary": "NVIDIA"}
@@ -33,7 +33,7 @@ def modinfo(version: str | None, flavour: str = "open", kernel: str = KERNEL) ->
 
 
 def with_driver(version: str = "580.178.04", flavour: str = "open", **more: object) -> RecordedHost:
-    """A host that a .run installer of ours has served."""
+    """A host with a driver that gpu-ready installed by a .run installer."""
     digits = version.replace(".", "")
     files = {
         installed_files.BACKUP_LOG: f"1.0-{digits} ({version})\nNVIDIA Accelerated Graphics Driver\n0: /usr/bin/nvidia-smi\n",
@@ -50,7 +50,7 @@ def with_driver(version: str = "580.178.04", flavour: str = "open", **more: obje
 
 
 @pytest.mark.parametrize(
-    ("version", "flavour", "has", "lacks"),
+    ("version", "flavour", "has", "missing"),
     [
         ("470.256.02", "proprietary", ["--silent", "--dkms"],
          ["--kernel-module-type", "--kernel-module-build-directory", "--skip-module-load", "--allow-installation"]),
@@ -62,18 +62,18 @@ def with_driver(version: str = "580.178.04", flavour: str = "open", **more: obje
         ("595.91.07", "open", ["--kernel-module-type=open"], ["-directory"]),
     ],
 )  # fmt: skip
-def test_options_by_release(version: str, flavour: str, has: list[str], lacks: list[str]) -> None:
+def test_options_by_release(version: str, flavour: str, has: list[str], missing: list[str]) -> None:
     found = runfile_spec.installer_options(DriverSpec(version, flavour, [KERNEL]), KERNEL, "/var/tmp/x")
-    assert set(has) <= set(found) and not [word for word in lacks if any(word in one for one in found)]
+    assert set(has) <= set(found) and not [word for word in missing if any(word in one for one in found)]
     assert "--tmpdir=/var/tmp/x" in found and not any(word.startswith("--kernel-name") for word in found)
 
 
 def test_options_for_another_kernel_without_dkms_and_with_displays() -> None:
-    wish = WISH._replace(dkms=False, opengl=True, kernels=[NEWER])
-    found = runfile_spec.installer_options(wish, KERNEL, "/x")
+    settings = SETTINGS._replace(dkms=False, opengl=True, kernels=[NEWER])
+    found = runfile_spec.installer_options(settings, KERNEL, "/x")
     assert "--no-dkms" in found and f"--kernel-name={NEWER}" in found and "--no-opengl-files" not in found
-    assert "--no-dkms" not in runfile_spec.installer_options(wish._replace(version="470.256.02"), KERNEL, "/x")
-    more = runfile_spec.module_options(WISH._replace(dkms=False), KERNEL, "/x", NEWER)
+    assert "--no-dkms" not in runfile_spec.installer_options(settings._replace(version="470.256.02"), KERNEL, "/x")
+    more = runfile_spec.module_options(SETTINGS._replace(dkms=False), KERNEL, "/x", NEWER)
     assert more[-2:] == ["--kernel-modules-only", f"--kernel-name={NEWER}"]
 
 
@@ -87,7 +87,7 @@ def test_options_for_another_kernel_without_dkms_and_with_displays() -> None:
         ("", None),
     ],
 )
-def test_the_head_names_architecture_and_version(text: str, found: tuple[str, str] | None) -> None:
+def test_architecture_and_version_in_the_head(text: str, found: tuple[str, str] | None) -> None:
     assert runfile_fetch.parse_head(text) == found
 
 
@@ -107,7 +107,7 @@ SUM = "ab" * 32
         ("", None),
     ],
 )
-def test_a_checksum_file(text: str, found: str | None) -> None:
+def test_parse_checksum_file(text: str, found: str | None) -> None:
     assert runfile_fetch.parse_checksum(text, "NVIDIA.run") == found
 
 
@@ -125,7 +125,7 @@ def test_the_backup_log_names_the_version(text: str, found: str | None) -> None:
     assert installed_files.parse_backup_log(text) == found
 
 
-def test_a_warning_is_no_cause_and_the_consequence_none_either() -> None:
+def test_warnings_and_consequences_are_not_causes() -> None:
     log = (
         "WARNING: The Nouveau kernel driver is currently in use by your system.\n"
         "-> Proceeding with installation despite the presence of Nouveau.\n"
@@ -136,47 +136,47 @@ def test_a_warning_is_no_cause_and_the_consequence_none_either() -> None:
     assert found.code == "kernel_headers_missing" and "has failed" not in (found.detail or "")
 
 
-def test_an_unknown_failure_shows_what_was_said() -> None:
+def test_an_unknown_failure_shows_the_output() -> None:
     assert "strange thing" in runfile_messages.format_explanation(
         runfile_messages.explain_failure("", "a strange thing\n")
     )
     assert "no output" in runfile_messages.format_explanation(runfile_messages.explain_failure("", ""))
 
 
-# ---- what is lacking ------------------------------------------------------------------------------------------------
+# ---- what is missing ------------------------------------------------------------------------------------------------
 
 
-def test_a_host_as_wished_lacks_nothing() -> None:
-    assert runfile_state.missing_parts(with_driver(), WISH) == []
+def test_nothing_is_missing_in_the_desired_state() -> None:
+    assert runfile_state.missing_parts(with_driver(), SETTINGS) == []
 
 
 @pytest.mark.parametrize(
-    ("host", "wish", "words"),
+    ("host", "settings", "words"),
     [
-        (RecordedHost(), WISH, "the .run driver 580.178.04"),
-        (with_driver("580.95.05"), WISH, "580.178.04 in place of 580.95.05"),
-        (with_driver(flavour="proprietary"), WISH, "the open module in place of the proprietary one"),
-        (with_driver(), WISH._replace(kernels=[KERNEL, NEWER]), "the module for " + NEWER),
-        (RecordedHost(files={installed_files.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), WISH, "the libraries"),
-        (RecordedHost(files=with_driver().files, programs=modinfo("570.1.1")), WISH, "in place of 570.1.1"),
+        (RecordedHost(), SETTINGS, "the .run driver 580.178.04"),
+        (with_driver("580.95.05"), SETTINGS, "580.178.04 in place of 580.95.05"),
+        (with_driver(flavour="proprietary"), SETTINGS, "the open module in place of the proprietary one"),
+        (with_driver(), SETTINGS._replace(kernels=[KERNEL, NEWER]), "the module for " + NEWER),
+        (RecordedHost(files={installed_files.BACKUP_LOG: "580.178.04\n"}, programs=modinfo("580.178.04")), SETTINGS, "the libraries"),
+        (RecordedHost(files=with_driver().files, programs=modinfo("570.1.1")), SETTINGS, "in place of 570.1.1"),
         (RecordedHost(files={**with_driver().files, "/var/lib/gpu-ready/runfile-pending": ""}, programs=modinfo("580.178.04")),
-         WISH, "interrupted"),
+         SETTINGS, "interrupted"),
     ],
 )  # fmt: skip
-def test_what_is_lacking_is_said(host: RecordedHost, wish: DriverSpec, words: str) -> None:
-    assert words in ", ".join(runfile_state.missing_parts(host, wish))
+def test_missing_parts_are_named(host: RecordedHost, settings: DriverSpec, words: str) -> None:
+    assert words in ", ".join(runfile_state.missing_parts(host, settings))
 
 
 def test_a_further_kernel_needs_only_a_build() -> None:
-    both = WISH._replace(kernels=[KERNEL, NEWER])
+    both = SETTINGS._replace(kernels=[KERNEL, NEWER])
     assert runfile_state.kernels_to_build(with_driver(), both) == [NEWER]
     assert runfile_state.kernels_to_build(with_driver(), both._replace(dkms=False)) == []
     assert runfile_state.kernels_to_build(with_driver(flavour="proprietary"), both) == []
     assert runfile_state.kernels_to_build(with_driver("580.95.05"), both) == []
     assert runfile_state.kernels_to_build(RecordedHost(), both) == []
     assert (
-        runfile_state.kernels_to_build(with_driver(), WISH._replace(kernels=[NEWER])) == []
-    )  # nothing tells the flavour
+        runfile_state.kernels_to_build(with_driver(), SETTINGS._replace(kernels=[NEWER])) == []
+    )  # the flavour is unknown
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -198,19 +198,19 @@ def test_a_driver_of_packages_is_refused_with_their_names() -> None:
     with pytest.raises(
         RunfileError, match=r"belongs to packages \(libnvidia-ml1, nvidia-smi; for example /usr/lib.*\)"
     ):
-        runfile_state.refuse_packages(host, WISH)
+        runfile_state.refuse_packages(host, SETTINGS)
 
 
 def test_a_driver_that_no_package_owns_is_not_refused() -> None:
-    runfile_state.refuse_packages(owning(""), WISH)
-    runfile_state.refuse_packages(RecordedHost(), WISH)
+    runfile_state.refuse_packages(owning(""), SETTINGS)
+    runfile_state.refuse_packages(RecordedHost(), SETTINGS)
 
 
-def test_what_dpkg_and_rpm_answer_about_owners() -> None:
+def test_package_owners_from_dpkg_and_rpm() -> None:
     text = "diversion by glx from: /usr/lib/a\na:amd64, b:i386: /usr/lib/a\n"
     assert runfile_state.parse_dpkg_owners(text) == {"a": "/usr/lib/a", "b": "/usr/lib/a"}
-    said = "nvidia-driver-cuda\nfile /usr/lib64/x is not owned by any package\n"
-    assert runfile_state.parse_rpm_owners(said, ["/usr/bin/nvidia-smi", "/usr/lib64/x"]) == {
+    output = "nvidia-driver-cuda\nfile /usr/lib64/x is not owned by any package\n"
+    assert runfile_state.parse_rpm_owners(output, ["/usr/bin/nvidia-smi", "/usr/lib64/x"]) == {
         "nvidia-driver-cuda": "/usr/bin/nvidia-smi"
     }
 
@@ -225,8 +225,8 @@ def test_a_foreign_run_driver_is_refused_unless_allowed() -> None:
 
 def test_open_modules_of_a_release_without_them_are_refused() -> None:
     with pytest.raises(RunfileError, match=r"470\.256\.02 has no open kernel modules"):
-        runfile_state.refuse_flavour(WISH._replace(version="470.256.02"))
-    runfile_state.refuse_flavour(WISH)
+        runfile_state.refuse_flavour(SETTINGS._replace(version="470.256.02"))
+    runfile_state.refuse_flavour(SETTINGS)
 
 
 def buildable(**more: object) -> RecordedHost:
@@ -236,28 +236,28 @@ def buildable(**more: object) -> RecordedHost:
 
 
 def test_missing_headers_and_tools_are_refused() -> None:
-    runfile_state.refuse_unbuildable(buildable(), WISH)
+    runfile_state.refuse_unbuildable(buildable(), SETTINGS)
     with pytest.raises(RunfileError, match=r"headers of the kernel 6\.1\.0-41-amd64 are missing"):
-        runfile_state.refuse_unbuildable(buildable(), WISH._replace(kernels=[KERNEL, NEWER]))
+        runfile_state.refuse_unbuildable(buildable(), SETTINGS._replace(kernels=[KERNEL, NEWER]))
     host = buildable()
     del host.programs[("dkms",)], host.programs[("cc",)]
     with pytest.raises(RunfileError, match="needs cc and dkms"):
-        runfile_state.refuse_unbuildable(host, WISH)
+        runfile_state.refuse_unbuildable(host, SETTINGS)
     with pytest.raises(RunfileError, match="needs cc to"):
-        runfile_state.refuse_unbuildable(host, WISH._replace(dkms=False))
+        runfile_state.refuse_unbuildable(host, SETTINGS._replace(dkms=False))
 
 
-def test_an_installer_from_before_545_minds_nouveau_and_users() -> None:
-    old = WISH._replace(version="470.256.02", flavour="proprietary")
+def test_installers_before_545_refuse_nouveau_and_users() -> None:
+    old = SETTINGS._replace(version="470.256.02", flavour="proprietary")
     nouveau = {"/sys/bus/pci/drivers/nouveau/0000:01:00.0/class": "", "/sys/bus/pci/drivers/nouveau/bind": ""}
     with pytest.raises(RunfileError, match=r"nouveau drives the GPU 0000:01:00\.0.*Reboot"):
         runfile_state.refuse_unbuildable(buildable(files=nouveau), old)
-    runfile_state.refuse_unbuildable(buildable(files=nouveau), WISH)
+    runfile_state.refuse_unbuildable(buildable(files=nouveau), SETTINGS)
     used = {"/sys/module/nvidia/refcnt": "1\n", "/proc/77/comm": "smi\n", "/proc/77/cmdline": "nvidia-persistenced\0"}
     host = buildable(files=used, links={"/proc/77/fd/3": "/dev/nvidia0"}, folders=["/sys/module/nvidia"])
     with pytest.raises(RunfileError, match=r"process 77 \(nvidia-persistenced\) uses the loaded NVIDIA driver"):
         runfile_state.refuse_unbuildable(host, old)
-    runfile_state.refuse_unbuildable(host, WISH)
+    runfile_state.refuse_unbuildable(host, SETTINGS)
 
 
 # ---- the file -------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ LIMITS = runfile_fetch.RunfileLimits(10.0, 30.0, 30.0)
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A web server: its address, and the folder that it serves."""
+    """A web server: its address, and the directory that it serves."""
     root = tmp_path / "served"
     root.mkdir()
 
@@ -285,12 +285,12 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         listening.shutdown()
 
 
-def obtain(source: InstallerSource, folder: Path, wish: DriverSpec = WISH) -> str:
-    (folder / "work").mkdir(exist_ok=True)
-    return runfile_fetch.fetch_driver_installer(source, wish, "x86_64", str(folder / "work"), LIMITS)
+def obtain(source: InstallerSource, directory: Path, settings: DriverSpec = SETTINGS) -> str:
+    (directory / "work").mkdir(exist_ok=True)
+    return runfile_fetch.fetch_driver_installer(source, settings, "x86_64", str(directory / "work"), LIMITS)
 
 
-def test_a_file_is_fetched_and_proved_by_the_sum_beside_it(server: tuple[str, Path], tmp_path: Path) -> None:
+def test_a_file_is_downloaded_and_verified_by_its_checksum_file(server: tuple[str, Path], tmp_path: Path) -> None:
     url, root = server
     (root / NAME).write_text(HEAD)
     (root / f"{NAME}.sha256sum").write_text(f"{files.checksum(str(root / NAME))}  {NAME}\n")
@@ -324,7 +324,7 @@ def test_a_wrong_file_is_refused(
         obtain(InstallerSource(f"{url}/{NAME}", sha256, f"{url}/sums" if sums is not None else ""), tmp_path)
 
 
-def test_a_server_that_nobody_reaches_is_named(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_named(tmp_path: Path) -> None:
     with pytest.raises(GpuReadyError, match=r"could not be fetched: .*gpu_ready_mirror"):
         obtain(InstallerSource(f"http://127.0.0.1:9/{NAME}", "0" * 64), tmp_path)
 
@@ -339,22 +339,22 @@ def test_a_path_on_the_host(tmp_path: Path) -> None:
         obtain(InstallerSource(str(file), "0" * 64), tmp_path)
 
 
-def test_a_folder_for_programs_has_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_directory_for_programs_has_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path / "absent"), str(tmp_path)))
     assert runfile_fetch.choose_work_directory(0) == str(tmp_path)
     with pytest.raises(RunfileError, match=r"MiB free"):
         runfile_fetch.choose_work_directory(1 << 60)
 
 
-def test_a_workplace_goes_with_its_content_and_so_does_that_of_a_killed_run(
+def test_temporary_directories_are_removed_also_those_of_a_killed_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path),))
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     left = tmp_path / (runfile_fetch.PREFIX + "left")
     left.mkdir()
-    with runfile_fetch.work_directory() as folder:
-        Path(folder, "file").write_text("x")
+    with runfile_fetch.work_directory() as directory:
+        Path(directory, "file").write_text("x")
         assert not left.exists()
         with pytest.raises(RunfileError, match="another run"), runfile_fetch.work_directory():
             pass
@@ -365,7 +365,7 @@ def test_a_workplace_goes_with_its_content_and_so_does_that_of_a_killed_run(
 
 
 class Installing(RecordedHost):
-    """A host on which the installer works, or fails and says why in its log; programs change what is there."""
+    """A host on which the installer works, or fails with a log; its programs change the host."""
 
     def __init__(self, log: str = "", rc: int = 0, before: RecordedHost | None = None) -> None:
         files = {f"/lib/modules/{kernel}/build/Makefile": "" for kernel in (KERNEL, NEWER)}
@@ -405,7 +405,7 @@ def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(
     installer: InstallerSource, tmp_path: Path
 ) -> None:
     host = Installing()
-    runfile.install(host, WISH._replace(kernels=[KERNEL, NEWER]), installer, LIMITS, str(tmp_path))
+    runfile.install(host, SETTINGS._replace(kernels=[KERNEL, NEWER]), installer, LIMITS, str(tmp_path))
     ran = [argv for argv in host.asked if argv[0] in ("sh", "dkms")]
     assert [argv[2] for argv in ran[:2]] == ["--check", "--silent"]
     assert ran[2:] == [("dkms", "install", "-m", "nvidia", "-v", "580.178.04", "-k", NEWER)]
@@ -415,7 +415,7 @@ def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(
 
 def test_a_further_kernel_is_built_without_the_installer(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing(before=with_driver())
-    runfile.install(host, WISH._replace(kernels=[KERNEL, NEWER]), InstallerSource("/absent"), LIMITS, str(tmp_path))
+    runfile.install(host, SETTINGS._replace(kernels=[KERNEL, NEWER]), InstallerSource("/absent"), LIMITS, str(tmp_path))
     assert not [argv for argv in host.asked if argv[0] == "sh"]
 
 
@@ -424,15 +424,15 @@ def test_a_failure_names_the_cause_and_leaves_no_trace(installer: InstallerSourc
     with pytest.raises(
         RunfileError, match=r"ended with 1: a tool for building.*no driver was installed.*installer\.log"
     ):
-        runfile.install(host, WISH, installer, LIMITS, str(tmp_path))
+        runfile.install(host, SETTINGS, installer, LIMITS, str(tmp_path))
     assert manifest.read(str(tmp_path / "manifest.json")) == {}
     assert not (tmp_path / installed_files.PENDING).exists()
 
 
-def test_a_failed_upgrade_says_that_the_old_driver_stays(installer: InstallerSource, tmp_path: Path) -> None:
+def test_message_of_a_failed_upgrade_names_the_previous_driver(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing("ERROR: No space left on device\n", rc=1, before=with_driver("580.95.05"))
     with pytest.raises(RunfileError, match=r"a disk is full.*580\.95\.05 is still installed"):
-        runfile.install(host, WISH, installer, LIMITS, str(tmp_path))
+        runfile.install(host, SETTINGS, installer, LIMITS, str(tmp_path))
 
 
 class HalfDone(Installing):
@@ -445,17 +445,17 @@ class HalfDone(Installing):
         return answer
 
 
-def test_a_run_that_broke_off_half_way_is_marked_until_the_next(installer: InstallerSource, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_marked_until_the_next(installer: InstallerSource, tmp_path: Path) -> None:
     with pytest.raises(RunfileError, match="the driver is incomplete"):
-        runfile.install(HalfDone("ERROR: No space left on device\n", rc=1), WISH, installer, LIMITS, str(tmp_path))
+        runfile.install(HalfDone("ERROR: No space left on device\n", rc=1), SETTINGS, installer, LIMITS, str(tmp_path))
     assert (tmp_path / installed_files.PENDING).exists()
     assert "runfile" in manifest.read(str(tmp_path / "manifest.json"))
 
 
-def test_an_installer_that_did_nothing_is_no_success(installer: InstallerSource, tmp_path: Path) -> None:
+def test_an_installer_that_did_nothing_is_an_error(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing()
     with pytest.raises(RunfileError, match="succeeded, but"):
-        runfile.install(host, WISH._replace(flavour="proprietary"), installer, LIMITS, str(tmp_path))
+        runfile.install(host, SETTINGS._replace(flavour="proprietary"), installer, LIMITS, str(tmp_path))
 
 
 class Removing(RecordedHost):
@@ -476,7 +476,7 @@ def removing(works: bool = True) -> Removing:
     return host
 
 
-def test_a_driver_is_removed_by_its_own_uninstaller_and_dkms_forgets_it(tmp_path: Path) -> None:
+def test_a_driver_is_removed_by_its_own_uninstaller_and_from_dkms(tmp_path: Path) -> None:
     host = removing()
     manifest.note("runfile", {"driver": {"before": None}}, str(tmp_path / "manifest.json"))
     assert runfile.remove(host, str(tmp_path)) == ["the driver 580.178.04", "its modules in DKMS"]
@@ -497,14 +497,14 @@ def test_a_driver_without_its_uninstaller_is_an_error_and_none_at_all_is_not(tmp
     assert runfile.remove(RecordedHost(), str(tmp_path)) == []
 
 
-def test_the_copy_of_the_installer_goes_with_the_work_and_one_of_the_operators_stays(
+def test_the_copy_of_the_installer_is_removed_and_an_operators_file_stays(
     installer: InstallerSource, tmp_path: Path
 ) -> None:
     (tmp_path / "state").mkdir()
-    runfile.install(Installing(), WISH, installer, LIMITS, str(tmp_path / "state"))
+    runfile.install(Installing(), SETTINGS, installer, LIMITS, str(tmp_path / "state"))
     assert Path(installer.location).exists()
     with pytest.raises(RunfileError):
-        runfile.install(Installing(rc=1), WISH, installer, LIMITS, str(tmp_path))
+        runfile.install(Installing(rc=1), SETTINGS, installer, LIMITS, str(tmp_path))
     assert Path(installer.location).exists()
-    runfile.install(Installing(), WISH, installer, LIMITS, str(tmp_path))
+    runfile.install(Installing(), SETTINGS, installer, LIMITS, str(tmp_path))
     assert not Path(installer.location).exists()

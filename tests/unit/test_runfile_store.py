@@ -1,4 +1,4 @@
-"""Installers that lie on a host beforehand: fetched and proved, taken only as they were proved, and no more than needed."""
+"""Installers stored on a host beforehand: downloaded and verified, used only unchanged, and no more than needed."""
 
 import hashlib
 import http.server
@@ -37,14 +37,14 @@ def server(tmp_path: Path) -> Iterator[str]:
         found.shutdown()
 
 
-def keep(folder: Path, wanted: StoredInstaller) -> bool:
-    return runfile_store.store_installer(wanted, "x86_64", RunfileLimits(), str(folder))
+def store(directory: Path, installer: StoredInstaller) -> bool:
+    return runfile_store.store_installer(installer, "x86_64", RunfileLimits(), str(directory))
 
 
-def test_an_installer_is_fetched_once_and_found_without_network(server: str, tmp_path: Path) -> None:
-    wanted = StoredInstaller(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
-    assert keep(tmp_path / "in", wanted)
-    assert not keep(tmp_path / "in", wanted._replace(source="http://127.0.0.1:1/a.run"))
+def test_an_installer_is_downloaded_once_and_found_without_network(server: str, tmp_path: Path) -> None:
+    installer = StoredInstaller(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
+    assert store(tmp_path / "in", installer)
+    assert not store(tmp_path / "in", installer._replace(source="http://127.0.0.1:1/a.run"))
     found = runfile_store.find_installer(VERSION, SHA, str(tmp_path / "in"))
     assert found and found.sha256 == SHA and Path(found.location).read_bytes() == BODY
     assert sorted(path.name for path in (tmp_path / "in").iterdir()) == [
@@ -62,29 +62,29 @@ def test_an_installer_is_fetched_once_and_found_without_network(server: str, tmp
         ({"version": "595.91.07"}, "expected 595.91.07"),
     ],
 )
-def test_what_is_not_proved_leaves_nothing(server: str, tmp_path: Path, change: dict[str, str], words: str) -> None:
-    wanted = StoredInstaller(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
+def test_an_unverified_file_leaves_nothing(server: str, tmp_path: Path, change: dict[str, str], words: str) -> None:
+    installer = StoredInstaller(VERSION, server + "/a.run", sha256_url=server + "/a.run.sha256sum")
     with pytest.raises(GpuReadyError, match=words):
-        keep(tmp_path / "in", wanted._replace(**change))
+        store(tmp_path / "in", installer._replace(**change))
     assert list((tmp_path / "in").iterdir()) == []
     assert runfile_store.find_installer(VERSION, store=str(tmp_path / "in")) is None
 
 
-def test_a_file_of_the_control_node_is_proved_where_it_was_put(tmp_path: Path) -> None:
-    wanted = StoredInstaller(VERSION, "/srv/NVIDIA-Linux-x86_64-580.178.04.run")
+def test_a_file_of_the_control_node_is_verified_on_the_host(tmp_path: Path) -> None:
+    installer = StoredInstaller(VERSION, "/srv/NVIDIA-Linux-x86_64-580.178.04.run")
     with pytest.raises(RunfileError, match="there is no installer"):
-        keep(tmp_path, wanted)
+        store(tmp_path, installer)
     file = Path(runfile_store.installer_path(VERSION, str(tmp_path)))
     file.write_bytes(BODY)
     assert runfile_store.find_installer(VERSION, store=str(tmp_path)) is None
-    assert keep(tmp_path, wanted) and runfile_store.find_installer(VERSION, SHA, str(tmp_path))
+    assert store(tmp_path, installer) and runfile_store.find_installer(VERSION, SHA, str(tmp_path))
     file.write_bytes(BODY + b"changed")
     with pytest.raises(RunfileError, match="expected " + SHA):
-        keep(tmp_path, wanted._replace(sha256=SHA))
+        store(tmp_path, installer._replace(sha256=SHA))
     assert runfile_store.find_installer(VERSION, store=str(tmp_path)) is None
 
 
-def test_installers_of_other_versions_go(tmp_path: Path) -> None:
+def test_installers_of_other_versions_are_removed(tmp_path: Path) -> None:
     for version in (VERSION, "470.256.02", "595.91.07"):
         file = Path(runfile_store.installer_path(version, str(tmp_path)))
         file.write_bytes(BODY)

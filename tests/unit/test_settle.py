@@ -1,4 +1,4 @@
-"""Waiting for the disk: after what programs write without waiting for it themselves."""
+"""Waiting for the disk after programs that do not wait for it themselves."""
 
 import pytest
 from gpu_ready.base.host import TIMED_OUT, Result
@@ -9,7 +9,7 @@ USAGE = "sync: invalid option -- 'f'\n"
 
 
 class Node(RecordedHost):
-    """A host whose sync answers so."""
+    """A host whose sync ends with this status."""
 
     def __init__(self, rc: int) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Node(RecordedHost):
 
 
 @pytest.mark.parametrize(("rc", "calls"), [(0, ["-f"]), (1, ["-f", "7"]), (TIMED_OUT, ["-f"])])
-def test_the_disk_is_waited_for_once_and_for_a_time(rc: int, calls: list[str]) -> None:
+def test_the_disk_is_synced_once_with_a_limit(rc: int, calls: list[str]) -> None:
     """Enterprise Linux 7 has a sync without -f; a disk that hangs is not asked a second time."""
     host = Node(rc)
     host.sync_disks(7)

@@ -204,16 +204,16 @@ def test_edits_of_random_places_keep_everything_else() -> None:
     chance = random.Random(1)
     keys = [key.path for key in toml.parse(DEBIAN).keys] + [(*CRI, "a"), ("b",), ("c", "d e", "f"), (*CRI, "cni", "g")]
     for _ in range(500):
-        text, wanted = chance.choice([DEBIAN, DEBIAN.replace("\n", "\r\n"), DEBIAN.rstrip()]), {}
+        text, desired = chance.choice([DEBIAN, DEBIAN.replace("\n", "\r\n"), DEBIAN.rstrip()]), {}
         expected = tomllib.loads(text)
         for path in chance.sample(keys, chance.randint(1, 4)):
-            wanted[path] = chance.choice([True, 7, 'te"x\\t\n', ["a", "b"]])
-            text = toml.set_value(text, path, wanted[path])
+            desired[path] = chance.choice([True, 7, 'te"x\\t\n', ["a", "b"]])
+            text = toml.set_value(text, path, desired[path])
             table = expected
             for name in path[:-1]:
                 table = table.setdefault(name, {})
-            table[path[-1]] = wanted[path]
+            table[path[-1]] = desired[path]
         assert tomllib.loads(text) == expected
-        for path in wanted:
+        for path in desired:
             text = toml.remove_key(text, path)
-        assert not [path for path in wanted if toml.get_value(tomllib.loads(text), path) is not None]
+        assert not [path for path in desired if toml.get_value(tomllib.loads(text), path) is not None]

@@ -108,7 +108,7 @@ NO_PULL = "Unable to find image 'x:1' locally\ndocker: Error response from daemo
         (Result(0, "", ""), ("printed no number",)),
     ],
 )
-def test_every_failure_of_a_framework_is_red_and_told(result: Result, words: tuple[str, ...]) -> None:
+def test_every_failure_of_a_framework_is_red_and_reported(result: Result, words: tuple[str, ...]) -> None:
     answer = frameworks.parse_result("pytorch", "x:1", result)
     [check] = frameworks.check(answer, verdicts.GPUS)
     assert check.ok is False and check.found and check.cause and check.remedy

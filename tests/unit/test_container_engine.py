@@ -1,4 +1,4 @@
-"""The command lines of the engines: docker's as they always were, and names as podman and ctr take them."""
+"""The command lines of the engines: docker's unchanged, and names as podman and ctr expect them."""
 
 import pytest
 from gpu_ready.containers import cdi, engine
@@ -36,25 +36,25 @@ def test_the_name_of_a_loaded_image(which: str, out: str, name: str | None) -> N
     assert engine.loaded_name(which, out) == name
 
 
-def test_ctr_says_by_its_output_that_an_image_is_there() -> None:
+def test_presence_of_an_image_in_the_output_of_ctr() -> None:
     assert [engine.has_image("containerd", 0, out) for out in ("", "docker.io/site/image:1\n")] == [False, True]
     assert [engine.has_image("podman", rc, "") for rc in (0, 125)] == [True, False]
 
 
-def test_docker_runs_as_it_always_did() -> None:
+def test_command_line_of_docker_is_unchanged() -> None:
     argv = engine.run_command("docker", "n", ["A=1"], ["--gpus", "all"], "ubuntu:24.04", ["nvidia-smi"])
     assert " ".join(argv) == "docker run --rm --name n --network none --env A=1 --gpus all ubuntu:24.04 nvidia-smi"
     assert engine.remove_commands("docker", "n") == [["docker", "rm", "--force", "n"]]
 
 
 @pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
-def test_podman_takes_devices_by_their_cdi_names_in_every_mode(mode: str) -> None:
+def test_podman_uses_cdi_names_of_devices_in_every_mode(mode: str) -> None:
     args = engine.gpu_args("podman", mode)
     argv = engine.run_command("podman", "n", [], args, "ubuntu:24.04", ["true"])
     assert argv[-5:] == ["label=disable", "--device", "nvidia.com/gpu=all", "docker.io/library/ubuntu:24.04", "true"]
 
 
-def test_ctr_runs_in_a_namespace_of_ours() -> None:
+def test_ctr_runs_in_an_own_namespace() -> None:
     args = engine.gpu_args("containerd", "toolkit")
     argv = engine.run_command("containerd", "n", [], args, "ubuntu:24.04", ["true"])
     assert argv[:5] == ["ctr", "--namespace", "gpu-ready", "run", "--rm"]
@@ -66,7 +66,7 @@ def test_ctr_runs_in_a_namespace_of_ours() -> None:
     assert engine.pull_command("containerd", "ubuntu") is not None and engine.pull_command("podman", "ubuntu") is None
 
 
-def test_our_specification_as_arguments_of_an_old_ctr() -> None:
+def test_own_specification_as_arguments_of_an_old_ctr() -> None:
     driver = cdi.DriverFiles(
         "580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
     )
@@ -80,7 +80,7 @@ def test_our_specification_as_arguments_of_an_old_ctr() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "kind: nvidia.com/gpu", "[]", '{"devices": 1}', '{"devices": [{"name": "0"}]}'])
-def test_what_is_no_specification_gives_no_arguments(text: str) -> None:
+def test_an_invalid_specification_gives_no_arguments(text: str) -> None:
     assert engine.ctr_arguments(text, ["0"]) is None
 
 

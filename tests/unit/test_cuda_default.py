@@ -14,21 +14,21 @@ pytestmark = pytest.mark.host_io
 
 
 class Node:
-    """Folders of a test with toolkits, and a database of update-alternatives of their own."""
+    """Directories of a test with toolkits, and a database of update-alternatives of their own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         for name in ("cuda-12.9", "cuda-13.0", "alternatives", "admin"):
-            (folder / name).mkdir()
+            (directory / name).mkdir()
         self.where = cuda_default.DefaultPaths(
-            str(folder / "cuda"),
-            (str(folder / "admin/cuda"),),
-            ("--altdir", str(folder / "alternatives"), "--admindir", str(folder / "admin"), "--log", "/dev/null"),
-            str(folder / "manifest.json"),
+            str(directory / "cuda"),
+            (str(directory / "admin/cuda"),),
+            ("--altdir", str(directory / "alternatives"), "--admindir", str(directory / "admin"), "--log", "/dev/null"),
+            str(directory / "manifest.json"),
         )
 
     def path(self, version: str) -> str:
-        return str(self.folder / f"cuda-{version}")
+        return str(self.directory / f"cuda-{version}")
 
     def register(self, *versions: str) -> None:
         if shutil.which("update-alternatives") is None:
@@ -87,7 +87,7 @@ def test_without_a_group_the_link_is_plain(node: Node, before: str | None) -> No
     assert node.set("13.0") is False
 
 
-def test_a_folder_in_its_place_and_a_missing_toolkit_are_told(node: Node) -> None:
+def test_a_directory_in_its_place_and_a_missing_toolkit_are_reported(node: Node) -> None:
     with pytest.raises(cuda_default.DefaultError, match="11.8, which does not exist"):
         node.set("11.8")
     assert cuda_default.plan_change(Host(), node.path("11.8"), node.where, ahead=True).changed
@@ -104,14 +104,14 @@ def restored(node: Node) -> cuda.DefaultLink:
     return node.found()
 
 
-def test_a_group_goes_back_to_how_it_was_kept(node: Node) -> None:
+def test_an_automatic_group_is_restored(node: Node) -> None:
     node.register("12.9", "13.0")
     before = node.found()
     node.set("12.9")
     assert restored(node) == before
 
 
-def test_a_group_goes_back_to_what_was_set_by_hand(node: Node) -> None:
+def test_a_manually_set_group_is_restored(node: Node) -> None:
     node.register("12.9", "13.0")
     argv = ["--set", "cuda", node.path("12.9")]
     subprocess.run(["update-alternatives", "--quiet", *node.where.arguments, *argv], check=True)
@@ -121,7 +121,7 @@ def test_a_group_goes_back_to_what_was_set_by_hand(node: Node) -> None:
 
 
 @pytest.mark.parametrize("before", [None, "cuda-12.9"])
-def test_a_plain_link_goes_back_or_goes(node: Node, before: str | None) -> None:
+def test_a_plain_link_is_restored_or_removed(node: Node, before: str | None) -> None:
     if before is not None:
         Path(node.where.link).symlink_to(before)
     found = node.found()
@@ -129,7 +129,7 @@ def test_a_plain_link_goes_back_or_goes(node: Node, before: str | None) -> None:
     assert restored(node) == found
 
 
-def test_a_toolkit_that_went_with_its_packages_leaves_no_link(node: Node) -> None:
+def test_a_toolkit_removed_with_its_packages_leaves_no_link(node: Node) -> None:
     node.register("12.9")
     node.set("12.9")
     argv = ["--remove", "cuda", node.path("12.9")]
@@ -139,9 +139,9 @@ def test_a_toolkit_that_went_with_its_packages_leaves_no_link(node: Node) -> Non
 
 @pytest.mark.parametrize("registered", [False, True])
 def test_a_toolkit_that_was_moved_to_another_disk_is_the_default_once(node: Node, registered: bool) -> None:
-    (node.folder / "data").mkdir()
-    (node.folder / "cuda-12.9").rename(node.folder / "data/cuda-12.9")
-    (node.folder / "cuda-12.9").symlink_to("data/cuda-12.9")
+    (node.directory / "data").mkdir()
+    (node.directory / "cuda-12.9").rename(node.directory / "data/cuda-12.9")
+    (node.directory / "cuda-12.9").symlink_to("data/cuda-12.9")
     if registered:
         node.register("12.9", "13.0")
     assert node.set("12.9") is True

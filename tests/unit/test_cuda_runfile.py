@@ -1,4 +1,4 @@
-"""Toolkits by NVIDIA's installer: a small shell script stands for it, folders of the test for /usr/local."""
+"""Toolkits by NVIDIA's installer: a small shell script in place of it, directories of the test in place of /usr/local."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ pytestmark = pytest.mark.host_io
 
 LIMITS = runfile_fetch.RunfileLimits(5.0, 10.0, 10.0)
 INSTALLER = """#!/bin/sh
-# What NVIDIA's does, as far as a toolkit's folder goes.
+# What NVIDIA's installer does to the directory of a toolkit.
 for word; do case "$word" in --toolkitpath=*) to=${word#*=} ;; esac; done
-echo "$@" >"@folder@/arguments"
+echo "$@" >"@directory@/arguments"
 @before@
 mkdir -p "$to/bin" "$to/targets/lib" "$to/targets/include"
 ln -sfn targets/lib "$to/lib64"; ln -sfn targets/include "$to/include"
 echo '{"cuda": {"version": "@release@"}}' >"$to/version.json"
 : >"$to/bin/nvcc"
-printf '#!/bin/sh\nrm -rf %s/bin %s/version.json %s/lib64 %s/include; rmdir %s/targets/* %s/targets %s 2>/dev/null; rm -f @folder@/cuda\n' \
+printf '#!/bin/sh\nrm -rf %s/bin %s/version.json %s/lib64 %s/include; rmdir %s/targets/* %s/targets %s 2>/dev/null; rm -f @directory@/cuda\n' \
   "$to" "$to" "$to" "$to" "$to" "$to" "$to" >"$to/bin/cuda-uninstaller"
 chmod 755 "$to/bin/cuda-uninstaller"
-rm -f "@folder@/cuda"; ln -s "$to/" "@folder@/cuda"
+rm -f "@directory@/cuda"; ln -s "$to/" "@directory@/cuda"
 """
 
 
@@ -51,23 +51,23 @@ class Machine(Host):
 
 
 class Node:
-    """Folders of a test: /usr/local, records, manifest, a place for installers."""
+    """Directories of a test: /usr/local, records, manifest, a place for installers."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         default = cuda_default.DefaultPaths(
-            str(folder / "cuda"), (str(folder / "group"),), (), str(folder / "manifest.json")
+            str(directory / "cuda"), (str(directory / "group"),), (), str(directory / "manifest.json")
         )
-        self.where = ToolkitPaths(str(folder / "records"), str(folder / "manifest.json"), default)
+        self.where = ToolkitPaths(str(directory / "records"), str(directory / "manifest.json"), default)
         self.host = Machine()
 
     def path(self, version: str = "12.9") -> str:
-        return str(self.folder / f"cuda-{version}")
+        return str(self.directory / f"cuda-{version}")
 
     def installer(self, holds: str = "12.9.1", before: str = "", **change: Any) -> ToolkitInstaller:
-        """Return a wish with an installer that holds a release; ``before`` is what that does first."""
-        file = self.folder / f"cuda_{holds}_575.57.08_linux.run"
-        text = INSTALLER.replace("@folder@", str(self.folder)).replace("@release@", holds)
+        """A spec with an installer that contains a release; ``before`` is the beginning of the installer's script."""
+        file = self.directory / f"cuda_{holds}_575.57.08_linux.run"
+        text = INSTALLER.replace("@directory@", str(self.directory)).replace("@release@", holds)
         file.write_text(text.replace("@before@", before))
         version = cuda.series(holds)
         sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -75,16 +75,16 @@ class Node:
             **change
         )
 
-    def install(self, wanted: ToolkitInstaller) -> str:
-        return cuda_runfile.install(self.host, wanted, LIMITS, self.where)
+    def install(self, spec: ToolkitInstaller) -> str:
+        return cuda_runfile.install(self.host, spec, LIMITS, self.where)
 
-    def lacking(self, wanted: ToolkitInstaller) -> str:
-        return cuda_runfile.missing_toolkit(self.host, wanted, self.where)
+    def missing(self, spec: ToolkitInstaller) -> str:
+        return cuda_runfile.missing_toolkit(self.host, spec, self.where)
 
     def remove(self, version: str = "12.9") -> list[str]:
         return cuda_runfile.remove_toolkit(self.host, version, self.path(version), self.where)
 
-    def noted(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, Any]:
         return manifest.read(self.where.manifest)
 
     def record(self, version: str = "12.9") -> cuda.ToolkitRecord | None:
@@ -103,24 +103,24 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def records(folder: Path) -> cuda_runfile.cudnn_install.CudnnPaths:
-    return PATHS(records=str(folder / "cudnn"), manifest=str(folder / "manifest.json"))
+def records(directory: Path) -> cuda_runfile.cudnn_install.CudnnPaths:
+    return PATHS(records=str(directory / "cudnn"), manifest=str(directory / "manifest.json"))
 
 
 PATHS = cuda_runfile.cudnn_install.CudnnPaths
 
 
-def test_a_toolkit_comes_once_and_without_anything_else(node: Node) -> None:
-    wanted = node.installer()
-    assert node.lacking(wanted) == "CUDA 12.9.1"
-    assert node.install(wanted) == "12.9.1"
-    assert node.lacking(wanted) == ""
-    said = (node.folder / "arguments").read_text().split()
-    assert said[:2] == ["--silent", "--toolkit"] and f"--toolkitpath={node.path()}" in said
-    assert "--no-man-page" in said and not [word for word in said if "driver" in word or "samples" in word]
+def test_a_toolkit_is_installed_once_and_without_anything_else(node: Node) -> None:
+    spec = node.installer()
+    assert node.missing(spec) == "CUDA 12.9.1"
+    assert node.install(spec) == "12.9.1"
+    assert node.missing(spec) == ""
+    output = (node.directory / "arguments").read_text().split()
+    assert output[:2] == ["--silent", "--toolkit"] and f"--toolkitpath={node.path()}" in output
+    assert "--no-man-page" in output and not [word for word in output if "driver" in word or "samples" in word]
     assert node.record() == cuda.ToolkitRecord("12.9.1", True)
-    assert node.noted() == {"cuda_runfile": {"12.9": {"before": None, "folder": False}}}
-    assert not os.path.lexists(node.where.default.link)  # the default is no matter of the installer
+    assert node.recorded() == {"cuda_runfile": {"12.9": {"before": None, "folder": False}}}
+    assert not os.path.lexists(node.where.default.link)  # the installer does not set the default
 
 
 @pytest.mark.parametrize("target", ["cuda-12.4", "/etc/alternatives/cuda"])
@@ -131,25 +131,25 @@ def test_the_link_of_the_default_toolkit_stays_as_it_was(node: Node, target: str
     assert str(link.readlink()) == target
 
 
-def test_another_release_replaces_the_one_in_the_folder(node: Node) -> None:
+def test_another_release_replaces_the_installed_one(node: Node) -> None:
     node.install(node.installer("12.9.0"))
-    wanted = node.installer("12.9.1")
-    assert node.lacking(wanted) == "CUDA 12.9.1 in place of 12.9.0"
-    assert node.lacking(wanted._replace(release="")) == ""
-    assert node.install(wanted) == "12.9.1"
+    spec = node.installer("12.9.1")
+    assert node.missing(spec) == "CUDA 12.9.1 in place of 12.9.0"
+    assert node.missing(spec._replace(release="")) == ""
+    assert node.install(spec) == "12.9.1"
     assert node.record() == cuda.ToolkitRecord("12.9.1", True)
 
 
-def test_a_release_that_only_the_installer_knows(node: Node) -> None:
+def test_a_release_that_only_the_installer_states(node: Node) -> None:
     assert node.install(node.installer("12.9.1", release="")) == "12.9.1"
     assert node.record() == cuda.ToolkitRecord("12.9.1", True)
 
 
-def test_a_toolkit_that_states_a_date_is_known_by_our_record(node: Node) -> None:
-    wanted = node.installer("11.4.20210728", release="11.4.1")
-    assert node.install(wanted) == "11.4.1"
-    assert node.lacking(wanted) == ""
-    assert node.lacking(wanted._replace(release="11.4.2")) == "CUDA 11.4.2 in place of 11.4.1"
+def test_a_toolkit_that_states_a_date_is_identified_by_its_record(node: Node) -> None:
+    spec = node.installer("11.4.20210728", release="11.4.1")
+    assert node.install(spec) == "11.4.1"
+    assert node.missing(spec) == ""
+    assert node.missing(spec._replace(release="11.4.2")) == "CUDA 11.4.2 in place of 11.4.1"
 
 
 @pytest.mark.parametrize(
@@ -162,62 +162,63 @@ def test_a_toolkit_that_states_a_date_is_known_by_our_record(node: Node) -> None
         ),
     ],
 )
-def test_a_file_that_cannot_be_proved_changes_nothing(node: Node, change: dict[str, Any], words: str) -> None:
+def test_a_file_that_cannot_be_verified_changes_nothing(node: Node, change: dict[str, Any], words: str) -> None:
     with pytest.raises(RunfileError, match=words):
         node.install(node.installer(**change))
-    assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
+    assert (node.recorded(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
 
 def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) -> None:
-    wanted = node.installer()
+    spec = node.installer()
     with pytest.raises(RunfileError, match=r"has sha256 [0-9a-f]{64}, expected 0000.*Nothing was changed"):
-        node.install(wanted._replace(source=wanted.source._replace(sha256="0" * 64)))
-    page = node.folder / "page.run"
+        node.install(spec._replace(source=spec.source._replace(sha256="0" * 64)))
+    page = node.directory / "page.run"
     page.write_text("<html>")
     with pytest.raises(RunfileError, match=r"page\.run is not a \.run installer of a CUDA toolkit"):
-        node.install(wanted._replace(source=InstallerSource(str(page))))
-    assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
+        node.install(spec._replace(source=InstallerSource(str(page))))
+    assert (node.recorded(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
 
 @pytest.mark.parametrize(
     ("fails", "words"),
     [
         ("echo 'sh: error while loading shared libraries: libxml2.so.2: cannot open' >&2; exit 127", "libxml2"),
-        ("echo '[ERROR]: Install failed: No space left on device' >@folder@/installer.log; exit 1", "a disk is full"),
+        (
+            "echo '[ERROR]: Install failed: No space left on device' >@directory@/installer.log; exit 1",
+            "a disk is full",
+        ),
         ("echo 'Error in check sums 1 2' >&2; exit 1", "the archive is damaged"),
         ("echo './cuda-installer: Permission denied' >&2; exit 126", "mounted noexec"),
         ("echo 'Failed to verify gcc version.' >&2; exit 1", "does not support this host's compiler"),
         ("echo 'so long' >&2; exit 3", r"ended with 3: unknown cause \(so long\); read the log"),
     ],
 )
-def test_an_installer_that_fails_is_told_with_its_cause_and_leaves_no_record(
-    node: Node, fails: str, words: str
-) -> None:
-    wanted = node.installer(before=fails.replace("@folder@", str(node.folder)))
-    with pytest.raises(RunfileError, match=words) as told:
-        node.install(wanted)
-    assert "installer.log" in str(told.value)
-    assert (node.noted(), node.record()) == ({}, None)
+def test_a_failed_installer_is_reported_with_its_cause_and_leaves_no_record(node: Node, fails: str, words: str) -> None:
+    spec = node.installer(before=fails.replace("@directory@", str(node.directory)))
+    with pytest.raises(RunfileError, match=words) as text:
+        node.install(spec)
+    assert "installer.log" in str(text.value)
+    assert (node.recorded(), node.record()) == ({}, None)
 
 
 def test_an_installer_that_was_cut_off_is_repaired_by_the_next_run(node: Node) -> None:
-    wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
+    spec = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
     assert node.record() == cuda.ToolkitRecord("12.9.1", False)
-    again = node.installer()
-    assert node.lacking(again) == "the rest of an interrupted installation of CUDA 12.9"
-    assert (node.install(again), node.lacking(again)) == ("12.9.1", "")
+    second = node.installer()
+    assert node.missing(second) == "the rest of an interrupted installation of CUDA 12.9"
+    assert (node.install(second), node.missing(second)) == ("12.9.1", "")
 
 
-def test_an_installer_of_another_version_is_told(node: Node) -> None:
-    wanted = node.installer("12.8.1", version="12.9", release="12.9.1", path=node.path("12.9"))
+def test_an_installer_of_another_version_is_reported(node: Node) -> None:
+    spec = node.installer("12.8.1", version="12.9", release="12.9.1", path=node.path("12.9"))
     with pytest.raises(RunfileError, match=r"installed CUDA 12\.8\.1 in .*cuda-12\.9, expected 12\.9\.1"):
-        node.install(wanted)
+        node.install(spec)
     assert node.record() == cuda.ToolkitRecord("12.9.1", False)
 
 
-def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
+def test_a_toolkit_is_removed_with_its_cudnn_and_leaves_nothing(node: Node) -> None:
     node.install(node.installer("12.9.1"))
     node.install(node.installer("12.8.1"))
     for name in ("lib64/libcudnn.so.9.1", "lib64/libcudnn_ops_static_v9.a", "include/cudnn_version.h"):
@@ -226,32 +227,32 @@ def test_a_toolkit_goes_with_cudnn_in_it_and_leaves_nothing(node: Node) -> None:
     Path(node.path(), "lib64/libcudnn.so").symlink_to("libcudnn.so.9")
     assert node.remove() == ["CUDA 12.9", node.path()]
     assert not os.path.lexists(node.path())
-    assert node.noted() == {"cuda_runfile": {"12.8": {"before": None, "folder": False}}}
+    assert node.recorded() == {"cuda_runfile": {"12.8": {"before": None, "folder": False}}}
     assert not cuda_runfile.has_remains(node.host, "12.9", node.path(), node.where)
-    assert node.lacking(node.installer("12.8.1")) == ""
+    assert node.missing(node.installer("12.8.1")) == ""
 
 
-def test_the_half_of_a_toolkit_without_an_uninstaller_goes_as_it_came(node: Node) -> None:
-    wanted = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
+def test_an_incomplete_toolkit_without_an_uninstaller_is_removed(node: Node) -> None:
+    spec = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
     assert node.remove() == ["the incomplete CUDA 12.9"]
-    assert (node.noted(), node.record(), Path(node.path()).exists()) == ({}, None, False)
+    assert (node.recorded(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
 
-def test_half_of_an_upgrade_may_hold_somebodys_files_and_is_not_deleted(node: Node) -> None:
+def test_an_incomplete_upgrade_with_other_files_is_not_deleted(node: Node) -> None:
     node.install(node.installer("12.9.0"))
     Path(node.path(), "targets/mine.so").write_text("x")
-    wanted = node.installer("12.9.1", before="sleep 5")
+    spec = node.installer("12.9.1", before="sleep 5")
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, wanted, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
     with pytest.raises(RunfileError, match=r"still has .*mine\.so"):
         node.remove()
     assert node.install(node.installer("12.9.1")) == "12.9.1"
     assert Path(node.path(), "targets/mine.so").exists()
 
 
-def test_somebodys_files_in_a_toolkit_are_named_and_stay(node: Node) -> None:
+def test_files_of_others_in_a_toolkit_are_named_and_kept(node: Node) -> None:
     node.install(node.installer())
     Path(node.path(), "samples").mkdir()
     Path(node.path(), "samples/mine.cu").write_text("x")
@@ -260,16 +261,16 @@ def test_somebodys_files_in_a_toolkit_are_named_and_stay(node: Node) -> None:
     assert Path(node.path(), "samples/mine.cu").exists() and not Path(node.path(), "bin").exists()
     shutil.rmtree(Path(node.path(), "samples"))
     assert node.remove() == [node.path()]
-    assert node.noted() == {}
+    assert node.recorded() == {}
 
 
-def test_a_link_that_led_to_it_goes_and_is_noted(node: Node) -> None:
+def test_a_link_to_the_toolkit_is_removed_and_recorded(node: Node) -> None:
     node.install(node.installer())
     Path(node.where.default.link).symlink_to(node.path())
     assert node.remove() == ["CUDA 12.9", node.where.default.link]
     assert not os.path.lexists(node.where.default.link)
     entry = {"before": node.path(), "mode": "link", "link": node.where.default.link}
-    assert node.noted() == {"alternatives": {"cuda": entry}}
+    assert node.recorded() == {"alternatives": {"cuda": entry}}
     assert node.remove() == []
 
 
@@ -281,40 +282,40 @@ def test_a_link_to_another_toolkit_stays(node: Node) -> None:
     assert str(Path(node.where.default.link).readlink()) == node.path("12.8")
 
 
-def test_an_uninstaller_that_leaves_the_toolkit_is_told(node: Node) -> None:
+def test_an_uninstaller_that_leaves_the_toolkit_is_reported(node: Node) -> None:
     node.install(node.installer())
     Path(node.path(), "bin/cuda-uninstaller").write_text("#!/bin/sh\necho nothing done\n")
     with pytest.raises(RunfileError, match=r"did not remove CUDA 12\.9 \(it ended with 0\).*nothing done"):
         node.remove()
 
 
-def test_a_full_disk_is_told_before_anything_is_changed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_before_anything_is_changed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil._ntuple_diskusage(10, 10, 1)  # type: ignore[attr-defined]
     monkeypatch.setattr(runfile_fetch.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(RunfileError, match=r"CUDA 12\.9\.1 needs \d+ MiB in .*0 MiB are free"):
         node.install(node.installer())
-    assert (node.noted(), Path(node.path()).exists()) == ({}, False)
+    assert (node.recorded(), Path(node.path()).exists()) == ({}, False)
 
 
-def test_what_a_host_lacks_is_read_without_starting_anything() -> None:
+def test_missing_toolkits_are_found_without_starting_anything() -> None:
     host = RecordedHost(
         files={
             "/usr/local/cuda-12.9/version.json": json.dumps({"cuda": {"version": "12.9.0"}}),
             "/usr/local/cuda-12.9/bin/nvcc": "",
         }
     )
-    wanted = ToolkitInstaller("12.9", "12.9.1", "/usr/local/cuda-12.9", InstallerSource("/x"))
-    assert cuda_runfile.missing_toolkit(host, wanted, ToolkitPaths()) == "CUDA 12.9.1 in place of 12.9.0"
-    assert cuda_runfile.missing_toolkit(host, wanted._replace(release=""), ToolkitPaths()) == ""
+    spec = ToolkitInstaller("12.9", "12.9.1", "/usr/local/cuda-12.9", InstallerSource("/x"))
+    assert cuda_runfile.missing_toolkit(host, spec, ToolkitPaths()) == "CUDA 12.9.1 in place of 12.9.0"
+    assert cuda_runfile.missing_toolkit(host, spec._replace(release=""), ToolkitPaths()) == ""
     assert cuda_runfile.missing_toolkit(
-        host, wanted._replace(version="12.8", path="/usr/local/cuda-12.8"), ToolkitPaths()
+        host, spec._replace(version="12.8", path="/usr/local/cuda-12.8"), ToolkitPaths()
     )
     assert host.asked == []
 
 
-def test_a_name_that_leads_to_another_toolkit_takes_nothing_of_it_away(node: Node) -> None:
+def test_removal_of_a_name_keeps_the_toolkit_that_it_links_to(node: Node) -> None:
     node.install(node.installer())
-    (node.folder / "cuda-12.4").symlink_to("cuda-12.9")
+    (node.directory / "cuda-12.4").symlink_to("cuda-12.9")
     with pytest.raises(RunfileError, match=r"cuda-12.4 contains CUDA 12.9.1.*Delete the link"):
         node.remove("12.4")
     assert (Path(node.path()) / "bin/nvcc").exists()
@@ -323,12 +324,12 @@ def test_a_name_that_leads_to_another_toolkit_takes_nothing_of_it_away(node: Nod
     assert installed_release(node.host, node.path()) == "12.9.1"
 
 
-def test_the_copy_of_an_installer_is_gone_before_the_work_counts_as_done(
+def test_the_copy_of_an_installer_is_removed_before_the_step_counts_as_done(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manifest, "DIRECTORY", str(node.folder))
-    wanted = node.installer()
-    copy = Path(wanted.source.location)
+    monkeypatch.setattr(manifest, "DIRECTORY", str(node.directory))
+    spec = node.installer()
+    copy = Path(spec.source.location)
     write, seen = cuda_runfile.files.write_atomic, []
 
     def watched(path: str, data: bytes, mode: int | None = None) -> None:
@@ -336,11 +337,11 @@ def test_the_copy_of_an_installer_is_gone_before_the_work_counts_as_done(
         write(path, data, mode)
 
     monkeypatch.setattr(cuda_runfile.files, "write_atomic", watched)
-    node.install(wanted)
+    node.install(spec)
     assert seen == [(False, True), (False, True), (True, False)]
 
 
-def test_an_installer_of_the_operators_on_the_host_stays(node: Node) -> None:
-    wanted = node.installer()
-    node.install(wanted)
-    assert Path(wanted.source.location).exists()
+def test_an_operators_installer_on_the_host_stays(node: Node) -> None:
+    spec = node.installer()
+    node.install(spec)
+    assert Path(spec.source.location).exists()

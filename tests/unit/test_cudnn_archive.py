@@ -1,4 +1,4 @@
-"""Placing, repairing, replacing and removing cuDNN, from an HTTP server of the test's own."""
+"""Placing, repairing, replacing and removing cuDNN, from the test's own HTTP server."""
 
 import hashlib
 import http.server
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Site:
-    """What the server offers by path; ``cut`` names paths whose body ends early, ``asked`` what was asked for."""
+    """Files of the server by path; ``cut``: paths whose body ends early, ``asked``: the requests."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -104,8 +104,8 @@ def pack(content: dict[str, bytes | str], top: str = "cudnn-archive", compressio
 class Node:
     """A toolkit as NVIDIA's packages lay it out, and the records of the host."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "cuda-12.9"
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "cuda-12.9"
         self.real = self.path / "targets/x86_64-linux"
         for name in ("include", "lib"):
             (self.real / name).mkdir(parents=True)
@@ -113,13 +113,13 @@ class Node:
         (self.path / "lib64").symlink_to("targets/x86_64-linux/lib")
         (self.real / "lib/libcudart.so.12").write_bytes(b"cudart")
         (self.path / "version.json").write_text("{}")
-        (folder / "ld.so.conf.d").mkdir()
-        (folder / "ld.so.conf").write_text("include ld.so.conf.d/*.conf\n")
+        (directory / "ld.so.conf.d").mkdir()
+        (directory / "ld.so.conf").write_text("include ld.so.conf.d/*.conf\n")
         self.paths = cudnn_install.CudnnPaths(
-            str(folder / "state/cudnn"),
-            str(folder / "state/manifest.json"),
-            str(folder / "cuda"),
-            str(folder / "ld.so.conf"),
+            str(directory / "state/cudnn"),
+            str(directory / "state/manifest.json"),
+            str(directory / "cuda"),
+            str(directory / "ld.so.conf"),
         )
         self.refreshed = 0
 
@@ -131,9 +131,9 @@ class Node:
         return cudnn_fetch.CudnnInstall("12.9", version, str(self.path), url, "cuda12", **more)
 
     def place(self, site: Site, version: str = "9.10.2.21", **more: str) -> str:
-        return self.put(self.install(site, version, **more))
+        return self.install_archive(self.install(site, version, **more))
 
-    def put(self, install: cudnn_fetch.CudnnInstall, refresh: Callable[[], None] | None = None) -> str:
+    def install_archive(self, install: cudnn_fetch.CudnnInstall, refresh: Callable[[], None] | None = None) -> str:
         with cudnn_install.archive_directory(self.paths) as shelf:
             return cudnn_install.install_archive(
                 install, self.paths, DownloadLimits(5, 20), refresh or self.refresh, shelf
@@ -152,7 +152,7 @@ class Node:
                 found[name] = hashlib.sha256(file.read_bytes()).hexdigest()
         return found
 
-    def noted(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, Any]:
         file = Path(self.paths.manifest)
         return json.loads(file.read_text()).get("cudnn", {}) if file.exists() else {}
 
@@ -180,23 +180,23 @@ def test_places_its_files_through_the_links_of_the_toolkit(site: Site, node: Nod
     assert (node.real / "lib/libcudnn.so.9.10.2.21").stat().st_mode & 0o777 == 0o755
     assert cudnn_install.is_installed(node.install(site), node.paths)
     assert cudnn_install.is_installed(node.install(site, "9.10.2"), node.paths)
-    assert node.noted()["12.9"]["version"] == "9.10.2.21"
+    assert node.recorded()["12.9"]["version"] == "9.10.2.21"
     assert node.refreshed == 1
 
 
-def test_removal_leaves_the_toolkit_as_it_was(site: Site, node: Node) -> None:
+def test_removal_restores_the_toolkit(site: Site, node: Node) -> None:
     before = node.tree()
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     node.place(site)
-    gone = node.remove()
-    assert len(gone) == 7
+    removed = node.remove()
+    assert len(removed) == 7
     assert node.tree() == before
     assert not (node.path / "doc").exists()
-    assert node.noted() == {}
+    assert node.recorded() == {}
     assert node.remove() == []
 
 
-def test_another_version_replaces_exactly_the_files_of_the_one_before(site: Site, node: Node) -> None:
+def test_another_version_replaces_exactly_the_files_of_the_previous_one(site: Site, node: Node) -> None:
     for version in ("9.10.2.21", "9.17.0.29"):
         site.archive(version, pack(members(version)))
         node.place(site, version)
@@ -208,7 +208,7 @@ def test_another_version_replaces_exactly_the_files_of_the_one_before(site: Site
         "libcudnn.so.9.17.0.29",
         "libcudnn_ops_17.a",
     }
-    assert node.noted()["12.9"]["version"] == "9.17.0.29"
+    assert node.recorded()["12.9"]["version"] == "9.17.0.29"
     assert not cudnn_install.is_installed(node.install(site), node.paths)
 
 
@@ -222,7 +222,7 @@ def test_a_run_killed_while_placing_is_repaired_and_forgets_nothing(site: Site, 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        node.put(node.install(site, "9.17.0.29"), killed)
+        node.install_archive(node.install(site, "9.17.0.29"), killed)
     assert not cudnn_install.is_installed(node.install(site, "9.17.0.29"), node.paths)
     stale = node.path / (cudnn_install.STAGING + "stale")
     stale.mkdir()
@@ -234,7 +234,7 @@ def test_a_run_killed_while_placing_is_repaired_and_forgets_nothing(site: Site, 
     assert node.tree() == before
 
 
-def test_a_file_that_went_is_placed_again(site: Site, node: Node) -> None:
+def test_a_deleted_file_is_placed_again(site: Site, node: Node) -> None:
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     node.place(site)
     whole = node.tree()
@@ -298,9 +298,7 @@ def spoil(site: Site, how: str) -> dict[str, str]:
         ("nothing of cuDNN", ["not a cuDNN archive"]),
     ],
 )
-def test_whatever_is_wrong_is_one_sentence_and_changes_nothing(
-    site: Site, node: Node, how: str, words: list[str]
-) -> None:
+def test_errors_are_one_message_and_change_nothing(site: Site, node: Node, how: str, words: list[str]) -> None:
     before = node.tree()
     pin = spoil(site, how)
     with pytest.raises(GpuReadyError) as caught:
@@ -309,13 +307,13 @@ def test_whatever_is_wrong_is_one_sentence_and_changes_nothing(
     assert [word for word in words if word not in text] == []
     assert "\n" not in text
     assert node.tree() == before
-    assert node.noted() == {}
+    assert node.recorded() == {}
     assert cudnn_install.read_record("12.9", node.paths) is None
     assert node.refreshed == 0
     assert not [file for file in node.path.iterdir() if file.name.startswith(".")]
 
 
-def test_a_failed_upgrade_leaves_the_version_before_whole(site: Site, node: Node) -> None:
+def test_a_failed_upgrade_leaves_the_previous_version_complete(site: Site, node: Node) -> None:
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     node.place(site)
     before = node.tree()
@@ -326,13 +324,13 @@ def test_a_failed_upgrade_leaves_the_version_before_whole(site: Site, node: Node
     assert cudnn_install.is_installed(node.install(site), node.paths)
 
 
-def test_a_server_that_is_not_there_is_told(node: Node, site: Site) -> None:
+def test_an_unreachable_server_is_reported(node: Node, site: Site) -> None:
     install = node.install(site)._replace(manifest_url="http://127.0.0.1:9/redistrib_9.10.2.json")
     with pytest.raises(GpuReadyError, match="127.0.0.1:9.*could not be fetched.*gpu_ready_mirror"):
-        node.put(install)
+        node.install_archive(install)
 
 
-def test_somebody_elses_files_are_not_overwritten(site: Site, node: Node) -> None:
+def test_files_of_others_are_not_overwritten(site: Site, node: Node) -> None:
     (node.real / "include/cudnn.h").write_text("mine")
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     with pytest.raises(CudnnError, match=r"include/cudnn.h was not installed by gpu-ready.*cudnn_source"):
@@ -340,7 +338,7 @@ def test_somebody_elses_files_are_not_overwritten(site: Site, node: Node) -> Non
     assert (node.real / "include/cudnn.h").read_text() == "mine"
 
 
-def test_a_toolkit_without_folders_is_told(site: Site, node: Node) -> None:
+def test_a_toolkit_without_directories_is_reported(site: Site, node: Node) -> None:
     (node.path / "lib64").unlink()
     with pytest.raises(CudnnError, match="the CUDA toolkit in .* is incomplete"):
         node.place(site)
@@ -359,7 +357,7 @@ def load_module() -> Any:
     return module
 
 
-def test_the_module_asks_the_network_only_for_what_is_missing(site: Site, node: Node) -> None:
+def test_the_module_downloads_only_what_is_missing(site: Site, node: Node) -> None:
     module = load_module()
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     params = {
@@ -398,7 +396,7 @@ OLD: dict[str, bytes | str] = {
 
 
 def given(node: Node, content: dict[str, bytes | str], **more: str) -> cudnn_fetch.CudnnInstall:
-    """Return an archive of the operator's, on the host under a name of no meaning."""
+    """An operator's archive on the host, under a name without a version."""
     path = node.path.parent / "cudnn-archive"
     path.write_bytes(pack(content, top="cuda", compression="gz"))
     values = {
@@ -411,9 +409,9 @@ def given(node: Node, content: dict[str, bytes | str], **more: str) -> cudnn_fet
 
 
 @pytest.mark.parametrize(("stated", "full"), [("", "6.0.21"), ("6.0", "6.0.21"), ("6.0.21.7", "6.0.21.7")])
-def test_an_archive_of_the_operators_tells_its_version_itself(node: Node, stated: str, full: str) -> None:
+def test_the_version_of_an_operators_archive_is_read_from_it(node: Node, stated: str, full: str) -> None:
     install = given(node, OLD, version=stated)
-    assert node.put(install) == full
+    assert node.install_archive(install) == full
     assert Path(install.archive_url).exists()
     assert cudnn_install.is_installed(install, node.paths)
     assert not cudnn_install.is_installed(install._replace(origin="sha256:0"), node.paths)
@@ -433,16 +431,16 @@ def test_an_archive_of_the_operators_tells_its_version_itself(node: Node, stated
         ({**OLD, "extra": "/etc"}, {}, "points outside of its directory"),
     ],
 )
-def test_what_is_wrong_with_an_operators_archive(
+def test_errors_of_an_operators_archive(
     node: Node, content: dict[str, bytes | str], more: dict[str, str], words: str
 ) -> None:
     before = node.tree()
     with pytest.raises(CudnnError, match=words):
-        node.put(given(node, content, **more))
+        node.install_archive(given(node, content, **more))
     assert node.tree() == before
 
 
-def test_a_hard_link_is_not_followed_out(node: Node) -> None:
+def test_a_hard_link_to_the_outside_is_not_followed(node: Node) -> None:
     stream = io.BytesIO(pack(OLD, top="cuda", compression="gz"))
     with tarfile.open(fileobj=stream) as archive:
         members = [(member, archive.extractfile(member).read() if member.isreg() else b"") for member in archive]  # type: ignore[union-attr]
@@ -453,7 +451,7 @@ def test_a_hard_link_is_not_followed_out(node: Node) -> None:
         for member, data in [*members, (evil, b"")]:
             archive.addfile(member, io.BytesIO(data))
     with pytest.raises(CudnnError, match="points outside of its directory"):
-        node.put(install)
+        node.install_archive(install)
 
 
 def test_one_download_serves_every_toolkit_of_a_run(site: Site, node: Node) -> None:
@@ -468,7 +466,7 @@ def test_one_download_serves_every_toolkit_of_a_run(site: Site, node: Node) -> N
     assert not [name for name in Path(node.paths.records).iterdir() if name.name.startswith(cudnn_install.ARCHIVES)]
 
 
-def test_a_second_run_at_once_is_told(site: Site, node: Node) -> None:
+def test_a_simultaneous_second_run_is_reported(site: Site, node: Node) -> None:
     with (
         cudnn_install.archive_directory(node.paths),
         pytest.raises(CudnnError, match="another run installs cuDNN"),
@@ -477,7 +475,7 @@ def test_a_second_run_at_once_is_told(site: Site, node: Node) -> None:
         pass
 
 
-def test_what_somebody_changed_is_not_ours_any_more(site: Site, node: Node) -> None:
+def test_changed_files_are_no_longer_owned(site: Site, node: Node) -> None:
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     site.archive("9.17.0.29", pack(members("9.17.0.29")))
     node.place(site)
@@ -500,22 +498,24 @@ def test_what_somebody_changed_is_not_ours_any_more(site: Site, node: Node) -> N
 def test_the_linkers_file_is_written_where_it_is_needed(
     site: Site, node: Node, default: bool, known: bool, needed: bool
 ) -> None:
-    folder = node.path.parent
+    directory = node.path.parent
     if default:
-        (folder / "cuda").symlink_to("cuda-12.9")
+        (directory / "cuda").symlink_to("cuda-12.9")
     if known:
-        (folder / "ld.so.conf.d/cuda.conf").write_text(f"# NVIDIA's\n{folder}/cuda/targets/x86_64-linux/lib  # x\n")
+        (directory / "ld.so.conf.d/cuda.conf").write_text(
+            f"# NVIDIA's\n{directory}/cuda/targets/x86_64-linux/lib  # x\n"
+        )
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
-    own = folder / "ld.so.conf.d/gpu-ready-cudnn.conf"
+    own = directory / "ld.so.conf.d/gpu-ready-cudnn.conf"
     for _ in range(2):
         node.place(site)
         assert own.exists() is needed
-    assert not needed or own.read_text() == f"{folder}/cuda/lib64\n"
+    assert not needed or own.read_text() == f"{directory}/cuda/lib64\n"
     node.remove()
     assert not own.exists()
 
 
-def test_a_toolkit_that_went_leaves_no_folder_behind(site: Site, node: Node) -> None:
+def test_a_removed_toolkit_leaves_no_directory_behind(site: Site, node: Node) -> None:
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     node.place(site)
     for name in ("include", "lib64", "version.json", "targets/x86_64-linux/lib/libcudart.so.12"):
@@ -526,7 +526,7 @@ def test_a_toolkit_that_went_leaves_no_folder_behind(site: Site, node: Node) -> 
 
 @pytest.mark.parametrize("name", [".", "./", "", "./."])
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
-def test_an_odd_member_at_the_top_of_an_archive_is_a_sentence(node: Node, name: str, kind: bytes) -> None:
+def test_message_of_an_odd_member_at_the_top_of_an_archive(node: Node, name: str, kind: bytes) -> None:
     odd = tarfile.TarInfo(name)
     odd.type, odd.linkname = kind, "etc"
     install = given(node, OLD)
@@ -534,19 +534,19 @@ def test_an_odd_member_at_the_top_of_an_archive_is_a_sentence(node: Node, name: 
         archive.addfile(odd)
     before = node.tree()
     with pytest.raises(CudnnError):
-        node.put(install)
+        node.install_archive(install)
     assert node.tree() == before
 
 
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.LNKTYPE])
-def test_an_archive_brings_nothing_but_files_and_links(node: Node, kind: bytes) -> None:
+def test_only_files_and_links_of_an_archive_are_placed(node: Node, kind: bytes) -> None:
     odd = tarfile.TarInfo("cuda/lib64/libcudnn.so.7")
     odd.type, odd.linkname, odd.devmajor, odd.mode = kind, "cuda/include/cudnn.h", 1, 0o6777
     install = given(node, OLD)
     with tarfile.open(install.archive_url, "w:gz") as archive:
         archive.addfile(odd)
     with pytest.raises(CudnnError, match="neither a file nor a symbolic link"):
-        node.put(install)
+        node.install_archive(install)
     assert not [file for file in node.path.iterdir() if file.name.startswith(".")]
 
 
@@ -554,32 +554,32 @@ def test_an_archive_brings_nothing_but_files_and_links(node: Node, kind: bytes) 
     "path",
     ["file:///etc/shadow", "http://elsewhere/a.tar.xz", "//elsewhere/a.tar.xz", "/a.tar.xz", "../../../a.tar.xz"],
 )
-def test_a_manifest_cannot_send_the_host_to_another_place(site: Site, node: Node, path: str) -> None:
+def test_a_manifest_cannot_redirect_the_download(site: Site, node: Node, path: str) -> None:
     site.archive("9.10.2.21", pack(members("9.10.2.21")), relative_path=path)
     with pytest.raises(CudnnError, match="which is not below it"):
         node.place(site)
     assert len(site.asked) == 1
 
 
-def test_the_linkers_file_stays_for_the_toolkit_that_needs_it_still(site: Site, node: Node) -> None:
-    folder = node.path.parent
-    link = folder / "cuda"
+def test_the_linkers_file_stays_while_a_toolkit_needs_it(site: Site, node: Node) -> None:
+    directory = node.path.parent
+    link = directory / "cuda"
     link.symlink_to("cuda-12.9")
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     node.place(site)
-    other = Node(folder / "b")
+    other = Node(directory / "b")
     link.unlink()
     link.symlink_to("b/cuda-12.9")
     second = node.install(site)._replace(cuda="13.0", cuda_path=str(other.path))
-    node.put(second)
-    own = folder / "ld.so.conf.d/gpu-ready-cudnn.conf"
+    node.install_archive(second)
+    own = directory / "ld.so.conf.d/gpu-ready-cudnn.conf"
     assert str(own) not in node.remove()
     assert own.exists()
     assert cudnn_install.is_installed(second, node.paths)
     assert str(own) in cudnn_install.remove_archive("13.0", node.paths, node.refresh)
 
 
-def test_uninstall_knows_the_files_at_every_moment_of_an_upgrade(
+def test_the_manifest_has_the_files_at_every_moment_of_an_upgrade(
     site: Site, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in ("9.10.2.21", "9.17.0.29"):
@@ -590,14 +590,14 @@ def test_uninstall_knows_the_files_at_every_moment_of_an_upgrade(
 
     def watched(path: str, data: bytes, mode: int | None = None) -> None:
         write(path, data, mode)
-        seen.append("12.9" in node.noted())
+        seen.append("12.9" in node.recorded())
 
     monkeypatch.setattr(cudnn_install.files, "write_atomic", watched)
     node.place(site, "9.17.0.29")
     assert seen and all(seen)
 
 
-def test_the_copy_of_an_archive_goes_with_the_work_that_needed_it(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_copy_of_an_archive_is_removed_after_use(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     module = load_module()
     install = given(node, OLD)
     params = {

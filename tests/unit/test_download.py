@@ -1,4 +1,4 @@
-"""The proxy of a download: the environment's, the package manager's or none; what is tried again, what an error says."""
+"""The proxy of a download: the environment's, the package manager's or none; retries and messages."""
 
 import base64
 import http.server
@@ -55,7 +55,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers all with one status, as a proxy does and as a server; keeps what it was asked, and by whom."""
+    """Answers every request with one status, as a proxy and as a server; records requests and clients."""
 
     def __init__(self, status: int = 200) -> None:
         self.status = status
@@ -73,7 +73,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     @property
     def far(self) -> str:
-        """An address that leads here without being one of those that no proxy is asked for."""
+        """An address of this server that is not excluded from proxies."""
         return f"http://0.0.0.0:{self.port}"
 
 
@@ -96,7 +96,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def servers() -> Iterator[Any]:
-    """Give a function that starts a server."""
+    """A function that starts a server."""
     started: list[Server] = []
 
     def start(status: int = 200) -> Server:
@@ -135,11 +135,11 @@ def body(url: str, host: Host) -> bytes:
 def test_apt_names_a_proxy_by_scheme_and_host(more: str, name: str, http: str | None, https: str | None) -> None:
     found = download.parse_apt_proxies(DUMP + more + "\n", name)
     assert {scheme: proxy.shown for scheme, proxy in found.items()} == {
-        scheme: said for scheme, said in (("http", http), ("https", https)) if said
+        scheme: output for scheme, output in (("http", http), ("https", https)) if output
     }
 
 
-def test_a_user_and_a_password_of_apt_are_handed_on_and_not_shown() -> None:
+def test_user_and_password_of_apt_are_used_and_not_shown() -> None:
     assert download.parse_apt_proxies(DUMP, "vendor.test")["http"] == (
         "http://us%40er:p%40ss@proxy.site:3128",
         "http://proxy.site:3128",
@@ -173,7 +173,7 @@ def test_no_proxy_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "said"),
+    ("host", "output"),
     [
         (apt("http://a:1"), ["http://a:1"]),
         (apt("DIRECT"), []),
@@ -182,9 +182,9 @@ def test_no_proxy_is_none(text: str) -> None:
         (RecordedHost(programs={APT: Result(124, "", "no answer in 30 s")}), []),
     ],
 )
-def test_the_package_manager_that_is_there_is_asked(host: Host, said: list[str]) -> None:
+def test_the_installed_package_manager_is_asked(host: Host, output: list[str]) -> None:
     found = download.package_manager_proxies(host, "vendor.test")
-    assert [found[scheme].shown for scheme in sorted(found)] == said * 2
+    assert [found[scheme].shown for scheme in sorted(found)] == output * 2
 
 
 # ---- what is opened -------------------------------------------------------------------------------------------------
@@ -198,20 +198,20 @@ def test_a_download_goes_through_the_proxy_of_the_package_manager(servers: Any) 
     assert proxy.logins == ["Basic " + base64.b64encode(b"me:geheim").decode()]
 
 
-def test_a_tunnel_is_asked_of_the_proxy_for_https(servers: Any) -> None:
+def test_https_uses_a_tunnel_through_the_proxy(servers: Any) -> None:
     proxy = servers(403)
     with pytest.raises(urllib.error.URLError, match="403 Forbidden through the package manager's"):
         body("https://vendor.invalid/key", apt(proxy.address))
     assert proxy.asked == ["vendor.invalid:443"]
 
 
-def test_what_the_package_manager_reaches_directly_is(servers: Any) -> None:
+def test_hosts_that_the_package_manager_reaches_directly(servers: Any) -> None:
     proxy, server = servers(), servers()
     assert body(server.far + "/key", apt(proxy.address, 'Acquire::http::Proxy::0.0.0.0 "DIRECT";')) == b"file"
     assert (server.asked, proxy.asked) == (["/key"], [])
 
 
-def test_the_environment_wins_and_nobody_else_is_asked(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+def test_the_environment_takes_precedence(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
     proxy, host = servers(), RecordedHost()
     monkeypatch.setenv("http_proxy", f"http://me:a/b@127.0.0.1:{proxy.port}")
     assert body("http://vendor.test/key", host) == b"file"
@@ -226,20 +226,20 @@ def test_the_environment_of_the_other_scheme_does_not(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
-def test_this_host_is_no_site_s_business(servers: Any, name: str) -> None:
+def test_no_proxy_for_this_host(servers: Any, name: str) -> None:
     server, host = servers(), RecordedHost()
     assert body(f"http://{name}:{server.port}/key", host) == b"file"
     assert host.asked == []
 
 
-def test_no_proxy_holds_for_the_package_manager_s_too(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+def test_no_proxy_applies_to_the_package_managers_proxy(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
     server, host = servers(), RecordedHost()
     monkeypatch.setenv("no_proxy", "vendor.test,0.0.0.0")
     assert body(server.far + "/key", host) == b"file"
     assert host.asked == []
 
 
-def test_a_host_without_a_proxy_is_as_it_was(servers: Any) -> None:
+def test_a_host_without_a_proxy(servers: Any) -> None:
     assert body(servers().far + "/key", dnf("/etc/dnf/dnf.conf", "[main]\n")) == b"file"
 
 
@@ -247,19 +247,19 @@ def test_a_host_without_a_proxy_is_as_it_was(servers: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 405, 407, 500, 502, 503])
-def test_a_proxy_that_refuses_is_gone_round(servers: Any, status: int) -> None:
+def test_a_proxy_that_refuses_is_bypassed(servers: Any, status: int) -> None:
     proxy, server = servers(status), servers()
     assert body(server.far + "/key", apt(proxy.address)) == b"file"
     assert proxy.asked == [server.far + "/key"] and server.asked == ["/key"] and server.logins == [""]
 
 
 @pytest.mark.parametrize("proxy", [NOWHERE, "socks5h://127.0.0.1:9", "http://proxy.invalid:3128", "http://127.0.0.1:x"])
-def test_a_proxy_that_nobody_reaches_is_gone_round(servers: Any, proxy: str) -> None:
+def test_an_unreachable_proxy_is_bypassed(servers: Any, proxy: str) -> None:
     assert body(servers().far + "/key", apt(proxy)) == b"file"
 
 
 @pytest.mark.parametrize("status", [401, 404, 410])
-def test_what_the_server_itself_answers_is_its_answer(servers: Any, status: int) -> None:
+def test_status_of_the_server_itself(servers: Any, status: int) -> None:
     proxy, server = servers(status), servers()
     with pytest.raises(
         urllib.error.HTTPError, match=rf"{status}.* through the package manager's proxy {proxy.address}"
@@ -268,7 +268,7 @@ def test_what_the_server_itself_answers_is_its_answer(servers: Any, status: int)
     assert server.asked == []
 
 
-def test_where_both_ways_fail_both_causes_are_told_and_no_password(servers: Any) -> None:
+def test_both_causes_are_reported_without_a_password(servers: Any) -> None:
     proxy = servers(403)
     with pytest.raises(urllib.error.URLError) as caught:
         body("http://0.0.0.0:9/key", apt(f"http://me:geheim@127.0.0.1:{proxy.port}"))
@@ -298,10 +298,10 @@ def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str
         monkeypatch.setenv("http_proxy", proxy)
     with pytest.raises((OSError, ValueError, download.http.client.HTTPException)) as caught:
         body("http://0.0.0.0:9/key", host)
-    said: BaseException | None = caught.value
-    while said is not None:
-        assert not any(part in str(said) for part in ("geh", "eim", "ge@", "me:")), said
-        said = said.__context__
+    output: BaseException | None = caught.value
+    while output is not None:
+        assert not any(part in str(output) for part in ("geh", "eim", "ge@", "me:")), output
+        output = output.__context__
 
 
 @pytest.mark.parametrize(
@@ -314,23 +314,23 @@ def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str
         ("no answer in 60 s", "network, proxy and gpu_ready_mirror"),
     ],
 )  # fmt: skip
-def test_a_file_that_did_not_come_is_told_with_what_to_do_about_its_cause(cause: str, words: str) -> None:
-    told = download.describe_failed_download("https://files.example/a.run", cause)
-    assert told.startswith("https://files.example/a.run could not be fetched: " + cause)
-    assert words in told.partition("Nothing was changed. ")[2]
+def test_a_failed_download_is_reported_with_a_remedy(cause: str, words: str) -> None:
+    text = download.describe_failed_download("https://files.example/a.run", cause)
+    assert text.startswith("https://files.example/a.run could not be fetched: " + cause)
+    assert words in text.partition("Nothing was changed. ")[2]
 
 
 # ---- who opens ------------------------------------------------------------------------------------------------------
 
 
-def program(folder: Path, proxy: str) -> None:
-    """Put an apt-config that names a proxy."""
-    (folder / "apt-config").write_text(f"#!{sys.executable}\nprint('Acquire::http::Proxy \"{proxy}\";')\n")
-    (folder / "apt-config").chmod(0o755)
+def program(directory: Path, proxy: str) -> None:
+    """Install an apt-config that names a proxy."""
+    (directory / "apt-config").write_text(f"#!{sys.executable}\nprint('Acquire::http::Proxy \"{proxy}\";')\n")
+    (directory / "apt-config").chmod(0o755)
 
 
 @pytest.mark.host_io
-def test_installers_archives_and_their_lists_are_fetched_so(
+def test_installers_archives_and_their_lists_use_the_proxy(
     monkeypatch: pytest.MonkeyPatch, servers: Any, tmp_path: Path
 ) -> None:
     proxy = servers(403)

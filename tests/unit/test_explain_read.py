@@ -1,4 +1,4 @@
-"""`gpu-explain read`: its doors, its words, and that no text breaks a reader."""
+"""`gpu-explain read`: its inputs, its texts, and that no text breaks a reader."""
 
 import io
 import json
@@ -93,22 +93,22 @@ def test_every_reader_survives_empty_and_garbled_text(kind: str, data: bytes) ->
     assert explain.KINDS[kind].describe(answer)
 
 
-SAID = {"nvidia-smi", "container-error", "installer-log", "dmesg"}
+KINDS_WITH_CAUSES = {"nvidia-smi", "container-error", "installer-log", "dmesg"}
 
 
-@pytest.mark.parametrize("kind", sorted(SAID))
+@pytest.mark.parametrize("kind", sorted(KINDS_WITH_CAUSES))
 @given(text=st.lists(st.characters(), max_size=400).map("".join))
-def test_what_is_unknown_is_said_to_be(kind: str, text: str) -> None:
-    """Letters at random hold no message of the table: nothing is made up.
+def test_unknown_text_is_reported_as_unknown(kind: str, text: str) -> None:
+    """Random letters contain no known message, so no cause is reported.
 
-    Letter by letter, since st.text() also tries the strings that stand in the code, among them the messages themselves.
+    Letter by letter, since st.text() also tries strings of the source code, among them the messages themselves.
     """
     answer = explain.KINDS[kind].read(text.encode("utf-8", "replace"))
     assert answer["problems"] == []
 
 
-@pytest.mark.parametrize("kind", sorted(SAID))
-def test_a_long_log_is_read_in_no_time(kind: str) -> None:
+@pytest.mark.parametrize("kind", sorted(KINDS_WITH_CAUSES))
+def test_a_long_log_is_read_fast(kind: str) -> None:
     """Every pattern is bounded: twice the text takes about twice the time, also where a word never ends."""
     for piece in (
         "nvidia-",
@@ -134,7 +134,7 @@ def test_a_kind_in_other_spellings(word: str) -> None:
     assert explain.kind_of(word) == "container-error"
 
 
-def test_a_file_that_is_no_output_is_refused(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_not_an_output_is_refused(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explain, "LARGEST", 10)
     (tmp_path / "large").write_bytes(b"x" * 11)
     assert explain.main(["read", "dmesg", str(tmp_path / "large")]) == 2
@@ -142,7 +142,7 @@ def test_a_file_that_is_no_output_is_refused(tmp_path: Path, capsys: Any, monkey
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "said"),
+    ("kind", "text", "output"),
     [
         ("dmesg", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "gpu_verify refuses the host"),
         ("dmesg", "all quiet", "Nothing known is in this text"),
@@ -154,13 +154,13 @@ def test_a_file_that_is_no_output_is_refused(tmp_path: Path, capsys: Any, monkey
         ("installer-log", "ERROR: an error nobody knows", "Nothing known"),
     ],
 )
-def test_the_words(kind: str, text: str, said: str) -> None:
-    told = explain.KINDS[kind].describe(explain.KINDS[kind].read(text.encode()))
-    assert said in " ".join(told)
+def test_texts(kind: str, text: str, output: str) -> None:
+    shown = explain.KINDS[kind].describe(explain.KINDS[kind].read(text.encode()))
+    assert output in " ".join(shown)
 
 
 @pytest.mark.parametrize("kind", sorted(explain.KINDS))
-def test_an_empty_file_is_told_with_a_remedy(kind: str, tmp_path: Path, capsys: Any) -> None:
+def test_an_empty_file_is_reported_with_a_remedy(kind: str, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "empty").write_bytes(b"")
     assert explain.main(["read", kind, str(tmp_path / "empty")]) == 0
     assert "Remedy" in capsys.readouterr().out
@@ -168,11 +168,11 @@ def test_an_empty_file_is_told_with_a_remedy(kind: str, tmp_path: Path, capsys: 
 
 def test_a_missing_file_is_an_error_with_its_name(capsys: Any) -> None:
     assert explain.main(["read", "lspci", "/nowhere/at-all"]) == 2
-    said = capsys.readouterr().err
-    assert "/nowhere/at-all: No such file or directory; give a file" in said and "Errno" not in said
+    output = capsys.readouterr().err
+    assert "/nowhere/at-all: No such file or directory; give a file" in output and "Errno" not in output
 
 
-def test_a_card_above_the_catalog_and_a_legacy_one_are_told(tmp_path: Path, capsys: Any) -> None:
+def test_a_card_above_the_catalog_and_a_legacy_card_are_reported(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "lspci"
     path.write_text(
         "01:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:3fff] (rev a1)\n"
@@ -187,13 +187,13 @@ def test_a_card_above_the_catalog_and_a_legacy_one_are_told(tmp_path: Path, caps
 def test_an_archive_of_sysfs_is_read_through_its_links() -> None:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        folder = "root/sys/devices/pci0000:00/0000:00:01.0/0000:41:00.0"
+        directory = "root/sys/devices/pci0000:00/0000:00:01.0/0000:41:00.0"
         for name, text in (("vendor", "0x10de\n"), ("device", "0x20b5\n"), ("class", "0x030200\n")):
-            member = tarfile.TarInfo(f"{folder}/{name}")
+            member = tarfile.TarInfo(f"{directory}/{name}")
             member.size = len(text)
             archive.addfile(member, io.BytesIO(text.encode()))
         for name, target in (
-            (f"{folder}/driver", "../../../../bus/pci/drivers/vfio-pci"),
+            (f"{directory}/driver", "../../../../bus/pci/drivers/vfio-pci"),
             ("root/sys/bus/pci/devices/0000:41:00.0", "../../../devices/pci0000:00/0000:00:01.0/0000:41:00.0"),
         ):
             link = tarfile.TarInfo(name)
@@ -208,14 +208,14 @@ def test_an_archive_of_sysfs_is_read_through_its_links() -> None:
     )
 
 
-def test_a_broken_archive_is_a_sentence(tmp_path: Path, capsys: Any) -> None:
+def test_message_of_a_broken_archive(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "x.tar.gz").write_bytes(b"\x1f\x8b\x08garbage")
     assert explain.main(["read", "lspci", str(tmp_path / "x.tar.gz")]) == 2
     assert "cannot be read" in capsys.readouterr().err
 
 
 def test_the_numbers_of_a_dump_are_read() -> None:
-    """`lspci -x` shows no ids, but the bytes that hold them."""
+    """`lspci -x` shows no ids, but the bytes that contain them."""
     dump = "00: de 10 38 1b 06 04 10 00 a1 00 02 03 00 00 00 00\n10: 00 00 00 92 0c 00 00 e0 3b 00 00 00 0c 00 00 f0\n"
     head = "3b:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
     other = "00:1f.0 ISA bridge: Intel Corporation C621 (rev 09)\n00: 86 80 c1 a1 07 00 00 02 09 00 01 06 00 00 80 00\n"

@@ -1,4 +1,4 @@
-"""The manifest when two runs work on one host at once: no note is lost, and nobody waits without end."""
+"""The manifest when two runs work on one host at once: no record is lost, and every wait has a limit."""
 
 import threading
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from gpu_ready.base import manifest
 
 
-def test_notes_of_two_runs_at_once_are_all_kept(tmp_path: Path) -> None:
+def test_records_of_two_simultaneous_runs_are_all_kept(tmp_path: Path) -> None:
     path = str(tmp_path / "gpu-ready/manifest.json")
 
     def note(run: int) -> None:
@@ -23,14 +23,14 @@ def test_notes_of_two_runs_at_once_are_all_kept(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "gpu-ready").iterdir()] == ["manifest.json"]
 
 
-def test_a_run_that_does_not_let_go_is_named_after_a_time(tmp_path: Path) -> None:
+def test_a_run_that_keeps_the_lock_is_named_after_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "manifest.json")
     expected = pytest.raises(manifest.ManifestError, match="another run on this host")
     with manifest.lock_manifest(path), expected, manifest.lock_manifest(path, wait=0.1):
         raise AssertionError("two have it")
 
 
-def test_forgetting_makes_no_folder(tmp_path: Path) -> None:
+def test_removing_a_record_creates_no_directory(tmp_path: Path) -> None:
     path = str(tmp_path / "gpu-ready/manifest.json")
     manifest.drop("packages", ["tree"], path)
     manifest.forget_keys("/etc/docker/daemon.json", {}, path)

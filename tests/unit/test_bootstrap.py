@@ -16,8 +16,8 @@ ROCKY = 'system\nID="rocky"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\nPR
 DEBIAN = 'system\nID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
 
 
-def way(text: str, core: str, tried: str | None = None, check: bool = False, **wanted: Any) -> bootstrap.PythonChoice:
-    return bootstrap.choose_python(bootstrap.parse_found(text), core, wanted, tried, check)
+def way(text: str, core: str, tried: str | None = None, check: bool = False, **expected: Any) -> bootstrap.PythonChoice:
+    return bootstrap.choose_python(bootstrap.parse_found(text), core, expected, tried, check)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def way(text: str, core: str, tried: str | None = None, check: bool = False, **w
         ("python 3.6 /usr/bin/python3\r\npython 3.12 /usr/bin/python3.12\r\n" + ROCKY, "2.21.5", "/usr/bin/python3.12"),
     ],
 )
-def test_the_first_python_that_ansible_takes_is_used(text: str, core: str, interpreter: str) -> None:
+def test_the_first_python_that_ansible_supports_is_used(text: str, core: str, interpreter: str) -> None:
     assert way(text, core) == bootstrap.PythonChoice(interpreter, None)
 
 
@@ -42,8 +42,8 @@ def test_centos_7_gets_its_python3_by_yum() -> None:
     ("system", "vault"),
     [(CENTOS, False), (CENTOS, True), (ROCKY.replace("system", "manager dnf\nsystem"), False), (DEBIAN, False)],
 )
-def test_no_package_manager_waits_without_end(system: str, vault: bool) -> None:
-    """dnf and yum wait for another one's lock for ever, and `raw` has no limit of its own."""
+def test_every_package_manager_call_has_a_limit(system: str, vault: bool) -> None:
+    """dnf and yum wait forever for a lock, and `raw` has no limit of its own."""
     manager = "apt-get" if system == DEBIAN else "yum"
     install = way(f"manager {manager}\n" + system, "2.16.19", gpu_ready_vault=vault).install
     assert install is not None
@@ -52,7 +52,7 @@ def test_no_package_manager_waits_without_end(system: str, vault: bool) -> None:
     assert all(re.match(r" *timeout -k \d+ \d+ ", call) for call in calls)
 
 
-def test_the_archive_is_used_only_when_asked_and_its_key_must_have_the_fingerprint_of_the_catalog() -> None:
+def test_the_archive_is_used_only_on_request_and_its_key_must_have_the_pinned_fingerprint() -> None:
     script = way(
         "manager yum\n" + CENTOS, "2.16.19", gpu_ready_vault=True, gpu_ready_mirror="http://mirror.site"
     ).install

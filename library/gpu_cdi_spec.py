@@ -112,7 +112,7 @@ def build_native(host, create_nodes):
         # /proc/driver/nvidia shows question marks until a program opens the GPU.
         names = parse_uuids(host.run([host.which("nvidia-smi"), "-L"], timeout=60.0).out)
         gpus = [gpu._replace(uuid=gpu.uuid or names.get(gpu.number)) for gpu in gpus]
-    return cdi.build(driver, gpus, multiarch_directory(host.uname()[1]))
+    return cdi.build_spec(driver, gpus, multiarch_directory(host.uname()[1]))
 
 
 def parse_uuids(text):
@@ -166,7 +166,7 @@ def run(host, params, check):
         files.write_atomic(path, after.encode("utf-8"))
         for name in removed:
             os.unlink(name)
-    spec = cdi.read(after)
+    spec = cdi.parse_spec(after)
     old = "" if before is None else before.decode("utf-8", "replace")
     return {
         "changed": changed,

@@ -60,7 +60,7 @@ ARGUMENT_SPEC = {"path": {"type": "path", "default": driver_volume.ROOT}}
 
 def run(host, params, check):
     path = params["path"]
-    layout = driver_volume.layout(look.driver_files(host))
+    layout = driver_volume.plan_layout(look.driver_files(host))
     if layout is None:
         raise GpuReadyError(
             "%s cannot be created: libnvidia-ml.so.1 and libcuda.so.1 are missing. Install the driver first." % path

@@ -68,9 +68,9 @@ def test_ctr_runs_in_an_own_namespace() -> None:
 
 def test_own_specification_as_arguments_of_an_old_ctr() -> None:
     driver = cdi.DriverFiles(
-        "580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
+        "580.1", (cdi.DriverLibrary("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
     )
-    text = cdi.build(driver, [cdi.Gpu(0, "/dev/nvidia0", "GPU-a"), cdi.Gpu(1, "/dev/nvidia1", None)])
+    text = cdi.build_spec(driver, [cdi.CdiGpu(0, "/dev/nvidia0", "GPU-a"), cdi.CdiGpu(1, "/dev/nvidia1", None)])
     args = engine.ctr_arguments(text, ["GPU-a"])
     assert args is not None
     assert args[:4] == ["--env", "NVIDIA_VISIBLE_DEVICES=void", "--device", "/dev/nvidiactl"]

@@ -24,7 +24,7 @@ ExecStart=/not/a/service
 
 def flags(*texts: str, **files: str) -> list[tuple[str, "str | None", str]]:
     named = [(f"/unit{index}", text) for index, text in enumerate(texts)]
-    service = docker.read_service(named, lambda path: files.get(path.rsplit("/", 1)[-1]))
+    service = docker.parse_service(named, lambda path: files.get(path.rsplit("/", 1)[-1]))
     return [(flag.key, flag.value, flag.file) for flag in service.flags]
 
 
@@ -69,7 +69,7 @@ ExecStart=-/usr/bin/dockerd \\
     "--label=a b" --config-file ${CONF} -s overlay2
 Environment="CONF=/etc/other.json" X=1
 """
-    found = docker.read_service([("/unit", DEBIAN), ("/drop", drop_in)])
+    found = docker.parse_service([("/unit", DEBIAN), ("/drop", drop_in)])
     assert [(flag.key, flag.value) for flag in found.flags] == [
         ("live-restore", None),
         ("runtimes", "nvidia=/usr/bin/nvidia-container-runtime"),
@@ -81,7 +81,7 @@ Environment="CONF=/etc/other.json" X=1
 
 
 def test_runtimes_conflict_only_by_name() -> None:
-    service = docker.read_service(
+    service = docker.parse_service(
         [("/u", "[Service]\nExecStart=dockerd --add-runtime kata=/k --default-runtime=kata\n")]
     )
     assert docker.conflicts(service.flags, {"runtimes": {"nvidia": {}}, "mtu": 1}) == []

@@ -16,7 +16,7 @@ ROOT = "/usr/local/nvidia-driver"
 
 
 def test_layout_holds_each_file_once_and_links_for_its_other_names() -> None:
-    layout = driver_volume.layout(docker_facts.driver_files(host_with_driver()))
+    layout = driver_volume.plan_layout(docker_facts.driver_files(host_with_driver()))
     assert layout is not None and layout.version == "535.183.01"
     assert layout.files == {
         "bin/nvidia-smi": "/usr/lib/nvidia/current/nvidia-smi",
@@ -31,13 +31,13 @@ def test_layout_holds_each_file_once_and_links_for_its_other_names() -> None:
 
 
 def test_a_host_without_a_driver_has_no_volume_to_make() -> None:
-    assert driver_volume.layout(cdi.DriverFiles(None, (), {}, ())) is None
+    assert driver_volume.plan_layout(cdi.DriverFiles(None, (), {}, ())) is None
 
 
 def host_with_volume(**more: str) -> Any:
     """A host whose volume is that of its driver."""
     host = host_with_driver(**more)
-    layout = driver_volume.layout(docker_facts.driver_files(host))
+    layout = driver_volume.plan_layout(docker_facts.driver_files(host))
     assert layout is not None
     place = f"{ROOT}/{layout.version}"
     host.files.update({f"{place}/{name}": host.read(origin) or "" for name, origin in layout.files.items()})
@@ -67,16 +67,16 @@ def test_out_of_date(change: Any, why: "str | None") -> None:
     assert runtime.volume.stale == why
 
 
-def driver(folder: Path, version: str) -> driver_volume.Layout:
+def driver(folder: Path, version: str) -> driver_volume.VolumeLayout:
     """Put the files of a driver on disk."""
     files = {f"lib64/libcuda.so.{version}": folder / f"libcuda.so.{version}", "bin/nvidia-smi": folder / "nvidia-smi"}
     for path in files.values():
         path.write_text(version)
     links = {"lib64/libcuda.so.1": f"libcuda.so.{version}"}
-    return driver_volume.Layout(version, {name: str(path) for name, path in files.items()}, links)
+    return driver_volume.VolumeLayout(version, {name: str(path) for name, path in files.items()}, links)
 
 
-def stale(root: Path, layout: driver_volume.Layout) -> "str | None":
+def stale(root: Path, layout: driver_volume.VolumeLayout) -> "str | None":
     return docker_facts.volume_stale(Host(), layout, str(root))
 
 

@@ -160,7 +160,7 @@ def test_podman_that_leaves_takes_its_specification_and_units_along() -> None:
     observed = having(observed, runtime=dict(toolkit=False, refresh=False, programs={"nvidia-ctk": None}))
     observed = having(observed, runtime={"specs": [SPEC._replace(path=cdi.NATIVE, ours=True)]})
     observed = having(observed, packages={"installed": {}})
-    observed = having(observed, engines={"nodes": cdi.nodes_unit(1)})
+    observed = having(observed, engines={"nodes": cdi.format_nodes_unit(1)})
     observed = having(observed, runtime={"noted": dict(packages=[], files=[cdi.NATIVE, *cdi.NODES])})
     step = runtime(decide(observed, ["docker"]))["cleanup"]
     assert todo(step)["paths"] == sorted([cdi.NATIVE, *cdi.NODES])

@@ -96,7 +96,7 @@ def test_our_specification_brings_units_that_make_the_device_nodes() -> None:
     assert todo(step)["path"] == cdi.NATIVE and [file["path"] for file in todo(step)["files"]] == sorted(cdi.NODES)
     host = having(host, runtime={"specs": [MINE]})
     assert "after a reboot" in decide(host, ["podman"], "native").steps[0].why
-    host = having(host, engines={"nodes": cdi.nodes_unit(1)})
+    host = having(host, engines={"nodes": cdi.format_nodes_unit(1)})
     assert decide(host, ["podman"], "native").steps == []
     assert ids(decide(host, ["podman"], "native", satisfied=False)) == ["cdi_spec"]
 

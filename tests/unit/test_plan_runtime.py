@@ -23,7 +23,7 @@ def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: An
         hook_known=hook_known if installed else None,
         programs={"nvidia-ctk": "/usr/bin/nvidia-ctk" if installed else None},
         driver_files="580.95.05",
-        boot_nodes=cdi.boot_nodes(1),
+        boot_nodes=cdi.format_boot_nodes(1),
         helper=driver_volume.HELPER_TEXT,
     )
     return having(part, **more)  # type: ignore[no-any-return]
@@ -139,7 +139,7 @@ def test_the_specification(mode: str, installed: bool, specs: Any, satisfied: bo
 
 
 @pytest.mark.parametrize("mode", ["native", "cdi"])
-@pytest.mark.parametrize("text", [None, cdi.boot_nodes(2)])
+@pytest.mark.parametrize("text", [None, cdi.format_boot_nodes(2)])
 def test_the_device_nodes_of_our_specification_come_before_docker(mode: str, text: "str | None") -> None:
     (step,) = decide(engine("29.0.1"), toolkit(False, specs=[spec()], boot_nodes=text), mode=mode).steps
     assert "after a reboot" in step.why

@@ -13,8 +13,10 @@ from gpu_ready.verify.evidence import Evidence
 from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost
 
-DRIVER = cdi.DriverFiles("580.1", (cdi.Library("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",))
-OURS = cdi.build(DRIVER, [cdi.Gpu(0, "/dev/nvidia0", None)])
+DRIVER = cdi.DriverFiles(
+    "580.1", (cdi.DriverLibrary("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
+)
+OURS = cdi.build_spec(DRIVER, [cdi.CdiGpu(0, "/dev/nvidia0", None)])
 GPUS = [nvml.Gpu(0, "GPU-a", "L40S", "0000:3b:00.0", "580.1"), nvml.Gpu(1, "GPU-b", "L40S", "0000:af:00.0", "580.1")]
 THERE = {"/usr/bin/ctr": "", "/usr/bin/podman": "", "/usr/bin/containerd": ""}
 

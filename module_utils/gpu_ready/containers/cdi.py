@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 from ..driver.libraries import RPM_DIRECTORY
 
 KIND = "nvidia.com/gpu"
-FOLDERS = ("/etc/cdi", "/var/run/cdi")
+DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 NATIVE = "/etc/cdi/gpu-ready.json"
 GENERATED = "/etc/cdi/nvidia.yaml"
 REFRESHED = "/var/run/cdi/nvidia.yaml"
@@ -70,7 +70,7 @@ _HOST_PATH = re.compile(r"""hostPath["']?\s*:\s*["']?(/[^\s"',}]+)""")
 _NODE_PATH = re.compile(r"""(?<![A-Za-z])["']?path["']?\s*:\s*["']?(/dev/[^\s"',}]+)""")
 
 
-class Spec(NamedTuple):
+class CdiSpec(NamedTuple):
     """``nodes`` and ``files`` are paths on the host, ``versions`` the driver versions in them.
 
     ``format``: the version of CDI that the engine must support.
@@ -84,14 +84,14 @@ class Spec(NamedTuple):
     format: Optional[str] = None
 
 
-class Library(NamedTuple):
+class DriverLibrary(NamedTuple):
     """One driver library: the file, and all names under which programs load it."""
 
     path: str
     names: Tuple[str, ...]
 
 
-class Gpu(NamedTuple):
+class CdiGpu(NamedTuple):
     """``number`` is NVML's index."""
 
     number: int
@@ -103,7 +103,7 @@ class DriverFiles(NamedTuple):
     """Files of the driver for containers; ``programs`` are paths by name, ``nodes`` the shared device nodes."""
 
     version: Optional[str]
-    libraries: Tuple[Library, ...]
+    libraries: Tuple[DriverLibrary, ...]
     programs: Dict[str, str]
     nodes: Tuple[str, ...]
 
@@ -111,25 +111,25 @@ class DriverFiles(NamedTuple):
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
-def read(text: str) -> Optional[Spec]:
+def parse_spec(text: str) -> Optional[CdiSpec]:
     """Parse a specification in JSON or in the simple YAML of ``nvidia-ctk``; None for another text."""
-    spec = _read_json(text) if text.lstrip().startswith("{") else None
-    return spec or _read_yaml(text)
+    spec = _parse_json(text) if text.lstrip().startswith("{") else None
+    return spec or _parse_yaml(text)
 
 
 def _spec(
     kind: str, devices: Iterable[str], nodes: Iterable[str], files: Iterable[str], version: Optional[str]
-) -> Spec:
+) -> CdiSpec:
     hosts = _once(files)
     versions = _once(match.group(1) for match in map(_VERSION.search, hosts) if match)
-    return Spec(kind, _once(devices), _once(nodes), hosts, versions, version)
+    return CdiSpec(kind, _once(devices), _once(nodes), hosts, versions, version)
 
 
 def _once(items: Iterable[str]) -> Tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
 
-def _read_json(text: str) -> Optional[Spec]:
+def _parse_json(text: str) -> Optional[CdiSpec]:
     try:
         value = json.loads(text)
         edits = [value.get("containerEdits") or {}] + [item.get("containerEdits") or {} for item in value["devices"]]
@@ -144,7 +144,7 @@ def _read_json(text: str) -> Optional[Spec]:
         return None
 
 
-def _read_yaml(text: str) -> Optional[Spec]:
+def _parse_yaml(text: str) -> Optional[CdiSpec]:
     """Only the needed keys, from block or flow style: the standard library has no YAML parser."""
     kind = re.search(r"""^["']?kind["']?\s*:\s*["']?([^\s"'#]+)""", text, re.MULTILINE)
     if kind is None:
@@ -169,7 +169,7 @@ def _read_yaml(text: str) -> Optional[Spec]:
 # --------------------------------------------------------------------------------------------------------- building
 
 
-def libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[Library, ...]]:
+def select_libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[DriverLibrary, ...]]:
     """Driver version and its libraries, from pairs (path as listed, path with links resolved).
 
     The version is that of NVML's library, else of CUDA's; files of another version, left by another driver, are
@@ -189,7 +189,7 @@ def libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[Li
                 match = _VERSION.search(target)
                 version = match.group(1) if match else None
     kept = [
-        Library(target, tuple(sorted(real[target])))
+        DriverLibrary(target, tuple(sorted(real[target])))
         for target in sorted(real)
         if version is not None and target.endswith(".so." + version)
     ]
@@ -201,7 +201,7 @@ def is_library(name: str) -> bool:
     return bool(_LIBRARY.match(name))
 
 
-def boot_nodes(gpus: int) -> str:
+def format_boot_nodes(gpus: int) -> str:
     """The text of :data:`BOOT_NODES` for a number of GPUs.
 
     The kernel does not create these nodes, the first NVIDIA program does; after a boot that may be one in a container,
@@ -210,7 +210,7 @@ def boot_nodes(gpus: int) -> str:
     return "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n[Service]\n" + _commands("ExecStartPre", gpus)
 
 
-def nodes_unit(gpus: int) -> Dict[str, str]:
+def format_nodes_unit(gpus: int) -> Dict[str, str]:
     """Path and text of the files that create the nodes at boot for engines other than docker."""
     head = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"
     unit = (
@@ -229,7 +229,7 @@ def _commands(key: str, gpus: int) -> str:
     return "%s=-/usr/bin/nvidia-modprobe %s\n%s=-/usr/bin/nvidia-modprobe -u -c=0\n" % (key, minors, key)
 
 
-def build(driver: DriverFiles, gpus: Iterable[Gpu], directory: str = "/usr/lib/x86_64-linux-gnu") -> str:
+def build_spec(driver: DriverFiles, gpus: Iterable[CdiGpu], directory: str = "/usr/lib/x86_64-linux-gnu") -> str:
     """Our own specification as text; ``directory`` is the library directory of Debian images on this architecture.
 
     Devices are named by index and UUID, and ``all``.
@@ -265,7 +265,9 @@ def _mount(source: str, target: str) -> Dict[str, Any]:
     return {"hostPath": source, "containerPath": target, "options": _OPTIONS}
 
 
-def stale(spec: Spec, driver: DriverFiles, gpu_nodes: Iterable[str], exists: Iterable[str]) -> Optional[str]:
+def find_difference(
+    spec: CdiSpec, driver: DriverFiles, gpu_nodes: Iterable[str], exists: Iterable[str]
+) -> Optional[str]:
     """Why a specification no longer matches this host, None if it does.
 
     ``exists``: its existing files and nodes. UUIDs are not compared: the driver reports them only after a program has

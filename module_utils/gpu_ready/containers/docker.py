@@ -98,7 +98,7 @@ ALL_LOG_OPTIONS = frozenset(
 """Options of the engine for every log driver."""
 
 
-class Info(NamedTuple):
+class EngineInfo(NamedTuple):
     """The needed part of ``GET /info``."""
 
     version: str
@@ -110,14 +110,14 @@ class Info(NamedTuple):
     running: int
 
 
-class Capabilities(NamedTuple):
+class EngineCapabilities(NamedTuple):
     """``cdi`` is ``none``, ``feature`` (needs features.cdi) or ``default``; ``validate``: ``dockerd --validate``."""
 
     cdi: str
     validate: bool
 
 
-class Flag(NamedTuple):
+class DockerdFlag(NamedTuple):
     """One option of dockerd's command line: its key in daemon.json, the flag as written, its value, and its file."""
 
     key: str
@@ -126,15 +126,15 @@ class Flag(NamedTuple):
     file: str
 
 
-class Service(NamedTuple):
+class DockerdService(NamedTuple):
     """How systemd starts dockerd; ``config`` and ``pidfile`` are paths, by the flags or the default."""
 
-    flags: Tuple[Flag, ...]
+    flags: Tuple[DockerdFlag, ...]
     config: str
     pidfile: str
 
 
-class Conflict(NamedTuple):
+class FlagConflict(NamedTuple):
     """An option both in daemon.json and among dockerd's flags."""
 
     key: str
@@ -142,7 +142,7 @@ class Conflict(NamedTuple):
     file: str
 
 
-def read_info(text: Optional[str]) -> Optional[Info]:
+def parse_info(text: Optional[str]) -> Optional[EngineInfo]:
     """Parse the answer to ``GET /info``; None if it is missing or invalid."""
     try:
         value = json.loads(text or "")
@@ -151,7 +151,7 @@ def read_info(text: Optional[str]) -> Optional[Info]:
     if not isinstance(value, dict) or not isinstance(value.get("ServerVersion"), str):
         return None
     runtimes = value.get("Runtimes")
-    return Info(
+    return EngineInfo(
         value["ServerVersion"],
         sorted(runtimes) if isinstance(runtimes, dict) else [],
         str(value.get("DefaultRuntime") or ""),
@@ -162,20 +162,20 @@ def read_info(text: Optional[str]) -> Optional[Info]:
     )
 
 
-def read_version(text: str) -> Optional[str]:
+def parse_version(text: str) -> Optional[str]:
     """Version in the output of ``dockerd --version`` ("Docker version 26.1.5+dfsg1, build a72d7cd")."""
     match = re.search(r"version\s+v?(\d[^\s,]*)", text)
     return match.group(1) if match else None
 
 
-def capabilities(version: Optional[str]) -> Capabilities:
+def capabilities(version: Optional[str]) -> EngineCapabilities:
     """Features of a version; an unknown version counts as a current one."""
     numbers = [int(part) for part in re.findall(r"\d+", (version or "").split("+")[0])[:2]]
     if not numbers:
-        return Capabilities("default", True)
+        return EngineCapabilities("default", True)
     major, minor = numbers[0], numbers[1] if len(numbers) > 1 else 0
     cdi = "none" if major < 25 else "feature" if (major, minor) < (28, 2) else "default"
-    return Capabilities(cdi, major >= 23)
+    return EngineCapabilities(cdi, major >= 23)
 
 
 def uses_gpu(container: Dict[str, Any]) -> bool:
@@ -198,7 +198,9 @@ def uses_gpu(container: Dict[str, Any]) -> bool:
 # ---------------------------------------------------------------------------------------------------------- the unit
 
 
-def read_service(texts: Sequence[Tuple[str, str]], read: Callable[[str], Optional[str]] = lambda path: None) -> Service:
+def parse_service(
+    texts: Sequence[Tuple[str, str]], read: Callable[[str], Optional[str]] = lambda path: None
+) -> DockerdService:
     """Flags of dockerd in its unit and drop-ins; ``texts`` are (path, text) in systemd's order.
 
     ``read`` returns the text of an environment file (None: absent).
@@ -286,8 +288,8 @@ def _expand(command: str, path: str, environment: Dict[str, Tuple[str, str]]) ->
     return words
 
 
-def _flags(words: List[Tuple[str, str]]) -> Service:
-    flags: List[Flag] = []
+def _flags(words: List[Tuple[str, str]]) -> DockerdService:
+    flags: List[DockerdFlag] = []
     rest = words[1:]
     while rest:
         (word, path), rest = rest[0], rest[1:]
@@ -305,12 +307,12 @@ def _flags(words: List[Tuple[str, str]]) -> Service:
         if value is None and name not in _SWITCHES and rest:
             (value, _), rest = rest[0], rest[1:]
         shown = word.partition("=")[0] if word.startswith("--") else word[:2]
-        flags.append(Flag(_KEYS.get(name, name), shown, value, path))
+        flags.append(DockerdFlag(_KEYS.get(name, name), shown, value, path))
     options = {flag.key: flag.value for flag in flags}
-    return Service(tuple(flags), options.get("config-file") or DAEMON_JSON, options.get("pidfile") or PIDFILE)
+    return DockerdService(tuple(flags), options.get("config-file") or DAEMON_JSON, options.get("pidfile") or PIDFILE)
 
 
-def conflicts(flags: Sequence[Flag], value: Dict[str, Any]) -> List[Conflict]:
+def conflicts(flags: Sequence[DockerdFlag], value: Dict[str, Any]) -> List[FlagConflict]:
     """Options both among the flags and in ``value``, the content of daemon.json.
 
     docker merges the runtimes of both; only a runtime in both is a conflict.
@@ -323,13 +325,13 @@ def conflicts(flags: Sequence[Flag], value: Dict[str, Any]) -> List[Conflict]:
             name = (flag.value or "").partition("=")[0]
             if not isinstance(value["runtimes"], dict) or name not in value["runtimes"]:
                 continue
-            found.append(Conflict("runtimes." + name, flag.flag, flag.file))
+            found.append(FlagConflict("runtimes." + name, flag.flag, flag.file))
         else:
-            found.append(Conflict(flag.key, flag.flag, flag.file))
+            found.append(FlagConflict(flag.key, flag.flag, flag.file))
     return found
 
 
-def unit_files(listdir: Callable[[str], List[str]], unit: str = UNIT) -> List[str]:
+def unit_paths(listdir: Callable[[str], List[str]], unit: str = UNIT) -> List[str]:
     """Paths of a unit in systemd's order: candidates for the unit itself, then its drop-ins."""
     candidates = [posixpath.join(directory, unit) for directory in UNIT_DIRECTORIES]
     drop_ins: Dict[str, str] = {}

@@ -18,7 +18,7 @@ Stamp = Optional[Tuple[int, int]]
 """Size in bytes and modification time in seconds, which identify a copy; None: absent."""
 
 
-class Layout(NamedTuple):
+class VolumeLayout(NamedTuple):
     """Content of a version's directory, by relative path: files with their origin, links with their target."""
 
     version: str
@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     links: Dict[str, str]
 
 
-def layout(driver: cdi.DriverFiles) -> Optional[Layout]:
+def plan_layout(driver: cdi.DriverFiles) -> Optional[VolumeLayout]:
     """The volume of an installed driver, None if there is no driver."""
     if driver.version is None:
         return None
@@ -36,11 +36,11 @@ def layout(driver: cdi.DriverFiles) -> Optional[Layout]:
         real = posixpath.basename(library.path)
         files["lib64/" + real] = library.path
         links.update({"lib64/" + name: real for name in library.names if name != real})
-    return Layout(driver.version, files, links)
+    return VolumeLayout(driver.version, files, links)
 
 
-def stale(
-    layout: Optional[Layout],
+def find_difference(
+    layout: Optional[VolumeLayout],
     current: Optional[str],
     listdir: Callable[[str], List[str]],
     readlink: Callable[[str], Optional[str]],

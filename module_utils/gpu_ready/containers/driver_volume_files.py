@@ -11,7 +11,7 @@ NEW, OLD = ".new", ".old"
 
 
 def create_volume(
-    layout: driver_volume.Layout, root: str = driver_volume.ROOT, manifest_path: str = manifest.PATH
+    layout: driver_volume.VolumeLayout, root: str = driver_volume.ROOT, manifest_path: str = manifest.PATH
 ) -> None:
     """Create or update the volume, recorded in the manifest first. Raises OSError and ManifestError."""
     manifest.note("folders", {root: {}}, manifest_path)

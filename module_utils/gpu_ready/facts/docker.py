@@ -49,7 +49,7 @@ def collect_engine(host: Host) -> DockerFacts:
     info, socket = read_info(host)
     version = info.version if info else None
     if version is None and program is not None:
-        version = docker.read_version(host.run([program, "--version"], timeout=10.0).out)
+        version = docker.parse_version(host.run([program, "--version"], timeout=10.0).out)
     pid = running_pid(host, service.pidfile)
     return DockerFacts(
         installed=program is not None,
@@ -72,23 +72,23 @@ def collect_engine(host: Host) -> DockerFacts:
     )
 
 
-def read_service(host: Host) -> docker.Service:
+def read_service(host: Host) -> docker.DockerdService:
     """Return dockerd's flags and files from its unit (the first that exists) and all drop-ins."""
     texts: List[Tuple[str, str]] = []
-    for path in docker.unit_files(host.listdir):
+    for path in docker.unit_paths(host.listdir):
         if posixpath.basename(path) == docker.UNIT and texts:
             continue
         text = host.read(path)
         if text is not None:
             texts.append((path, text))
-    return docker.read_service(texts, host.read)
+    return docker.parse_service(texts, host.read)
 
 
-def read_info(host: Host) -> Tuple[Optional[docker.Info], Optional[str]]:
+def read_info(host: Host) -> Tuple[Optional[docker.EngineInfo], Optional[str]]:
     """Return the engine's answer to ``GET /info`` and the socket it came from."""
     for socket in docker.SOCKETS[:1] if host.exists(docker.SOCKETS[0]) else docker.SOCKETS[1:]:
         if host.exists(socket):
-            return docker.read_info(host.http_unix(socket, "/info")), socket
+            return docker.parse_info(host.http_unix(socket, "/info")), socket
     return None, None
 
 
@@ -118,7 +118,7 @@ def read_daemon_json(host: Host, path: str) -> DaemonJsonFacts:
         return DaemonJsonFacts(path, True, error=DaemonJsonFault(error.problem, error.line, error.column))
 
 
-def gpu_containers(host: Host, socket: Optional[str], info: Optional[docker.Info]) -> List[str]:
+def gpu_containers(host: Host, socket: Optional[str], info: Optional[docker.EngineInfo]) -> List[str]:
     """Return the names of running containers that use a GPU, of the first 64: each costs a request."""
     if info is None or socket is None or not info.running:
         return []
@@ -187,16 +187,16 @@ def has_refresh_service(host: Host) -> bool:
 
 
 def read_volume(host: Host, driver: cdi.DriverFiles) -> DriverVolumeFacts:
-    layout = driver_volume.layout(driver)
+    layout = driver_volume.plan_layout(driver)
     exists = host.isdir(driver_volume.ROOT)
     stale = volume_stale(host, layout, driver_volume.ROOT) if exists else None
     return DriverVolumeFacts(exists, host.readlink(driver_volume.CURRENT), stale)
 
 
-def volume_stale(host: Host, layout: Optional[driver_volume.Layout], root: str) -> Optional[str]:
+def volume_stale(host: Host, layout: Optional[driver_volume.VolumeLayout], root: str) -> Optional[str]:
     """Return why a driver volume does not fit the installed driver, None where it does."""
     current = host.readlink(posixpath.join(root, driver_volume.LINK))
-    return driver_volume.stale(layout, current, host.listdir, host.readlink, host.stamp, root)
+    return driver_volume.find_difference(layout, current, host.listdir, host.readlink, host.stamp, root)
 
 
 def read_manifest(host: Host, config: str) -> ManifestFacts:
@@ -251,7 +251,7 @@ def driver_files(host: Host) -> cdi.DriverFiles:
             if cdi.is_library(name):
                 path = posixpath.join(folder, name)
                 found.append((path, host.realpath(path)))
-    version, libraries = cdi.libraries(found)
+    version, libraries = cdi.select_libraries(found)
     programs = {name: host.which(name) for name in cdi.PROGRAMS} if version else {}
     nodes = tuple("/dev/" + name for name in cdi.SHARED_DEVICES if host.exists("/dev/" + name))
     return cdi.DriverFiles(
@@ -259,7 +259,7 @@ def driver_files(host: Host) -> cdi.DriverFiles:
     )
 
 
-def gpu_list(host: Host) -> List[cdi.Gpu]:
+def gpu_list(host: Host) -> List[cdi.CdiGpu]:
     """Return the GPUs that have a device node, in NVML's order (PCI address), from the driver's own table."""
     nodes = [name for name in host.listdir("/dev") if re.match(r"nvidia\d+$", name)]
     table = "/proc/driver/nvidia/gpus"
@@ -271,20 +271,20 @@ def gpu_list(host: Host) -> List[cdi.Gpu]:
         if minor and "nvidia" + minor.group(1) in nodes:
             known["nvidia" + minor.group(1)] = (address, uuid.group(1) if uuid else None)
     ordered = sorted(nodes, key=lambda name: (known.get(name, ("~", None))[0], int(name[6:])))
-    return [cdi.Gpu(index, "/dev/" + name, known.get(name, ("", None))[1]) for index, name in enumerate(ordered)]
+    return [cdi.CdiGpu(index, "/dev/" + name, known.get(name, ("", None))[1]) for index, name in enumerate(ordered)]
 
 
 def read_specifications(host: Host, driver: cdi.DriverFiles, gpu_nodes: List[str]) -> List[CdiSpecFacts]:
     found = []
-    for folder in cdi.FOLDERS:
+    for folder in cdi.DIRECTORIES:
         for name in host.listdir(folder):
             if not name.endswith((".json", ".yaml")):
                 continue
             path = posixpath.join(folder, name)
-            spec = cdi.read(host.read(path) or "")
+            spec = cdi.parse_spec(host.read(path) or "")
             if spec is None or spec.kind != cdi.KIND:
                 continue
             existing = [item for item in spec.files + spec.nodes if host.exists(item)]
-            stale = cdi.stale(spec, driver, gpu_nodes, existing)
+            stale = cdi.find_difference(spec, driver, gpu_nodes, existing)
             found.append(CdiSpecFacts(path, path == cdi.NATIVE, list(spec.devices), spec.format, stale))
     return found

@@ -62,7 +62,7 @@ def collect_containerd(host: Host, packages: Dict[str, str]) -> ContainerdFacts:
 def read_unit_texts(host: Host) -> List[str]:
     """Return the texts of containerd's unit (the first that exists) and its drop-ins, in systemd's order."""
     texts: List[str] = []
-    for path in docker.unit_files(host.listdir, containerd_config.UNIT):
+    for path in docker.unit_paths(host.listdir, containerd_config.UNIT):
         text = host.read(path) if not texts or not path.endswith("/" + containerd_config.UNIT) else None
         texts += [text] if text is not None else []
     return texts

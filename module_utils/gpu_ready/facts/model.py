@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import records
 from ..containers.containerd.config import ConfigFile
-from ..containers.docker import Flag, Info
+from ..containers.docker import DockerdFlag, EngineInfo
 from ..system.os_release import OsRelease
 from ..upgrade.model import UpgradeJournal
 
@@ -283,8 +283,8 @@ class DockerFacts(NamedTuple):
     started: Optional[float] = None
     enabled: bool = False
     socket: Optional[str] = None
-    info: Optional[Info] = None
-    flags: List[Flag] = []
+    info: Optional[EngineInfo] = None
+    flags: List[DockerdFlag] = []
     daemon_json: DaemonJsonFacts = DaemonJsonFacts()
     gpu_containers: List[str] = []
     restart_pending: bool = False

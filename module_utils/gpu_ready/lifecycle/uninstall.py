@@ -38,7 +38,7 @@ from ..plan.containers import docker as plan_docker
 from ..upgrade import journal
 
 LIMIT = 1200.0
-FOLDERS = cdi.FOLDERS + (
+FOLDERS = cdi.DIRECTORIES + (
     os.path.dirname(cdi.BOOT_NODES),
     os.path.dirname(cdi.REFRESH_OLD),
     os.path.dirname(cdi.NODES[1]),

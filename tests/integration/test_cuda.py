@@ -173,7 +173,7 @@ def test_another_source_is_refused_with_a_remedy(fleet: Fleet, playbook: str) ->
     failed = play(fleet, playbook, cuda_toolkit_source="runfile", cuda_toolkit_versions=["12.9.0"])
     for host in HOSTS:
         words = failed.failures(host)
-        assert "packages brought it, not NVIDIA's installer" in words and "cuda_toolkit_remove" in words
+        assert "installed from packages, not from NVIDIA's installer" in words and "cuda_toolkit_remove" in words
         assert failed.changed(host) == []
     failed = play(fleet, playbook, DEB, cuda_toolkit_versions=["13.4"], nvidia_driver_branch="535")
     assert "13.4 needs driver 580" in failed.failures(DEB)

@@ -79,7 +79,7 @@ def test_packages_that_conflict_are_named_and_nothing_is_changed(fleet: Fleet) -
     assert run.rc != 0
     assert refusal_codes(run, DEB) == ["docker_conflicting_packages"]
     for words in (
-        "containerd, docker.io, runc are there and exclude docker-ce",
+        "containerd, docker.io, runc are installed and exclude docker-ce",
         "docker_engine_replace_conflicting: true",
     ):
         assert words in " ".join(run.failures(DEB).split())

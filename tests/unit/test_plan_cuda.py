@@ -257,7 +257,7 @@ def test_packages_never_go_over_half_of_an_installers_toolkit() -> None:
     observed = host(T4, toolkits={"12.9": "partial"})
     observed = having(observed, cuda={"toolkits": [observed.cuda.toolkits[0]._replace(cut_off=True)]})
     (refusal,) = decide(observed, 580, "12.9").refusals
-    assert (refusal.code, "was cut off in /usr/local/cuda-12.9" in refusal.message) == ("cuda_other_source", True)
+    assert (refusal.code, "was interrupted in /usr/local/cuda-12.9" in refusal.message) == ("cuda_other_source", True)
     assert decide(observed, 580, "12.9", cuda_toolkit_source="runfile").refusals == []
 
 

@@ -223,7 +223,7 @@ def test_another_version_moves_engine_and_client_and_tells_the_restart(version: 
     assert brought(decision) == {"docker-ce": f"{version}*", "docker-ce-cli": f"{version}*", "containerd.io": None}
     assert step.disruption == "docker_restart"
     assert (todo(step)["unhold"], todo(step)["hold"], todo(step)["state"]) == (PINNED, PINNED, "restarted")
-    assert step.why == f"docker-ce is {CE['docker-ce']}; wanted is docker-ce {version}"
+    assert step.why == f"docker-ce is {CE['docker-ce']}; requested is docker-ce {version}"
 
 
 def test_a_client_of_another_version_is_brought_to_that_of_the_engine() -> None:
@@ -290,7 +290,7 @@ def test_with_leave_the_named_source_replaces_the_engine_that_is_there_without_i
     decision = packaged(IO, source="docker_ce")
     assert (decision.steps, [one.code for one in decision.warnings]) == ([], ["docker_from_elsewhere"])
     step = packaged(IO, source="docker_ce", replace_conflicting=True).steps[-1]
-    assert step.why == "docker.io 20.10.24+dfsg1-1+deb12u1 is there; wanted is docker-ce"
+    assert step.why == "docker.io 20.10.24+dfsg1-1+deb12u1 is installed; requested is docker-ce"
     assert todo(step)["remove"] == ["containerd", "docker.io", "runc"]
 
 

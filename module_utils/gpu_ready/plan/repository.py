@@ -89,9 +89,9 @@ def unknown_key_refusals(repositories: Sequence[RepositoryRequest]) -> List[Refu
     return [
         Refusal(
             "repository_key_unknown",
-            "the catalog of %s knows no fingerprint for the key of %s (%s), and nothing is installed on the word "
-            "of an unknown key" % (catalog.DATE, one.id, one.url),
-            "give its fingerprint as gpu_ready_mirror_keys: {%s: FINGERPRINT}, or choose another source" % one.id,
+            "the catalog of %s knows no fingerprint for the key of %s (%s), and gpu-ready trusts no unknown "
+            "key" % (catalog.DATE, one.id, one.url),
+            "set its fingerprint in gpu_ready_mirror_keys: {%s: FINGERPRINT}, or choose another source" % one.id,
         )
         for one in repositories
         if not one.fingerprint and not one.key_sha256

@@ -125,10 +125,10 @@ def missing_files(facts: Facts, files: List[SupportFile]) -> List[str]:
 def missing_files_reason(facts: Facts, files: List[SupportFile], named: str) -> str:
     missing = missing_files(facts, files)
     if cdi.REFRESH_OLD in missing:
-        return "nvidia-cdi-refresh may write %s anew in a version of CDI that an engine here does not read" % named
+        return "nvidia-cdi-refresh may write %s in a version of CDI that an engine of this host does not read" % named
     if [path for path in missing if path != driver_volume.HELPER]:
         return "after a reboot containers may start before the device nodes exist that %s names" % named
-    return "%s, which prints docker's arguments, is not there as it should be" % driver_volume.HELPER
+    return "%s, which prints docker's arguments, is missing or was changed" % driver_volume.HELPER
 
 
 def conflict(spec: CdiSpecFacts, mode: str, old: Optional[str] = None) -> Refusal:

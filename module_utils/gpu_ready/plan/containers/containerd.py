@@ -96,11 +96,11 @@ def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusa
         return [
             Refusal(
                 "containerd_of_rancher",
-                "%s has a containerd of its own here (%s) and writes its configuration anew at each start"
+                "%s has a containerd of its own here (%s) and writes its configuration again at each start"
                 % (name, engine.rancher),
                 "take containerd out of nvidia_container_runtime_engines and restart %s after the driver and "
-                "nvidia-container-toolkit are there: it finds nvidia-container-runtime by itself; for more, write its "
-                "etc/containerd/config.toml.tmpl" % name,
+                "nvidia-container-toolkit are installed: it finds nvidia-container-runtime by itself; for more, write "
+                "its etc/containerd/config.toml.tmpl" % name,
             )
         ]
     if not engine.installed:
@@ -116,7 +116,7 @@ def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusa
         return [
             Refusal(
                 "default_runtime_impossible",
-                "nvidia_container_runtime_default is true, but mode %s brings no runtime called nvidia" % mode,
+                "nvidia_container_runtime_default is true, but mode %s has no runtime called nvidia" % mode,
                 "set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false",
             )
         ]
@@ -131,7 +131,7 @@ def restart_refusals(engine: ContainerdFacts, permitted: bool, why: str) -> List
     return [
         Refusal(
             "gpu_containers_running",
-            "containerd must restart (%s), and since its unit has not KillMode=process that would end the running GPU "
+            "containerd must restart (%s), and without KillMode=process in its unit that would end the running GPU "
             "container%s %s" % (why, "" if len(names) == 1 else "s", ", ".join(names)),
             "stop them, set KillMode=process in the unit, or allow it with docker_engine_restart_ok: true",
         )

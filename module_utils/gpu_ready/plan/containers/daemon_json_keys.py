@@ -1,4 +1,4 @@
-"""The keys of daemon.json that the runtime modes add: which a mode needs, and which of ours are to be reverted."""
+"""The keys of daemon.json that the runtime modes add: which ones a mode needs, and which ones are to be reverted."""
 
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -123,7 +123,7 @@ def missing_runtime(path: str) -> Refusal:
     """Refuse a default runtime that no program provides: no container could start."""
     return Refusal(
         "default_runtime_impossible",
-        "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode brings no runtime of that name: no "
+        "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode has no runtime of that name: no "
         "container could start" % path,
         "take default-runtime out of it (and of docker_engine_daemon_options), or set nvidia_container_runtime_mode: "
         "toolkit",
@@ -158,6 +158,8 @@ def merged(first: DaemonOptions, second: DaemonOptions) -> DaemonOptions:
     """Return two nested mappings in one; the second has precedence."""
     found = dict(first)
     for key, value in second.items():
-        mine = found.get(key)
-        found[key] = merged(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
+        current = found.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            value = merged(current, value)
+        found[key] = value
     return found

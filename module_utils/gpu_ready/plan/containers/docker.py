@@ -36,7 +36,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]
 
 
 def configured_engines(settings: Settings) -> List[str]:
-    """Return the engines that get the GPUs; an empty list stands for docker."""
+    """Return the engines that get the GPUs; an empty list means docker."""
     return settings.nvidia_container_runtime_engines or [DOCKER]
 
 
@@ -141,7 +141,7 @@ def restart_notices(engine: DockerFacts, need: str, survivable: bool = True) -> 
         Notice(
             "docker_restart",
             "restarting docker ends %d running container%s" % (info.running, "" if info.running == 1 else "s"),
-            "containers with a restart policy come back by themselves; live-restore keeps all of them running",
+            "containers with a restart policy start again by themselves; live-restore keeps all of them running",
         )
     ]
 

@@ -79,8 +79,8 @@ def contradictions(settings: Settings) -> List[Refusal]:
 def contradiction(key: str, variable: str, text: str) -> Refusal:
     return Refusal(
         "daemon_options_contradict",
-        "docker_engine_daemon_options sets %s, and %s wants %s of it" % (key, variable, text),
-        "say it in one of the two places",
+        "docker_engine_daemon_options sets %s, and %s sets it to %s" % (key, variable, text),
+        "set it in one of the two variables",
     )
 
 

@@ -195,7 +195,7 @@ def conflicting_packages(facts: Facts, target: DockerTarget) -> List[str]:
 
 
 def requested_packages(target: DockerTarget) -> List[PackageRequest]:
-    """Return the packages of an engine in the requested version, else in the one that the catalog pins if any."""
+    """Return the packages of an engine in the requested version, else in the version that the catalog pins, if any."""
     return [
         one._replace(version=target.version) if target.version is not None and one.name in target.engine else one
         for one in target.source.packages
@@ -203,10 +203,10 @@ def requested_packages(target: DockerTarget) -> List[PackageRequest]:
 
 
 def kernel_packages(facts: Facts, target: DockerTarget) -> List[str]:
-    """Return the packages with what the engine needs of the running kernel and of the one that boots next.
+    """Return the packages with what the engine needs of the running kernel and of the next one.
 
-    They are installed where a source has them: a site's own kernel may have it all, and the engine reports what it
-    lacks.
+    They are installed where a source has them: a site's own kernel may have it all, and the engine reports what is
+    missing.
     """
     kernels = dict.fromkeys((facts.base.kernel.running, facts.base.kernel.next_boot))
     return [pattern.format(kernel=one) for pattern in target.source.kernel_packages for one in kernels]
@@ -261,10 +261,13 @@ def decide_installed(facts: Facts, settings: Settings, target: DockerTarget) -> 
         ours = sorted(held & set(target.engine) & set(engine.held_by_us))
         optional = kernel_packages(facts, target) if reasons else []
         if ours:
-            reasons.append("%s is held, and no version is asked for any more" % ", ".join(ours))
+            reasons.append(
+                "%s %s held, but no version is requested any more"
+                % (", ".join(ours), "is" if len(ours) == 1 else "are")
+            )
         return PackageDecision([start_service("; ".join(reasons), ours, optional)] if reasons else [], [], warnings)
     if not set(target.engine) <= held:
-        reasons.append("an unattended upgrade would take docker away from the version that is asked for")
+        reasons.append("an unattended upgrade would replace the requested version of docker")
     restart = engine.active and engine.outdated
     if restart:
         reasons.append("docker still runs the program from before its packages changed")
@@ -280,10 +283,10 @@ def install_reason(facts: Facts, target: DockerTarget, missing: List[str]) -> st
     source = find_installed_source(facts)
     if source and source != target.source.name:
         name = offered_sources(facts)[source].engine[0]
-        return "%s %s is there; wanted is %s" % (name, installed[name], target.title)
+        return "%s %s is installed; requested is %s" % (name, installed[name], target.title)
     name = missing[0]
-    present = "%s is %s" % (name, installed[name]) if name in installed else "%s is not there" % name
-    return "%s; wanted is %s" % (present, target.title)
+    present = "%s is %s" % (name, installed[name]) if name in installed else "%s is not installed" % name
+    return "%s; requested is %s" % (present, target.title)
 
 
 # --- refusals and warnings ---------------------------------------------------------------------------------------
@@ -293,21 +296,21 @@ def other_source_notice(settings: Settings, target: DockerTarget) -> Notice:
     """Warn that the installed engine is kept although another source is named."""
     return Notice(
         "docker_from_elsewhere",
-        "%s is there and is used, although docker_engine_source is %s"
+        "%s is installed and is kept, although docker_engine_source is %s"
         % (target.engine[0], settings.docker_engine_source),
-        "docker_engine_replace_conflicting: true exchanges it; images and volumes stay",
+        "set docker_engine_replace_conflicting: true to replace it; images and volumes stay",
     )
 
 
 def conflict_refusal(target: DockerTarget, remove: List[str]) -> Refusal:
     """Refuse to remove packages without permission."""
     one = len(remove) == 1
-    text = "%s %s there and exclude%s %s, which is wanted"
+    text = "%s %s installed and exclude%s %s, which is requested"
     return Refusal(
         "docker_conflicting_packages",
         text % (", ".join(remove), "is" if one else "are", "s" if one else "", target.title),
         "allow %s removal with docker_engine_replace_conflicting: true (images and volumes in /var/lib/docker stay), "
-        "or leave docker_engine_source and docker_engine_version at what is there" % ("its" if one else "their"),
+        "or set docker_engine_source and docker_engine_version to what is installed" % ("its" if one else "their"),
     )
 
 
@@ -326,15 +329,15 @@ def cannot_change_version(facts: Facts, settings: Settings) -> Refusal:
     if settings.docker_engine_source == "none":
         return Refusal(
             "docker_version_impossible",
-            "docker %s is there, docker_engine_version is %s, and docker_engine_source is none"
+            "docker %s is installed, docker_engine_version is %s, and docker_engine_source is none"
             % (installed, requested),
-            "install that version, or name the source that has it, or take docker_engine_version away",
+            "install that version, or name the source that has it, or leave docker_engine_version empty",
         )
     return Refusal(
         "docker_version_impossible",
-        "docker %s (%s) came from no package that the catalog knows, so it cannot be brought to version %s"
+        "docker %s (%s) is from no package that the catalog knows, so gpu-ready cannot change it to version %s"
         % (installed, engine.program or "dockerd", requested),
-        "remove it and let gpu-ready install docker, or take docker_engine_version away",
+        "remove it and let gpu-ready install docker, or leave docker_engine_version empty",
     )
 
 
@@ -361,7 +364,7 @@ def unknown_source(facts: Facts, settings: Settings) -> Refusal:
     known = offered_sources(facts)
     name = facts.base.distro or facts.base.os.id
     if known:
-        state = "docker is not installed" if not facts.docker.installed else "another docker is wanted"
+        state = "docker is not installed" if not facts.docker.installed else "another docker is requested"
         return Refusal(
             "source_impossible",
             "%s, and docker_engine_source %s does not exist for %s" % (state, settings.docker_engine_source, name),

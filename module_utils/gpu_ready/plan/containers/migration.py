@@ -29,7 +29,7 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
     refusals = []
     containers = facts.docker.gpu_containers
     if containers and not settings.docker_engine_restart_ok:
-        refusals.append(still_running(containers, "%s is removed, which they run by" % names))
+        refusals.append(still_running(containers, "%s, which they use, would be removed" % names))
     if legacy.containers:
         refusals.append(volume_used(legacy))
     step = Step(
@@ -63,7 +63,7 @@ def unpackaged(plugin: str) -> Refusal:
     """Refuse to remove a program of no package."""
     return Refusal(
         "legacy_nvidia_docker",
-        "%s of nvidia-docker 1.0 is there, and no package brought it" % plugin,
+        "%s of nvidia-docker 1.0 exists, but belongs to no package" % plugin,
         "remove its volumes ('docker volume ls --filter driver=nvidia-docker'), its service, and the programs "
         "nvidia-docker and nvidia-docker-plugin yourself",
     )
@@ -82,7 +82,7 @@ def volume_used(legacy: LegacyFacts) -> Refusal:
             "" if len(containers) == 1 else "s",
             ", ".join(containers),
         ),
-        "save what you need of them and remove them ('docker rm %s'), then make them anew after the migration"
+        "save what you need of them and remove them ('docker rm %s'), then create them again after the migration"
         % " ".join(containers),
     )
 
@@ -92,5 +92,5 @@ def conffile(path: str) -> Notice:
     return Notice(
         "legacy_conffile",
         "%s stays, but dpkg counts it as configuration of nvidia-docker2: purging that package later deletes it" % path,
-        "do not purge nvidia-docker2; where you must, keep a copy of the file and put it back",
+        "do not purge nvidia-docker2; where you must, keep a copy of the file and restore it",
     )

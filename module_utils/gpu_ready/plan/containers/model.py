@@ -42,7 +42,7 @@ class RuntimeInstallParams(NamedTuple):
 
 
 class SupportFile(NamedTuple):
-    """A small file of ours that containers need, such as a unit that makes device nodes."""
+    """A small file that gpu-ready adds for containers, such as a unit that makes device nodes."""
 
     path: str
     content: str

@@ -1,4 +1,4 @@
-"""Why podman cannot run GPU containers. It has no daemon and no configuration of ours: it reads CDI specifications."""
+"""Why podman cannot run GPU containers. It has no daemon and needs no configuration: it reads CDI specifications."""
 
 from typing import List
 

@@ -125,7 +125,7 @@ def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> Li
         found.append(
             Refusal(
                 "default_runtime_impossible",
-                "nvidia_container_runtime_default is true, but mode %s brings no runtime called nvidia" % mode,
+                "nvidia_container_runtime_default is true, but mode %s has no runtime called nvidia" % mode,
                 "set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false",
             )
         )
@@ -139,7 +139,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
     """Return the steps that install the toolkit, and the reasons they give for a restart of docker."""
     if facts.runtime.toolkit:
         late = facts.runtime.hook_known is False
-        why = "docker started before nvidia-container-runtime-hook came, and looks for it only then"
+        why = "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
         return [], [ActivationReason(why, docker.RESTART)] if late else []
     steps = []
     needed = [repository.parameters(toolkit_repository(facts), settings)]
@@ -182,7 +182,7 @@ def volume_steps(facts: Facts, choices: Choices) -> Tuple[List[Step], List[Refus
     if volume.stale:
         why = "%s is out of date: %s" % (driver_volume.ROOT, volume.stale)
     elif volume.exists and cdi_spec.driver_changes(choices):
-        why = "%s holds the files of the driver that is replaced" % driver_volume.ROOT
+        why = "%s contains the files of the driver that is replaced" % driver_volume.ROOT
     elif volume.exists and cdi_spec.missing_files(facts, files):
         why = cdi_spec.missing_files_reason(facts, files, driver_volume.HELPER)
     elif volume.exists:
@@ -194,7 +194,7 @@ def foreign_volume() -> Refusal:
     """Refuse to write to a directory that gpu-ready did not create."""
     return Refusal(
         "driver_volume_conflict",
-        "%s is there already, and gpu-ready did not make it" % driver_volume.ROOT,
+        "%s exists, but gpu-ready did not create it" % driver_volume.ROOT,
         "move it away, or set nvidia_container_runtime_mode: toolkit",
     )
 
@@ -221,7 +221,7 @@ def configure(
         change = daemon_json.merge(before, written, reverted.unset)
     except daemon_json.DaemonJsonError as error:
         if options or engine.restart_pending or not daemon_json_keys.needed_keys(None, version, access, default):
-            return None, [], []  # the planner of docker_engine refuses it, or no key of ours is needed
+            return None, [], []  # the planner of docker_engine refuses it, or no key is needed
         return None, [docker.invalid_file(facts, error)], []
     contradicted = [key for key in changed_keys if daemon_json_keys.is_set(options, key.split("."))]
     if contradicted:
@@ -240,7 +240,7 @@ def configure(
     lost = [key for key in change.keys if key in reverted.unset]
     gained = [key for key in change.keys if key not in lost]
     texts = ["daemon.json gets %s" % ", ".join(gained)] if gained else []
-    texts += ["%s, which gpu-ready added, leaves daemon.json" % ", ".join(lost)] if lost else []
+    texts += ["daemon.json loses %s, which gpu-ready added" % ", ".join(lost)] if lost else []
     why = "; ".join(texts + [reason.text for reason in reasons])
     refusals = docker.activation_refusals(facts, settings, change.after, need, why)
     identity = "nvidia_container_runtime.configure"

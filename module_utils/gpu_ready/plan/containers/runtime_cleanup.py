@@ -44,11 +44,11 @@ def decide(facts: Facts, settings: Settings, used: List[str]) -> CleanupDecision
     of_containerd = facts.engines.containerd.gpu_containers if packages else []
     refusals = []
     if containers and not settings.docker_engine_restart_ok:
-        refusals.append(still_running(containers, "the NVIDIA container toolkit is removed, which they run by"))
+        refusals.append(still_running(containers, "the NVIDIA container toolkit, which they use, would be removed"))
     if of_containerd:
         refusals.append(containerd_still_running(of_containerd))
     removed = ["the NVIDIA container toolkit"] * bool(packages) + sorted(unused)
-    why = "another nvidia_container_runtime_mode or engine brought %s, and it is no longer needed" % ", ".join(removed)
+    why = "no engine needs %s any more, which gpu-ready added for another mode or engine" % ", ".join(removed)
     params = CleanupParams(packages, containers, sorted(unused), remains)
     step = Step("nvidia_container_runtime.cleanup", why, DOCKER_RESTART if containers else NONE, params)
     return CleanupDecision([step], refusals, facts_after(facts, unused | set(remains), bool(packages)), packages)
@@ -121,8 +121,8 @@ def containerd_still_running(containers: List[str]) -> Refusal:
     """
     return Refusal(
         "gpu_containers_running",
-        "the GPU container%s %s of containerd run%s by the NVIDIA container toolkit, which goes and without which "
-        "nothing could end them"
+        "the GPU container%s %s of containerd use%s the NVIDIA container toolkit, which would be removed, and nothing "
+        "could stop them without it"
         % ("" if len(containers) == 1 else "s", ", ".join(containers), "s" if len(containers) == 1 else ""),
         "stop them first ('kubectl drain' for those of Kubernetes), or keep nvidia_container_runtime_mode: toolkit",
     )

@@ -100,8 +100,8 @@ def _without_source(given: ToolkitInput) -> Decision[CudaChoice]:
     facts, stay = given.facts, sorted(given.complete, key=versions.key)
     choice = CudaChoice(NONE, _toolkit_choices(stay, given.complete), None)
     removal = steps.removal(facts, given.removed)
-    folders = [toolkit_names.toolkit_path(one) for one in given.removed]
-    is_default = facts.cuda.default.target in folders
+    directories = [toolkit_names.toolkit_path(one) for one in given.removed]
+    is_default = facts.cuda.default.target in directories
     in_profile = steps.profile_names_toolkit(facts, given.removed)
     found: List[Step] = []
     # The link must point to an existing toolkit, or be removed together with the profile that follows it.
@@ -199,7 +199,7 @@ def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refu
         refusal = Refusal(
             "cuda_unknown",
             message % (request.version, catalog.DATE),
-            "use versions with two numbers out of: %s" % known_versions,
+            "use one of: %s" % known_versions,
         )
         return [] if _needs_no_catalog(given, request) else [refusal]
     fitting = _available_versions(given)
@@ -211,7 +211,7 @@ def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refu
     refusals = []
     card = unsupported_gpu(gpu_architectures(given.facts), toolkit.architectures)
     if card is not None:
-        message = "CUDA %s does not serve %s" % (request.version, card)
+        message = "CUDA %s does not support %s" % (request.version, card)
         refusals.append(Refusal("cuda_drops_gpu", message, most))
     if _needs_newer_driver(toolkit, given.driver):
         numbers = (request.version, toolkit.min_driver, given.driver)
@@ -226,7 +226,7 @@ def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notic
     """Warn of a toolkit whose support is not checked because the catalog does not know it."""
     if _catalog_toolkit(request.version) is not None:
         return []
-    message = "the catalog of %s does not know CUDA %s: whether driver and GPUs carry it is not checked"
+    message = "the catalog of %s does not know CUDA %s: whether driver and GPUs support it is not checked"
     remedy = "see NVIDIA's release notes of that toolkit"
     return [Notice("cuda_unknown", message % (catalog.DATE, request.version), remedy)]
 
@@ -263,7 +263,7 @@ def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refus
     """Refuse to install over another kind of installation in the same directory."""
     facts, version = given.facts, request.version
     installed = given.complete.get(version)
-    again = 'take it away first (cuda_toolkit_remove: ["%s"])' % version
+    remove_first = 'remove it first (cuda_toolkit_remove: ["%s"])' % version
     if installed is not None:
         kinds = {toolkit_names.PACKAGE: "packages", toolkit_names.RUNFILE: "NVIDIA's installer"}
         own = toolkit_names.RUNFILE if given.source == RUNFILE else toolkit_names.PACKAGE
@@ -272,26 +272,30 @@ def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refus
         kind = kinds.get(installed.origin)
         if kind is None:
             by_hand = (installed.path, request.text)
-            message = "%s was placed by hand, so it cannot be brought to CUDA %s" % by_hand
+            message = "%s was installed by hand, so gpu-ready cannot change it to CUDA %s" % by_hand
             remedy = "move it away, or ask for %s without its third number to keep it as it is" % version
             return [Refusal("cuda_foreign", message, remedy)]
-        message = "%s, and %s brought it, not %s" % (steps.difference(request, installed), kind, kinds[own])
+        message = "%s; it was installed from %s, not from %s" % (steps.difference(request, installed), kind, kinds[own])
         other = RUNFILE if installed.origin == toolkit_names.RUNFILE else requests.REPO
-        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to %s, or %s" % (other, again))]
+        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to %s, or %s" % (other, remove_first))]
     aliases = [one for one in facts.cuda.toolkits if (one.version, one.origin) == (version, ALIAS)]
     if aliases:
         return [_alias_refusal(aliases[0], "move it away, or take %s out of cuda_toolkit_versions" % request.text)]
     parts = toolkit_names.packages_of_toolkit(version, facts.packages.installed)
     if parts and given.source == RUNFILE:
-        message = "packages of CUDA %s are on this host (%s), and the installer would write over their files" % (
+        message = "packages of CUDA %s are installed (%s), and the installer would overwrite their files" % (
             version,
             ", ".join(parts[:3]),
         )
-        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to repo, or %s" % again)]
+        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to repo, or %s" % remove_first)]
     incomplete = [one.path for one in facts.cuda.toolkits if one.version == version and one.cut_off]
     if incomplete and given.source != RUNFILE:
-        message = "NVIDIA's installer was cut off in %s, and packages would be laid over what is there" % incomplete[0]
-        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to runfile to finish it, or %s" % again)]
+        message = "NVIDIA's installer was interrupted in %s, and packages would overwrite its files" % incomplete[0]
+        return [
+            Refusal(
+                "cuda_other_source", message, "set cuda_toolkit_source to runfile to finish it, or %s" % remove_first
+            )
+        ]
     return []
 
 
@@ -307,7 +311,7 @@ def _source_refusals(given: ToolkitInput, todo: List[ToolkitRequest]) -> List[Re
     return [
         Refusal(
             "source_impossible",
-            "NVIDIA's repository for %s carries no CUDA %s" % (given.facts.base.distro, ", ".join(absent)),
+            "NVIDIA's repository for %s has no CUDA %s" % (given.facts.base.distro, ", ".join(absent)),
             "choose from: %s; or set cuda_toolkit_source to runfile; or install it yourself and set it to none"
             % (", ".join(offered or []) or "none"),
         )
@@ -320,7 +324,7 @@ def _no_installer(request: ToolkitRequest) -> Refusal:
     return Refusal(
         "source_impossible",
         "the catalog of %s knows no installer of CUDA %s" % (catalog.DATE, request.text),
-        '%sor give yours as cuda_toolkit_runfiles: {"%s": URL or path}'
+        '%sor set cuda_toolkit_runfiles: {"%s": URL or path}'
         % ("ask for one of %s, " % ", ".join(releases) if releases else "ask for another version, ", request.text),
     )
 
@@ -333,8 +337,8 @@ def _removal_refusals(given: ToolkitInput) -> List[Refusal]:
     return aliases + [
         Refusal(
             "cuda_foreign",
-            "%s belongs to no package and has no uninstaller, so somebody placed it by hand" % toolkit.path,
-            "delete or move that folder yourself, or take %s out of cuda_toolkit_remove" % toolkit.version,
+            "%s belongs to no package and has no uninstaller, so it was installed by hand" % toolkit.path,
+            "delete or move that directory yourself, or take %s out of cuda_toolkit_remove" % toolkit.version,
         )
         for toolkit in removed
         if toolkit.origin == toolkit_names.FOREIGN
@@ -342,7 +346,7 @@ def _removal_refusals(given: ToolkitInput) -> List[Refusal]:
 
 
 def _alias_refusal(toolkit: ToolkitFacts, remedy: str) -> Refusal:
-    message = "%s holds CUDA %s: it is a link of somebody's, or another toolkit under a wrong name"
+    message = "%s contains CUDA %s: it is a link that gpu-ready did not create, or a toolkit under a wrong name"
     return Refusal("cuda_foreign", message % (toolkit.path, toolkit.release), remedy)
 
 
@@ -352,7 +356,7 @@ def _none_fits(given: ToolkitInput) -> Notice:
         "cuda_none_fits",
         "no CUDA toolkit of the catalog fits %s%s on %s"
         % (cards, " with driver %s" % given.driver if given.driver else "", given.facts.base.distro),
-        "none is installed; set cuda_toolkit_source to none to say that this is meant",
+        "none is installed; set cuda_toolkit_source to none if that is intended",
     )
 
 
@@ -366,12 +370,12 @@ def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> L
         asked.append(("cuda_toolkit_profile", profile))
     for variable, version in asked:
         if version not in existing:
-            message = "%s is %s, which is neither there nor in cuda_toolkit_versions (%s)"
+            message = "%s is %s, which is neither installed nor in cuda_toolkit_versions (%s)"
             remedy = "add it to cuda_toolkit_versions, or choose one of them"
             text = message % (variable, version, ", ".join(chosen))
             refusals.append(Refusal("cuda_default_missing", text, remedy))
     if given.facts.cuda.default.kind == "folder":
-        message = "%s is a folder of its own, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
+        message = "%s is a directory, not a link, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
         paths = (toolkit_names.LINK, toolkit_names.LINK)
         remedy = "move it away (mv %s %s-old), or set cuda_toolkit_source to none" % paths
         refusals.append(Refusal("cuda_link_is_folder", message, remedy))

@@ -49,8 +49,8 @@ def contradictions(settings: Settings) -> List[Refusal]:
     named = _parse_archive_name(given)
     refusals = []
     if "://" in given and not settings.cudnn_archive_sha256:
-        message = "nothing proves that %s is what is meant: an archive from a server needs its checksum" % given
-        remedy = "set cudnn_archive_sha256 (its manifest names it), or give the file on the control machine"
+        message = "%s cannot be verified: an archive from a server needs its checksum" % given
+        remedy = "set cudnn_archive_sha256 (its manifest has it), or give the path of a file on the control node"
         refusals.append(Refusal("cudnn_archive_unproved", message, remedy))
     if named and named.architecture != catalog.MACHINE:
         message = "cudnn_archive %s is made for %s, and this is %s" % (given, named.architecture, catalog.MACHINE)
@@ -165,9 +165,9 @@ def _is_foreign(found: CudnnFacts) -> bool:
 
 def _foreign_message(target: CudnnTarget, found: CudnnFacts, archive: CudnnArchive) -> Tuple[str, str]:
     return (
-        "%s holds cuDNN %s, which gpu-ready did not place; wanted is %s"
+        "%s contains cuDNN %s, which gpu-ready did not install; requested is %s"
         % (target.path, found.version, archive.version or "that of the archive"),
-        "take its files away (include/cudnn*.h, lib64/libcudnn*) and run again, or set cudnn_source to none",
+        "remove its files (include/cudnn*.h, lib64/libcudnn*) and run again, or set cudnn_source to none",
     )
 
 
@@ -195,7 +195,7 @@ def removal(facts: Facts, settings: Settings, stay: List[str]) -> List[Step]:
         return []
     reasons = ["CUDA %s has the archive of cuDNN %s" % (version, facts.cudnn[version].recorded) for version in removed]
     params = CudnnRemovalParams([CudnnOfToolkit(version) for version in removed])
-    return [Step("cudnn.remove", "; ".join(reasons) + "; none is wanted there", params=params)]
+    return [Step("cudnn.remove", "; ".join(reasons) + "; none is requested for it", params=params)]
 
 
 def _install_reason(facts: Facts, todo: List[CudnnArchive]) -> str:
@@ -204,11 +204,11 @@ def _install_reason(facts: Facts, todo: List[CudnnArchive]) -> str:
         found = facts.cudnn.get(archive.target.version, NO_CUDNN)
         if found.recorded and (not archive.version or names.is_version(found.recorded, archive.version)):
             other = found.origin != archive.origin
-            present = "has cuDNN %s of another archive" % found.recorded if other else "is not whole"
+            present = "has cuDNN %s of another archive" % found.recorded if other else "has an incomplete cuDNN"
         elif found.recorded:
             present = "has cuDNN %s" % found.recorded
         else:
             present = "has no cuDNN"
         what = archive.version or archive.origin.partition(":")[2]
-        reasons.append("CUDA %s %s; wanted is %s" % (archive.target.version, present, what))
+        reasons.append("CUDA %s %s; requested is %s" % (archive.target.version, present, what))
     return "; ".join(reasons)

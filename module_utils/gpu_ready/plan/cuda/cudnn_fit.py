@@ -52,7 +52,7 @@ def find_targets(facts: Facts, settings: Settings, choices: Choices) -> Tuple[Li
     listed = settings.cudnn_toolkits
     missing = [version for version in listed if version not in found]
     if missing:
-        message = "cudnn_toolkits names CUDA %s, which is neither on this host nor among the wanted toolkits (%s)"
+        message = "cudnn_toolkits names CUDA %s, which is neither installed nor requested (%s)"
         remedy = "name toolkits of cuda_toolkit_versions, or leave cudnn_toolkits empty for all of them"
         return [], [
             Refusal("cudnn_toolkit_missing", message % (" and ".join(missing), ", ".join(found) or "none"), remedy)
@@ -66,7 +66,7 @@ def notices_unless_named(target: CudnnTarget, findings: List[Finding]) -> List[F
     """Return refusals as notices for a toolkit that no setting names: it gets no cuDNN, the others do."""
     if target.named:
         return findings
-    remedy = "it gets none; list the toolkits that get cuDNN in cudnn_toolkits"
+    remedy = "it gets no cuDNN; list the toolkits that get cuDNN in cudnn_toolkits"
     return [Notice(one.code, one.message, remedy) if isinstance(one, Refusal) else one for one in findings]
 
 
@@ -76,8 +76,8 @@ def pick_release(facts: Facts, requested: str, target: CudnnTarget) -> Pick:
     if not requested:
         if newest is not None:
             return Pick(newest, [], newest != _newest_of_major(target.major))
-        message = "no cuDNN of the catalog serves CUDA %s with the GPUs of this host" % target.version
-        remedy = "none is placed there; set cudnn_source to none to say so"
+        message = "no cuDNN of the catalog supports CUDA %s with the GPUs of this host" % target.version
+        remedy = "none is installed for it; set cudnn_source to none if that is intended"
         return Pick(None, [Notice("cudnn_none_fits", message, remedy)] if target.named else [])
     if len(requested.split(".")) not in (3, 4):
         message = "cudnn_version %s is no version of cuDNN" % requested
@@ -91,14 +91,14 @@ def pick_release(facts: Facts, requested: str, target: CudnnTarget) -> Pick:
 
 
 def find_release(version: str) -> Optional[catalog.Cudnn]:
-    """Return the newest release of the catalog that a version (of two to four numbers) stands for."""
+    """Return the newest release of the catalog that a version of two to four numbers means."""
     found = [entry for entry in catalog.cudnns() if names.is_version(entry.version, version)]
     return max(found, key=lambda entry: versions.key(entry.version)) if found else None
 
 
 def unknown_release(version: str) -> Notice:
-    message = "the catalog of %s does not know cuDNN %s: whether it serves these GPUs is not checked"
-    remedy = "the source of that release decides whether it can be had"
+    message = "the catalog of %s does not know cuDNN %s: whether it supports these GPUs is not checked"
+    remedy = "the installation fails where its source does not have that release"
     return Notice("cudnn_unknown", message % (catalog.DATE, version), remedy)
 
 
@@ -115,7 +115,7 @@ def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit
         return [Refusal("cudnn_without_cuda", message, remedy)]
     card = cuda.unsupported_gpu(cuda.gpu_architectures(facts), entry.architectures)
     if card is not None:
-        return [Refusal("cudnn_drops_gpu", "cuDNN %s does not serve %s" % (requested, card), remedy)]
+        return [Refusal("cudnn_drops_gpu", "cuDNN %s does not support %s" % (requested, card), remedy)]
     return []
 
 

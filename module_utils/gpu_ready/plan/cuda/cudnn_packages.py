@@ -72,7 +72,7 @@ def removal(facts: Facts) -> List[Step]:
     ours = facts.cudnn_packages.ours
     if not ours:
         return []
-    reason = "cuDNN came as packages (%s); wanted are archives" % ", ".join(ours)
+    reason = "cuDNN is installed as packages (%s), and cudnn_source is archive" % ", ".join(ours)
     held = [name for name in ours if name in facts.packages.held]
     return [Step("cudnn.remove_packages", reason, params=RemovePackagesParams(list(ours), held))]
 
@@ -81,7 +81,7 @@ def archive_removal(facts: Facts, settings: Settings) -> List[Step]:
     """Return the step that removes our archives from all toolkits once the packages are installed."""
     removed = settings.cuda_toolkit_remove
     recorded = sorted(one for one, found in facts.cudnn.items() if found.recorded and one not in removed)
-    reason = "CUDA %s has the archive of cuDNN; wanted are packages" % " and ".join(recorded)
+    reason = "CUDA %s has cuDNN from an archive, and cudnn_source is package" % " and ".join(recorded)
     params = CudnnRemovalParams([CudnnOfToolkit(version) for version in recorded])
     return [Step("cudnn.remove", reason, params=params)] if recorded else []
 
@@ -117,7 +117,7 @@ def _package_group(facts: Facts, target: CudnnTarget, version: str, exact: bool)
         message = "the catalog of %s knows no packages of cuDNN %s" % (catalog.DATE, line)
         return Refusal("cudnn_unknown", message, "set cudnn_source to archive, or cudnn_version to 8 or 9 of it")
     if len(version.split(".")) == 3 and "{cuda}" in data["version"]:
-        message = "cudnn_version %s does not tell the package: its version has four numbers" % version
+        message = "cudnn_version %s does not identify a package: its version has four numbers" % version
         return Refusal("cudnn_unknown", message, "write all four, such as 8.9.7.29")
     exact = exact or data["any"] is None
     pattern = data["version"] if exact else data["any"]
@@ -143,7 +143,7 @@ def _one_cuda_refusals(groups: List[PackageGroup], group_of: Dict[str, PackageGr
         majors = sorted(group.cuda for group in groups if group.line == line)
         if len(majors) > 1 and not (catalog.cudnn_packages(line, "deb") or {}).get("side_by_side"):
             toolkits = [toolkit for toolkit, group in group_of.items() if group.line == line]
-            message = "packages of cuDNN %s serve one CUDA at a time, and the toolkits %s are of CUDA %s"
+            message = "packages of cuDNN %s support one CUDA major at a time, and the toolkits %s are of CUDA %s"
             refusals.append(
                 Refusal(
                     "cudnn_one_cuda",
@@ -156,12 +156,12 @@ def _one_cuda_refusals(groups: List[PackageGroup], group_of: Dict[str, PackageGr
 
 def _conflicting_packages(facts: Facts, groups: List[PackageGroup]) -> List[str]:
     """Return the installed packages that the groups exclude: of the same major version, for another CUDA."""
-    wanted = {name for group in groups for name in group.names}
+    requested = {name for group in groups for name in group.names}
     lines = {group.line: group for group in groups}
     return [
         one.name
         for one in names.find_packages(facts.cudnn_packages.installed)
-        if one.line in lines and one.cuda and one.name not in wanted and one.cuda != lines[one.line].cuda
+        if one.line in lines and one.cuda and one.name not in requested and one.cuda != lines[one.line].cuda
     ]
 
 
@@ -170,10 +170,9 @@ def _foreign_refusals(facts: Facts, groups: List[PackageGroup]) -> List[Refusal]
     foreign = [name for name in _conflicting_packages(facts, groups) if name not in facts.cudnn_packages.ours]
     if not foreign:
         return []
-    message = "%s %s there, gpu-ready did not install %s, and packages of cuDNN serve one CUDA at a time" % (
+    message = "%s %s installed, but not by gpu-ready, and packages of cuDNN support one CUDA major at a time" % (
         ", ".join(foreign),
         "is" if len(foreign) == 1 else "are",
-        "it" if len(foreign) == 1 else "them",
     )
     return [Refusal("cudnn_foreign", message, "remove them yourself and run again, or set cudnn_source to archive")]
 
@@ -230,13 +229,16 @@ def _package_reason(
     installed = facts.cudnn_packages.installed
     if missing:
         name = missing[0].name
-        present = "%s is %s" % (name, installed[name]) if name in installed else "%s is not there" % name
-        return "%s; wanted is cuDNN %s" % (present, release)
+        present = "%s is %s" % (name, installed[name]) if name in installed else "%s is not installed" % name
+        return "%s; requested is cuDNN %s" % (present, release)
     if remove:
-        return "%s is wanted no more" % ", ".join(remove)
+        return "%s %s no longer needed" % (", ".join(remove), "is" if len(remove) == 1 else "are")
     if not_held:
-        return "an upgrade would take cuDNN %s away: it is asked for, or the last one for a GPU of this host" % release
-    return "%s is held, and no version is asked for any more" % ", ".join(release_hold)
+        return "an upgrade would replace cuDNN %s, which is requested or the last one for a GPU of this host" % release
+    return "%s %s held, but no version is requested any more" % (
+        ", ".join(release_hold),
+        "is" if len(release_hold) == 1 else "are",
+    )
 
 
 def _repository(
@@ -270,7 +272,7 @@ def _shadows(facts: Facts, target: CudnnTarget) -> bool:
 
 def _shadowed_notice(target: CudnnTarget, found: CudnnFacts) -> Notice:
     message = (
-        "%s holds cuDNN %s, which gpu-ready did not place: programs that search there take it before the packages'"
+        "%s contains cuDNN %s, which gpu-ready did not install: programs that search there find it before the packages'"
     )
-    remedy = "take its files away (include/cudnn*.h, lib64/libcudnn*) if the packages' are meant"
+    remedy = "remove its files (include/cudnn*.h, lib64/libcudnn*) to use the cuDNN of the packages"
     return Notice("cudnn_foreign", message % (target.path, found.version), remedy)

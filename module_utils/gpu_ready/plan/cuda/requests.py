@@ -157,7 +157,7 @@ def contradictions(settings: Settings) -> List[Refusal]:
     for version in sorted({request.version for request in requests}, key=versions.key):
         releases = [request.text for request in requests if request.version == version]
         if len(releases) > 1:
-            message = "cuda_toolkit_versions asks for %s, which share the folder %s" % (
+            message = "cuda_toolkit_versions asks for %s, which share the directory %s" % (
                 " and ".join(releases),
                 names.toolkit_path(version),
             )

@@ -24,11 +24,11 @@ from .requests import ToolkitRequest
 
 
 def difference(request: ToolkitRequest, installed: Optional[ToolkitFacts]) -> str:
-    """Return what a host lacks of a request, "" where it is fulfilled; ``installed`` is a complete toolkit or None."""
+    """Return what differs from a request, "" where it is fulfilled; ``installed`` is a complete toolkit or None."""
     if installed is None:
-        return "CUDA %s is not there" % request.text
+        return "CUDA %s is not installed" % request.text
     if request.release and not names.is_release(installed.release, request.release):
-        return "CUDA %s is there as %s, wanted is %s" % (
+        return "CUDA %s is installed as %s, requested is %s" % (
             request.version,
             installed.release or "an unknown release",
             request.release,
@@ -79,10 +79,10 @@ def set_default(facts: Facts, default: str, packages: bool = False) -> List[Step
     if found.target == path and (plain or found.mode == "manual"):
         return []
     if found.target == path:
-        reason = "%s would leave CUDA %s when another toolkit is installed" % (names.LINK, default)
+        reason = "%s points to CUDA %s only until another toolkit is installed" % (names.LINK, default)
     else:
-        now = "points to %s" % found.target if found.target else "is not there"
-        reason = "%s %s; wanted is CUDA %s" % (names.LINK, now, default)
+        now = "points to %s" % found.target if found.target else "does not exist"
+        reason = "%s %s; the default toolkit is CUDA %s" % (names.LINK, now, default)
     return [Step("cuda_toolkit.default", reason, params=DefaultToolkitParams(default, path))]
 
 
@@ -93,7 +93,7 @@ def write_profile(facts: Facts, prefix: Optional[str]) -> List[Step]:
     stale = [path for path in sorted(texts) if found.get(path) != texts[path]]
     if prefix is None:
         stale = [path for path in stale if profile.is_ours(found.get(path))]
-        reason = "%s is not wanted" % " and ".join(stale)
+        reason = "%s is no longer needed" % " and ".join(stale)
     else:
         what = "the default toolkit" if prefix == names.LINK else prefix
         reason = "login shells do not find %s through %s" % (what, " and ".join(stale))
@@ -123,5 +123,5 @@ def removal(facts: Facts, versions: List[str]) -> List[Step]:
         return []
     packages = [name for version in existing for name in parts[version]]
     toolkits = [ToolkitChoice(version, names.toolkit_path(version)) for version in existing]
-    reason = "CUDA %s is to go" % " and ".join(existing)
+    reason = "cuda_toolkit_remove names CUDA %s" % " and ".join(existing)
     return [Step("cuda_toolkit.remove", reason, params=ToolkitRemovalParams(packages, toolkits))]

@@ -8,10 +8,10 @@ import json
 import re
 from typing import List, Optional
 
-DOCKER = "docker"
-PODMAN = "podman"
-CONTAINERD = "containerd"
-ENGINES = (DOCKER, PODMAN, CONTAINERD)
+from .names import CONTAINERD as CONTAINERD
+from .names import DOCKER as DOCKER
+from .names import PODMAN as PODMAN
+
 NAMESPACE = "gpu-ready"
 RUNTIME = "/usr/bin/nvidia-container-runtime"
 FIRST_CTR_CDI = (2, 0)

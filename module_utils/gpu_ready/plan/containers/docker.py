@@ -5,12 +5,12 @@ from typing import List, Optional
 from ...catalog.settings import Settings
 from ...containers import docker
 from ...containers.daemon_json import merge as daemon_json
+from ...containers.names import DOCKER as DOCKER
 from ...facts.model import DaemonJsonFacts, DockerFacts, Facts
 from ..model import DOCKER_RELOAD, DOCKER_RESTART, NONE, Choices, Decision, FileDiff, Notice, Refusal, Step
 from . import docker_options, docker_packages
 from .model import DaemonJsonEdit, DaemonJsonParams, DaemonOptions
 
-DOCKER = "docker"
 RELOAD = "reload"
 RESTART = "restart"
 DISRUPTION = {"none": NONE, RELOAD: DOCKER_RELOAD, RESTART: DOCKER_RESTART}

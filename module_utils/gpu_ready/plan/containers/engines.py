@@ -4,7 +4,7 @@ from typing import List, Tuple
 
 from ...catalog.settings import Settings
 from ...containers import cdi
-from ...containers import engine as engines
+from ...containers import names as engines
 from ...containers.containerd import config
 from ...facts.model import Facts
 from ..driver import candidates

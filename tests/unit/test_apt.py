@@ -11,6 +11,7 @@ from gpu_ready.base.download_errors import download_remedy
 from gpu_ready.base.host import TIMED_OUT, Host, Result
 from gpu_ready.packaging import apt, apt_lists
 from gpu_ready.packaging import manager as packages
+from gpu_ready.packaging.dpkg_status import parse_dpkg_status
 from gpu_ready.packaging.version_match import version_matches
 
 from tests.unit.recorded import RecordedHost
@@ -70,7 +71,7 @@ def test_broken_packages() -> None:
         "Package: a\nStatus: install ok installed\n\nPackage: b\nStatus: install ok half-configured\n\n"
         "Package: c\nStatus: install reinstreq half-installed\n\nPackage: d\nStatus: deinstall ok config-files\n"
     )
-    assert apt.broken(text) == ["b", "c"]
+    assert [one.name for one in parse_dpkg_status(text) if one.is_incomplete] == ["b", "c"]
 
 
 def test_a_kernel_is_never_pulled_in() -> None:
@@ -125,7 +126,7 @@ def test_readers_survive_garbage(text: str) -> None:
     apt.parse_madison(text)
     apt.parse_installed(text)
     apt.parse_sizes(text)
-    apt.broken(text)
+    parse_dpkg_status(text)
     apt.explain_failure("x", Result(1, text, text))
 
 

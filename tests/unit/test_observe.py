@@ -79,12 +79,12 @@ def test_functions_that_are_no_gpu_do_not_count() -> None:
 
 
 def test_dpkg_is_read_from_its_file() -> None:
-    assert base.parse_dpkg_status(STATUS) == PackageFacts(
+    assert base.dpkg_packages(RecordedHost(files={"/var/lib/dpkg/status": STATUS})) == PackageFacts(
         installed={"nvidia-kernel-dkms": "535.261.03-1", "docker.io": "20.10.24+dfsg1-1"},
         held=["nvidia-kernel-dkms"],
         broken=["libcuda1"],
     )
-    assert base.parse_dpkg_status("") == PackageFacts()
+    assert base.dpkg_packages(RecordedHost()) == PackageFacts()
 
 
 def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:

@@ -6,6 +6,7 @@ from typing import Dict, List, NamedTuple, Optional
 from ..base import validation
 from ..base.host import Host
 from ..hardware import pci
+from ..system import open_files
 
 UNLOAD_ORDER = (
     "nv_peer_mem", "gdrdrv", "nvidia_fs", "nvidia_vgpu_vfio", "nvidia_drm", "nvidia_modeset", "nvidia_uvm",
@@ -65,14 +66,10 @@ def foreign_users(host: Host, names: List[str]) -> List[str]:
 def gpu_processes(host: Host) -> List[GpuProcess]:
     """Processes that have a device node of NVIDIA open."""
     found = []
-    for name in host.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        fds = "/proc/%s/fd" % name
-        if any((host.readlink("%s/%s" % (fds, fd)) or "").startswith("/dev/nvidia") for fd in host.listdir(fds)):
-            words = [word for word in (host.read("/proc/%s/cmdline" % name) or "").split("\0") if word]
-            command = " ".join(" ".join(validation.mask_command(words)).split())
-            found.append(GpuProcess(int(name), command[:80] or (host.read("/proc/%s/comm" % name) or "?").strip()))
+    for pid in open_files.processes_with_open_file(host, lambda path: path.startswith("/dev/nvidia")):
+        words = [word for word in (host.read("/proc/%d/cmdline" % pid) or "").split("\0") if word]
+        command = " ".join(" ".join(validation.mask_command(words)).split())
+        found.append(GpuProcess(pid, command[:80] or (host.read("/proc/%d/comm" % pid) or "?").strip()))
     return found
 
 

@@ -3,12 +3,13 @@
 import binascii
 import platform as python_platform
 import re
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional
 
 from ..base import pending, versions
 from ..base.host import Host
 from ..catalog import model as catalog
 from ..hardware import pci
+from ..packaging.dpkg_status import STATUS, parse_dpkg_status
 from ..system import grub
 from ..system import os_release as platform
 from .model import (
@@ -40,7 +41,6 @@ NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
 INFINIBAND = "/sys/class/infiniband"
 IMAGE = "/run/ostree-booted"
 """Exists where the system is an image (ostree, bootc), whose packages are not changed one by one."""
-DPKG_STATUS = "/var/lib/dpkg/status"
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
 
@@ -231,48 +231,14 @@ def dpkg_packages(host: Host) -> PackageFacts:
     to work.
     """
     journal = sorted(name for name in host.listdir(DPKG_JOURNAL) if name.isdigit())
-    texts = [host.read(DPKG_STATUS)] + [host.read("%s/%s" % (DPKG_JOURNAL, name)) for name in journal]
-    found = parse_dpkg_status("\n\n".join(text or "" for text in texts))
-    return found._replace(broken=["dpkg"]) if journal and not found.broken else found
-
-
-def parse_dpkg_status(text: str) -> PackageFacts:
-    """Parse /var/lib/dpkg/status (deb-control(5) stanzas; ``Status:`` is selection, flag and state).
-
-    Of two stanzas of one package the later counts, as dpkg reads its journal after the status file. Of several
-    architectures an installed one counts.
-    """
-    records: Dict[Tuple[str, str], Tuple[List[str], str]] = {}
-    for stanza in text.split("\n\n"):
-        name = version = status = architecture = kind = ""
-        for line in stanza.split("\n"):
-            if line.startswith("Package: "):
-                name = line[9:].strip()
-            elif line.startswith("Status: "):
-                status = line[8:].strip()
-            elif line.startswith("Architecture: "):
-                kind = line[14:].strip()
-            elif line == "Multi-Arch: same":
-                architecture = kind  # only of these can there be two at once
-            elif line.startswith("Version: "):
-                version = line[9:].strip()
-                break  # the other fields come before it
-        words = status.split()
-        if name and len(words) == 3:
-            records[name, architecture] = (words, version)
-    installed: Dict[str, str] = {}
-    held = set()
-    broken = set()
-    for (name, _), (words, version) in records.items():
-        if words[2] == "installed":
-            installed[name] = version
-        elif words[2] not in ("not-installed", "config-files"):
-            broken.add(name)
-        if words[1] == "reinstreq":
-            broken.add(name)
-        if words[0] == "hold":
-            held.add(name)
-    return PackageFacts(installed, sorted(held), sorted(broken))
+    texts = [host.read(STATUS)] + [host.read("%s/%s" % (DPKG_JOURNAL, name)) for name in journal]
+    packages = parse_dpkg_status("\n\n".join(text or "" for text in texts))
+    broken = sorted({one.name for one in packages if one.is_incomplete}) or (["dpkg"] if journal else [])
+    return PackageFacts(
+        installed={one.name: one.version for one in packages if one.state == "installed"},
+        held=sorted({one.name for one in packages if one.selection == "hold"}),
+        broken=broken,
+    )
 
 
 def apt_facts(host: Host) -> AptFacts:

@@ -10,7 +10,7 @@ from ..catalog import model as catalog
 from ..driver import stopped_services
 from ..driver.libraries import library_directories
 from ..driver.runfile import installed_files
-from ..system import nvrm_version
+from ..system import nvrm_version, open_files
 from .model import DkmsFacts, DriverFacts, GpuProcess, ImexFacts, KernelFacts, ModuleFacts, ModuleUse, PackageFacts
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
@@ -212,15 +212,14 @@ def is_busy(modules: Dict[str, ModuleUse]) -> bool:
 
 def gpu_processes(host: Host) -> List[GpuProcess]:
     """Return the processes with a device node of the driver open; ``container`` is an id."""
-    found = []
-    for pid in host.listdir("/proc"):
-        if pid.isdigit():
-            directory = "/proc/%s/fd" % pid
-            nodes = {host.readlink("%s/%s" % (directory, fd)) or "" for fd in host.listdir(directory)}
-            if any(NODE.match(node) for node in nodes):
-                name = (host.read("/proc/%s/comm" % pid) or "").strip()
-                found.append(GpuProcess(int(pid), name, container_id(host.read("/proc/%s/cgroup" % pid) or "")))
-    return found
+    return [
+        GpuProcess(
+            pid,
+            (host.read("/proc/%d/comm" % pid) or "").strip(),
+            container_id(host.read("/proc/%d/cgroup" % pid) or ""),
+        )
+        for pid in open_files.processes_with_open_file(host, lambda path: NODE.match(path) is not None)
+    ]
 
 
 def container_id(cgroups: str) -> Optional[str]:

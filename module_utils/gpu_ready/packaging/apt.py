@@ -8,6 +8,7 @@ from typing import Dict, List, Optional, Tuple
 from ..base.download_errors import download_remedy
 from ..base.host import TIMED_OUT, Host, Result
 from . import apt_lists
+from .dpkg_status import STATUS, PackageStatus, parse_dpkg_status
 from .manager import (
     HEADERS,
     LOCK_WAIT,
@@ -34,7 +35,6 @@ LOCKS = (
     "/var/cache/apt/archives/lock",
 )
 ARCHIVES = "/var/cache/apt/archives"
-STATUS = "/var/lib/dpkg/status"
 ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "APT_LISTCHANGES_FRONTEND": "none",
@@ -108,21 +108,6 @@ def parse_sizes(text: str) -> Tuple[int, int]:
     fetch = sum(int(size) for size in re.findall(r"(?m)^Size: (\d+)$", text))
     installed = sum(int(size) for size in re.findall(r"(?m)^Installed-Size: (\d+)$", text))
     return fetch, installed * 1024
-
-
-MIDDLE = ("half-configured", "half-installed", "unpacked", "triggers-awaited", "triggers-pending")
-"""States of a package when dpkg is interrupted, or when a script of the package fails."""
-
-
-def broken(status: str, states: Tuple[str, ...] = MIDDLE) -> List[str]:
-    """Packages that dpkg left incomplete, from the text of its status file."""
-    found = []
-    for stanza in status.split("\n\n"):
-        match = re.search(r"(?m)^Status: \S+ (\S+) (\S+)$", stanza)
-        name = re.search(r"(?m)^Package: (\S+)$", stanza)
-        if match and name and (match.group(2) in states or (states is MIDDLE and match.group(1) != "ok")):
-            found.append(name.group(1))
-    return found
 
 
 TERM_LOG = "/var/log/apt/term.log"
@@ -227,8 +212,11 @@ class Apt(Manager):
             raise PackageError(explain_failure(what, answer) + self.describe_make_log(answer))
         return answer
 
+    def incomplete(self) -> List[PackageStatus]:
+        return [one for one in parse_dpkg_status(self.host.read(STATUS) or "") if one.is_incomplete]
+
     def find_interrupted(self) -> List[str]:
-        found = broken(self.host.read(STATUS) or "")
+        found = [one.name for one in self.incomplete()]
         if not found and [name for name in self.host.listdir("/var/lib/dpkg/updates") if name.isdigit()]:
             return ["dpkg"]
         return found
@@ -245,32 +233,35 @@ class Apt(Manager):
         self.wait_for_locks()
         self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         # Its status does not count: dependencies of unpacked packages may be missing, which apt installs below.
-        left = broken(self.host.read(STATUS) or "")
-        trouble = ""
-        failed = [name for name in broken(self.host.read(STATUS) or "", ("half-configured",)) if name in (owned or [])]
-        if failed:
-            argv = ["remove", "--allow-change-held-packages"] + failed
-            try:
-                refuse_unrequested(self.simulate("removing what cannot be configured", argv), owned or [])
-                self.run_change("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
-            except PackageError as error:
-                # Something else blocks the removal, which apt's own repair may clear.
-                trouble = " (%s)" % error
-            left = broken(self.host.read(STATUS) or "")
+        trouble = self.remove_unconfigurable(owned or [])
+        left = [one.name for one in self.incomplete()]
         if left:
-            self.run_change(
-                "finishing the interrupted installation of " + ", ".join(left[:5]), ["install", "--fix-broken"]
-            )
-            half = broken(self.host.read(STATUS) or "")
+            what = "finishing the interrupted installation of " + ", ".join(left[:5])
+            self.run_change(what, ["install", "--fix-broken"])
+            half = [one.name for one in self.incomplete()]
             if half:
                 self.run_change("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)
-        left = broken(self.host.read(STATUS) or "")
+        left = [one.name for one in self.incomplete()]
         if left:
             raise PackageError(
-                "%s stayed half installed after `dpkg --configure -a` and `apt-get install --fix-broken`: see "
-                "`dpkg --audit` on the host%s" % (", ".join(left[:5]), trouble)
+                "%s stayed half installed after `dpkg --configure -a` and `apt-get install --fix-broken`. See "
+                "`dpkg --audit` on this host%s" % (", ".join(left[:5]), trouble)
             )
         return found
+
+    def remove_unconfigurable(self, owned: List[str]) -> str:
+        """Remove half-configured packages of ``owned`` (changes the host); returns the cause of a failure, else ""."""
+        failed = [one.name for one in self.incomplete() if one.state == "half-configured" and one.name in owned]
+        if not failed:
+            return ""
+        argv = ["remove", "--allow-change-held-packages"] + failed
+        try:
+            refuse_unrequested(self.simulate("removing what cannot be configured", argv), owned)
+            self.run_change("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
+        except PackageError as error:
+            # Something else blocks the removal, which apt's own repair may clear.
+            return " (%s)" % error
+        return ""
 
     def update(self, extra: Optional[List[str]] = None) -> None:
         """Read the package lists again (changes the host); any list that fails is a PackageError."""

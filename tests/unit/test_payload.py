@@ -17,7 +17,7 @@ PACKAGES = {
     "upgrade",
 }  # fmt: skip
 MODULES = {
-    "driver": {"gpu_services", "libraries", "runfile", "runfile.installed_files", "stopped_services"},
+    "driver": {"gpu_processes", "gpu_services", "libraries", "runfile", "runfile.installed_files", "stopped_services"},
     "packaging": {"apt_sources", "dpkg_status", "rpm", "version_match", "yum_repos"},
     "upgrade": {"journal", "model"},
     "lifecycle": {"decide", "variables"},

@@ -3,10 +3,9 @@
 import re
 from typing import Dict, List, NamedTuple, Optional
 
-from ..base import validation
 from ..base.host import Host
 from ..hardware import pci
-from ..system import open_files
+from .gpu_processes import command_line, gpu_process_ids
 
 UNLOAD_ORDER = (
     "nv_peer_mem", "gdrdrv", "nvidia_fs", "nvidia_vgpu_vfio", "nvidia_drm", "nvidia_modeset", "nvidia_uvm",
@@ -23,13 +22,6 @@ class NodeAccess(NamedTuple):
     uid: int
     gid: int
     mode: int
-
-
-class GpuProcess(NamedTuple):
-    """A process that has a device node of a GPU open."""
-
-    pid: int
-    command: str
 
 
 def loaded_modules(host: Host) -> List[str]:
@@ -63,21 +55,11 @@ def foreign_users(host: Host, names: List[str]) -> List[str]:
     return sorted(users - set(names))
 
 
-def gpu_processes(host: Host) -> List[GpuProcess]:
-    """Processes that have a device node of NVIDIA open."""
-    found = []
-    for pid in open_files.processes_with_open_file(host, lambda path: path.startswith("/dev/nvidia")):
-        words = [word for word in (host.read("/proc/%d/cmdline" % pid) or "").split("\0") if word]
-        command = " ".join(" ".join(validation.mask_command(words)).split())
-        found.append(GpuProcess(pid, command[:80] or (host.read("/proc/%d/comm" % pid) or "?").strip()))
-    return found
-
-
 def module_users(host: Host, names: List[str]) -> str:
     """What uses the modules and prevents unloading, for messages; "" if nothing does."""
-    processes = gpu_processes(host)
+    processes = gpu_process_ids(host)
     if processes:
-        return "process " + ", ".join("%d (%s)" % process for process in processes[:8])
+        return "process " + ", ".join("%d (%s)" % (pid, command_line(host, pid, 80)) for pid in processes[:8])
     users = foreign_users(host, names)
     if users:
         return "the module " + ", ".join(users)

@@ -8,9 +8,10 @@ from ..base.host import Host
 from ..catalog import driver_sources
 from ..catalog import model as catalog
 from ..driver import stopped_services
+from ..driver.gpu_processes import gpu_process_ids
 from ..driver.libraries import library_directories
 from ..driver.runfile import installed_files
-from ..system import nvrm_version, open_files
+from ..system import nvrm_version
 from .model import DkmsFacts, DriverFacts, GpuProcess, ImexFacts, KernelFacts, ModuleFacts, ModuleUse, PackageFacts
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
@@ -42,7 +43,6 @@ FABRICMANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
-NODE = re.compile(r"^/dev/nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/.*|-nvswitch.*)$")
 
 CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
 """A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
@@ -212,14 +212,11 @@ def is_busy(modules: Dict[str, ModuleUse]) -> bool:
 
 def gpu_processes(host: Host) -> List[GpuProcess]:
     """Return the processes with a device node of the driver open; ``container`` is an id."""
-    return [
-        GpuProcess(
-            pid,
-            (host.read("/proc/%d/comm" % pid) or "").strip(),
-            container_id(host.read("/proc/%d/cgroup" % pid) or ""),
-        )
-        for pid in open_files.processes_with_open_file(host, lambda path: NODE.match(path) is not None)
-    ]
+    found = []
+    for pid in gpu_process_ids(host):
+        name = (host.read("/proc/%d/comm" % pid) or "").strip()
+        found.append(GpuProcess(pid, name, container_id(host.read("/proc/%d/cgroup" % pid) or "")))
+    return found
 
 
 def container_id(cgroups: str) -> Optional[str]:

@@ -3,10 +3,10 @@
 import json
 from typing import List
 
-from ..base import validation
 from ..base.host import Host
 from ..containers import docker
 from ..driver import gpu_services
+from ..driver.gpu_processes import command_line
 from . import driver
 from .model import GpuProcess
 
@@ -27,10 +27,8 @@ def collect(host: Host) -> List[GpuProcess]:
 
 def with_command(host: Host, process: GpuProcess) -> GpuProcess:
     """Add command line, name of the container and whether it is a service of the driver."""
-    words = [word for word in (host.read("/proc/%d/cmdline" % process.pid) or "").split("\0") if word]
-    command = " ".join(" ".join(validation.mask_command(words)).split())[:LONGEST]
     return process._replace(
-        command=command or process.name,
+        command=command_line(host, process.pid, LONGEST),
         container=container_name(host, process.container) if process.container else None,
         service=gpu_services.is_gpu_service(process.name),
     )

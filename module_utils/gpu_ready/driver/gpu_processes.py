@@ -1,0 +1,22 @@
+"""Processes that have a GPU open."""
+
+from typing import List
+
+from ..base import validation
+from ..base.host import Host
+from ..system import open_files
+
+DEVICE_NODES = "/dev/nvidia"
+"""Prefix of all nodes of the driver: GPUs, nvidiactl, UVM, capabilities, NVSwitches, IMEX channels, nvidia-fs."""
+
+
+def gpu_process_ids(host: Host) -> List[int]:
+    """PIDs of the processes with a device node of NVIDIA open, in the order of /proc."""
+    return open_files.processes_with_open_file(host, lambda path: path.startswith(DEVICE_NODES))
+
+
+def command_line(host: Host, pid: int, limit: int) -> str:
+    """Command line of a process, at most ``limit`` characters, with secrets masked; its name if it has none."""
+    words = [word for word in (host.read("/proc/%d/cmdline" % pid) or "").split("\0") if word]
+    command = " ".join(" ".join(validation.mask_command(words)).split())
+    return command[:limit] or (host.read("/proc/%d/comm" % pid) or "?").strip()

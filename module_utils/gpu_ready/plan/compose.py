@@ -68,7 +68,7 @@ class ReportRow(NamedTuple):
 
 def plan(facts: Facts, settings: Settings) -> Plan:
     """Plan one host. The same input gives the same plan, also under --check."""
-    if not candidates.served(facts):
+    if not candidates.served_gpus(facts):
         return Plan(False, nothing_to_do(facts))
     driven = driver.decide(facts, settings, NO_CHOICES)
     choices = Choices(driver=driven.choice)
@@ -148,7 +148,7 @@ def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[Verif
         return None
     expect = VerifyExpectation(
         driver=DriverTarget(chosen.branch, chosen.version, chosen.flavour),
-        gpus=[gpu.address for gpu in candidates.served(facts)],
+        gpus=[gpu.address for gpu in candidates.served_gpus(facts)],
         nvswitches=len(facts.base.nvswitches),
         runtime=choices.runtime,
         engines=choices.engines,

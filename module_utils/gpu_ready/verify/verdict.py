@@ -130,7 +130,7 @@ def explain_other_driver(state: DriverFacts, loaded: str) -> Tuple[str, str]:
 
 def check_gpus(evidence: Evidence) -> List[Check]:
     """PCI bus, plan and NVML list the same GPUs."""
-    served = sorted(gpu.address for gpu in plan_candidates.served(evidence.facts))
+    served = sorted(gpu.address for gpu in plan_candidates.served_gpus(evidence.facts))
     checks = []
     planned = sorted(evidence.expect.gpus)
     if planned:

@@ -98,7 +98,7 @@ def driver_changes(choices: Choices) -> bool:
 
 def native_files(facts: Facts, mode: str) -> List[SupportFile]:
     """Return the small files that our own specification or volume needs for docker."""
-    files = [SupportFile(cdi.BOOT_NODES, cdi.format_boot_nodes(len(candidates.served(facts))), "0644")]
+    files = [SupportFile(cdi.BOOT_NODES, cdi.format_boot_nodes(len(candidates.served_gpus(facts))), "0644")]
     if mode == NATIVE:
         files.append(SupportFile(driver_volume.HELPER, driver_volume.HELPER_TEXT, "0755"))
     return files

@@ -48,7 +48,7 @@ def specification_steps(facts: Facts, settings: Settings, choices: Choices) -> T
         # This plan installs it, and with it nvidia-ctk and, from 1.18 on, the service that refreshes the specification.
         programs = dict(facts.runtime.programs, **{"nvidia-ctk": "/usr/bin/nvidia-ctk"})
         facts = facts._replace(runtime=facts.runtime._replace(programs=programs, refresh=True))
-    units = cdi.format_nodes_unit(len(candidates.served(facts)))
+    units = cdi.format_nodes_unit(len(candidates.served_gpus(facts)))
     files = [SupportFile(path, content, "0644") for path, content in sorted(units.items())]
     spec = cdi_spec.decide(
         facts, settings, choices, cdi_spec.NATIVE if mode == cdi_spec.NATIVE else cdi_spec.CDI, files

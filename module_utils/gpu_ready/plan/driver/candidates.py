@@ -65,7 +65,7 @@ def version_of_file(name: Optional[str]) -> Optional[str]:
     return match.group(1) if match else None
 
 
-def served(facts: Facts) -> List[GpuFacts]:
+def served_gpus(facts: Facts) -> List[GpuFacts]:
     """Return the GPUs that the host drives itself, without those that virtual machines have (vfio-pci and others)."""
     return [gpu for gpu in facts.base.gpus if gpu.driver not in FOREIGN_DRIVERS]
 

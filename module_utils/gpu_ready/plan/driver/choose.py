@@ -14,7 +14,7 @@ from ..model import Choices, Decision, DriverChoice, InstallerFile, Refusal, Rep
 from . import candidates
 from . import refusals as driver_refusals
 from . import steps as driver_steps
-from .candidates import Candidate, DriverRequest, served
+from .candidates import Candidate, DriverRequest, served_gpus
 from .steps import is_foreign, matches_choice
 
 MODULES = ["nvidia", "nvidia-uvm"]
@@ -23,7 +23,7 @@ MODULES = ["nvidia", "nvidia-uvm"]
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
     """Return the driver and the steps to it, or every reason why there is none."""
     request = candidates.parse_request(settings)
-    gpus = served(facts)
+    gpus = served_gpus(facts)
     warnings = driver_refusals.unknown_warnings(gpus)
     if facts.base.arch != catalog.MACHINE:
         return Decision(None, [], [driver_refusals.machine_unsupported(facts)], warnings)
@@ -128,7 +128,7 @@ def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str
     A detector checks one GPU at a time and names what serves it best, whatever branch is requested.
     """
     found = set()
-    for gpu in served(facts):
+    for gpu in served_gpus(facts):
         pairs = candidates.pairs_of_gpu(gpu.device) & driver_sources.pairs(data, source, kind, request.profile)
         newest = max([branch for branch, _ in pairs] or [0])
         for branch, flavour in pairs:
@@ -140,7 +140,7 @@ def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str
 
 def explain_choice(facts: Facts, request: DriverRequest, driver: DriverChoice) -> str:
     names: List[str] = []
-    for gpu in served(facts):
+    for gpu in served_gpus(facts):
         if gpu.name not in names:
             names.append(gpu.name)
     requested = request.branch is not None or request.flavour is not None or request.source is not None
@@ -182,7 +182,7 @@ def install_refusals(
         refusals.append(driver_refusals.foreign_driver(facts, driver))
     if driver.runfile and not driver.runfile.version:
         refusals.append(driver_refusals.version_unknown())
-    virtual = [gpu for gpu in served(facts) if gpu.vgpu is not None]
+    virtual = [gpu for gpu in served_gpus(facts) if gpu.vgpu is not None]
     if virtual and not settings.nvidia_driver_runfile:
         refusals.append(driver_refusals.vgpu_guest(virtual[0]))
     if not candidates.is_trusted(facts, data, picked):

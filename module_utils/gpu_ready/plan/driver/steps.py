@@ -21,7 +21,7 @@ from ..model import (
     RepositoryRequest,
     Step,
 )
-from .candidates import served
+from .candidates import served_gpus
 from .model import (
     BlacklistParams,
     DetectParams,
@@ -295,7 +295,7 @@ def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> Lis
     tool = entry.get("detect")
     if not tool:
         return []
-    gpus = ["10de:%s %s" % (gpu.device, gpu.name) for gpu in served(facts)]
+    gpus = ["10de:%s %s" % (gpu.device, gpu.name) for gpu in served_gpus(facts)]
     params = DetectParams([tool], driver.detected or [], gpus)
     return [Step("nvidia_driver.detect", "%s must agree with the catalog" % tool, params=params)]
 

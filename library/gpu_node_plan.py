@@ -307,7 +307,7 @@ todo:
   returned: always
   type: dict
   sample: {"kernel_headers.install": {"packages": ["linux-headers-6.1.0-50-amd64"], "kernel": "6.1.0-50-amd64"}}
-proof:
+verification:
   description: The parameters of C(gpu_verify.verify), also if no verification is due; null if no driver is requested.
   returned: always
   type: dict

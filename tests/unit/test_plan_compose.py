@@ -63,9 +63,9 @@ def test_what_a_proof_compares_with_is_known_where_none_is_due() -> None:
     after = carried_out(before, decide(before))
     unproved = after._replace(verified=None)
     assert decide(after).converged and not decide(unproved).converged
-    proof = decide_host.answer_json(after, decide(after))["proof"]
-    assert proof == decide_host.answer_json(unproved, decide(unproved))["todo"]["gpu_verify.verify"]
-    assert decide_host.answer_json(bare(), decide(bare()))["proof"] is None
+    params = decide_host.answer_json(after, decide(after))["verification"]
+    assert params == decide_host.answer_json(unproved, decide(unproved))["todo"]["gpu_verify.verify"]
+    assert decide_host.answer_json(bare(), decide(bare()))["verification"] is None
 
 
 def test_steps_stand_in_the_order_of_the_roles() -> None:

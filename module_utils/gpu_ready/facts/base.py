@@ -133,8 +133,8 @@ def next_boot(host: Host, images: List[str]) -> Optional[str]:
 
     Other boot loaders (systemd-boot, Petitboot) are not supported.
     """
-    for folder in ("/boot/grub2", "/boot/grub"):
-        texts = [host.read("%s/%s" % (folder, name)) or "" for name in ("grubenv", "grub.cfg")]
+    for directory in ("/boot/grub2", "/boot/grub"):
+        texts = [host.read("%s/%s" % (directory, name)) or "" for name in ("grubenv", "grub.cfg")]
         found = grub.find_default_kernel(texts[0], texts[1], images)
         if found:
             return found
@@ -217,9 +217,9 @@ def is_blacklisted(host: Host, module: str) -> bool:
     """True if a file of modprobe.d keeps a module from being loaded by its alias."""
     # A dash counts as an underscore there (modprobe.d(5)).
     line = re.compile(r"^\s*blacklist\s+%s\s*(#.*)?$" % module.replace("_", "[_-]"), re.MULTILINE)
-    for folder in ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"):
-        for name in host.listdir(folder):
-            if name.endswith(".conf") and line.search(host.read(folder + "/" + name) or ""):
+    for directory in ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"):
+        for name in host.listdir(directory):
+            if name.endswith(".conf") and line.search(host.read(directory + "/" + name) or ""):
                 return True
     return False
 

@@ -28,7 +28,9 @@ from .model import (
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
 PENDING = manifest.DIRECTORY + "/" + daemon_json_file.RESTART_MARK
-REFRESH_UNITS = tuple(folder + "/systemd/system/nvidia-cdi-refresh.path" for folder in ("/etc", "/usr/lib", "/lib"))
+REFRESH_UNITS = tuple(
+    directory + "/systemd/system/nvidia-cdi-refresh.path" for directory in ("/etc", "/usr/lib", "/lib")
+)
 PLUGIN = "nvidia-docker-plugin"
 """The program of nvidia-docker 1.0 that serves its volumes; nvidia-docker2 has none."""
 WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
@@ -246,10 +248,10 @@ def hook_known(host: Host, hook: Optional[str], engine: DockerFacts) -> Optional
 def driver_files(host: Host) -> cdi.DriverFiles:
     """Return the driver's files for containers, links resolved."""
     found: List[Tuple[str, str]] = []
-    for folder in library_directories(host.uname()[1]):
-        for name in host.listdir(folder):
+    for directory in library_directories(host.uname()[1]):
+        for name in host.listdir(directory):
             if cdi.is_library(name):
-                path = posixpath.join(folder, name)
+                path = posixpath.join(directory, name)
                 found.append((path, host.realpath(path)))
     version, libraries = cdi.select_libraries(found)
     programs = {name: host.which(name) for name in cdi.PROGRAMS} if version else {}
@@ -276,11 +278,11 @@ def gpu_list(host: Host) -> List[cdi.CdiGpu]:
 
 def read_specifications(host: Host, driver: cdi.DriverFiles, gpu_nodes: List[str]) -> List[CdiSpecFacts]:
     found = []
-    for folder in cdi.DIRECTORIES:
-        for name in host.listdir(folder):
+    for directory in cdi.DIRECTORIES:
+        for name in host.listdir(directory):
             if not name.endswith((".json", ".yaml")):
                 continue
-            path = posixpath.join(folder, name)
+            path = posixpath.join(directory, name)
             spec = cdi.parse_spec(host.read(path) or "")
             if spec is None or spec.kind != cdi.KIND:
                 continue

@@ -15,7 +15,7 @@ from ..system import nvrm_version
 from .model import DkmsFacts, DriverFacts, GpuProcess, ImexFacts, KernelFacts, ModuleFacts, ModuleUse, PackageFacts
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
-MODULE_FOLDERS = (
+MODULE_DIRECTORIES = (
     "updates/dkms",
     "updates",
     "extra",
@@ -125,9 +125,9 @@ def find_modules(host: Host, running: str) -> List[str]:
     paths = []
     root = "/lib/modules/%s/" % running
     own = ["kernel/" + name for name in host.listdir(root + "kernel") if name.startswith("nvidia-")]
-    for folder in MODULE_FOLDERS + tuple(own):
-        names = [name for name in host.listdir(root + folder) if COMPANION.match(name)]
-        files = {name: "%s/%s" % (root + folder, name) for name in names}
+    for directory in MODULE_DIRECTORIES + tuple(own):
+        names = [name for name in host.listdir(root + directory) if COMPANION.match(name)]
+        files = {name: "%s/%s" % (root + directory, name) for name in names}
         main = [path for name, path in files.items() if MODULE.match(name)]
         paths += main if not main or all((host.stamp(path) or (1, 0))[0] for path in files.values()) else []
     return paths
@@ -142,8 +142,8 @@ def read_module(host: Host, path: str) -> ModuleFacts:
 def userspace_versions(host: Host) -> List[str]:
     """Return the driver versions of the management and CUDA libraries, newest first; a single one on a sound host."""
     found = set()
-    for folder in library_directories(host.uname()[1]):
-        for name in host.listdir(folder):
+    for directory in library_directories(host.uname()[1]):
+        for name in host.listdir(directory):
             match = LIBRARY.match(name)
             if match:
                 found.add(match.group(1))

@@ -78,9 +78,9 @@ def read_configuration(host: Host, main: str) -> List[ConfigFile]:
     while queue and len(found) < MOST_FILES:
         file = queue.pop(0)
         for pattern in containerd_config.import_patterns(file):
-            folder, name = posixpath.split(pattern)
-            names = host.listdir(folder) if set(name) & set("*?[") else [name]
-            for path in [posixpath.join(folder, one) for one in names]:
+            directory, name = posixpath.split(pattern)
+            names = host.listdir(directory) if set(name) & set("*?[") else [name]
+            for path in [posixpath.join(directory, one) for one in names]:
                 if containerd_config.matches_import(path, pattern) and path not in [one.path for one in found]:
                     content = read_text(host, path)
                     if content is not None:

@@ -269,7 +269,7 @@ class DaemonJsonFacts(NamedTuple):
 class DockerFacts(NamedTuple):
     """The docker engine. ``program``: path of dockerd. ``snap``: path of docker's snap. ``active``: it answers.
 
-    ``started`` is in seconds since 1970. ``restart_pending``: it runs since before a change of ours that needs a
+    ``started`` is in seconds since 1970. ``restart_pending``: it runs since before a change of gpu-ready that needs a
     restart. ``outdated``: it runs since before its program was replaced. ``held_by_us``: packages.
     """
 
@@ -360,7 +360,7 @@ class ContainerdFacts(NamedTuple):
     """containerd. ``rancher``: directory of the k3s or rke2 that has a containerd of its own.
 
     ``files``: the configuration in reading order. ``record``: our keys of config.toml with their values before;
-    ``before`` and ``after``: its text before and after our change. ``pending``: it runs since before a change of ours.
+    ``before`` and ``after``: its text before and after our change. ``pending``: a change needs a restart.
     """
 
     installed: bool = False

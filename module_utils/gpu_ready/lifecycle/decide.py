@@ -53,7 +53,7 @@ def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
     return {
         "plan": compose.plan_json(decided),
         "todo": compose.todo_json(decided),
-        "proof": records.to_json(compose.verify_params(facts, decided.choices, decided.digest)),
+        "verification": records.to_json(compose.verify_params(facts, decided.choices, decided.digest)),
         "row": records.to_json(compose.report_row(facts, decided)),
         "diff": compose.diff_json(decided),
         "lines": plan_lines(decided),

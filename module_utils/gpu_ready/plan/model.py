@@ -73,7 +73,7 @@ class NoParams(NamedTuple):
 
 
 class DriverTarget(NamedTuple):
-    """The driver that must be there afterwards."""
+    """The driver that must be installed afterwards."""
 
     branch: Optional[int]
     version: Optional[str]
@@ -84,7 +84,7 @@ class DriverTarget(NamedTuple):
 
 
 class InstallerFile(NamedTuple):
-    """A .run installer. ``version`` is None where nothing tells it; ``source``: a URL or a path on the control node."""
+    """A .run installer. ``version`` is None where it is unknown; ``source``: a URL or a path on the control node."""
 
     version: Optional[str]
     source: str

@@ -17,7 +17,7 @@ DRIVER_ACTIONS = ("install", "runfile", "remove_packages", "activate")
 """Steps of the role nvidia_driver that replace the driver; the others wait for site.yml."""
 CURRENT, DUE, REFUSED = "current", "due", "refused"
 FIND_LOST = "see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml"
-GONE = (
+VANISHED = (
     "The GPUs of the last verification (%d: %s) are missing: none is on the PCI bus. Remedy: %s, or leave the "
     "host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
 )
@@ -101,7 +101,7 @@ def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> List[str]:
     if opened:
         return [LOST % decided.summary]
     gpus = lost_gpus(facts)
-    return [GONE % (len(gpus), ", ".join(gpus), FIND_LOST)] if gpus else []
+    return [VANISHED % (len(gpus), ", ".join(gpus), FIND_LOST)] if gpus else []
 
 
 def lost_gpus(facts: Facts) -> List[str]:

@@ -163,7 +163,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
             if is_installed(facts, data, candidate):
                 return [candidate]
             found.append(candidate)
-    # Last comes what the kernel would reject, before it what lacks an open module that the GPUs could have.
+    # Last comes what the kernel would reject, before it a proprietary module where an open one is possible.
     found.sort(key=lambda one: (not is_trusted(facts, data, one), lesser_flavour(one, possible, gpus)))
     return found
 

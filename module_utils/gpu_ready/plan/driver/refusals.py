@@ -149,15 +149,15 @@ def branch_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[
     for gpu in gpus:
         known = catalog.gpu(gpu.device)
         if known and known.last_branch is not None and request.branch > known.last_branch:
-            message = "%s: %s is served up to branch %d" % (variable, gpu_label(gpu), known.last_branch)
+            message = "%s: %s is supported up to branch %d" % (variable, gpu_label(gpu), known.last_branch)
             return [Refusal("branch_above_ceiling", message, "choose one of %s" % fitting)]
     for gpu in gpus:
         known = catalog.gpu(gpu.device)
         if known and known.first_branch is not None and request.branch < known.first_branch:
-            message = "%s: %s is served from branch %d on" % (variable, gpu_label(gpu), known.first_branch)
+            message = "%s: %s is supported from branch %d on" % (variable, gpu_label(gpu), known.first_branch)
             return [Refusal("branch_below_floor", message, "choose one of %s" % fitting)]
     return [
-        Refusal("branch_impossible", "%s drives not all cards of this host" % variable, "choose one of %s" % fitting)
+        Refusal("branch_impossible", "%s does not drive all GPUs of this host" % variable, "choose one of %s" % fitting)
     ]
 
 
@@ -294,7 +294,7 @@ def branch_warnings(driver: DriverChoice) -> List[Notice]:
 def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
     """Warn of a kernel that boots next and has no module; ``names``: packages with a module for it.
 
-    They are not installed automatically: they may need a newer driver than the one that is held and runs.
+    They are not installed automatically: they may need a newer driver than the held one.
     """
     kernel = facts.driver.kernel_without_module
     if kernel is None:

@@ -48,7 +48,7 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
         return []
     if fits_driver(facts, driver, name):
         if facts.driver.fabricmanager:
-            if not lacks_hold(facts, name, hold):
+            if not needs_hold(facts, name, hold):
                 return []
             reason = "an unattended upgrade could leave fabric manager and driver at different versions"
         else:
@@ -73,7 +73,7 @@ def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: boo
         reason += "" if installed else ", and this node belongs to a domain"
     elif imex.member and not imex.running:
         reason = "this node belongs to an IMEX domain, and IMEX does not run"
-    elif lacks_hold(facts, name, hold):
+    elif needs_hold(facts, name, hold):
         reason = "an unattended upgrade could leave IMEX and driver at different versions"
     else:
         return []
@@ -102,14 +102,14 @@ def persistenced_steps(facts: Facts, driver: DriverChoice, data: Distribution, h
     name = name.format(branch=driver.branch)
     reason = "the persistence daemon keeps the GPUs initialized, and it does not run"
     if fits_driver(facts, driver, name) and facts.driver.persistenced:
-        if not lacks_hold(facts, name, hold):
+        if not needs_hold(facts, name, hold):
             return []
         reason = "an unattended upgrade could leave persistence daemon and driver at different versions"
     params = service_params(facts, driver, name, PERSISTENCED, hold)
     return [Step("nvidia_driver.persistenced", reason, params=params)]
 
 
-def lacks_hold(facts: Facts, name: str, hold: bool) -> bool:
+def needs_hold(facts: Facts, name: str, hold: bool) -> bool:
     return hold and name not in facts.packages.held
 
 

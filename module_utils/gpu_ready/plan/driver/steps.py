@@ -67,7 +67,7 @@ def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: D
 def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps that make a module build possible: repositories, headers of the kernels, a compiler.
 
-    The running kernel and the one that boots next must have their headers. Those of other installed kernels are
+    The running kernel and the next one to boot must have their headers. Those of other installed kernels are
     optional; with them an older kernel has a module too.
     """
     if driver.kind != DKMS:
@@ -102,7 +102,7 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
 
 
 def kernels_without_headers(facts: Facts) -> List[str]:
-    """Return which of the running kernel and the one that boots next have no headers."""
+    """Return which of the running and the next kernel have no headers."""
     kernel = facts.base.kernel
     names = [kernel.running] + [name for name in (kernel.next_boot,) if name != kernel.running]
     return [name for name in names if not kernel.headers.get(name)]
@@ -378,8 +378,8 @@ def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str
     disk = state.on_disk
     target = "driver %s (%s)" % (driver.version or "branch %d" % (driver.branch or 0), driver.flavour)
     if not disk:
-        lack = "no module for the running kernel" if state.packages else "no NVIDIA driver"
-        return "there is %s; requested is %s" % (lack, target)
+        absent = "no module for the running kernel" if state.packages else "no NVIDIA driver"
+        return "there is %s; requested is %s" % (absent, target)
     if is_foreign(facts, driver):
         return "the driver is from %s; requested is %s from %s" % (state.origin, target, driver.source)
     if state.interrupted:
@@ -387,12 +387,12 @@ def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str
     if matches_choice(disk.version, driver) and disk.flavour == driver.flavour:
         missing = [name for name in driver.packages if name not in facts.packages.installed]
         if state.userspace == [disk.version]:
-            lack = (
+            fault = (
                 "%s is missing" % ", ".join(missing)
                 if missing
                 else "%s of another version is installed" % ", ".join(others)
             )
-            return "%s is incomplete: %s" % (target, lack)
+            return "%s is incomplete: %s" % (target, fault)
         return "%s is incomplete: user space %s" % (target, ", ".join(state.userspace) or "is missing")
     return "driver %s (%s) is installed; requested is %s" % (disk.version, disk.flavour, target)
 

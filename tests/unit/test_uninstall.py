@@ -122,7 +122,7 @@ def test_only_installed_packages_are_purged(tmp_path: Path) -> None:
 def test_a_dependent_package_of_others_stops_it_before_any_change(tmp_path: Path) -> None:
     directory = note(tmp_path, {"packages": {"a": {}}, "files": {"/etc/a": {"before": None, "mode": None}}})
     programs = query("a\t1\tinstalled\tinstall") | simulate(["a"], "Remv theirs [1]\nPurg a [1]\n")
-    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready brought"):
+    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready installed"):
         uninstall.Uninstall(RecordedHost(files={"/etc/a": ""}, programs=programs), directory).actions()
 
 
@@ -133,7 +133,7 @@ def test_own_keys_are_removed_from_daemon_json(tmp_path: Path) -> None:
         files={"/etc/docker/daemon.json": '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'}
     )
     words = [a.words for a in uninstall.Uninstall(host, directory).actions()]
-    assert words == ["take our keys out of /etc/docker/daemon.json"]
+    assert words == ["remove gpu-ready's keys from /etc/docker/daemon.json"]
 
 
 DAEMON_JSON = "/etc/docker/daemon.json"
@@ -274,11 +274,11 @@ def test_packages_streams_and_keys_of_a_host_with_rpms(tmp_path: Path) -> None:
     host.programs[removal] = Result(1, table, "Operation aborted.")
     assert [action.words for action in work.actions()] == [
         "purge 2 packages: " + ", ".join(names),
-        "go back to the module stream none of nvidia-driver",
-        "take gpg-pubkey-d6839024-6b012e80 out of the RPM database",
+        "restore the module stream none of nvidia-driver",
+        "remove gpg-pubkey-d6839024-6b012e80 from the RPM database",
     ]
     host.programs[removal] = Result(1, table + " theirs x86_64 1-1 @r 1 k\n", "Operation aborted.")
-    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready brought"):
+    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready installed"):
         work.actions()
 
 

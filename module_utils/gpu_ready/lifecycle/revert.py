@@ -67,7 +67,7 @@ def restore_file(path: str, before: Optional[bytes], mode: Optional[int]) -> Non
     elif os.path.lexists(path):
         os.unlink(path)
         directory = os.path.dirname(path)
-        if directory in uninstall.FOLDERS and not os.listdir(directory):
+        if directory in uninstall.DIRECTORIES and not os.listdir(directory):
             os.rmdir(directory)
 
 

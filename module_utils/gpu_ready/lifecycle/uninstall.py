@@ -1,4 +1,4 @@
-"""Take back what the manifest lists, last things first. The work of others is not touched."""
+"""Revert the changes recorded in the manifest, in reverse order. Foreign changes are left alone."""
 
 import base64
 import functools
@@ -38,39 +38,39 @@ from ..plan.containers import docker as plan_docker
 from ..upgrade import journal
 
 LIMIT = 1200.0
-FOLDERS = cdi.DIRECTORIES + (
+DIRECTORIES = cdi.DIRECTORIES + (
     os.path.dirname(cdi.BOOT_NODES),
     os.path.dirname(cdi.REFRESH_OLD),
     os.path.dirname(cdi.NODES[1]),
     os.path.dirname(containerd_config.DROP_IN),
 )
-"""Folders that may have come with a file of ours, and go with it when they are empty."""
+"""Directories that may have been created for a file of gpu-ready, and are removed with it when they are empty."""
 IMEX = "nvidia-imex"
 WANTS = "/etc/systemd/system/multi-user.target.wants/"
 MODULE_SOURCES = ("/usr/src", "/var/lib/dkms")
-"""Where the sources of the driver's module lie in folders of their own, which not every package takes along."""
+"""Directories with the sources of the driver's module, which not every package removes."""
 INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])
 """What rebuilds the initial RAM disk, as the catalog's distributions name it."""
 
 
 class UninstallError(GpuReadyError):
-    """Something cannot be taken back; one sentence with cause and remedy."""
+    """A recorded change cannot be reverted. The message has cause and remedy."""
 
 
 class Action(NamedTuple):
-    """One thing to take back: what it is, in words, and the function that does it."""
+    """One change to revert: its description, and the function that does it."""
 
     words: str
     act: Callable[[], object]
 
 
 def restored(entry: Dict[str, Any]) -> Optional[bytes]:
-    """Return the content of a file before gpu-ready, None where there was none."""
+    """Content of a file before gpu-ready, None if it did not exist."""
     return None if entry.get("before") is None else base64.b64decode(entry["before"])
 
 
-def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Optional[bytes]:
-    """Return a file without our work: as it was; a source list without what we enabled in it."""
+def reverted_content(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Optional[bytes]:
+    """A file without the changes of gpu-ready: its former content, or a source list without what was enabled in it."""
     before = restored(entry)
     if before is None or not {"components", "sections"} & set(entry):
         return before
@@ -81,33 +81,33 @@ def taken_back(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Option
     except UnicodeDecodeError as error:
         raise UninstallError("%s is not UTF-8 (%s): repair it, then run again" % (path, error)) from None
     if "sections" in entry:
-        mine = [name for name in entry["sections"] if not yum_repos.parse_sections(old).get(name, True)]
-        return yum_repos.disable_sections(text, mine).encode("utf-8")
+        enabled = [name for name in entry["sections"] if not yum_repos.parse_sections(old).get(name, True)]
+        return yum_repos.disable_sections(text, enabled).encode("utf-8")
     return apt_sources.disable_components(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
 
 
-def remove_empty(folder: str) -> None:
-    """Remove the empty folders below a folder, and it when none is left."""
-    for path, _, _ in os.walk(folder, topdown=False):
+def remove_empty(directory: str) -> None:
+    """Remove the empty directories below a directory, and itself if it is empty then."""
+    for path, _, _ in os.walk(directory, topdown=False):
         if not os.listdir(path):
             os.rmdir(path)
 
 
 class Uninstall:
-    """What is to be taken back on this host. The list is made first, so check mode shows what a real run does."""
+    """The changes to revert on this host. The list is made first, so check mode shows what a real run does."""
 
-    def __init__(self, host: Host, folder: str = manifest.DIRECTORY, restart_ok: bool = False) -> None:
+    def __init__(self, host: Host, directory: str = manifest.DIRECTORY, restart_ok: bool = False) -> None:
         self.host = host
-        self.folder = folder
+        self.directory = directory
         self.restart_ok = restart_ok
-        self.path = folder + "/manifest.json"
-        self.mark = folder + "/" + os.path.basename(rebuilds.PATH)
+        self.path = directory + "/manifest.json"
+        self.mark = directory + "/" + os.path.basename(rebuilds.PATH)
         self.manager = select.choose_manager(host, journal.is_open(host))
-        self.noted = manifest.read(self.path)
+        self.recorded = manifest.read(self.path)
         self.held_by = ""
 
     def actions(self) -> List[Action]:
-        """Return everything that is still to be taken back, in order."""
+        """Everything that is still to be reverted, in order."""
         self.refuse_drained()
         found = (
             self.images()
@@ -124,18 +124,18 @@ class Uninstall:
             + self.groups()
             + self.leftovers()
             + self.alternatives()
-            + self.folders()
+            + self.directories()
             + self.files()
             + self.services()
         )
-        if self.host.isdir(self.folder):
-            found.append(Action("remove " + self.folder, lambda: shutil.rmtree(self.folder)))
+        if self.host.isdir(self.directory):
+            found.append(Action("remove " + self.directory, lambda: shutil.rmtree(self.directory)))
         return found
 
     def refuse_drained(self) -> None:
-        """Raise UninstallError while an upgrade keeps this host out of service: its journal would go with the rest."""
+        """Raise UninstallError while the host is drained for an upgrade: its journal would be removed too."""
         try:
-            drained = drain.describe(drain.read(self.host, self.folder + "/" + os.path.basename(drain.PATH)))
+            drained = drain.describe(drain.read(self.host, self.directory + "/" + os.path.basename(drain.PATH)))
         except drain.DrainError as error:
             raise UninstallError(str(error)) from None
         if drained:
@@ -149,30 +149,30 @@ class Uninstall:
         answer = self.host.run(argv, LIMIT)
         if answer.rc != 0:
             raise UninstallError(
-                "`%s` ended with %d (%s): see to its cause on the host, then run again"
+                "`%s` ended with %d (%s): repair the cause on the host, then run again"
                 % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
             )
 
     def docker_stays(self) -> bool:
-        """Return whether docker was on this host before us."""
-        return not set(packages.GROUPS["docker"]) & set(self.noted.get("packages", {}))
+        """True if docker was installed before gpu-ready."""
+        return not set(packages.GROUPS["docker"]) & set(self.recorded.get("packages", {}))
 
     def images(self) -> List[Action]:
         """Remove the images of our verification from engines that stay."""
-        found = self.docker_images() if self.noted and self.docker_stays() else []
-        if self.noted and self.host.which("podman"):
+        found = self.docker_images() if self.recorded and self.docker_stays() else []
+        if self.recorded and self.host.which("podman"):
             argv = ["podman", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}"]
             names = [name for name in self.host.run(argv).out.split() if "/gpu-ready/verify:" in name]
             act = functools.partial(self.run, ["podman", "image", "rm"] + names)
             found += [Action("remove podman's images " + ", ".join(names), act)] if names else []
-        if self.noted and self.host.which("ctr"):
+        if self.recorded and self.host.which("ctr"):
             names = self.host.run(engines.list_command(engines.CONTAINERD)).out.split()
             act = functools.partial(self.namespace, names)
             found += [Action("remove containerd's images " + ", ".join(names), act)] if names else []
         return found
 
     def namespace(self, names: List[str]) -> None:
-        """Empty our namespace of containerd, and remove it."""
+        """Empty and remove gpu-ready's namespace of containerd."""
         self.run(engines.ctr("images", "remove", "--sync") + names)
         self.run(["ctr", "namespaces", "remove", engines.NAMESPACE])
 
@@ -184,9 +184,9 @@ class Uninstall:
         return [Action("remove the images " + ", ".join(names), lambda: self.run(argv))] if names else []
 
     def containerd(self) -> List[Action]:
-        """Take our keys out of containerd's files, and have a containerd that runs take that over."""
+        """Remove gpu-ready's keys from containerd's files, and restart containerd if it runs."""
         try:
-            edits = containerd_files.revert_edits(self.host, self.noted)
+            edits = containerd_files.revert_edits(self.host, self.recorded)
         except toml.TomlError as error:
             raise UninstallError(
                 "containerd's main file is no valid TOML (%s): repair it, then run again" % error
@@ -194,16 +194,16 @@ class Uninstall:
         if not edits:
             return []
         engine = observe_engines.collect_containerd(self.host, {})
-        why = "our keys leave its files"
+        why = "gpu-ready's keys are removed from its files"
         for refusal in plan_containerd.restart_refusals(engine, self.restart_ok, why) if engine.active else []:
-            raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
-        words = "take our keys out of " + ", ".join(edit.path for edit in edits)
-        words += " and restart containerd, which leaves containers running" if engine.active else ""
-        return [Action(words, functools.partial(self.tell_containerd, edits, engine.active))]
+            raise UninstallError("%s; nothing was removed: %s" % (refusal.message, refusal.remedy))
+        words = "remove gpu-ready's keys from " + ", ".join(edit.path for edit in edits)
+        words += " and restart containerd; containers keep running" if engine.active else ""
+        return [Action(words, functools.partial(self.revert_containerd, edits, engine.active))]
 
-    def tell_containerd(self, edits: List[containerd_config.FileEdit], restart: bool) -> None:
-        """Write containerd's files without our keys, and restart it."""
-        files.write_atomic(self.folder + "/" + containerd_config.RESTART_MARK, b"{}\n", 0o600)
+    def revert_containerd(self, edits: List[containerd_config.FileEdit], restart: bool) -> None:
+        """Write containerd's files without gpu-ready's keys, and restart it."""
+        files.write_atomic(self.directory + "/" + containerd_config.RESTART_MARK, b"{}\n", 0o600)
         for edit in edits:
             if edit.after is None:
                 self.delete(edit.path)
@@ -211,16 +211,16 @@ class Uninstall:
                 containerd_files.write_or_delete(edit.path, edit.after)
         if restart:
             self.run(["systemctl", "restart", "containerd"])
-        manifest.drop("containerd", list(self.noted.get("containerd", {})), self.path)
+        manifest.drop("containerd", list(self.recorded.get("containerd", {})), self.path)
 
     def docker(self) -> List[Action]:
-        """Take our keys out of docker's configuration; refuse when the restart would end GPU containers."""
-        noted = self.noted.get("daemon_json", {})
-        if not noted:
+        """Remove gpu-ready's keys from docker's configuration; refuse if the restart would stop GPU containers."""
+        recorded = self.recorded.get("daemon_json", {})
+        if not recorded:
             return []
         engine = observe_docker.collect_engine(self.host)
         found = []
-        for path, entry in sorted(noted.items()):
+        for path, entry in sorted(recorded.items()):
             before = restored(entry)
             record = {"before": None if before is None else before.decode("utf-8", "replace"), "keys": entry["keys"]}
             text = self.host.read(path)
@@ -231,29 +231,29 @@ class Uninstall:
                 raise UninstallError("%s is not valid (%s): repair it, then run again" % (path, error)) from None
             need = plan_docker.RESTART if engine.restart_pending else daemon_json.activation(keys)
             need = need if engine.active and self.docker_stays() else "none"
-            why = "%s is taken out of %s" % (", ".join(keys), path) if keys else "an interrupted run changed " + path
+            why = "%s is removed from %s" % (", ".join(keys), path) if keys else "an interrupted run changed " + path
             words = self.consequence(engine, need, why)
             if after != text:
                 act = functools.partial(self.configure, path, after, need)  # type: Callable[[], object]
-                found.append(Action("take our keys out of " + path + words, act))
+                found.append(Action("remove gpu-ready's keys from " + path + words, act))
             elif need == plan_docker.RESTART:
                 act = functools.partial(self.run, ["systemctl", "restart", "docker"])
                 found.append(Action("restart docker", act))
         return found
 
     def consequence(self, engine: DockerFacts, need: str, why: str) -> str:
-        """Return, in words, what docker's restart does to containers; UninstallError where that is not allowed."""
+        """Describe the effect of docker's restart on containers; UninstallError if it is not permitted."""
         if need != plan_docker.RESTART:
             return ""
         for refusal in plan_docker.restart_refusals(engine, self.restart_ok, need, why):
-            raise UninstallError("%s; nothing was taken back: %s" % (refusal.message, refusal.remedy))
+            raise UninstallError("%s; nothing was removed: %s" % (refusal.message, refusal.remedy))
         notices = plan_docker.restart_notices(engine, need)
         return " (%s)" % "; ".join(notice.message for notice in notices) if notices else " and restart docker"
 
     def configure(self, path: str, after: Optional[str], need: str) -> None:
-        """Write docker's configuration and have a docker that runs and stays take it over."""
+        """Write docker's configuration, and reload or restart docker if it runs and stays."""
         if need == plan_docker.RESTART:
-            files.write_atomic(self.folder + "/" + daemon_json_file.RESTART_MARK, b"{}\n", 0o600)
+            files.write_atomic(self.directory + "/" + daemon_json_file.RESTART_MARK, b"{}\n", 0o600)
         if after is None:
             os.unlink(path)
         else:
@@ -263,13 +263,13 @@ class Uninstall:
         manifest.drop("daemon_json", [path], self.path)
 
     def modules(self) -> List[Action]:
-        """Unload the modules of a driver that we brought or loaded, when nothing holds them.
+        """Unload the modules of a driver that gpu-ready installed or loaded, if nothing holds them.
 
         After a reboot the host has loaded them itself.
         """
         names = kernel_module.loaded_modules(self.host)
-        driver = observe_driver.driver_packages(dict.fromkeys(self.noted.get("packages", {}), ""))
-        if not names or not (self.noted.get("modules") or driver or "driver" in self.noted.get("runfile", {})):
+        driver = observe_driver.driver_packages(dict.fromkeys(self.recorded.get("packages", {}), ""))
+        if not names or not (self.recorded.get("modules") or driver or "driver" in self.recorded.get("runfile", {})):
             return []
         return [Action("unload " + " ".join(names), lambda: self.unload(names))]
 
@@ -282,11 +282,11 @@ class Uninstall:
         if not self.held_by:
             for name in names:
                 self.run(["rmmod", name])
-        manifest.drop("modules", list(self.noted.get("modules", {})), self.path)
+        manifest.drop("modules", list(self.recorded.get("modules", {})), self.path)
 
     def runfile(self) -> List[Action]:
-        """Have the driver of a .run installer that we ran take itself away."""
-        if "driver" not in self.noted.get("runfile", {}):
+        """Run the uninstaller of a driver that gpu-ready installed by a .run installer."""
+        if "driver" not in self.recorded.get("runfile", {}):
             return []
         version = installed_files.installed_version(self.host)
         return [Action("remove the driver %s of NVIDIA's installer" % (version or ""), self.remove_runfile)]
@@ -294,36 +294,36 @@ class Uninstall:
     def remove_runfile(self) -> None:
         """Run the driver's own uninstaller."""
         try:
-            runfile.remove(self.host, self.folder)
+            runfile.remove(self.host, self.directory)
         except RunfileError as error:
             raise UninstallError(str(error)) from None
 
     def cudnn(self) -> List[Action]:
-        """Remove the cuDNN files that we placed."""
+        """Remove the cuDNN files that gpu-ready installed."""
         paths = cudnn_install.CudnnPaths()
         return [
             Action(
                 "remove cuDNN from CUDA " + cuda,
                 functools.partial(cudnn_install.remove_archive, cuda, paths, self.ldconfig),
             )
-            for cuda in sorted(self.noted.get("cudnn", {}))
+            for cuda in sorted(self.recorded.get("cudnn", {}))
         ]
 
     def ldconfig(self) -> None:
-        """Have the dynamic linker forget libraries that went."""
+        """Update the dynamic linker's cache after libraries were removed."""
         self.run(["ldconfig"])
 
     def toolkits(self) -> List[Action]:
-        """Have the CUDA toolkits of NVIDIA's installer that we ran take themselves away."""
+        """Run the uninstallers of CUDA toolkits that gpu-ready installed by NVIDIA's installer."""
         return [
             Action("remove CUDA %s of NVIDIA's installer" % version, functools.partial(self.remove_toolkit, version))
-            for version in sorted(self.noted.get(cuda_runfile.SECTION, {}))
+            for version in sorted(self.recorded.get(cuda_runfile.SECTION, {}))
         ]
 
     def remove_toolkit(self, version: str) -> None:
-        """Run a toolkit's own uninstaller; what else lies in its folder is named, not deleted."""
+        """Run a toolkit's own uninstaller; other files in its directory are named, not deleted."""
         where = cuda_runfile.ToolkitPaths(
-            self.folder + "/cuda", self.path, cuda_default.DefaultPaths(manifest=self.path)
+            self.directory + "/cuda", self.path, cuda_default.DefaultPaths(manifest=self.path)
         )
         try:
             cuda_runfile.remove_toolkit(self.host, version, cuda.toolkit_path(version), where)
@@ -331,38 +331,40 @@ class Uninstall:
             raise UninstallError(str(error)) from None
 
     def holds(self) -> List[Action]:
-        """Release the packages that we hold."""
-        installed = self.manager.installed() if self.noted.get("holds") else {}
-        names = [name for name in sorted(self.noted.get("holds", {})) if name in installed and installed[name].hold]
+        """Release the packages that gpu-ready holds."""
+        installed = self.manager.installed() if self.recorded.get("holds") else {}
+        names = [name for name in sorted(self.recorded.get("holds", {})) if name in installed and installed[name].hold]
         return [Action("release " + ", ".join(names), lambda: self.manager.unhold(names))] if names else []
 
     def streams(self) -> List[Action]:
-        """Bring module streams back to what they were."""
-        there = self.manager.streams() if self.noted.get("streams") else {}
-        before = {name: entry.get("before") for name, entry in self.noted.get("streams", {}).items()}
-        changed = {name: stream for name, stream in before.items() if there.get(name) != stream}
+        """Restore module streams."""
+        enabled = self.manager.streams() if self.recorded.get("streams") else {}
+        before = {name: entry.get("before") for name, entry in self.recorded.get("streams", {}).items()}
+        changed = {name: stream for name, stream in before.items() if enabled.get(name) != stream}
         words = ", ".join("%s:%s" % (name, stream) if stream else "none of " + name for name, stream in changed.items())
         act = functools.partial(self.manager.restore_streams, changed)
-        return [Action("go back to the module stream " + words, act)] if changed else []
+        return [Action("restore the module stream " + words, act)] if changed else []
 
     def keys(self) -> List[Action]:
-        """Take the keys that came with our repositories out of the RPM database."""
-        noted = self.noted.get("rpm_keys", {})
+        """Remove the keys of gpu-ready's repositories from the RPM database."""
+        recorded = self.recorded.get("rpm_keys", {})
         argv = ["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION} %{NAME}-%{VERSION}-%{RELEASE}\n"]
-        rows = [line.split() for line in self.host.run(argv).out.splitlines()] if noted else []
+        rows = [line.split() for line in self.host.run(argv).out.splitlines()] if recorded else []
         names = sorted(
-            row[1] for row in rows if len(row) == 2 and [key for key in noted if rpm.is_same_key(row[0], key)]
+            row[1] for row in rows if len(row) == 2 and [key for key in recorded if rpm.is_same_key(row[0], key)]
         )
         argv = ["rpm", "-e", "--allmatches"] + names
-        words = "take %s out of the RPM database" % ", ".join(names)
+        words = "remove %s from the RPM database" % ", ".join(names)
         return [Action(words, functools.partial(self.run, argv))] if names else []
 
     def packages(self) -> List[Action]:
-        """Purge the packages that we brought; refuse when somebody else's package needs one."""
-        if not self.noted.get("packages"):
+        """Purge the packages that gpu-ready installed; refuse if a foreign package needs one."""
+        if not self.recorded.get("packages"):
             return []
         installed = self.manager.installed()
-        names = [n for n in sorted(self.noted["packages"]) if n in installed and installed[n].state != "not-installed"]
+        names = [
+            n for n in sorted(self.recorded["packages"]) if n in installed and installed[n].state != "not-installed"
+        ]
         if not names:
             return []
         argv = self.manager.removal_command(names)
@@ -371,112 +373,112 @@ class Uninstall:
         return [Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: self.purge(argv, names))]
 
     def groups(self) -> List[Action]:
-        """Delete the users, and the groups without members, that came with our packages."""
+        """Delete the users, and the groups without members, that the packages created."""
         found = []
         for names, path, program in (
             (packages.USERS, "/etc/passwd", "userdel"),
             (packages.GROUPS, "/etc/group", "groupdel"),
         ):
             text = self.host.read(path) or ""
-            there = {line.split(":")[0]: line.split(":") for line in text.splitlines()}
+            accounts = {line.split(":")[0]: line.split(":") for line in text.splitlines()}
             what = "user" if path == "/etc/passwd" else "group"
             found += [
                 Action("delete the %s %s" % (what, name), functools.partial(self.account, path, name, program))
                 for name, owners in sorted(names.items())
-                if set(owners) & set(self.noted.get("packages", {}))
-                and name in there
-                and (what == "user" or not there[name][-1])
-                and name not in self.noted.get("stays", {})
+                if set(owners) & set(self.recorded.get("packages", {}))
+                and name in accounts
+                and (what == "user" or not accounts[name][-1])
+                and name not in self.recorded.get("stays", {})
             ]
         return found
 
     def account(self, path: str, name: str, program: str) -> None:
-        """Delete a user or group that is still there: a group may go with its user."""
+        """Delete a user or group if it still exists: a group may be deleted with its user."""
         if re.search("(?m)^%s:" % re.escape(name), self.host.read(path) or ""):
             self.run([program, name])
 
     def leftovers(self) -> List[Action]:
-        """Delete what the programs of our packages wrote and their removal leaves."""
+        """Delete files that programs of the packages wrote and that their removal leaves."""
         return [
             Action("delete " + path, functools.partial(self.delete, path))
             for path, owners in sorted(packages.LEFTOVERS.items())
-            if set(owners) & set(self.noted.get("packages", {}))
-            and path not in self.noted.get("stays", {})
+            if set(owners) & set(self.recorded.get("packages", {}))
+            and path not in self.recorded.get("stays", {})
             and self.host.exists(path)
         ]
 
     def delete(self, path: str) -> None:
-        """Delete a file that may have gone already, and its folder when it is empty."""
+        """Delete a file that may be deleted already, and its directory if that is empty."""
         if os.path.lexists(path):
             os.unlink(path)
-        folder = os.path.dirname(path)
-        if os.path.isdir(folder) and not os.listdir(folder):
-            os.rmdir(folder)
+        directory = os.path.dirname(path)
+        if os.path.isdir(directory) and not os.listdir(directory):
+            os.rmdir(directory)
 
     def would_purge(self, argv: List[str], names: List[str]) -> None:
-        """Raise UninstallError when the purge would take or bring what is not ours."""
-        simulation = self.manager.simulate("purging what gpu-ready brought", argv)
-        # Of a package beside another version of it, the full name is noted, and the short one is in the simulation.
+        """Raise UninstallError if the purge would remove or install foreign packages."""
+        simulation = self.manager.simulate("purging gpu-ready's packages", argv)
+        # Of a package with two installed versions, the full name is recorded, and the short one is in the simulation.
         known = [name for name in simulation.remove if name in names or [n for n in names if n.startswith(name + "-")]]
         others = [name for name in simulation.remove if name not in known] + sorted(simulation.install)
         if others:
             raise UninstallError(
-                "%s needs packages that gpu-ready brought and would go or change with them: remove it yourself, "
-                "then run again; nothing was taken back" % ", ".join(others[:8])
+                "%s needs packages that gpu-ready installed and would be removed or changed with them: remove it "
+                "yourself, then run again; nothing was removed" % ", ".join(others[:8])
             )
 
     def purge(self, argv: List[str], names: List[str]) -> None:
-        """Purge exactly the noted packages."""
-        self.manager.repair(sorted(self.noted["packages"]))
+        """Purge exactly the recorded packages."""
+        self.manager.repair(sorted(self.recorded["packages"]))
         self.would_purge(argv, names)
-        folders = self.module_sources()
+        sources = self.module_sources()
         if set(names) & set(self.imex()):
-            # It is enabled for a node's sake, not by its package, which would leave the link.
+            # gpu-ready enabled it, not its package, whose removal would leave the link.
             self.run(["systemctl", "disable", "--now", IMEX])
-        self.manager.run_change("purging what gpu-ready brought", argv)
-        for folder in folders:
-            remove_empty(folder)
+        self.manager.run_change("purging gpu-ready's packages", argv)
+        for directory in sources:
+            remove_empty(directory)
 
     def imex(self) -> List[str]:
-        """Return those of our packages that brought IMEX, where it is enabled."""
-        noted = [name for name in self.noted["packages"] if name.startswith(IMEX)]
-        return noted if self.host.exists(WANTS + IMEX + ".service") else []
+        """The recorded packages of IMEX, if it is enabled."""
+        names = [name for name in self.recorded["packages"] if name.startswith(IMEX)]
+        return names if self.host.exists(WANTS + IMEX + ".service") else []
 
     def module_sources(self) -> List[str]:
-        """Return the folders with sources of a driver's module."""
+        """Directories with sources of a driver's module."""
         return [
-            "%s/%s" % (folder, name)
-            for folder in MODULE_SOURCES
-            for name in self.host.listdir(folder)
-            if name.startswith("nvidia") and self.host.isdir("%s/%s" % (folder, name))
+            "%s/%s" % (directory, name)
+            for directory in MODULE_SOURCES
+            for name in self.host.listdir(directory)
+            if name.startswith("nvidia") and self.host.isdir("%s/%s" % (directory, name))
         ]
 
     def alternatives(self) -> List[Action]:
-        """Lead the link of the default CUDA toolkit back; packages took their own candidates away by then."""
+        """Restore the link of the default CUDA toolkit, after packages have removed their own alternatives."""
         where = cuda_default.DefaultPaths(manifest=self.path)
         return [
             Action(
                 "restore the alternative " + name,
                 functools.partial(cuda_default.restore_default, self.host, entry, where),
             )
-            for name, entry in sorted(self.noted.get("alternatives", {}).items())
+            for name, entry in sorted(self.recorded.get("alternatives", {}).items())
         ]
 
     def files(self) -> List[Action]:
-        """Restore or delete the files that we wrote."""
+        """Restore or delete the files that gpu-ready wrote."""
         found = []
         rebuild = rebuilds.read_pending_rebuild(self.host, self.mark)
-        for path, entry in sorted(self.noted.get("files", {}).items()):
+        for path, entry in sorted(self.recorded.get("files", {}).items()):
             now = self.host.read_bytes(path)
-            after = taken_back(path, entry, now)
+            after = reverted_content(path, entry, now)
             if now == after:
                 continue
             if path == yum_repos.SUBSCRIPTIONS and self.host.which("subscription-manager"):
                 off = ["subscription-manager", "repos"] + ["--disable=" + name for name in entry.get("sections", [])]
                 found.append(Action("restore " + path, functools.partial(self.run, off)))
                 continue
-            there = [tool for tool in INITRAMFS if self.host.which(tool[0])]
-            argv = there[0] if there and path.startswith("/etc/modprobe.d/") else []
+            tools = [tool for tool in INITRAMFS if self.host.which(tool[0])]
+            argv = tools[0] if tools and path.startswith("/etc/modprobe.d/") else []
             rebuild = rebuild or argv
             words = ("delete " if after is None else "restore ") + path
             found.append(Action(words, functools.partial(self.restore, path, after, entry.get("mode"), argv)))
@@ -484,31 +486,31 @@ class Uninstall:
             found.append(Action("rebuild the initial RAM disk", lambda: self.run(rebuild)))
         return found
 
-    def folders(self) -> List[Action]:
-        """Delete the folders that are ours as a whole."""
+    def directories(self) -> List[Action]:
+        """Delete the directories that belong to gpu-ready completely."""
         return [
             Action("delete " + path, functools.partial(shutil.rmtree, path))
-            for path in sorted(self.noted.get("folders", {}))
+            for path in sorted(self.recorded.get("folders", {}))
             if self.host.isdir(path)
         ]
 
     def restore(self, path: str, after: Optional[bytes], mode: Optional[int], rebuild: List[str]) -> None:
-        """Bring one file back to what it was; the mark of the rebuild that it needs comes first."""
+        """Restore one file; the mark of a rebuild that it needs is written first."""
         if rebuild:
             rebuilds.mark_rebuild(rebuild, self.mark)
         if after is not None:
             files.write_atomic(path, after, mode)
         elif os.path.lexists(path):
             os.unlink(path)
-            folder = os.path.dirname(path)
-            if folder in FOLDERS and not os.listdir(folder):
-                os.rmdir(folder)
+            directory = os.path.dirname(path)
+            if directory in DIRECTORIES and not os.listdir(directory):
+                os.rmdir(directory)
         manifest.drop("files", [path], self.path)
 
     def services(self) -> List[Action]:
-        """Bring services that stay on the host back to their state."""
+        """Restore the state of services that stay on the host."""
         found = []
-        for unit, entry in sorted(self.noted.get("services", {}).items()):
+        for unit, entry in sorted(self.recorded.get("services", {}).items()):
             verbs = ["enable" if entry.get("enabled") else "disable", "start" if entry.get("active") else "stop"]
             found.append(
                 Action("%s and %s %s" % (verbs[0], verbs[1], unit), functools.partial(self.service, unit, verbs))

@@ -69,7 +69,6 @@ devices:
   sample: ["0", "GPU-6ab8d1bc-2c1a-4f0e-9d0f-9a86b5a3a2f1", all]
 """
 
-import base64
 import os
 import re
 import tempfile
@@ -157,11 +156,7 @@ def run(host, params, check):
         after = run_nvidia_ctk(host, params["feature_flags"])
     changed = before != after.encode("utf-8") or bool(removed)
     if changed and not check:
-        entries = {}
-        for name, data in [(path, before)] + [(name, host.read_bytes(name)) for name in removed]:
-            old = None if data is None else base64.b64encode(data).decode("ascii")
-            entries[name] = {"before": old, "mode": host.mode(name)}
-        manifest.note("files", entries)
+        manifest.note_files(host, [path, *removed])
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
         files.write_atomic(path, after.encode("utf-8"))
         for name in removed:

@@ -1,4 +1,4 @@
-"""What apt says, as values and sentences."""
+"""Parsers of apt's output, and messages for its failures."""
 
 import fcntl
 import os
@@ -37,7 +37,7 @@ def test_simulation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "version", "fits"),
+    ("pattern", "version", "fits"),
     [
         (None, "1", True),
         ("580.95.05-1", "580.95.05-1", True),
@@ -55,8 +55,8 @@ def test_simulation() -> None:
         ("28.5.1*", "5:28.5.10-1", False),
     ],
 )
-def test_version_matches(wanted: str | None, version: str, fits: bool) -> None:
-    assert version_matches(wanted, version) is fits
+def test_version_matches(pattern: str | None, version: str, fits: bool) -> None:
+    assert version_matches(pattern, version) is fits
 
 
 def test_installed_prefers_the_architecture_that_is_there() -> None:
@@ -113,11 +113,11 @@ EXPLANATIONS = [
 
 
 @pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
-def test_errors_are_sentences(text: str, words: list[str]) -> None:
-    sentence = apt.explain_failure("installing it", Result(100, "", text))
-    assert sentence.startswith("installing it: ") and "\n" not in sentence
+def test_errors_are_one_line_with_cause_and_remedy(text: str, words: list[str]) -> None:
+    message = apt.explain_failure("installing it", Result(100, "", text))
+    assert message.startswith("installing it: ") and "\n" not in message
     for word in words:
-        assert word in sentence
+        assert word in message
 
 
 @pytest.mark.parametrize("text", ["", "\0\xff garbage", "E: ", "Inst", "|||", "Package: \n\n\n"])
@@ -154,7 +154,7 @@ URIS = """'http://mirror.example/cuda/InRelease' mirror.example_cuda_InRelease 0
     ],
 )
 def test_a_source_that_was_never_read_is_seen_beside_one_that_was(lists: list[str], missing: list[str]) -> None:
-    """The repository that a run has just added is read by itself: that tells nothing of the distribution's own archive."""
+    """The repository that a run has just added is read alone: that shows nothing about the distribution's own archive."""
     assert apt_lists.find_unread_lists(URIS, lists) == missing
 
 
@@ -195,9 +195,9 @@ def test_lists_that_a_power_cut_left_without_their_content(changes: dict[str, st
         BASE + NON_FREE: "123456789",
         BASE + EMPTY: "",
     } | changes
-    there = {f"{apt_lists.DIRECTORY}/{name}": text for name, text in files.items() if text is not None}
-    names = [Path(path).name for path in there]
-    assert apt_lists.find_damaged_lists(names, there.get, lambda path: (len(there[path] or ""), 0)) == lost
+    present = {f"{apt_lists.DIRECTORY}/{name}": text for name, text in files.items() if text is not None}
+    names = [Path(path).name for path in present]
+    assert apt_lists.find_damaged_lists(names, present.get, lambda path: (len(present[path] or ""), 0)) == lost
 
 
 def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
@@ -249,17 +249,17 @@ class Source(packages.Manager):
         return {name: low for pair in packages for name, low in known.get(pair, {}).items()}
 
 
-def test_an_older_release_of_a_metapackage_brings_its_own_parts_not_the_newest() -> None:
-    wanted = [packages.PackageSpec("kit-1-0", "1.0.0-*"), packages.PackageSpec("other")]
-    assert Source().add_parts(wanted, {"kit-1-0": "-1-0(-|$)"}) == [
-        *wanted,
+def test_an_older_release_of_a_metapackage_installs_its_own_parts_not_the_newest() -> None:
+    specs = [packages.PackageSpec("kit-1-0", "1.0.0-*"), packages.PackageSpec("other")]
+    assert Source().add_parts(specs, {"kit-1-0": "-1-0(-|$)"}) == [
+        *specs,
         packages.PackageSpec("cc-1-0", "1.0.2-*"),
         packages.PackageSpec("lib-1-0", "9-*"),
     ]
-    assert Source().add_parts(wanted, {}) == wanted
+    assert Source().add_parts(specs, {}) == specs
 
 
-def test_a_read_only_host_is_told_before_anything_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_host_is_reported_before_anything_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, _mode: path != "/etc")
     with pytest.raises(packages.PackageError, match=r"/etc is read-only.*run again"):
         apt.Apt(Host()).check_free_space(3, [])
@@ -274,7 +274,7 @@ class Slow(RecordedHost):
 
 
 def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() -> None:
-    """It was told as headers that the archive no longer carries."""
+    """It was reported as headers that the archive no longer carries."""
     with pytest.raises(packages.PackageError, match=r"linux-headers-6\.1.*no answer in 300 s"):
         apt.Apt(Slow()).offers(["linux-headers-6.1.0-50-amd64"])
     with pytest.raises(packages.PackageError, match="no answer in 300 s"):
@@ -282,7 +282,7 @@ def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() ->
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("cause", "words"),
     [
         (
             "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate",
@@ -295,6 +295,6 @@ def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() ->
         ("Connection timed out", "does not answer"),
     ],
 )
-def test_what_helps_where_a_file_cannot_be_fetched(said: str, words: str) -> None:
+def test_the_remedy_for_a_file_that_cannot_be_fetched(cause: str, words: str) -> None:
     """A site that looks into TLS, and an image without the list of authorities, are no mirror that does not answer."""
-    assert words in download_remedy(said)
+    assert words in download_remedy(cause)

@@ -1,4 +1,4 @@
-"""What dnf 4, dnf5 and yum 3 say, as values and sentences; and what they are asked."""
+"""Calls to dnf 4, dnf5 and yum 3, parsers of their output, and messages for their failures."""
 
 import json
 from pathlib import Path
@@ -186,11 +186,11 @@ EXPLANATIONS = [
 
 
 @pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
-def test_errors_are_sentences(text: str, words: list[str]) -> None:
-    sentence = dnf_errors.explain_failure("installing it", Result(1, "", text))
-    assert sentence.startswith("installing it: ") and "\n" not in sentence
+def test_errors_are_one_line_with_cause_and_remedy(text: str, words: list[str]) -> None:
+    message = dnf_errors.explain_failure("installing it", Result(1, "", text))
+    assert message.startswith("installing it: ") and "\n" not in message
     for word in words:
-        assert word in sentence
+        assert word in message
 
 
 @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ def test_readers_survive_garbage(text: str) -> None:
         (["/usr/bin/yum"], {}, ("/usr/bin/yum", "yum")),
     ],
 )
-def test_links_tell_which_manager_it_is(programs: list[str], links: dict[str, str], found: tuple[str, str]) -> None:
+def test_links_show_which_manager_it_is(programs: list[str], links: dict[str, str], found: tuple[str, str]) -> None:
     host = RecordedHost(files=dict.fromkeys([*programs, "/usr/bin/dnf-3"], ""), links=links)
     assert dnf.find_program(host) == found
 
 
-def test_no_manager_is_a_sentence() -> None:
+def test_no_manager_is_an_error_with_a_remedy() -> None:
     with pytest.raises(packages.PackageError, match="neither dnf nor yum"):
         dnf.find_program(RecordedHost())
 
@@ -300,7 +300,7 @@ def test_removals_that_nobody_asked_for_and_kernels_are_refused() -> None:
         assert host.made == ["--assumeno install new"]
 
 
-def test_yum_goes_to_an_older_version_with_a_command_of_its_own() -> None:
+def test_yum_downgrades_with_a_separate_command() -> None:
     rows = "driver\t3\t580.95.05\t1\tx86_64\ntool\t(none)\t1\t1\tx86_64\n"
     manager = dnf.Dnf(Scripted({}, rows, program="/usr/bin/yum"), wait=0.0)
     assert manager.form == "yum"
@@ -311,9 +311,9 @@ def test_yum_goes_to_an_older_version_with_a_command_of_its_own() -> None:
 
 
 def test_a_module_that_dkms_could_not_build_is_an_error_although_rpm_succeeds() -> None:
-    said = "Error! Bad return status for module build on kernel: 5.14 (x86_64)\nConsult /var/lib/dkms/n/make.log for more\nComplete!\n"
+    printed = "Error! Bad return status for module build on kernel: 5.14 (x86_64)\nConsult /var/lib/dkms/n/make.log for more\nComplete!\n"
     host = Scripted(
-        {"-y install": Result(0, said, "")}, files={"/var/lib/dkms/n/make.log": "a.c:1:2: error: no such thing\n"}
+        {"-y install": Result(0, printed, "")}, files={"/var/lib/dkms/n/make.log": "a.c:1:2: error: no such thing\n"}
     )
     with pytest.raises(
         packages.PackageError, match="DKMS could not build the module for kernel 5.14(?s:.)*no such thing"
@@ -355,23 +355,23 @@ def test_the_mark_outlives_only_what_was_stopped_in_the_middle(tmp_path: Path, a
     assert mark.exists() is stays
 
 
-def test_a_full_disk_is_told_where_dnf_says_something_else() -> None:
+def test_a_full_disk_is_reported_where_dnf_prints_something_else() -> None:
     host = Scripted({"-y list": Result(1, "", "While writing extension cache (0): cannot close temporary file")})
     host.free = lambda path: 4096 if path == "/var/cache" else 2**40  # type: ignore[method-assign]
     with pytest.raises(packages.PackageError, match="the disk is full, no free space left in /var/cache"):
         dnf.Dnf(host, wait=0.0).offers(["a"])
 
 
-def test_yum_makes_room_in_a_round_of_its_own() -> None:
+def test_yum_removes_conflicting_packages_in_a_separate_call() -> None:
     answers = {
         "--assumeno install": Result(1, "Error: new conflicts with old-1-1.x86_64\n", ""),
         "--assumeno remove": Result(1, "Removing:\n old x86_64 1-1 @r 1 k\n", "Exiting on user command"),
     }
-    wanted = change(packages.PackageSpec("new"), remove=["old"])
-    calls, simulation = dnf.Dnf(Scripted(answers, program="/usr/bin/yum"), wait=0.0).plan_change("x", wanted)
+    requested = change(packages.PackageSpec("new"), remove=["old"])
+    calls, simulation = dnf.Dnf(Scripted(answers, program="/usr/bin/yum"), wait=0.0).plan_change("x", requested)
     assert calls == [["remove", "old"]] and simulation.remove == ["old"]
     with pytest.raises(packages.PackageError, match="new conflicts with old"):
-        dnf.Dnf(Scripted(answers), wait=0.0).plan_change("x", wanted)
+        dnf.Dnf(Scripted(answers), wait=0.0).plan_change("x", requested)
 
 
 def test_yum_releases_whole_lines() -> None:
@@ -383,9 +383,11 @@ def test_yum_releases_whole_lines() -> None:
 
 def test_a_killed_upgrade_of_ours_takes_along_what_needs_the_older_version() -> None:
     rows = "module\t3\t580.1\t1\tx86_64\nmodule\t3\t595.1\t1\tx86_64\ndriver\t3\t580.1\t1\tx86_64\n"
-    goes = "Removing:\n module x86_64 3:580.1-1 @r 1 k\nRemoving dependent packages:\n driver x86_64 3:580.1-1 @r 1 k\n"
-    goes += "Operation aborted.\n"
-    host = Scripted({"--assumeno remove": Result(1, goes, "")}, rows)
+    removal = (
+        "Removing:\n module x86_64 3:580.1-1 @r 1 k\nRemoving dependent packages:\n driver x86_64 3:580.1-1 @r 1 k\n"
+    )
+    removal += "Operation aborted.\n"
+    host = Scripted({"--assumeno remove": Result(1, removal, "")}, rows)
     with pytest.raises(packages.PackageError, match="would remove driver"):
         dnf.Dnf(host, wait=0.0).repair([])
     with pytest.raises(packages.PackageError, match="stayed half installed"):  # the script's database does not change
@@ -393,7 +395,7 @@ def test_a_killed_upgrade_of_ours_takes_along_what_needs_the_older_version() -> 
     assert host.made[-1] == "-y remove module-580.1-1.x86_64"
 
 
-def test_only_the_older_of_two_versions_goes() -> None:
+def test_only_the_older_of_two_versions_is_removed() -> None:
     rows = "tool\t(none)\t1\t1\tx86_64\ntool\t(none)\t2\t1\tx86_64\ntool\t(none)\t2\t1\ti686\nkernel\t(none)\t1\t1\tx86_64\nkernel\t(none)\t2\t1\tx86_64\n"
     found = rpm.parse_packages(rows)
     assert rpm.duplicate_names(found) == ["tool"] and rpm.older_duplicates(found) == ["tool-1-1.x86_64"]
@@ -417,17 +419,17 @@ def test_the_mark_holds_names(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_lock_of_a_package_that_is_gone_is_told() -> None:
+def test_the_lock_of_a_removed_package_is_reported() -> None:
     locks = {rpm.DNF_LOCKS: "driver-3:580.1-1.el9.*\n"}
     assert dnf.Dnf(Scripted({}, "tool\t(none)\t1\t1\tx86_64\n", files=locks), wait=0.0).held() == ["driver"]
 
 
 def test_what_a_metapackage_asks_for_at_least() -> None:
     """`dnf repoquery --requires` (4.14, dnf5) and `yum deplist` (CentOS 7) of the same package."""
-    wanted = {"cuda-nvcc-12-9": "12.9.41", "cuda-cupti-12-9": "12.9.19-1"}
+    requested = {"cuda-nvcc-12-9": "12.9.41", "cuda-cupti-12-9": "12.9.19-1"}
     assert (
         dnf_output.parse_lowest_versions("/bin/sh\ncuda-cupti-12-9 >= 12.9.19-1\ncuda-nvcc-12-9 >= 0:12.9.41\nx = 1\n")
-        == wanted
+        == requested
     )
     deplist = """package: cuda-toolkit-12-9.x86_64 12.9.0-1
   dependency: cuda-nvcc-12-9 >= 12.9.41
@@ -435,7 +437,7 @@ def test_what_a_metapackage_asks_for_at_least() -> None:
   dependency: cuda-cupti-12-9 >= 12.9.19-1
    provider: cuda-cupti-12-9.x86_64 12.9.79-1
 """
-    assert dnf_output.parse_lowest_versions(deplist) == wanted
+    assert dnf_output.parse_lowest_versions(deplist) == requested
     assert dnf_output.parse_lowest_versions("") == {}
 
 

@@ -190,7 +190,7 @@ def test_the_installed_package_manager_is_asked(host: Host, output: list[str]) -
 # ---- what is opened -------------------------------------------------------------------------------------------------
 
 
-def test_a_download_goes_through_the_proxy_of_the_package_manager(servers: Any) -> None:
+def test_a_download_uses_the_proxy_of_the_package_manager(servers: Any) -> None:
     proxy = servers()
     host = apt(f"http://me:geheim@127.0.0.1:{proxy.port}")
     assert body("http://vendor.test/key", host) == b"file"

@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def library(name: str, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """Return a module of library/ as ansible would load it."""
-    folders = [*ansible.module_utils.__path__, str(ROOT / "module_utils")]
-    monkeypatch.setattr(ansible.module_utils, "__path__", folders)
+    directories = [*ansible.module_utils.__path__, str(ROOT / "module_utils")]
+    monkeypatch.setattr(ansible.module_utils, "__path__", directories)
     spec = importlib.util.spec_from_file_location(name, ROOT / "library" / f"{name}.py")
     assert spec and spec.loader
     loaded = importlib.util.module_from_spec(spec)
@@ -90,8 +90,12 @@ def test_the_bus_is_counted_by_class_and_id(name: str) -> None:
     functions, gpus, switches, driver = CASES[name]
     files = {}
     for number, (vendor, device, kind) in enumerate(functions):
-        folder = f"{S}0000:{number + 1:02x}:00.0/"
-        files |= {folder + "vendor": f"0x{vendor}", folder + "device": f"0x{device}", folder + "class": f"0x{kind}"}
+        directory = f"{S}0000:{number + 1:02x}:00.0/"
+        files |= {
+            directory + "vendor": f"0x{vendor}",
+            directory + "device": f"0x{device}",
+            directory + "class": f"0x{kind}",
+        }
     found = pci.read_sysfs(RecordedHost(files=files))
     assert (len(pci.gpus(found)), len(pci.nvswitches(found))) == (gpus, switches)
     decided = decide(bare(*(one.device for one in pci.gpus(found)), distro="ubuntu2204", nvswitches=switches))
@@ -104,10 +108,10 @@ def test_a_virtual_gpu_of_a_host_is_none_of_its_cards() -> None:
     """SR-IOV functions carry the id of their GPU: counted, one card becomes seventeen."""
     files, links = {}, {}
     for number in range(17):
-        folder = f"{S}0000:3b:{number // 8:02x}.{number % 8}/"
-        files |= {folder + "vendor": "0x10de", folder + "device": "0x20b5", folder + "class": "0x030200"}
+        directory = f"{S}0000:3b:{number // 8:02x}.{number % 8}/"
+        files |= {directory + "vendor": "0x10de", directory + "device": "0x20b5", directory + "class": "0x030200"}
         if number:
-            links[folder + "physfn"] = "../0000:3b:00.0"
+            links[directory + "physfn"] = "../0000:3b:00.0"
     assert len(pci.gpus(pci.read_sysfs(RecordedHost(files=files, links=links)))) == 1
 
 
@@ -151,9 +155,9 @@ def test_the_detectors_blank_line_is_a_card_without_a_package() -> None:
 
 
 def test_what_the_detector_says_on_standard_error_is_no_package() -> None:
-    """Unsupported cards are told on standard error only, with exit status 0."""
-    said = "This device does not appear to be supported at present\nPlease report at http://elrepo.org/bugs\n"
-    assert nvidia_detect.run_nvidia_detect(detector("", "", 0, said)).packages == []
+    """Unsupported cards are reported on standard error only, with exit status 0."""
+    printed = "This device does not appear to be supported at present\nPlease report at http://elrepo.org/bugs\n"
+    assert nvidia_detect.run_nvidia_detect(detector("", "", 0, printed)).packages == []
     silent = detector("", "", TIMED_OUT)
     assert "did not end within" in nvidia_detect.find_disagreement(
         nvidia_detect.run_nvidia_detect(silent), ["kmod-nvidia"], []
@@ -161,7 +165,7 @@ def test_what_the_detector_says_on_standard_error_is_no_package() -> None:
 
 
 def test_the_catalog_and_the_detector_of_today_agree() -> None:
-    """For each kind of card the packages that the plan expects hold the one that ELRepo's program prints."""
+    """For each kind of card the packages that the plan expects include what ELRepo's program prints."""
     printed = {T4: "kmod-nvidia-open", P40: "kmod-nvidia-580xx", "102d": "kmod-nvidia-470xx"}
     for device, package in printed.items():
         todo = compose.todo_json(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
@@ -171,8 +175,8 @@ def test_the_catalog_and_the_detector_of_today_agree() -> None:
 
 def test_another_machine_is_refused_before_packages_of_ours_come() -> None:
     """Every address of the catalog has x86_64 in it: on arm64 the repository is added, and nothing in it fits."""
-    for wish in ({}, {"nvidia_driver_source": "none"}):
-        decided = decide(bare("2e12", distro="ubuntu2404", arch="aarch64"), **wish)
+    for spec in ({}, {"nvidia_driver_source": "none"}):
+        decided = decide(bare("2e12", distro="ubuntu2404", arch="aarch64"), **spec)
         assert [refusal.code for refusal in decided.refusals] == ["machine_unsupported"]
         assert "aarch64" in decided.refusals[0].message
 
@@ -221,7 +225,7 @@ def test_the_module_fails_on_disagreement_and_on_nothing_else(
     assert how == "failed" or values["changed"] is False
 
 
-# --- 8: headers of the running kernel are gone ---------------------------------------------------------------------
+# --- 8: headers of the running kernel are missing ---------------------------------------------------------------------
 
 KERNELS = ["linux-image-6.1.0-51-amd64", "linux-image-generic", "kernel", "kernel-core", "kernel-5.14.0-687.el9.x86_64"]
 KERNELS += ["kernel-modules-core", "kernel-uek", "kernel-uek-core", "kernel6.12"]
@@ -238,8 +242,8 @@ HEADERS += [
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_no_transaction_brings_a_kernel(name: str) -> None:
-    """Tools that install the headers' metapackage bring a kernel, build for it, and wait for a reboot that never ends."""
+def test_no_transaction_installs_a_kernel(name: str) -> None:
+    """Tools that install the headers' metapackage install a kernel, build for it, and wait for a reboot that never ends."""
     with pytest.raises(packages.PackageError, match="never installed unasked"):
         packages.refuse_unrequested(packages.Simulation({name: (None, "1")}, []), [])
 
@@ -251,23 +255,23 @@ def test_headers_are_no_kernel() -> None:
 
 @pytest.mark.parametrize("distro", catalog.distros())
 def test_headers_are_asked_for_the_running_kernel_exactly(distro: str) -> None:
-    """Only a name with the release in it fails where the mirror dropped it; a metapackage brings those of another."""
+    """Only a name with the release in it fails where the mirror dropped it; a metapackage installs those of another."""
     host = bare(T4, distro=distro)
     kernel = host.base.kernel.running
-    wish = {"nvidia_driver_kernel_modules": "dkms"}
-    asked = compose.todo_json(decide(host, **wish))["kernel_headers.install"]["packages"]
+    spec = {"nvidia_driver_kernel_modules": "dkms"}
+    asked = compose.todo_json(decide(host, **spec))["kernel_headers.install"]["packages"]
     assert [name for name in asked if kernel in name]
     assert not [name for name in asked if name.startswith(("linux-headers", "kernel")) and kernel not in name]
     assert "the archive no longer carries the headers" in packages.describe_missing_headers(asked[0])
 
 
-# --- 9: where the module lies --------------------------------------------------------------------------------------
+# --- 9: where the module is -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suffix", ["", ".xz", ".zst", ".gz"])
 @pytest.mark.parametrize("name", ["nvidia.ko", "nvidia-current.ko", "nvidia-current-open.ko"])
 @pytest.mark.parametrize(
-    "folder",
+    "directory",
     [
         "updates/dkms",
         "extra",
@@ -277,9 +281,9 @@ def test_headers_are_asked_for_the_running_kernel_exactly(distro: str) -> None:
         "kernel/nvidia-580srv-open",
     ],
 )
-def test_the_module_is_found_wherever_and_however_it_was_put(folder: str, name: str, suffix: str) -> None:
-    """A tool that looks for nvidia.ko in one folder installs again what is there, compressed, in another."""
-    path = f"/lib/modules/6.1.0/{folder}/{name}{suffix}"
+def test_the_module_is_found_in_every_directory_and_compression(directory: str, name: str, suffix: str) -> None:
+    """A tool that looks for nvidia.ko in one directory reinstalls what exists, compressed, in another."""
+    path = f"/lib/modules/6.1.0/{directory}/{name}{suffix}"
     assert look_at_driver.find_modules(RecordedHost(files={path: "x"}), "6.1.0") == [path]
 
 
@@ -335,19 +339,19 @@ def test_nothing_is_installed_by_a_metapackage_that_follows_the_newest_branch() 
 
 
 class Packages(packages.Manager):
-    """A package manager without a host: what is there and held; ``fails`` makes the next transaction fail."""
+    """A package manager without a host: installed and held packages; ``fails`` makes the next transaction fail."""
 
     program = "manager"
 
-    def __init__(self, there: dict[str, str], held: list[str], fails: bool) -> None:
+    def __init__(self, present: dict[str, str], held: list[str], fails: bool) -> None:
         super().__init__(RecordedHost())
-        self.there, self.locks, self.fails = dict(there), list(held), fails
+        self.packages, self.locks, self.fails = dict(present), list(held), fails
 
     def held(self) -> list[str]:
         return self.locks
 
     def installed(self) -> dict[str, packages.Installed]:
-        return {name: packages.Installed(v, "installed", name in self.locks) for name, v in self.there.items()}
+        return {name: packages.Installed(v, "installed", name in self.locks) for name, v in self.packages.items()}
 
     def find_interrupted(self) -> list[str]:
         return []
@@ -359,14 +363,14 @@ class Packages(packages.Manager):
         return {name: ["2"] for name in names}
 
     def plan_change(self, what: str, change: packages.PackageChange) -> tuple[list[list[str]], packages.Simulation]:
-        locked = [wish.name for wish in change.install if wish.name in self.locks]
+        locked = [spec.name for spec in change.install if spec.name in self.locks]
         assert not locked, f"{locked} are held while they are to change"
-        return [], packages.Simulation({wish.name: (self.there.get(wish.name), "2") for wish in change.install}, [])
+        return [], packages.Simulation({spec.name: (self.packages.get(spec.name), "2") for spec in change.install}, [])
 
     def apply_change(self, what: str, calls: list[list[str]], simulation: packages.Simulation) -> None:
         if self.fails:
-            raise packages.PackageError("the mirror is gone")
-        self.there.update({name: after for name, (_, after) in simulation.install.items()})
+            raise packages.PackageError("the mirror is down")
+        self.packages.update({name: after for name, (_, after) in simulation.install.items()})
 
     def hold(self, names: list[str]) -> None:
         self.locks = sorted({*self.locks, *names})
@@ -387,7 +391,7 @@ def converge(manager: Packages, request: dict[str, Any], check: bool = False) ->
     install.converge(manager, install.parse_request(request), check)  # type: ignore[arg-type]
 
 
-def wanted(**given: Any) -> dict[str, Any]:
+def request(**given: Any) -> dict[str, Any]:
     empty: dict[str, Any] = {"names": [], "optional": [], "streams": None, "remove": [], "hold": [], "unhold": []}
     return empty | {"allow_remove": [], "update_cache": False, "purge": False, "purpose": "a test"} | given
 
@@ -398,33 +402,31 @@ def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_f
 ) -> None:
     """A driver that lost its hold in a failed run is upgraded at night, and the loaded module no longer fits."""
     manager = Packages({"driver": "1"}, ["driver"], fails)
-    change = wanted(names=[{"name": "driver", "version": "2"}], unhold=["driver"])
+    change = request(names=[{"name": "driver", "version": "2"}], unhold=["driver"])
     if fails:
         with pytest.raises(packages.PackageError):
             converge(manager, change)
-        assert (manager.there, manager.locks) == ({"driver": "1"}, ["driver"])
+        assert (manager.packages, manager.locks) == ({"driver": "1"}, ["driver"])
         return
     converge(manager, change)
-    converge(manager, wanted(hold=["driver"]))
-    assert (manager.there, manager.locks) == ({"driver": "2"}, ["driver"])
+    converge(manager, request(hold=["driver"]))
+    assert (manager.packages, manager.locks) == ({"driver": "2"}, ["driver"])
 
 
-def test_a_hold_that_was_released_is_no_longer_noted_as_ours(
-    manifest_off: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_released_hold_is_dropped_from_the_manifest(manifest_off: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator may hold the package from then on, and neither a later run nor uninstall.yml may release that."""
     dropped: list[str] = []
     monkeypatch.setattr(install.manifest, "drop", lambda section, names: dropped.extend(names))
     manager = Packages({"docker-ce": "1", "docker-ce-cli": "1"}, ["docker-ce", "docker-ce-cli"], False)
-    converge(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
+    converge(manager, request(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
     assert dropped == []
-    converge(manager, wanted(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]))
+    converge(manager, request(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]))
     assert (dropped, manager.locks) == (["docker-ce"], ["docker-ce-cli"])
 
 
 @pytest.mark.parametrize("distro", ["el9", "el10", "debian12", "ubuntu2404"])
 def test_a_run_that_was_killed_before_the_hold_holds_the_next_time(distro: str) -> None:
-    """The hold is part of the wish, not an afterthought of an installation."""
+    """The hold is part of the desired state, not an afterthought of an installation."""
     host = bare(T4, distro=distro)
     done = carried_out(host, decide(host))
     assert len(done.packages.held) >= 2
@@ -492,9 +494,9 @@ DNF_UNSIGNED = "Package kmod-nvidia-open-dkms-580.x86_64.rpm is not signed\nErro
 )
 def test_what_is_not_what_its_owner_signed_is_not_called_a_network_problem(explain: Any, text: str) -> None:
     """ "Check your network" for a bad signature or a wrong checksum teaches people to switch the checks off."""
-    sentence = explain("installing the driver", Result(100, text, ""))
-    assert "does not answer" not in sentence and "check network" not in sentence
-    assert packages.WRONG_SIGNATURE in sentence or "its own lists" in sentence
+    message = explain("installing the driver", Result(100, text, ""))
+    assert "does not answer" not in message and "check network" not in message
+    assert packages.WRONG_SIGNATURE in message or "its own lists" in message
 
 
 def test_no_plan_uses_a_repository_without_a_pinned_key() -> None:

@@ -138,7 +138,7 @@ def test_a_host_with_apt_is_asked_nothing_of_rpm() -> None:
         (Result(1, "", "error: rpmdb open failed"), {}, ["rpm"]),
         (Result(0, ROWS + "bash\t(none)\t5.2\t1.el9\tx86_64\n", ""), {}, ["bash"]),
         (Result(0, ROWS, ""), {"/var/lib/yum/transaction-all.2026-11-21.06:00.00": ""}, ["yum"]),
-        (Result(0, ROWS, ""), {rpm.PENDING: '["bash", "gone"]'}, ["bash"]),
+        (Result(0, ROWS, ""), {rpm.PENDING: '["bash", "removed"]'}, ["bash"]),
         (Result(0, ROWS, ""), {rpm.PENDING: "[damaged"}, []),
     ],
 )

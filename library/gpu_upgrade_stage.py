@@ -1,74 +1,74 @@
 #!/usr/bin/python
-"""Fetch packages and installers of a driver upgrade and of the way back, without installing any."""
+"""Download packages and installers of a driver upgrade and its rollback, without installing any."""
 
 DOCUMENTATION = r"""
 module: gpu_upgrade_stage
-short_description: Fetch packages and installers of a driver upgrade and of the way back
+short_description: Download packages and installers of a driver upgrade and its rollback
 description:
-  - Reads the package lists again and fills the package manager's cache, so that neither the upgrade nor the way back
-    needs the network. Installs, removes and configures nothing.
-  - NVIDIA's installers are brought and proved by their checksums. Those of the control node have to lie at RV(files)
-    before, which check mode tells.
+  - Updates the package lists and fills the package manager's cache, so that neither the upgrade nor its rollback needs
+    the network. Installs, removes and configures nothing.
+  - NVIDIA's installers are downloaded and verified by their checksums. Those of the control node must be at RV(files)
+    before; check mode returns these paths.
 options:
   todo:
     description: RV(gpu_node_plan#module:todo) of the host.
     type: dict
     required: true
   installer:
-    description: The installer of the driver from before, as RV(gpu_node_plan#module:upgrade) says it, or empty.
+    description: The installer of the installed driver, RV(gpu_node_plan#module:upgrade.installer), or empty.
     type: dict
     default: {}
   target:
-    description: The version that is wanted, for the journal.
+    description: The version of the new driver, for the journal.
     type: str
     default: ""
   fetch:
-    description: Off where a run that goes on has all here; then only RV(alike) is told.
+    description: False in a resumed run, which has everything. Only RV(alike) is returned then.
     type: bool
     default: true
 attributes:
-  check_mode: {support: full, description: Fetches nothing.}
-  diff_mode: {support: none, description: Nothing is changed.}
+  check_mode: {support: full, description: Downloads nothing.}
+  diff_mode: {support: none, description: It changes no configuration.}
 author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Fetch what the upgrade and the way back need
+- name: Download what the upgrade and its rollback need
   gpu_upgrade_stage:
     todo: "{{ gpu_plan_result.todo }}"
 
-- name: Ask only what would be fetched
+- name: List what would be downloaded
   gpu_upgrade_stage:
     todo: "{{ gpu_plan_result.todo }}"
   check_mode: true
 
-- name: Fetch for a plan that was saved
+- name: Download for a saved plan
   gpu_upgrade_stage:
     todo: "{{ lookup('file', 'plan.json') | from_json }}"
 """
 
 RETURN = r"""
 coming:
-  description: Packages that will come, which lie in the cache now.
+  description: Packages that the upgrade installs, now in the cache.
   returned: always
   type: list
   elements: str
   sample: ["libcuda1=595.91.07-1"]
 kept:
-  description: Packages of now, which lie in the cache for the way back.
+  description: Installed packages, now in the cache for the rollback.
   returned: always
   type: list
   elements: str
   sample: ["libcuda1=580.95.05-1"]
 installers:
-  description: Versions whose installers were fetched; in check mode, those that are not here.
+  description: Versions whose installers were downloaded; in check mode, those that are missing.
   returned: always
   type: list
   elements: str
   sample: ["595.91.07"]
 alike:
   description: >-
-    What two hosts have to share for one to take the modules that the other built, or why this one takes none.
+    Properties that two hosts must share for one to use the modules that the other built, or why this one uses none.
   returned: always
   type: dict
   sample: {"package": "nvidia-kernel-open-dkms=595.91.07-1", "system": "debian 12", "kernel": "6.1.0-40-amd64"}
@@ -86,9 +86,7 @@ from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
 from ansible.module_utils.gpu_ready.facts import base
 from ansible.module_utils.gpu_ready.packaging import select
-from ansible.module_utils.gpu_ready.upgrade import journal as upgrade_journal
-from ansible.module_utils.gpu_ready.upgrade import modules as upgrade_modules
-from ansible.module_utils.gpu_ready.upgrade import stage as upgrade_stage
+from ansible.module_utils.gpu_ready.upgrade import journal, modules, stage
 
 ARGUMENT_SPEC = {
     "todo": {"type": "dict", "required": True},
@@ -99,26 +97,27 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    wanted = upgrade_stage.downloads(params["todo"])
-    files = [one for one in (wanted["runfile"], params["installer"]) if one]
+    request = stage.build_request(params["todo"])
+    earlier = stage.read_installer(params["installer"]) if params["installer"] else None
+    installers = [one for one in (request.runfile, earlier) if one]
     result = {"changed": False, "coming": [], "kept": [], "installers": [], "alike": {}}
     result["files"] = {
-        one["source"]: runfile_store.installer_path(one["version"]) for one in files if "://" not in one["source"]
+        one.source: runfile_store.installer_path(one.version) for one in installers if "://" not in one.source
     }
     if check:
-        missing = [one["version"] for one in files if not runfile_store.find_installer(one["version"], one["sha256"])]
-        return dict(result, coming=[str(one) for one in wanted["pins"] + wanted["names"]], installers=missing)
-    journal = upgrade_journal.read(host)
+        missing = [one.version for one in installers if not runfile_store.find_installer(one.version, one.sha256)]
+        return dict(result, coming=[str(one) for one in request.pins + request.names], installers=missing)
+    recorded = journal.read(host)
     if not params["fetch"]:
-        return dict(result, alike=journal.fetched.alike if journal and journal.fetched else {})
-    staged = upgrade_stage.stage(select.choose_manager(host, upgrade_journal.is_open(host)), wanted)
-    fetched = upgrade_stage.installers(files, host.uname()[1], runfile_fetch.RunfileLimits())
+        return dict(result, alike=recorded.fetched.alike if recorded and recorded.fetched else {})
+    staged = stage.stage_packages(select.choose_manager(host, journal.is_open(host)), request)
+    missing = stage.stage_installers(installers, host.uname()[1], runfile_fetch.RunfileLimits())
     secure_boot = base.secure_boot(host)
-    alike = upgrade_modules.alike(host, staged.coming, secure_boot.on and not secure_boot.enrolled)
-    if journal:
-        upgrade_journal.write(upgrade_journal.record_fetched(journal, params["target"], int(time.time()), alike))
-    changed = bool(staged.coming or fetched)
-    return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=fetched, alike=alike)
+    alike = modules.shared_properties(host, staged.coming, secure_boot.on and not secure_boot.enrolled)
+    if recorded:
+        journal.write(journal.record_fetched(recorded, params["target"], int(time.time()), alike))
+    changed = bool(staged.coming or missing)
+    return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=missing, alike=alike)
 
 
 def main():

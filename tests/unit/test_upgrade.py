@@ -463,10 +463,10 @@ def test_what_is_fetched_is_what_the_steps_will_ask_for() -> None:
         "nvidia_driver.hold": {"tools": ["versionlock"], "packages": []},
         "gpu_verify.verify": {"expect": {}},
     }
-    wanted = stage.downloads(todo)
-    assert wanted["names"] == [{"name": "cuda-drivers", "version": "595.91.07-*"}, "versionlock"]
-    assert (wanted["pins"], wanted["pins_gone"], wanted["remove"], wanted["allowed"]) == (["pin-595"], ["pin-580"], ["old"], ["older"])  # fmt: skip
-    assert stage.downloads({})["names"] == []
+    request = stage.build_request(todo)
+    assert request.names == [{"name": "cuda-drivers", "version": "595.91.07-*"}, "versionlock"]
+    assert (request.pins, request.pins_removed, request.remove, request.allowed) == (["pin-595"], ["pin-580"], ["old"], ["older"])  # fmt: skip
+    assert stage.build_request({}) == stage.StageRequest()
 
 
 def test_the_installers_of_both_ways_are_known_beforehand() -> None:
@@ -479,4 +479,6 @@ def test_the_installers_of_both_ways_are_known_beforehand() -> None:
     beside = driver.earlier_installer(seen, given._replace(nvidia_driver_runfile=file), "580.95.05")
     assert beside and beside.source == "/srv/580.95.05/NVIDIA-Linux-x86_64-580.95.05.run"
     todo = {"nvidia_driver.runfile": {"version": "595.91.07"}, "nvidia_driver.remove_packages": {"packages": ["old"]}}
-    assert stage.downloads(todo)["runfile"] == {"version": "595.91.07"} and stage.downloads(todo)["gone"] == ["old"]
+    assert stage.build_request(todo).runfile == ("595.91.07", "", "", "") and stage.build_request(todo).replaced == [
+        "old"
+    ]

@@ -11,12 +11,12 @@ from gpu_ready.base import manifest
 from gpu_ready.base.host import Host, Result
 from gpu_ready.upgrade import modules as upgrade_modules
 from gpu_ready.upgrade import share as upgrade_share
-from gpu_ready.upgrade.modules import ModulesError, Paths
+from gpu_ready.upgrade.modules import ModuleArchive, ModulePaths, ModulesError
 from recorded import RecordedHost
 
 KERNEL, VERSION = "6.1.0-40-amd64", "595.91.07"
 PACKAGE = f"nvidia-kernel-open-dkms={VERSION}-1"
-ALIKE = {"package": PACKAGE, "system": "debian 12", "kernel": KERNEL, "machine": "x86_64"}
+ALIKE = {"package": PACKAGE, "system": "debian 12", "kernel": KERNEL, "architecture": "x86_64"}
 SYSTEM = {"/etc/os-release": 'ID=debian\nVERSION_ID="12"\n', "/proc/sys/kernel/osrelease": KERNEL}
 
 
@@ -41,16 +41,16 @@ def archive(folder: Path, names: tuple[str, ...] = ("./nvidia.ko", "./sub/nvidia
             member = tarfile.TarInfo(name)
             member.size = 3
             file.addfile(member, io.BytesIO(b"ELF"))
-    return str(upgrade_modules.digest(str(folder / upgrade_modules.ARCHIVE)))
+    return str(upgrade_modules.file_checksum(str(folder / upgrade_modules.ARCHIVE)))
 
 
-def paths(tmp_path: Path) -> Paths:
-    return Paths(str(tmp_path / "modules"), str(tmp_path / "dkms"), str(tmp_path / "manifest.json"))
+def paths(tmp_path: Path) -> ModulePaths:
+    return ModulePaths(str(tmp_path / "modules"), str(tmp_path / "dkms"), str(tmp_path / "manifest.json"))
 
 
-def taken(tmp_path: Path, host: Host, **change: Any) -> dict[str, Any]:
-    given = {"alike": ALIKE, "name": "nvidia", "version": VERSION, "sha256": archive(tmp_path / "modules")}
-    return upgrade_modules.take(host, given | change, ALIKE, paths(tmp_path))
+def accepted(tmp_path: Path, host: Host, **change: Any) -> ModuleArchive:
+    given = ModuleArchive(ALIKE, "nvidia", VERSION, archive(tmp_path / "modules"))
+    return upgrade_modules.accept(host, given._replace(**change), ALIKE, paths(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def taken(tmp_path: Path, host: Host, **change: Any) -> dict[str, Any]:
 )
 def test_hosts_with_the_same_package_system_and_kernel_are_alike(coming: list[str], package: str | None) -> None:
     host = RecordedHost(files=SYSTEM)
-    found = upgrade_modules.alike(host, coming, False)
-    assert found == (ALIKE | {"package": package} if package else {"why": "no package of this driver compiles any"})
+    found = upgrade_modules.shared_properties(host, coming, False)
+    assert found == (ALIKE | {"package": package} if package else {"why": "no package of this driver compiles modules"})
 
 
 def test_sources_that_come_in_a_package_of_their_own_are_part_of_it(
@@ -74,25 +74,25 @@ def test_sources_that_come_in_a_package_of_their_own_are_part_of_it(
 ) -> None:
     # Ubuntu's nvidia-dkms packages have dkms.conf alone.
     coming = ["nvidia-dkms-open=595.91.07-1ubuntu1", "nvidia-kernel-source-open=595.91.07-1ubuntu1", "dkms=3.2"]
-    found = upgrade_modules.alike(RecordedHost(files=SYSTEM), coming, False)
+    found = upgrade_modules.shared_properties(RecordedHost(files=SYSTEM), coming, False)
     assert (found["package"], found["source"]) == (coming[0], coming[1])
     unpacked: list[str] = []
     monkeypatch.setattr(upgrade_modules, "unpack_package", lambda host, package, root: unpacked.append(package))
-    with pytest.raises(ModulesError, match="holds 0 files dkms.conf"):
+    with pytest.raises(ModulesError, match="contains 0 dkms.conf files"):
         upgrade_modules.build(Built(), found, paths(tmp_path))
     assert unpacked == coming[:2]
 
 
 def test_secure_boot_without_the_key_takes_nothing() -> None:
     host = RecordedHost(files=SYSTEM)
-    assert "not enrolled" in upgrade_modules.alike(host, [PACKAGE], True)["why"]
-    assert "why" not in upgrade_modules.alike(host, [PACKAGE], False)
+    assert "not enrolled" in upgrade_modules.shared_properties(host, [PACKAGE], True)["why"]
+    assert "why" not in upgrade_modules.shared_properties(host, [PACKAGE], False)
 
 
 def test_dkms_is_led_to_modules_that_were_taken_and_back(tmp_path: Path) -> None:
     where, host = paths(tmp_path), Built()
     assert not upgrade_modules.offer(host, where)
-    taken(tmp_path, host)
+    accepted(tmp_path, host)
     assert upgrade_modules.offer(host, where) and upgrade_modules.offer(host, where)
     file = tmp_path / "dkms" / f"nvidia-{VERSION}-{KERNEL}-x86_64.conf"
     assert f'MAKE[0]="cp -r {tmp_path}/modules/files/. ."' in file.read_text()
@@ -106,16 +106,16 @@ def test_dkms_is_led_to_modules_that_were_taken_and_back(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("host", "change", "words"),
     [
-        (Built(), {"sha256": "0"}, "expected 0"),
-        (Built(), {"alike": ALIKE | {"kernel": "x"}}, "were built for"),
-        (Built(kernel="6.1.0-41-amd64"), {}, "is for the kernel 6.1.0-41-amd64"),
-        (Built(version="580.95.05"), {}, "is of version 580.95.05"),
+        (Built(), {"sha256": "0"}, "in place of 0"),
+        (Built(), {"alike": ALIKE | {"kernel": "x"}}, "was built for"),
+        (Built(kernel="6.1.0-41-amd64"), {}, "it is for the kernel 6.1.0-41-amd64"),
+        (Built(version="580.95.05"), {}, "it is of version 580.95.05"),
     ],
 )
-def test_other_modules_are_not_taken(tmp_path: Path, host: Host, change: dict[str, Any], words: str) -> None:
+def test_other_modules_are_not_accepted(tmp_path: Path, host: Host, change: dict[str, Any], words: str) -> None:
     with pytest.raises(ModulesError, match=words):
-        taken(tmp_path, host, **change)
-    assert upgrade_modules.record(host, ALIKE, paths(tmp_path)) is None
+        accepted(tmp_path, host, **change)
+    assert upgrade_modules.find_archive(host, ALIKE, paths(tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["../nvidia.ko", "/etc/nvidia.ko", "nvidia.sh", "./a/../../b.ko"])
@@ -127,22 +127,22 @@ def test_an_archive_with_anything_else_is_refused(tmp_path: Path, name: str) -> 
 
 def test_an_archive_that_changed_or_a_damaged_record_is_none(tmp_path: Path) -> None:
     where, host = paths(tmp_path), Built()
-    taken(tmp_path, host)
-    assert upgrade_modules.record(host, ALIKE, where) and not upgrade_modules.record(
+    accepted(tmp_path, host)
+    assert upgrade_modules.find_archive(host, ALIKE, where) and not upgrade_modules.find_archive(
         host, ALIKE | {"kernel": "x"}, where
     )
     archive(tmp_path / "modules", ("./nvidia.ko",))
-    assert upgrade_modules.record(host, ALIKE, where) is None
+    assert upgrade_modules.find_archive(host, ALIKE, where) is None
     (tmp_path / "modules" / upgrade_modules.RECORD).write_text("{")
-    assert upgrade_modules.record(host, ALIKE, where) is None
+    assert upgrade_modules.find_archive(host, ALIKE, where) is None
 
 
 def test_a_file_of_the_host_is_not_written_over(tmp_path: Path) -> None:
     where, host = paths(tmp_path), Built()
-    file = Path(upgrade_modules.override(taken(tmp_path, host), where))
+    file = Path(upgrade_modules.override_path(accepted(tmp_path, host), where))
     file.parent.mkdir()
     file.write_text("theirs")
-    with pytest.raises(ModulesError, match="belongs to this host"):
+    with pytest.raises(ModulesError, match="not a file of gpu-ready"):
         upgrade_modules.offer(host, where)
     assert file.read_text() == "theirs" and not upgrade_modules.withdraw(host, where)
     assert not (tmp_path / "modules/files").exists()
@@ -153,7 +153,7 @@ def test_the_build_is_told_to_leave_its_modules_to_us(tmp_path: Path, quote: str
     source = tmp_path / "usr/src/nvidia-595"
     source.mkdir(parents=True)
     (source / "dkms.conf").write_text(f"PACKAGE_NAME={quote}nvidia{quote}\nPACKAGE_VERSION={quote}{VERSION}{quote}\n")
-    assert upgrade_modules.prepare(str(tmp_path), "/out") == ("nvidia", VERSION)
+    assert upgrade_modules.prepare_build(str(tmp_path), "/out") == ("nvidia", VERSION)
     assert (source / "dkms.conf").read_text().endswith("-exec cp --parents {} /out ';'\"\n")
 
 
@@ -177,6 +177,16 @@ def test_the_first_of_those_that_are_alike_builds() -> None:
     assert upgrade_share.origins_table(["c", "b", "a"], words).splitlines() == ["modules built beforehand: c, b", "modules built on c: a"]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"name": "../x"}, {"version": "1/2"}, {"sha256": 7}, {"schema": 2}, {"more": ""}, {"alike": {"kernel": ".."}}],
+)
+def test_a_record_of_another_form_is_refused(change: dict[str, Any]) -> None:
+    value = upgrade_modules.to_json(ModuleArchive(ALIKE, "nvidia", VERSION, "0")) | change
+    with pytest.raises(ModulesError, match="another form"):
+        upgrade_modules.from_json(value)
+
+
 def test_the_record_is_json_that_names_its_hosts(tmp_path: Path) -> None:
-    taken(tmp_path, Built())
+    accepted(tmp_path, Built())
     assert json.loads((tmp_path / "modules" / upgrade_modules.RECORD).read_text())["alike"] == ALIKE

@@ -1,9 +1,9 @@
-"""Modules of the coming driver, built once beside the one that runs, and taken by hosts that are alike.
+"""Modules of the new driver, built once beside the running one and shared by equal hosts.
 
-DKMS reads a file of /etc/dkms that is named after module, version, kernel and machine after the module's own dkms.conf
-(dkms(8), "override"). For the time of the installation such a file of ours has DKMS copy the modules in place of
-compiling them. All the rest stays DKMS's work on each host: signing with the host's own key, compression, installation.
-Its own tarballs (`dkms ldtarball`) do not serve here: the postinst of Debian's packages drops what is loaded before it.
+After a module's own dkms.conf DKMS reads a file in /etc/dkms that is named after module, version, kernel and
+architecture (dkms(8), "override"). During the installation such a file makes DKMS copy the modules, not compile them.
+DKMS still signs them with the host's own key, compresses and installs them. DKMS's own tarballs (`dkms ldtarball`)
+cannot be used: the postinst of Debian's packages removes what was loaded before it.
 """
 
 import glob
@@ -13,9 +13,9 @@ import re
 import shutil
 import tarfile
 import tempfile
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from ..base import files, manifest
+from ..base import files, manifest, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..base.json_file import read_json_object, write_json_file
@@ -23,7 +23,8 @@ from ..driver.runfile import messages as runfile_messages
 from ..packaging import apt
 from ..system import nvrm_version, os_release
 
-FOLDER = manifest.DIRECTORY + "/modules"
+DIRECTORY = manifest.DIRECTORY + "/modules"
+SCHEMA = 1
 ARCHIVE = "modules.tar.gz"
 RECORD = "modules.json"
 UNPACKED = "files"
@@ -33,117 +34,153 @@ LIMIT = 300.0
 RPM_CACHES = ("/var/cache/dnf", "/var/cache/libdnf5")
 PACKAGE = re.compile(r"^(?:kmod-)?nvidia-(?:[\w-]*-)?dkms(?:-[\w-]+)?$")
 SOURCE = re.compile(r"^nvidia-kernel-source(?:-[\w-]+)?$")
-"""Ubuntu has the sources in a package of their own, and dkms.conf in the one that compiles them."""
+"""Ubuntu's sources are in this package, and dkms.conf in the one that compiles them."""
+PART = re.compile(r"^[\w+~][\w.+~-]*$")
+"""A name, version, kernel or architecture, of which DKMS makes a file name."""
 MEMBER = re.compile(r"^(?:\./)?(?:[\w-]+/)*[\w-]+\.ko$")
 
 
 class ModulesError(GpuReadyError):
-    """The modules cannot be built or taken; one sentence with the cause. The host compiles its own in its turn then."""
+    """Modules cannot be built beforehand or accepted. The host compiles its own during its upgrade then."""
 
 
-class Paths(NamedTuple):
-    """Where things lie on a host."""
+class ModulePaths(NamedTuple):
+    """``overrides``: directory of DKMS. ``listing``: the manifest."""
 
-    folder: str = FOLDER
+    directory: str = DIRECTORY
     overrides: str = OVERRIDES
     listing: str = manifest.PATH
 
-
-HERE = Paths()
-
-
-# ---- which hosts are alike ------------------------------------------------------------------------------------------
+    @property
+    def archive(self) -> str:
+        return os.path.join(self.directory, ARCHIVE)
 
 
-def alike(host: Host, coming: List[str], unsigned: bool) -> Dict[str, str]:
-    """Return what two hosts have to share for one to take the other's modules; only ``why`` where a host takes none.
+DEFAULT_PATHS = ModulePaths()
 
-    ``coming``: packages that will be installed, as ``name=version``. The name tells the flavour.
+
+class ModuleArchive(NamedTuple):
+    """An archive of modules. ``alike``: properties of hosts that may use it. ``name``: DKMS's name of the module."""
+
+    alike: Dict[str, str]
+    name: str
+    version: str
+    sha256: str
+
+
+def from_json(value: object) -> ModuleArchive:
+    """Read a record of this or another host; ModulesError if it has another form."""
+    try:
+        found = records.from_json(ModuleArchive, records.without_schema(value, SCHEMA, RECORD))
+        parts = (found.name, found.version, found.alike.get("kernel", ""), found.alike.get("architecture", ""))
+        if not all(PART.match(part) for part in parts):
+            raise records.RecordError("%s cannot be part of a file name" % "-".join(parts))
+        return found
+    except records.RecordError as error:
+        raise ModulesError("%s: it has another form (%s). Build the modules again." % (RECORD, error)) from None
+
+
+def to_json(archive: ModuleArchive) -> Dict[str, object]:
+    return dict(records.to_json(archive), schema=SCHEMA)
+
+
+# ---- which hosts can share modules -----------------------------------------------------------------------------------
+
+
+def shared_properties(host: Host, coming: List[str], unsigned: bool) -> Dict[str, str]:
+    """Properties that two hosts must share for one to use the other's modules; only ``why`` if this host uses none.
+
+    ``coming``: packages of the upgrade as ``name=version``; the name implies the flavour. ``unsigned``: Secure Boot
+    rejects modules that DKMS builds here.
     """
     found = [one for one in coming if PACKAGE.match(one.partition("=")[0])]
     if len(found) != 1:
-        return {"why": "no package of this driver compiles any"}
+        return {"why": "no package of this driver compiles modules"}
     if unsigned:
         return {"why": "Secure Boot is on and DKMS's key is not enrolled"}
     release = os_release.read_os_release(host.read("/etc/os-release") or "")
-    kernel, machine = host.uname()
+    kernel, architecture = host.uname()
     system = " ".join(one for one in (release.id, release.version_id) if one)
-    shared = {"package": found[0], "system": system, "kernel": kernel, "machine": machine}
+    shared = {"package": found[0], "system": system, "kernel": kernel, "architecture": architecture}
     source = [one for one in coming if SOURCE.match(one.partition("=")[0])]
     return dict(shared, source=source[0]) if source else shared
 
 
-# ---- what lies here -------------------------------------------------------------------------------------------------
+# ---- the archive on this host ----------------------------------------------------------------------------------------
 
 
-def record(host: Host, wanted: Optional[Dict[str, str]], paths: Paths = HERE) -> Optional[Dict[str, Any]]:
-    """Return what is known of the archive that lies here, None where it is damaged, or not for ``wanted`` (alike)."""
-    found = read_json_object(host, os.path.join(paths.folder, RECORD))
-    if found is None or found.get("alike") != (wanted or found.get("alike")):
+def find_archive(
+    host: Host, alike: Optional[Mapping[str, str]] = None, paths: ModulePaths = DEFAULT_PATHS
+) -> Optional[ModuleArchive]:
+    """The stored archive; None if it is missing, damaged, or for other hosts than ``alike``."""
+    value = read_json_object(host, os.path.join(paths.directory, RECORD), SCHEMA)
+    try:
+        found = from_json(value) if value else None
+    except ModulesError:
         return None
-    return found if digest(os.path.join(paths.folder, ARCHIVE)) == found.get("sha256") else None
+    if found is None or (alike and found.alike != alike):
+        return None
+    return found if file_checksum(paths.archive) == found.sha256 else None
 
 
-def digest(path: str) -> Optional[str]:
-    """Return the checksum of a file, None where there is none."""
+def file_checksum(path: str) -> Optional[str]:
     return files.checksum(path) if os.path.isfile(path) else None
 
 
-def write_record(found: Dict[str, Any], paths: Paths) -> Dict[str, Any]:
-    """Write what is known of the archive; the archive is whole by then."""
-    write_json_file(os.path.join(paths.folder, RECORD), found)
-    return found
+def write_record(archive: ModuleArchive, paths: ModulePaths) -> ModuleArchive:
+    """Record an archive that is complete."""
+    write_json_file(os.path.join(paths.directory, RECORD), to_json(archive))
+    return archive
 
 
 # ---- build ----------------------------------------------------------------------------------------------------------
 
 
-def build(host: Host, wanted: Dict[str, str], paths: Paths = HERE) -> Dict[str, Any]:
-    """Build the modules of a package that lies in the cache, from files and in folders of our own; return the record.
+def build(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PATHS) -> ModuleArchive:
+    """Build the modules of a package in the package manager's cache, in a directory of its own.
 
-    Nothing of it is registered with this host's DKMS, so that a kernel which comes meanwhile gets the old driver.
+    The host's DKMS does not know of it: a kernel that is installed in the meantime gets the present driver.
     """
-    os.makedirs(paths.folder, mode=0o755, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=paths.folder) as folder:
-        root, tree, out = (os.path.join(folder, name) for name in ("root", "tree", "out"))
+    os.makedirs(paths.directory, mode=0o755, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=paths.directory) as directory:
+        root, tree, out = (os.path.join(directory, name) for name in ("root", "tree", "out"))
         for name in (root, tree, out):
             os.mkdir(name)
-        for package in [wanted["package"]] + ([wanted["source"]] if "source" in wanted else []):
+        for package in [alike["package"]] + ([alike["source"]] if "source" in alike else []):
             unpack_package(host, package, root)
-        name, version = prepare(root, out)
+        name, version = prepare_build(root, out)
         common = ["--dkmstree", tree, "--sourcetree", root + "/usr/src", "-m", name, "-v", version]
-        ask(host, ["dkms", "add"] + common)
-        # A host in service computes: the compiler comes after that.
-        argv = ["nice", "-n", "5", "dkms", "build"] + common + ["-k", wanted["kernel"]]
+        run_program(host, ["dkms", "add"] + common)
+        # The host is in service: its work has priority over the compiler.
+        argv = ["nice", "-n", "5", "dkms", "build"] + common + ["-k", alike["kernel"]]
         answer = host.run(argv, BUILD_LIMIT)
         if answer.rc != 0:
             log = host.read("%s/%s/%s/build/make.log" % (tree, name, version)) or ""
             why = runfile_messages.explain_failure(log, answer.out + "\n" + answer.err)
             raise ModulesError(
-                "DKMS could not build %s for the kernel %s (it ended with %d): %s"
-                % (wanted["package"], wanted["kernel"], answer.rc, runfile_messages.format_explanation(why))
+                "%s: DKMS could not build it for the kernel %s (exit status %d): %s"
+                % (alike["package"], alike["kernel"], answer.rc, runfile_messages.format_explanation(why))
             )
         built = sorted(glob.glob(out + "/**/*.ko", recursive=True))
         if not built:
-            raise ModulesError("the build of %s left no module" % wanted["package"])
-        ask(host, ["strip", "--strip-debug"] + built)
-        check(host, built, wanted["kernel"], version)
-        pack(out, os.path.join(paths.folder, ARCHIVE))
-    sha256 = digest(os.path.join(paths.folder, ARCHIVE))
-    return write_record({"alike": wanted, "name": name, "version": version, "sha256": sha256}, paths)
+            raise ModulesError("%s: its build created no module." % alike["package"])
+        run_program(host, ["strip", "--strip-debug"] + built)
+        check_modules(host, built, alike["kernel"], version)
+        pack(out, paths.archive)
+    return write_record(ModuleArchive(dict(alike), name, version, files.checksum(paths.archive)), paths)
 
 
-def ask(host: Host, argv: List[str]) -> None:
-    """Run a program that has to succeed."""
+def run_program(host: Host, argv: List[str]) -> None:
+    """ModulesError if the program fails."""
     answer = host.run(argv, LIMIT)
     if answer.rc != 0:
         raise ModulesError(
-            "`%s` ended with %d (%s)" % (" ".join(argv[:2]), answer.rc, (answer.err or answer.out).strip()[-300:])
+            "`%s`: exit status %d (%s)." % (" ".join(argv[:2]), answer.rc, (answer.err or answer.out).strip()[-300:])
         )
 
 
 def unpack_package(host: Host, package: str, root: str) -> None:
-    """Unpack a package of the package manager's cache below ``root``, without its scripts."""
+    """Unpack a package from the package manager's cache below ``root``, without running its scripts."""
     name, _, version = package.partition("=")
     upstream = version.rpartition(":")[2]
     debs = glob.glob("%s/%s_%s_*.deb" % (apt.ARCHIVES, glob.escape(name), glob.escape(version.replace(":", "%3a"))))
@@ -153,30 +190,32 @@ def unpack_package(host: Host, package: str, root: str) -> None:
         for path in glob.glob("%s/**/%s-%s.*.rpm" % (cache, glob.escape(name), glob.escape(upstream)), recursive=True)
     ]
     if debs:
-        ask(host, ["dpkg-deb", "-x", debs[0], root])
+        run_program(host, ["dpkg-deb", "-x", debs[0], root])
     elif rpms:
-        ask(host, ["rpm", "-i", "--root", root, "--nodeps", "--noscripts", "--notriggers", "--nosignature", rpms[0]])
+        run_program(
+            host, ["rpm", "-i", "--root", root, "--nodeps", "--noscripts", "--notriggers", "--nosignature", rpms[0]]
+        )
     else:
-        raise ModulesError("the package %s is not in the package manager's cache" % package)
+        raise ModulesError("%s: it is not in the package manager's cache." % package)
 
 
-def prepare(root: str, out: str) -> "tuple[str, str]":
-    """Have the build copy its modules to ``out`` before DKMS signs and compresses them; return its name and version."""
+def prepare_build(root: str, out: str) -> Tuple[str, str]:
+    """Make the build copy its modules to ``out`` before DKMS signs and compresses them; returns name and version."""
     found = glob.glob(root + "/usr/src/*/dkms.conf")
     if len(found) != 1:
-        raise ModulesError("the package holds %d files dkms.conf, expected is one" % len(found))
+        raise ModulesError("the package: it contains %d dkms.conf files in place of one." % len(found))
     with open(found[0], encoding="utf-8", errors="replace") as handle:
         text = handle.read()
-    words = {key: value for key, _, value in re.findall(r"(?m)^PACKAGE_(NAME|VERSION)=(['\"]?)([\w.+-]+)\2\s*$", text)}
-    if set(words) != {"NAME", "VERSION"}:
-        raise ModulesError("its dkms.conf does not say which module and version it is")
+    names = {key: value for key, _, value in re.findall(r"(?m)^PACKAGE_(NAME|VERSION)=(['\"]?)([\w.+-]+)\2\s*$", text)}
+    if set(names) != {"NAME", "VERSION"}:
+        raise ModulesError("dkms.conf: it does not contain PACKAGE_NAME and PACKAGE_VERSION.")
     with open(found[0], "a", encoding="utf-8") as handle:
         handle.write("\nMAKE[0]=\"${MAKE[0]} && find . -name '*.ko' -exec cp --parents {} %s ';'\"\n" % out)
-    return words["NAME"], words["VERSION"]
+    return names["NAME"], names["VERSION"]
 
 
-def pack(folder: str, path: str) -> None:
-    """Write the modules below a folder to an archive that says nothing of times and owners."""
+def pack(directory: str, path: str) -> None:
+    """Write the modules below a directory to an archive without times and owners."""
 
     def plain(member: tarfile.TarInfo) -> Optional[tarfile.TarInfo]:
         member.uid = member.gid = member.mtime = 0
@@ -185,27 +224,29 @@ def pack(folder: str, path: str) -> None:
 
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
-        archive.add(folder, arcname=".", filter=plain)
+        archive.add(directory, arcname=".", filter=plain)
     files.write_atomic(path, buffer.getvalue(), 0o600)
 
 
-# ---- take -----------------------------------------------------------------------------------------------------------
+# ---- accept ---------------------------------------------------------------------------------------------------------
 
 
-def take(host: Host, given: Dict[str, Any], wanted: Dict[str, str], paths: Paths = HERE) -> Dict[str, Any]:
-    """Accept an archive that the role brought: the checksum that its builder told, and modules for this very kernel."""
-    if given.get("alike") != wanted:
-        raise ModulesError("the modules were built for %s" % given.get("alike"))
-    found = digest(os.path.join(paths.folder, ARCHIVE))
-    if found != given["sha256"]:
-        raise ModulesError("the archive with the modules has sha256 %s, expected %s" % (found, given["sha256"]))
-    with tempfile.TemporaryDirectory(prefix="take-", dir=paths.folder) as folder:
-        check(host, unpack(os.path.join(paths.folder, ARCHIVE), folder), wanted["kernel"], given["version"])
+def accept(
+    host: Host, given: ModuleArchive, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PATHS
+) -> ModuleArchive:
+    """Accept an archive that the role copied: by its builder's checksum, and if its modules are for this kernel."""
+    if given.alike != alike:
+        raise ModulesError("the archive of modules: it was built for %s." % given.alike)
+    found = file_checksum(paths.archive)
+    if found != given.sha256:
+        raise ModulesError("the archive of modules: its sha256 is %s in place of %s." % (found, given.sha256))
+    with tempfile.TemporaryDirectory(prefix="take-", dir=paths.directory) as directory:
+        check_modules(host, unpack(paths.archive, directory), alike["kernel"], given.version)
     return write_record(given, paths)
 
 
-def unpack(archive: str, folder: str) -> List[str]:
-    """Unpack modules, and nothing that is none; return their paths."""
+def unpack(archive: str, directory: str) -> List[str]:
+    """Unpack an archive that must contain only kernel modules; returns their paths."""
     found = []
     with tarfile.open(archive, "r:gz") as handle:
         for member in handle:
@@ -213,8 +254,8 @@ def unpack(archive: str, folder: str) -> List[str]:
                 continue
             source = handle.extractfile(member) if member.isfile() and MEMBER.match(member.name) else None
             if source is None:
-                raise ModulesError("the archive holds %s, which is no kernel module" % member.name)
-            path = os.path.join(folder, os.path.normpath(member.name))
+                raise ModulesError("the archive of modules: it contains %s, which is no kernel module." % member.name)
+            path = os.path.join(directory, os.path.normpath(member.name))
             os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
             with open(path, "wb") as target:
                 shutil.copyfileobj(source, target)
@@ -222,60 +263,64 @@ def unpack(archive: str, folder: str) -> List[str]:
     return found
 
 
-def check(host: Host, modules: List[str], kernel: str, version: str) -> None:
-    """Raise ModulesError where a module is for another kernel, or the driver's own of another version."""
+def check_modules(host: Host, modules: List[str], kernel: str, version: str) -> None:
+    """ModulesError if a module is for another kernel, or one of the driver is of another version."""
     for path in modules:
         text = host.run(["modinfo", path]).out
         magic = re.search(r"(?m)^vermagic:\s+(\S+)", text)
         if magic is None or magic.group(1) != kernel:
             raise ModulesError(
-                "%s is for the kernel %s, not %s" % (os.path.basename(path), magic and magic.group(1), kernel)
+                "%s: it is for the kernel %s, not %s." % (os.path.basename(path), magic and magic.group(1), kernel)
             )
-        said = nvrm_version.read_modinfo(text).version
-        if said not in (None, version):
-            raise ModulesError("%s is of version %s, not %s" % (os.path.basename(path), said, version))
+        found = nvrm_version.read_modinfo(text).version
+        if found not in (None, version):
+            raise ModulesError("%s: it is of version %s, not %s." % (os.path.basename(path), found, version))
 
 
 # ---- use ------------------------------------------------------------------------------------------------------------
 
 
-def override(found: Dict[str, Any], paths: Paths = HERE) -> str:
-    """Return the path of the file that DKMS reads for this module, version, kernel and machine only."""
+def override_path(archive: ModuleArchive, paths: ModulePaths = DEFAULT_PATHS) -> str:
+    """The file that DKMS reads for exactly this module, version, kernel and architecture."""
     return "%s/%s-%s-%s-%s.conf" % (
-        paths.overrides, found["name"], found["version"], found["alike"]["kernel"], found["alike"]["machine"],
+        paths.overrides, archive.name, archive.version, archive.alike["kernel"], archive.alike["architecture"],
     )  # fmt: skip
 
 
-def offer(host: Host, paths: Paths = HERE) -> bool:
-    """Have DKMS take the modules that lie here (changes the host); return whether any do, for the running kernel."""
-    found = record(host, None, paths)
-    if found is None or host.uname() != (found["alike"]["kernel"], found["alike"]["machine"]):
+def is_for_running_kernel(host: Host, archive: ModuleArchive) -> bool:
+    return host.uname() == (archive.alike.get("kernel"), archive.alike.get("architecture"))
+
+
+def offer(host: Host, paths: ModulePaths = DEFAULT_PATHS) -> bool:
+    """Make DKMS copy the stored modules; False if there are none for the running kernel."""
+    found = find_archive(host, None, paths)
+    if found is None or not is_for_running_kernel(host, found):
         return False
-    path, target = override(found, paths), os.path.join(paths.folder, UNPACKED)
+    path, target = override_path(found, paths), os.path.join(paths.directory, UNPACKED)
     if os.path.exists(path) and path not in manifest.read(paths.listing).get("files", {}):
-        raise ModulesError("%s belongs to this host" % path)
+        raise ModulesError("%s: it is not a file of gpu-ready." % path)
     if os.path.isdir(target):
         shutil.rmtree(target)
     os.makedirs(target, mode=0o755)
-    check(host, unpack(os.path.join(paths.folder, ARCHIVE), target), found["alike"]["kernel"], found["version"])
+    check_modules(host, unpack(paths.archive, target), found.alike["kernel"], found.version)
     manifest.note("files", {path: {"before": None, "mode": None}}, paths.listing)
-    text = "# Modules that gpu-ready brought for this kernel. This file goes after the installation.\n"
+    text = "# Modules that gpu-ready built beforehand for this kernel. This file is removed after the installation.\n"
     text += 'MAKE[0]="cp -r %s/. ."\n' % target
     os.makedirs(paths.overrides, mode=0o755, exist_ok=True)
     files.write_atomic(path, text.encode("utf-8"), 0o644)
     return True
 
 
-def withdraw(host: Host, paths: Paths = HERE) -> bool:
-    """Have DKMS compile again (changes the host); return whether anything of ours was there."""
-    noted = manifest.read(paths.listing).get("files", {})
-    there = [path for path in noted if os.path.dirname(path) == paths.overrides]
-    for path in there:
+def withdraw(host: Host, paths: ModulePaths = DEFAULT_PATHS) -> bool:
+    """Make DKMS compile again; True if modules were offered."""
+    recorded = manifest.read(paths.listing).get("files", {})
+    overrides = [path for path in recorded if os.path.dirname(path) == paths.overrides]
+    for path in overrides:
         if os.path.exists(path):
             os.unlink(path)
-    manifest.drop("files", there, paths.listing)
-    target = os.path.join(paths.folder, UNPACKED)
+    manifest.drop("files", overrides, paths.listing)
+    target = os.path.join(paths.directory, UNPACKED)
     if os.path.isdir(target):
         shutil.rmtree(target)
         return True
-    return bool(there)
+    return bool(overrides)

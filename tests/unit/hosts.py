@@ -382,7 +382,7 @@ def _runtime_files(after: dict[str, Any], params: dict[str, Any]) -> None:
 def _volume(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     version = after["driver"]["on_disk"]["version"]
     after["runtime"]["volume"] = {"exists": True, "version": version, "stale": None}
-    after["runtime"]["noted"]["folders"].append(driver_volume.ROOT)
+    after["runtime"]["manifest"]["directories"].append(driver_volume.ROOT)
     _runtime_files(after, params)
 
 

@@ -71,7 +71,7 @@ def legacy(host: Json, product: str) -> Json:
         found["runtime"]["legacy"]["plugin"] = "/usr/bin/nvidia-docker-plugin"
         return found
     install(found, {}, None)
-    found["runtime"]["noted"]["packages"] = []
+    found["runtime"]["manifest"]["packages"] = []
     found["docker"]["daemon_json"]["text"] = json.dumps({"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}})
     restart(found)
     return found
@@ -112,7 +112,7 @@ def engine(host: Json, params: Any, decided: Any) -> None:
 
 def install(host: Json, params: Any, decided: Any) -> None:
     host["packages"]["installed"].update(dict.fromkeys(runtime_cleanup.TOOLKIT_PACKAGES, "1.20.0-1"))
-    host["runtime"]["noted"]["packages"] = sorted(runtime_cleanup.TOOLKIT_PACKAGES)
+    host["runtime"]["manifest"]["packages"] = sorted(runtime_cleanup.TOOLKIT_PACKAGES)
     host["runtime"].update(toolkit=True, hook_known=False, refresh=True, programs={"nvidia-ctk": "/usr/bin/nvidia-ctk"})
     if not [spec for spec in host["runtime"]["specs"] if spec["path"] == cdi.REFRESHED]:  # by nvidia-cdi-refresh
         flagged = host["runtime"]["refresh_old"] is not None
@@ -124,7 +124,7 @@ def spec(path: str, version: str) -> Json:
 
 
 def note(host: Json, section: str, path: str) -> None:
-    host["runtime"]["noted"][section] = sorted({*host["runtime"]["noted"][section], path})
+    host["runtime"]["manifest"][section] = sorted({*host["runtime"]["manifest"][section], path})
 
 
 def write(host: Json, files: "list[dict[str, str]]") -> None:
@@ -148,7 +148,7 @@ def specification(host: Json, params: Any, decided: Any) -> None:
 def volume(host: Json, params: Any, decided: Any) -> None:
     write(host, params["files"])
     host["runtime"]["volume"] = {"exists": True, "version": "580.95.05", "stale": None}
-    note(host, "folders", driver_volume.ROOT)
+    note(host, "directories", driver_volume.ROOT)
 
 
 def cleanup(host: Json, params: Any, decided: Any) -> None:
@@ -157,16 +157,16 @@ def cleanup(host: Json, params: Any, decided: Any) -> None:
     gone = {*params["paths"], *params["remains"]}
     facts = records.from_json(Facts, host)
     host.update(records.to_json(runtime_cleanup.facts_after(facts, gone, bool(params["packages"]))))
-    for section in ("files", "folders", "packages"):
-        there = host["runtime"]["noted"][section]
-        host["runtime"]["noted"][section] = [one for one in there if one not in {*gone, *params["packages"]}]
+    for section in ("files", "directories", "packages"):
+        there = host["runtime"]["manifest"][section]
+        host["runtime"]["manifest"][section] = [one for one in there if one not in {*gone, *params["packages"]}]
 
 
 def configure(host: Json, params: Any, decided: Any) -> None:
     found, given = host["docker"]["daemon_json"], params["daemon_json"]
     change = daemon_json.merge(found["text"], given["set"], given["unset"])
     found.update(text=change.after, exists=True)
-    known = host["runtime"]["noted"]["keys"]
+    known = host["runtime"]["manifest"]["keys"]
     for name, state in change.record.items():
         back = manifest.keys_restored_by(known, name, state)
         for one in back:
@@ -201,7 +201,7 @@ def traces(host: Json) -> Any:
     """Return what of ours is on the host."""
     part, files = host["runtime"], host["engines"]["containerd"]["files"]
     texts = {file["path"]: toml.parse(file["text"]).value for file in files if file["text"] is not None}
-    ours = {name: key for name, key in part["noted"]["keys"].items()}
+    ours = {name: key for name, key in part["manifest"]["keys"].items()}
     return {
         "packages": [name for name in runtime_cleanup.TOOLKIT_PACKAGES if name in host["packages"]["installed"]],
         "specs": sorted(one["path"] for one in part["specs"]),

@@ -38,7 +38,7 @@ def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: An
     found = with_packages(found, **dict.fromkeys(TOOLKIT, "1.20.0-1"))
     found = having(found, runtime=dict(toolkit=True, hook_known=True, refresh=True, specs=[SPEC]))
     found = having(found, runtime={"programs": {"nvidia-ctk": "/usr/bin/nvidia-ctk"}})
-    found = having(found, runtime={"noted": dict(packages=TOOLKIT, files=[cdi.REFRESHED])})
+    found = having(found, runtime={"manifest": dict(packages=TOOLKIT, files=[cdi.REFRESHED])})
     found = having(found, docker=more)
     return found
 
@@ -63,7 +63,7 @@ DEFAULT = {**KEYS, "/default-runtime": {"after": "nvidia"}}
 def test_docker_gives_its_keys_back_and_restarts_when_it_leaves(names: "list[str]", mode: str) -> None:
     text = json.dumps({"log-driver": "journald", "default-runtime": "nvidia", "runtimes": {"nvidia": NVIDIA}})
     observed = host(text=text)
-    observed = having(observed, runtime={"noted": {"keys": DEFAULT}})
+    observed = having(observed, runtime={"manifest": {"keys": DEFAULT}})
     decided = decide(observed, names, mode)
     assert decided.refusals == []
     step = runtime(decided)["configure"]
@@ -78,9 +78,9 @@ def test_keys_of_others_stay_when_docker_leaves() -> None:
     text = json.dumps({"runtimes": {"nvidia": NVIDIA, "crun": {"path": "crun"}}})
     observed = host(text=text)
     assert "configure" not in runtime(decide(observed, ["podman"]))
-    observed = having(observed, runtime={"noted": {"keys": {"/runtimes/nvidia": {"after": {"path": "/opt/other"}}}}})
+    observed = having(observed, runtime={"manifest": {"keys": {"/runtimes/nvidia": {"after": {"path": "/opt/other"}}}}})
     assert "configure" not in runtime(decide(observed, ["podman"]))
-    observed = having(observed, runtime={"noted": {"keys": KEYS}})
+    observed = having(observed, runtime={"manifest": {"keys": KEYS}})
     assert todo(runtime(decide(observed, ["podman"]))["configure"])["daemon_json"]["unset"] == ["runtimes.nvidia"]
 
 
@@ -92,7 +92,7 @@ def test_packages_do_not_go_under_a_default_runtime_that_others_set() -> None:
 
 def test_a_docker_that_does_not_run_gets_its_file_back_and_is_not_started() -> None:
     observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), active=False, info=None)
-    observed = having(observed, runtime={"noted": {"keys": KEYS}})
+    observed = having(observed, runtime={"manifest": {"keys": KEYS}})
     step = runtime(decide(observed, ["podman"]))["configure"]
     assert (todo(step)["activation"], step.disruption) == ("none", "none")
 
@@ -108,7 +108,7 @@ def test_a_docker_that_still_uses_a_runtime_which_is_gone_is_restarted_after_a_k
 
 def test_gpu_containers_of_docker_are_not_ended_by_its_leaving_without_leave() -> None:
     observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), gpu_containers=["train"])
-    observed = having(observed, runtime={"noted": {"keys": KEYS}})
+    observed = having(observed, runtime={"manifest": {"keys": KEYS}})
     assert [one.code for one in decide(observed, ["podman"]).refusals] == ["gpu_containers_running"]
     assert decide(observed, ["podman"], docker_engine_restart_ok=True).refusals == []
 
@@ -161,7 +161,7 @@ def test_podman_that_leaves_takes_its_specification_and_units_along() -> None:
     observed = having(observed, runtime={"specs": [SPEC._replace(path=cdi.NATIVE, ours=True)]})
     observed = having(observed, packages={"installed": {}})
     observed = having(observed, engines={"nodes": cdi.format_nodes_unit(1)})
-    observed = having(observed, runtime={"noted": dict(packages=[], files=[cdi.NATIVE, *cdi.NODES])})
+    observed = having(observed, runtime={"manifest": dict(packages=[], files=[cdi.NATIVE, *cdi.NODES])})
     step = runtime(decide(observed, ["docker"]))["cleanup"]
     assert todo(step)["paths"] == sorted([cdi.NATIVE, *cdi.NODES])
 

@@ -146,7 +146,7 @@ def test_a_default_that_is_nowhere_is_refused() -> None:
 
 def test_a_folder_in_place_of_the_link_is_refused() -> None:
     observed = host(T4)
-    observed = having(observed, cuda={"default": {"kind": "folder"}})
+    observed = having(observed, cuda={"default": {"kind": "directory"}})
     assert [refusal.code for refusal in decide(observed, 580, "12.9").refusals] == ["cuda_link_is_folder"]
 
 

@@ -176,7 +176,7 @@ def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, 
         host = hosts.carried_out(host, decided)
         if wish == "toolkit":
             host = with_packages(host, **{"nvidia-container-toolkit": "1.20.0-1"})
-            host = having(host, runtime={"noted": dict(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])})
+            host = having(host, runtime={"manifest": dict(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])})
         assert [step.id for step in compose.plan(host, wanted).steps] == []
 
 
@@ -223,7 +223,7 @@ def test_the_file_for_old_engines_goes_when_no_engine_is_old_any_more() -> None:
     host = observed((5, 4, 2))
     host = having(host, runtime={"refresh_old": cdi.REFRESH_OLD_TEXT})
     assert runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps == []  # not ours
-    host = having(host, runtime={"noted": {"files": [cdi.REFRESH_OLD]}})
+    host = having(host, runtime={"manifest": {"files": [cdi.REFRESH_OLD]}})
     (step,) = runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps
     assert todo(step)["paths"] == [cdi.REFRESH_OLD]
     host = having(host, engines={"podman": {"version": [4, 9, 3]}})

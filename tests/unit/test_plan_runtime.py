@@ -29,7 +29,7 @@ def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: An
     return having(part, **more)  # type: ignore[no-any-return]
 
 
-def noted(**more: Any) -> ManifestFacts:
+def manifest_facts(**more: Any) -> ManifestFacts:
     """What the manifest lists as ours."""
     return ManifestFacts(**more)
 
@@ -217,9 +217,9 @@ def switched(observed: Any, mode: str, **wanted: Any) -> Any:
 
 def by_toolkit(version: str = "26.1.5", ours: bool = True, text: str = NVIDIA, **more: Any) -> Any:
     """A host in mode toolkit; ``ours``: gpu-ready brought it."""
-    mine = noted(packages=PACKAGES, keys={**TOOLKIT_KEY, **more.pop("keys", {})}) if ours else noted()
+    mine = manifest_facts(packages=PACKAGES, keys={**TOOLKIT_KEY, **more.pop("keys", {})}) if ours else manifest_facts()
     info = {"runtimes": ["runc", "nvidia"], **more.pop("info", {})}
-    return at(engine(version, text=text, info=info, **more), toolkit(noted=mine, boot_nodes=None, helper=None), PACKAGES)  # fmt: skip
+    return at(engine(version, text=text, info=info, **more), toolkit(manifest=mine, boot_nodes=None, helper=None), PACKAGES)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_the_default_runtime_goes_back_to_what_it_was(key: dict[str, Any], expec
 def test_what_docker_still_knows_after_a_kill_is_forgotten(info: Any, mode: str, activation: "str | None") -> None:
     text = NVIDIA if mode == "toolkit" else "{}"
     known = {"runtimes": ["runc", "nvidia"], **info}
-    volume = {"volume": VOLUME, "noted": noted(folders=["/usr/local/nvidia-driver"])}
+    volume = {"volume": VOLUME, "manifest": manifest_facts(directories=["/usr/local/nvidia-driver"])}
     part = toolkit() if mode == "toolkit" else toolkit(False, **volume)
     decision = switched(at(engine("20.10.24", text=text, info=known), part), mode)
     assert [todo(step)["activation"] for step in decision.steps] == ([activation] if activation else [])
@@ -322,7 +322,7 @@ NATIVE_FILES = ["/etc/cdi/gpu-ready.json", cdi.BOOT_NODES, driver_volume.HELPER]
     ],
 )
 def test_files_of_a_native_host(version: str, mode: str, gone: list[str], steps: list[str]) -> None:
-    part = toolkit(False, specs=[spec()], noted=noted(files=[*NATIVE_FILES, "/etc/other"], keys=CDI_KEY))
+    part = toolkit(False, specs=[spec()], manifest=manifest_facts(files=[*NATIVE_FILES, "/etc/other"], keys=CDI_KEY))
     text = '{"features": {"cdi": true}}'
     decision = switched(at(engine(version, text=text, info={"cdi_dirs": ["/etc/cdi"]}), part), mode)
     assert [name for name in ids(decision) if version != "20.10.24" or name != "configure"] == steps
@@ -333,7 +333,7 @@ def test_files_of_a_native_host(version: str, mode: str, gone: list[str], steps:
 
 @pytest.mark.parametrize(("names", "gone"), [(["docker"], True), (["docker", "containerd"], True), (["docker", "podman"], False)])  # fmt: skip
 def test_a_specification_that_another_engine_needs_stays(names: list[str], gone: bool) -> None:
-    part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], noted=noted(files=["/etc/cdi/nvidia.yaml"]), helper=None)
+    part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], manifest=manifest_facts(files=["/etc/cdi/nvidia.yaml"]), helper=None)
     observed = at(engine("29.0.1", text=NVIDIA, info=KNOWN), part)
     assert ids(switched(observed, "toolkit", nvidia_container_runtime_engines=names)) == ["cleanup"] * gone
 
@@ -353,7 +353,7 @@ def test_two_specifications_of_the_same_devices_are_refused() -> None:
 
 
 def test_files_of_others_under_our_names_stay() -> None:
-    part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], noted=noted())
+    part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], manifest=manifest_facts())
     assert ids(switched(at(engine("29.0.1", text=NVIDIA, info=KNOWN), part), "toolkit")) == []
 
 
@@ -372,7 +372,7 @@ def test_files_of_others_under_our_names_stay() -> None:
     ],
 )
 def test_the_volume(volume: dict[str, Any], satisfied: bool, more: dict[str, Any], why: "str | None") -> None:
-    part = toolkit(False, volume=volume, noted=noted(folders=["/usr/local/nvidia-driver"]), **more)
+    part = toolkit(False, volume=volume, manifest=manifest_facts(directories=["/usr/local/nvidia-driver"]), **more)
     decision = decide(engine("20.10.24"), part, satisfied, mode="native")
     assert ids(decision) == (["volume"] if why else [])
     assert all(why in step.why for step in decision.steps if why)

@@ -14,7 +14,7 @@ from gpu_ready.plan.containers import runtime, runtime_cleanup
 
 from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_plan_docker import engine, host
-from tests.unit.test_plan_runtime import noted, toolkit
+from tests.unit.test_plan_runtime import manifest_facts, toolkit
 
 MODES = ("toolkit", "default", "cdi", "native")
 OTHERS = {"log-driver": "journald", "features": {"buildkit": True}, "runtimes": {"crun": {"path": "crun"}}}
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 def bare(version: str, text: "str | None") -> Json:
     """A host with docker and the driver, as nothing of ours has touched it."""
-    part = toolkit(False, boot_nodes=None, helper=None, noted=noted())
+    part = toolkit(False, boot_nodes=None, helper=None, manifest=manifest_facts())
     observed: Json = records.to_json(host(engine(version, text=text), part))
     restart(observed)
     return observed
@@ -54,14 +54,14 @@ def restart(observed: Json) -> None:
 def install(after: Json, params: dict[str, Any]) -> None:
     names = runtime_cleanup.TOOLKIT_PACKAGES
     after["packages"]["installed"].update(dict.fromkeys(names, "1.20.0-1"))
-    after["runtime"]["noted"]["packages"] = sorted({*after["runtime"]["noted"]["packages"], *names})
+    after["runtime"]["manifest"]["packages"] = sorted({*after["runtime"]["manifest"]["packages"], *names})
     after["runtime"].update(toolkit=True, hook_known=True, refresh=True, programs={"nvidia-ctk": "/usr/bin/nvidia-ctk"})
 
 
 def write(after: Json, files: list[dict[str, str]]) -> None:
     for file in files:
         after["runtime"]["boot_nodes" if file["path"] == cdi.BOOT_NODES else "helper"] = file["content"]
-        after["runtime"]["noted"]["files"].append(file["path"])
+        after["runtime"]["manifest"]["files"].append(file["path"])
 
 
 def specification(after: Json, params: dict[str, Any]) -> None:
@@ -73,13 +73,13 @@ def specification(after: Json, params: dict[str, Any]) -> None:
         "stale": None,
     }
     after["runtime"]["specs"] = [spec]
-    after["runtime"]["noted"]["files"].append(params["path"])
+    after["runtime"]["manifest"]["files"].append(params["path"])
     write(after, params["files"])
 
 
 def volume(after: Json, params: dict[str, Any]) -> None:
     after["runtime"]["volume"] = {"exists": True, "version": "580.95.05", "stale": None}
-    after["runtime"]["noted"]["folders"].append(driver_volume.ROOT)
+    after["runtime"]["manifest"]["directories"].append(driver_volume.ROOT)
     write(after, params["files"])
 
 
@@ -89,15 +89,15 @@ def cleanup(after: Json, params: dict[str, Any]) -> None:
     gone = {*params["paths"], *params["remains"]}
     facts = runtime_cleanup.facts_after(records.from_json(Facts, after), gone, bool(params["packages"]))
     after["runtime"] = records.to_json(facts.runtime)
-    for section in ("files", "folders"):
-        after["runtime"]["noted"][section] = [path for path in after["runtime"]["noted"][section] if path not in gone]
+    for section in ("files", "directories"):
+        after["runtime"]["manifest"][section] = [path for path in after["runtime"]["manifest"][section] if path not in gone]
 
 
 def configure(after: Json, params: dict[str, Any]) -> None:
     found, given = after["docker"]["daemon_json"], params["daemon_json"]
     change = daemon_json.merge(found["text"], given["set"], given["unset"])
     found["text"] = change.after
-    known = after["runtime"]["noted"]["keys"]
+    known = after["runtime"]["manifest"]["keys"]
     for name, state in change.record.items():
         back = manifest.keys_restored_by(known, name, state)
         for one in back:

@@ -38,7 +38,7 @@ class DefaultChange(NamedTuple):
 def plan_change(host: Host, path: str, paths: DefaultPaths, ahead: bool = False) -> DefaultChange:
     """Point the link to ``path``; with ``ahead`` the directory may be missing, because it will be installed later."""
     before = cuda.read_default(host, paths.link, paths.states)
-    if before.kind == "folder":
+    if before.kind == "directory":
         raise DefaultError(
             "%s is a directory or a file, so it cannot point to %s. Move it to another place, then run again"
             % (paths.link, path)

@@ -51,7 +51,7 @@ class ToolkitRecord(NamedTuple):
 class DefaultLink(NamedTuple):
     """Target of the link of the default toolkit.
 
-    ``kind`` is "alternatives", "link" (a plain one), "folder" or "absent"; ``mode`` is that of update-alternatives.
+    ``kind`` is "alternatives", "link" (a plain one), "directory" or "absent"; ``mode`` is that of update-alternatives.
     """
 
     target: Optional[str]
@@ -187,7 +187,7 @@ def read_default(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNA
     """A target of None means that the link is missing or dangling."""
     written = host.readlink(link)
     if written is None:
-        return DefaultLink(None, "folder" if host.exists(link) else "absent", None)
+        return DefaultLink(None, "directory" if host.exists(link) else "absent", None)
     target = _toolkit_of(host, link) if host.exists(link) else None
     group = read_group(host, link, states)
     if group is not None and written.rpartition("/")[0].endswith("/alternatives"):

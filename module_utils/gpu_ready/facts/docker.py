@@ -28,9 +28,7 @@ from .model import (
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
 PENDING = manifest.DIRECTORY + "/" + daemon_json_file.RESTART_MARK
-REFRESH_UNITS = tuple(
-    directory + "/systemd/system/nvidia-cdi-refresh.path" for directory in ("/etc", "/usr/lib", "/lib")
-)
+REFRESH_UNITS = tuple(root + "/systemd/system/nvidia-cdi-refresh.path" for root in ("/etc", "/usr/lib", "/lib"))
 PLUGIN = "nvidia-docker-plugin"
 """The program of nvidia-docker 1.0 that serves its volumes; nvidia-docker2 has none."""
 WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
@@ -178,7 +176,7 @@ def collect_runtime(host: Host, engine: DockerFacts) -> RuntimeFacts:
         boot_nodes=host.read(cdi.BOOT_NODES),
         volume=read_volume(host, driver),
         helper=host.read(driver_volume.HELPER),
-        noted=read_manifest(host, engine.daemon_json.path),
+        manifest=read_manifest(host, engine.daemon_json.path),
         legacy=read_legacy(host, engine.socket),
     )
 
@@ -212,7 +210,7 @@ def read_manifest(host: Host, config: str) -> ManifestFacts:
         known = {}
     return ManifestFacts(
         files=sorted(known.get("files", {})),
-        folders=sorted(known.get("folders", {})),
+        directories=sorted(known.get("folders", {})),
         packages=sorted(known.get("packages", {})),
         keys=(known.get("daemon_json", {}).get(config) or {}).get("keys", {}),
     )

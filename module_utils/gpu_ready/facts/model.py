@@ -209,7 +209,7 @@ class ToolkitFacts(NamedTuple):
 
 
 class DefaultToolkitFacts(NamedTuple):
-    """The link of the default toolkit. ``kind``: absent, link, folder or alternatives; ``mode`` of the latter."""
+    """The link of the default toolkit. ``kind``: absent, link, directory or alternatives; ``mode`` of the latter."""
 
     target: Optional[str] = None
     kind: str = "absent"
@@ -314,7 +314,7 @@ class ManifestFacts(NamedTuple):
     """What gpu-ready added to the host by its manifest; ``keys`` are those of daemon.json."""
 
     files: List[str] = []
-    folders: List[str] = []
+    directories: List[str] = []
     packages: List[str] = []
     keys: Dict[str, Dict[str, object]] = {}
 
@@ -345,7 +345,7 @@ class RuntimeFacts(NamedTuple):
     boot_nodes: Optional[str] = None
     volume: DriverVolumeFacts = DriverVolumeFacts()
     helper: Optional[str] = None
-    noted: ManifestFacts = ManifestFacts()
+    manifest: ManifestFacts = ManifestFacts()
     legacy: LegacyFacts = LegacyFacts()
 
 

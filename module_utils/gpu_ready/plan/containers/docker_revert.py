@@ -14,7 +14,7 @@ from .runtime_cleanup import CleanupDecision
 def decide(facts: Facts, settings: Settings, cleanup: CleanupDecision) -> Decision[RuntimeChoice]:
     """Return the steps that revert our changes of docker; ``cleanup``: what no engine uses any more."""
     engine = facts.docker
-    recorded = facts.runtime.noted.keys
+    recorded = facts.runtime.manifest.keys
     try:
         before = docker.read_text(engine.daemon_json)
         options = docker_options.requested_options(facts, settings)

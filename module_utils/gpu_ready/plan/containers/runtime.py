@@ -176,7 +176,7 @@ def volume_steps(facts: Facts, choices: Choices) -> Tuple[List[Step], List[Refus
     """Return the step that writes the driver volume, where none fits the driver of the plan."""
     volume = facts.runtime.volume
     files = cdi_spec.native_files(facts, NATIVE)
-    if volume.exists and driver_volume.ROOT not in facts.runtime.noted.folders:
+    if volume.exists and driver_volume.ROOT not in facts.runtime.manifest.directories:
         return [], [foreign_volume()]
     why = "containers of an engine without CDI need the driver's files under a stable path"
     if volume.stale:
@@ -215,7 +215,7 @@ def configure(
         before = daemon_json.merge(text, options).after if options else text
         needed = daemon_json_keys.needed_keys(before, version, access, default)
         changed_keys = daemon_json.merge(before, needed).keys
-        recorded = facts.runtime.noted.keys
+        recorded = facts.runtime.manifest.keys
         reverted = daemon_json_keys.keys_to_revert(before, recorded, needed, options, migrating and access != TOOLKIT)
         written = daemon_json_keys.merged(reverted.set_, needed)
         change = daemon_json.merge(before, written, reverted.unset)

@@ -67,8 +67,8 @@ def existing_files(facts: Facts) -> Set[str]:
 
 def unused_files(facts: Facts, used: List[str], toolkit_removed: bool, mode: str) -> Set[str]:
     """Return our files and directories that no engine needs."""
-    noted = facts.runtime.noted
-    ours = existing_files(facts) & set(noted.files + noted.folders)
+    manifest = facts.runtime.manifest
+    ours = existing_files(facts) & set(manifest.files + manifest.directories)
     found = ours - set(used)
     if toolkit_removed:
         # nvidia-ctk writes and refreshes these.
@@ -82,10 +82,10 @@ def unused_files(facts: Facts, used: List[str], toolkit_removed: bool, mode: str
 
 def our_toolkit_packages(facts: Facts) -> List[str]:
     """Return the toolkit's packages that gpu-ready installed and that are still installed."""
-    noted, installed = facts.runtime.noted.packages, facts.packages.installed
-    if TOOLKIT_PACKAGES[0] not in noted:
+    ours, installed = facts.runtime.manifest.packages, facts.packages.installed
+    if TOOLKIT_PACKAGES[0] not in ours:
         return []
-    return [name for name in TOOLKIT_PACKAGES if name in noted and name in installed]
+    return [name for name in TOOLKIT_PACKAGES if name in ours and name in installed]
 
 
 def facts_after(facts: Facts, removed: Set[str], toolkit_removed: bool) -> Facts:

@@ -374,7 +374,7 @@ def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> L
             remedy = "add it to cuda_toolkit_versions, or choose one of them"
             text = message % (variable, version, ", ".join(chosen))
             refusals.append(Refusal("cuda_default_missing", text, remedy))
-    if given.facts.cuda.default.kind == "folder":
+    if given.facts.cuda.default.kind == "directory":
         message = "%s is a directory, not a link, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
         paths = (toolkit_names.LINK, toolkit_names.LINK)
         remedy = "move it away (mv %s %s-old), or set cuda_toolkit_source to none" % paths

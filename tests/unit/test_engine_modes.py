@@ -42,7 +42,7 @@ Json = dict[str, Any]
 
 
 def bare(version: "str | None", podman: "list[int]", containerd: "list[int]") -> Json:
-    """Return a host with a driver and three engines (``version`` None: without docker), as nothing of ours touched it."""
+    """Return a host with a driver and three engines (``version`` None: without docker), as it was before gpu-ready."""
     found = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
     found = found._replace(
         engines=EngineFacts(
@@ -84,17 +84,19 @@ def migrate(host: Json, params: Any, decided: Any) -> None:
 
 
 def decide(host: Json, names: "list[str]", way: str) -> Any:
-    wish = {
+    given_settings = {
         "nvidia_container_runtime_engines": names,
         "nvidia_container_runtime_mode": "toolkit" if way == "default" else way,
         "nvidia_container_runtime_default": way == "default",
         "nvidia_container_runtime_migrate": True,
     } | {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return compose.plan(records.from_json(Facts, copy.deepcopy(host)), variables.parse_settings(wish).settings)
+    return compose.plan(
+        records.from_json(Facts, copy.deepcopy(host)), variables.parse_settings(given_settings).settings
+    )
 
 
 def restart(host: Json) -> None:
-    """Let docker read its configuration anew, and find the hook."""
+    """Let docker read its configuration second, and find the hook."""
     value = daemon_json.parse(host["docker"]["daemon_json"]["text"]).value
     by_default = docker.capabilities(host["docker"]["version"]).cdi == "default"
     host["docker"]["info"].update(
@@ -154,12 +156,12 @@ def volume(host: Json, params: Any, decided: Any) -> None:
 def cleanup(host: Json, params: Any, decided: Any) -> None:
     for name in params["packages"]:
         del host["packages"]["installed"][name]
-    gone = {*params["paths"], *params["remains"]}
+    removed = {*params["paths"], *params["remains"]}
     facts = records.from_json(Facts, host)
-    host.update(records.to_json(runtime_cleanup.facts_after(facts, gone, bool(params["packages"]))))
+    host.update(records.to_json(runtime_cleanup.facts_after(facts, removed, bool(params["packages"]))))
     for section in ("files", "directories", "packages"):
-        there = host["runtime"]["manifest"][section]
-        host["runtime"]["manifest"][section] = [one for one in there if one not in {*gone, *params["packages"]}]
+        recorded = host["runtime"]["manifest"][section]
+        host["runtime"]["manifest"][section] = [one for one in recorded if one not in {*removed, *params["packages"]}]
 
 
 def configure(host: Json, params: Any, decided: Any) -> None:
@@ -198,7 +200,7 @@ def carry_out(host: Json, decided: Any, steps: "int | None" = None) -> Any:
 
 
 def traces(host: Json) -> Any:
-    """Return what of ours is on the host."""
+    """Return what gpu-ready added to the host."""
     part, files = host["runtime"], host["engines"]["containerd"]["files"]
     texts = {file["path"]: toml.parse(file["text"]).value for file in files if file["text"] is not None}
     ours = {name: key for name, key in part["manifest"]["keys"].items()}
@@ -211,18 +213,18 @@ def traces(host: Json) -> Any:
     }
 
 
-def check(version: Any, podman: Any, containerd: Any, wished: "list[Any]", kill: int = 99) -> None:
+def check(version: Any, podman: Any, containerd: Any, requests: "list[Any]", kill: int = 99) -> None:
     clean = bare(version, podman, containerd)
     host = clean
-    for names, way in wished:
+    for names, way in requests:
         decided = decide(host, names, way)
         alone = decide(clean, names, way)
         assert [one.code for one in decided.refusals] == [one.code for one in alone.refusals], decided.refusals
         if decided.refusals:
             continue
         whole = carry_out(host, decided)
-        again = decide(whole, names, way)
-        assert (again.refusals, [(one.id, one.why) for one in again.steps]) == ([], [])
+        second = decide(whole, names, way)
+        assert (second.refusals, [(one.id, one.why) for one in second.steps]) == ([], [])
         killed = carry_out(host, decided, kill % max(len(decided.steps), 1))
         rest = decide(killed, names, way)
         assert rest.refusals == []
@@ -231,18 +233,18 @@ def check(version: Any, podman: Any, containerd: Any, wished: "list[Any]", kill:
         host = whole
 
 
-WISHED = st.tuples(st.sampled_from(SETS), st.sampled_from(WAYS))
+REQUESTS = st.tuples(st.sampled_from(SETS), st.sampled_from(WAYS))
 
 
 @settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(VERSIONS), st.sampled_from([[4, 3, 1], [5, 4, 2]]), st.sampled_from([[1, 7, 15], [1, 7, 24], [2, 1, 9]]),
-    st.lists(WISHED, min_size=2, max_size=3), st.integers(0, 6),
+    st.lists(REQUESTS, min_size=2, max_size=3), st.integers(0, 6),
 )  # fmt: skip
-def test_any_way_ends_where_its_last_wish_alone_would_also_after_a_kill(
-    version: Any, podman: Any, containerd: Any, wished: Any, kill: int
+def test_any_order_ends_where_its_last_request_alone_would_also_after_a_kill(
+    version: Any, podman: Any, containerd: Any, requests: Any, kill: int
 ) -> None:
-    check(version, podman, containerd, wished, kill)
+    check(version, podman, containerd, requests, kill)
 
 
 @pytest.mark.parametrize("product", [migration.DOCKER1, migration.DOCKER2])
@@ -253,20 +255,20 @@ def test_an_abandoned_product_is_replaced_also_after_a_kill(product: str, versio
         host = legacy(bare(version, [5, 4, 2], [1, 7, 24]), product)
         decided = decide(host, names, way)
         if decided.refusals:
-            # The toolkit that nvidia-docker2 brought is not ours, and its service's specification neither.
+            # gpu-ready did not install the toolkit of nvidia-docker2, and its service's specification neither.
             assert {one.code for one in decided.refusals} <= {"engine_without_cdi", "cdi_spec_conflict"}
             assert way in ("cdi", "native")
             continue
         whole = carry_out(host, decided)
         assert product not in whole["packages"]["installed"]
-        again = decide(whole, names, way)
-        assert (again.refusals, [(one.id, one.why) for one in again.steps]) == ([], []), way
+        second = decide(whole, names, way)
+        assert (second.refusals, [(one.id, one.why) for one in second.steps]) == ([], []), way
         for steps in range(len(decided.steps)):
             killed = carry_out(host, decided, steps)
             rest = decide(killed, names, way)
             assert rest.refusals == [], (way, steps)
             ends = [traces(carry_out(killed, rest)), traces(whole)]
             if way in ("cdi", "native"):
-                # Once its package is gone, the runtime nvidia counts as that of the toolkit, which is still there.
+                # Once its package is removed, the runtime nvidia counts as that of the toolkit, which stays.
                 ends = [{name: one[name] for name in one if name != "daemon.json"} for one in ends]
             assert ends[0] == ends[1], (way, steps)

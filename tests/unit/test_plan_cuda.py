@@ -22,7 +22,7 @@ NEWEST = catalog.toolkits()[-1].version
 
 def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> Facts:
     """Return a host; ``toolkits`` maps versions (or releases) to their origin."""
-    observed = bare(*devices, **more)
+    facts = bare(*devices, **more)
     found = [
         ToolkitFacts(
             version=cuda.series(version),
@@ -32,21 +32,21 @@ def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> 
         )
         for version, origin in (toolkits or {}).items()
     ]
-    return observed._replace(cuda=CudaFacts(toolkits=found))
+    return facts._replace(cuda=CudaFacts(toolkits=found))
 
 
 def test_a_card_that_is_given_to_a_virtual_machine_bounds_no_toolkit() -> None:
-    observed = host(V100, T4, distro="ubuntu2404")
-    assert set(room.gpu_architectures(observed)) == {"volta", "turing"}
-    first, second = observed.base.gpus
-    observed = having(observed, base={"gpus": [first._replace(driver="vfio-pci"), second]})
-    assert set(room.gpu_architectures(observed)) == {"turing"}
-    assert not decide(observed, 580, "13.0").refusals
+    facts = host(V100, T4, distro="ubuntu2404")
+    assert set(room.gpu_architectures(facts)) == {"volta", "turing"}
+    first, second = facts.base.gpus
+    facts = having(facts, base={"gpus": [first._replace(driver="vfio-pci"), second]})
+    assert set(room.gpu_architectures(facts)) == {"turing"}
+    assert not decide(facts, 580, "13.0").refusals
 
 
-def decide(observed: Facts, branch: int, *requested: str, **given: Any) -> Any:
+def decide(facts: Facts, branch: int, *requested: str, **given: Any) -> Any:
     values = {"cuda_toolkit_versions": list(requested), **given}
-    return room.decide(observed, settings(**values), driver_choice(branch))
+    return room.decide(facts, settings(**values), driver_choice(branch))
 
 
 def ids(decided: Decision[CudaChoice]) -> list[str]:
@@ -127,7 +127,7 @@ def test_only_what_is_missing_is_installed(toolkits: dict[str, str], missing: li
         ([T4], 580, "99.9", ["cuda_unknown"], ["99.9", catalog.DATE, "12.9"]),
     ],
 )
-def test_what_cannot_work_is_refused_and_told_what_can(
+def test_what_cannot_work_is_refused_with_what_can(
     devices: list[str], branch: int, asked: str, codes: list[str], words: list[str]
 ) -> None:
     decided = decide(host(*devices), branch, asked)
@@ -140,22 +140,22 @@ def test_what_cannot_work_is_refused_and_told_what_can(
 def test_a_default_that_is_nowhere_is_refused() -> None:
     decided = decide(host(T4), 580, "12.9", cuda_toolkit_default="12.4")
     assert [refusal.code for refusal in decided.refusals] == ["cuda_default_missing"]
-    observed = host(T4, toolkits={"12.4": "package"})
-    assert decide(observed, 580, "12.9", cuda_toolkit_default="12.4").choice.default == "12.4"
+    facts = host(T4, toolkits={"12.4": "package"})
+    assert decide(facts, 580, "12.9", cuda_toolkit_default="12.4").choice.default == "12.4"
 
 
-def test_a_folder_in_place_of_the_link_is_refused() -> None:
-    observed = host(T4)
-    observed = having(observed, cuda={"default": {"kind": "directory"}})
-    assert [refusal.code for refusal in decide(observed, 580, "12.9").refusals] == ["cuda_link_is_folder"]
+def test_a_directory_in_place_of_the_link_is_refused() -> None:
+    facts = host(T4)
+    facts = having(facts, cuda={"default": {"kind": "directory"}})
+    assert [refusal.code for refusal in decide(facts, 580, "12.9").refusals] == ["cuda_link_is_directory"]
 
 
-def test_a_driver_from_the_same_repository_brings_it() -> None:
-    observed = host(T4)
-    wanted = settings(cuda_toolkit_versions=["12.9"])
+def test_a_driver_from_the_same_repository_adds_it() -> None:
+    facts = host(T4)
+    given_settings = settings(cuda_toolkit_versions=["12.9"])
     for satisfied in (False, True):
         choices = driver_choice(580, source="cuda_repo", satisfied=satisfied)
-        assert ("cuda_toolkit.repository" in ids(room.decide(observed, wanted, choices))) is satisfied
+        assert ("cuda_toolkit.repository" in ids(room.decide(facts, given_settings, choices))) is satisfied
 
 
 def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
@@ -174,27 +174,27 @@ def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
     ],
 )
 def test_when_the_default_link_is_set(default: dict[str, Any], there: bool) -> None:
-    observed = host(T4, toolkits={"12.9": "package"})
-    observed = having(observed, cuda={"default": default})
-    assert ("cuda_toolkit.default" in ids(decide(observed, 580, "12.9"))) is not there
+    facts = host(T4, toolkits={"12.9": "package"})
+    facts = having(facts, cuda={"default": default})
+    assert ("cuda_toolkit.default" in ids(decide(facts, 580, "12.9"))) is not there
 
 
 def test_packages_that_take_a_plain_link_over_are_followed_by_the_default() -> None:
-    observed = host(T4, toolkits={"13.0.2": "runfile"})
-    observed = having(observed, cuda={"default": {"target": "/usr/local/cuda-13.0", "kind": "link", "mode": None}})
-    assert "cuda_toolkit.default" in ids(decide(observed, 580, "12.9", "13.0"))
-    assert "cuda_toolkit.default" not in ids(decide(observed, 580, "12.9", "13.0", cuda_toolkit_source="runfile"))
-    assert "cuda_toolkit.default" not in ids(decide(observed, 580, "13.0"))
+    facts = host(T4, toolkits={"13.0.2": "runfile"})
+    facts = having(facts, cuda={"default": {"target": "/usr/local/cuda-13.0", "kind": "link", "mode": None}})
+    assert "cuda_toolkit.default" in ids(decide(facts, 580, "12.9", "13.0"))
+    assert "cuda_toolkit.default" not in ids(decide(facts, 580, "12.9", "13.0", cuda_toolkit_source="runfile"))
+    assert "cuda_toolkit.default" not in ids(decide(facts, 580, "13.0"))
 
 
-def test_a_repository_without_a_fitting_toolkit_is_said_and_nothing_is_offered() -> None:
-    observed = host(P40, distro="debian13")
-    decided = decide(observed, 580)
+def test_a_repository_without_a_fitting_toolkit_is_a_warning_and_nothing_is_installed() -> None:
+    facts = host(P40, distro="debian13")
+    decided = decide(facts, 580)
     assert (decided.steps, chosen(decided)) == ([], [])
     assert [warning.code for warning in decided.warnings] == ["cuda_none_fits"]
-    (refusal,) = decide(observed, 580, "13.0").refusals
+    (refusal,) = decide(facts, 580, "13.0").refusals
     assert "cuda_toolkit_source to none" in refusal.remedy
-    (refusal,) = decide(observed, 580, "12.9").refusals
+    (refusal,) = decide(facts, 580, "12.9").refusals
     assert refusal.code == "source_impossible"
     assert decide(host(P40, distro="debian13", toolkits={"12.9": "runfile"}), 580, "12.9").refusals == []
 
@@ -217,7 +217,7 @@ def test_a_repository_without_a_fitting_toolkit_is_said_and_nothing_is_offered()
         ({"12.9": "partial"}, "12.9", [("cuda-toolkit-12-9", None)]),
     ],
 )
-def test_a_plain_version_leaves_what_is_there_and_a_release_is_brought(
+def test_a_plain_version_keeps_the_installed_toolkit_and_a_release_is_installed(
     there: dict[str, str], asked: str, packages: list[tuple[str, str | None]]
 ) -> None:
     decided = decide(host(T4, toolkits=there), 580, asked)
@@ -245,20 +245,20 @@ def test_one_kind_of_installation_is_not_laid_over_another(
     assert [word for word in words if word not in text] == []
 
 
-def test_an_installer_never_goes_over_single_packages_of_its_toolkit() -> None:
-    observed = host(T4, toolkits={"12.9": "partial"})
-    observed = with_packages(observed, **{"cuda-nvcc-12-9": "12.9.86-1"})
-    (refusal,) = decide(observed, 580, "12.9", cuda_toolkit_source="runfile").refusals
+def test_an_installer_never_overwrites_single_packages_of_its_toolkit() -> None:
+    facts = host(T4, toolkits={"12.9": "partial"})
+    facts = with_packages(facts, **{"cuda-nvcc-12-9": "12.9.86-1"})
+    (refusal,) = decide(facts, 580, "12.9", cuda_toolkit_source="runfile").refusals
     assert (refusal.code, "cuda-nvcc-12-9" in refusal.message) == ("cuda_other_source", True)
-    assert decide(observed, 580, "12.9").refusals == []
+    assert decide(facts, 580, "12.9").refusals == []
 
 
-def test_packages_never_go_over_half_of_an_installers_toolkit() -> None:
-    observed = host(T4, toolkits={"12.9": "partial"})
-    observed = having(observed, cuda={"toolkits": [observed.cuda.toolkits[0]._replace(cut_off=True)]})
-    (refusal,) = decide(observed, 580, "12.9").refusals
+def test_packages_never_overwrite_half_of_an_installers_toolkit() -> None:
+    facts = host(T4, toolkits={"12.9": "partial"})
+    facts = having(facts, cuda={"toolkits": [facts.cuda.toolkits[0]._replace(cut_off=True)]})
+    (refusal,) = decide(facts, 580, "12.9").refusals
     assert (refusal.code, "was interrupted in /usr/local/cuda-12.9" in refusal.message) == ("cuda_other_source", True)
-    assert decide(observed, 580, "12.9", cuda_toolkit_source="runfile").refusals == []
+    assert decide(facts, 580, "12.9", cuda_toolkit_source="runfile").refusals == []
 
 
 # ---- installers -------------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def installers(decided: Decision[CudaChoice]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "files", "release", "source", "proof"),
+    ("asked", "files", "release", "source", "checksum"),
     [
         ("12.9", {}, "12.9.2", f"{NVIDIA}/12.9.2/local_installers/cuda_12.9.2_575.57.08_linux.run",
          f"{NVIDIA}/12.9.2/docs/sidebar/md5sum.txt"),
@@ -290,12 +290,12 @@ def installers(decided: Decision[CudaChoice]) -> list[dict[str, str]]:
         ("12.9.0", {"12.9": "/srv/cuda_12.9.0_575.51.03_linux.run"}, "12.9.0", "/srv/cuda_12.9.0_575.51.03_linux.run", ""),
     ],
 )  # fmt: skip
-def test_which_installer_a_wish_gets_and_what_proves_it(
-    asked: str, files: dict[str, Any], release: str, source: str, proof: str
+def test_which_installer_a_request_gets_and_its_checksum(
+    asked: str, files: dict[str, Any], release: str, source: str, checksum: str
 ) -> None:
     decided = decide(host(T4), 580, asked, cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)
     (one,) = installers(decided)
-    assert (one["release"], one["source"], one["sha256"] or one["md5_url"]) == (release, source, proof)
+    assert (one["release"], one["source"], one["sha256"] or one["md5_url"]) == (release, source, checksum)
     assert one["version"] == "12.9" if asked.startswith("12.9") else "13.4"
     assert bool(one["file"]) is ("://" not in source)
     assert ids(decided) == ["cuda_toolkit.runfile", "cuda_toolkit.default", "cuda_toolkit.profile"]
@@ -303,12 +303,12 @@ def test_which_installer_a_wish_gets_and_what_proves_it(
 
 
 def test_the_sites_mirror_serves_nvidias_installers_and_not_the_operators() -> None:
-    wanted = {"cuda_toolkit_source": "runfile", "gpu_ready_mirror": "http://mirror.site"}
-    (one,) = installers(decide(host(T4), 580, "12.9", **wanted))
+    given_settings = {"cuda_toolkit_source": "runfile", "gpu_ready_mirror": "http://mirror.site"}
+    (one,) = installers(decide(host(T4), 580, "12.9", **given_settings))
     assert one["source"].startswith("http://mirror.site/developer.download.nvidia.com/compute/cuda/12.9.2/")
     assert one["md5_url"].startswith("http://mirror.site/")
     given = {"12.9": "https://other.example/cuda.run"}
-    (one,) = installers(decide(host(T4), 580, "12.9", **wanted, cuda_toolkit_runfiles=given))
+    (one,) = installers(decide(host(T4), 580, "12.9", **given_settings, cuda_toolkit_runfiles=given))
     assert one["source"] == "https://other.example/cuda.run"
 
 
@@ -317,9 +317,9 @@ def test_by_installer_the_newest_that_fits_comes_where_none_is_asked_for() -> No
     assert one["version"] == "12.9"
     (one,) = installers(decide(host(P40, distro="debian13"), 580, cuda_toolkit_source="runfile"))
     assert one["version"] == "12.9"  # which the distribution's repository does not carry
-    observed = host(T4)
-    observed = with_packages(observed, **{"libxml2": "2.9"})
-    (step,) = [step for step in decide(observed, 580, cuda_toolkit_source="runfile").steps if "runfile" in step.id]
+    facts = host(T4)
+    facts = with_packages(facts, **{"libxml2": "2.9"})
+    (step,) = [step for step in decide(facts, 580, cuda_toolkit_source="runfile").steps if "runfile" in step.id]
     assert todo(step)["packages"] == []
 
 
@@ -350,7 +350,7 @@ def test_a_toolkit_that_no_catalog_knows_comes_by_the_operators_installer_with_a
     assert [warning.code for warning in decided.warnings] == ["cuda_unknown"]
 
 
-# ---- taking away ------------------------------------------------------------------------------------------------------
+# ---- removal ------------------------------------------------------------------------------------------------------
 
 
 def removal(decided: Decision[CudaChoice]) -> dict[str, Any]:
@@ -359,21 +359,21 @@ def removal(decided: Decision[CudaChoice]) -> dict[str, Any]:
     return todo(step)
 
 
-def linked(observed: Facts, version: str, mode: str | None = "manual") -> Facts:
+def linked(facts: Facts, version: str, mode: str | None = "manual") -> Facts:
     kind = "alternatives" if mode else "link"
-    return having(observed, cuda={"default": {"target": cuda.toolkit_path(version), "kind": kind, "mode": mode}})
+    return having(facts, cuda={"default": {"target": cuda.toolkit_path(version), "kind": kind, "mode": mode}})
 
 
-def test_one_version_goes_and_no_package_of_another() -> None:
-    observed = linked(host(T4, toolkits={"12.4.1": "package", "12.9.1": "package"}), "12.4")
+def test_one_version_is_removed_and_no_package_of_another() -> None:
+    facts = linked(host(T4, toolkits={"12.4.1": "package", "12.9.1": "package"}), "12.4")
     names = ["cuda-toolkit-12-4", "cuda-nvcc-12-4", "cuda-nvcc-12-9", "cuda-toolkit-12-9", "cuda-toolkit-config-common"]
-    observed = with_packages(observed, **dict.fromkeys(names, "1-1"))
-    decided = decide(observed, 580, "12.9", cuda_toolkit_remove=["12.4"])
+    facts = with_packages(facts, **dict.fromkeys(names, "1-1"))
+    decided = decide(facts, 580, "12.9", cuda_toolkit_remove=["12.4"])
     assert removal(decided) == {
         "packages": ["cuda-nvcc-12-4", "cuda-toolkit-12-4"],
         "toolkits": [{"version": "12.4", "path": "/usr/local/cuda-12.4"}],
     }
-    # The link leads to what stays before what it led to goes.
+    # The link points to a toolkit that stays before the other one is removed.
     assert ids(decided) == ["cuda_toolkit.default", "cuda_toolkit.profile", "cuda_toolkit.remove"]
     assert chosen(decided) == ["12.9"]
 
@@ -388,7 +388,7 @@ def test_one_version_goes_and_no_package_of_another() -> None:
         ({"12.9.1": "package"}, ["12.4"], []),
     ],
 )
-def test_what_goes_is_what_is_there(toolkits: dict[str, str], going: list[str], there: list[str]) -> None:
+def test_only_existing_toolkits_are_removed(toolkits: dict[str, str], going: list[str], there: list[str]) -> None:
     decided = decide(host(T4, toolkits=toolkits), 580, "12.9", cuda_toolkit_remove=going)
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.remove"]
     assert [one["version"] for step in steps for one in todo(step)["toolkits"]] == there
@@ -396,13 +396,13 @@ def test_what_goes_is_what_is_there(toolkits: dict[str, str], going: list[str], 
 
 def test_the_choice_is_never_what_is_to_go() -> None:
     assert chosen(decide(host(P40), 580, cuda_toolkit_remove=["12.9"])) == ["12.8"]
-    observed = host(T4, toolkits={"12.9.1": "package"})
-    (refusal,) = decide(observed, 580, "13.0", cuda_toolkit_default="12.9", cuda_toolkit_remove=["12.9"]).refusals
+    facts = host(T4, toolkits={"12.9.1": "package"})
+    (refusal,) = decide(facts, 580, "13.0", cuda_toolkit_default="12.9", cuda_toolkit_remove=["12.9"]).refusals
     assert refusal.code == "cuda_contradiction"
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "given_settings",
     [
         {"cuda_toolkit_versions": ["12.4", "12.9"]},
         {"cuda_toolkit_versions": ["12.4.1"]},
@@ -410,44 +410,44 @@ def test_the_choice_is_never_what_is_to_go() -> None:
         {"cuda_toolkit_versions": ["12.9"], "cuda_toolkit_profile": "12.4"},
     ],
 )
-def test_what_is_wanted_and_to_go_at_once_is_a_contradiction(wanted: dict[str, Any]) -> None:
-    values = settings(**wanted, cuda_toolkit_remove=["12.4"])
+def test_a_toolkit_requested_and_to_be_removed_is_a_contradiction(given_settings: dict[str, Any]) -> None:
+    values = settings(**given_settings, cuda_toolkit_remove=["12.4"])
     (refusal,) = room.decide(host(T4, toolkits={"12.4.1": "package"}), values, driver_choice(580)).refusals
     assert refusal.code == "cuda_contradiction"
     assert "12.4 is in cuda_toolkit_remove and in" in refusal.message
 
 
-def test_two_releases_of_one_folder_are_a_contradiction_and_a_version_beside_its_release_is_none() -> None:
+def test_two_releases_in_one_directory_are_a_contradiction_and_a_version_beside_its_release_is_none() -> None:
     (refusal,) = decide(host(T4), 580, "12.9.0", "12.9.1").refusals
     assert (refusal.code, "/usr/local/cuda-12.9" in refusal.message) == ("cuda_contradiction", True)
     decided = decide(host(T4), 580, "12.9", "12.9.1", "12.9.1")
     assert (decided.refusals, chosen(decided)) == ([], ["12.9"])
 
 
-def test_a_toolkit_placed_by_hand_is_not_taken_away() -> None:
+def test_a_toolkit_installed_by_hand_is_not_removed() -> None:
     for source in ("repo", "runfile", "none"):
-        observed = host(T4, toolkits={"12.4.1": "foreign"})
-        wanted = {"cuda_toolkit_source": source, "cuda_toolkit_remove": ["12.4"]}
-        (refusal,) = decide(observed, 580, **wanted).refusals
+        facts = host(T4, toolkits={"12.4.1": "foreign"})
+        given_settings = {"cuda_toolkit_source": source, "cuda_toolkit_remove": ["12.4"]}
+        (refusal,) = decide(facts, 580, **given_settings).refusals
         assert (refusal.code, "/usr/local/cuda-12.4" in refusal.message) == ("cuda_foreign", True)
 
 
-def test_with_source_none_the_link_follows_to_what_stays_or_goes_with_its_profile() -> None:
-    wanted = {"cuda_toolkit_source": "none", "cuda_toolkit_remove": ["12.9"]}
+def test_with_source_none_the_link_moves_to_a_toolkit_that_stays_or_is_removed_with_its_profile() -> None:
+    given_settings = {"cuda_toolkit_source": "none", "cuda_toolkit_remove": ["12.9"]}
     two = linked(host(T4, toolkits={"12.4.1": "runfile", "12.9.1": "package"}), "12.9")
-    decided = decide(two, 580, **wanted)
+    decided = decide(two, 580, **given_settings)
     assert ids(decided) == ["cuda_toolkit.default", "cuda_toolkit.remove"]
     assert todo(decided.steps[0])["version"] == "12.4"
     assert chosen(decided) == ["12.4"]
     last = linked(host(T4, toolkits={"12.9.1": "package"}), "12.9")
     last = having(last, cuda={"profile": {**profile.files(cuda.LINK)}})
-    decided = decide(last, 580, **wanted)
+    decided = decide(last, 580, **given_settings)
     assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
     assert {file["state"] for file in todo(decided.steps[0])["files"]} == {"absent"}
     after = carried_out(last, decided)
-    assert decide(after, 580, **wanted).steps == []
+    assert decide(after, 580, **given_settings).steps == []
     other = linked(host(T4, toolkits={"12.4.1": "runfile", "12.9.1": "package"}), "12.4")
-    assert ids(decide(other, 580, **wanted)) == ["cuda_toolkit.remove"]
+    assert ids(decide(other, 580, **given_settings)) == ["cuda_toolkit.remove"]
 
 
 # ---- login shells -----------------------------------------------------------------------------------------------------
@@ -466,9 +466,9 @@ def test_with_source_none_the_link_follows_to_what_stays_or_goes_with_its_profil
     ],
 )
 def test_what_login_shells_are_led_to(there: dict[str, str], setting: str, files: dict[str, str | None]) -> None:
-    observed = host(T4, toolkits={"12.9.1": "package"})
-    observed = having(observed, cuda={"profile": {**dict.fromkeys(profile.PATHS), **there}})
-    decided = decide(observed, 580, "12.9", cuda_toolkit_profile=setting)
+    facts = host(T4, toolkits={"12.9.1": "package"})
+    facts = having(facts, cuda={"profile": {**dict.fromkeys(profile.PATHS), **there}})
+    decided = decide(facts, 580, "12.9", cuda_toolkit_profile=setting)
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.profile"]
     assert {file["path"]: file.get("content") for step in steps for file in todo(step)["files"]} == files
 
@@ -481,7 +481,7 @@ def test_a_profile_of_a_toolkit_that_is_nowhere_is_refused() -> None:
 # ---- whatever is asked ------------------------------------------------------------------------------------------------
 
 
-def test_no_plan_names_a_package_that_brings_a_driver() -> None:
+def test_no_plan_names_a_package_that_installs_a_driver() -> None:
     for toolkit in catalog.toolkits():
         for release in (toolkit.version, toolkit.version + ".1"):
             decided = decide(host(T4, distro="el9"), 620, release)
@@ -513,30 +513,28 @@ ARCHITECTURES = [P40, V100, T4, A100, B200, UNKNOWN]
 def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
     devices: list[str], branch: int, asked: list[str], there: dict[str, str], more: dict[str, Any]
 ) -> None:
-    observed = host(*devices, toolkits=there)
+    facts = host(*devices, toolkits=there)
     if there:
-        observed = having(
-            observed, cuda={"default": {"target": cuda.toolkit_path(max(there)), "kind": "link", "mode": None}}
-        )
-    decided = decide(observed, branch, *asked, **more)
-    assert vars(decided) == vars(decide(observed, branch, *asked, **more))
+        facts = having(facts, cuda={"default": {"target": cuda.toolkit_path(max(there)), "kind": "link", "mode": None}})
+    decided = decide(facts, branch, *asked, **more)
+    assert vars(decided) == vars(decide(facts, branch, *asked, **more))
     if decided.refusals:
         assert decided.steps == []
         assert all(refusal.message and refusal.remedy for refusal in decided.refusals)
         return
-    fitting = room.supported_toolkits(observed, room.driver_version(observed, driver_choice(branch)))
+    fitting = room.supported_toolkits(facts, room.driver_version(facts, driver_choice(branch)))
     assert set(chosen(decided)) <= set(fitting)
-    after = carried_out(observed, decided)
+    after = carried_out(facts, decided)
     assert not set(chosen(decided)) & set(more["cuda_toolkit_remove"])
-    again = decide(after, branch, *asked, **more)
-    assert again.steps == []
-    assert again.choice == decided.choice
+    second = decide(after, branch, *asked, **more)
+    assert second.steps == []
+    assert second.choice == decided.choice
 
 
 def aliased() -> Facts:
-    observed = host(T4, toolkits={"12.9.1": "runfile"})
+    facts = host(T4, toolkits={"12.9.1": "runfile"})
     alias = ToolkitFacts("12.4", "/usr/local/cuda-12.4", "12.9.1", "alias")
-    return having(observed, cuda={"toolkits": [alias, *observed.cuda.toolkits]})
+    return having(facts, cuda={"toolkits": [alias, *facts.cuda.toolkits]})
 
 
 @pytest.mark.parametrize("source", ["repo", "runfile"])
@@ -554,12 +552,12 @@ def test_a_name_that_leads_to_another_toolkit_does_not_count_as_one() -> None:
 
 
 @pytest.mark.parametrize(("stays", "leads"), [(["12.9.1"], profile.files(cuda.LINK)), ([], {})])
-def test_a_profile_of_its_own_goes_with_the_toolkit_that_it_leads_to(stays: list[str], leads: dict[str, str]) -> None:
-    observed = host(T4, toolkits=dict.fromkeys(["12.4.1", *stays], "runfile"))
-    observed = having(observed, cuda={"profile": profile.files("/usr/local/cuda-12.4")})
+def test_a_profile_of_one_toolkit_is_removed_with_it(stays: list[str], leads: dict[str, str]) -> None:
+    facts = host(T4, toolkits=dict.fromkeys(["12.4.1", *stays], "runfile"))
+    facts = having(facts, cuda={"profile": profile.files("/usr/local/cuda-12.4")})
     target = "/usr/local/cuda-12.9" if stays else None
-    observed = having(observed, cuda={"default": {"target": target, "kind": "link", "mode": None}})
-    decided = decide(observed, 580, cuda_toolkit_source="none", cuda_toolkit_remove=["12.4"])
+    facts = having(facts, cuda={"default": {"target": target, "kind": "link", "mode": None}})
+    decided = decide(facts, 580, cuda_toolkit_source="none", cuda_toolkit_remove=["12.4"])
     assert ids(decided) == ["cuda_toolkit.profile", "cuda_toolkit.remove"]
     written = {entry["path"]: entry.get("content") for entry in todo(decided.steps[0])["files"]}
     assert {path: text for path, text in written.items() if text} == leads

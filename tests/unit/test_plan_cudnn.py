@@ -1,4 +1,4 @@
-"""Which cuDNN goes into which toolkit."""
+"""Which cuDNN each toolkit gets."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ from tests.unit.test_plan_cuda import host
 MIRROR = "http://mirror.example:8080"
 
 
-def decide(observed: Facts, *toolkits: str, **given: Any) -> Any:
+def decide(facts: Facts, *toolkits: str, **given: Any) -> Any:
     chosen = [ToolkitChoice(version, f"/usr/local/cuda-{version}") for version in toolkits]
-    return room.decide(observed, settings(**given), Choices(cuda=CudaChoice("repo", chosen)))
+    return room.decide(facts, settings(**given), Choices(cuda=CudaChoice("repo", chosen)))
 
 
 def installs(decided: Any) -> list[dict[str, Any]]:
@@ -93,21 +93,21 @@ VERSION = newest("12", "turing")
     ids=["none", "ours", "killed while placing", "ours, older", "the same, placed by hand"],
 )
 def test_when_an_archive_is_placed(found: CudnnFacts, placed: bool) -> None:
-    observed = host(T4)
-    observed = having(observed, cudnn={"12.9": found})
-    assert bool(decide(observed, "12.9").steps) is placed
+    facts = host(T4)
+    facts = having(facts, cudnn={"12.9": found})
+    assert bool(decide(facts, "12.9").steps) is placed
 
 
 def test_somebody_elses_cudnn_is_left_alone_unless_asked_for_another() -> None:
-    observed = host(T4)
-    observed = having(observed, cudnn={"12.9": seen("8.9.7")})
-    decided = decide(observed, "12.9")
+    facts = host(T4)
+    facts = having(facts, cudnn={"12.9": seen("8.9.7")})
+    decided = decide(facts, "12.9")
     assert (decided.steps, [warning.code for warning in decided.warnings]) == ([], ["cudnn_foreign"])
-    decided = decide(observed, "12.9", cudnn_version=VERSION)
+    decided = decide(facts, "12.9", cudnn_version=VERSION)
     assert [refusal.code for refusal in decided.refusals] == ["cudnn_foreign"]
 
 
-def test_no_toolkit_or_no_wish_means_no_cudnn() -> None:
+def test_without_a_toolkit_or_with_source_none_there_is_no_cudnn() -> None:
     assert decide(host(T4)).steps == []
     assert decide(host(T4), "12.9", cudnn_source="none").steps == []
 
@@ -118,8 +118,8 @@ def test_no_toolkit_or_no_wish_means_no_cudnn() -> None:
     st.sampled_from(["", *(one.version for one in catalog.cudnns())]),
 )
 def test_once_done_there_is_nothing_to_do(devices: list[str], toolkits: list[str], asked: str) -> None:
-    observed = host(*devices)
-    decided = decide(observed, *toolkits, cudnn_version=asked)
+    facts = host(*devices)
+    decided = decide(facts, *toolkits, cudnn_version=asked)
     if decided.refusals:
         assert decided.steps == []
         return
@@ -127,9 +127,9 @@ def test_once_done_there_is_nothing_to_do(devices: list[str], toolkits: list[str
         install["cuda"]: seen(cudnn.release(install["version"]), install["version"], True)
         for install in installs(decided)
     }
-    again = decide(having(observed, cudnn={**observed.cudnn, **done}), *toolkits, cudnn_version=asked)
-    assert again.steps == []
-    assert again.choice == decided.choice
+    second = decide(having(facts, cudnn={**facts.cudnn, **done}), *toolkits, cudnn_version=asked)
+    assert second.steps == []
+    assert second.choice == decided.choice
 
 
 # --- an archive of the operator's --------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_once_done_there_is_nothing_to_do(devices: list[str], toolkits: list[str
 TWELVE = "/srv/cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"
 
 
-def test_the_operators_archive_goes_to_the_toolkits_it_is_made_for() -> None:
+def test_the_operators_archive_is_for_the_toolkits_it_is_made_for() -> None:
     decided = decide(host(T4), "12.9", cudnn_archive=TWELVE)
     (install,) = installs(decided)
     assert todo(decided.steps[0])["file"] == TWELVE
@@ -153,9 +153,9 @@ def test_the_operators_archive_goes_to_the_toolkits_it_is_made_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("devices", "wanted", "code", "words"),
+    ("devices", "given_settings", "code", "words"),
     [
-        ([T4], {"cudnn_archive": "https://s/" + TWELVE}, "cudnn_archive_unproved", ["cudnn_archive_sha256"]),
+        ([T4], {"cudnn_archive": "https://s/" + TWELVE}, "cudnn_archive_unverified", ["cudnn_archive_sha256"]),
         ([T4], {"cudnn_archive": TWELVE}, "cudnn_archive_cuda", ["13.0", 'set cudnn_toolkits to ["12.9"]']),
         ([T4], {"cudnn_archive": "/a/cudnn-8.0-linux-x64-v6.0.tgz"}, "cudnn_archive_cuda", ["8.0", "archive for CUDA"]),
         ([T4], {"cudnn_archive": TWELVE.replace("x86_64", "sbsa")}, "cudnn_archive_machine", ["sbsa", "x86_64"]),
@@ -171,50 +171,50 @@ def test_the_operators_archive_goes_to_the_toolkits_it_is_made_for() -> None:
     ],
 )
 def test_what_cannot_be_of_an_operators_archive(
-    devices: list[str], wanted: dict[str, Any], code: str, words: list[str]
+    devices: list[str], given_settings: dict[str, Any], code: str, words: list[str]
 ) -> None:
-    decided = decide(host(*devices), "12.9", "13.0", **wanted)
+    decided = decide(host(*devices), "12.9", "13.0", **given_settings)
     assert {refusal.code for refusal in decided.refusals} == {code}
     text = " ".join(one.message + " " + one.remedy for one in decided.refusals)
     assert [word for word in words if word not in text] == []
 
 
 def test_an_operators_archive_is_placed_until_that_very_one_is_there() -> None:
-    observed = host(T4)
-    wish = {"cudnn_archive": "/srv/mine.tgz", "cudnn_archive_sha256": "a" * 64}
-    first = decide(observed, "12.9", **wish)
+    facts = host(T4)
+    request = {"cudnn_archive": "/srv/our_names.tgz", "cudnn_archive_sha256": "a" * 64}
+    first = decide(facts, "12.9", **request)
     assert [step.id for step in first.steps] == ["cudnn.install"]
     assert [warning.code for warning in first.warnings] == ["cudnn_unknown"]
     found = seen("6.0.21", "6.0.21", True)._replace(origin="sha256:" + "a" * 64)
-    observed = having(observed, cudnn={"12.9": found})
-    again = decide(observed, "12.9", **wish)
-    assert (again.steps, again.warnings, again.choice) == ([], [], first.choice)
-    assert decide(observed, "12.9", **{**wish, "cudnn_archive_sha256": "b" * 64}).steps
-    assert decide(observed, "12.9", cudnn_version="6.0.21").steps
+    facts = having(facts, cudnn={"12.9": found})
+    second = decide(facts, "12.9", **request)
+    assert (second.steps, second.warnings, second.choice) == ([], [], first.choice)
+    assert decide(facts, "12.9", **{**request, "cudnn_archive_sha256": "b" * 64}).steps
+    assert decide(facts, "12.9", cudnn_version="6.0.21").steps
 
 
 # --- which toolkits ----------------------------------------------------------------------------------------------
 
 
 def test_toolkits_on_the_host_get_one_too_and_are_passed_over_where_none_fits() -> None:
-    observed = host(T4, toolkits={"11.8": "package", "12.4": "partial"})
-    decided = decide(observed, "12.9", cudnn_version="9.17.0")
+    facts = host(T4, toolkits={"11.8": "package", "12.4": "partial"})
+    decided = decide(facts, "12.9", cudnn_version="9.17.0")
     assert [install["cuda"] for install in installs(decided)] == ["12.9"]
     assert [(warning.code, "cudnn_toolkits" in warning.remedy) for warning in decided.warnings] == [
         ("cudnn_without_cuda", True)
     ]
-    assert [install["cuda"] for install in installs(decide(observed, "12.9"))] == ["11.8", "12.9"]
-    assert [install["cuda"] for install in installs(decide(observed, "12.9", cudnn_toolkits=["11.8"]))] == ["11.8"]
+    assert [install["cuda"] for install in installs(decide(facts, "12.9"))] == ["11.8", "12.9"]
+    assert [install["cuda"] for install in installs(decide(facts, "12.9", cudnn_toolkits=["11.8"]))] == ["11.8"]
 
 
 def test_ours_go_from_toolkits_that_are_to_have_none() -> None:
-    observed = host(T4)
-    observed = having(observed, cudnn={name: seen("9.17.0", "9.17.0.29", True) for name in ("12.4", "12.9", "13.0")})
-    decided = decide(observed, "12.9", "13.0", cudnn_toolkits=["12.9"], cudnn_version="9.17.0")
+    facts = host(T4)
+    facts = having(facts, cudnn={name: seen("9.17.0", "9.17.0.29", True) for name in ("12.4", "12.9", "13.0")})
+    decided = decide(facts, "12.9", "13.0", cudnn_toolkits=["12.9"], cudnn_version="9.17.0")
     assert [(step.id, todo(step)) for step in decided.steps] == [
         ("cudnn.remove", {"installs": [{"cuda": "12.4"}, {"cuda": "13.0"}]})
     ]
-    with_toolkit = decide(observed, "12.9", "13.0", cudnn_version="9.17.0", cuda_toolkit_remove=["12.4"])
+    with_toolkit = decide(facts, "12.9", "13.0", cudnn_version="9.17.0", cuda_toolkit_remove=["12.4"])
     assert with_toolkit.steps == []
 
 
@@ -224,17 +224,19 @@ DEB = ["libcudnn9-cuda-12", "libcudnn9-dev-cuda-12", "libcudnn9-headers-cuda-12"
 RPM = ["libcudnn9-cuda-12", "libcudnn9-devel-cuda-12", "libcudnn9-headers-cuda-12"]
 
 
-def packaged(observed: Facts, held: bool = False, ours: bool = True, **versions: str) -> Facts:
+def packaged(facts: Facts, held: bool = False, ours: bool = True, **versions: str) -> Facts:
     """Return the host with these packages (underscores for hyphens)."""
-    there = {name.replace("_", "-"): version for name, version in versions.items()}
-    observed = with_packages(observed, **there)
-    observed = having(observed, packages={"held": list(there) if held else []})
-    mine = list(there) if ours else []
-    return having(observed, cudnn_packages={"installed": there, "ours": mine, "held_by_us": mine if held else []})
+    installed = {name.replace("_", "-"): version for name, version in versions.items()}
+    facts = with_packages(facts, **installed)
+    facts = having(facts, packages={"held": list(installed) if held else []})
+    our_names = list(installed) if ours else []
+    return having(
+        facts, cudnn_packages={"installed": installed, "ours": our_names, "held_by_us": our_names if held else []}
+    )
 
 
-def packages(observed: Facts, *toolkits: str, **wanted: Any) -> Any:
-    return decide(observed, *toolkits, cudnn_source="package", **wanted)
+def packages(facts: Facts, *toolkits: str, **given_settings: Any) -> Any:
+    return decide(facts, *toolkits, cudnn_source="package", **given_settings)
 
 
 def by_id(decided: Any, name: str = "cudnn.packages") -> dict[str, Any]:
@@ -242,7 +244,7 @@ def by_id(decided: Any, name: str = "cudnn.packages") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("distro", "devices", "wanted", "names", "version", "held"),
+    ("distro", "devices", "given_settings", "names", "version", "held"),
     [
         ("debian12", [T4], {}, DEB, "9.*", False),
         ("el9", [T4], {}, RPM, "9.*", False),
@@ -256,9 +258,9 @@ def by_id(decided: Any, name: str = "cudnn.packages") -> dict[str, Any]:
     ids=["deb", "rpm", "the last one for a GPU", "asked", "asked in full", "newer than the catalog", "8 deb", "8 rpm"],
 )
 def test_names_versions_and_holds_of_packages(
-    distro: str, devices: list[str], wanted: dict[str, Any], names: list[str], version: str, held: bool
+    distro: str, devices: list[str], given_settings: dict[str, Any], names: list[str], version: str, held: bool
 ) -> None:
-    decided = packages(host(*devices, distro=distro), "12.9", **wanted)
+    decided = packages(host(*devices, distro=distro), "12.9", **given_settings)
     assert [step.id for step in decided.steps] == ["cudnn.packages"]  # the repository comes with the toolkit
     params = by_id(decided)
     assert params["packages"] == [{"name": name, "version": version} for name in names]
@@ -266,13 +268,13 @@ def test_names_versions_and_holds_of_packages(
     assert bool(params["tools"]) is (held and distro == "el9")
 
 
-def test_the_repository_is_added_where_no_toolkit_brings_it() -> None:
-    observed = host(T4, toolkits={"12.9": "runfile"})
-    assert [step.id for step in packages(observed, "12.9").steps] == ["cudnn.repository", "cudnn.packages"]
+def test_the_repository_is_added_where_no_toolkit_adds_it() -> None:
+    facts = host(T4, toolkits={"12.9": "runfile"})
+    assert [step.id for step in packages(facts, "12.9").steps] == ["cudnn.repository", "cudnn.packages"]
 
 
 @pytest.mark.parametrize(
-    ("observed", "toolkits", "wanted", "code", "words"),
+    ("facts", "toolkits", "given_settings", "code", "words"),
     [
         (host(T4), ["12.9", "13.0"], {}, "cudnn_one_cuda", ["12.9 and 13.0", "12 and 13", "cudnn_toolkits"]),
         (host(T4), ["13.0"], {"cudnn_version": "8.9.7"}, "cudnn_without_cuda", ["8.9.7", newest("13")]),
@@ -288,9 +290,9 @@ def test_the_repository_is_added_where_no_toolkit_brings_it() -> None:
     ],
 )
 def test_packages_that_cannot_be_are_refused(
-    observed: Facts, toolkits: list[str], wanted: dict[str, Any], code: str, words: list[str]
+    facts: Facts, toolkits: list[str], given_settings: dict[str, Any], code: str, words: list[str]
 ) -> None:
-    decided = packages(observed, *toolkits, **wanted)
+    decided = packages(facts, *toolkits, **given_settings)
     assert [refusal.code for refusal in decided.refusals] == [code]
     text = decided.refusals[0].message + " " + decided.refusals[0].remedy
     assert [word for word in words if word not in text] == [] and decided.steps == []
@@ -317,7 +319,7 @@ def test_packages_that_are_there_stay_and_a_metapackage_moves_along() -> None:
     assert moved["unhold"] == sorted([*DEB, "cudnn9-cuda-12"])
 
 
-def test_ours_of_another_cuda_or_major_version_make_way_and_those_of_others_of_that_stay() -> None:
+def test_our_packages_of_another_cuda_or_major_version_are_removed_and_those_of_others_stay() -> None:
     other = packaged(host(T4), held=True, libcudnn9_cuda_13="9.28.0.42-1")
     params = by_id(packages(other, "12.9"))
     assert (params["remove"], params["unhold"]) == (["libcudnn9-cuda-13"], ["libcudnn9-cuda-13"])
@@ -325,25 +327,25 @@ def test_ours_of_another_cuda_or_major_version_make_way_and_those_of_others_of_t
     assert by_id(packages(eight, "12.9"))["remove"] == ["libcudnn8"]
     theirs = packaged(host(T4), ours=False, libcudnn8="8.9.7.29-1+cuda12.2")
     assert by_id(packages(theirs, "12.9"))["remove"] == []
-    assert packages(packaged(host(T4), **THREE)).steps == []  # no toolkit: nothing tells that they are unwanted
+    assert packages(packaged(host(T4), **THREE)).steps == []  # without a toolkit nothing shows that they are not needed
 
 
-def test_one_source_makes_way_for_the_other_and_none_leaves_both_alone() -> None:
-    observed = packaged(host(T4), held=True, **THREE)
-    observed = having(observed, cudnn={"12.9": seen("9.17.0", "9.17.0.29", True)})
-    to_packages = packages(observed, "12.9", cudnn_version="9.17.0")
+def test_one_source_replaces_the_other_and_none_keeps_both() -> None:
+    facts = packaged(host(T4), held=True, **THREE)
+    facts = having(facts, cudnn={"12.9": seen("9.17.0", "9.17.0.29", True)})
+    to_packages = packages(facts, "12.9", cudnn_version="9.17.0")
     assert [(step.id, todo(step)) for step in to_packages.steps] == [("cudnn.remove", {"installs": [{"cuda": "12.9"}]})]
-    to_archives = decide(observed, "12.9", cudnn_version="9.17.0")
+    to_archives = decide(facts, "12.9", cudnn_version="9.17.0")
     assert [(step.id, todo(step)) for step in to_archives.steps] == [
         ("cudnn.remove_packages", {"packages": DEB, "unhold": DEB})
     ]
-    assert decide(observed, "12.9", cudnn_source="none").steps == []
+    assert decide(facts, "12.9", cudnn_source="none").steps == []
 
 
-def test_somebody_elses_archive_before_packages_is_told() -> None:
-    observed = packaged(host(T4), **THREE)
-    observed = having(observed, cudnn={"12.9": seen("8.9.7")})
-    decided = packages(observed, "12.9")
+def test_an_archive_of_others_before_packages_is_a_warning() -> None:
+    facts = packaged(host(T4), **THREE)
+    facts = having(facts, cudnn={"12.9": seen("8.9.7")})
+    decided = packages(facts, "12.9")
     assert (decided.steps, [warning.code for warning in decided.warnings]) == ([], ["cudnn_foreign"])
 
 
@@ -355,14 +357,14 @@ def test_somebody_elses_archive_before_packages_is_told() -> None:
     st.sampled_from(["", "libcudnn9-cuda-12", "libcudnn9-cuda-13", "libcudnn8"]),
 )
 def test_packages_once_done_are_nothing_to_do(distro: str, device: str, toolkit: str, asked: str, before: str) -> None:
-    observed = host(device, distro=distro, toolkits={toolkit: "package"})
+    facts = host(device, distro=distro, toolkits={toolkit: "package"})
     if before:
         version = "8.9.7.29-1+cuda12.2" if "8" in before else "9.10.2.21-1"
-        observed = packaged(observed, held=True, **{before.replace("-", "_"): version})
-    decided = packages(observed, toolkit, cudnn_version=asked)
+        facts = packaged(facts, held=True, **{before.replace("-", "_"): version})
+    decided = packages(facts, toolkit, cudnn_version=asked)
     if decided.refusals:
         assert decided.steps == []
         return
-    again = packages(carried_out(observed, decided), toolkit, cudnn_version=asked)
-    assert [step.id for step in again.steps if step.id != "cudnn.repository"] == []
-    assert again.choice == decided.choice
+    second = packages(carried_out(facts, decided), toolkit, cudnn_version=asked)
+    assert [step.id for step in second.steps if step.id != "cudnn.repository"] == []
+    assert second.choice == decided.choice

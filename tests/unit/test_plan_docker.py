@@ -33,8 +33,8 @@ def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **
 
 
 def host(part: DockerFacts, runtime: RuntimeFacts = RuntimeFacts(), distro: str = "debian12", **packages: Any) -> Facts:  # noqa: B008
-    observed = having(bare(T4, distro=distro), packages=packages)
-    return observed._replace(docker=part, runtime=runtime)  # type: ignore[no-any-return]
+    facts = having(bare(T4, distro=distro), packages=packages)
+    return facts._replace(docker=part, runtime=runtime)  # type: ignore[no-any-return]
 
 
 def decide(part: DockerFacts, **given: Any) -> Any:
@@ -50,22 +50,22 @@ def test_a_missing_engine_is_installed_from_the_distribution() -> None:
 @pytest.mark.parametrize("part", [engine(None), engine(active=False, info={})])
 def test_docker_gets_the_modules_that_a_kernel_keeps_in_another_package(part: DockerFacts) -> None:
     """Without xt_addrtype dockerd does not start, and Enterprise Linux 10 has it in kernel-modules-extra."""
-    observed = host(part, distro="el10")
-    observed = having(
-        observed, base={"kernel": {"running": "6.12.0-124.el10.x86_64", "next_boot": "6.12.0-201.el10.x86_64"}}
-    )
-    observed = having(observed, packages={"installed": {"docker-ce": "3:29.0.1-1"} if part.installed else {}})
-    (step,) = [one for one in docker.decide(observed, settings(), Choices()).steps if one.id == "docker_engine.install"]
+    facts = host(part, distro="el10")
+    facts = having(facts, base={"kernel": {"running": "6.12.0-124.el10.x86_64", "next_boot": "6.12.0-201.el10.x86_64"}})
+    facts = having(facts, packages={"installed": {"docker-ce": "3:29.0.1-1"} if part.installed else {}})
+    (step,) = [one for one in docker.decide(facts, settings(), Choices()).steps if one.id == "docker_engine.install"]
     assert todo(step)["optional"] == [
         "kernel-modules-extra-6.12.0-124.el10.x86_64",
         "kernel-modules-extra-6.12.0-201.el10.x86_64",
     ]
 
 
-@pytest.mark.parametrize("wanted", [{}, {"docker_engine_source": "none"}, {"docker_engine_source": "docker_ce"}])
-def test_a_second_engine_beside_that_of_a_snap_is_refused(wanted: dict[str, Any]) -> None:
-    """Both would take the socket, and the containers of the snap's engine would seem to be gone."""
-    (refusal,) = decide(engine(None, active=True, snap="/snap/docker/current"), **wanted).refusals
+@pytest.mark.parametrize(
+    "given_settings", [{}, {"docker_engine_source": "none"}, {"docker_engine_source": "docker_ce"}]
+)
+def test_a_second_engine_beside_that_of_a_snap_is_refused(given_settings: dict[str, Any]) -> None:
+    """Both would take the socket, and the containers of the snap's engine would be invisible."""
+    (refusal,) = decide(engine(None, active=True, snap="/snap/docker/current"), **given_settings).refusals
     assert refusal.code == "docker_is_a_snap" and "/snap/docker/current" in refusal.message
     assert "snap remove docker" in refusal.remedy
     # Beside a whole engine it is somebody's own affair.
@@ -124,7 +124,7 @@ def test_a_flag_of_the_same_name_is_refused_and_names_file_flag_and_key() -> Non
         ({"gpu_containers": ["train"], "info": {"live_restore": True}}, False, []),
     ],
 )
-def test_a_restart_that_would_end_gpu_containers_needs_leave(more: Any, allowed: bool, codes: list[str]) -> None:
+def test_a_restart_that_would_end_gpu_containers_needs_permission(more: Any, allowed: bool, codes: list[str]) -> None:
     decision = decide(
         engine(text="{}", **more), docker_engine_daemon_options={"mtu": 1}, docker_engine_restart_ok=allowed
     )
@@ -153,14 +153,14 @@ def packaged(
     installed: dict[str, str], held: "list[str] | None" = None, part: "DockerFacts | None" = None, **more: Any
 ) -> Any:
     """The decision about a host with these packages, whose engine runs where there is one among them."""
-    wanted = {f"docker_engine_{name}": more.pop(name) for name in ("source", "version", "replace_conflicting", "restart_ok") if name in more}  # fmt: skip
+    given_settings = {f"docker_engine_{name}": more.pop(name) for name in ("source", "version", "replace_conflicting", "restart_ok") if name in more}  # fmt: skip
     number = next((installed[name] for name in ("docker-ce", "docker.io") if name in installed), None)
-    observed = host(part or engine(number), installed=installed, held=held or [], **more)
-    return docker.decide(observed, settings(**wanted), Choices())
+    facts = host(part or engine(number), installed=installed, held=held or [], **more)
+    return docker.decide(facts, settings(**given_settings), Choices())
 
 
-def brought(decision: Any) -> dict[str, "str | None"]:
-    """Version by name of the packages that a decision brings."""
+def installed_versions(decision: Any) -> dict[str, "str | None"]:
+    """Version by name of the packages that a decision installs."""
     (step,) = [step for step in decision.steps if step.id == "docker_engine.install"]
     return {package["name"]: package["version"] for package in todo(step)["packages"]}
 
@@ -185,7 +185,7 @@ def test_a_missing_engine_comes_from_its_source_at_its_version(
     source: str, version: str, distro: str, expect: dict[str, Any]
 ) -> None:
     decision = packaged({}, source=source, version=version, distro=distro)
-    assert brought(decision) == expect
+    assert installed_versions(decision) == expect
     params = todo(decision.steps[-1])
     engines = [name for name in expect if name.startswith("docker")] if version else []
     assert (params["hold"], params["state"], decision.steps[-1].disruption) == (engines, "started", "none")
@@ -217,16 +217,20 @@ def test_an_engine_that_is_as_asked_is_left(installed: dict[str, str], held: lis
 
 
 @pytest.mark.parametrize("version", ["29", "20.10.24"], ids=["upgrade", "downgrade"])
-def test_another_version_moves_engine_and_client_and_tells_the_restart(version: str) -> None:
+def test_another_version_changes_engine_and_client_and_announces_the_restart(version: str) -> None:
     decision = packaged(CE, PINNED, version=version)
     (step,) = [step for step in decision.steps if step.id == "docker_engine.install"]
-    assert brought(decision) == {"docker-ce": f"{version}*", "docker-ce-cli": f"{version}*", "containerd.io": None}
+    assert installed_versions(decision) == {
+        "docker-ce": f"{version}*",
+        "docker-ce-cli": f"{version}*",
+        "containerd.io": None,
+    }
     assert step.disruption == "docker_restart"
     assert (todo(step)["unhold"], todo(step)["hold"], todo(step)["state"]) == (PINNED, PINNED, "restarted")
     assert step.why == f"docker-ce is {CE['docker-ce']}; requested is docker-ce {version}"
 
 
-def test_a_client_of_another_version_is_brought_to_that_of_the_engine() -> None:
+def test_a_client_of_another_version_gets_that_of_the_engine() -> None:
     decision = packaged({**CE, "docker-ce-cli": "5:27.0.1-1~debian.12~bookworm"}, PINNED, version="28.5")
     assert decision.steps[-1].why.startswith("docker-ce-cli is 5:27.0.1")
 
@@ -241,7 +245,7 @@ def test_a_client_of_another_version_is_brought_to_that_of_the_engine() -> None:
         ({"source": "distro", "version": "20.10", "replace_conflicting": True, "restart_ok": True}, {}, []),
     ],
 )  # fmt: skip
-def test_an_exchange_that_ends_gpu_containers_needs_leave(more: Any, info: Any, codes: list[str]) -> None:
+def test_a_replacement_that_ends_gpu_containers_needs_permission(more: Any, info: Any, codes: list[str]) -> None:
     part = engine("28.5.1", gpu_containers=["train"], info=info)
     decision = packaged(CE, PINNED, part=part, **{"version": "29.0", **more})
     assert [refusal.code for refusal in decision.refusals] == codes
@@ -273,7 +277,7 @@ def test_a_daemon_that_runs_from_before_its_packages_changed_is_restarted() -> N
         ({"podman-docker": "4.9", "runc": "1.1"}, {"distro": "el9"}, ["podman-docker", "runc"]),
     ],
 )
-def test_conflicting_packages_go_only_with_leave(
+def test_conflicting_packages_go_only_with_permission(
     installed: dict[str, str], more: dict[str, Any], leaving: list[str]
 ) -> None:
     (refusal,) = packaged(installed, **more).refusals
@@ -286,7 +290,7 @@ def test_conflicting_packages_go_only_with_leave(
     assert [warning.code for warning in decision.warnings] == ["docker_replaced"]
 
 
-def test_with_leave_the_named_source_replaces_the_engine_that_is_there_without_it_a_notice() -> None:
+def test_with_permission_the_named_source_replaces_the_engine_that_is_there_without_it_a_notice() -> None:
     decision = packaged(IO, source="docker_ce")
     assert (decision.steps, [one.code for one in decision.warnings]) == ([], ["docker_from_elsewhere"])
     step = packaged(IO, source="docker_ce", replace_conflicting=True).steps[-1]
@@ -313,7 +317,7 @@ def test_a_version_that_cannot_be_had_is_refused(installed: Any, more: Any, code
     [({}, {"docker_engine_version": "28.5"}, "28.5"), (CE, {"docker_engine_version": "5:24.0.9-1"}, "24.0.9"),
      (CE, {}, CE["docker-ce"]), ({}, {}, "20.10.24"), ({}, {"docker_engine_source": "docker_ce"}, None)],
 )  # fmt: skip
-def test_the_version_that_will_be_there_is_told_to_later_rooms(installed: Any, more: Any, version: Any) -> None:
+def test_the_version_after_the_plan_is_known_to_later_planners(installed: Any, more: Any, version: Any) -> None:
     part = engine(CE["docker-ce"] if installed else None)
     assert docker_packages.engine_version(host(part, installed=installed), settings(**more)) == version
 
@@ -322,7 +326,7 @@ def test_the_version_that_will_be_there_is_told_to_later_rooms(installed: Any, m
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "written"),
+    ("text", "given_settings", "written"),
     [
         (None, {"log_driver": "local"}, {"log-driver": "local"}),
         ('{"log-opts": {"tag": "x", "max-size": "1m"}}', {"log_options": {"max-size": "5m", "max-file": 3}},
@@ -340,15 +344,15 @@ def test_the_version_that_will_be_there_is_told_to_later_rooms(installed: Any, m
          {"log-driver": "fluentd", "log-opts": {"fluentd-address": "h:1"}}),
     ],
 )  # fmt: skip
-def test_log_and_cgroup_options_go_into_daemon_json(text: Any, wanted: dict[str, Any], written: Any) -> None:
-    decision = decide(engine(text=text), **{f"docker_engine_{name}": value for name, value in wanted.items()})
+def test_log_and_cgroup_options_go_into_daemon_json(text: Any, given_settings: dict[str, Any], written: Any) -> None:
+    decision = decide(engine(text=text), **{f"docker_engine_{name}": value for name, value in given_settings.items()})
     assert decision.refusals == []
     after = [json.loads(step.diff[0].after) for step in decision.steps]
     assert after == ([written] if written else [])
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "code", "words"),
+    ("text", "given_settings", "code", "words"),
     [
         (None, {"log_driver": "local", "daemon_options": {"log-driver": "journald"}}, "daemon_options_contradict", "log-driver"),
         (None, {"log_options": {"max-size": "1m"}, "daemon_options": {"log-opts": {"max-size": "2m"}}}, "daemon_options_contradict", "log-opts.max-size"),
@@ -357,24 +361,24 @@ def test_log_and_cgroup_options_go_into_daemon_json(text: Any, wanted: dict[str,
         (None, {"log_options": {"fluentd-address": "x"}}, "log_options_unfit", "json-file"),
     ],
 )  # fmt: skip
-def test_options_that_contradict_each_other_are_refused(text: Any, wanted: Any, code: str, words: str) -> None:
-    decision = decide(engine(text=text), **{f"docker_engine_{name}": value for name, value in wanted.items()})
+def test_options_that_contradict_each_other_are_refused(text: Any, given_settings: Any, code: str, words: str) -> None:
+    decision = decide(engine(text=text), **{f"docker_engine_{name}": value for name, value in given_settings.items()})
     assert [refusal.code for refusal in decision.refusals] == [code]
     assert words in decision.refusals[0].message
     assert decision.steps == []
 
 
 @pytest.mark.parametrize(
-    ("flag", "key", "wanted"),
+    ("flag", "key", "given_settings"),
     [
         ("--log-opt", "log-opts", {"docker_engine_log_options": {"max-size": "1m"}}),
         ("--exec-opt", "exec-opts", {"docker_engine_cgroup_driver": "systemd"}),
         ("--log-driver", "log-driver", {"docker_engine_log_driver": "local"}),
     ],
 )
-def test_a_flag_of_the_unit_that_says_the_same_is_refused(flag: str, key: str, wanted: dict[str, Any]) -> None:
+def test_a_flag_of_the_unit_that_says_the_same_is_refused(flag: str, key: str, given_settings: dict[str, Any]) -> None:
     given = {"key": key, "flag": flag, "value": "x", "file": "/etc/systemd/system/docker.service.d/x.conf"}
-    (refusal,) = decide(engine(flags=[given]), **wanted).refusals
+    (refusal,) = decide(engine(flags=[given]), **given_settings).refusals
     assert (refusal.code, flag in refusal.message) == ("daemon_json_flag_conflict", True)
 
 
@@ -384,14 +388,14 @@ def test_options_of_a_file_that_may_not_be_edited_are_refused_with_its_place() -
     assert refusal.code == "daemon_json_invalid"
 
 
-def test_all_that_stands_in_the_way_is_told_at_once() -> None:
+def test_all_refusals_are_reported_at_once() -> None:
     part = engine("28.5.1", gpu_containers=["train"], flags=[{"key": "log-driver", "flag": "--log-driver", "value": "x", "file": "/f"}])  # fmt: skip
-    wanted = {
+    given_settings = {
         "docker_engine_version": "29",
         "docker_engine_log_driver": "local",
         "docker_engine_daemon_options": {"log-driver": "journald"},
     }
-    decision = docker.decide(host(part, installed=CE), settings(**wanted), Choices())
+    decision = docker.decide(host(part, installed=CE), settings(**given_settings), Choices())
     assert [refusal.code for refusal in decision.refusals] == [
         "gpu_containers_running", "daemon_options_contradict", "daemon_json_flag_conflict",
     ]  # fmt: skip

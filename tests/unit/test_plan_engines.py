@@ -22,7 +22,7 @@ NEW = SPEC._replace(format="0.7.0")
 KUBERNETES = ["podman", "containerd"]
 
 
-def observed(podman: Any = (5, 4, 2), containerd: Any = (1, 7, 24), toolkit: bool = True, **more: Any) -> Any:
+def with_engines(podman: Any = (5, 4, 2), containerd: Any = (1, 7, 24), toolkit: bool = True, **more: Any) -> Any:
     """Return a host with a toolkit, podman and containerd (None: without it)."""
     host = hosts.bare(hosts.T4)
     host = having(host, engines={"podman": {"installed": podman is not None, "version": list(podman or [])}})
@@ -49,8 +49,8 @@ def ids(decision: Any) -> "list[str]":
 
 
 @pytest.mark.parametrize("names", [[], ["docker"]])
-def test_docker_alone_is_none_of_this_room(names: "list[str]") -> None:
-    decision = decide(observed(None, None), names)
+def test_docker_alone_needs_nothing_of_this_planner(names: "list[str]") -> None:
+    decision = decide(with_engines(None, None), names)
     assert (decision.choice, decision.steps, decision.refusals, decision.warnings) == (None, [], [], [])
 
 
@@ -70,14 +70,14 @@ def test_docker_alone_is_none_of_this_room(names: "list[str]") -> None:
     ],
 )
 def test_the_steps_by_engines_and_mode(names: "list[str]", mode: str, toolkit: bool, steps: "list[str]") -> None:
-    decision = decide(observed(toolkit=toolkit), names, mode)
+    decision = decide(with_engines(toolkit=toolkit), names, mode)
     assert decision.refusals == []
     assert ids(decision) == steps
     assert decision.choice == EnginesChoice(mode, [name for name in ("docker", *KUBERNETES) if name in names])
 
 
 def test_docker_with_cdi_and_podman_share_one_specification() -> None:
-    host = observed(toolkit=False)
+    host = with_engines(toolkit=False)
     host = having(host, docker={"installed": True, "active": True, "version": "28.2.0"})
     assert ids(decide(host, ["docker", "podman"], "native")) == []
     host = having(host, docker={"version": "20.10.24"})  # has no CDI, and gets a driver volume instead
@@ -85,13 +85,13 @@ def test_docker_with_cdi_and_podman_share_one_specification() -> None:
 
 
 def test_the_toolkit_that_comes_with_this_plan_writes_the_specification() -> None:
-    (step,) = [step for step in decide(observed(toolkit=False), ["podman"]).steps if step.id.endswith("cdi_spec")]
+    (step,) = [step for step in decide(with_engines(toolkit=False), ["podman"]).steps if step.id.endswith("cdi_spec")]
     assert (todo(step)["generator"], todo(step)["path"], todo(step)["files"]) == ("nvidia-ctk", cdi.REFRESHED, [])
     assert todo(step)["unrefreshed"] == cdi.GENERATED  # a toolkit before 1.18 keeps nothing fresh
 
 
-def test_our_specification_brings_units_that_make_the_device_nodes() -> None:
-    host = observed(toolkit=False)
+def test_our_specification_adds_units_that_create_the_device_nodes() -> None:
+    host = with_engines(toolkit=False)
     (step,) = decide(host, ["podman"], "native").steps
     assert todo(step)["path"] == cdi.NATIVE and [file["path"] for file in todo(step)["files"]] == sorted(cdi.NODES)
     host = having(host, runtime={"specs": [MINE]})
@@ -101,8 +101,8 @@ def test_our_specification_brings_units_that_make_the_device_nodes() -> None:
     assert ids(decide(host, ["podman"], "native", satisfied=False)) == ["cdi_spec"]
 
 
-def test_containerd_is_told_once_and_restarted_only_then() -> None:
-    host = observed()
+def test_containerd_is_configured_once_and_restarted_only_then() -> None:
+    host = with_engines()
     (step,) = decide(host, ["containerd"]).steps
     assert step.disruption == "containerd_restart" and "leaves running containers alone" in step.why
     assert todo(step) == {"mode": "toolkit", "default": False, "state": "restarted"}
@@ -116,8 +116,8 @@ def test_containerd_is_told_once_and_restarted_only_then() -> None:
     assert (todo(step)["state"], step.disruption) == ("started", "none")
 
 
-def test_a_restart_that_would_end_gpu_containers_needs_leave() -> None:
-    host = observed(keeps_containers=False, gpu_containers=["k8s.io/abc"])
+def test_a_restart_that_would_end_gpu_containers_needs_permission() -> None:
+    host = with_engines(keeps_containers=False, gpu_containers=["k8s.io/abc"])
     (refusal,) = decide(host, ["containerd"]).refusals
     assert refusal.code == "gpu_containers_running" and "k8s.io/abc" in refusal.message
     assert decide(host, ["containerd"]).steps == []
@@ -127,18 +127,18 @@ def test_a_restart_that_would_end_gpu_containers_needs_leave() -> None:
 @pytest.mark.parametrize(
     ("host", "names", "mode", "more", "codes"),
     [
-        (observed(podman=None), ["podman"], "cdi", {}, ["podman_missing"]),
-        (observed(podman=(4, 0, 3)), ["podman"], "toolkit", {}, ["engine_without_cdi"]),
-        (observed(podman=(3, 4, 4)), ["podman"], "cdi", {}, ["engine_without_cdi"]),
-        (observed(podman=(4, 1, 0)), ["podman"], "cdi", {}, []),
-        (observed(podman=()), ["podman"], "cdi", {}, []),
-        (observed(containerd=None), ["containerd"], "cdi", {}, ["containerd_missing"]),
-        (observed(podman=None, containerd=None), KUBERNETES, "cdi", {}, ["podman_missing", "containerd_missing"]),
-        (observed(containerd=(1, 6, 20)), ["containerd"], "cdi", {}, ["engine_without_cdi"]),
-        (observed(containerd=(1, 6, 20)), ["containerd"], "toolkit", {}, []),
-        (observed(rancher="/var/lib/rancher/k3s/agent"), ["containerd"], "toolkit", {}, ["containerd_of_rancher"]),
-        (observed(), ["containerd"], "cdi", {"nvidia_container_runtime_default": True}, ["default_runtime_impossible"]),
-        (observed(files=[ConfigFile(containerd_config.MAIN, "version = 2\nx")]), ["containerd"], "toolkit", {},
+        (with_engines(podman=None), ["podman"], "cdi", {}, ["podman_missing"]),
+        (with_engines(podman=(4, 0, 3)), ["podman"], "toolkit", {}, ["engine_without_cdi"]),
+        (with_engines(podman=(3, 4, 4)), ["podman"], "cdi", {}, ["engine_without_cdi"]),
+        (with_engines(podman=(4, 1, 0)), ["podman"], "cdi", {}, []),
+        (with_engines(podman=()), ["podman"], "cdi", {}, []),
+        (with_engines(containerd=None), ["containerd"], "cdi", {}, ["containerd_missing"]),
+        (with_engines(podman=None, containerd=None), KUBERNETES, "cdi", {}, ["podman_missing", "containerd_missing"]),
+        (with_engines(containerd=(1, 6, 20)), ["containerd"], "cdi", {}, ["engine_without_cdi"]),
+        (with_engines(containerd=(1, 6, 20)), ["containerd"], "toolkit", {}, []),
+        (with_engines(rancher="/var/lib/rancher/k3s/agent"), ["containerd"], "toolkit", {}, ["containerd_of_rancher"]),
+        (with_engines(), ["containerd"], "cdi", {"nvidia_container_runtime_default": True}, ["default_runtime_impossible"]),
+        (with_engines(files=[ConfigFile(containerd_config.MAIN, "version = 2\nx")]), ["containerd"], "toolkit", {},
          ["containerd_config_invalid"]),
     ],
 )  # fmt: skip
@@ -150,15 +150,15 @@ def test_refusals(host: Any, names: "list[str]", mode: str, more: Any, codes: "l
 
 
 def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
-    wanted = variables.parse_settings({"nvidia_container_runtime_engines": KUBERNETES}).settings
-    decided = compose.plan(observed(toolkit=False), wanted)
+    given_settings = variables.parse_settings({"nvidia_container_runtime_engines": KUBERNETES}).settings
+    decided = compose.plan(with_engines(toolkit=False), given_settings)
     assert decided.refusals == []
     assert not [step.id for step in decided.steps if step.id.startswith("docker_engine.")]
     steps = [step.id for step in decided.steps if step.id.startswith("nvidia_container_runtime.")]
     assert [step.partition(".")[2] for step in steps] == ["repository", "install", "cdi_spec", "containerd"]
-    (proof,) = [step for step in decided.steps if step.id == "gpu_verify.verify"]
-    assert todo(proof)["expect"]["engines"] == {"mode": "toolkit", "names": KUBERNETES}
-    host = having(observed(), runtime={"specs": [SPEC._replace(stale="it serves driver 550")]})
+    (step,) = [step for step in decided.steps if step.id == "gpu_verify.verify"]
+    assert todo(step)["expect"]["engines"] == {"mode": "toolkit", "names": KUBERNETES}
+    host = having(with_engines(), runtime={"specs": [SPEC._replace(stale="it serves driver 550")]})
     assert ids(decide(host, ["podman"])) == ["cdi_spec"]
 
 
@@ -166,18 +166,20 @@ def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
 @pytest.mark.parametrize("engine", [(1, 7, 24), (2, 1, 9)])
 @pytest.mark.parametrize("before", ["toolkit", "native"])
 def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, before: str) -> None:
-    host = observed(toolkit=False, containerd=engine)
-    for wish in (before, mode):
-        wanted = variables.parse_settings(
-            {"nvidia_container_runtime_engines": KUBERNETES, "nvidia_container_runtime_mode": wish}
+    host = with_engines(toolkit=False, containerd=engine)
+    for each in (before, mode):
+        given_settings = variables.parse_settings(
+            {"nvidia_container_runtime_engines": KUBERNETES, "nvidia_container_runtime_mode": each}
         ).settings
-        decided = compose.plan(host, wanted)
+        decided = compose.plan(host, given_settings)
         assert decided.refusals == []
         host = hosts.carried_out(host, decided)
-        if wish == "toolkit":
+        if each == "toolkit":
             host = with_packages(host, **{"nvidia-container-toolkit": "1.20.0-1"})
-            host = having(host, runtime={"manifest": dict(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])})
-        assert [step.id for step in compose.plan(host, wanted).steps] == []
+            host = having(
+                host, runtime={"manifest": dict(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])}
+            )
+        assert [step.id for step in compose.plan(host, given_settings).steps] == []
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, 
         (["podman"], "toolkit", (4, 9, 3), (1, 7, 24), "podman 4.9.3"),
         (["podman"], "cdi", (5, 0, 3), (1, 7, 24), "podman 5.0.3"),
         (["podman"], "cdi", (5, 1, 0), (1, 7, 24), None),
-        (["podman"], "cdi", (), (1, 7, 24), None),  # it does not tell
+        (["podman"], "cdi", (), (1, 7, 24), None),  # unknown
         (["containerd"], "cdi", (4, 9, 3), (1, 7, 15), "containerd 1.7.15"),
         (["containerd"], "cdi", (4, 9, 3), (1, 7, 16), None),
         (["containerd"], "toolkit", (4, 9, 3), (1, 7, 15), None),  # reads no specification
@@ -195,7 +197,7 @@ def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, 
 def test_old_engines_get_a_specification_that_they_read(
     names: "list[str]", mode: str, podman: Any, containerd: Any, old: "str | None"
 ) -> None:
-    host = observed(podman, containerd)
+    host = with_engines(podman, containerd)
     host = having(host, runtime={"specs": [NEW]})
     steps = [step for step in decide(host, names, mode).steps if step.id.endswith("cdi_spec")]
     assert len(steps) == bool(old)
@@ -213,14 +215,14 @@ def test_old_engines_get_a_specification_that_they_read(
 
 def test_docker_with_cdi_before_26_1_is_old_too() -> None:
     for version, old in (("25.0.3", True), ("26.0.2", True), ("26.1.5+dfsg1", False), ("29.0.1", False)):
-        host = observed()
+        host = with_engines()
         host = having(host, docker={"installed": True, "active": True, "version": version})
         assert bool(cdi_versions.too_old(host, settings(nvidia_container_runtime_mode="cdi"))) == old
         assert cdi_versions.too_old(host, settings()) is None
 
 
-def test_the_file_for_old_engines_goes_when_no_engine_is_old_any_more() -> None:
-    host = observed((5, 4, 2))
+def test_the_file_for_old_engines_is_removed_when_no_engine_is_old_any_more() -> None:
+    host = with_engines((5, 4, 2))
     host = having(host, runtime={"refresh_old": cdi.REFRESH_OLD_TEXT})
     assert runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps == []  # not ours
     host = having(host, runtime={"manifest": {"files": [cdi.REFRESH_OLD]}})
@@ -231,7 +233,7 @@ def test_the_file_for_old_engines_goes_when_no_engine_is_old_any_more() -> None:
 
 
 def test_a_specification_of_others_that_an_old_engine_cannot_read_is_named_with_the_reason() -> None:
-    host = observed((4, 9, 3), toolkit=False)
+    host = with_engines((4, 9, 3), toolkit=False)
     host = having(host, runtime={"specs": [NEW._replace(path="/etc/cdi/site.yaml")]})
     (refusal,) = decide(host, ["podman"], "cdi").refusals
     assert refusal.code == "cdi_spec_conflict"

@@ -69,7 +69,7 @@ def test_without_docker_among_the_engines_nothing_of_docker_is_touched() -> None
 @pytest.mark.parametrize(
     ("text", "info", "hook_known", "activation"),
     [
-        ("{}", KNOWN, True, "reload"),  # only the file lacks it
+        ("{}", KNOWN, True, "reload"),  # missing in the file only
         (NVIDIA, {}, True, "reload"),  # killed between file and reload
         (NVIDIA, KNOWN, False, "restart"),  # killed between toolkit and restart
         (NVIDIA, KNOWN, None, None),  # nothing known about the start of dockerd
@@ -150,8 +150,8 @@ def test_the_device_nodes_of_our_specification_come_before_docker(mode: str, tex
 
 
 def test_a_specification_of_others_needs_no_device_nodes_of_ours() -> None:
-    there = toolkit(False, specs=[spec("/etc/cdi/nvidia.yaml")], boot_nodes=None)
-    assert decide(engine("29.0.1"), there, mode="cdi").steps == []
+    part = toolkit(False, specs=[spec("/etc/cdi/nvidia.yaml")], boot_nodes=None)
+    assert decide(engine("29.0.1"), part, mode="cdi").steps == []
 
 
 def test_a_second_specification_of_the_same_devices_is_refused() -> None:
@@ -189,14 +189,14 @@ def test_a_flag_that_names_our_runtime_is_refused() -> None:
 def test_an_engine_that_is_still_to_come_is_judged_by_what_the_release_carries(
     distro: str, codes: list[str], steps: list[str]
 ) -> None:
-    observed = host(engine(None), toolkit(False))
-    observed = having(observed, base={"distro": distro})
-    decision = runtime.decide(observed, settings(nvidia_container_runtime_mode="native"), driver_choice())
+    facts = host(engine(None), toolkit(False))
+    facts = having(facts, base={"distro": distro})
+    decision = runtime.decide(facts, settings(nvidia_container_runtime_mode="native"), driver_choice())
     assert [refusal.code for refusal in decision.refusals] == codes
     assert ids(decision) == steps
 
 
-# --- switching: what of an earlier mode goes ---------------------------------------------------------------------
+# --- another mode: what of the earlier one is removed ---------------------------------------------------------------------
 
 TOOLKIT_KEY = {"/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}}
 DEFAULT_KEY = {"/default-runtime": {"after": "nvidia"}}
@@ -209,17 +209,19 @@ def at(engine_part: DockerFacts, runtime_part: RuntimeFacts, packages: "list[str
     return host(engine_part, runtime_part, installed=dict.fromkeys(packages or [], "1.20.0-1"))
 
 
-def switched(observed: Any, mode: str, **wanted: Any) -> Any:
+def switched(facts: Any, mode: str, **given_settings: Any) -> Any:
     return runtime.decide(
-        observed, settings(nvidia_container_runtime_mode=mode, **wanted), driver_choice(satisfied=True)
+        facts, settings(nvidia_container_runtime_mode=mode, **given_settings), driver_choice(satisfied=True)
     )
 
 
 def by_toolkit(version: str = "26.1.5", ours: bool = True, text: str = NVIDIA, **more: Any) -> Any:
-    """A host in mode toolkit; ``ours``: gpu-ready brought it."""
-    mine = manifest_facts(packages=PACKAGES, keys={**TOOLKIT_KEY, **more.pop("keys", {})}) if ours else manifest_facts()
+    """A host in mode toolkit; ``ours``: gpu-ready installed it."""
+    ours_by_manifest = (
+        manifest_facts(packages=PACKAGES, keys={**TOOLKIT_KEY, **more.pop("keys", {})}) if ours else manifest_facts()
+    )
     info = {"runtimes": ["runc", "nvidia"], **more.pop("info", {})}
-    return at(engine(version, text=text, info=info, **more), toolkit(manifest=mine, boot_nodes=None, helper=None), PACKAGES)  # fmt: skip
+    return at(engine(version, text=text, info=info, **more), toolkit(manifest=ours_by_manifest, boot_nodes=None, helper=None), PACKAGES)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -231,13 +233,13 @@ def by_toolkit(version: str = "26.1.5", ours: bool = True, text: str = NVIDIA, *
         ("29.0.1", "cdi", ["cleanup", "cdi_spec", "configure"], "{}"),
     ],
 )
-def test_a_toolkit_of_ours_goes_with_its_keys(version: str, mode: str, steps: list[str], after: str) -> None:
+def test_our_toolkit_is_removed_with_its_keys(version: str, mode: str, steps: list[str], after: str) -> None:
     decision = switched(by_toolkit(version), mode)
     assert (ids(decision), decision.refusals) == (steps, [])
     cleanup, configure = decision.steps[0], decision.steps[-1]
     assert sorted(todo(cleanup)["packages"]) == PACKAGES
     assert todo(configure)["daemon_json"]["unset"] == ["runtimes"]
-    assert todo(configure)["activation"] == "restart"  # on SIGHUP docker keeps what is gone from the file
+    assert todo(configure)["activation"] == "restart"  # on SIGHUP docker keeps what the file no longer has
     assert json.loads(configure.diff[0].after) == json.loads(after)
 
 
@@ -260,10 +262,10 @@ def test_what_others_changed_in_our_keys_or_asked_for_stays() -> None:
     ("key", "expected"),
     [({"/default-runtime": {"after": "nvidia"}}, None), ({"/default-runtime": {"after": "nvidia", "before": "crun"}}, "crun")],
 )  # fmt: skip
-def test_the_default_runtime_goes_back_to_what_it_was(key: dict[str, Any], expected: "str | None") -> None:
+def test_the_default_runtime_is_restored(key: dict[str, Any], expected: "str | None") -> None:
     text = NVIDIA[:-1] + ', "default-runtime": "nvidia"}'
-    observed = by_toolkit("26.1.5", text=text, keys=key, info={"default_runtime": "nvidia"})
-    (step,) = switched(observed, "toolkit").steps
+    facts = by_toolkit("26.1.5", text=text, keys=key, info={"default_runtime": "nvidia"})
+    (step,) = switched(facts, "toolkit").steps
     assert json.loads(step.diff[0].after).get("default-runtime") == expected
     assert todo(step)["activation"] == ("restart" if expected is None else "reload")
 
@@ -271,9 +273,9 @@ def test_the_default_runtime_goes_back_to_what_it_was(key: dict[str, Any], expec
 @pytest.mark.parametrize(
     ("info", "mode", "activation"),
     [
-        ({"default_runtime": "nvidia"}, "toolkit", "restart"),  # killed between file and restart: default taken back
+        ({"default_runtime": "nvidia"}, "toolkit", "restart"),  # killed between file and restart: default reverted
         ({}, "toolkit", None),
-        ({}, "native", "restart"),  # the runtime taken back
+        ({}, "native", "restart"),  # the runtime reverted
         ({"runtimes": ["runc"]}, "native", None),
     ],
 )
@@ -299,10 +301,10 @@ def test_a_default_runtime_of_others_is_not_left_without_its_program(text: str, 
 
 @pytest.mark.parametrize("survive", [False, True])
 def test_running_gpu_containers_keep_the_toolkit(survive: bool) -> None:
-    observed = by_toolkit("29.0.1", gpu_containers=["train"], info={"live_restore": survive})
-    codes = {refusal.code for refusal in switched(observed, "native").refusals}
+    facts = by_toolkit("29.0.1", gpu_containers=["train"], info={"live_restore": survive})
+    codes = {refusal.code for refusal in switched(facts, "native").refusals}
     assert codes == {"gpu_containers_running"}
-    decision = switched(observed, "native", docker_engine_restart_ok=True)
+    decision = switched(facts, "native", docker_engine_restart_ok=True)
     assert decision.refusals == []
     assert todo(decision.steps[0])["containers"] == ["train"]
     assert decision.steps[0].disruption == "docker_restart"
@@ -312,36 +314,38 @@ NATIVE_FILES = ["/etc/cdi/gpu-ready.json", cdi.BOOT_NODES, driver_volume.HELPER]
 
 
 @pytest.mark.parametrize(
-    ("version", "mode", "gone", "steps"),
+    ("version", "mode", "removed", "steps"),
     [
         ("26.1.5", "toolkit", NATIVE_FILES, ["cleanup", "repository", "install", "configure"]),
         ("26.1.5", "cdi", [driver_volume.HELPER], ["cleanup"]),
         ("26.1.5", "native", [], []),
-        # docker was exchanged for an older one: the specification is of no use to it.
+        # docker was replaced by an older one: the specification is of no use to it.
         ("20.10.24", "native", ["/etc/cdi/gpu-ready.json"], ["cleanup", "volume"]),
     ],
 )
-def test_files_of_a_native_host(version: str, mode: str, gone: list[str], steps: list[str]) -> None:
+def test_files_of_a_native_host(version: str, mode: str, removed: list[str], steps: list[str]) -> None:
     part = toolkit(False, specs=[spec()], manifest=manifest_facts(files=[*NATIVE_FILES, "/etc/other"], keys=CDI_KEY))
     text = '{"features": {"cdi": true}}'
     decision = switched(at(engine(version, text=text, info={"cdi_dirs": ["/etc/cdi"]}), part), mode)
     assert [name for name in ids(decision) if version != "20.10.24" or name != "configure"] == steps
-    assert [todo(step)["paths"] for step in decision.steps if step.action == "cleanup"] == ([sorted(gone)] if gone else [])  # fmt: skip
+    assert [todo(step)["paths"] for step in decision.steps if step.action == "cleanup"] == ([sorted(removed)] if removed else [])  # fmt: skip
     if mode == "toolkit":
         assert json.loads(decision.steps[-1].diff[0].after) == {"runtimes": {"nvidia": daemon_json_keys.RUNTIME}}
 
 
-@pytest.mark.parametrize(("names", "gone"), [(["docker"], True), (["docker", "containerd"], True), (["docker", "podman"], False)])  # fmt: skip
-def test_a_specification_that_another_engine_needs_stays(names: list[str], gone: bool) -> None:
-    part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], manifest=manifest_facts(files=["/etc/cdi/nvidia.yaml"]), helper=None)
-    observed = at(engine("29.0.1", text=NVIDIA, info=KNOWN), part)
-    assert ids(switched(observed, "toolkit", nvidia_container_runtime_engines=names)) == ["cleanup"] * gone
+@pytest.mark.parametrize(("names", "removed"), [(["docker"], True), (["docker", "containerd"], True), (["docker", "podman"], False)])  # fmt: skip
+def test_a_specification_that_another_engine_needs_stays(names: list[str], removed: bool) -> None:
+    part = toolkit(
+        specs=[spec("/etc/cdi/nvidia.yaml")], manifest=manifest_facts(files=["/etc/cdi/nvidia.yaml"]), helper=None
+    )
+    facts = at(engine("29.0.1", text=NVIDIA, info=KNOWN), part)
+    assert ids(switched(facts, "toolkit", nvidia_container_runtime_engines=names)) == ["cleanup"] * removed
 
 
-def test_what_the_service_of_a_removed_toolkit_wrote_goes_with_it() -> None:
-    observed = by_toolkit("29.0.1")
-    observed = having(observed, runtime=dict(refresh=True, specs=[spec("/var/run/cdi/nvidia.yaml")]))
-    decision = switched(observed, "native")
+def test_what_the_service_of_a_removed_toolkit_wrote_is_removed_with_it() -> None:
+    facts = by_toolkit("29.0.1")
+    facts = having(facts, runtime=dict(refresh=True, specs=[spec("/var/run/cdi/nvidia.yaml")]))
+    decision = switched(facts, "native")
     assert (ids(decision), decision.refusals) == (["cleanup", "cdi_spec", "configure"], [])
     assert todo(decision.steps[0])["remains"] == ["/var/run/cdi/nvidia.yaml"]
 
@@ -378,7 +382,7 @@ def test_the_volume(volume: dict[str, Any], satisfied: bool, more: dict[str, Any
     assert all(why in step.why for step in decision.steps if why)
 
 
-def test_a_folder_of_others_is_no_volume_of_ours() -> None:
+def test_a_directory_of_others_is_not_our_volume() -> None:
     (refusal,) = decide(engine("20.10.24"), toolkit(False, volume=VOLUME), mode="native").refusals
     assert refusal.code == "driver_volume_conflict"
 
@@ -389,7 +393,7 @@ PLUGIN = {"plugin": "/usr/bin/nvidia-docker-plugin", "volumes": ["nvidia_driver_
 
 
 @pytest.mark.parametrize(
-    ("packages", "legacy", "wanted", "code"),
+    ("packages", "legacy", "given_settings", "code"),
     [
         (["nvidia-docker2"], {}, {}, "legacy_nvidia_docker"),
         (["nvidia-docker"], PLUGIN, {}, "legacy_nvidia_docker"),
@@ -397,16 +401,16 @@ PLUGIN = {"plugin": "/usr/bin/nvidia-docker-plugin", "volumes": ["nvidia_driver_
         (["nvidia-docker"], {**PLUGIN, "containers": ["old"]}, {"nvidia_container_runtime_migrate": True}, "legacy_volume_in_use"),
     ],
 )  # fmt: skip
-def test_an_abandoned_product_is_refused(packages: list[str], legacy: Any, wanted: Any, code: str) -> None:
+def test_an_abandoned_product_is_refused(packages: list[str], legacy: Any, given_settings: Any, code: str) -> None:
     part = toolkit(legacy={"plugin": None, "volumes": [], "containers": [], **legacy})
-    decision = switched(at(engine(text=NVIDIA, info=KNOWN), part, packages), "toolkit", **wanted)
+    decision = switched(at(engine(text=NVIDIA, info=KNOWN), part, packages), "toolkit", **given_settings)
     assert [refusal.code for refusal in decision.refusals] == [code]
     assert decision.steps == []
 
 
 def test_running_gpu_containers_keep_an_abandoned_product() -> None:
-    observed = at(engine(text=NVIDIA, info=KNOWN, gpu_containers=["train"]), toolkit(), ["nvidia-docker2"])
-    (refusal,) = switched(observed, "toolkit", nvidia_container_runtime_migrate=True).refusals
+    facts = at(engine(text=NVIDIA, info=KNOWN, gpu_containers=["train"]), toolkit(), ["nvidia-docker2"])
+    (refusal,) = switched(facts, "toolkit", nvidia_container_runtime_migrate=True).refusals
     assert refusal.code == "gpu_containers_running" and "train" in refusal.message
 
 
@@ -417,9 +421,9 @@ def test_running_gpu_containers_keep_an_abandoned_product() -> None:
 def test_nvidia_docker2_is_migrated(mode: str, steps: list[str], after: Any) -> None:
     own = {"mtu": 1, "runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []}}}
     engine_part = engine("29.0.1", text=json.dumps(own), info=KNOWN)
-    observed = at(engine_part, toolkit(), ["nvidia-docker2", "nvidia-container-toolkit"])
-    observed = having(observed, apt={"sources": {"/etc/apt/sources.list": ""}})
-    decision = switched(observed, mode, nvidia_container_runtime_migrate=True)
+    facts = at(engine_part, toolkit(), ["nvidia-docker2", "nvidia-container-toolkit"])
+    facts = having(facts, apt={"sources": {"/etc/apt/sources.list": ""}})
+    decision = switched(facts, mode, nvidia_container_runtime_migrate=True)
     assert (ids(decision), decision.refusals) == (steps, [])
     assert todo(decision.steps[0])["packages"] == ["nvidia-docker2"]
     assert todo(decision.steps[0])["keep"] == ["nvidia-container-toolkit"]

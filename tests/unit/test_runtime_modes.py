@@ -25,26 +25,26 @@ Json = dict[str, Any]
 
 
 def bare(version: str, text: "str | None") -> Json:
-    """A host with docker and the driver, as nothing of ours has touched it."""
+    """A host with docker and the driver, as it was before gpu-ready."""
     part = toolkit(False, boot_nodes=None, helper=None, manifest=manifest_facts())
-    observed: Json = records.to_json(host(engine(version, text=text), part))
-    restart(observed)
-    return observed
+    facts: Json = records.to_json(host(engine(version, text=text), part))
+    restart(facts)
+    return facts
 
 
-def decide(observed: Json, mode: str) -> Any:
+def decide(facts: Json, mode: str) -> Any:
     given = settings(
         nvidia_container_runtime_mode="toolkit" if mode == "default" else mode,
         nvidia_container_runtime_default=mode == "default",
     )
-    return runtime.decide(records.from_json(Facts, copy.deepcopy(observed)), given, driver_choice(satisfied=True))
+    return runtime.decide(records.from_json(Facts, copy.deepcopy(facts)), given, driver_choice(satisfied=True))
 
 
-def restart(observed: Json) -> None:
-    """Let docker read its configuration anew, as after a start."""
-    value = daemon_json.parse(observed["docker"]["daemon_json"]["text"]).value
-    by_default = docker.capabilities(observed["docker"]["version"]).cdi == "default"
-    observed["docker"]["info"].update(
+def restart(facts: Json) -> None:
+    """Let docker read its configuration again, as after a start."""
+    value = daemon_json.parse(facts["docker"]["daemon_json"]["text"]).value
+    by_default = docker.capabilities(facts["docker"]["version"]).cdi == "default"
+    facts["docker"]["info"].update(
         runtimes=["runc", *value.get("runtimes", {})],
         default_runtime=value.get("default-runtime", "runc"),
         cdi_dirs=["/etc/cdi"] if by_default or value.get("features", {}).get("cdi") else [],
@@ -86,11 +86,13 @@ def volume(after: Json, params: dict[str, Any]) -> None:
 def cleanup(after: Json, params: dict[str, Any]) -> None:
     for name in params["packages"]:
         del after["packages"]["installed"][name]
-    gone = {*params["paths"], *params["remains"]}
-    facts = runtime_cleanup.facts_after(records.from_json(Facts, after), gone, bool(params["packages"]))
+    removed = {*params["paths"], *params["remains"]}
+    facts = runtime_cleanup.facts_after(records.from_json(Facts, after), removed, bool(params["packages"]))
     after["runtime"] = records.to_json(facts.runtime)
     for section in ("files", "directories"):
-        after["runtime"]["manifest"][section] = [path for path in after["runtime"]["manifest"][section] if path not in gone]
+        after["runtime"]["manifest"][section] = [
+            path for path in after["runtime"]["manifest"][section] if path not in removed
+        ]
 
 
 def configure(after: Json, params: dict[str, Any]) -> None:
@@ -110,8 +112,8 @@ def configure(after: Json, params: dict[str, Any]) -> None:
 ACTIONS = {"install": install, "cdi_spec": specification, "volume": volume, "cleanup": cleanup, "configure": configure}
 
 
-def carry_out(observed: Json, decision: Any, steps: "int | None" = None) -> Json:
-    after = copy.deepcopy(observed)
+def carry_out(facts: Json, decision: Any, steps: "int | None" = None) -> Json:
+    after = copy.deepcopy(facts)
     for step in decision.steps[:steps]:
         if step.action != "repository":
             ACTIONS[step.action](after, copy.deepcopy(todo(step)))
@@ -124,21 +126,21 @@ def test_any_order_of_modes_ends_where_the_last_one_alone_would(version: str, te
     modes = [mode for mode in MODES if mode != "cdi" or version != "20.10.24"]
     ends = {mode: carry_out(bare(version, text), decide(bare(version, text), mode)) for mode in modes}
     for order in itertools.permutations(modes):
-        observed = bare(version, text)
+        facts = bare(version, text)
         for mode in order:
-            decision = decide(observed, mode)
+            decision = decide(facts, mode)
             assert decision.refusals == []
-            observed = carry_out(observed, decision)
-            assert decide(observed, mode).steps == [], (order, mode)
-            meaning = [daemon_json.parse(end["docker"]["daemon_json"]["text"]).value for end in (observed, ends[mode])]
+            facts = carry_out(facts, decision)
+            assert decide(facts, mode).steps == [], (order, mode)
+            meaning = [daemon_json.parse(end["docker"]["daemon_json"]["text"]).value for end in (facts, ends[mode])]
             assert meaning[0] == meaning[1], (order, mode)
-            assert traces(observed) == traces(ends[mode]), (order, mode)
+            assert traces(facts) == traces(ends[mode]), (order, mode)
 
 
-def traces(observed: Json) -> Any:
-    """What of ours is on the host."""
-    part = observed["runtime"]
-    return sorted(observed["packages"]["installed"]), part["specs"], part["volume"], part["helper"], part["boot_nodes"]
+def traces(facts: Json) -> Any:
+    """What gpu-ready added to the host."""
+    part = facts["runtime"]
+    return sorted(facts["packages"]["installed"]), part["specs"], part["volume"], part["helper"], part["boot_nodes"]
 
 
 @pytest.mark.parametrize("version", ["20.10.24", "26.1.5"])

@@ -139,7 +139,7 @@ def query(host: Host, socket: str, url: str) -> Any:
 
 
 def restart_pending(host: Host, pidfile: str, pid: Optional[int]) -> bool:
-    """Return whether dockerd has been running since before a change of ours that needs a restart."""
+    """Return whether dockerd has been running since before gpu-ready made a change that needs a restart."""
     marked, started = host.changed_at(PENDING), host.changed_at(pidfile)
     return bool(pid and marked is not None and started is not None and marked > started)
 

@@ -117,7 +117,7 @@ def read_recorded_change(host: Host, main: str) -> RecordedChange:
 
 
 def is_restart_pending(host: Host) -> bool:
-    """Return whether containerd has been running since before a change of ours; it creates its socket at each start."""
+    """Return whether containerd runs since before our change; it creates its socket at each start."""
     mark, socket = host.changed_at(PENDING), host.changed_at(containerd_config.SOCKET)
     return mark is not None and socket is not None and mark > socket
 

@@ -378,5 +378,5 @@ def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> L
         message = "%s is a directory, not a link, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
         paths = (toolkit_names.LINK, toolkit_names.LINK)
         remedy = "move it away (mv %s %s-old), or set cuda_toolkit_source to none" % paths
-        refusals.append(Refusal("cuda_link_is_folder", message, remedy))
+        refusals.append(Refusal("cuda_link_is_directory", message, remedy))
     return refusals

@@ -51,7 +51,7 @@ def contradictions(settings: Settings) -> List[Refusal]:
     if "://" in given and not settings.cudnn_archive_sha256:
         message = "%s cannot be verified: an archive from a server needs its checksum" % given
         remedy = "set cudnn_archive_sha256 (its manifest has it), or give the path of a file on the control node"
-        refusals.append(Refusal("cudnn_archive_unproved", message, remedy))
+        refusals.append(Refusal("cudnn_archive_unverified", message, remedy))
     if named and named.architecture != catalog.MACHINE:
         message = "cudnn_archive %s is made for %s, and this is %s" % (given, named.architecture, catalog.MACHINE)
         refusals.append(Refusal("cudnn_archive_machine", message, "give the archive for %s" % catalog.MACHINE))

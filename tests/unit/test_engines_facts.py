@@ -1,4 +1,4 @@
-"""How podman and containerd are observed: versions, files with their imports, what is ours, what a restart would end."""
+"""How facts of podman and containerd are collected: versions, files with their imports, what is ours, what a restart would end."""
 
 import json
 from typing import Any
@@ -24,8 +24,10 @@ def host(files: Any = None, **more: Any) -> RecordedHost:
     return RecordedHost({UNIT: unit, containerd_config.MAIN: DEBIAN, SOCKET: "", **PROGRAMS, **(files or {})}, **more)
 
 
-def collect(there: RecordedHost, packages: Any = None) -> EngineFacts:
-    return engines.collect(there, {"containerd": "1.7.24~ds1", "podman": "5.4.2+ds1"} if packages is None else packages)
+def collect(recorded: RecordedHost, packages: Any = None) -> EngineFacts:
+    return engines.collect(
+        recorded, {"containerd": "1.7.24~ds1", "podman": "5.4.2+ds1"} if packages is None else packages
+    )
 
 
 def test_a_host_without_other_engines() -> None:
@@ -33,15 +35,15 @@ def test_a_host_without_other_engines() -> None:
     assert found == EngineFacts()
 
 
-def test_packages_tell_the_versions_and_no_program_is_started() -> None:
-    there = host()
-    found = collect(there)
+def test_packages_have_the_versions_and_no_program_is_started() -> None:
+    recorded = host()
+    found = collect(recorded)
     assert found.podman == PodmanFacts(True, [5, 4, 2])
     assert found.containerd.version == [1, 7, 24] and found.containerd.active
-    assert there.asked == []
+    assert recorded.asked == []
 
 
-def test_a_program_of_no_package_tells_its_version() -> None:
+def test_a_program_of_no_package_is_asked_for_its_version() -> None:
     programs = {
         ("/usr/bin/containerd", "--version"): Result(
             0, "containerd github.com/containerd/containerd/v2 v2.1.4 75cb\n", ""

@@ -1,4 +1,4 @@
-"""An engine that leaves nvidia_container_runtime_engines gives back what it was told, before or with what it lived by."""
+"""The configuration of an engine that leaves nvidia_container_runtime_engines is reverted, before or with what it used."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ SPEC = CdiSpecFacts(cdi.REFRESHED, devices=["0", "all"])
 
 
 def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: Any) -> Any:
-    """Return a host with docker, podman and containerd, on which gpu-ready brought the toolkit."""
+    """Return a host with docker, podman and containerd, on which gpu-ready installed the toolkit."""
     found = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
     if version:
         value = daemon_json.parse(text).value
@@ -43,10 +43,10 @@ def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: An
     return found
 
 
-def decide(observed: Any, names: "list[str]", mode: str = "toolkit", **more: Any) -> Any:
-    wish = {"nvidia_container_runtime_engines": names, "nvidia_container_runtime_mode": mode}
-    wish |= {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
-    return compose.plan(observed, variables.parse_settings(wish | more).settings)
+def decide(facts: Any, names: "list[str]", mode: str = "toolkit", **more: Any) -> Any:
+    given_settings = {"nvidia_container_runtime_engines": names, "nvidia_container_runtime_mode": mode}
+    given_settings |= {"nvidia_driver_source": "none", "cuda_toolkit_source": "none", "cudnn_source": "none"}
+    return compose.plan(facts, variables.parse_settings(given_settings | more).settings)
 
 
 def runtime(decided: Any) -> "dict[str, Any]":
@@ -62,9 +62,9 @@ DEFAULT = {**KEYS, "/default-runtime": {"after": "nvidia"}}
 @pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
 def test_docker_gives_its_keys_back_and_restarts_when_it_leaves(names: "list[str]", mode: str) -> None:
     text = json.dumps({"log-driver": "journald", "default-runtime": "nvidia", "runtimes": {"nvidia": NVIDIA}})
-    observed = host(text=text)
-    observed = having(observed, runtime={"manifest": {"keys": DEFAULT}})
-    decided = decide(observed, names, mode)
+    facts = host(text=text)
+    facts = having(facts, runtime={"manifest": {"keys": DEFAULT}})
+    decided = decide(facts, names, mode)
     assert decided.refusals == []
     step = runtime(decided)["configure"]
     assert todo(step)["daemon_json"]["unset"] == ["default-runtime", "runtimes"]
@@ -76,46 +76,46 @@ def test_docker_gives_its_keys_back_and_restarts_when_it_leaves(names: "list[str
 
 def test_keys_of_others_stay_when_docker_leaves() -> None:
     text = json.dumps({"runtimes": {"nvidia": NVIDIA, "crun": {"path": "crun"}}})
-    observed = host(text=text)
-    assert "configure" not in runtime(decide(observed, ["podman"]))
-    observed = having(observed, runtime={"manifest": {"keys": {"/runtimes/nvidia": {"after": {"path": "/opt/other"}}}}})
-    assert "configure" not in runtime(decide(observed, ["podman"]))
-    observed = having(observed, runtime={"manifest": {"keys": KEYS}})
-    assert todo(runtime(decide(observed, ["podman"]))["configure"])["daemon_json"]["unset"] == ["runtimes.nvidia"]
+    facts = host(text=text)
+    assert "configure" not in runtime(decide(facts, ["podman"]))
+    facts = having(facts, runtime={"manifest": {"keys": {"/runtimes/nvidia": {"after": {"path": "/opt/other"}}}}})
+    assert "configure" not in runtime(decide(facts, ["podman"]))
+    facts = having(facts, runtime={"manifest": {"keys": KEYS}})
+    assert todo(runtime(decide(facts, ["podman"]))["configure"])["daemon_json"]["unset"] == ["runtimes.nvidia"]
 
 
 def test_packages_do_not_go_under_a_default_runtime_that_others_set() -> None:
-    observed = host(text=json.dumps({"default-runtime": "nvidia", "runtimes": {"nvidia": NVIDIA}}))
-    assert [one.code for one in decide(observed, ["podman"], "native").refusals] == ["default_runtime_impossible"]
-    assert decide(observed, ["podman"], "toolkit").refusals == []
+    facts = host(text=json.dumps({"default-runtime": "nvidia", "runtimes": {"nvidia": NVIDIA}}))
+    assert [one.code for one in decide(facts, ["podman"], "native").refusals] == ["default_runtime_impossible"]
+    assert decide(facts, ["podman"], "toolkit").refusals == []
 
 
 def test_a_docker_that_does_not_run_gets_its_file_back_and_is_not_started() -> None:
-    observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), active=False, info=None)
-    observed = having(observed, runtime={"manifest": {"keys": KEYS}})
-    step = runtime(decide(observed, ["podman"]))["configure"]
+    facts = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), active=False, info=None)
+    facts = having(facts, runtime={"manifest": {"keys": KEYS}})
+    step = runtime(decide(facts, ["podman"]))["configure"]
     assert (todo(step)["activation"], step.disruption) == ("none", "none")
 
 
-def test_a_docker_that_still_uses_a_runtime_which_is_gone_is_restarted_after_a_kill() -> None:
-    observed = host(text="{}")
-    observed = having(observed, docker={"info": dict(runtimes=["runc", "nvidia"], default_runtime="nvidia")})
-    assert "configure" not in runtime(decide(observed, ["podman"]))  # somebody else's docker, and the program is there
-    observed = having(observed, runtime=dict(toolkit=False, refresh=False, specs=[], programs={"nvidia-ctk": None}))
-    observed = having(observed, packages={"installed": {}})
-    assert todo(runtime(decide(observed, ["podman"], "native"))["configure"])["activation"] == "restart"
+def test_a_docker_that_still_uses_a_removed_runtime_is_restarted_after_a_kill() -> None:
+    facts = host(text="{}")
+    facts = having(facts, docker={"info": dict(runtimes=["runc", "nvidia"], default_runtime="nvidia")})
+    assert "configure" not in runtime(decide(facts, ["podman"]))  # the program still exists
+    facts = having(facts, runtime=dict(toolkit=False, refresh=False, specs=[], programs={"nvidia-ctk": None}))
+    facts = having(facts, packages={"installed": {}})
+    assert todo(runtime(decide(facts, ["podman"], "native"))["configure"])["activation"] == "restart"
 
 
-def test_gpu_containers_of_docker_are_not_ended_by_its_leaving_without_leave() -> None:
-    observed = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), gpu_containers=["train"])
-    observed = having(observed, runtime={"manifest": {"keys": KEYS}})
-    assert [one.code for one in decide(observed, ["podman"]).refusals] == ["gpu_containers_running"]
-    assert decide(observed, ["podman"], docker_engine_restart_ok=True).refusals == []
+def test_gpu_containers_of_docker_are_not_ended_by_its_leaving_without_permission() -> None:
+    facts = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), gpu_containers=["train"])
+    facts = having(facts, runtime={"manifest": {"keys": KEYS}})
+    assert [one.code for one in decide(facts, ["podman"]).refusals] == ["gpu_containers_running"]
+    assert decide(facts, ["podman"], docker_engine_restart_ok=True).refusals == []
 
 
-def told(observed: Any) -> Any:
-    """Return the host after containerd was told of the toolkit's runtime."""
-    return hosts.carried_out(observed, decide(observed, ["containerd"]))
+def with_containerd(facts: Any) -> Any:
+    """Return the host after containerd was configured for the toolkit's runtime."""
+    return hosts.carried_out(facts, decide(facts, ["containerd"]))
 
 
 @pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
@@ -124,45 +124,45 @@ def told(observed: Any) -> Any:
 def test_containerd_gives_its_keys_back_and_restarts_when_it_leaves(
     mode: str, names: "list[str]", version: "list[int]"
 ) -> None:
-    observed = host()
-    observed = having(observed, engines={"containerd": {"version": version}})
-    before = observed.engines.containerd.files
-    observed = told(observed)
-    assert observed.engines.containerd.files != before
-    decided = decide(observed, names, mode)
+    facts = host()
+    facts = having(facts, engines={"containerd": {"version": version}})
+    before = facts.engines.containerd.files
+    facts = with_containerd(facts)
+    assert facts.engines.containerd.files != before
+    decided = decide(facts, names, mode)
     assert decided.refusals == []
     step = runtime(decided)["containerd"]
     assert todo(step) == {"mode": "none", "default": False, "state": "restarted"}
     assert "containerd is no longer among nvidia_container_runtime_engines" in step.why
-    after = hosts.carried_out(observed, decided)
+    after = hosts.carried_out(facts, decided)
     assert after.engines.containerd.files == before
     assert [one.action for one in decide(after, names, mode).steps] == []
 
 
-def test_a_file_of_containerd_that_we_made_goes_with_our_keys() -> None:
-    observed = host()
-    observed = having(observed, engines={"containerd": {"files": [ConfigFile(containerd_config.MAIN, None)]}})
-    observed = told(observed)
-    step = runtime(decide(observed, ["docker"]))["containerd"]
+def test_a_file_of_containerd_that_we_created_is_removed_with_our_keys() -> None:
+    facts = host()
+    facts = having(facts, engines={"containerd": {"files": [ConfigFile(containerd_config.MAIN, None)]}})
+    facts = with_containerd(facts)
+    step = runtime(decide(facts, ["docker"]))["containerd"]
     assert [(edit.path, edit.after) for edit in step.diff] == [(containerd_config.MAIN, None)]
 
 
 def test_a_containerd_that_leaves_and_was_not_restarted_is_restarted() -> None:
-    observed = host()
-    observed = having(observed, engines={"containerd": {"pending": True}})
-    assert todo(runtime(decide(observed, ["docker"]))["containerd"])["state"] == "restarted"
-    observed = having(observed, engines={"containerd": dict(active=False)})
-    assert "containerd" not in runtime(decide(observed, ["docker"]))  # it starts with the right files one day
+    facts = host()
+    facts = having(facts, engines={"containerd": {"pending": True}})
+    assert todo(runtime(decide(facts, ["docker"]))["containerd"])["state"] == "restarted"
+    facts = having(facts, engines={"containerd": dict(active=False)})
+    assert "containerd" not in runtime(decide(facts, ["docker"]))  # it starts with the right files one day
 
 
 def test_podman_that_leaves_takes_its_specification_and_units_along() -> None:
-    observed = host()
-    observed = having(observed, runtime=dict(toolkit=False, refresh=False, programs={"nvidia-ctk": None}))
-    observed = having(observed, runtime={"specs": [SPEC._replace(path=cdi.NATIVE, ours=True)]})
-    observed = having(observed, packages={"installed": {}})
-    observed = having(observed, engines={"nodes": cdi.format_nodes_unit(1)})
-    observed = having(observed, runtime={"manifest": dict(packages=[], files=[cdi.NATIVE, *cdi.NODES])})
-    step = runtime(decide(observed, ["docker"]))["cleanup"]
+    facts = host()
+    facts = having(facts, runtime=dict(toolkit=False, refresh=False, programs={"nvidia-ctk": None}))
+    facts = having(facts, runtime={"specs": [SPEC._replace(path=cdi.NATIVE, ours=True)]})
+    facts = having(facts, packages={"installed": {}})
+    facts = having(facts, engines={"nodes": cdi.format_nodes_unit(1)})
+    facts = having(facts, runtime={"manifest": dict(packages=[], files=[cdi.NATIVE, *cdi.NODES])})
+    step = runtime(decide(facts, ["docker"]))["cleanup"]
     assert todo(step)["paths"] == sorted([cdi.NATIVE, *cdi.NODES])
 
 
@@ -172,9 +172,7 @@ NAMES = [["podman"], ["containerd"], ["docker", "podman"], ["docker", "container
 @pytest.mark.parametrize("names", NAMES, ids=",".join)
 @pytest.mark.parametrize("version", ["20.10.24", "24.0.9", "26.1.5", "28.2.0"])
 @pytest.mark.parametrize("mode", ["cdi", "native"])
-def test_a_specification_that_the_cleanup_takes_away_is_no_conflict(
-    names: "list[str]", version: str, mode: str
-) -> None:
+def test_a_specification_that_the_cleanup_removes_is_no_conflict(names: "list[str]", version: str, mode: str) -> None:
     if mode == "cdi" and version < "25" and "docker" in names:
         return
     decided = decide(host(version, text="{}"), names, mode)
@@ -186,10 +184,10 @@ def test_a_specification_that_the_cleanup_takes_away_is_no_conflict(
 
 @pytest.mark.parametrize("names", [*NAMES, ["docker"]], ids=",".join)
 def test_containers_of_containerd_are_not_left_without_the_runtime_that_ends_them(names: "list[str]") -> None:
-    observed = host()
-    observed = having(observed, engines={"containerd": {"gpu_containers": ["k8s.io/abc"]}})
+    facts = host()
+    facts = having(facts, engines={"containerd": {"gpu_containers": ["k8s.io/abc"]}})
     for leave in (False, True):
-        decided = decide(observed, names, "cdi", docker_engine_restart_ok=leave)
+        decided = decide(facts, names, "cdi", docker_engine_restart_ok=leave)
         assert "gpu_containers_running" in [one.code for one in decided.refusals]
         assert "k8s.io/abc" in decided.refusals[0].message
-    assert decide(observed, names, "toolkit").refusals == []
+    assert decide(facts, names, "toolkit").refusals == []

@@ -105,7 +105,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Tell how it came out
+- name: Report the results
   gpu_upgrade_fleet:
     hosts: "{{ ansible_play_hosts_all }}"
     upgrades: "{{ upgrades }}"

@@ -1,31 +1,31 @@
 #!/usr/bin/python
-"""Note on a host how far its upgrade is."""
+"""Record the phase of an upgrade on the host."""
 
 DOCUMENTATION = r"""
 module: gpu_upgrade_journal
-short_description: Note on a host how far its upgrade is
+short_description: Record the phase of an upgrade on the host
 description:
-  - Writes C(/var/lib/gpu-ready/upgrade.json), with the driver to go back to and since when the host serves nobody.
-  - The driver to go back to is noted where an upgrade begins; a run that goes on with an open one keeps it.
+  - Writes C(/var/lib/gpu-ready/upgrade.json), with the driver to roll back to and the begin of the time out of service.
+  - The driver to roll back to is recorded when an upgrade begins. A resumed run keeps it.
 options:
   phase:
-    description: What begins now.
+    description: The phase that begins.
     type: str
     choices: [staged, draining, switching, verified, done, going_back, back, stuck, untouched]
     required: true
   driver:
-    description: The driver that is installed, as RV(gpu_node_plan#module:upgrade) says it.
+    description: The installed driver, RV(gpu_node_plan#module:upgrade.installed).
     type: dict
   target:
-    description: The version that is wanted; empty leaves what is noted.
+    description: The version of the new driver; empty keeps the recorded one.
     type: str
     default: ""
   reason:
-    description: Why, for whoever reads the journal on the host.
+    description: The reason of a failure.
     type: str
     default: ""
   rollout:
-    description: The rollout that this belongs to, RV(gpu_upgrade_fleet#module:rollout); 0 leaves what is noted.
+    description: The rollout, RV(gpu_upgrade_fleet#module:rollout); 0 keeps the recorded one.
     type: int
     default: 0
 attributes:
@@ -35,26 +35,26 @@ author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
-- name: Note what is installed before anything changes
+- name: Record the installed driver before anything changes
   gpu_upgrade_journal:
     phase: staged
     driver: "{{ gpu_plan_result.upgrade.installed }}"
     target: "595"
     rollout: "{{ gpu_upgrade_fleet.rollout }}"
 
-- name: Note that the host leaves service
+- name: Record that the host is taken out of service
   gpu_upgrade_journal:
     phase: draining
 
-- name: Note that it is back in service
+- name: Record that it is in service again
   gpu_upgrade_journal:
     phase: done
-  register: gpu_upgrade_noted
+  register: gpu_upgrade_recorded
 """
 
 RETURN = r"""
 journal:
-  description: What the journal says now; seconds is the time in which the host served nobody.
+  description: The journal; seconds is the time out of service.
   returned: always
   type: dict
   sample: {"phase": "done", "to": "595.91.07", "seconds": 74}

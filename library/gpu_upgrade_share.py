@@ -46,7 +46,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Tell where the modules come from, now that one host could not build
+- name: Report where the modules come from, after one host could not build
   gpu_upgrade_share:
     hosts: [gpu1, gpu2]
     alike: "{{ alike }}"

@@ -27,7 +27,7 @@ BUDGET = "disruption budget"
 
 
 class KubernetesNode(NamedTuple):
-    """``annotation``: the value of ours. ``version``: resourceVersion in the API server."""
+    """``annotation``: the value of ANNOTATION. ``version``: resourceVersion in the API server."""
 
     name: str
     cordoned: bool

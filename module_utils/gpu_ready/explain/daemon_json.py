@@ -16,7 +16,7 @@ SPACES = BLANK + "\v\f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(ma
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST = 200
-_REFUSE = "refuse to edit, leave the file as it is, tell the user"
+_REFUSE = "refuse to edit, leave the file as it is, tell the user"  # third-party text: the index of the samples
 _EMPTY = "treat as an empty object: Docker itself starts with such a file"
 
 

@@ -19,11 +19,11 @@ from ..packaging import rpm
 from ..plan import compose
 
 KERNEL = "VERSION"
-"""Stands for the kernel's release, which nobody told."""
+"""Placeholder for the kernel's release, which is unknown."""
 
 
-class Paper(Host):
-    """A host that is known from papers only: its os-release and its PCI functions, and nothing installed."""
+class DescribedHost(Host):
+    """A host of which only os-release and PCI functions are known. Nothing is installed on it."""
 
     def __init__(self, release: str, functions: List[Any]) -> None:
         self.files: Dict[str, str] = {"/etc/os-release": release}
@@ -32,67 +32,57 @@ class Paper(Host):
             self.add(position, function)
 
     def add(self, position: int, function: Any) -> None:
-        """Lay a function out as the kernel does."""
+        """Add a PCI function as sysfs shows it."""
         address = function.address or "0000:%02x:00.0" % position
-        folder = "/sys/bus/pci/devices/%s/" % (address if address.count(":") == 2 else "0000:" + address)
-        self.files[folder + "vendor"] = "0x%s\n" % function.vendor
-        self.files[folder + "device"] = "0x%s\n" % function.device
-        self.files[folder + "class"] = "0x%s\n" % (function.class_id + "00")[:6]
+        directory = "/sys/bus/pci/devices/%s/" % (address if address.count(":") == 2 else "0000:" + address)
+        self.files[directory + "vendor"] = "0x%s\n" % function.vendor
+        self.files[directory + "device"] = "0x%s\n" % function.device
+        self.files[directory + "class"] = "0x%s\n" % (function.class_id + "00")[:6]
         driver = getattr(function, "driver", None)
         if driver:
-            self.links[folder + "driver"] = "../../../bus/pci/drivers/" + driver
+            self.links[directory + "driver"] = "../../../bus/pci/drivers/" + driver
 
     def read_bytes(self, path: str) -> Optional[bytes]:
-        """Return what the papers say of a file."""
         text = self.files.get(path)
         return None if text is None else text.encode("utf-8")
 
     def listdir(self, path: str) -> List[str]:
-        """Return the names that the papers have below a folder."""
         prefix = path.rstrip("/") + "/"
         return sorted({name[len(prefix) :].split("/")[0] for name in self.files if name.startswith(prefix)})
 
     def exists(self, path: str) -> bool:
-        """Return whether the papers know a path."""
         return path in self.files or self.isdir(path)
 
     def isdir(self, path: str) -> bool:
-        """Return whether the papers know something below a path."""
         return bool(self.listdir(path))
 
     def readlink(self, path: str) -> Optional[str]:
-        """Return a link of the papers."""
         return self.links.get(path)
 
     def realpath(self, path: str) -> str:
-        """Return the path: links are not followed on paper."""
-        return path
+        return path  # no links to follow
 
     def which(self, program: str) -> Optional[str]:
-        """Return None: nothing is installed."""
         return None
 
     def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
-        """Answer for rpm that one package is there, as on any system that it manages; no other program exists."""
+        """Rpm has one package, as on any host that it manages; no other program exists."""
         if argv == rpm.QUERY:
             return Result(0, "filesystem\t(none)\t0\t0\tx86_64\n", "")
-        return Result(MISSING, "", "%s: not on paper" % argv[0])
+        return Result(MISSING, "", "%s: not installed" % argv[0])
 
     def uname(self) -> Tuple[str, str]:
-        """Return a stand-in for the kernel's release."""
         return KERNEL, "x86_64"
 
     def free(self, path: str) -> Optional[int]:
-        """Return None: nobody told."""
         return None
 
     def changed_at(self, path: str) -> Optional[float]:
-        """Return None: nothing was ever changed."""
         return None
 
 
 def functions_of_ids(texts: List[str]) -> List[Any]:
-    """Return functions for PCI ids as people write them: 1b38, 10de:1b38, 0x10de:0x1b38."""
+    """Functions for PCI ids as people write them: 1b38, 10de:1b38, 0x10de:0x1b38."""
     found = []
     for position, text in enumerate(texts):
         ids = text.lower().replace("0x", "").strip("[]").split(":")
@@ -102,13 +92,13 @@ def functions_of_ids(texts: List[str]) -> List[Any]:
 
 
 def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the decision for a host on paper: GPUs, plan, todo, texts."""
+    """The decision for a host on paper: GPUs, plan, todo, texts."""
     reading = lspci.parse_lspci(listing) if listing is not None else None
     if reading is not None and reading.unnamed:
         card = reading.unnamed[0]
         raise ValueError("%s (%s) is shown without its number; give the output of lspci -nn" % (card.slot, card.name))
     functions = list(reading.functions) if reading is not None else []
-    host = Paper(release, functions + functions_of_ids(ids))
+    host = DescribedHost(release, functions + functions_of_ids(ids))
     planned = decide.plan_host(host, given)
     base = planned.facts.base
     return {
@@ -123,7 +113,6 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
 
 
 def text(base: BaseFacts, decided: compose.Plan) -> str:
-    """Return the plan as text."""
     lines = ["%s, GPUs: %s" % (compose.distribution_name(base), compose.gpus_text(base))]
     lines += ["not counted: %s (%s)" % (other.address, other.what) for other in base.other_functions]
     if not decided.gpu_host:
@@ -140,7 +129,7 @@ def text(base: BaseFacts, decided: compose.Plan) -> str:
 
 
 def read_settings(words: List[str]) -> Dict[str, Any]:
-    """Return variables from ``name=value`` words; a value may be JSON (a list, a mapping) or plain text."""
+    """Variables from ``name=value`` words; a value may be JSON (a list, a mapping) or plain text."""
     given: Dict[str, Any] = {}
     for word in words:
         name, sign, value = word.partition("=")
@@ -151,7 +140,7 @@ def read_settings(words: List[str]) -> Dict[str, Any]:
 
 
 def read_file(path: str) -> str:
-    """Return the text of a file, of standard input for ``-``."""
+    """The text of a file, of standard input for ``-``."""
     if path == "-":
         return sys.stdin.read()
     with open(path, encoding="utf-8", errors="replace") as handle:
@@ -159,7 +148,7 @@ def read_file(path: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the arguments of ``gpu-explain host``."""
+    """The arguments of ``gpu-explain host``."""
     found = argparse.ArgumentParser(prog="gpu-explain host", description="Which driver a host would get, and why.")
     found.add_argument("--lspci", metavar="FILE", help="output of lspci, lspci -nn, -n, -mm, -vmm or -k ('-': stdin)")
     found.add_argument("--pci-id", metavar="ID", nargs="+", action="append", default=[], help="such as 10de:1b38")

@@ -34,7 +34,7 @@ LIMIT = 300.0
 RPM_CACHES = ("/var/cache/dnf", "/var/cache/libdnf5")
 PACKAGE = re.compile(r"^(?:kmod-)?nvidia-(?:[\w-]*-)?dkms(?:-[\w-]+)?$")
 SOURCE = re.compile(r"^nvidia-kernel-source(?:-[\w-]+)?$")
-"""Ubuntu's sources are in this package, and dkms.conf in the one that compiles them."""
+"""Ubuntu's sources are in this package, and dkms.conf in the package that compiles them."""
 PART = re.compile(r"^[\w+~][\w.+~-]*$")
 """A name, version, kernel or architecture, of which DKMS makes a file name."""
 MEMBER = re.compile(r"^(?:\./)?(?:[\w-]+/)*[\w-]+\.ko$")

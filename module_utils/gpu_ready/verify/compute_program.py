@@ -76,16 +76,16 @@ class Driver:
             raise Failed("dlopen", NO_SUCH_LIBRARY, "", str(error)) from error
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function of libcuda."""
+        """Call a function of libcuda; Failed for a status other than 0."""
         function = getattr(self.library, name, None)
         if function is None:
             raise Failed(name, NO_SUCH_FUNCTION, "", "this libcuda has no %s" % name)
         code = function(*arguments)
         if code:
-            raise Failed(name, code, self.said("cuGetErrorName", code), self.said("cuGetErrorString", code))
+            raise Failed(name, code, self.error_text("cuGetErrorName", code), self.error_text("cuGetErrorString", code))
 
-    def said(self, name: str, code: int) -> str:
-        """Return name or text of an error in libcuda's own words, '' where it has none."""
+    def error_text(self, name: str, code: int) -> str:
+        """Name or text of an error by libcuda, "" if it has none."""
         function = getattr(self.library, name, None)
         text = ctypes.c_char_p()
         if function is None or function(ctypes.c_int(code), ctypes.byref(text)) or not text.value:
@@ -93,25 +93,25 @@ class Driver:
         return text.value.decode("ascii", "replace")
 
     def number(self, name: str, *arguments: Any) -> int:
-        """Return the number that a function writes to its first argument."""
+        """The number that a function writes to its first argument."""
         found = ctypes.c_int()
         self.call(name, ctypes.byref(found), *arguments)
         return found.value
 
 
 def ptx(capability: int) -> str:
-    """Return the kernel for a GPU of a compute capability (89 for 8.9): for the newest known target it can run."""
+    """The kernel for a compute capability (89 for 8.9), for the newest known target that it can run."""
     fit = [target for target in TARGETS if target[0] <= capability] or [TARGETS[0]]
     return PTX % (fit[-1][1], fit[-1][0])
 
 
 def expected(given: Iterable[int]) -> List[int]:
-    """Return what a GPU has to find."""
+    """Correct results."""
     return [(number * number + index) & 0xFFFFFFFF for index, number in enumerate(given)]
 
 
 def uuid(driver: Driver, function: str, device: Any) -> str:
-    """Return the UUID of a device without its prefix, '' where the driver is too old to tell."""
+    """UUID of a device without its prefix, "" if the driver is too old to report it."""
     found = (ctypes.c_ubyte * 16)()
     try:
         driver.call(function, found, device)
@@ -122,7 +122,7 @@ def uuid(driver: Driver, function: str, device: Any) -> str:
 
 
 def describe(driver: Driver, index: int) -> Tuple[int, Dict[str, Any]]:
-    """Return handle and names of a device; ``instance`` where it is a part of a GPU (MIG)."""
+    """Handle and names of a device; ``instance`` where it is a part of a GPU (MIG)."""
     device = driver.number("cuDeviceGet", ctypes.c_int(index))
     name, address = ctypes.create_string_buffer(256), ctypes.create_string_buffer(32)
     driver.call("cuDeviceGetName", name, ctypes.c_int(256), ctypes.c_int(device))
@@ -145,7 +145,7 @@ def describe(driver: Driver, index: int) -> Tuple[int, Dict[str, Any]]:
 
 
 def compute(driver: Driver, device: int, capability: int) -> int:
-    """Run the kernel on a device; return how many numbers came back wrong."""
+    """Run the kernel on a device; returns how many results are wrong."""
     context, module, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     numbers = [(index * 2654435761) & 0xFFFFFFFF for index in range(COUNT)]
     words = ctypes.c_uint32 * COUNT

@@ -40,7 +40,7 @@ def test_link_and_mode_are_kept_and_the_old_file_is_in_the_backup(tmp_path: Path
 )
 def test_a_required_restart_is_marked_before_the_file_changes(tmp_path: Path, expected: Any, marked: bool) -> None:
     write_keys(tmp_path / "etc" / "daemon.json", expected, tmp_path)
-    assert (tmp_path / daemon_json_file.RESTART_MARK).exists() is marked
+    assert (tmp_path / daemon_json.RESTART_MARK).exists() is marked
 
 
 def test_a_run_that_is_killed_while_it_writes_leaves_the_old_file(
@@ -166,7 +166,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
         if now is not None and before is not None:
             assert path.stat().st_mode & 0o777 == 0o640
         if now == after and change.activation == "restart":
-            assert (directory / daemon_json_file.RESTART_MARK).exists()
+            assert (directory / daemon_json.RESTART_MARK).exists()
         # The next run, and then uninstall.
         if now != after:
             act()

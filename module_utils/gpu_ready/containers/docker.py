@@ -186,9 +186,9 @@ def uses_gpu(container: Dict[str, Any]) -> bool:
     if host.get("Runtime") == "nvidia" and visible and visible[-1] not in ("", "void", "none"):
         return True
     for request in host.get("DeviceRequests") or []:
-        capabilities = [name for names in request.get("Capabilities") or [] for name in names]
+        requested = [name for names in request.get("Capabilities") or [] for name in names]
         ids = request.get("DeviceIDs") or []
-        if "gpu" in capabilities or "nvidia" in capabilities or request.get("Driver") == "nvidia":
+        if "gpu" in requested or "nvidia" in requested or request.get("Driver") == "nvidia":
             return True
         if any(str(name).startswith("nvidia.com/") for name in ids):
             return True

@@ -12,7 +12,6 @@ from ..base import manifest
 from ..base.host import Host
 from ..containers import cdi, docker, driver_volume
 from ..containers.daemon_json import merge as daemon_json
-from ..containers.daemon_json import write as daemon_json_file
 from ..driver.libraries import library_directories
 from .model import (
     CdiSpecFacts,
@@ -27,7 +26,7 @@ from .model import (
 
 HOOK = "nvidia-container-runtime-hook"
 RUNTIME = "nvidia-container-runtime"
-PENDING = manifest.DIRECTORY + "/" + daemon_json_file.RESTART_MARK
+PENDING = manifest.DIRECTORY + "/" + daemon_json.RESTART_MARK
 REFRESH_UNITS = tuple(root + "/systemd/system/nvidia-cdi-refresh.path" for root in ("/etc", "/usr/lib", "/lib"))
 PLUGIN = "nvidia-docker-plugin"
 """The program of nvidia-docker 1.0 that serves its volumes; nvidia-docker2 has none."""

@@ -17,7 +17,6 @@ from ..containers.containerd import config as containerd_config
 from ..containers.containerd import files as containerd_files
 from ..containers.containerd import toml
 from ..containers.daemon_json import merge as daemon_json
-from ..containers.daemon_json import write as daemon_json_file
 from ..cuda import default as cuda_default
 from ..cuda import runfile as cuda_runfile
 from ..cuda import toolkit as cuda
@@ -253,7 +252,7 @@ class Uninstall:
     def configure(self, path: str, after: Optional[str], need: str) -> None:
         """Write docker's configuration, and reload or restart docker if it runs and stays."""
         if need == plan_docker.RESTART:
-            files.write_atomic(self.directory + "/" + daemon_json_file.RESTART_MARK, b"{}\n", 0o600)
+            files.write_atomic(self.directory + "/" + daemon_json.RESTART_MARK, b"{}\n", 0o600)
         if after is None:
             os.unlink(path)
         else:

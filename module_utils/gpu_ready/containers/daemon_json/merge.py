@@ -40,6 +40,8 @@ RELOADABLE = frozenset(
 )
 """Keys that dockerd applies on SIGHUP; every other key needs a restart."""
 
+RESTART_MARK = "docker-restart.json"
+"""Written before a change that needs a restart; facts compare its age with the start of dockerd."""
 _ABSENT = object()
 
 

@@ -10,10 +10,7 @@ from typing import Optional
 from ...base import files, manifest, validation
 from ...base.host import Host
 from .document import parse
-from .merge import DaemonJsonChange
-
-RESTART_MARK = "docker-restart.json"
-"""Written before a change that needs a restart; facts compare its age with the start of dockerd."""
+from .merge import RESTART_MARK, DaemonJsonChange
 
 
 class DaemonJsonRejected(Exception):

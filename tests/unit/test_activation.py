@@ -1,4 +1,4 @@
-"""How a driver comes into use: loaded, exchanged in place, or by a reboot."""
+"""How a driver is activated: loaded, by a live reload, or by a reboot."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ CHOSEN = DriverChoice(
 
 
 def host(loaded: str | None, disk: str = "535.261.03") -> Facts:
-    observed = with_driver(bare(P40), disk, "proprietary", "distro", [], loaded=False)
-    return having(observed, driver={"loaded": ModuleFacts(loaded, "proprietary") if loaded else None})
+    facts = with_driver(bare(P40), disk, "proprietary", "distro", [], loaded=False)
+    return having(facts, driver={"loaded": ModuleFacts(loaded, "proprietary") if loaded else None})
 
 
-def decide(observed: Facts, mode: str = "auto", **chosen: Any) -> Any:
+def decide(facts: Facts, mode: str = "auto", **chosen: Any) -> Any:
     settings = Settings(**{**DEFAULTS, "gpu_ready_activation": mode})
-    return activation.decide(observed, settings, Choices(driver=CHOSEN._replace(**chosen)))
+    return activation.decide(facts, settings, Choices(driver=CHOSEN._replace(**chosen)))
 
 
 @pytest.mark.parametrize(
@@ -48,63 +48,63 @@ def decide(observed: Facts, mode: str = "auto", **chosen: Any) -> Any:
         ("535.104.05", "none", True, None, None),
     ],
 )
-def test_the_gentlest_way(loaded: str | None, mode: str, satisfied: bool, action: Any, disruption: Any) -> None:
+def test_the_least_disruptive_action_is_chosen(
+    loaded: str | None, mode: str, satisfied: bool, action: Any, disruption: Any
+) -> None:
     steps = decide(host(loaded), mode, satisfied=satisfied).steps
     assert [(step.params.action, step.disruption) for step in steps] == ([(action, disruption)] if action else [])
 
 
-def test_none_leaves_it_to_the_operator_and_says_so() -> None:
+def test_none_leaves_it_to_the_operator_with_a_warning() -> None:
     (warning,) = decide(host("535.104.05"), "none").warnings
     assert "535.104.05" in warning.message
 
 
 @pytest.mark.parametrize("name", ["nouveau", "nova_core"])
 def test_the_kernels_own_driver_on_the_gpu_needs_a_reboot(name: str) -> None:
-    observed = host(None)
-    observed = having(observed, base={"nouveau": {"name": name, "bound": ["0000:3b:00.0"]}})
-    (step,) = decide(observed).steps
+    facts = host(None)
+    facts = having(facts, base={"nouveau": {"name": name, "bound": ["0000:3b:00.0"]}})
+    (step,) = decide(facts).steps
     assert step.params.action == "reboot"
     assert name in step.why
 
 
 def test_a_program_on_the_gpu_makes_auto_reboot_and_is_named() -> None:
-    observed = host("535.104.05")
-    observed = having(
-        observed, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}, {"pid": 42, "name": "python3"}]}
-    )
-    (step,) = decide(observed).steps
+    facts = host("535.104.05")
+    facts = having(facts, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}, {"pid": 42, "name": "python3"}]})
+    (step,) = decide(facts).steps
     assert step.params.action == "reboot"
     assert "held by PID 42 (python3)" in step.why
     assert "persiste" not in step.why
-    assert decide(observed, "reload").steps[0].params.action == "reload"
+    assert decide(facts, "reload").steps[0].params.action == "reload"
 
 
 def test_the_service_that_is_stopped_anyway_needs_no_reboot() -> None:
-    observed = host("535.104.05")
-    observed = having(observed, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}]})
-    assert decide(observed).steps[0].params.action == "reload"
+    facts = host("535.104.05")
+    facts = having(facts, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}]})
+    assert decide(facts).steps[0].params.action == "reload"
 
 
 def test_the_same_program_in_a_container_is_stopped_by_nobody() -> None:
-    observed = host("535.104.05")
-    observed = having(observed, driver={"clients": [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 64}]})
-    (step,) = decide(observed).steps
+    facts = host("535.104.05")
+    facts = having(facts, driver={"clients": [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 64}]})
+    (step,) = decide(facts).steps
     assert step.params.action == "reboot" and "7 (dcgm-exporter)" in step.why
 
 
-def test_a_driver_that_is_left_alone_is_not_exchanged() -> None:
+def test_the_driver_of_source_none_is_not_reloaded() -> None:
     assert decide(host("535.104.05"), source="none").steps == []
 
 
-def test_services_that_an_exchange_left_stopped_are_started() -> None:
-    observed = host("535.261.03")
-    observed = having(observed, driver={"stopped": ["dcgm-exporter.service"]})
-    (step,) = decide(observed).steps
+def test_services_that_an_interrupted_reload_left_stopped_are_started() -> None:
+    facts = host("535.261.03")
+    facts = having(facts, driver={"stopped": ["dcgm-exporter.service"]})
+    (step,) = decide(facts).steps
     assert step.params.action == "load" and step.disruption == "none" and "dcgm-exporter.service" in step.why
 
 
-def test_what_comes_in_the_new_version_after_the_exchange_is_started_then() -> None:
-    observed = host("535.104.05")
-    observed = having(observed, base={"nvswitches": [FunctionFacts("0000:c1:00.0", "22a3", None)]})
+def test_a_service_that_is_upgraded_after_the_reload_is_started_then() -> None:
+    facts = host("535.104.05")
+    facts = having(facts, base={"nvswitches": [FunctionFacts("0000:c1:00.0", "22a3", None)]})
     chosen = {"source": "cuda_repo", "satisfied": False}
-    assert decide(observed, **chosen).steps[0].params.later[0] == "nvidia-fabricmanager.service"
+    assert decide(facts, **chosen).steps[0].params.later[0] == "nvidia-fabricmanager.service"

@@ -85,14 +85,14 @@ def test_another_branch_is_another_stream_up_and_down(have: str, want: str, stre
     assert todo["activate"]["action"] == "reload"
 
 
-def test_the_other_flavour_is_another_stream_and_the_old_module_makes_way() -> None:
+def test_the_other_flavour_is_another_stream_and_the_old_module_is_removed() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
     install = steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]
     assert install["streams"] == {"nvidia-driver": "580-dkms"}
     assert install["remove"] == [OPEN_KMOD]
 
 
-def test_a_module_package_of_the_other_flavour_that_stayed_makes_way() -> None:
+def test_a_module_package_of_the_other_flavour_is_removed() -> None:
     """A transaction that was killed can leave both: DKMS would build whichever comes last."""
     host = installed("el9", T4, "cuda_repo", NEW, "open")
     added = {OTHER_KMOD: "3:580.178.04-1.el9"}
@@ -157,7 +157,7 @@ def test_without_streams_a_branch_is_reached_up_and_down(distro: str, have: str,
 
 
 @pytest.mark.parametrize("distro", [key for key in catalog.distros() if rpm(key)])
-def test_a_hold_brings_its_tool_once(distro: str) -> None:
+def test_a_hold_installs_its_tool_once(distro: str) -> None:
     tools = catalog.distro(distro)["hold_tools"]
     assert steps(decide(bare(T4, distro=distro)))["hold"]["tools"] == tools
     there = bare(T4, distro=distro)
@@ -196,7 +196,7 @@ def test_the_kernel_that_boots_next_gets_its_modules_too() -> None:
     assert ids(decide(done)) == ["gpu_verify.verify"]
 
 
-def test_a_newer_kernel_without_its_modules_is_told_before_it_boots() -> None:
+def test_a_newer_kernel_without_modules_is_a_warning_before_it_boots() -> None:
     """Unattended upgrades bring kernels; nothing brings their precompiled modules, so the GPUs would be gone."""
     host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
     assert [one.code for one in decide(host).warnings if "kernel" in one.code] == []
@@ -237,7 +237,7 @@ def test_the_archives_branch_is_in_the_names(have: str, want: int) -> None:
     assert install["remove"] == sorted(host.driver.packages)
 
 
-def test_the_archives_other_flavour_and_kind_make_way() -> None:
+def test_the_archives_other_flavour_and_kind_are_removed() -> None:
     host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
     install = steps(decide(host, nvidia_driver_flavour="proprietary"))["install"]
     assert modules(580) in install["remove"] and modules(580, "") in names(install)
@@ -279,7 +279,7 @@ def test_over_the_change_of_names_nothing_of_the_old_driver_stays(have: str, wan
     ("distro", "source"),
     [("el9", "cuda_repo"), ("el10", "cuda_repo"), (UBUNTU, "cuda_repo"), ("debian12", "cuda_repo")],
 )
-def test_a_wish_for_the_other_flavour_keeps_the_branch(distro: str, source: str) -> None:
+def test_a_request_for_the_other_flavour_keeps_the_branch(distro: str, source: str) -> None:
     """Who asks for another module did not ask for an older driver."""
     host = installed(distro, T4, source, "595.91.07", "open")
     chosen = decide(host, nvidia_driver_flavour="proprietary").choices.driver
@@ -287,8 +287,8 @@ def test_a_wish_for_the_other_flavour_keeps_the_branch(distro: str, source: str)
 
 
 def test_an_exact_version_of_nvidias_apt_repository_is_a_pin() -> None:
-    wish = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": "580.95.05"}
-    install = steps(decide(bare(T4, distro=UBUNTU), **wish))["install"]
+    requested = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": "580.95.05"}
+    install = steps(decide(bare(T4, distro=UBUNTU), **requested))["install"]
     assert install["pin_packages"] == ["nvidia-driver-pinning-580.95.05"]
     assert install["expect"]["version"] == "580.95.05"
 
@@ -316,7 +316,7 @@ def test_elrepos_names_say_the_branch_and_its_detector_is_asked_first(device: st
     assert order.index("repository") < order.index("detect") < order.index("install")
 
 
-def test_elrepos_detector_knows_no_wish_so_its_verdict_is_that_of_the_card() -> None:
+def test_elrepos_detector_ignores_the_request_so_its_answer_is_that_of_the_card() -> None:
     todo = steps(decide(bare(T4, distro="el9"), nvidia_driver_source="elrepo", nvidia_driver_branch="580"))
     assert list(names(todo["install"]))[0] == "kmod-nvidia-580xx"
     assert "kmod-nvidia-open" in todo["detect"]["expect"]
@@ -358,7 +358,7 @@ def test_the_installer_is_fetched_with_its_checksum(distro: str) -> None:
     assert (todo["uninstall"], todo["flavour"]) == (None, "proprietary")
 
 
-def test_the_operators_file_tells_its_version() -> None:
+def test_the_version_is_in_the_name_of_the_operators_file() -> None:
     file = "/srv/NVIDIA-Linux-x86_64-535.309.01.run"
     todo = steps(decide(bare(T4, distro="el9"), nvidia_driver_runfile=file, nvidia_driver_runfile_sha256="a" * 64))
     assert (todo["runfile"]["source"], todo["runfile"]["version"]) == (file, "535.309.01")
@@ -375,7 +375,7 @@ def test_an_installer_replaces_its_own_driver_up_and_down(have: str, want: str) 
     assert flavour["runfile"]["flavour"] == "proprietary"
 
 
-def test_an_installer_never_goes_over_packages() -> None:
+def test_packages_are_removed_before_an_installer_runs() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
     host = having(host, packages={"held": ["nvidia-driver-cuda"]})
     host = having(host, driver={"held": ["nvidia-driver-cuda"]})
@@ -477,16 +477,14 @@ def headers(distro: str, running: str, **there: str) -> str:
         ({}, "kernel-lt-devel"),
     ],
 )
-def test_the_headers_of_elrepos_kernels_are_told_by_the_package_that_is_installed(
-    there: dict[str, str], package: str
-) -> None:
+def test_the_headers_of_elrepos_kernels_follow_the_installed_package(there: dict[str, str], package: str) -> None:
     """Their names do not tell the long-term kernel (lt) from the newest one (ml)."""
     running = "6.1.110-1.el9.elrepo.x86_64"
     assert headers("el9", running, **there) == f"{package}-{running}"
 
 
 @pytest.mark.parametrize("distro", ["el9", "el10", "fedora44"])
-def test_dkms_brings_no_newer_kernel(distro: str) -> None:
+def test_dkms_installs_no_newer_kernel(distro: str) -> None:
     """It requires kernel-devel-matched beside kernel-core, and dnf takes the newest, which requires its own kernel."""
     host = bare(T4, distro=distro, compiler="/usr/bin/gcc")
     running = host.base.kernel.running
@@ -586,7 +584,7 @@ def test_a_kernels_ceiling_holds_whatever_a_source_carries() -> None:
     assert max(branch for branch, _ in driver_sources.pairs(data, "cuda_repo", "dkms", "compute")) == 550
 
 
-def test_libraries_of_another_version_are_exchanged() -> None:
+def test_libraries_of_another_version_are_replaced() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
     host = having(host, driver={"userspace": ["580.95.05"]})
     (why,) = [step.why for step in decide(host).steps if step.id == "nvidia_driver.install"]
@@ -672,7 +670,7 @@ def test_what_a_source_installs_is_seen_as_from_it(distro: str, source: str) -> 
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)
-def test_installed_held_upgraded_and_gone_back(distro: str, source: str) -> None:
+def test_installed_held_upgraded_and_rolled_back(distro: str, source: str) -> None:
     """Each branch after the other, up and down again; each time the next look finds nothing to do."""
     data = catalog.distro(distro)
     known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
@@ -684,11 +682,11 @@ def test_installed_held_upgraded_and_gone_back(distro: str, source: str) -> None
     branches = sorted({branch for branch, _ in carried & known})
     host = bare(T4, distro=distro)
     for branch in branches + branches[::-1][1:]:
-        wish = {"nvidia_driver_source": source, "nvidia_driver_branch": str(branch)}
-        decided = decide(host, **wish)
+        requested = {"nvidia_driver_source": source, "nvidia_driver_branch": str(branch)}
+        decided = decide(host, **requested)
         assert steps(decided), (branch, decided.summary)
         host = carried_out(host, decided)
-        assert decide(host, **wish).converged, (branch, decide(host, **wish).steps)
+        assert decide(host, **requested).converged, (branch, decide(host, **requested).steps)
         if source != "runfile":
             kernel = host.base.kernel.running
             held = {name for name in decided.choices.driver.packages if kernel not in name}

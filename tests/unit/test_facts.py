@@ -1,4 +1,4 @@
-"""What is read from a host: packages, kernels, Secure Boot, and the driver in its three places."""
+"""Facts that are collected from a host: packages, kernels, Secure Boot, and the driver in its three places."""
 
 import time
 from typing import Any
@@ -57,12 +57,12 @@ def p40(**more: Any) -> RecordedHost:
 
 
 def test_a_bare_debian_12_host_with_two_p40() -> None:
-    observed = collect.collect(p40())
-    seen = observed.base
+    facts = collect.collect(p40())
+    seen = facts.base
     assert (seen.distro, seen.boot_id, seen.kernel.running) == ("debian12", "b0", KERNEL)
     assert seen.kernel.headers == {KERNEL: False}
     assert [gpu.device for gpu in seen.gpus] == ["1b38", "1b38"]
-    assert observed.driver.origin is None
+    assert facts.driver.origin is None
 
 
 def test_a_host_that_boots_an_image_is_seen() -> None:
@@ -114,7 +114,7 @@ def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
         "updates/dkms/nvidia-tesla-470.ko",
     ],
 )
-def test_the_module_is_found_wherever_it_lies(place: str) -> None:
+def test_the_module_is_found_in_every_directory(place: str) -> None:
     path = f"/lib/modules/{KERNEL}/{place}"
     host = p40(files={path: "ELF"}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
     disk = collect.collect(host).driver.on_disk
@@ -141,7 +141,7 @@ def test_other_modules_are_not_the_driver() -> None:
     assert driver.find_modules(p40(files=files), KERNEL) == []
 
 
-def test_loaded_and_userspace_are_told_apart() -> None:
+def test_loaded_module_and_user_space_are_separate_facts() -> None:
     banner = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
     library = "/usr/lib/x86_64-linux-gnu/nvidia/current/"
     host = p40(
@@ -220,7 +220,7 @@ PEM = "text before\n-----BEGIN CERTIFICATE-----\nREVSIG9mIHRo\nZSBzaXRl\n-----EN
 
 
 @pytest.mark.parametrize("text", ["DER of the site", PEM])
-def test_a_key_of_the_sites_own_is_the_one_that_dkms_is_told(text: str) -> None:
+def test_a_configured_key_of_the_site_is_the_one_that_counts(text: str) -> None:
     """A site that enrolled a key of its own names it to DKMS in framework.conf; the key that DKMS made is not used."""
     files = {
         base.SECURE_BOOT: b"\x06\0\0\0\x01",
@@ -280,7 +280,7 @@ def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:
     ("text", "member"),
     [(None, False), ("", False), ("# one address a line\n\n", False), ("# the rack\n10.0.0.1\n", True)],
 )
-def test_a_node_of_an_imex_domain_is_told_by_the_addresses_in_its_file(text: str | None, member: bool) -> None:
+def test_a_node_is_in_an_imex_domain_if_its_file_has_addresses(text: str | None, member: bool) -> None:
     host = RecordedHost(files={} if text is None else {driver.IMEX_NODES: text})
     assert driver.imex_facts(host).member == member
 
@@ -293,7 +293,7 @@ def test_the_processes_on_the_device_are_named() -> None:
     assert driver.gpu_processes(host) == [GpuProcess(42, "python3")]
 
 
-def test_a_look_starts_no_program_on_a_bare_host_and_is_quick() -> None:
+def test_collecting_starts_no_program_on_a_bare_host_and_is_quick() -> None:
     host = p40()
     start = time.process_time()
     collect.collect(host)
@@ -301,7 +301,7 @@ def test_a_look_starts_no_program_on_a_bare_host_and_is_quick() -> None:
     assert time.process_time() - start < 1
 
 
-def test_facts_tell_nothing_private() -> None:
+def test_public_facts_have_nothing_private() -> None:
     shown = collect.public_json(
         collect.collect(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'}))
     )
@@ -342,6 +342,6 @@ def test_nvlink_5_switches_are_seen_behind_their_bridges() -> None:
         ("ubuntu2404", "580.95.05", "unknown"),
     ],
 )
-def test_parts_that_a_killed_run_left_are_told_by_their_branch(distro: str, version: str, source: str) -> None:
+def test_the_branch_identifies_parts_that_an_interrupted_run_left(distro: str, version: str, source: str) -> None:
     parts = {"libnvidia-cfg1": version}
     assert driver.driver_origin(parts, None, distro, KERNEL, parts) == source

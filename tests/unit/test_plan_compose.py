@@ -16,7 +16,7 @@ from hypothesis import given
 
 from tests.unit import goldens
 from tests.unit.hosts import A100, B200, H100, P40, T4, V100, bare, carried_out, having, with_driver
-from tests.unit.test_plan_driver import DEVICES, WISHES
+from tests.unit.test_plan_driver import DEVICES, REQUESTS
 
 ORDER = [
     "gpu_plan",
@@ -30,10 +30,10 @@ ORDER = [
 ]
 
 
-def decide(observed: Facts, **given_: Any) -> compose.Plan:
+def decide(facts: Facts, **given_: Any) -> compose.Plan:
     reading = variables.parse_settings(given_)
     assert not reading.errors
-    return compose.plan(observed, reading.settings)
+    return compose.plan(facts, reading.settings)
 
 
 def test_a_host_without_gpu_is_left_alone() -> None:
@@ -50,7 +50,7 @@ def test_a_host_whose_gpus_are_given_away_is_left_alone() -> None:
 
 @pytest.mark.parametrize("distro", catalog.distros())
 def test_golden(distro: str) -> None:
-    """The plans as they are written in golden/; `.venv/bin/python -m tests.unit.goldens` writes them anew."""
+    """The plans as they are written in golden/; `.venv/bin/python -m tests.unit.goldens` writes them again."""
     path = goldens.FOLDER / f"{distro}.txt"
     assert path.exists(), "absent: run `.venv/bin/python -m tests.unit.goldens` and read what it wrote"
     assert goldens.text(distro) == path.read_text(), (
@@ -58,13 +58,13 @@ def test_golden(distro: str) -> None:
     )
 
 
-def test_what_a_proof_compares_with_is_known_where_none_is_due() -> None:
+def test_the_parameters_of_a_verification_are_known_where_none_is_due() -> None:
     before = bare(T4)
     after = carried_out(before, decide(before))
-    unproved = after._replace(verified=None)
-    assert decide(after).converged and not decide(unproved).converged
+    unverified = after._replace(verified=None)
+    assert decide(after).converged and not decide(unverified).converged
     params = decide_host.answer_json(after, decide(after))["verification"]
-    assert params == decide_host.answer_json(unproved, decide(unproved))["todo"]["gpu_verify.verify"]
+    assert params == decide_host.answer_json(unverified, decide(unverified))["todo"]["gpu_verify.verify"]
     assert decide_host.answer_json(bare(), decide(bare()))["verification"] is None
 
 
@@ -81,7 +81,7 @@ def test_a_half_configured_package_is_repaired_first() -> None:
     assert (first.id, "libcuda1" in first.why) == ("gpu_plan.repair_packages", True)
 
 
-def test_refusals_of_all_rooms_come_at_once_and_nothing_is_done() -> None:
+def test_refusals_of_all_planners_come_at_once_and_nothing_is_done() -> None:
     boot = {"on": True, "key": None, "certificate": "/var/lib/dkms/mok.pub", "enrolled": False}
     decided = decide(bare(P40, secure_boot=boot), docker_engine_source="none")
     assert {"secure_boot_unsigned", "docker_missing"} <= {refusal.code for refusal in decided.refusals}
@@ -96,34 +96,34 @@ def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts) -> None:
     assert compose.report_row(after, decide(after)).verified
 
 
-@given(DEVICES, WISHES)
-def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], wish: dict[str, Any]) -> None:
+@given(DEVICES, REQUESTS)
+def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], requested: dict[str, Any]) -> None:
     host = bare(*devices)
-    after = carried_out(host, decide(host, **wish))
-    again = decide(after, **wish)
+    after = carried_out(host, decide(host, **requested))
+    again = decide(after, **requested)
     assert [step.id for step in again.steps] == []
 
 
 def test_a_plan_changes_neither_of_its_inputs() -> None:
-    host, wanted = bare(P40), variables.parse_settings({}).settings
-    before = copy.deepcopy((host, wanted))
-    compose.plan(host, wanted)
-    assert (host, wanted) == before
+    host, settings = bare(P40), variables.parse_settings({}).settings
+    before = copy.deepcopy((host, settings))
+    compose.plan(host, settings)
+    assert (host, settings) == before
 
 
-def test_a_reboot_asks_for_a_new_proof_only() -> None:
+def test_after_a_reboot_only_a_verification_is_due() -> None:
     after = carried_out(bare(P40), decide(bare(P40)))
     after = having(after, base={"boot_id": "b9"})
     assert [step.id for step in decide(after).steps] == ["gpu_verify.verify"]
 
 
-def test_a_loaded_module_that_lags_is_exchanged_and_proved() -> None:
+def test_an_old_loaded_module_is_reloaded_and_verified() -> None:
     after = carried_out(bare(P40), decide(bare(P40)))
     after = having(after, driver={"loaded": {"version": "535.1.1", "flavour": "proprietary"}})
     assert [step.id for step in decide(after).steps] == ["nvidia_driver.activate", "gpu_verify.verify"]
 
 
-def test_the_digest_says_what_is_wanted_not_how() -> None:
+def test_the_digest_is_of_the_desired_state_not_of_the_way_to_it() -> None:
     one = decide(bare(P40)).digest
     assert decide(bare(P40), gpu_ready_mirror="http://m", gpu_ready_reboot_ok=True).digest == one
     assert decide(bare(P40), nvidia_driver_source="cuda_repo").digest != one
@@ -155,21 +155,21 @@ def test_the_diff_shows_the_steps_and_the_files() -> None:
         ({"nonsense": 1}, ["nonsense"]),
     ],
 )
-def test_a_wrong_value_is_a_sentence(given_: dict[str, Any], words: list[str]) -> None:
-    (sentence,) = variables.parse_settings(given_).errors
-    assert all(word in sentence for word in words)
+def test_a_wrong_value_has_a_message(given_: dict[str, Any], words: list[str]) -> None:
+    (message,) = variables.parse_settings(given_).errors
+    assert all(word in message for word in words)
 
 
-def test_all_wrong_values_are_told_at_once() -> None:
+def test_all_wrong_values_are_reported_at_once() -> None:
     assert len(variables.parse_settings({"nvidia_driver_hold": "x", "nvidia_driver_flavour": "x"}).errors) == 2
 
 
 def test_values_of_the_command_line_are_converted() -> None:
-    wanted = variables.parse_settings(
+    settings = variables.parse_settings(
         {"nvidia_driver_hold": "false", "nvidia_driver_branch": 580, "cuda_toolkit_versions": "12.8,12.9"}
     ).settings._asdict()
-    assert (wanted["nvidia_driver_hold"], wanted["nvidia_driver_branch"]) == (False, "580")
-    assert wanted["cuda_toolkit_versions"] == ["12.8", "12.9"]
+    assert (settings["nvidia_driver_hold"], settings["nvidia_driver_branch"]) == (False, "580")
+    assert settings["cuda_toolkit_versions"] == ["12.8", "12.9"]
 
 
 def test_the_table_shows_three_places_of_the_driver() -> None:

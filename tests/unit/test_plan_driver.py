@@ -32,10 +32,10 @@ from tests.unit.hosts import (
 )
 
 
-def decide(observed: Facts, **given_: Any) -> Any:
+def decide(facts: Facts, **given_: Any) -> Any:
     reading = variables.parse_settings(given_)
     assert not reading.errors
-    return driver.decide(observed, reading.settings, Choices())
+    return driver.decide(facts, reading.settings, Choices())
 
 
 def codes(decision: Any) -> list[str]:
@@ -94,7 +94,7 @@ def test_an_unknown_id_gets_no_kernel_module_that_the_asked_branch_does_not_have
 
 
 @pytest.mark.parametrize(
-    ("devices", "wish", "code", "words"),
+    ("devices", "requested", "code", "words"),
     [
         ([P40], {"nvidia_driver_branch": "595"}, "branch_above_ceiling", "580"),
         ([P40], {"nvidia_driver_version": "595.91.07"}, "branch_above_ceiling", "580"),
@@ -107,8 +107,8 @@ def test_an_unknown_id_gets_no_kernel_module_that_the_asked_branch_does_not_have
         ([K80], {}, "branch_not_carried", "470"),
     ],
 )
-def test_a_wish_that_cannot_work_is_refused(devices: list[str], wish: Any, code: str, words: str) -> None:
-    decision = decide(bare(*devices), **wish)
+def test_an_impossible_request_is_refused(devices: list[str], requested: Any, code: str, words: str) -> None:
+    decision = decide(bare(*devices), **requested)
     assert codes(decision) == [code]
     assert words in decision.refusals[0].message + decision.refusals[0].remedy
     assert decision.steps == []
@@ -178,9 +178,9 @@ def test_a_full_disk_is_refused() -> None:
 
 
 def foreign() -> Facts:
-    observed = with_driver(bare(P40), "580.95.05", "proprietary", "runfile", [])
-    observed = having(observed, driver={"runfile": "/usr/bin/nvidia-uninstall"})
-    return observed
+    facts = with_driver(bare(P40), "580.95.05", "proprietary", "runfile", [])
+    facts = having(facts, driver={"runfile": "/usr/bin/nvidia-uninstall"})
+    return facts
 
 
 def test_a_driver_of_another_origin_is_refused_or_replaced() -> None:
@@ -194,7 +194,7 @@ def test_a_driver_of_another_origin_is_refused_or_replaced() -> None:
 
 
 def test_auto_keeps_a_fitting_driver_of_an_installer_until_it_may_be_replaced() -> None:
-    """An installer is only taken when asked for, so the permission to replace it is the wish for packages."""
+    """An installer is only taken when asked for, so the permission to replace it is the requested for packages."""
     kept = decide(foreign())
     assert (kept.choice.source, kept.choice.satisfied, kept.refusals) == ("runfile", True, [])
     assert decide(foreign(), nvidia_driver_replace_foreign=True).choice.source == "distro"
@@ -236,7 +236,7 @@ def test_a_card_given_to_a_virtual_machine_does_not_count() -> None:
 
 
 DEVICES = st.lists(st.sampled_from([K80, P40, V100, T4, A100, H100, B200, GB10, UNKNOWN]), min_size=1, max_size=4)
-WISHES = st.fixed_dictionaries(
+REQUESTS = st.fixed_dictionaries(
     {},
     optional={
         "nvidia_driver_source": st.sampled_from(["auto", "distro", "cuda_repo"]),
@@ -246,11 +246,11 @@ WISHES = st.fixed_dictionaries(
 )
 
 
-@given(DEVICES, WISHES, st.randoms())
-def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, random: Any) -> None:
+@given(DEVICES, REQUESTS, st.randoms())
+def test_the_order_of_the_cards_is_irrelevant(devices: list[str], requested: Any, random: Any) -> None:
     shuffled = list(devices)
     random.shuffle(shuffled)
-    one, two = decide(bare(*devices), **wish), decide(bare(*shuffled), **wish)
+    one, two = decide(bare(*devices), **requested), decide(bare(*shuffled), **requested)
     keys = ("source", "branch", "flavour", "packages")
     assert [getattr(one.choice, key, None) for key in keys] == [getattr(two.choice, key, None) for key in keys]
     assert codes(one) == codes(two)
@@ -259,9 +259,9 @@ def test_the_order_of_the_cards_is_irrelevant(devices: list[str], wish: Any, ran
 @pytest.mark.parametrize(("tool", "rebuild"), [(True, ["update-initramfs", "-u", "-k", "all"]), (False, None)])
 def test_the_initial_ram_disk_is_rebuilt_where_there_is_one(tool: bool, rebuild: list[str] | None) -> None:
     """A host without initramfs-tools has no initial RAM disk that could carry nouveau."""
-    observed = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
-    wanted = variables.parse_settings({}).settings
-    steps = {step.id: step.params for step in driver.decide(observed, wanted, Choices()).steps}
+    facts = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
+    settings = variables.parse_settings({}).settings
+    steps = {step.id: step.params for step in driver.decide(facts, settings, Choices()).steps}
     assert steps["nvidia_driver.blacklist_nouveau"].rebuild == rebuild
 
 
@@ -272,15 +272,15 @@ def test_auto_prefers_a_source_with_the_open_module_over_one_without() -> None:
 
 
 def test_auto_leaves_a_fitting_driver_where_it_came_from() -> None:
-    observed = with_driver(bare(T4, distro="debian13"), "550.163.01", "proprietary", "distro", ["nvidia-kernel-dkms"])
-    assert decide(observed).choice.source == "distro"
+    facts = with_driver(bare(T4, distro="debian13"), "550.163.01", "proprietary", "distro", ["nvidia-kernel-dkms"])
+    assert decide(facts).choice.source == "distro"
 
 
 def test_an_unknown_distribution_is_named_by_its_id() -> None:
-    observed = bare(P40)
-    observed = having(observed, base={"distro": None})
-    observed = having(observed, base={"os": {"id": "plan9", "version_id": "4", "pretty": "Plan 9"}})
-    (refusal,) = decide(observed).refusals
+    facts = bare(P40)
+    facts = having(facts, base={"distro": None})
+    facts = having(facts, base={"os": {"id": "plan9", "version_id": "4", "pretty": "Plan 9"}})
+    (refusal,) = decide(facts).refusals
     assert "ID=plan9" in refusal.message and "debian12" in refusal.remedy and "gpu_ready_treat_as" in refusal.remedy
 
 
@@ -296,38 +296,38 @@ def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> No
 
 
 @pytest.mark.parametrize(
-    ("wish", "pin", "gone"),
+    ("requested", "pin", "gone"),
     [
         ({"nvidia_driver_version": "580.178.04"}, "nvidia-driver-pinning-580.178.04", "pin_remove"),
         ({"nvidia_driver_branch": "595"}, "nvidia-driver-pinning-595", "pin_remove"),
         ({"nvidia_driver_source": "distro", "nvidia_driver_replace_foreign": True}, None, "remove"),
     ],
 )
-def test_the_pin_of_another_version_makes_way(wish: Any, pin: str | None, gone: str) -> None:
+def test_the_pin_of_another_version_is_removed(requested: Any, pin: str | None, gone: str) -> None:
     names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
-    observed = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
-    observed = having(
-        observed,
-        packages={"installed": {**observed.packages.installed, "nvidia-driver-pinning-580.95.05": "580.95.05-1"}},
+    facts = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
+    facts = having(
+        facts,
+        packages={"installed": {**facts.packages.installed, "nvidia-driver-pinning-580.95.05": "580.95.05-1"}},
     )
-    decision = decide(observed, **wish)
+    decision = decide(facts, **requested)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
     assert install.pin_packages == ([pin] if pin else [])
     assert "nvidia-driver-pinning-580.95.05" in getattr(install, gone)
 
 
 @pytest.mark.parametrize(
-    ("wish", "version"),
+    ("requested", "version"),
     [({"nvidia_driver_version": "580.178.04"}, "580.178.04-*"), ({"nvidia_driver_branch": "595"}, "595.*")],
 )
-def test_packages_that_are_there_are_asked_to_change_their_version(wish: Any, version: str) -> None:
+def test_packages_that_are_there_are_asked_to_change_their_version(requested: Any, version: str) -> None:
     names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
-    decision = decide(with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names), **wish)
+    decision = decide(with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names), **requested)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
     assert install.packages == [PackageRequest(name, version) for name in names]
 
 
-def test_the_hold_of_a_package_that_a_killed_run_took_away_is_released() -> None:
+def test_the_hold_of_a_package_that_an_interrupted_run_removed_is_released() -> None:
     host = bare(T4, distro="el9")
     host = having(host, packages={"held": ["nvidia-driver-cuda", "tree"]})
     (install,) = [step for step in decide(host).steps if step.id == "nvidia_driver.install"]
@@ -337,10 +337,10 @@ def test_the_hold_of_a_package_that_a_killed_run_took_away_is_released() -> None
 def test_an_installer_that_was_cut_off_is_run_again_although_its_files_are_there() -> None:
     host = with_driver(bare(T4), "580.178.04", "open", "runfile", [])
     host = having(host, driver={"runfile": "/usr/bin/nvidia-uninstall"})
-    wish = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
-    assert "nvidia_driver.runfile" not in [step.id for step in decide(host, **wish).steps]
+    requested = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
+    assert "nvidia_driver.runfile" not in [step.id for step in decide(host, **requested).steps]
     host = having(host, driver={"interrupted": True})
-    (step,) = [step for step in decide(host, **wish).steps if step.id == "nvidia_driver.runfile"]
+    (step,) = [step for step in decide(host, **requested).steps if step.id == "nvidia_driver.runfile"]
     assert "interrupted" in step.why
 
 

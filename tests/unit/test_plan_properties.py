@@ -1,4 +1,4 @@
-"""What holds for every distribution, every set of cards, every wish and every state of a host."""
+"""What holds for every distribution, every set of cards, every request and every state of a host."""
 
 import copy
 import json
@@ -40,7 +40,7 @@ DISTROS = st.sampled_from(catalog.distros())
 DEVICES = st.lists(st.sampled_from([*CARDS.values(), *sorted(catalog.gpus())[::37]]), min_size=1, max_size=3)
 BRANCHES = st.sampled_from([""] + [str(branch.number) for branch in catalog.branches()] + ["123"])
 VERSIONS = st.sampled_from([branch.newest for branch in catalog.branches() if "." in branch.newest])
-WISHES = st.fixed_dictionaries(
+REQUESTS = st.fixed_dictionaries(
     {},
     optional={
         "nvidia_driver_source": st.sampled_from(["auto", "distro", "cuda_repo", "elrepo", "runfile", "none"]),
@@ -64,10 +64,10 @@ WISHES = st.fixed_dictionaries(
         "docker_engine_cgroup_driver": st.sampled_from(["systemd", "cgroupfs"]),
     },
 ).flatmap(
-    lambda wish: st.one_of(
-        st.just(wish),
-        BRANCHES.map(lambda branch: wish | {"nvidia_driver_branch": branch}),
-        VERSIONS.map(lambda version: wish | {"nvidia_driver_version": version}),
+    lambda requested: st.one_of(
+        st.just(requested),
+        BRANCHES.map(lambda branch: requested | {"nvidia_driver_branch": branch}),
+        VERSIONS.map(lambda version: requested | {"nvidia_driver_version": version}),
     )
 )
 BOOTS = st.sampled_from([SecureBootFacts(), SECURE, ENROLLED])
@@ -138,29 +138,29 @@ def driven(draw: Any) -> Facts:
 HOSTS = st.one_of(hosts(), driven())
 
 
-def runs(host: Facts, wish: dict[str, Any]) -> bool:
+def runs(host: Facts, requested: dict[str, Any]) -> bool:
     """Return whether a driver that gpu-ready leaves alone runs: one that does not can never be verified."""
     disk, loaded = (module.version if module else None for module in (host.driver.on_disk, host.driver.loaded))
-    return wish.get("nvidia_driver_source") != "none" or disk == loaded
+    return requested.get("nvidia_driver_source") != "none" or disk == loaded
 
 
 slow = settings(max_examples=60)
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_no_plan_raises_and_all_of_it_is_plain_values(host: Facts, wish: dict[str, Any]) -> None:
+@given(HOSTS, REQUESTS)
+def test_no_plan_raises_and_all_of_it_is_plain_values(host: Facts, requested: dict[str, Any]) -> None:
     before = copy.deepcopy(host)
-    decided = decide(host, **wish)
+    decided = decide(host, **requested)
     assert host == before
     json.dumps([compose.plan_json(decided), compose.todo_json(decided), compose.diff_json(decided)])
     assert decided.summary
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_refused_or_chosen_and_every_refusal_says_what_why_and_the_way_out(host: Any, wish: Any) -> None:
-    decided = decide(host, **wish)
+@given(HOSTS, REQUESTS)
+def test_refused_or_chosen_and_every_refusal_says_what_why_and_the_way_out(host: Any, requested: Any) -> None:
+    decided = decide(host, **requested)
     assert decided.choices.driver or decided.refusals
     assert not (decided.refusals and decided.steps)
     for one in [*decided.refusals, *decided.warnings]:
@@ -172,15 +172,15 @@ def test_refused_or_chosen_and_every_refusal_says_what_why_and_the_way_out(host:
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_never_above_a_ceiling_never_below_a_floor_never_the_wrong_flavour(host: Any, wish: Any) -> None:
-    decided = decide(host, **wish)
+@given(HOSTS, REQUESTS)
+def test_the_branch_is_within_the_limits_of_the_gpus_and_the_flavour_fits(host: Any, requested: Any) -> None:
+    decided = decide(host, **requested)
     chosen = decided.choices.driver
     if not chosen or chosen.source == "none":
         return
     for gpu in (catalog.gpu(card.device) for card in host.base.gpus):
         if gpu is None:
-            assert chosen.branch == catalog.NEWEST_BRANCH or wish.get("nvidia_driver_branch") or chosen.version
+            assert chosen.branch == catalog.NEWEST_BRANCH or requested.get("nvidia_driver_branch") or chosen.version
             continue
         assert gpu.last_branch is None or chosen.branch <= gpu.last_branch
         assert gpu.first_branch is None or chosen.branch >= gpu.first_branch
@@ -194,30 +194,30 @@ def test_never_above_a_ceiling_never_below_a_floor_never_the_wrong_flavour(host:
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_what_was_asked_for_is_what_is_chosen(host: Any, wish: Any) -> None:
-    chosen = decide(host, **wish).choices.driver
+@given(HOSTS, REQUESTS)
+def test_what_was_asked_for_is_what_is_chosen(host: Any, requested: Any) -> None:
+    chosen = decide(host, **requested).choices.driver
     if not chosen or chosen.source == "none":
         return
-    assert wish.get("nvidia_driver_source", "auto") in ("auto", chosen.source)
-    assert wish.get("nvidia_driver_flavour", "auto") in ("auto", chosen.flavour)
-    assert wish.get("nvidia_driver_branch", "") in ("", str(chosen.branch))
-    assert wish.get("nvidia_driver_version", chosen.version) == chosen.version
-    assert wish.get("nvidia_driver_kernel_modules", "auto") in ("auto", chosen.kind)
+    assert requested.get("nvidia_driver_source", "auto") in ("auto", chosen.source)
+    assert requested.get("nvidia_driver_flavour", "auto") in ("auto", chosen.flavour)
+    assert requested.get("nvidia_driver_branch", "") in ("", str(chosen.branch))
+    assert requested.get("nvidia_driver_version", chosen.version) == chosen.version
+    assert requested.get("nvidia_driver_kernel_modules", "auto") in ("auto", chosen.kind)
     entry = catalog.distro(host.base.distro)["driver_sources"][chosen.source]
-    asked = "nvidia_driver_source" in wish or host.driver.origin == chosen.source
+    asked = "nvidia_driver_source" in requested or host.driver.origin == chosen.source
     assert asked or not entry.get("only_when_asked")
 
 
 @slow
-@given(hosts(), WISHES, st.randoms(use_true_random=False))
-def test_the_order_of_cards_and_of_wishes_is_irrelevant(host: Any, wish: Any, random: Any) -> None:
+@given(hosts(), REQUESTS, st.randoms(use_true_random=False))
+def test_the_order_of_cards_and_of_variables_is_irrelevant(host: Any, requested: Any, random: Any) -> None:
     gpus = list(host.base.gpus)
     random.shuffle(gpus)
     other = having(host, base={"gpus": gpus})
-    names = list(wish)
+    names = list(requested)
     random.shuffle(names)
-    one, two = decide(host, **wish), decide(other, **{name: wish[name] for name in names})
+    one, two = decide(host, **requested), decide(other, **{name: requested[name] for name in names})
     keys = ("source", "kind", "branch", "flavour", "version", "packages", "stream")
     drivers = [decided.choices.driver for decided in (one, two)]
     assert [getattr(drivers[0], key, None) for key in keys] == [getattr(drivers[1], key, None) for key in keys]
@@ -226,13 +226,13 @@ def test_the_order_of_cards_and_of_wishes_is_irrelevant(host: Any, wish: Any, ra
 
 
 @slow
-@given(HOSTS, WISHES)
+@given(HOSTS, REQUESTS)
 @example(installed("el9", T4, "cuda_repo", "570.211.01", "open"), {"nvidia_driver_branch": "580"})
-def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts, wish: dict[str, Any]) -> None:
-    assume(runs(host, wish))
-    decided = decide(host, **wish)
+def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts, requested: dict[str, Any]) -> None:
+    assume(runs(host, requested))
+    decided = decide(host, **requested)
     after = carried_out(host, decided)
-    again = decide(after, **wish)
+    again = decide(after, **requested)
     assert [step.id for step in again.steps] == []
     assert [refusal.code for refusal in again.refusals] == [refusal.code for refusal in decided.refusals]
     chosen = decided.choices.driver
@@ -241,23 +241,23 @@ def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts, wish: dict[str, An
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_any_place_where_a_run_is_killed_leads_to_the_same_end(host: Facts, wish: dict[str, Any]) -> None:
+@given(HOSTS, REQUESTS)
+def test_any_place_where_a_run_is_killed_leads_to_the_same_end(host: Facts, requested: dict[str, Any]) -> None:
     """After each step a new plan; whatever it says, carried out it leaves nothing to do."""
-    assume(runs(host, wish))
-    decided = decide(host, **wish)
+    assume(runs(host, requested))
+    decided = decide(host, **requested)
     for count in range(1, len(decided.steps)):
         after = carried_out(host, decided._replace(steps=decided.steps[:count]))
-        resumed = decide(after, **wish)
+        resumed = decide(after, **requested)
         assert not resumed.refusals, (count, decided.steps[count - 1].id)
         done = carried_out(after, resumed)
-        assert [step.id for step in decide(done, **wish).steps] == [], (count, decided.steps[count - 1].id)
+        assert [step.id for step in decide(done, **requested).steps] == [], (count, decided.steps[count - 1].id)
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_every_step_has_its_tasks_in_its_role(host: Facts, wish: dict[str, Any]) -> None:
-    for step in decide(host, **wish).steps:
+@given(HOSTS, REQUESTS)
+def test_every_step_has_its_tasks_in_its_role(host: Facts, requested: dict[str, Any]) -> None:
+    for step in decide(host, **requested).steps:
         path = ROOT / "roles" / step.role / "tasks" / f"{step.action}.yml"
         assert path.exists(), f"{step.id}: {path} is absent"
         main = (ROOT / "roles" / step.role / "tasks" / "main.yml").read_text()
@@ -265,9 +265,9 @@ def test_every_step_has_its_tasks_in_its_role(host: Facts, wish: dict[str, Any])
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_packages_are_those_of_the_catalog_and_never_a_kernel(host: Facts, wish: dict[str, Any]) -> None:
-    decided = decide(host, **wish)
+@given(HOSTS, REQUESTS)
+def test_packages_are_those_of_the_catalog_and_never_a_kernel(host: Facts, requested: dict[str, Any]) -> None:
+    decided = decide(host, **requested)
     data = catalog.distro(host.base.distro)
     known = packages_of(data, host.base.kernel.installed)
     for step in decided.steps:
@@ -299,12 +299,12 @@ def packages_of(data: dict[str, Any], kernels: list[str]) -> set[str]:
 
 
 @slow
-@given(HOSTS, WISHES)
-def test_repositories_are_those_of_the_distribution_with_a_pinned_key(host: Facts, wish: dict[str, Any]) -> None:
+@given(HOSTS, REQUESTS)
+def test_repositories_are_those_of_the_distribution_with_a_pinned_key(host: Facts, requested: dict[str, Any]) -> None:
     data = catalog.distro(host.base.distro)
-    known = named(data) | set((data.get("vault") or []) if wish.get("gpu_ready_vault") else [])
+    known = named(data) | set((data.get("vault") or []) if requested.get("gpu_ready_vault") else [])
     family = "rpm" if data["package_manager"] != "apt" else "deb"
-    for step in decide(host, **wish).steps:
+    for step in decide(host, **requested).steps:
         for one in step.params.repositories if isinstance(step.params, RepositoryParams) else []:
             assert one.id in known
             assert one.kind == family
@@ -313,17 +313,17 @@ def test_repositories_are_those_of_the_distribution_with_a_pinned_key(host: Fact
 
 
 @slow
-@given(hosts(), WISHES)
-def test_without_the_keys_nothing_is_installed_from_an_unpinned_repository(host: Any, wish: Any) -> None:
-    decided = decide(host, **wish, gpu_ready_mirror_keys={})
+@given(hosts(), REQUESTS)
+def test_without_the_keys_nothing_is_installed_from_an_unpinned_repository(host: Any, requested: Any) -> None:
+    decided = decide(host, **requested, gpu_ready_mirror_keys={})
     for step in decided.steps:
         for one in step.params.repositories if isinstance(step.params, RepositoryParams) else []:
             assert one.fingerprint or one.key_sha256, (step.id, one.id)
 
 
 @slow
-@given(hosts(), WISHES)
-def test_with_a_mirror_every_address_is_the_mirrors(host: Any, wish: Any) -> None:
-    decided = decide(host, **wish, gpu_ready_mirror="http://mirror.site/path")
+@given(hosts(), REQUESTS)
+def test_with_a_mirror_every_address_is_the_mirrors(host: Any, requested: Any) -> None:
+    decided = decide(host, **requested, gpu_ready_mirror="http://mirror.site/path")
     for address in re.findall(r'"(https?://[^"]+)"', json.dumps(compose.todo_json(decided))):
         assert address.startswith("http://mirror.site/path/"), address

@@ -23,15 +23,15 @@ OLD = RecordedDriver(version="580.95.05", branch="580", flavour="open", source="
 NEW = OLD._replace(version="595.91.07", branch="595")
 
 
-def noted(*phases: tuple[str, int], driver: RecordedDriver | None = OLD, to: str = "595") -> UpgradeJournal:
+def after_phases(*given: tuple[str, int], driver: RecordedDriver | None = OLD, to: str = "595") -> UpgradeJournal:
     found = None
-    for phase, now in phases:
+    for phase, now in given:
         found = journal.advance(found, phase, now, driver, to, "")
     assert found
     return found
 
 
-def observed(
+def host_facts(
     version: str | None = "580.95.05", noted: UpgradeJournal | None = None, clients: tuple[str, ...] = ()
 ) -> Facts:
     driver = {
@@ -76,12 +76,16 @@ def status(seen: Facts, chosen: compose.Plan, now: int = 0, **given: Any) -> dic
 
 
 def test_the_journal_counts_the_time_out_of_service_over_an_interrupted_run() -> None:
-    found = noted(("staged", 5), ("draining", 10), ("switching", 20), ("draining", 50), ("verified", 60), ("done", 70))
+    found = after_phases(
+        ("staged", 5), ("draining", 10), ("switching", 20), ("draining", 50), ("verified", 60), ("done", 70)
+    )
     assert found.seconds == 60 and found.from_ == OLD and found.to == "595"
 
 
 def test_the_time_of_a_second_drain_counts_too() -> None:
-    found = noted(("staged", 5), ("draining", 10), ("verified", 60), ("done", 70), ("going_back", 130), ("back", 150))
+    found = after_phases(
+        ("staged", 5), ("draining", 10), ("verified", 60), ("done", 70), ("going_back", 130), ("back", 150)
+    )
     assert found.seconds == 80
 
 
@@ -99,29 +103,29 @@ def test_the_time_of_a_second_drain_counts_too() -> None:
         (["staged", "draining", "untouched"], False),
     ],
 )
-def test_a_driver_that_may_be_half_exchanged_is_known_over_runs(phases: list[str], touched: bool) -> None:
-    found = noted(*[(phase, number) for number, phase in enumerate(phases, 1)])
-    assert status(observed(noted=found), decided(INSTALL))["touched"] == touched
+def test_a_driver_that_may_be_partly_replaced_is_known_over_runs(phases: list[str], touched: bool) -> None:
+    found = after_phases(*[(phase, number) for number, phase in enumerate(phases, 1)])
+    assert status(host_facts(noted=found), decided(INSTALL))["touched"] == touched
 
 
 def test_a_journal_of_an_earlier_release_counts_as_touched() -> None:
-    written = journal.to_json(noted(("staged", 1), ("draining", 2)))
+    written = journal.to_json(after_phases(("staged", 1), ("draining", 2)))
     del written["touched"]
     earlier = journal.from_json(written)
-    assert status(observed(noted=earlier), decided())["touched"]
+    assert status(host_facts(noted=earlier), decided())["touched"]
     assert journal.advance(earlier, "draining", 3, OLD, "595", "").touched
 
 
 def test_a_host_that_lost_its_gpus_in_the_middle_is_no_host_without_gpu() -> None:
-    assert status(observed(), NO_GPU)["state"] == "current"
-    assert status(observed(noted=noted(("staged", 1), ("done", 2))), NO_GPU)["state"] == "current"
-    found = status(observed(noted=noted(("staged", 1), ("draining", 2))), NO_GPU)
+    assert status(host_facts(), NO_GPU)["state"] == "current"
+    assert status(host_facts(noted=after_phases(("staged", 1), ("done", 2))), NO_GPU)["state"] == "current"
+    found = status(host_facts(noted=after_phases(("staged", 1), ("draining", 2))), NO_GPU)
     assert found["state"] == "refused" and "no NVIDIA GPU" in found["refusal"] and "Remedy" in found["refusal"]
 
 
-def test_a_host_that_lost_all_its_gpus_does_not_count_as_wanted() -> None:
+def test_a_host_that_lost_all_its_gpus_is_not_in_the_desired_state() -> None:
     addresses = ["0000:01:00.0", "0000:02:00.0"]
-    seen = having(observed(), base={"gpus": []}, verified=VerifiedFacts(True, addresses=addresses))
+    seen = having(host_facts(), base={"gpus": []}, verified=VerifiedFacts(True, addresses=addresses))
     found = status(seen, NO_GPU)
     assert found["state"] == "refused" and found["refusal"] == (
         "The GPUs of the last verification (2: 0000:01:00.0, 0000:02:00.0) are missing: none is on the PCI bus. "
@@ -133,22 +137,24 @@ def test_a_host_that_lost_all_its_gpus_does_not_count_as_wanted() -> None:
     assert status(seen._replace(verified=None), NO_GPU)["state"] == "current"
 
 
-def test_a_run_that_goes_on_keeps_the_way_back() -> None:
-    again = journal.advance(noted(("staged", 1), ("draining", 2), ("switching", 3)), "draining", 9, NEW, "595", "")
+def test_a_resumed_run_keeps_the_recorded_driver() -> None:
+    again = journal.advance(
+        after_phases(("staged", 1), ("draining", 2), ("switching", 3)), "draining", 9, NEW, "595", ""
+    )
     assert again.from_ == OLD
     assert journal.advance(again._replace(phase="stuck"), "staged", 9, NEW, "595", "").from_ == OLD
 
 
 @pytest.mark.parametrize("phase", ["done", "back", "untouched"])
 def test_the_next_upgrade_notes_the_driver_of_then(phase: str) -> None:
-    found = noted(("staged", 1), ("draining", 2), (phase, 3))
+    found = after_phases(("staged", 1), ("draining", 2), (phase, 3))
     assert journal.advance(found, "staged", 9, NEW, "610", "").from_ == NEW
 
 
 def test_a_journal_survives_the_disk_and_damage_is_none(tmp_path: Path) -> None:
     path = tmp_path / "upgrade.json"
-    journal.write(noted(("staged", 1)), str(path))
-    assert journal.read(journal.Host(), str(path)) == noted(("staged", 1))
+    journal.write(after_phases(("staged", 1)), str(path))
+    assert journal.read(journal.Host(), str(path)) == after_phases(("staged", 1))
     for text in ("", "{", "[]"):
         path.write_text(text)
         assert journal.read(journal.Host(), str(path)) is None
@@ -162,63 +168,63 @@ def test_a_journal_of_another_schema_is_refused(tmp_path: Path) -> None:
         journal.read(journal.Host(), str(path))
 
 
-def test_a_host_with_the_wanted_driver_has_nothing_to_do() -> None:
-    assert status(observed("595.91.07"), decided())["state"] == "current"
+def test_a_host_with_the_desired_driver_has_nothing_to_do() -> None:
+    assert status(host_facts("595.91.07"), decided())["state"] == "current"
     tidy = decided(Step("nvidia_driver.hold", "an unattended upgrade"))
-    assert status(observed("595.91.07"), tidy)["state"] == "current"
+    assert status(host_facts("595.91.07"), tidy)["state"] == "current"
 
 
 @pytest.mark.parametrize("phase", ["draining", "switching", "verified", "going_back", "stuck", "back"])
-def test_a_host_in_the_middle_is_gone_on_with(phase: str) -> None:
-    found = status(observed("595.91.07", noted(("staged", 1), (phase, 2))), decided())
+def test_an_unfinished_upgrade_is_resumed(phase: str) -> None:
+    found = status(host_facts("595.91.07", after_phases(("staged", 1), (phase, 2))), decided())
     assert (found["state"], found["way"], found["opened"]) == ("due", "none", True)
     assert (found["from"], found["to"]) == ("580.95.05", "595.91.07")
     assert not found["staged"]
-    again = noted(("staged", 1), (phase, 2), to="595.91.07")
-    assert status(observed("595.91.07", again), decided())["staged"] == (phase != "back")
+    again = after_phases(("staged", 1), (phase, 2), to="595.91.07")
+    assert status(host_facts("595.91.07", again), decided())["staged"] == (phase != "back")
 
 
 def test_what_was_fetched_lately_is_not_fetched_again() -> None:
-    fetched = journal.record_fetched(noted(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
+    fetched = journal.record_fetched(after_phases(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
     assert upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH - 1)
     assert not upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH)
     assert not upgrade.is_fetched(fetched, "595.91.07", 999)  # the clock went back
     assert not upgrade.is_fetched(fetched, "610", 1001)
     assert not upgrade.is_fetched(fetched._replace(phase="back"), "595.91.07", 1001)
     again = journal.advance(fetched, "staged", 1002, OLD, "595.91.07", "")
-    seen = observed(noted=again)
+    seen = host_facts(noted=again)
     chosen = decided(INSTALL, activate("reload"))
     assert status(seen, chosen, 1003)["staged"]
     assert not status(seen, chosen, 1003 + upgrade.FRESH)["staged"]
 
 
-def test_a_driver_that_can_be_exchanged_is_due() -> None:
-    found = status(observed(), decided(INSTALL, activate("reload")))
+def test_a_driver_that_can_be_reloaded_is_due() -> None:
+    found = status(host_facts(), decided(INSTALL, activate("reload")))
     assert (found["state"], found["way"], found["from"], found["to"]) == ("due", "live", "580.95.05", "595.91.07")
     assert found["installed"] == OLD._asdict() and found["back"] is None
 
 
 def test_programs_on_the_gpus_are_the_drains_business_first() -> None:
     step = activate("reboot", "train (7) hold the loaded module")
-    found = status(observed(clients=("train",)), decided(INSTALL, step))
+    found = status(host_facts(clients=("train",)), decided(INSTALL, step))
     assert (found["state"], found["way"]) == ("due", "live") and "train" in found["why"]
 
 
 def test_a_reboot_needs_leave() -> None:
     chosen = decided(INSTALL, activate("reboot", "gpu_ready_activation is reboot", None))
-    assert "gpu_ready_reboot_ok" in status(observed(), chosen)["refusal"]
-    found = status(observed(), chosen, gpu_ready_reboot_ok=True)
+    assert "gpu_ready_reboot_ok" in status(host_facts(), chosen)["refusal"]
+    found = status(host_facts(), chosen, gpu_ready_reboot_ok=True)
     assert (found["state"], found["way"]) == ("due", "reboot")
 
 
 def test_refusals_and_bare_hosts_take_no_part() -> None:
     refusal = Refusal("disk_full", "The disk is full", "make room")
-    assert status(observed(), decided(refusals=(refusal,)))["refusal"] == "The disk is full. Remedy: make room."
-    assert "site.yml" in status(observed(None), decided(INSTALL, activate("load")))["refusal"]
+    assert status(host_facts(), decided(refusals=(refusal,)))["refusal"] == "The disk is full. Remedy: make room."
+    assert "site.yml" in status(host_facts(None), decided(INSTALL, activate("load")))["refusal"]
 
 
-def test_the_way_back_asks_for_exactly_the_driver_from_before() -> None:
-    assert upgrade.rollback_settings(noted(("staged", 1))) == {
+def test_the_rollback_requests_exactly_the_previous_driver() -> None:
+    assert upgrade.rollback_settings(after_phases(("staged", 1))) == {
         "nvidia_driver_source": "cuda_repo",
         "nvidia_driver_version": "580.95.05",
         "nvidia_driver_branch": "580",

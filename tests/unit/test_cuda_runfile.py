@@ -119,7 +119,7 @@ def test_a_toolkit_is_installed_once_and_without_anything_else(node: Node) -> No
     assert output[:2] == ["--silent", "--toolkit"] and f"--toolkitpath={node.path()}" in output
     assert "--no-man-page" in output and not [word for word in output if "driver" in word or "samples" in word]
     assert node.record() == cuda.ToolkitRecord("12.9.1", True)
-    assert node.recorded() == {"cuda_runfile": {"12.9": {"before": None, "folder": False}}}
+    assert node.recorded() == {"cuda_runfile": {"12.9": {"before": None, "existed": False}}}
     assert not os.path.lexists(node.where.default.link)  # the installer does not set the default
 
 
@@ -227,7 +227,7 @@ def test_a_toolkit_is_removed_with_its_cudnn_and_leaves_nothing(node: Node) -> N
     Path(node.path(), "lib64/libcudnn.so").symlink_to("libcudnn.so.9")
     assert node.remove() == ["CUDA 12.9", node.path()]
     assert not os.path.lexists(node.path())
-    assert node.recorded() == {"cuda_runfile": {"12.8": {"before": None, "folder": False}}}
+    assert node.recorded() == {"cuda_runfile": {"12.8": {"before": None, "existed": False}}}
     assert not cuda_runfile.has_remains(node.host, "12.9", node.path(), node.where)
     assert node.missing(node.installer("12.8.1")) == ""
 

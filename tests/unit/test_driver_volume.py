@@ -88,7 +88,7 @@ def test_made_exchanged_and_repaired(tmp_path: Path) -> None:
         assert stale(root, layout) is None
         assert (root / "current/lib64/libcuda.so.1").read_text() == layout.version
     assert sorted(path.name for path in root.iterdir()) == ["535.183.01", "current"]
-    assert manifest.read(noted)["folders"] == {str(root): {}}
+    assert manifest.read(noted)["directories"] == {str(root): {}}
     # what a killed run leaves, and a file that went
     (root / ".new").mkdir()
     (root / "535.183.01/bin/nvidia-smi").unlink()

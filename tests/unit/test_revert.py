@@ -38,7 +38,7 @@ def host(tmp_path: Path) -> Path:
     manifest.note(
         "files", {str(tmp_path / name): {"before": old, "mode": 0o644} for name, old in files.items()}, recorded
     )
-    manifest.note("folders", {str(tmp_path / "volume"): {}}, recorded)
+    manifest.note("directories", {str(tmp_path / "volume"): {}}, recorded)
     return tmp_path
 
 

@@ -23,9 +23,9 @@ containerd     path of containerd's main file              {"before": base64 tex
                                                            "record": [[path of a key, value before or null]]}
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
-folders        path of a directory that is completely ours {}
+directories    path of a directory that is completely ours {}
 cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its directory before us, or null,
-                                                           "folder": whether that directory existed}
+                                                           "existed": whether that directory existed}
 runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
 =============  ==========================================  =====================================================
 """

@@ -197,7 +197,7 @@ def _installation_record(host: Host, request: ToolkitInstaller, paths: ToolkitPa
     repairs = before is not None and not before.complete
     entry = {
         "before": known.get("before", previous),
-        "folder": known.get("folder", True) if repairs else host.exists(request.path),
+        "existed": known.get("existed", True) if repairs else host.exists(request.path),
     }
     manifest.replace_note(SECTION, request.version, entry, paths.manifest)
     files.write_atomic(path, cuda.format_record(record).encode("ascii"), 0o644)
@@ -340,7 +340,7 @@ def is_incomplete(host: Host, version: str, path: str, paths: ToolkitPaths) -> b
     """True if a directory contains only what our interrupted installer left."""
     record = read_record(host, version, paths)
     entry = manifest.read(paths.manifest).get(SECTION, {}).get(version, {})
-    return record is not None and not record.complete and entry.get("folder") is False and host.isdir(path)
+    return record is not None and not record.complete and entry.get("existed") is False and host.isdir(path)
 
 
 def refresh_linker_cache(host: Host) -> None:

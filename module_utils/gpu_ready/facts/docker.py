@@ -209,7 +209,7 @@ def read_manifest(host: Host, config: str) -> ManifestFacts:
         known = {}
     return ManifestFacts(
         files=sorted(known.get("files", {})),
-        directories=sorted(known.get("folders", {})),
+        directories=sorted(known.get("directories", {})),
         packages=sorted(known.get("packages", {})),
         keys=(known.get("daemon_json", {}).get(config) or {}).get("keys", {}),
     )

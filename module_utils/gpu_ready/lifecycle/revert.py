@@ -28,7 +28,7 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
     reverted = []
     for path in request.paths + request.leftovers:
         entry = recorded.get("files", {}).get(path)
-        if path in recorded.get("folders", {}) and host.isdir(path):
+        if path in recorded.get("directories", {}) and host.isdir(path):
             diff.append(format_diff(path, DIRECTORY_OF_OURS, ""))
             reverted.append(path)
             if not check:
@@ -44,7 +44,7 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
                 restore_file(path, before, (entry or {}).get("mode"))
     if not check:
         manifest.drop("files", request.paths)
-        manifest.drop("folders", request.paths)
+        manifest.drop("directories", request.paths)
     return {"changed": bool(diff), "packages": purged, "paths": reverted, "diff": diff}
 
 

@@ -489,7 +489,7 @@ class Uninstall:
         """Delete the directories that belong to gpu-ready completely."""
         return [
             Action("delete " + path, functools.partial(shutil.rmtree, path))
-            for path in sorted(self.recorded.get("folders", {}))
+            for path in sorted(self.recorded.get("directories", {}))
             if self.host.isdir(path)
         ]
 

@@ -122,14 +122,14 @@ gpus() {
 }
 
 case "${1-}" in -h | --help) usage; exit 0 ;; -*) usage >&2; exit 2 ;; esac
-wanted=$(echo "$*" | tr ',' ' ')
+requested=$(echo "$*" | tr ',' ' ')
 nodes /dev/nvidia-uvm -c 0 -u
 table=$(gpus)
 [ -n "$table" ] || fail "no GPU is driven by the driver nvidia: load it (modprobe nvidia)"
-case " ${wanted:-all} " in *" all "*) wanted=$(echo "$table" | cut -d ' ' -f 1) ;; esac
+case " ${requested:-all} " in *" all "*) requested=$(echo "$table" | cut -d ' ' -f 1) ;; esac
 
 chosen=
-for word in $wanted; do
+for word in $requested; do
     row=$(echo "$table" | awk -v word="$word" '$1 == word || $3 == word')
     [ -n "$row" ] || fail "this host has no GPU $word; it has
 $(echo "$table" | cut -d ' ' -f 1,3)"

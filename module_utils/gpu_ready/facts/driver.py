@@ -117,7 +117,7 @@ def read_loaded(host: Host) -> Optional[ModuleFacts]:
 
 
 def find_modules(host: Host, running: str) -> List[str]:
-    """Return the paths of NVIDIA's main module for a kernel, first the one that modprobe prefers.
+    """Return the paths of NVIDIA's main module for a kernel, starting with the file that modprobe prefers.
 
     Ubuntu's precompiled modules have a directory for each branch: ``kernel/nvidia-580srv-open``. A directory with an
     empty module does not count: DKMS does not wait for the disk, and a power cut leaves files without content.

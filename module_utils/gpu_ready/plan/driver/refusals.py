@@ -155,7 +155,7 @@ def branch_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[
         known = catalog.gpu(gpu.device)
         if known and known.first_branch is not None and request.branch < known.first_branch:
             message = "%s: %s is supported from branch %d on" % (variable, gpu_label(gpu), known.first_branch)
-            return [Refusal("branch_below_floor", message, "choose one of %s" % fitting)]
+            return [Refusal("branch_below_minimum", message, "choose one of %s" % fitting)]
     return [
         Refusal("branch_impossible", "%s does not drive all GPUs of this host" % variable, "choose one of %s" % fitting)
     ]

@@ -92,8 +92,8 @@ def test_our_own_specification_mounts_each_file_under_every_name_a_program_asks_
     assert mounts == {
         "/usr/bin/nvidia-smi": "/usr/lib/nvidia/current/nvidia-smi",
         **{
-            f"{folder}/{name}": f"{LIB}/{place}{real}.535.183.01"
-            for folder in (LIB, "/usr/lib64")
+            f"{directory}/{name}": f"{LIB}/{place}{real}.535.183.01"
+            for directory in (LIB, "/usr/lib64")
             for name, place, real in (
                 ("libcuda.so.1", "nvidia/current/", "libcuda.so"),
                 ("libcuda.so.535.183.01", "nvidia/current/", "libcuda.so"),

@@ -86,7 +86,7 @@ def test_only_the_whole_toolkit_counts_as_one(name: str, version: str | None) ->
     assert cuda.version_of_package(name) == version
 
 
-def test_package_and_folder_of_a_version() -> None:
+def test_package_and_directory_of_a_version() -> None:
     assert cuda.toolkit_package("12.9") == "cuda-toolkit-12-9"
     assert cuda.version_of_package(cuda.toolkit_package("12.9")) == "12.9"
     assert cuda.version_of_directory(cuda.toolkit_path("12.9").rpartition("/")[2]) == "12.9"
@@ -104,12 +104,12 @@ def test_package_and_folder_of_a_version() -> None:
         ("NVIDIA-Linux-x86_64-580.178.04.run", None),
     ],
 )
-def test_the_release_that_an_installers_name_tells(name: str, release: str | None) -> None:
+def test_the_release_in_an_installers_name(name: str, release: str | None) -> None:
     assert cuda.release_of_file(name) == release
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted", "same"),
+    ("found", "requested", "same"),
     [
         ("12.9.1", "12.9.1", True),
         ("12.9.0", "12.9.1", False),
@@ -120,8 +120,8 @@ def test_the_release_that_an_installers_name_tells(name: str, release: str | Non
         (None, "12.9", False),
     ],
 )
-def test_a_release_and_a_version(found: str | None, wanted: str, same: bool) -> None:
-    assert cuda.is_release(found, wanted) is same
+def test_a_release_and_a_version(found: str | None, requested: str, same: bool) -> None:
+    assert cuda.is_release(found, requested) is same
     assert cuda.series("12.9.1") == cuda.series("12.9") == "12.9"
     assert [cuda.is_dated(one) for one in ("11.4.20210728", "12.9.1", "10.2.89")] == [True, False, False]
 
@@ -169,7 +169,7 @@ def test_a_bare_host_has_nothing() -> None:
     assert cuda_facts.collect(RecordedHost(), {}) == CudaFacts(profile=profile)
 
 
-def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
+def test_complete_toolkits_and_leftovers_are_distinguished_without_a_program() -> None:
     host = RecordedHost(
         files={
             "/usr/local/cuda-12.9/version.json": '{"cuda": {"version": "12.9.1"}}',
@@ -208,7 +208,7 @@ def test_a_look_tells_whole_toolkits_from_leftovers_and_runs_nothing() -> None:
     assert host.asked == []
 
 
-def test_a_plain_link_is_told_from_one_of_update_alternatives() -> None:
+def test_a_plain_link_and_one_of_update_alternatives_are_distinguished() -> None:
     host = RecordedHost(files={"/usr/local/cuda-12.4/bin/nvcc": ""}, links={"/usr/local/cuda": "cuda-12.4"})
     assert cuda_facts.collect(host, {}).default == DefaultToolkitFacts("/usr/local/cuda-12.4", "link", None)
 

@@ -49,7 +49,7 @@ def test_redist_manifest() -> None:
 @pytest.mark.parametrize(
     "text", ["<html>sign in</html>", "[]", "{}", '{"cudnn": 3}', '{"cudnn": {"linux-x86_64": {"cuda13": {}}}}']
 )
-def test_a_useless_manifest_is_one_sentence(text: str) -> None:
+def test_a_useless_manifest_is_one_message(text: str) -> None:
     with pytest.raises(cudnn.CudnnError) as caught:
         cudnn.parse_manifest(text, "cuda13", "http://m/redistrib.json")
     assert "http://m/redistrib.json" in str(caught.value)
@@ -73,9 +73,9 @@ def test_a_record_comes_back_as_written(complete: bool, files: dict[str, str]) -
 @pytest.mark.parametrize(
     ("complete", "present", "expect"),
     [(True, True, True), (False, True, False), (True, False, False)],
-    ids=["whole", "killed while placing", "a file is gone"],
+    ids=["complete", "interrupted", "a file is missing"],
 )
-def test_a_look_says_whether_our_cudnn_is_whole(complete: bool, present: bool, expect: bool) -> None:
+def test_whether_our_cudnn_is_complete(complete: bool, present: bool, expect: bool) -> None:
     library = "/usr/local/cuda-12.9/lib64/libcudnn.so.9"
     record = cudnn.CudnnRecord("12.9", "9.26.0.51", complete, {library: SHA})
     files = {"/usr/local/cuda-12.9/version.json": "{}", cudnn.record_path("12.9"): cudnn.format_record(record)}
@@ -145,11 +145,11 @@ def test_packages_of_cudnn_with_the_cuda_in_their_name_or_version() -> None:
     assert cudnn.packaged_version(found, "11.8") is None
 
 
-def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
+def test_which_packages_and_holds_are_ours() -> None:
     packages = {"libcudnn9-cuda-12": "9.10.2.21-1", "libcudnn9-dev-cuda-12": "9.10.2.21-1", "bash": "5"}
-    noted = {"packages": {"libcudnn9-cuda-12": {}, "bash": {}}, "holds": {"libcudnn9-cuda-12": {}}}
+    recorded = {"packages": {"libcudnn9-cuda-12": {}, "bash": {}}, "holds": {"libcudnn9-cuda-12": {}}}
     toolkits = [ToolkitFacts("12.9", "/usr/local/cuda-12.9", None, "runfile")]
-    files = {"/var/lib/gpu-ready/manifest.json": json.dumps(noted)}
+    files = {"/var/lib/gpu-ready/manifest.json": json.dumps(recorded)}
     by_toolkit, found = cudnn_facts.collect(RecordedHost(files=files), packages, toolkits)
     assert found == CudnnPackageFacts(
         installed={name: version for name, version in packages.items() if name != "bash"},
@@ -163,13 +163,13 @@ def test_a_look_tells_which_packages_and_holds_are_ours() -> None:
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "-1", "1e9", "", None, 9.5, {}, "12 "])
-def test_an_odd_size_counts_as_not_said(size: object) -> None:
+def test_an_odd_size_counts_as_unknown(size: object) -> None:
     listed = {"relative_path": PATH, "sha256": SHA, "size": size}
     text = json.dumps({"cudnn": {"linux-x86_64": {"cuda13": listed}}})
     assert cudnn.parse_manifest(text, "cuda13", "M").size == 0
 
 
-def test_a_manifest_that_nests_without_end_is_a_sentence() -> None:
+def test_a_manifest_that_nests_without_end_is_a_message() -> None:
     for text in ("[" * 200000, '{"cudnn":' * 100000):
         with pytest.raises(cudnn.CudnnError, match="not a cuDNN manifest"):
             cudnn.parse_manifest(text, "cuda13", "M")

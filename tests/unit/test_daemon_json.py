@@ -34,16 +34,16 @@ SAMPLES = samples()
 @pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
 def test_samples_keep_all_other_keys_and_are_reverted_byte_for_byte(entry: dict[str, Any]) -> None:
     data = (CORPUS / entry["file"]).read_bytes()
-    wanted = {**NVIDIA, "default-runtime": "nvidia", "features": {"cdi": True}}
+    requested = {**NVIDIA, "default-runtime": "nvidia", "features": {"cdi": True}}
     if not entry["expected"]["valid_json"] and data.strip():
         with pytest.raises(daemon_json.DaemonJsonError):
-            daemon_json.merge(data, wanted)
+            daemon_json.merge(data, requested)
         return
     if "duplicate" in entry["file"]:
         with pytest.raises(daemon_json.DaemonJsonError, match="the key runtimes occurs twice"):
-            daemon_json.merge(data, wanted)
+            daemon_json.merge(data, requested)
         return
-    change = daemon_json.merge(data, wanted)
+    change = daemon_json.merge(data, requested)
     once = json.loads(change.after)
     assert once["default-runtime"] == "nvidia"
     assert once["features"]["cdi"] is True
@@ -51,7 +51,7 @@ def test_samples_keep_all_other_keys_and_are_reverted_byte_for_byte(entry: dict[
     assert [key for key in once if key in old] == list(old)
     ours = {"runtimes", "default-runtime", "features"}
     assert {key: once[key] for key in old if key not in ours} == {key: old[key] for key in old if key not in ours}
-    assert daemon_json.merge(change.after, wanted).changed is False
+    assert daemon_json.merge(change.after, requested).changed is False
     before = data.decode()
     record = {"before": before, "keys": change.record}
     assert daemon_json.revert(change.after, record) == before
@@ -64,14 +64,14 @@ VALID = [entry for entry in SAMPLES if entry["expected"]["valid_json"] and "dupl
 @pytest.mark.parametrize("entry", VALID, ids=lambda entry: Path(entry["file"]).stem)
 def test_samples_take_all_variables_of_the_engine_and_change_in_nothing_else(entry: dict[str, Any]) -> None:
     data = (CORPUS / entry["file"]).read_bytes()
-    wanted = plans.settings(
+    requested = plans.settings(
         docker_engine_log_driver="json-file",
         docker_engine_log_options={"max-size": "7m", "max-file": 2},
         docker_engine_cgroup_driver="systemd",
         docker_engine_daemon_options={"live-restore": True},
     )
     facts = having(bare(T4), docker={"daemon_json": {"exists": True, "text": data.decode()}})
-    options = docker_options.requested_options(facts, wanted)
+    options = docker_options.requested_options(facts, requested)
     change = daemon_json.merge(data, options)
     before, after = json.loads(data), json.loads(change.after)
     assert after["log-opts"] == {**(before.get("log-opts") or {}), "max-size": "7m", "max-file": "2"}
@@ -82,8 +82,8 @@ def test_samples_take_all_variables_of_the_engine_and_change_in_nothing_else(ent
     ours = {"log-driver", "log-opts", "exec-opts", "live-restore"}
     assert [(key, after[key]) for key in after if key not in ours] == [(k, before[k]) for k in before if k not in ours]
     facts = having(facts, docker={"daemon_json": {"text": change.after}})
-    again = docker_options.requested_options(facts, wanted)
-    assert not daemon_json.merge(change.after, again).changed
+    second = docker_options.requested_options(facts, requested)
+    assert not daemon_json.merge(change.after, second).changed
     assert daemon_json.revert(change.after, {"before": data.decode(), "keys": change.record}) == data.decode()
 
 
@@ -107,12 +107,12 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "text", "wanted", "after"), CASES, ids=[case[0] for case in CASES])
-def test_the_style_of_the_file_is_kept(name: str, text: "str | None", wanted: dict[str, Any], after: str) -> None:
-    change = daemon_json.merge(text, wanted)
+@pytest.mark.parametrize(("name", "text", "requested", "after"), CASES, ids=[case[0] for case in CASES])
+def test_the_style_of_the_file_is_kept(name: str, text: "str | None", requested: dict[str, Any], after: str) -> None:
+    change = daemon_json.merge(text, requested)
     assert change.after == after
     assert change.changed
-    assert daemon_json.merge(after, wanted) == (after, after, False, [], {})
+    assert daemon_json.merge(after, requested) == (after, after, False, [], {})
 
 
 @pytest.mark.parametrize(
@@ -243,15 +243,15 @@ def test_our_keys_end_up_right_and_nothing_else_changes(
     text = json.dumps(have, indent=indent, ensure_ascii=ascii_only) + end
     if crlf:
         text = text.replace("\n", "\r\n")
-    wanted = {"runtimes": {"nvidia": {"path": "x", "runtimeArgs": ["a"]}}, "features": {"cdi": True}}
-    change = daemon_json.merge(text, wanted)
-    assert json.loads(change.after) == {**have, **wanted}
-    assert list(json.loads(change.after)) == [*have, *wanted]
+    requested = {"runtimes": {"nvidia": {"path": "x", "runtimeArgs": ["a"]}}, "features": {"cdi": True}}
+    change = daemon_json.merge(text, requested)
+    assert json.loads(change.after) == {**have, **requested}
+    assert list(json.loads(change.after)) == [*have, *requested]
     if have:
         assert change.after.startswith(text.rstrip().rstrip("}").rstrip())
         assert change.after.endswith(text[len(text.rstrip()) - 1 :])
     assert ("\r" in change.after) == ("\r" in text)
-    assert not daemon_json.merge(change.after, wanted).changed
+    assert not daemon_json.merge(change.after, requested).changed
     back = daemon_json.revert(change.after, {"before": text, "keys": change.record})
     assert back == text
     edited = daemon_json.merge(change.after, {"zz": 1}).after
@@ -281,30 +281,32 @@ def hand_written(draw: Any, value: Any) -> str:
 @given(
     data=st.data(),
     have=st.dictionaries(KEYS, VALUES, max_size=4),
-    wanted=st.dictionaries(st.sampled_from(["mtu", "features", "exec-opts", "läbel"]), SCALARS | st.lists(SCALARS, max_size=2), max_size=3),
+    requested=st.dictionaries(st.sampled_from(["mtu", "features", "exec-opts", "läbel"]), SCALARS | st.lists(SCALARS, max_size=2), max_size=3),
 )  # fmt: skip
 def test_a_hand_written_file_keeps_all_other_keys_and_is_reverted_byte_for_byte(
-    data: st.DataObject, have: dict[str, Any], wanted: dict[str, Any]
+    data: st.DataObject, have: dict[str, Any], requested: dict[str, Any]
 ) -> None:
     text = data.draw(hand_written(have))
     try:
-        change = daemon_json.merge(text, wanted)
+        change = daemon_json.merge(text, requested)
     except daemon_json.DaemonJsonError:
         assert daemon_json.parse(text).repeated
         return
-    assert json.loads(change.after) == {**have, **wanted}
+    assert json.loads(change.after) == {**have, **requested}
     assert list(json.loads(change.after))[: len(have)] == list(json.loads(text))
-    assert not daemon_json.merge(change.after, wanted).changed
+    assert not daemon_json.merge(change.after, requested).changed
     assert daemon_json.revert(change.after, {"before": text, "keys": change.record}) == text
     if not change.changed:
         assert change.after == text
 
 
 @UNHURRIED
-@given(have=st.dictionaries(KEYS, VALUES, max_size=5), wanted=st.dictionaries(KEYS, SCALARS, max_size=3), indent=STYLES)
-def test_single_values_are_replaced_where_they_stand(have: dict[str, Any], wanted: dict[str, Any], indent: Any) -> None:
-    change = daemon_json.merge(json.dumps(have, indent=indent), wanted)
-    assert json.loads(change.after) == {**have, **wanted}
+@given(
+    have=st.dictionaries(KEYS, VALUES, max_size=5), requested=st.dictionaries(KEYS, SCALARS, max_size=3), indent=STYLES
+)
+def test_single_values_are_replaced_in_place(have: dict[str, Any], requested: dict[str, Any], indent: Any) -> None:
+    change = daemon_json.merge(json.dumps(have, indent=indent), requested)
+    assert json.loads(change.after) == {**have, **requested}
     assert list(json.loads(change.after))[: len(have)] == list(have)
 
 

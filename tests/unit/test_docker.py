@@ -1,4 +1,4 @@
-"""docker: flags from units, capabilities by version, and what the look sees without starting a program."""
+"""docker: flags from units, capabilities by version, and the facts that are collected without starting a program."""
 
 import json
 
@@ -130,7 +130,7 @@ def engine(hook_time: float = 10.0, marker: "float | None" = None) -> RecordedHo
     return RecordedHost(files=files, sockets=sockets, times=times)
 
 
-def test_the_look_starts_no_program_where_the_engine_answers() -> None:
+def test_no_program_is_started_where_the_engine_answers() -> None:
     host = engine()
     found, runtime = docker_facts.collect(host)
     assert host.asked == []
@@ -158,7 +158,7 @@ def test_a_restart_that_a_killed_run_owes_is_seen(marker: "float | None", pendin
 
 
 @pytest.mark.parametrize(("program_time", "outdated"), [(99.0, False), (101.0, True)])
-def test_a_daemon_whose_program_was_exchanged_under_it_is_seen(program_time: float, outdated: bool) -> None:
+def test_a_daemon_whose_program_was_replaced_is_outdated(program_time: float, outdated: bool) -> None:
     host = engine()
     host.times["/usr/sbin/dockerd"] = program_time
     assert docker_facts.collect_engine(host).outdated is outdated

@@ -1,4 +1,4 @@
-"""The driver volume: what belongs into it, when it is out of date, and how it comes and goes on a real file system."""
+"""The driver volume: what belongs into it, when it is out of date, and how it is created and removed on a real file system."""
 
 import json
 from pathlib import Path
@@ -55,7 +55,7 @@ def host_with_volume(**more: str) -> Any:
         (lambda host: host.files.update({f"{ROOT}/470.1.2/bin/nvidia-smi": ""}), "it contains 470.1.2 of another driver"),
         (lambda host: host.links.pop(f"{ROOT}/535.183.01/lib64/libcuda.so.1"), "lib64/libcuda.so.1 is not in it"),
         (lambda host: host.files.pop(f"{ROOT}/535.183.01/bin/nvidia-smi"), "bin/nvidia-smi is not in it"),
-        # the same version built anew: another file under the same name
+        # the same version built again: another file under the same name
         (lambda host: host.files.update({"/usr/lib/nvidia/current/nvidia-smi": "new"}), "bin/nvidia-smi in it differs from the host's file"),
         (lambda host: host.files.update({f"{ROOT}/535.183.01/lib64/libold.so": ""}), "lib64/libold.so in it does not belong to this driver"),
     ],
@@ -67,9 +67,12 @@ def test_out_of_date(change: Any, why: "str | None") -> None:
     assert runtime.volume.stale == why
 
 
-def driver(folder: Path, version: str) -> driver_volume.VolumeLayout:
+def driver(directory: Path, version: str) -> driver_volume.VolumeLayout:
     """Put the files of a driver on disk."""
-    files = {f"lib64/libcuda.so.{version}": folder / f"libcuda.so.{version}", "bin/nvidia-smi": folder / "nvidia-smi"}
+    files = {
+        f"lib64/libcuda.so.{version}": directory / f"libcuda.so.{version}",
+        "bin/nvidia-smi": directory / "nvidia-smi",
+    }
     for path in files.values():
         path.write_text(version)
     links = {"lib64/libcuda.so.1": f"libcuda.so.{version}"}
@@ -80,20 +83,20 @@ def stale(root: Path, layout: driver_volume.VolumeLayout) -> "str | None":
     return docker_facts.volume_stale(Host(), layout, str(root))
 
 
-def test_made_exchanged_and_repaired(tmp_path: Path) -> None:
-    root, noted = tmp_path / "volume", str(tmp_path / "manifest.json")
+def test_created_replaced_and_repaired(tmp_path: Path) -> None:
+    root, recorded = tmp_path / "volume", str(tmp_path / "manifest.json")
     old, new = driver(tmp_path, "470.1.2"), driver(tmp_path, "535.183.01")
     for layout in (old, new):
-        driver_volume_files.create_volume(layout, str(root), noted)
+        driver_volume_files.create_volume(layout, str(root), recorded)
         assert stale(root, layout) is None
         assert (root / "current/lib64/libcuda.so.1").read_text() == layout.version
     assert sorted(path.name for path in root.iterdir()) == ["535.183.01", "current"]
-    assert manifest.read(noted)["directories"] == {str(root): {}}
+    assert manifest.read(recorded)["directories"] == {str(root): {}}
     # what a killed run leaves, and a file that went
     (root / ".new").mkdir()
     (root / "535.183.01/bin/nvidia-smi").unlink()
     assert stale(root, new) is not None
-    driver_volume_files.create_volume(new, str(root), noted)
+    driver_volume_files.create_volume(new, str(root), recorded)
     assert stale(root, new) is None
 
 
@@ -109,7 +112,7 @@ def test_the_helper_is_a_program_that_sh_reads() -> None:
     assert f"specification={cdi.NATIVE}\n" in driver_volume.HELPER_TEXT
 
 
-def test_keys_brought_back_are_forgotten_only_when_the_file_is_written(tmp_path: Path) -> None:
+def test_restored_keys_are_forgotten_only_when_the_file_is_written(tmp_path: Path) -> None:
     path, config = str(tmp_path / "manifest.json"), "/etc/docker/daemon.json"
     ours = {
         "/runtimes/nvidia": {"after": {"path": "x"}, "made": ["/runtimes"]},
@@ -127,7 +130,7 @@ def test_keys_brought_back_are_forgotten_only_when_the_file_is_written(tmp_path:
     assert json.loads(Path(path).read_text())["daemon_json"][config]["keys"] == {"/mtu": {"after": 1400}}
 
 
-def test_a_key_of_others_that_goes_is_noted(tmp_path: Path) -> None:
+def test_a_removed_key_of_others_is_recorded(tmp_path: Path) -> None:
     path, config = str(tmp_path / "manifest.json"), "/etc/docker/daemon.json"
     theirs = {"/runtimes/nvidia": {"before": {"path": "x"}}}
     manifest.note_keys(config, "{}", theirs, path)

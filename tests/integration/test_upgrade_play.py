@@ -12,21 +12,29 @@ import cores
 import pytest
 import yaml
 from gpu_ready.upgrade import journal as upgrade
+from gpu_ready.upgrade.model import RecordedDriver
 
 ROOT = Path(__file__).resolve().parents[2]
 NEWEST = "newest"
 OLD, NEW = "580.95.05", "595.91.07"
-DRIVER = {"version": OLD, "branch": "580", "flavour": "open", "source": "cuda_repo", "kernel_modules": "dkms"}
+DRIVER = RecordedDriver(version=OLD, branch="580", flavour="open", source="cuda_repo", kernel_modules="dkms")
 HEAD = """\
 #!/usr/bin/python
 import json, os
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.gpu_ready.base import records
 from ansible.module_utils.gpu_ready.base.host import Host
 from ansible.module_utils.gpu_ready.drain import journal as drain
 from ansible.module_utils.gpu_ready.lifecycle import variables
 from ansible.module_utils.gpu_ready.plan import compose
-from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Step
+from ansible.module_utils.gpu_ready.facts.model import (
+    BaseFacts, DkmsFacts, DriverFacts, Facts, KernelFacts, ModuleFacts,
+)
+from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
+from ansible.module_utils.gpu_ready.plan.upgrade import upgrade_status
+from ansible.module_utils.gpu_ready.system.os_release import OsRelease
 from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
+from ansible.module_utils.gpu_ready.upgrade.model import RecordedDriver
 
 module = AnsibleModule(argument_spec={name: {"type": "raw"} for name in NAMES}, supports_check_mode=True)
 given = module.params
@@ -44,15 +52,18 @@ MODULES = {
     "gpu_node_plan": """
 requested = given["nvidia_driver_version"] or state["installed"]
 journal = upgrade.read(Host(), directory + "/upgrade.json")
-disk = {"version": state["installed"], "flavour": "open"}
-dkms = [{"name": "nvidia", "version": state["installed"], "kernels": []}]
-seen = {"driver": {"on_disk": disk, "origin": "cuda_repo", "dkms": dkms}, "upgrade": journal}
+driver = DriverFacts(
+    on_disk=ModuleFacts(state["installed"], "open"), origin="cuda_repo", dkms=[DkmsFacts("nvidia", state["installed"])]
+)
+system = OsRelease(*[None] * 3, [], "debian", *[None] * 5)
+facts = Facts(BaseFacts(system, None, KernelFacts("6.1.0", [], "6.1.0", {})), driver=driver, upgrade=journal)
 due = state["gpu"] and (state["installed"] != requested or not state["verified"])
 steps = [Step("nvidia_driver.install", "x", DRIVER_RELOAD)] if due and state["installed"] != requested else []
-chosen = {"driver": {"version": requested, "branch": int(requested.split(".")[0])}} if state["gpu"] else {}
-decided = compose.Plan(state["gpu"], "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone", chosen, steps, [], [], "")
+choice = DriverChoice("cuda_repo", "dkms", int(requested.split(".")[0]), "open", requested, None, [], [])
+summary = "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone"
+decided = compose.Plan(state["gpu"], summary, Choices(driver=choice if state["gpu"] else None), steps)
 todo = {"gpu_verify.verify": {"expect": {}, "digest": requested}} if due else {}
-found = upgrade.status(seen, decided, variables.parse_settings({}).settings._asdict())
+found = records.to_json(upgrade_status(facts, decided, variables.parse_settings({})[0]))
 shown = {"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}
 proof = {"expect": {}, "digest": requested}
 module.exit_json(plan=shown, todo=todo, proof=proof, lines=["x"], refusal="", upgrade=found)
@@ -67,10 +78,11 @@ if not state["verified"]:
 module.exit_json(changed=True, row={"driver_loaded": given["digest"]})
 """,
     "gpu_upgrade_journal": """
-journal = upgrade.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, given["driver"] or None,
+recorded = records.from_json(RecordedDriver, given["driver"]) if given["driver"] else None
+journal = upgrade.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, recorded,
                           given["target"] or "", given["reason"] or "", int(given["rollout"] or 0))
 upgrade.write(journal, directory + "/upgrade.json")
-module.exit_json(changed=True, journal=journal)
+module.exit_json(changed=True, journal=upgrade.to_json(journal))
 """,
     "gpu_upgrade_stage": """
 module.exit_json(changed=False, coming=[], kept=[], installers=[], files={}, alike={"package": "p", "kernel": "k"})
@@ -185,14 +197,14 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     text = " ".join(done.stdout.split())
 
     assert re.search(r"first .* none +none +a GPU", done.stdout)
-    assert re.search(r"busy .* none +\./busy\.yml +goes on", done.stdout)
+    assert re.search(r"busy .* none +\./busy\.yml +resume", done.stdout)
     turns = [set(names.split(", ")) for names in re.findall(r"/turn[.]yml for (.*)", done.stdout)]
     assert turns == [{"first"}, {"busy", "dead"}]
 
-    assert re.search(r"lost +left out .* lost while it was prepared: see that it is up", done.stdout)
+    assert re.search(r"lost +left out .* unreachable during its preparation", done.stdout)
     assert fleet.journal("first")["phase"] == "done"
 
-    assert "Nothing was changed on the host, which may still be drained" in text
+    assert "Nothing was changed on the host" in text
     assert fleet.journal("busy")["phase"] == "draining" and fleet.calls("busy", "gpu_verify") == []
 
     assert "THE ROLLBACK FAILED TOO" in text and "no NVIDIA GPU" in text and "was restored and verified" not in text
@@ -226,7 +238,7 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     # An earlier rollout had upgraded it from 570 to the current driver.
     journal = None
     for phase in ("staged", "draining", "done"):
-        journal = upgrade.advance(journal, phase, 1, dict(DRIVER, version="570.10.01", branch="570"), OLD, "", 1)
+        journal = upgrade.advance(journal, phase, 1, DRIVER._replace(version="570.10.01", branch="570"), OLD, "", 1)
     assert journal
     upgrade.write(journal, str(tmp_path / "left/upgrade.json"))
     present = fleet.run(gpu_upgrade_exclude="left")
@@ -234,7 +246,7 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     back = fleet.run("rollback_drivers.yml")
 
     assert (fleet.installed("changed"), fleet.installed("left")) == (OLD, OLD)
-    assert fleet.journal("left") == journal
+    assert fleet.journal("left") == upgrade.to_json(journal)
     assert re.search(r"changed +rolled back +595.91.07 +580.95.05", back.stdout)
     assert re.search(r"left +current +580.95.05 +- .*no rollback: the last rollout", back.stdout)
     assert back.returncode == 0

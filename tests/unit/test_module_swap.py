@@ -2,16 +2,16 @@
 
 import itertools
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_ready.base.host import Host, Result
-from gpu_ready.driver import stopped_services
+from gpu_ready.driver import live_reload, stopped_services
 
 from tests.unit.recorded import RecordedHost
 
-ROOT = Path(__file__).resolve().parents[2]
 FINE = Result(0, "", "")
 
 
@@ -58,26 +58,21 @@ class Kernel(RecordedHost):
 @pytest.fixture
 def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module's function, with a clock that only sleep moves and no device nodes."""
-    import ansible.module_utils
-
-    monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
-    path = ROOT / "library" / "gpu_kernel_module.py"
-    scope: dict[str, Any] = {"__name__": "gpu_kernel_module"}
-    exec(compile(path.read_text(), str(path), "exec"), scope)
     clock = itertools.count()
-    scope["time"] = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))
-    scope["create_device_nodes"] = lambda _: []
-    scope["manifest"] = types.SimpleNamespace(note=lambda *_: None)
+    fake_time = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))
+    monkeypatch.setattr(live_reload, "time", fake_time)
+    monkeypatch.setattr(live_reload, "create_device_nodes", lambda _: [])
+    monkeypatch.setattr(live_reload, "manifest", types.SimpleNamespace(note=lambda *_: None))
     marked: list[str] = []
-    services = scope["stopped_services"]
-    monkeypatch.setattr(services, "read_stopped", lambda _: list(marked))
-    monkeypatch.setattr(services, "record_stopped", lambda _, units: marked.extend(units) or list(marked))
-    monkeypatch.setattr(services, "clear_stopped", marked.clear)
-    scope["marked"] = marked
-    scope["swap"] = lambda host, state="reloaded", check=False, later=(): scope["run"](
-        host, {"state": state, "modules": ["nvidia", "nvidia-uvm"], "services": [], "later": later}, check
-    )
-    return types.SimpleNamespace(**scope)
+    monkeypatch.setattr(stopped_services, "read_stopped", lambda _: list(marked))
+    monkeypatch.setattr(stopped_services, "record_stopped", lambda _, units: marked.extend(units) or list(marked))
+    monkeypatch.setattr(stopped_services, "clear_stopped", marked.clear)
+
+    def change(host: Host, state: str = "reloaded", check: bool = False, later: Sequence[str] = ()) -> dict[str, Any]:
+        request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], [], list(later))
+        return live_reload.change_modules(host, request, check)
+
+    return types.SimpleNamespace(swap=change, marked=marked, ModuleError=live_reload.ModuleError)
 
 
 def test_a_module_removed_from_dkms_by_a_reinstalled_package_is_built_again(swap: Any) -> None:

@@ -59,7 +59,7 @@ def test_a_module_that_the_kernel_refuses(fleet: Fleet, tmp_path: Path) -> None:
         fleet.ssh(HOST, "rm /etc/modprobe.d/refusing.conf")
     assert "\n" not in message and message.startswith("the module nvidia does not load into the kernel ")
     assert "Key was rejected by service): Secure Boot accepts only modules that are signed" in message
-    assert "mokutil --import" in message and message.endswith("the whole log is what `dmesg` prints")
+    assert "mokutil --import" in message and message.endswith("the whole log is the output of `dmesg`")
 
 
 def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:

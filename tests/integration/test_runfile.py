@@ -250,7 +250,7 @@ def test_an_old_installer_does_not_replace_a_driver_in_use(fleet: Fleet) -> None
 def test_the_driver_of_somebody_elses_installer_is_replaced_only_when_allowed(fleet: Fleet) -> None:
     fleet.ssh(B, "rm -rf /var/lib/gpu-ready")  # now it does not belong to gpu-ready
     words = module(fleet, B, request(OLD, "proprietary"))["msg"]
-    assert "gpu-ready did not run" in words and LEGACY in words and "nvidia_driver_replace_foreign" in words
+    assert "outside of gpu-ready" in words and LEGACY in words and "nvidia_driver_replace_foreign" in words
     answer = module(fleet, B, request(OLD, "proprietary", uninstall="/usr/bin/nvidia-uninstall"))
     assert answer["version"] == OLD and LEGACY not in traces(fleet, B)
 

@@ -68,7 +68,7 @@ def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
     message = failure_message(fleet, tmp_path, "gpu_service_failure", name="refusing")
     fleet.ssh(HOST, "rm /run/systemd/system/refusing.service; systemctl daemon-reload")
     assert message.startswith("the service refusing does not run: the container engine has no runtime named nvidia")
-    assert message.endswith("the whole log is what `journalctl -u refusing` prints on the host")
+    assert message.endswith("the whole log is the output of `journalctl -u refusing` on the host")
 
 
 def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:

@@ -140,7 +140,7 @@ def missing_keys(distribution: str, source: str) -> dict[str, str]:
 def versions_of(distribution: str, source: str, flavour: str) -> list[str]:
     """Return two versions of a source, of two branches if it has them, the older first."""
     data = catalog.distro(distribution)
-    pairs = driver_sources.pairs(data, source, driver_sources.kinds(data, source)[0], "compute")
+    pairs = driver_sources.branch_flavours(data, source, driver_sources.module_kinds(data, source)[0], "compute")
     drives = {branch for branch, kind in pairs if kind == flavour}
     known = [catalog.branch(branch) for branch in sorted(drives)]
     newest = [branch.newest for branch in known if branch and "." in branch.newest]

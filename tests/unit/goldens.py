@@ -141,7 +141,7 @@ def text(distro: str) -> str:
     data = catalog.distro(distro)
     lines = [f"# {data['pretty']}: which driver for which GPUs; plans of some hosts below", ""]
     lines += table(distro, "auto", SETS)
-    for source in driver_sources.names(data):
+    for source in driver_sources.source_names(data):
         lines += ["", *table(distro, source, FEW)]
     for title, decided, roles in plans(distro, data):
         lines += block(title, decided, roles)
@@ -163,10 +163,13 @@ def plans(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     """Yield the plans that are shown whole: everything for a T4, the driver of each source, the special cases."""
     yield "T4, everything", decide(host("T4", distro)), ()
     yield "H100 + 4 NVSwitches", decide(host("H100 + 4 NVSwitches", distro)), DRIVER
-    for source in driver_sources.names(data):
+    for source in driver_sources.source_names(data):
         for names in ("P40", "T4"):
             shown = decide(host(names, distro), nvidia_driver_source=source)
-            if shown.refusals or (names, source) != ("T4", driver_sources.automatic(data)[0]):  # that one is above
+            if shown.refusals or (names, source) != (
+                "T4",
+                driver_sources.automatic_sources(data)[0],
+            ):  # that one is above
                 yield f"{names}, {source}", shown, DRIVER
     yield from special(distro, data)
     yield from changes(distro, data)
@@ -216,7 +219,9 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     """Yield what happens to a driver that is there: another branch, version, flavour, origin."""
     source = "cuda_repo"
     pairs = {
-        pair for pair in driver_sources.pairs(data, source, driver_sources.DKMS, "compute") if pair in every_pair()
+        pair
+        for pair in driver_sources.branch_flavours(data, source, driver_sources.DKMS, "compute")
+        if pair in every_pair()
     }
     flavour = (
         driver_sources.OPEN
@@ -246,7 +251,7 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     foreign = installed(distro, CARDS["T4"], "runfile", low.newest, flavour)
     yield "T4 with the driver of an installer", decide(foreign), DRIVER
     yield "the same, to be replaced", decide(foreign, nvidia_driver_replace_foreign=True), DRIVER
-    if "runfile" in driver_sources.names(data):
+    if "runfile" in driver_sources.source_names(data):
         gone = {"nvidia_driver_source": "runfile", "nvidia_driver_replace_foreign": True}
         yield f"{source} to runfile", decide(below, **gone), DRIVER
 

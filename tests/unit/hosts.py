@@ -176,10 +176,10 @@ def installed(
     names = driver_sources.packages(data, source, branch, "compute", flavour, kind, host.base.kernel.running)
     assert names, (distro, source, branch, flavour, kind)
     after = with_driver(host, version, flavour, source, names, loaded)
-    pinning = driver_sources.table(data, source, kind).get("pinning")
+    pinning = driver_sources.source_entry(data, source, kind).get("pinning")
     if pinning:
         after = with_packages(after, **{pinning.format(branch=branch): "1.0-1"})
-    stream = driver_sources.stream(data, source, branch, flavour, kind)
+    stream = driver_sources.module_stream(data, source, branch, flavour, kind)
     return having(after, yum={"streams": {"nvidia-driver": stream} if stream else {}})
 
 

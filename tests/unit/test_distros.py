@@ -85,7 +85,7 @@ def kinds() -> list[Any]:
         for key in catalog.distros()
         for source in catalog.distro(key)["driver_sources"]
         if source != driver_sources.RUNFILE
-        for kind in driver_sources.kinds(catalog.distro(key), source)
+        for kind in driver_sources.module_kinds(catalog.distro(key), source)
     ]
 
 
@@ -139,13 +139,13 @@ def test_its_repositories_exist_and_are_of_its_kind(key: str) -> None:
 @each
 def test_sources_are_complete(key: str) -> None:
     data = catalog.distro(key)
-    assert driver_sources.automatic(data), "auto needs a source"
+    assert driver_sources.automatic_sources(data), "auto needs a source"
     known = {branch.number for branch in catalog.branches()}
     for name, entry in data["driver_sources"].items():
         assert name in ("distro", "cuda_repo", "elrepo", "runfile")
         assert set(entry) <= SOURCE_KEYS and set(entry.get("precompiled", {})) <= SOURCE_KEYS
         assert bool(entry.get("only_when_asked")) == (name in ("elrepo", "runfile"))
-        for kind in driver_sources.kinds(data, name):
+        for kind in driver_sources.module_kinds(data, name):
             listed = driver_sources.branches(data, name, kind)
             assert listed and set(listed) <= known
             assert data["max_branch"] is None or max(listed) <= data["max_branch"]
@@ -153,9 +153,9 @@ def test_sources_are_complete(key: str) -> None:
         assert entry["module_name"].startswith("nvidia")
         assert "fabricmanager" in entry
         for branch in driver_sources.branches(data, name):
-            package = driver_sources.fabricmanager(data, name, branch)
+            package = driver_sources.fabricmanager_package(data, name, branch)
             assert package is None or NAME.match(package)
-            imex = driver_sources.companion(data, name, "imex", branch)
+            imex = driver_sources.companion_package(data, name, "imex", branch)
             assert imex in (None, "nvidia-imex", f"nvidia-imex-{branch}")
     assert "cuda_repo" in data["driver_sources"]
 
@@ -171,7 +171,7 @@ def test_installers_come_with_their_checksum(key: str) -> None:
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_every_flavour_of_a_branch_is_offered_or_declared_absent(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
-    entry = driver_sources.table(data, source, kind)
+    entry = driver_sources.source_entry(data, source, kind)
     kernel = KERNELS.get(data["family"], KERNELS["rhel"])
     for number in driver_sources.branches(data, source, kind):
         branch = catalog.branch(number)
@@ -194,7 +194,7 @@ def test_every_flavour_of_a_branch_is_offered_or_declared_absent(key: str, sourc
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_modular_repositories_have_streams(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
-    entry = driver_sources.table(data, source, kind)
+    entry = driver_sources.source_entry(data, source, kind)
     modular = "repository" in entry and catalog.repository(entry["repository"]).get("modular", False)
     assert bool(entry.get("streams")) == bool(modular)
     for flavour, pattern in (entry.get("streams") or {}).items():
@@ -205,7 +205,7 @@ def test_modular_repositories_have_streams(key: str, source: str, kind: str) -> 
 
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_precompiled_modules_name_their_signer(key: str, source: str, kind: str) -> None:
-    entry = driver_sources.table(catalog.distro(key), source, kind)
+    entry = driver_sources.source_entry(catalog.distro(key), source, kind)
     if kind == driver_sources.PRECOMPILED:
         assert entry["signed_by"] in ("distribution", "nvidia", "elrepo")
 
@@ -229,7 +229,7 @@ def test_names_before_and_after_590_in_nvidias_repository_for_ubuntu() -> None:
 
 def test_ubuntu_prefers_the_modules_that_it_signed() -> None:
     data = catalog.distro("ubuntu2204")
-    assert driver_sources.kinds(data, "distro") == [driver_sources.PRECOMPILED, driver_sources.DKMS]
+    assert driver_sources.module_kinds(data, "distro") == [driver_sources.PRECOMPILED, driver_sources.DKMS]
     assert driver_sources.packages(
         data, "distro", 580, "compute", "open", driver_sources.PRECOMPILED, "5.15.0-91-generic"
     )[0] == ("linux-modules-nvidia-580-server-open-5.15.0-91-generic")
@@ -238,7 +238,7 @@ def test_ubuntu_prefers_the_modules_that_it_signed() -> None:
 def test_centos7_stays_at_what_its_kernel_can_load() -> None:
     data = catalog.distro("centos7")
     for source in data["driver_sources"]:
-        for kind in driver_sources.kinds(data, source):
+        for kind in driver_sources.module_kinds(data, source):
             assert max(driver_sources.branches(data, source, kind)) == 550
 
 

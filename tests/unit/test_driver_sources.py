@@ -346,7 +346,7 @@ def test_elrepos_modules_are_signed_with_its_own_key() -> None:
 
 # --- NVIDIA's installer --------------------------------------------------------------------------------------------
 
-RUNFILES = [key for key in catalog.distros() if "runfile" in driver_sources.names(catalog.distro(key))]
+RUNFILES = [key for key in catalog.distros() if "runfile" in driver_sources.source_names(catalog.distro(key))]
 
 
 @pytest.mark.parametrize("distro", RUNFILES)
@@ -581,7 +581,7 @@ def test_a_toolkits_repository_needs_a_pinned_key_too(monkeypatch: pytest.Monkey
 
 def test_a_kernels_ceiling_holds_whatever_a_source_carries() -> None:
     data = dict(catalog.distro("el9"), max_branch=550)
-    assert max(branch for branch, _ in driver_sources.pairs(data, "cuda_repo", "dkms", "compute")) == 550
+    assert max(branch for branch, _ in driver_sources.branch_flavours(data, "cuda_repo", "dkms", "compute")) == 550
 
 
 def test_libraries_of_another_version_are_replaced() -> None:
@@ -650,7 +650,7 @@ def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
 
 # --- every source of every distribution ----------------------------------------------------------------------------
 
-EVERY = [(key, name) for key in catalog.distros() for name in driver_sources.names(catalog.distro(key))]
+EVERY = [(key, name) for key in catalog.distros() for name in driver_sources.source_names(catalog.distro(key))]
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)
@@ -659,9 +659,9 @@ def test_what_a_source_installs_is_seen_as_from_it(distro: str, source: str) -> 
     data = catalog.distro(distro)
     host = bare(T4, distro=distro)
     kernel = host.base.kernel.running
-    for kind in driver_sources.kinds(data, source) if source != "runfile" else []:
+    for kind in driver_sources.module_kinds(data, source) if source != "runfile" else []:
         for profile in driver_sources.PROFILES:
-            for branch, flavour in driver_sources.pairs(data, source, kind, profile):
+            for branch, flavour in driver_sources.branch_flavours(data, source, kind, profile):
                 listed = driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)
                 there = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
                 ours = driver_facts.driver_packages(there)
@@ -676,8 +676,8 @@ def test_installed_held_upgraded_and_rolled_back(distro: str, source: str) -> No
     known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
     carried = {
         pair
-        for kind in driver_sources.kinds(data, source)
-        for pair in driver_sources.pairs(data, source, kind, "compute")
+        for kind in driver_sources.module_kinds(data, source)
+        for pair in driver_sources.branch_flavours(data, source, kind, "compute")
     }
     branches = sorted({branch for branch, _ in carried & known})
     host = bare(T4, distro=distro)

@@ -108,9 +108,9 @@ def driven(draw: Any) -> Facts:
     known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
     found = [
         (source, kind, branch, flavour)
-        for source in driver_sources.names(data)
-        for kind in driver_sources.kinds(data, source)
-        for branch, flavour in sorted(driver_sources.pairs(data, source, kind, "compute") & known)
+        for source in driver_sources.source_names(data)
+        for kind in driver_sources.module_kinds(data, source)
+        for branch, flavour in sorted(driver_sources.branch_flavours(data, source, kind, "compute") & known)
     ]
     source, kind, branch, flavour = draw(st.sampled_from(found))
     version = getattr(catalog.branch(branch), "newest", "")

@@ -304,7 +304,7 @@ RENAMES = [
 @pytest.mark.parametrize(("distro", "branch", "name"), RENAMES)
 def test_the_fabric_manager_has_its_name_of_the_branch(distro: str, branch: int, name: str) -> None:
     """From 580 on it is written without a dash, and the old name finds nothing."""
-    assert driver_sources.fabricmanager(catalog.distro(distro), "cuda_repo", branch) == name
+    assert driver_sources.fabricmanager_package(catalog.distro(distro), "cuda_repo", branch) == name
 
 
 def test_over_the_rename_the_new_fabric_manager_comes_with_the_new_driver() -> None:
@@ -328,9 +328,9 @@ def test_nothing_is_installed_by_a_metapackage_that_follows_the_newest_branch() 
     """nvidia-open, cuda-drivers and cuda moved to 620 under everybody who asked for them: compute needs none of them."""
     for distro in catalog.distros():
         data = catalog.distro(distro)
-        for source in driver_sources.names(data):
-            for kind in driver_sources.kinds(data, source):
-                for branch, flavour in driver_sources.pairs(data, source, kind, "compute"):
+        for source in driver_sources.source_names(data):
+            for kind in driver_sources.module_kinds(data, source):
+                for branch, flavour in driver_sources.branch_flavours(data, source, kind, "compute"):
                     names = driver_sources.packages(data, source, branch, "compute", flavour, kind, "any")
                     assert not {"nvidia-open", "cuda-drivers", "cuda", "nvidia-driver"} & set(names), (distro, source)
 

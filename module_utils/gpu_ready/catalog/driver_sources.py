@@ -20,17 +20,17 @@ DriverSource = Dict[str, Any]
 """The data of one driver source of a distribution."""
 
 
-def names(data: Distribution) -> List[str]:
+def source_names(data: Distribution) -> List[str]:
     """Driver sources of a distribution in the order in which `auto` tries them."""
     return list(data["driver_sources"])
 
 
-def automatic(data: Distribution) -> List[str]:
+def automatic_sources(data: Distribution) -> List[str]:
     """Driver sources that `auto` may choose."""
     return [name for name, entry in data["driver_sources"].items() if not entry.get("only_when_asked")]
 
 
-def kinds(data: Distribution, source: str) -> List[str]:
+def module_kinds(data: Distribution, source: str) -> List[str]:
     """Kinds of kernel module of a source, first the kind that `auto` prefers.
 
     Modules that the distribution signed need neither a compiler nor a key of the site; modules that anybody else
@@ -46,7 +46,7 @@ def kinds(data: Distribution, source: str) -> List[str]:
     return [PRECOMPILED, DKMS] if first else [DKMS, PRECOMPILED]
 
 
-def table(data: Distribution, source: str, kind: str = DKMS) -> DriverSource:
+def source_entry(data: Distribution, source: str, kind: str = DKMS) -> DriverSource:
     """Entry of a source for one kind of kernel module."""
     entry = dict(data["driver_sources"][source])
     other = entry.pop("precompiled", None) or {}
@@ -55,40 +55,40 @@ def table(data: Distribution, source: str, kind: str = DKMS) -> DriverSource:
 
 def branches(data: Distribution, source: str, kind: str = DKMS) -> List[int]:
     """Branches that a source carries, ascending."""
-    return sorted(int(branch) for branch in table(data, source, kind).get("branches") or ())
+    return sorted(int(branch) for branch in source_entry(data, source, kind).get("branches") or ())
 
 
 def packages(
     data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str = DKMS, kernel: str = ""
 ) -> List[str]:
     """Packages of a driver, [] where the source has none of that kind."""
-    entry = table(data, source, kind)
+    entry = source_entry(data, source, kind)
     listed = entry.get("branches")
     own = (listed.get(branch) or listed.get(str(branch))) if isinstance(listed, dict) else None
     found = ((own or {}).get("packages") or entry.get("packages") or {}).get(profile) or {}
     return [name.format(branch=branch, kernel=kernel) for name in found.get(flavour) or []]
 
 
-def stream(data: Distribution, source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
+def module_stream(data: Distribution, source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
     """Module stream of a driver, None where the repository is not modular."""
-    streams = table(data, source, kind).get("streams")
+    streams = source_entry(data, source, kind).get("streams")
     return streams[flavour].format(branch=branch) if streams and flavour in streams else None
 
 
-def fabricmanager(data: Distribution, source: str, branch: int) -> Optional[str]:
+def fabricmanager_package(data: Distribution, source: str, branch: int) -> Optional[str]:
     """Package of the fabric manager, None where a source has none for a branch."""
-    return companion(data, source, "fabricmanager", branch)
+    return companion_package(data, source, "fabricmanager", branch)
 
 
-def companion(data: Distribution, source: str, what: str, branch: int) -> Optional[str]:
+def companion_package(data: Distribution, source: str, what: str, branch: int) -> Optional[str]:
     """Package of a service beside the driver ("imex"), None where a source has none for a branch."""
     name = data["driver_sources"][source].get(what)
     if isinstance(name, dict):
-        name = next((value for limits, value in name.items() if within(branch, limits)), None)
+        name = next((value for limits, value in name.items() if is_within(branch, limits)), None)
     return name.format(branch=branch) if name else None
 
 
-def within(branch: int, limits: str) -> bool:
+def is_within(branch: int, limits: str) -> bool:
     """True if a branch is inside limits such as ``<=575`` or ``>=580``."""
     match = re.match(r"^(<=|>=)(\d+)$", str(limits))
     if not match:
@@ -96,18 +96,18 @@ def within(branch: int, limits: str) -> bool:
     return branch <= int(match.group(2)) if match.group(1) == "<=" else branch >= int(match.group(2))
 
 
-def pairs(data: Distribution, source: str, kind: str, profile: str) -> Set[Pair]:
+def branch_flavours(data: Distribution, source: str, kind: str, profile: str) -> Set[Pair]:
     """The (branch, flavour) pairs that a source of a distribution carries."""
     limit = data.get("max_branch")
     return {
         (branch, flavour)
         for branch in branches(data, source, kind)
         for flavour in FLAVOURS
-        if (limit is None or branch <= limit) and carried(data, source, branch, profile, flavour, kind)
+        if (limit is None or branch <= limit) and has_flavour(data, source, branch, profile, flavour, kind)
     }
 
 
-def carried(data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str) -> bool:
+def has_flavour(data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str) -> bool:
     """True if a source has a flavour of a branch; an installer has all that the branch has."""
     if source == RUNFILE:
         known = catalog.branch(branch)
@@ -117,14 +117,14 @@ def carried(data: Distribution, source: str, branch: int, profile: str, flavour:
 
 def all_branches(data: Distribution, source: str) -> List[int]:
     """Branches that a source carries in any kind, ascending."""
-    return sorted({branch for kind in kinds(data, source) for branch in branches(data, source, kind)})
+    return sorted({branch for kind in module_kinds(data, source) for branch in branches(data, source, kind)})
 
 
-def sets(data: Distribution, source: str, branch: int, kernel: str) -> List[List[str]]:
+def package_sets(data: Distribution, source: str, branch: int, kernel: str) -> List[List[str]]:
     """Package sets of a branch: one for each kind, profile and flavour that a source has."""
     found = [
         packages(data, source, branch, profile, flavour, kind, kernel)
-        for kind in kinds(data, source)
+        for kind in module_kinds(data, source)
         for profile in PROFILES
         for flavour in FLAVOURS
         if source != RUNFILE

@@ -178,8 +178,8 @@ def source_of_packages(packages: Dict[str, str], distro: Optional[str], kernel: 
     upstream = [versions.upstream(version) for version in packages.values()]
     branches = {versions.branch(text) for text in upstream if re.match(r"^\d{3}\.\d", text)}
     best: Tuple[Tuple[bool, bool, int], str] = ((False, False, 0), "unknown")
-    for source in driver_sources.names(data) if branches else []:
-        names = [found for branch in branches for found in driver_sources.sets(data, source, branch, kernel)]
+    for source in driver_sources.source_names(data) if branches else []:
+        names = [found for branch in branches for found in driver_sources.package_sets(data, source, branch, kernel)]
         hits = max([len(set(found) & set(packages)) for found in names] or [0])
         complete = any(set(found) <= set(installed) for found in names)
         listed = bool(branches & set(driver_sources.all_branches(data, source)))
@@ -188,7 +188,7 @@ def source_of_packages(packages: Dict[str, str], distro: Optional[str], kernel: 
             best = (score, source)
     if best[1] == "unknown" and branches:
         # An interrupted run leaves packages that no source names. The branch is enough if a single source has it.
-        names_of = [one for one in driver_sources.names(data) if one != driver_sources.RUNFILE]
+        names_of = [one for one in driver_sources.source_names(data) if one != driver_sources.RUNFILE]
         able = [one for one in names_of if branches <= set(driver_sources.all_branches(data, one))]
         return able[0] if len(able) == 1 else "unknown"
     return best[1]

@@ -130,10 +130,10 @@ def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> Li
 
     A driver from a source that `auto` does not use (an installer) does not count where it may be replaced.
     """
-    known = driver_sources.names(data)
+    known = driver_sources.source_names(data)
     if request.source is not None:
         return [request.source] if request.source in known else []
-    found = driver_sources.automatic(data)
+    found = driver_sources.automatic_sources(data)
     origin = facts.driver.origin
     if origin not in (found if request.replace else known):
         return found
@@ -146,7 +146,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
     requested = matching_pairs(possible, request)
     found = []
     for source in source_order(facts, request, data):
-        for kind in driver_sources.kinds(data, source):
+        for kind in driver_sources.module_kinds(data, source):
             if request.modules not in (None, kind) or not fits_kernel(facts, data, source, kind):
                 continue
             if (request.modules is None and not is_automatic_kind(data, source, kind)) or (
@@ -154,7 +154,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
             ):
                 continue
             pairs = with_fabricmanager(
-                facts, data, source, requested & driver_sources.pairs(data, source, kind, request.profile)
+                facts, data, source, requested & driver_sources.branch_flavours(data, source, kind, request.profile)
             )
             if not pairs:
                 continue
@@ -175,21 +175,21 @@ def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:
 
 def fits_kernel(facts: Facts, data: Distribution, source: str, kind: str) -> bool:
     """True if modules of a kind fit this host's kernel: some are compiled for the kernels of one vendor only."""
-    ids = driver_sources.table(data, source, kind).get("ids")
+    ids = driver_sources.source_entry(data, source, kind).get("ids")
     return not ids or facts.base.os.id in ids
 
 
 def is_automatic_kind(data: Distribution, source: str, kind: str) -> bool:
     """True if `auto` may choose a kind of kernel module: not one that NVIDIA compiled for one vendor's kernels."""
     return (
-        kind == driver_sources.kinds(data, source)[0]
-        or driver_sources.table(data, source, kind).get("signed_by") != "nvidia"
+        kind == driver_sources.module_kinds(data, source)[0]
+        or driver_sources.source_entry(data, source, kind).get("signed_by") != "nvidia"
     )
 
 
 def is_versioned_by_kernel(data: Distribution, source: str, kind: str) -> bool:
     """True if packages of a kind are named by the kernel, so that no driver version can be requested of them."""
-    entry = driver_sources.table(data, source, kind)
+    entry = driver_sources.source_entry(data, source, kind)
     return any(
         "{kernel}" in name for sets in (entry.get("packages") or {}).values() for one in sets.values() for name in one
     )
@@ -199,7 +199,7 @@ def with_fabricmanager(facts: Facts, data: Distribution, source: str, pairs: Set
     """Return those pairs whose source carries the fabric manager, on a host with NVSwitches."""
     if not facts.base.nvswitches:
         return pairs
-    return {pair for pair in pairs if driver_sources.fabricmanager(data, source, pair[0])}
+    return {pair for pair in pairs if driver_sources.fabricmanager_package(data, source, pair[0])}
 
 
 def is_installed(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
@@ -212,7 +212,7 @@ def is_installed(facts: Facts, data: Distribution, candidate: Candidate) -> bool
 
 def installed_kinds(facts: Facts, data: Distribution, candidate: Candidate) -> List[str]:
     """Return the kinds of kernel module that the installed packages are of; all kinds where that is unclear."""
-    kinds = driver_sources.kinds(data, candidate.source)
+    kinds = driver_sources.module_kinds(data, candidate.source)
     packages = facts.packages.installed
     kernel = facts.base.kernel.running
     known = [
@@ -233,7 +233,9 @@ def is_trusted(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
     if not boot.on:
         return True
     if candidate.kind == PRECOMPILED:
-        return bool(driver_sources.table(data, candidate.source, candidate.kind).get("signed_by") == "distribution")
+        return bool(
+            driver_sources.source_entry(data, candidate.source, candidate.kind).get("signed_by") == "distribution"
+        )
     return bool(boot.enrolled)
 
 

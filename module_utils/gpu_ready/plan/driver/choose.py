@@ -70,7 +70,7 @@ def choose(
 ) -> DriverChoice:
     source, kind, branch, flavour = picked
     kernel = facts.base.kernel.running
-    entry = driver_sources.table(data, source, kind)
+    entry = driver_sources.source_entry(data, source, kind)
     driver = DriverChoice(
         source=source,
         kind=kind,
@@ -79,7 +79,7 @@ def choose(
         version=request.version,
         profile=request.profile,
         packages=driver_sources.packages(data, source, branch, request.profile, flavour, kind, kernel),
-        stream=driver_sources.stream(data, source, branch, flavour, kind),
+        stream=driver_sources.module_stream(data, source, branch, flavour, kind),
         modules=MODULES,
         cuda=getattr(catalog.branch(branch), "cuda", None),
         runfile=installer(settings, request.version, branch, entry) if source == RUNFILE else None,
@@ -129,7 +129,9 @@ def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str
     """
     found = set()
     for gpu in served_gpus(facts):
-        pairs = candidates.pairs_of_gpu(gpu.device) & driver_sources.pairs(data, source, kind, request.profile)
+        pairs = candidates.pairs_of_gpu(gpu.device) & driver_sources.branch_flavours(
+            data, source, kind, request.profile
+        )
         newest = max([branch for branch, _ in pairs] or [0])
         for branch, flavour in pairs:
             if branch == newest:

@@ -182,7 +182,7 @@ def flavour_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set
 def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, requested: Set[Pair]) -> List[Refusal]:
     """Return why the requested source, or any, has no such driver."""
     pretty = data["pretty"]
-    known = driver_sources.names(data)
+    known = driver_sources.source_names(data)
     if request.source is not None and request.source not in known:
         return [
             Refusal(
@@ -206,7 +206,7 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
         request.source
         and facts.base.nvswitches
         and not any(
-            driver_sources.fabricmanager(data, request.source, branch)
+            driver_sources.fabricmanager_package(data, request.source, branch)
             for branch in driver_sources.all_branches(data, request.source)
         )
     ):
@@ -219,7 +219,8 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
             )
         ]
     if request.modules and not any(
-        request.modules in driver_sources.kinds(data, source) and fits_kernel(facts, data, source, request.modules)
+        request.modules in driver_sources.module_kinds(data, source)
+        and fits_kernel(facts, data, source, request.modules)
         for source in requested_sources
     ):
         return [
@@ -255,9 +256,9 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
     explicit_only = [
         source
         for source in known
-        if not request.source and source not in driver_sources.automatic(data)
-        for kind in driver_sources.kinds(data, source)
-        if requested & driver_sources.pairs(data, source, kind, request.profile)
+        if not request.source and source not in driver_sources.automatic_sources(data)
+        for kind in driver_sources.module_kinds(data, source)
+        if requested & driver_sources.branch_flavours(data, source, kind, request.profile)
     ]
     if explicit_only:
         remedy = "set nvidia_driver_source to %s, which is taken only when asked for" % " or ".join(explicit_only)
@@ -339,13 +340,15 @@ def secure_boot_unsigned(boot: SecureBootFacts, candidate: Candidate, data: Dist
     """Refuse a module that the kernel would reject, before anything is changed."""
     signed = [
         source
-        for source in driver_sources.names(data)
-        for kind in driver_sources.kinds(data, source)
-        if kind == PRECOMPILED and driver_sources.table(data, source, kind).get("signed_by") == "distribution"
+        for source in driver_sources.source_names(data)
+        for kind in driver_sources.module_kinds(data, source)
+        if kind == PRECOMPILED and driver_sources.source_entry(data, source, kind).get("signed_by") == "distribution"
     ]
     instead = "set nvidia_driver_source to %s, whose modules are signed; or " % signed[0] if signed else ""
     if candidate.kind == PRECOMPILED:
-        signer = driver_sources.table(data, candidate.source, candidate.kind).get("signed_by") or candidate.source
+        signer = (
+            driver_sources.source_entry(data, candidate.source, candidate.kind).get("signed_by") or candidate.source
+        )
         return Refusal(
             "secure_boot_unsigned",
             "Secure Boot is on, and the modules of %s are signed with a key of %s that gpu-ready cannot find enrolled: "

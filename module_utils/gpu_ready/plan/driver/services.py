@@ -43,7 +43,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Servi
 def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
     """Return the step that installs and starts the fabric manager on a host with NVSwitches."""
     switches = facts.base.nvswitches
-    name = driver_sources.fabricmanager(data, driver.source, driver.branch or 0) if switches else None
+    name = driver_sources.fabricmanager_package(data, driver.source, driver.branch or 0) if switches else None
     if name is None:
         return []
     if fits_driver(facts, driver, name):
@@ -65,7 +65,7 @@ def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: boo
     """Return the step that keeps an installed IMEX at the driver's version, and installs it on a node of a domain."""
     imex = facts.driver.imex
     installed = [name for name in facts.packages.installed if IMEX_PACKAGE.match(name)]
-    name = driver_sources.companion(data, driver.source, "imex", driver.branch or 0)
+    name = driver_sources.companion_package(data, driver.source, "imex", driver.branch or 0)
     if name is None or not (installed or imex.member):
         return []
     if not fits_driver(facts, driver, name):
@@ -83,7 +83,9 @@ def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: boo
 
 def missing_imex_warnings(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Notice]:
     """Warn of a node in an IMEX domain whose driver source has no IMEX."""
-    if not facts.driver.imex.member or driver_sources.companion(data, driver.source, "imex", driver.branch or 0):
+    if not facts.driver.imex.member or driver_sources.companion_package(
+        data, driver.source, "imex", driver.branch or 0
+    ):
         return []
     return [
         Notice(
@@ -96,7 +98,7 @@ def missing_imex_warnings(facts: Facts, driver: DriverChoice, data: Distribution
 
 def persistenced_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
     """Return the step that starts the persistence daemon where the driver's source has it."""
-    name = driver_sources.table(data, driver.source, driver.kind or driver_sources.DKMS).get("persistenced")
+    name = driver_sources.source_entry(data, driver.source, driver.kind or driver_sources.DKMS).get("persistenced")
     if not name:
         return []
     name = name.format(branch=driver.branch)

@@ -177,7 +177,7 @@ def repository_steps(
     facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution, added: List[str]
 ) -> List[Step]:
     """Return the step that adds the source of the driver packages; ``added``: repositories that earlier steps add."""
-    components = driver_sources.table(data, driver.source, driver.kind or DKMS).get("components") or []
+    components = driver_sources.source_entry(data, driver.source, driver.kind or DKMS).get("components") or []
     if not repository.components_missing(facts, components, data.get("codename") or ""):
         components = []
     third = repository.missing_repositories(facts, driver_repositories(settings, driver, data))
@@ -195,7 +195,7 @@ def repository_steps(
 
 def driver_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
     """Return the repositories that the chosen driver comes from, and those with what it depends on."""
-    entry = driver_sources.table(data, driver.source, driver.kind or DKMS)
+    entry = driver_sources.source_entry(data, driver.source, driver.kind or DKMS)
     names = [entry["repository"]] if entry.get("repository") else []
     names += list(entry.get("with_repositories") or [])
     behind = driver.source == "distro"
@@ -225,7 +225,7 @@ def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
 def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps that install, upgrade, downgrade or change the flavour of a driver of packages."""
     state = facts.driver
-    entry = driver_sources.table(data, driver.source, driver.kind or DKMS)
+    entry = driver_sources.source_entry(data, driver.source, driver.kind or DKMS)
     pinning = entry.get("pinning")
     own = set(driver.packages)
     pins = [pinning.format(branch=driver.version or driver.branch)] if pinning else []
@@ -345,7 +345,7 @@ def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -
     ours = (driver.kind, driver.branch, driver.flavour)
     own: Set[str] = set(driver.packages)
     others: Set[str] = set()
-    for kind in driver_sources.kinds(data, source):
+    for kind in driver_sources.module_kinds(data, source):
         for branch in driver_sources.branches(data, source, kind):
             for flavour in driver_sources.FLAVOURS:
                 for names in (

@@ -1,4 +1,4 @@
-"""What tests of planners pass and read: settings, earlier choices, the parameters of a step as the roles get them."""
+"""Input and output of planners in tests: settings, earlier choices, the parameters of a step as passed to the roles."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from gpu_ready.plan.model import Choices, DriverChoice, Step
 
 
 def settings(**given: Any) -> Settings:
-    """Return the settings of an operator who sets these variables."""
+    """The settings of an operator who sets these variables."""
     return Settings(**{**DEFAULTS, **given})
 
 
 def driver_choice(
     branch: int | None = 580, version: str | None = None, source: str = "distro", satisfied: bool = False
 ) -> Choices:
-    """Return what is chosen before the planners of CUDA and containers run."""
+    """What is chosen before the planners of CUDA and containers run."""
     return Choices(
         driver=DriverChoice(
             source=source,
@@ -32,5 +32,5 @@ def driver_choice(
 
 
 def todo(step: Step) -> dict[str, Any]:
-    """Return the parameters of a step as the roles get them."""
+    """The parameters of a step as passed to the roles."""
     return dict(records.to_json(step.params))

@@ -1,4 +1,4 @@
-"""A recorded host: the files, links and program answers a test names, and nothing else."""
+"""A recorded host: the files, links and program results that a test names, and nothing else."""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,8 @@ Content = str | bytes
 class RecordedHost(Host):
     """A Host made of values: ``files`` {path: text}, ``links`` {path: target}, ``programs`` {argv: Result}.
 
-    Folders exist where a file or a link lies below them, or where ``folders`` names them. ``which`` knows the
-    programs by the first word of their argv. ``asked`` keeps what was run and ``opened`` what was read, in order.
+    Directories exist if a file or a link is below them, or if ``directories`` names them. ``which`` knows the
+    programs by the first word of their argv. ``asked`` lists the calls and ``opened`` the files read, in order.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class RecordedHost(Host):
         programs: Mapping[tuple[str, ...], Result] | None = None,
         sockets: Mapping[tuple[str, str], str] | None = None,
         modes: Mapping[str, int] | None = None,
-        folders: Iterable[str] = (),
+        directories: Iterable[str] = (),
         times: Mapping[str, float] | None = None,
     ) -> None:
         self.files = dict(files or {})
@@ -30,13 +30,13 @@ class RecordedHost(Host):
         self.programs = dict(programs or {})
         self.sockets = dict(sockets or {})
         self.modes = dict(modes or {})
-        self.folders = set(folders)
+        self.directories = set(directories)
         self.times = dict(times or {})
         self.asked: list[tuple[str, ...]] = []
         self.opened: list[str] = []
 
     def _paths(self) -> set[str]:
-        return {*self.files, *self.links, *self.folders}
+        return {*self.files, *self.links, *self.directories}
 
     def realpath(self, path: str) -> str:
         """Resolve recorded links, component by component."""
@@ -60,14 +60,14 @@ class RecordedHost(Host):
 
     def listdir(self, path: str) -> list[str]:
         names = set()
-        for folder in {path.rstrip("/"), self.realpath(path)}:
-            prefix = folder + "/"
+        for directory in {path.rstrip("/"), self.realpath(path)}:
+            prefix = directory + "/"
             names |= {entry[len(prefix) :].split("/")[0] for entry in self._paths() if entry.startswith(prefix)}
         return sorted(names - {""})
 
     def isdir(self, path: str) -> bool:
         real = self.realpath(path)
-        return real in self.folders or any(entry.startswith(real + "/") for entry in self._paths())
+        return real in self.directories or any(entry.startswith(real + "/") for entry in self._paths())
 
     def exists(self, path: str) -> bool:
         real = self.realpath(path)
@@ -88,9 +88,9 @@ class RecordedHost(Host):
 
     def which(self, program: str) -> str | None:
         known = any(argv[0] in (program, "/usr/bin/" + program) for argv in self.programs)
-        for folder in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):
-            if self.exists(posixpath.join(folder, program)):
-                return posixpath.join(folder, program)
+        for directory in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+            if self.exists(posixpath.join(directory, program)):
+                return posixpath.join(directory, program)
         return "/usr/bin/" + program if known else None
 
     def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
@@ -107,5 +107,5 @@ class RecordedHost(Host):
         return (self.read("/proc/sys/kernel/osrelease") or "6.1.0-50-amd64").strip(), "x86_64"
 
     def free(self, path: str) -> int | None:
-        """Report plenty of room; a test that wants a full disk overrides this."""
+        """Report plenty of space; a test of a full disk overrides this."""
         return 100 * 2**30

@@ -44,7 +44,7 @@ def drifting(answer: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("distro", catalog.distros())
-def test_a_bare_host_drifts_until_what_was_planned_is_done(distro: str) -> None:
+def test_a_bare_host_drifts_until_its_plan_is_executed(distro: str) -> None:
     host = bare(T4, distro=distro)
     decided = goldens.decide(host)
     assert audit.answer_json(host, decided, audit.AuditFacts())["state"] == audit.DRIFT
@@ -111,9 +111,7 @@ def new_kernel(headers: bool, compiler: str | None) -> Facts:
         (False, None, "without its headers and a compiler"),
     ],
 )
-def test_a_next_kernel_without_module_is_drift_that_says_what_would_build_it(
-    headers: bool, compiler: str | None, words: str
-) -> None:
+def test_a_next_kernel_without_module_is_drift_with_a_remedy(headers: bool, compiler: str | None, words: str) -> None:
     answer = audited(new_kernel(headers, compiler), next_module=None)
     assert drifting(answer) == ["next_boot"]
     assert words in check(answer, "next_boot")["why"]
@@ -131,7 +129,7 @@ def test_a_driver_that_needs_a_reboot_is_drift() -> None:
     assert {"driver", "loaded", "reboot"} <= set(drifting(audited(host)))
 
 
-def test_a_refused_host_says_why() -> None:
+def test_a_refused_host_has_a_reason() -> None:
     answer = audited(bare(V100, "2901"))
     assert answer["state"] == "refused"
     assert "Remedy" in answer["why"][0]
@@ -142,7 +140,7 @@ def test_a_host_without_gpu_has_no_checks() -> None:
     assert (answer["state"], answer["checks"], answer["why"]) == ("no_gpu", [], [])
 
 
-def test_a_host_that_lost_all_its_gpus_is_no_host_without_gpu() -> None:
+def test_a_host_that_lost_all_its_gpus_differs_from_a_host_without_gpu() -> None:
     host = ready(T4, T4)
     lost = having(host, base={"gpus": []})
     answer = audited(lost)
@@ -186,7 +184,7 @@ def test_a_holder_has_its_command_and_container(cgroup: str, container: str | No
     ]
 
 
-def test_the_drivers_own_services_are_known_by_their_cut_names() -> None:
+def test_the_drivers_own_services_are_identified_by_their_truncated_names() -> None:
     host = in_use("")
     host.files["/proc/4711/comm"] = "nvidia-persiste\n"
     assert [holder.service for holder in holders.collect(host)] == [True]
@@ -250,7 +248,7 @@ def test_every_state_is_counted_and_only_good_ones_are_no_reason_to_fail() -> No
     assert bad["drifted"].startswith("drift in loaded, verified")
 
 
-def test_the_table_marks_drift_and_tells_unreachable_hosts_apart() -> None:
+def test_the_table_marks_drift_and_unreachable_hosts() -> None:
     shown = audit_report.text(made(), "table", 150)
     lines = {line.split()[0]: line for line in shown.splitlines() if line}
     assert "!580.1.1" in lines["drifted"]

@@ -35,10 +35,10 @@ Version: 20.10.24+dfsg1-1
 
 
 def function(address: str, device: str, kind: str, **links: str) -> tuple[dict[str, str], dict[str, str]]:
-    folder = f"/sys/bus/pci/devices/{address}/"
+    directory = f"/sys/bus/pci/devices/{address}/"
     files = {"vendor": "0x10de", "device": "0x" + device, "class": "0x" + kind, "revision": "0xa1"}
     files |= {"subsystem_vendor": "0x10de", "subsystem_device": "0x11d9"}
-    return {folder + name: text + "\n" for name, text in files.items()}, {folder + k: v for k, v in links.items()}
+    return {directory + name: text + "\n" for name, text in files.items()}, {directory + k: v for k, v in links.items()}
 
 
 def p40(**more: Any) -> RecordedHost:
@@ -65,12 +65,12 @@ def test_a_bare_debian_12_host_with_two_p40() -> None:
     assert facts.driver.origin is None
 
 
-def test_a_host_that_boots_an_image_is_seen() -> None:
+def test_a_host_that_boots_an_image_is_recognised() -> None:
     assert collect.collect(p40()).base.image is False
     assert collect.collect(p40(files={"/run/ostree-booted": ""})).base.image is True
 
 
-def test_functions_that_are_no_gpu_do_not_count() -> None:
+def test_other_functions_than_gpus_do_not_count() -> None:
     files = function("0000:3b:00.1", "10ef", "040300")[0] | function("0000:05:00.0", "22a3", "068000")[0]
     seen = collect.collect(p40(files=files)).base
     assert len(seen.gpus) == 2
@@ -87,8 +87,8 @@ def test_dpkg_is_read_from_its_file() -> None:
     assert base.dpkg_packages(RecordedHost()) == PackageFacts()
 
 
-def test_what_a_killed_dpkg_left_in_its_journal_counts() -> None:
-    """dpkg writes its status file late: a run that was killed while it unpacked is told by the journal alone."""
+def test_the_journal_of_a_killed_dpkg_counts() -> None:
+    """dpkg writes its status file late: only the journal shows a run that was killed while it unpacked."""
     journal = "Package: docker.io\nStatus: install ok unpacked\nArchitecture: amd64\nVersion: 26.1.5\n"
     before = "Package: runc\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.1\n"
     files = {
@@ -122,21 +122,21 @@ def test_the_module_is_found_in_every_directory(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("main", "companion", "said"),
+    ("main", "companion", "output"),
     [("", "ELF", ""), ("ELF", "", PROPRIETARY), ("EL", "ELF", "filename: x\n")],
     ids=["empty", "one beside it", "cut off"],
 )
-def test_a_module_that_lost_its_content_with_the_power_is_none(main: str, companion: str, said: str) -> None:
-    folder = f"/lib/modules/{KERNEL}/updates/dkms/"
-    files = {folder + "nvidia.ko": main, folder + "nvidia-uvm.ko": companion}
-    host = p40(files=files, programs={("modinfo", folder + "nvidia.ko"): Result(0, said, "")})
+def test_an_empty_module_after_a_power_cut_is_none(main: str, companion: str, output: str) -> None:
+    directory = f"/lib/modules/{KERNEL}/updates/dkms/"
+    files = {directory + "nvidia.ko": main, directory + "nvidia-uvm.ko": companion}
+    host = p40(files=files, programs={("modinfo", directory + "nvidia.ko"): Result(0, output, "")})
     assert collect.collect(host).driver.on_disk is None
 
 
 def test_other_modules_are_not_the_driver() -> None:
-    folder = f"/lib/modules/{KERNEL}/updates/dkms/"
+    directory = f"/lib/modules/{KERNEL}/updates/dkms/"
     files = {
-        folder + name: "" for name in ("nvidia-uvm.ko", "nvidia-current-modeset.ko", "nvidia-drm.ko", "nvidiafb.ko")
+        directory + name: "" for name in ("nvidia-uvm.ko", "nvidia-current-modeset.ko", "nvidia-drm.ko", "nvidiafb.ko")
     }
     assert driver.find_modules(p40(files=files), KERNEL) == []
 
@@ -170,7 +170,7 @@ def test_loaded_module_and_user_space_are_separate_facts() -> None:
         ({"nvidia-kernel-dkms": "535.261.03-1"}, "/usr/bin/nvidia-uninstall", "mixed"),
     ],
 )
-def test_where_a_driver_came_from(installed: dict[str, str], runfile: str | None, origin: str | None) -> None:
+def test_origin_of_a_driver(installed: dict[str, str], runfile: str | None, origin: str | None) -> None:
     assert driver.driver_origin(installed, runfile, "debian12", KERNEL, installed) == origin
 
 
@@ -195,23 +195,23 @@ def test_a_key_in_the_firmwares_own_database_counts_where_the_kernel_asks_it(sys
 
 
 @pytest.mark.parametrize(
-    ("system", "told", "certificate"),
+    ("system", "text", "certificate"),
     [
         ("ID=ubuntu", "", base.UBUNTU_KEY),
         ('ID=pop\nID_LIKE="ubuntu debian"', "", base.UBUNTU_KEY),
         ("ID=debian", "", base.DKMS_KEY),
-        # Only a signing key makes Ubuntu's DKMS look at the settings; a certificate that is not told is DKMS' own.
+        # Only a signing key makes Ubuntu's DKMS read the settings; without a configured certificate it uses its own.
         ("ID=ubuntu", "mok_certificate=/site.der", base.UBUNTU_KEY),
         ("ID=ubuntu", "mok_signing_key=/site.key\nmok_certificate=/site.der", "/site.der"),
         ("ID=ubuntu", "mok_signing_key=/site.key", base.DKMS_KEY),
         ("ID=debian", "mok_signing_key=pkcs11:token=x", base.DKMS_KEY),
     ],
 )
-def test_the_certificate_is_the_one_that_dkms_signs_with(system: str, told: str, certificate: str) -> None:
-    """Both are there: what Debian's DKMS made, and what Ubuntu's installer enrolled."""
+def test_certificate_that_dkms_signs_with(system: str, text: str, certificate: str) -> None:
+    """Both exist: what Debian's DKMS made, and what Ubuntu's installer enrolled."""
     files: dict[str, str | bytes] = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/etc/os-release": system + "\n"}
     files |= {path: path for path in (base.DKMS_KEY, base.UBUNTU_KEY, "/site.der")}
-    files |= {"/etc/dkms/framework.conf": told + "\n", base.SHIM_KEYS: b"\x06\0\0\0 " + certificate.encode()}
+    files |= {"/etc/dkms/framework.conf": text + "\n", base.SHIM_KEYS: b"\x06\0\0\0 " + certificate.encode()}
     row = SecureBootFacts(on=True, key=certificate, certificate=certificate, enrolled=True)
     assert base.secure_boot(p40(files=files)) == row
 
@@ -234,19 +234,19 @@ def test_a_configured_key_of_the_site_is_the_one_that_counts(text: str) -> None:
     path = "/etc/pki/site-mok.pem"
     assert base.secure_boot(p40(files=files)) == SecureBootFacts(True, path, path, enrolled=True)
     del files[path]
-    # DKMS makes what it is told and does not find.
+    # DKMS creates a configured key that does not exist.
     assert base.secure_boot(p40(files=files)) == SecureBootFacts(True, None, path)
 
 
-def test_keys_that_are_too_many_for_one_variable_of_the_firmware_are_found() -> None:
-    """shim gives a long list of keys to the kernel in a table of its own, of which the variable has only the start."""
+def test_keys_beyond_the_size_of_a_firmware_variable_are_found() -> None:
+    """shim passes a long list of keys to the kernel in a separate table; the variable has only its start."""
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/var/lib/dkms/mok.pub": "DER of DKMS"}
     files[base.SHIM_KEYS] = b"\x06\0\0\0list"
     files["/sys/firmware/efi/mok-variables/MokListRT"] = b"list DER of DKMS"
     assert base.secure_boot(p40(files=files)).enrolled is True
 
 
-def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
+def test_nouveau_loaded_bound_and_blacklisted() -> None:
     files, links = function("0000:3b:00.0", "1b38", "030200", driver="../../../../bus/pci/drivers/nouveau")
     files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}
     seen = collect.collect(p40(files=files, links=links)).base.nouveau
@@ -256,22 +256,22 @@ def test_nouveau_is_seen_loaded_bound_and_blacklisted() -> None:
 @pytest.mark.parametrize(
     ("line", "kept"), [("", False), ("blacklist nova_core\n", True), ("blacklist nova-core # Turing\n", True)]
 )
-def test_the_kernels_other_driver_is_seen_as_nouveau_is(line: str, kept: bool) -> None:
-    """nova_core drives Turing and newer where a kernel has it (Fedora 44); the folder of its driver is "NovaCore"."""
+def test_the_kernels_other_driver_counts_like_nouveau(line: str, kept: bool) -> None:
+    """nova_core drives Turing and newer where a kernel has it (Fedora 44); the directory of its driver is "NovaCore"."""
     files, links = function("0000:3b:00.0", "2330", "030200", driver="../../../../bus/pci/drivers/NovaCore")
     files |= {"/sys/module/nova_core/refcnt": "1", "/etc/modprobe.d/x.conf": "blacklist nouveau\n" + line}
     seen = collect.collect(p40(files=files, links=links)).base.nouveau
     assert seen == NouveauFacts("nova_core", loaded=True, bound=["0000:3b:00.0"], blacklisted=kept)
 
 
-def test_a_kernel_that_has_the_other_driver_needs_its_blacklist_before_it_drives() -> None:
+def test_a_kernel_with_the_other_driver_needs_its_blacklist_beforehand() -> None:
     files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n"}
     module = f"/lib/modules/{KERNEL}/kernel/drivers/gpu/nova-core/nova_core.ko.xz"
     assert collect.collect(p40(files=files)).base.nouveau.blacklisted is True
     assert collect.collect(p40(files=files | {module: ""})).base.nouveau.blacklisted is False
 
 
-def test_a_blacklist_that_waits_for_the_initial_ram_disk_is_none_yet() -> None:
+def test_a_blacklist_missing_in_the_initial_ram_disk_does_not_count() -> None:
     files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n", pending.PATH: '["update-initramfs", "-u"]\n'}
     assert collect.collect(p40(files=files)).base.nouveau.blacklisted is False
 
@@ -324,7 +324,7 @@ def test_the_next_boot_of_enterprise_linux_is_grubs_saved_entry() -> None:
     assert base.kernel_facts(RecordedHost(files=files), images[0]).next_boot == images[1]
 
 
-def test_nvlink_5_switches_are_seen_behind_their_bridges() -> None:
+def test_nvlink_5_switches_are_found_behind_their_bridges() -> None:
     bridge, network = "/sys/class/infiniband/mlx5_4/device", "/sys/class/infiniband/mlx5_0/device"
     files: dict[str, str | bytes] = {
         bridge + "/vpd": b"\x82\x10\x00name SW_MNG x",

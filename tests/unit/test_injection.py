@@ -50,7 +50,7 @@ STRICT = sorted(set(Settings._fields) - {
 
 
 def given(name: str, value: str) -> Any:
-    """Return a value in the type of a variable."""
+    """A value in the type of a variable."""
     kind = variables.rule_for(name).type
     if name == "gpu_ready_mirror_keys":
         return {"cuda-debian12": value}
@@ -60,7 +60,7 @@ def given(name: str, value: str) -> Any:
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("name", STRICT)
 def test_a_variable_with_a_form_refuses_hostile_values_with_one_message(name: str, value: str) -> None:
-    # What is left of white space around one value is that value.
+    # A value without the white space around it is the same value.
     if variables.rule_for(name).type == "str" and value.strip() == "12.9":
         assert variables.parse_settings({name: value}).settings._asdict()[name] in ("12.9", DEFAULTS[name])
         return
@@ -173,7 +173,7 @@ MIRRORS = [
 
 
 @pytest.mark.parametrize("mirror", MIRRORS)
-def test_a_mirror_that_is_taken_is_one_line_of_every_file_and_one_word_of_the_shell(mirror: str) -> None:
+def test_an_accepted_mirror_is_one_line_of_every_file_and_one_word_of_the_shell(mirror: str) -> None:
     parsed = variables.parse_settings({"gpu_ready_mirror": mirror})
     assert not parsed.errors
     for name in ("cuda-debian12", "cuda-rhel9"):
@@ -192,7 +192,7 @@ CENTOS = "manager yum\nsystem\n" + 'ID="centos"\nVERSION_ID="7"\nID_LIKE="rhel f
 
 
 @pytest.mark.parametrize("value", [*HOSTILE.values(), *MIRRORS])
-def test_the_one_script_that_is_built_of_variables_quotes_them_or_is_not_built(value: str) -> None:
+def test_the_only_script_built_from_variables_quotes_them_or_is_not_built(value: str) -> None:
     found = bootstrap.parse_found(CENTOS)
     for settings in (
         {"gpu_ready_vault": True, "gpu_ready_mirror": value, "gpu_ready_mirror_keys": {}},
@@ -211,7 +211,7 @@ def test_the_one_script_that_is_built_of_variables_quotes_them_or_is_not_built(v
             assert validation.fingerprint_fault(words[4]) == ""
 
 
-def test_every_variable_of_every_role_was_put_to_the_test() -> None:
+def test_every_variable_of_every_role_is_tested() -> None:
     specified = {
         name
         for role in ROLES

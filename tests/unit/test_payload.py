@@ -1,4 +1,4 @@
-"""What AnsiballZ sends to a host with gpu_node_plan: facts, plan and catalog, nothing that changes or explains."""
+"""What AnsiballZ sends to a host with gpu_node_plan: facts, plan and catalog, no code that changes or explains."""
 
 import sys
 import zlib

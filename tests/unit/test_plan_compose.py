@@ -1,4 +1,4 @@
-"""The whole plan of a host: its order, its golden form, and that a plan carried out leaves nothing to do."""
+"""The complete plan of a host: its order, its golden form, and that an executed plan leaves nothing to do."""
 
 import copy
 import json
@@ -42,7 +42,7 @@ def test_a_host_without_gpu_is_left_alone() -> None:
     assert compose.report_row(bare(), decided).gpus == "none"
 
 
-def test_a_host_whose_gpus_are_given_away_is_left_alone() -> None:
+def test_a_host_whose_gpus_are_passed_to_guests_is_left_alone() -> None:
     host = bare(P40)
     host = having(host, base={"gpus": [host.base.gpus[0]._replace(driver="vfio-pci")]})
     assert (decide(host).gpu_host, decide(host).steps) == (False, [])
@@ -68,7 +68,7 @@ def test_the_parameters_of_a_verification_are_known_where_none_is_due() -> None:
     assert decide_host.answer_json(bare(), decide(bare()))["verification"] is None
 
 
-def test_steps_stand_in_the_order_of_the_roles() -> None:
+def test_steps_are_in_the_order_of_the_roles() -> None:
     roles = [step.role for step in decide(bare(P40)).steps]
     assert roles == sorted(roles, key=ORDER.index)
     assert roles[-1] == "gpu_verify"
@@ -89,7 +89,7 @@ def test_refusals_of_all_planners_come_at_once_and_nothing_is_done() -> None:
 
 
 @pytest.mark.parametrize("host", [bare(P40, P40), bare(T4), bare(A100), bare(V100, H100), bare(H100, nvswitches=4)])
-def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts) -> None:
+def test_an_executed_plan_leaves_nothing_to_do(host: Facts) -> None:
     after = carried_out(host, decide(host))
     assert [step.id for step in decide(after).steps] == []
     assert decide(after).converged
@@ -97,11 +97,11 @@ def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts) -> None:
 
 
 @given(DEVICES, REQUESTS)
-def test_any_plan_carried_out_leaves_nothing_to_do(devices: list[str], requested: dict[str, Any]) -> None:
+def test_any_executed_plan_leaves_nothing_to_do(devices: list[str], requested: dict[str, Any]) -> None:
     host = bare(*devices)
     after = carried_out(host, decide(host, **requested))
-    again = decide(after, **requested)
-    assert [step.id for step in again.steps] == []
+    second = decide(after, **requested)
+    assert [step.id for step in second.steps] == []
 
 
 def test_a_plan_changes_neither_of_its_inputs() -> None:

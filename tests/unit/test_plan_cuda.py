@@ -1,4 +1,4 @@
-"""Which CUDA toolkits a host gets, and that doing so leaves nothing to do."""
+"""Which CUDA toolkits are planned, and that an executed plan leaves nothing to do."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ NEWEST = catalog.toolkits()[-1].version
 
 
 def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> Facts:
-    """Return a host; ``toolkits`` maps versions (or releases) to their origin."""
+    """A host; ``toolkits`` maps versions (or releases) to their origin."""
     facts = bare(*devices, **more)
     found = [
         ToolkitFacts(
@@ -35,7 +35,7 @@ def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> 
     return facts._replace(cuda=CudaFacts(toolkits=found))
 
 
-def test_a_card_that_is_given_to_a_virtual_machine_bounds_no_toolkit() -> None:
+def test_a_card_passed_to_a_virtual_machine_does_not_limit_toolkits() -> None:
     facts = host(V100, T4, distro="ubuntu2404")
     assert set(room.gpu_architectures(facts)) == {"volta", "turing"}
     first, second = facts.base.gpus
@@ -81,7 +81,7 @@ def test_the_default_is_the_newest_that_driver_and_oldest_gpu_allow(
     )
 
 
-def test_a_bare_host_gets_everything_and_only_toolkit_packages() -> None:
+def test_plan_of_a_bare_host_has_only_toolkit_packages() -> None:
     decided = decide(host(P40), 580, "12.4", "12.9")
     assert ids(decided) == [
         "cuda_toolkit.repository",
@@ -137,7 +137,7 @@ def test_what_cannot_work_is_refused_with_what_can(
     assert decided.steps == []
 
 
-def test_a_default_that_is_nowhere_is_refused() -> None:
+def test_a_missing_default_is_refused() -> None:
     decided = decide(host(T4), 580, "12.9", cuda_toolkit_default="12.4")
     assert [refusal.code for refusal in decided.refusals] == ["cuda_default_missing"]
     facts = host(T4, toolkits={"12.4": "package"})
@@ -164,7 +164,7 @@ def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("default", "there"),
+    ("default", "present"),
     [
         ({"target": "/usr/local/cuda-12.9", "kind": "alternatives", "mode": "manual"}, True),
         ({"target": "/usr/local/cuda-12.9", "kind": "link", "mode": None}, True),
@@ -173,13 +173,13 @@ def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
         ({"target": None, "kind": "link", "mode": None}, False),
     ],
 )
-def test_when_the_default_link_is_set(default: dict[str, Any], there: bool) -> None:
+def test_when_the_default_link_is_set(default: dict[str, Any], present: bool) -> None:
     facts = host(T4, toolkits={"12.9": "package"})
     facts = having(facts, cuda={"default": default})
-    assert ("cuda_toolkit.default" in ids(decide(facts, 580, "12.9"))) is not there
+    assert ("cuda_toolkit.default" in ids(decide(facts, 580, "12.9"))) is not present
 
 
-def test_packages_that_take_a_plain_link_over_are_followed_by_the_default() -> None:
+def test_the_default_is_set_after_packages_that_replace_a_plain_link() -> None:
     facts = host(T4, toolkits={"13.0.2": "runfile"})
     facts = having(facts, cuda={"default": {"target": "/usr/local/cuda-13.0", "kind": "link", "mode": None}})
     assert "cuda_toolkit.default" in ids(decide(facts, 580, "12.9", "13.0"))
@@ -199,11 +199,11 @@ def test_a_repository_without_a_fitting_toolkit_is_a_warning_and_nothing_is_inst
     assert decide(host(P40, distro="debian13", toolkits={"12.9": "runfile"}), 580, "12.9").refusals == []
 
 
-# ---- very releases ----------------------------------------------------------------------------------------------------
+# ---- exact releases ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("there", "asked", "packages"),
+    ("present", "asked", "packages"),
     [
         ({}, "12.9", [("cuda-toolkit-12-9", None)]),
         ({}, "12.9.1", [("cuda-toolkit-12-9", "12.9.1-*")]),
@@ -218,9 +218,9 @@ def test_a_repository_without_a_fitting_toolkit_is_a_warning_and_nothing_is_inst
     ],
 )
 def test_a_plain_version_keeps_the_installed_toolkit_and_a_release_is_installed(
-    there: dict[str, str], asked: str, packages: list[tuple[str, str | None]]
+    present: dict[str, str], asked: str, packages: list[tuple[str, str | None]]
 ) -> None:
-    decided = decide(host(T4, toolkits=there), 580, asked)
+    decided = decide(host(T4, toolkits=present), 580, asked)
     assert decided.refusals == []
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.install"]
     assert [(one["name"], one["version"]) for step in steps for one in todo(step)["packages"]] == packages
@@ -228,7 +228,7 @@ def test_a_plain_version_keeps_the_installed_toolkit_and_a_release_is_installed(
 
 
 @pytest.mark.parametrize(
-    ("there", "source", "asked", "code", "words"),
+    ("present", "source", "asked", "code", "words"),
     [
         ({"12.9.0": "runfile"}, "repo", "12.9.1", "cuda_other_source", ["12.9.0", "installer", "cuda_toolkit_remove"]),
         ({"12.9.0": "package"}, "runfile", "12.9.1", "cuda_other_source", ["12.9.0", "packages", "to repo"]),
@@ -236,10 +236,10 @@ def test_a_plain_version_keeps_the_installed_toolkit_and_a_release_is_installed(
         ({"12.9.0": "foreign"}, "runfile", "12.9.1", "cuda_foreign", ["by hand", "move it away"]),
     ],
 )
-def test_one_kind_of_installation_is_not_laid_over_another(
-    there: dict[str, str], source: str, asked: str, code: str, words: list[str]
+def test_one_kind_of_installation_does_not_overwrite_another(
+    present: dict[str, str], source: str, asked: str, code: str, words: list[str]
 ) -> None:
-    decided = decide(host(T4, toolkits=there), 580, asked, cuda_toolkit_source=source)
+    decided = decide(host(T4, toolkits=present), 580, asked, cuda_toolkit_source=source)
     assert [refusal.code for refusal in decided.refusals] == [code]
     text = decided.refusals[0].message + "; " + decided.refusals[0].remedy
     assert [word for word in words if word not in text] == []
@@ -312,11 +312,11 @@ def test_the_sites_mirror_serves_nvidias_installers_and_not_the_operators() -> N
     assert one["source"] == "https://other.example/cuda.run"
 
 
-def test_by_installer_the_newest_that_fits_comes_where_none_is_asked_for() -> None:
+def test_the_newest_supported_installer_is_the_default() -> None:
     (one,) = installers(decide(host(P40), 580, cuda_toolkit_source="runfile"))
     assert one["version"] == "12.9"
     (one,) = installers(decide(host(P40, distro="debian13"), 580, cuda_toolkit_source="runfile"))
-    assert one["version"] == "12.9"  # which the distribution's repository does not carry
+    assert one["version"] == "12.9"  # which the distribution's repository does not have
     facts = host(T4)
     facts = with_packages(facts, **{"libxml2": "2.9"})
     (step,) = [step for step in decide(facts, 580, cuda_toolkit_source="runfile").steps if "runfile" in step.id]
@@ -336,14 +336,14 @@ def test_by_installer_the_newest_that_fits_comes_where_none_is_asked_for() -> No
         ("10.2", {}, "cuda_unknown", ["10.2"]),
     ],
 )
-def test_an_installer_that_cannot_be_is_refused(asked: str, files: dict[str, Any], code: str, words: list[str]) -> None:
+def test_an_impossible_installer_is_refused(asked: str, files: dict[str, Any], code: str, words: list[str]) -> None:
     decided = decide(host(T4), 535, asked, cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)
     assert [refusal.code for refusal in decided.refusals] == [code]
     text = decided.refusals[0].message + "; " + decided.refusals[0].remedy
     assert [word for word in words if word not in text] == []
 
 
-def test_a_toolkit_that_no_catalog_knows_comes_by_the_operators_installer_with_a_warning() -> None:
+def test_a_toolkit_unknown_to_the_catalog_is_installed_by_the_operators_installer_with_a_warning() -> None:
     files = {"10.2": "/srv/cuda_10.2.89_440.33.01_linux.run"}
     decided = decide(host(T4), 535, "10.2", cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)
     assert [one["release"] for one in installers(decided)] == ["10.2.89"]
@@ -379,7 +379,7 @@ def test_one_version_is_removed_and_no_package_of_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("toolkits", "going", "there"),
+    ("toolkits", "going", "present"),
     [
         ({"12.4.1": "runfile"}, ["12.4"], ["12.4"]),
         ({"12.4": "partial"}, ["12.4"], ["12.4"]),
@@ -388,13 +388,13 @@ def test_one_version_is_removed_and_no_package_of_another() -> None:
         ({"12.9.1": "package"}, ["12.4"], []),
     ],
 )
-def test_only_existing_toolkits_are_removed(toolkits: dict[str, str], going: list[str], there: list[str]) -> None:
+def test_only_existing_toolkits_are_removed(toolkits: dict[str, str], going: list[str], present: list[str]) -> None:
     decided = decide(host(T4, toolkits=toolkits), 580, "12.9", cuda_toolkit_remove=going)
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.remove"]
-    assert [one["version"] for step in steps for one in todo(step)["toolkits"]] == there
+    assert [one["version"] for step in steps for one in todo(step)["toolkits"]] == present
 
 
-def test_the_choice_is_never_what_is_to_go() -> None:
+def test_a_toolkit_to_remove_is_never_chosen() -> None:
     assert chosen(decide(host(P40), 580, cuda_toolkit_remove=["12.9"])) == ["12.8"]
     facts = host(T4, toolkits={"12.9.1": "package"})
     (refusal,) = decide(facts, 580, "13.0", cuda_toolkit_default="12.9", cuda_toolkit_remove=["12.9"]).refusals
@@ -454,7 +454,7 @@ def test_with_source_none_the_link_moves_to_a_toolkit_that_stays_or_is_removed_w
 
 
 @pytest.mark.parametrize(
-    ("there", "setting", "files"),
+    ("present", "setting", "files"),
     [
         ({}, "default", profile.files("/usr/local/cuda")),
         ({}, "12.9", profile.files("/usr/local/cuda-12.9")),
@@ -465,20 +465,20 @@ def test_with_source_none_the_link_moves_to_a_toolkit_that_stays_or_is_removed_w
         ({}, "none", {}),
     ],
 )
-def test_what_login_shells_are_led_to(there: dict[str, str], setting: str, files: dict[str, str | None]) -> None:
+def test_profile_of_login_shells(present: dict[str, str], setting: str, files: dict[str, str | None]) -> None:
     facts = host(T4, toolkits={"12.9.1": "package"})
-    facts = having(facts, cuda={"profile": {**dict.fromkeys(profile.PATHS), **there}})
+    facts = having(facts, cuda={"profile": {**dict.fromkeys(profile.PATHS), **present}})
     decided = decide(facts, 580, "12.9", cuda_toolkit_profile=setting)
     steps = [step for step in decided.steps if step.id == "cuda_toolkit.profile"]
     assert {file["path"]: file.get("content") for step in steps for file in todo(step)["files"]} == files
 
 
-def test_a_profile_of_a_toolkit_that_is_nowhere_is_refused() -> None:
+def test_a_profile_of_a_missing_toolkit_is_refused() -> None:
     (refusal,) = decide(host(T4), 580, "12.9", cuda_toolkit_profile="12.4").refusals
     assert (refusal.code, "cuda_toolkit_profile is 12.4" in refusal.message) == ("cuda_default_missing", True)
 
 
-# ---- whatever is asked ------------------------------------------------------------------------------------------------
+# ---- any request ------------------------------------------------------------------------------------------------------
 
 
 def test_no_plan_names_a_package_that_installs_a_driver() -> None:
@@ -510,12 +510,14 @@ ARCHITECTURES = [P40, V100, T4, A100, B200, UNKNOWN]
         }
     ),
 )
-def test_a_plan_fits_its_host_and_once_done_there_is_nothing_to_do(
-    devices: list[str], branch: int, asked: list[str], there: dict[str, str], more: dict[str, Any]
+def test_a_plan_suits_its_host_and_once_executed_there_is_nothing_to_do(
+    devices: list[str], branch: int, asked: list[str], present: dict[str, str], more: dict[str, Any]
 ) -> None:
-    facts = host(*devices, toolkits=there)
-    if there:
-        facts = having(facts, cuda={"default": {"target": cuda.toolkit_path(max(there)), "kind": "link", "mode": None}})
+    facts = host(*devices, toolkits=present)
+    if present:
+        facts = having(
+            facts, cuda={"default": {"target": cuda.toolkit_path(max(present)), "kind": "link", "mode": None}}
+        )
     decided = decide(facts, branch, *asked, **more)
     assert vars(decided) == vars(decide(facts, branch, *asked, **more))
     if decided.refusals:
@@ -538,7 +540,7 @@ def aliased() -> Facts:
 
 
 @pytest.mark.parametrize("source", ["repo", "runfile"])
-def test_a_name_that_leads_to_another_toolkit_is_neither_filled_nor_emptied(source: str) -> None:
+def test_a_link_to_another_toolkit_is_neither_installed_nor_removed(source: str) -> None:
     for words in ({"cuda_toolkit_versions": ["12.4"]}, {"cuda_toolkit_remove": ["12.4"]}):
         decided = room.decide(aliased(), settings(cuda_toolkit_source=source, **words), driver_choice(580))
         assert not decided.steps
@@ -547,7 +549,7 @@ def test_a_name_that_leads_to_another_toolkit_is_neither_filled_nor_emptied(sour
         assert "/usr/local/cuda-12.4" in refusal.message and "12.9.1" in refusal.message
 
 
-def test_a_name_that_leads_to_another_toolkit_does_not_count_as_one() -> None:
+def test_a_link_to_another_toolkit_does_not_count() -> None:
     assert [one.version for one in room.complete_toolkits(aliased())] == ["12.9"]
 
 

@@ -1,4 +1,4 @@
-"""What is decided about docker, as a table: facts and settings in, steps or refusals out."""
+"""The plan for docker, as a table: facts and settings in, steps or refusals out."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ DAEMON_JSON = "/etc/docker/daemon.json"
 
 
 def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **more: Any) -> DockerFacts:
-    """The engine of a host where it runs (``version=None``: where it is not installed)."""
+    """The running engine of a host (``version=None``: not installed)."""
     info = {
         "version": version, "runtimes": ["runc"], "default_runtime": "runc", "live_restore": False,
         "cdi_dirs": [], "cgroup_driver": "systemd", "running": len(more.get("gpu_containers", ())),
@@ -48,7 +48,7 @@ def test_a_missing_engine_is_installed_from_the_distribution() -> None:
 
 
 @pytest.mark.parametrize("part", [engine(None), engine(active=False, info={})])
-def test_docker_gets_the_modules_that_a_kernel_keeps_in_another_package(part: DockerFacts) -> None:
+def test_kernel_modules_for_docker_in_another_package_are_installed(part: DockerFacts) -> None:
     """Without xt_addrtype dockerd does not start, and Enterprise Linux 10 has it in kernel-modules-extra."""
     facts = host(part, distro="el10")
     facts = having(facts, base={"kernel": {"running": "6.12.0-124.el10.x86_64", "next_boot": "6.12.0-201.el10.x86_64"}})
@@ -68,7 +68,7 @@ def test_a_second_engine_beside_that_of_a_snap_is_refused(given_settings: dict[s
     (refusal,) = decide(engine(None, active=True, snap="/snap/docker/current"), **given_settings).refusals
     assert refusal.code == "docker_is_a_snap" and "/snap/docker/current" in refusal.message
     assert "snap remove docker" in refusal.remedy
-    # Beside a whole engine it is somebody's own affair.
+    # Beside a complete engine it is the operator's decision.
     assert decide(engine(snap="/snap/docker/current")).refusals == []
 
 
@@ -92,13 +92,13 @@ def test_a_stopped_engine_is_started() -> None:
         ("{}", {"log-driver": "journald"}, "restart", "docker_restart"),
     ],
 )
-def test_options_reload_where_that_is_enough(text: Any, options: Any, activation: Any, disruption: Any) -> None:
+def test_options_are_reloaded_if_that_suffices(text: Any, options: Any, activation: Any, disruption: Any) -> None:
     steps = decide(engine(text=text), docker_engine_daemon_options=options).steps
     assert [(todo(step)["activation"], step.disruption) for step in steps] == [(activation, disruption)][: len(steps)]
     assert bool(steps) == bool(activation)
 
 
-def test_what_is_not_strict_json_is_refused_with_its_place_only_when_something_is_to_be_written() -> None:
+def test_invalid_json_is_refused_with_its_place_only_if_something_would_be_written() -> None:
     broken = engine(error={"problem": "trailing comma before }", "line": 3, "column": 1})
     assert decide(broken).refusals == []
     (refusal,) = decide(broken, docker_engine_daemon_options={"mtu": 1}).refusals
@@ -131,7 +131,7 @@ def test_a_restart_that_would_end_gpu_containers_needs_permission(more: Any, all
     assert [refusal.code for refusal in decision.refusals] == codes
 
 
-def test_a_restart_that_a_killed_run_owes_is_made_up_for() -> None:
+def test_an_outstanding_restart_of_a_killed_run_is_planned() -> None:
     (step,) = decide(engine(text='{"mtu": 1}', restart_pending=True), docker_engine_daemon_options={"mtu": 1}).steps
     assert todo(step)["activation"] == "restart"
     assert "interrupted" in step.why
@@ -152,7 +152,7 @@ PINNED = ["docker-ce", "docker-ce-cli"]
 def packaged(
     installed: dict[str, str], held: "list[str] | None" = None, part: "DockerFacts | None" = None, **more: Any
 ) -> Any:
-    """The decision about a host with these packages, whose engine runs where there is one among them."""
+    """The plan for a host with these packages, whose engine runs if it is among them."""
     given_settings = {f"docker_engine_{name}": more.pop(name) for name in ("source", "version", "replace_conflicting", "restart_ok") if name in more}  # fmt: skip
     number = next((installed[name] for name in ("docker-ce", "docker.io") if name in installed), None)
     facts = host(part or engine(number), installed=installed, held=held or [], **more)
@@ -181,7 +181,7 @@ def installed_versions(decision: Any) -> dict[str, "str | None"]:
         ("auto", "", "amzn2023", {"docker": None}),
     ],
 )  # fmt: skip
-def test_a_missing_engine_comes_from_its_source_at_its_version(
+def test_a_missing_engine_is_installed_from_its_source_in_its_version(
     source: str, version: str, distro: str, expect: dict[str, Any]
 ) -> None:
     decision = packaged({}, source=source, version=version, distro=distro)
@@ -208,10 +208,10 @@ def test_a_missing_engine_comes_from_its_source_at_its_version(
         (EL7, [], {"distro": "centos7"}),
         (CE, PINNED, {}),  # somebody else holds them
         ({**CE, "podman": "4.3.1"}, [], {"replace_conflicting": True}),
-        ({}, [], {"part": engine("28.5.1"), "version": "28.5"}),  # no package: somebody's own build
+        ({}, [], {"part": engine("28.5.1"), "version": "28.5"}),  # no package: built by the operator
     ],
 )
-def test_an_engine_that_is_as_asked_is_left(installed: dict[str, str], held: list[str], more: dict[str, Any]) -> None:
+def test_an_engine_as_requested_is_left_alone(installed: dict[str, str], held: list[str], more: dict[str, Any]) -> None:
     decision = packaged(installed, held, **more)
     assert (decision.steps, decision.refusals, decision.warnings) == ([], [], [])
 
@@ -252,7 +252,7 @@ def test_a_replacement_that_ends_gpu_containers_needs_permission(more: Any, info
     assert bool(decision.steps) is not bool(codes)
 
 
-def test_a_pin_that_is_not_held_is_held_and_one_that_is_no_longer_asked_for_is_released() -> None:
+def test_a_missing_hold_is_set_and_an_obsolete_one_released() -> None:
     (step,) = packaged(CE, [], version="28.5").steps
     assert (todo(step)["hold"], todo(step)["state"], step.disruption) == (PINNED, "started", "none")
     ours = engine("28.5.1", held_by_us=PINNED)
@@ -307,7 +307,7 @@ def test_with_permission_the_named_source_replaces_the_engine_that_is_there_with
         ({}, {"source": "distro", "distro": "el9"}, "source_impossible", "does not exist for el9"),
     ],
 )  # fmt: skip
-def test_a_version_that_cannot_be_had_is_refused(installed: Any, more: Any, code: str, words: str) -> None:
+def test_an_unavailable_version_is_refused(installed: Any, more: Any, code: str, words: str) -> None:
     (refusal,) = packaged(installed, **more).refusals
     assert (refusal.code, words in refusal.message) == (code, True), refusal
 
@@ -376,7 +376,7 @@ def test_options_that_contradict_each_other_are_refused(text: Any, given_setting
         ("--log-driver", "log-driver", {"docker_engine_log_driver": "local"}),
     ],
 )
-def test_a_flag_of_the_unit_that_says_the_same_is_refused(flag: str, key: str, given_settings: dict[str, Any]) -> None:
+def test_a_flag_of_the_unit_for_the_same_key_is_refused(flag: str, key: str, given_settings: dict[str, Any]) -> None:
     given = {"key": key, "flag": flag, "value": "x", "file": "/etc/systemd/system/docker.service.d/x.conf"}
     (refusal,) = decide(engine(flags=[given]), **given_settings).refusals
     assert (refusal.code, flag in refusal.message) == ("daemon_json_flag_conflict", True)
@@ -410,9 +410,9 @@ def test_a_stopped_engine_is_started_and_held_in_one_step() -> None:
     assert (todo(step)["unhold"], todo(step)["state"]) == (PINNED, "started")
 
 
-def test_a_flag_that_came_after_the_key_is_refused_although_nothing_is_to_be_written() -> None:
+def test_a_flag_added_after_the_key_is_refused_although_nothing_would_be_written() -> None:
     part = engine(text='{"log-driver": "local"}', flags=[{"key": "log-driver", "flag": "--log-driver", "value": "x", "file": "/f"}])  # fmt: skip
     assert [one.code for one in decide(part, docker_engine_log_driver="local").refusals] == [
         "daemon_json_flag_conflict"
     ]
-    assert decide(part).refusals == []  # nobody asked for it: not ours to judge
+    assert decide(part).refusals == []  # not requested, so it is not checked

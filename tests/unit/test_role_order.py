@@ -1,4 +1,4 @@
-"""The roles do the steps in the order in which the plan gives them: their files have an order of their own."""
+"""The roles execute the steps in the order of the plan, although their files have an order of their own."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def order() -> list[str]:
     found = ["gpu_plan.repair_packages"]
     for role in roles():
         for step in STEP.findall((ROOT / "roles" / role / "tasks/main.yml").read_text(encoding="utf-8")):
-            found += [step] if step not in found else []  # a role may ask for the same step again
+            found += [step] if step not in found else []  # a role may execute the same step twice
     return found
 
 
@@ -45,7 +45,7 @@ def decided(distro: str) -> list[tuple[str, compose.Plan]]:
 
 
 @pytest.mark.parametrize("distro", catalog.distros())
-def test_the_roles_do_the_steps_in_the_order_of_the_plan(distro: str) -> None:
+def test_the_roles_execute_the_steps_in_the_order_of_the_plan(distro: str) -> None:
     known = order()
     for title, one in decided(distro):
         steps = [step.id for step in one.steps]

@@ -254,7 +254,7 @@ def test_installers_before_545_refuse_nouveau_and_users() -> None:
         runfile_state.refuse_unbuildable(buildable(files=nouveau), old)
     runfile_state.refuse_unbuildable(buildable(files=nouveau), SETTINGS)
     used = {"/sys/module/nvidia/refcnt": "1\n", "/proc/77/comm": "smi\n", "/proc/77/cmdline": "nvidia-persistenced\0"}
-    host = buildable(files=used, links={"/proc/77/fd/3": "/dev/nvidia0"}, folders=["/sys/module/nvidia"])
+    host = buildable(files=used, links={"/proc/77/fd/3": "/dev/nvidia0"}, directories=["/sys/module/nvidia"])
     with pytest.raises(RunfileError, match=r"process 77 \(nvidia-persistenced\) uses the loaded NVIDIA driver"):
         runfile_state.refuse_unbuildable(host, old)
     runfile_state.refuse_unbuildable(host, SETTINGS)

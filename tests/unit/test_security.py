@@ -1,4 +1,4 @@
-"""What the code promises about safety, read from its text: shells, modes, checksums, keys; and files under a hard umask."""
+"""Security properties of the code, read from its text: shells, modes, checksums, keys; and files under a strict umask."""
 
 import ast
 import json
@@ -85,7 +85,7 @@ def test_a_command_gets_a_list_of_arguments(task: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "task", [task for _, task in ALL if module_of(task) in WRITERS], ids=lambda task: str(task.get("name"))
 )
-def test_a_task_that_writes_says_the_mode(task: dict[str, Any]) -> None:
+def test_a_task_that_writes_sets_the_mode(task: dict[str, Any]) -> None:
     (what,) = [value for key, value in task.items() if key.rpartition(".")[2] in WRITERS]
     if what.get("state") != "absent":
         assert what.get("mode") in ("0755", "0644", "0600", "preserve")
@@ -101,7 +101,7 @@ def test_downloads_are_left_to_the_modules_that_verify_them() -> None:
         "module_utils/gpu_ready/base/download.py"
     ]
     callers = [name_of(path) for path in CODE if re.search(r"(?<!def )\bdownload\(", path.read_text())]
-    # Each gives a checksum, or compares the fingerprint of a key before it uses it: see docs/security.md.
+    # Each passes a checksum, or compares the fingerprint of a key before it uses it: see docs/security.md.
     assert callers == [
         "module_utils/gpu_ready/cuda/cudnn/fetch.py",
         "module_utils/gpu_ready/driver/runfile/fetch.py",
@@ -159,7 +159,7 @@ def test_no_program_is_started_through_a_shell(path: Path) -> None:
         ]
         if function.endswith((".run", "run_command", "Popen")) and call.args:
             given = call.args[0]
-            # A text in place of a list would be cut into words.
+            # A text in place of a list would be split into words.
             assert not isinstance(given, (ast.Constant, ast.JoinedStr))
             assert not (isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mod))
             assert not re.search(r"'(?:ba|da|)sh', '-\w*c'", ast.unparse(given))

@@ -32,7 +32,7 @@ def after_phases(*given: tuple[str, int], driver: RecordedDriver | None = OLD, t
 
 
 def host_facts(
-    version: str | None = "580.95.05", noted: UpgradeJournal | None = None, clients: tuple[str, ...] = ()
+    version: str | None = "580.95.05", recorded: UpgradeJournal | None = None, clients: tuple[str, ...] = ()
 ) -> Facts:
     driver = {
         "on_disk": ModuleFacts(version, "open") if version else None,
@@ -40,7 +40,7 @@ def host_facts(
         "dkms": [DkmsFacts("nvidia", version or "", [])],
         "clients": [GpuProcess(7, name) for name in clients],
     }
-    return having(bare(T4), driver=driver)._replace(upgrade=noted)
+    return having(bare(T4), driver=driver)._replace(upgrade=recorded)
 
 
 CHOSEN = DriverChoice(
@@ -93,7 +93,7 @@ def test_the_time_of_a_second_drain_counts_too() -> None:
     ("phases", "touched"),
     [
         (["staged", "draining"], False),
-        (["staged", "draining", "draining"], False),  # jobs ran past the bound twice: the driver was never touched
+        (["staged", "draining", "draining"], False),  # jobs ran past the limit twice: the driver was never changed
         (["staged", "draining", "switching"], True),
         (["staged", "draining", "switching", "draining"], True),
         (["staged", "draining", "switching", "verified", "draining"], True),
@@ -105,21 +105,21 @@ def test_the_time_of_a_second_drain_counts_too() -> None:
 )
 def test_a_driver_that_may_be_partly_replaced_is_known_over_runs(phases: list[str], touched: bool) -> None:
     found = after_phases(*[(phase, number) for number, phase in enumerate(phases, 1)])
-    assert status(host_facts(noted=found), decided(INSTALL))["touched"] == touched
+    assert status(host_facts(recorded=found), decided(INSTALL))["touched"] == touched
 
 
 def test_a_journal_of_an_earlier_release_counts_as_touched() -> None:
     written = journal.to_json(after_phases(("staged", 1), ("draining", 2)))
     del written["touched"]
     earlier = journal.from_json(written)
-    assert status(host_facts(noted=earlier), decided())["touched"]
+    assert status(host_facts(recorded=earlier), decided())["touched"]
     assert journal.advance(earlier, "draining", 3, OLD, "595", "").touched
 
 
-def test_a_host_that_lost_its_gpus_in_the_middle_is_no_host_without_gpu() -> None:
+def test_a_host_that_lost_its_gpus_meanwhile_differs_from_a_host_without_gpu() -> None:
     assert status(host_facts(), NO_GPU)["state"] == "current"
-    assert status(host_facts(noted=after_phases(("staged", 1), ("done", 2))), NO_GPU)["state"] == "current"
-    found = status(host_facts(noted=after_phases(("staged", 1), ("draining", 2))), NO_GPU)
+    assert status(host_facts(recorded=after_phases(("staged", 1), ("done", 2))), NO_GPU)["state"] == "current"
+    found = status(host_facts(recorded=after_phases(("staged", 1), ("draining", 2))), NO_GPU)
     assert found["state"] == "refused" and "no NVIDIA GPU" in found["refusal"] and "Remedy" in found["refusal"]
 
 
@@ -132,26 +132,26 @@ def test_a_host_that_lost_all_its_gpus_is_not_in_the_desired_state() -> None:
         "Remedy: see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml, "
         "or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
     )
-    given = seen._replace(base=bare(T4).base)  # to virtual machines
+    given = seen._replace(base=bare(T4).base)  # passed to virtual machines
     assert status(given, NO_GPU)["state"] == "current"
     assert status(seen._replace(verified=None), NO_GPU)["state"] == "current"
 
 
 def test_a_resumed_run_keeps_the_recorded_driver() -> None:
-    again = journal.advance(
+    second = journal.advance(
         after_phases(("staged", 1), ("draining", 2), ("switching", 3)), "draining", 9, NEW, "595", ""
     )
-    assert again.from_ == OLD
-    assert journal.advance(again._replace(phase="stuck"), "staged", 9, NEW, "595", "").from_ == OLD
+    assert second.from_ == OLD
+    assert journal.advance(second._replace(phase="stuck"), "staged", 9, NEW, "595", "").from_ == OLD
 
 
 @pytest.mark.parametrize("phase", ["done", "back", "untouched"])
-def test_the_next_upgrade_notes_the_driver_of_then(phase: str) -> None:
+def test_the_next_upgrade_records_the_driver_of_that_time(phase: str) -> None:
     found = after_phases(("staged", 1), ("draining", 2), (phase, 3))
     assert journal.advance(found, "staged", 9, NEW, "610", "").from_ == NEW
 
 
-def test_a_journal_survives_the_disk_and_damage_is_none(tmp_path: Path) -> None:
+def test_journal_round_trip_and_damage(tmp_path: Path) -> None:
     path = tmp_path / "upgrade.json"
     journal.write(after_phases(("staged", 1)), str(path))
     assert journal.read(journal.Host(), str(path)) == after_phases(("staged", 1))
@@ -180,19 +180,19 @@ def test_an_unfinished_upgrade_is_resumed(phase: str) -> None:
     assert (found["state"], found["way"], found["opened"]) == ("due", "none", True)
     assert (found["from"], found["to"]) == ("580.95.05", "595.91.07")
     assert not found["staged"]
-    again = after_phases(("staged", 1), (phase, 2), to="595.91.07")
-    assert status(host_facts("595.91.07", again), decided())["staged"] == (phase != "back")
+    second = after_phases(("staged", 1), (phase, 2), to="595.91.07")
+    assert status(host_facts("595.91.07", second), decided())["staged"] == (phase != "back")
 
 
-def test_what_was_fetched_lately_is_not_fetched_again() -> None:
+def test_recent_downloads_are_not_repeated() -> None:
     fetched = journal.record_fetched(after_phases(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
     assert upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH - 1)
     assert not upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH)
-    assert not upgrade.is_fetched(fetched, "595.91.07", 999)  # the clock went back
+    assert not upgrade.is_fetched(fetched, "595.91.07", 999)  # the clock was set back
     assert not upgrade.is_fetched(fetched, "610", 1001)
     assert not upgrade.is_fetched(fetched._replace(phase="back"), "595.91.07", 1001)
-    again = journal.advance(fetched, "staged", 1002, OLD, "595.91.07", "")
-    seen = host_facts(noted=again)
+    second = journal.advance(fetched, "staged", 1002, OLD, "595.91.07", "")
+    seen = host_facts(recorded=second)
     chosen = decided(INSTALL, activate("reload"))
     assert status(seen, chosen, 1003)["staged"]
     assert not status(seen, chosen, 1003 + upgrade.FRESH)["staged"]
@@ -204,13 +204,13 @@ def test_a_driver_that_can_be_reloaded_is_due() -> None:
     assert found["installed"] == OLD._asdict() and found["back"] is None
 
 
-def test_programs_on_the_gpus_are_the_drains_business_first() -> None:
+def test_programs_on_the_gpus_are_left_to_the_drain() -> None:
     step = activate("reboot", "train (7) hold the loaded module")
     found = status(host_facts(clients=("train",)), decided(INSTALL, step))
     assert (found["state"], found["way"]) == ("due", "live") and "train" in found["why"]
 
 
-def test_a_reboot_needs_leave() -> None:
+def test_a_reboot_needs_permission() -> None:
     chosen = decided(INSTALL, activate("reboot", "gpu_ready_activation is reboot", None))
     assert "gpu_ready_reboot_ok" in status(host_facts(), chosen)["refusal"]
     found = status(host_facts(), chosen, gpu_ready_reboot_ok=True)
@@ -279,12 +279,12 @@ def rollout(entries: dict[str, HostUpgrade], **given: Any) -> upgrade_fleet.Roll
     return upgrade_fleet.plan_rollout(HOSTS, entries, upgrade_fleet.RolloutRequest(**fields))
 
 
-def test_the_operator_says_who_comes_first_and_who_does_not() -> None:
+def test_the_operator_selects_canaries_and_exclusions() -> None:
     roll = rollout({name: entry("due") for name in HOSTS}, canaries=["test"], first=["c"], exclude=["a"])
     assert roll.due == ["d", "c", "b", "e"] and roll.serial == [1, 1, 2] and roll.excluded == ["a"]
 
 
-def test_no_batch_can_be_lost_as_a_whole() -> None:
+def test_no_batch_can_fail_completely() -> None:
     line = upgrade_fleet.build_lineup(["d", "c", "b"], [1, 2], limited=False)
     assert line.roll == ["d", "gpu_upgrade_batch_1", "c", "b", "gpu_upgrade_batch_2"]
     assert line.sizes == [2, 3] and line.watch == ["gpu_upgrade_batch_1", "gpu_upgrade_batch_2"]
@@ -292,7 +292,7 @@ def test_no_batch_can_be_lost_as_a_whole() -> None:
     assert upgrade_fleet.build_lineup(["d", "c", "b"], [1, 2], limited=True) == (["d", "c", "b"], [1, 2], [])
 
 
-def test_others_do_not_come_at_once_where_no_canary_can_take_part() -> None:
+def test_batches_grow_also_without_an_eligible_canary() -> None:
     entries = {name: entry("due") for name in HOSTS} | {"d": SILENT}
     roll = rollout(entries, canaries=["d"], batches=["100%"])
     assert (roll.due, roll.serial) == (["a", "b", "c", "e"], [1, 3])
@@ -300,10 +300,10 @@ def test_others_do_not_come_at_once_where_no_canary_can_take_part() -> None:
     assert rollout(nobody, canaries=["d"], batches=["100%"]).serial == []
 
 
-def test_a_canary_that_is_tried_again_comes_before_all_others() -> None:
+def test_a_repeated_canary_precedes_all_others() -> None:
     tried = {"opened": True, "journal": {"phase": "back", "to": "595.91.07"}}
     over = entry("current", journal={"phase": "done", "to": "595.91.07"})
-    # It failed within the budget: the batches after it went on, and are over.
+    # It failed within the budget: the later batches continued and have ended.
     failed = {"a": over, "b": over, "c": entry("due"), "d": entry("due", **tried), "e": entry("due")}
     roll = rollout(failed, canaries=["d"])
     assert (roll.due, roll.serial) == (["d", "c", "e"], [1, 2])
@@ -314,7 +314,7 @@ def test_a_canary_that_is_tried_again_comes_before_all_others() -> None:
     assert rollout(passed, canaries=["d"], batches=[1, "100%"]).serial == [2]
 
 
-def test_a_host_without_a_record_keeps_its_driver_whatever_is_in_its_way() -> None:
+def test_a_host_without_a_record_keeps_its_driver_in_any_case() -> None:
     bare = entry("refused", refusal="There is no driver", back=None)
     entries = {"a": entry("due", back={}), "b": bare, "c": SILENT} | {
         name: entry("due", back={"nvidia_driver_branch": "580"}) for name in "de"
@@ -325,7 +325,7 @@ def test_a_host_without_a_record_keeps_its_driver_whatever_is_in_its_way() -> No
     assert list(rollout(entries, exclude=["a"]).refused) == ["b", "c"]
 
 
-def test_only_hosts_of_the_last_rollout_go_back() -> None:
+def test_only_hosts_of_the_last_rollout_are_rolled_back() -> None:
     def changed(rollout: int, **more: Any) -> HostUpgrade:
         return entry(
             "due",
@@ -357,19 +357,19 @@ def test_only_hosts_of_the_last_rollout_go_back() -> None:
     assert rollout(before, backwards=True).due == HOSTS
 
 
-def test_a_run_that_goes_on_belongs_to_the_same_rollout() -> None:
+def test_a_resumed_run_belongs_to_the_same_rollout() -> None:
     def reported(phase: str, to: str, rollout: int) -> HostUpgrade:
         return entry("current", to="595", journal={"phase": phase, "to": to, "rollout": rollout})
 
     assert upgrade_fleet.rollout_id({"a": entry("due"), "b": SILENT}, 100) == 100
     assert upgrade_fleet.rollout_id({"a": reported("done", "595.91.07", 7), "b": reported("back", "595", 7)}, 100) == 7
-    assert upgrade_fleet.rollout_id({"a": reported("back", "595.91.07", 7)}, 100) == 100  # nobody came to the end
-    # The newest led elsewhere: what an older one brought to the same driver is no part of this one.
+    assert upgrade_fleet.rollout_id({"a": reported("back", "595.91.07", 7)}, 100) == 100  # no host was completed
+    # The newest had another target: hosts that an older rollout changed to the same driver are no part of this one.
     assert (
         upgrade_fleet.rollout_id({"a": reported("done", "595.91.07", 7), "b": reported("done", "580.95.05", 8)}, 100)
         == 100
     )
-    assert upgrade_fleet.rollout_id({"a": reported("done", "580.95.05", 200)}, 100) == 201  # the clock went back
+    assert upgrade_fleet.rollout_id({"a": reported("done", "580.95.05", 200)}, 100) == 201  # the clock was set back
 
 
 def test_the_journal_knows_the_rollout_that_changed_the_host_last() -> None:
@@ -388,7 +388,7 @@ def test_a_host_beyond_the_limit_is_known() -> None:
     assert rollout({name: entry("due") for name in HOSTS}, canaries=["x"], groups=groups).serial == [1, 4]
 
 
-def test_hosts_of_an_earlier_run_are_not_begun_again() -> None:
+def test_hosts_of_an_earlier_run_are_not_repeated() -> None:
     done = {"phase": "done", "to": "595.91.07"}
     entries = {name: entry("due") for name in HOSTS} | {"a": entry("current", journal=done)}
     roll = rollout(entries | {"b": entry("refused", refusal="The disk is full."), "c": SILENT})
@@ -399,7 +399,7 @@ def test_hosts_of_an_earlier_run_are_not_begun_again() -> None:
     assert "live  slurm ./x.yml" in table
 
 
-def test_the_report_says_why_the_rollout_stopped() -> None:
+def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
     back = {"host": "a", "state": "rolled_back", "from": "580.95.05", "to": "595", "way": "live", "seconds_unavailable": 61, "reason": "the proof is red"}  # fmt: skip
     found = upgrade_fleet.host_results(
         HOSTS, {"a": back, "b": back | {"host": "b", "state": "upgraded"}}, ["a", "c"], {}, ["c"]
@@ -418,7 +418,7 @@ def test_the_report_says_why_the_rollout_stopped() -> None:
     assert upgrade_fleet.failed_hosts(found, good, ["e"]) == ["a", "c", "d"]
 
 
-def test_the_report_cuts_no_reason() -> None:
+def test_reasons_in_the_report_are_not_truncated() -> None:
     left = {"state": "left_out", "reason": "The preparation failed: " + "the disk is full, " * 12 + "and that is all"}
     found = upgrade_fleet.host_results(
         HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {}, ["c"]
@@ -428,7 +428,7 @@ def test_the_report_cuts_no_reason() -> None:
     assert found["c"].state == "left_out" and "unreachable during its preparation" in found["c"].reason
 
 
-def test_an_answer_of_another_form_refuses_that_host_only() -> None:
+def test_an_invalid_answer_refuses_that_host_only() -> None:
     for answer in (
         [],
         "x",
@@ -453,10 +453,10 @@ def test_a_host_that_was_rolled_back_is_tried_again() -> None:
     )
 
 
-# ---- what is fetched beforehand
+# ---- what is downloaded beforehand
 
 
-def test_what_is_fetched_is_what_the_steps_will_ask_for() -> None:
+def test_downloads_are_those_that_the_steps_need() -> None:
     todo = {
         "nvidia_driver.install": {
             "packages": [{"name": "cuda-drivers", "version": "595.91.07-*"}],
@@ -475,7 +475,7 @@ def test_what_is_fetched_is_what_the_steps_will_ask_for() -> None:
     assert stage.build_request({}) == stage.StageRequest()
 
 
-def test_the_installers_of_both_ways_are_known_beforehand() -> None:
+def test_the_installers_of_upgrade_and_rollback_are_known_beforehand() -> None:
     seen = bare(T4, distro="debian12")
     given = variables.parse_settings({"gpu_ready_mirror": "http://m"}).settings
     found = driver.earlier_installer(seen, given, "580.95.05")

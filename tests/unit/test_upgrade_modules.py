@@ -1,4 +1,4 @@
-"""Modules that are built once: which hosts are alike, what is taken of another host, and what DKMS is told."""
+"""Modules that are built once: which hosts are alike, what is accepted from another host, and the DKMS configuration."""
 
 import io
 import json
@@ -21,7 +21,7 @@ SYSTEM = {"/etc/os-release": 'ID=debian\nVERSION_ID="12"\n', "/proc/sys/kernel/o
 
 
 class Built(Host):
-    """A host with a real disk, whose modinfo tells of modules for one kernel."""
+    """A host with a real disk, whose modinfo reports modules for one kernel."""
 
     def __init__(self, kernel: str = KERNEL, version: str = VERSION) -> None:
         self.kernel, self.version = kernel, version
@@ -34,14 +34,14 @@ class Built(Host):
         return Result(0, f"version:        {self.version}\nvermagic:       {self.kernel} SMP mod_unload\n", "")
 
 
-def archive(folder: Path, names: tuple[str, ...] = ("./nvidia.ko", "./sub/nvidia-uvm.ko")) -> str:
-    folder.mkdir(exist_ok=True)
-    with tarfile.open(folder / upgrade_modules.ARCHIVE, "w:gz") as file:
+def archive(directory: Path, names: tuple[str, ...] = ("./nvidia.ko", "./sub/nvidia-uvm.ko")) -> str:
+    directory.mkdir(exist_ok=True)
+    with tarfile.open(directory / upgrade_modules.ARCHIVE, "w:gz") as file:
         for name in names:
             member = tarfile.TarInfo(name)
             member.size = 3
             file.addfile(member, io.BytesIO(b"ELF"))
-    return str(upgrade_modules.file_checksum(str(folder / upgrade_modules.ARCHIVE)))
+    return str(upgrade_modules.file_checksum(str(directory / upgrade_modules.ARCHIVE)))
 
 
 def paths(tmp_path: Path) -> ModulePaths:
@@ -69,9 +69,7 @@ def test_hosts_with_the_same_package_system_and_kernel_are_alike(coming: list[st
     assert found == (ALIKE | {"package": package} if package else {"why": "no package of this driver compiles modules"})
 
 
-def test_sources_that_come_in_a_package_of_their_own_are_part_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sources_in_a_separate_package_are_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Ubuntu's nvidia-dkms packages have dkms.conf alone.
     coming = ["nvidia-dkms-open=595.91.07-1ubuntu1", "nvidia-kernel-source-open=595.91.07-1ubuntu1", "dkms=3.2"]
     found = upgrade_modules.shared_properties(RecordedHost(files=SYSTEM), coming, False)
@@ -83,13 +81,13 @@ def test_sources_that_come_in_a_package_of_their_own_are_part_of_it(
     assert unpacked == coming[:2]
 
 
-def test_secure_boot_without_the_key_takes_nothing() -> None:
+def test_nothing_is_accepted_under_secure_boot_without_the_key() -> None:
     host = RecordedHost(files=SYSTEM)
     assert "not enrolled" in upgrade_modules.shared_properties(host, [PACKAGE], True)["why"]
     assert "why" not in upgrade_modules.shared_properties(host, [PACKAGE], False)
 
 
-def test_dkms_is_led_to_modules_that_were_taken_and_back(tmp_path: Path) -> None:
+def test_dkms_uses_accepted_modules_and_is_restored(tmp_path: Path) -> None:
     where, host = paths(tmp_path), Built()
     assert not upgrade_modules.offer(host, where)
     accepted(tmp_path, host)
@@ -137,7 +135,7 @@ def test_an_archive_that_changed_or_a_damaged_record_is_none(tmp_path: Path) -> 
     assert upgrade_modules.find_archive(host, ALIKE, where) is None
 
 
-def test_a_file_of_the_host_is_not_written_over(tmp_path: Path) -> None:
+def test_a_file_of_the_host_is_not_overwritten(tmp_path: Path) -> None:
     where, host = paths(tmp_path), Built()
     file = Path(upgrade_modules.override_path(accepted(tmp_path, host), where))
     file.parent.mkdir()
@@ -149,7 +147,7 @@ def test_a_file_of_the_host_is_not_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("quote", ["", '"', "'"])
-def test_the_build_is_told_to_leave_its_modules_to_us(tmp_path: Path, quote: str) -> None:
+def test_the_build_keeps_its_modules(tmp_path: Path, quote: str) -> None:
     source = tmp_path / "usr/src/nvidia-595"
     source.mkdir(parents=True)
     (source / "dkms.conf").write_text(f"PACKAGE_NAME={quote}nvidia{quote}\nPACKAGE_VERSION={quote}{VERSION}{quote}\n")

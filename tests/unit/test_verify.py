@@ -261,8 +261,8 @@ def test_a_container_that_hangs_is_removed_by_its_name() -> None:
 
 
 def test_docker_errors_are_explained() -> None:
-    said = "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].\n\nRun 'docker run --help' for more information\n"
-    found = verify_container.parse_container_result(Result(125, "", said))
+    output = "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].\n\nRun 'docker run --help' for more information\n"
+    found = verify_container.parse_container_result(Result(125, "", output))
     assert found.state == "toolkit_missing"
     assert found.message and found.message.startswith("docker: Error response")
 
@@ -271,11 +271,11 @@ LOADED_IMAGE = Result(0, "Loaded image: lab/verify:1\n", "")
 
 
 def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
-    there = RecordedHost(
+    present = RecordedHost(
         programs={("docker", "image", "inspect", "--format", "{{.Id}}", "n:1"): Result(0, "sha256:1\n", "")}
     )
-    verify_container.load_image(there, "/x.tar", "n:1")
-    assert len(there.asked) == 1
+    verify_container.load_image(present, "/x.tar", "n:1")
+    assert len(present.asked) == 1
     missing = RecordedHost(
         files={"/x.tar": "x"},
         programs={
@@ -288,8 +288,8 @@ def test_a_tarball_is_loaded_only_when_its_image_is_missing() -> None:
     assert missing.asked[-1] == ("docker", "tag", "lab/verify:1", "n:1")
 
 
-@pytest.mark.parametrize(("before", "goes"), [("debian:13\n", True), ("debian:13\nlab/verify:1\n", False)])
-def test_the_name_that_a_tarball_brings_goes_unless_it_was_there(before: str, goes: bool) -> None:
+@pytest.mark.parametrize(("before", "removed"), [("debian:13\n", True), ("debian:13\nlab/verify:1\n", False)])
+def test_the_name_of_a_loaded_tarball_is_removed_unless_it_existed(before: str, removed: bool) -> None:
     remove = ("docker", "image", "rm", "lab/verify:1")
     host = RecordedHost(
         files={"/x.tar": "x"},
@@ -302,7 +302,7 @@ def test_the_name_that_a_tarball_brings_goes_unless_it_was_there(before: str, go
         },
     )
     verify_container.load_image(host, "/x.tar", "n:1")
-    assert (remove in host.asked) == goes
+    assert (remove in host.asked) == removed
 
 
 def test_a_tarball_that_docker_refuses_is_an_error_with_a_remedy() -> None:
@@ -317,7 +317,7 @@ def test_a_tarball_that_docker_refuses_is_an_error_with_a_remedy() -> None:
         verify_container.load_image(host, "/x.tar", "n:1")
 
 
-def test_without_an_engine_the_verdict_speaks_not_the_tarball() -> None:
+def test_the_verdict_without_an_engine_ignores_the_tarball() -> None:
     verify_container.load_image(RecordedHost(), "/x.tar", "n:1")
 
 
@@ -350,12 +350,12 @@ def test_the_record_confirms_no_other_state(change: Change) -> None:
 
 
 def test_a_failed_record_and_another_digest_confirm_nothing() -> None:
-    observed = facts()
-    assert verification.reason_to_verify(observed._replace(verified=record()), "other")
+    host_facts = facts()
+    assert verification.reason_to_verify(host_facts._replace(verified=record()), "other")
     failed = record(ok=False)
     assert failed.result == "failed" and failed.reasons
-    assert "nvidia-smi" in str(verification.reason_to_verify(observed._replace(verified=failed), "digest"))
-    assert verification.reason_to_verify(observed._replace(verified=None), "digest")
+    assert "nvidia-smi" in str(verification.reason_to_verify(host_facts._replace(verified=failed), "digest"))
+    assert verification.reason_to_verify(host_facts._replace(verified=None), "digest")
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "[]", "{}", '{"schema": 99}', json.dumps("x")])

@@ -1,4 +1,4 @@
-"""The verification of podman and containerd: what is started for which mode, and what makes it red."""
+"""The verification of podman and containerd: what is started for each mode, and what makes it red."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ def expect(mode: str, *names: str) -> expectation.Expectation:
 
 
 def started(mode: str, version: str, files: Any = None, devices: str = "all") -> list[str]:
-    """Return the containers that are started on a host with podman and containerd, as command lines."""
+    """The containers that are started on a host with podman and containerd, as command lines."""
     answers = {("/usr/bin/containerd", "--version"): Result(0, f"containerd x v{version} y\n", "")}
     host = RecordedHost({**THERE, **(files or {})}, programs=answers)
-    wanted = expect(mode, "podman", "containerd")
-    for engine in verify_container.available_engines(host, False, wanted):
-        args = verify_container.engine_args(host, engine, wanted, devices, GPUS)
+    expected = expect(mode, "podman", "containerd")
+    for engine in verify_container.available_engines(host, False, expected):
+        args = verify_container.engine_args(host, engine, expected, devices, GPUS)
         if args is not None:
             verify_container.run_in(host, engine, "x/y:1", args, ["nvidia-smi"], 5.0)
     return [" ".join(argv) for argv in host.asked if "run" in argv]
@@ -49,7 +49,7 @@ def test_by_cdi() -> None:
     assert "--device nvidia.com/gpu=all docker.io/x/y:1" in podman and "--device nvidia.com/gpu=all docker.io" in ctr
 
 
-def test_an_old_ctr_gets_our_specification_word_by_word_and_nobody_elses() -> None:
+def test_an_old_ctr_is_passed_the_own_specification_only() -> None:
     _, ctr = started("native", "1.7.24", {cdi.NATIVE: OURS})
     assert "--device /dev/nvidiactl" in ctr and "nvidia.com/gpu" not in ctr
     (podman,) = started("cdi", "1.7.24")
@@ -83,7 +83,7 @@ def test_what_the_engine_needs(mode: str, name: str, more: Any, red: list[str]) 
 
 
 class Importing(RecordedHost):
-    """A host whose ctr has one image more once it imported one, and prints its name as ctr 2 does."""
+    """A host whose ctr lists one more image after an import, and prints its name as ctr 2 does."""
 
     def run(self, argv: list[str], timeout: float = 30.0, env: Any = None) -> Result:
         before = [words for words in self.asked if "import" in words]
@@ -96,9 +96,9 @@ class Importing(RecordedHost):
         return Result(0, "" if "name==docker.io/x/y:1" in argv else "\n".join(names), "")
 
 
-def test_an_image_that_ctr_2_imports_is_found_and_its_own_name_goes() -> None:
+def test_an_image_that_ctr_2_imports_is_found_and_its_own_name_removed() -> None:
     host = Importing({"/x.tar": ""})
     verify_container.load_image(host, "/x.tar", "x/y:1", engine="containerd")
-    said = [" ".join(words[4:]) for words in host.asked]
-    assert "tag --force docker.io/lab-image/verify:1 docker.io/x/y:1" in said
-    assert said[-1] == "remove docker.io/lab-image/verify:1"
+    output = [" ".join(words[4:]) for words in host.asked]
+    assert "tag --force docker.io/lab-image/verify:1 docker.io/x/y:1" in output
+    assert output[-1] == "remove docker.io/lab-image/verify:1"

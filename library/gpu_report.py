@@ -111,13 +111,13 @@ def run(host, params, check):
     if params["directory"] and not check:
         directory = os.path.abspath(params["directory"])
         try:
-            path = write(directory, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), made)
+            path = write(directory, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), report.to_json(made))
         except OSError as error:
             raise GpuReadyError(
                 "The report cannot be written to %s (%s): set gpu_report_directory to a writable directory. "
                 "The report:\n\n%s" % (directory, error.strerror, table)
             ) from None
-    return {"changed": False, "table": table, "counts": made["counts"], "path": path}
+    return {"changed": False, "table": table, "counts": made.counts, "path": path}
 
 
 def main():

@@ -61,7 +61,7 @@ mixed: refused
 6 hosts: 2 ready, 1 no gpu, 1 not reached, 1 refused, 1 unreachable"""
 
 
-def made(hosts: dict[str, dict[str, Any]], check_mode: bool = False) -> dict[str, Any]:
+def made(hosts: dict[str, dict[str, Any]], check_mode: bool = False) -> report.Report:
     return report.build(hosts, "2026-11-21T02:12:00Z", check_mode)
 
 
@@ -85,7 +85,7 @@ def test_the_table() -> None:
     ],
 )
 def test_result_of_a_host(entry: dict[str, Any], check_mode: bool, result: str) -> None:
-    assert report.outcome(entry, check_mode).result == result
+    assert report.host_report(report.read_entry(entry), check_mode).result == result
 
 
 def test_lines_fit_and_nothing_of_a_long_name_is_lost() -> None:
@@ -109,11 +109,29 @@ def test_parts_by_host_are_the_same_as_hosts_by_part() -> None:
 
 
 def test_the_json_keeps_verifications_and_counts() -> None:
-    value = made(HOSTS)
+    value: Any = report.to_json(made(HOSTS))
+    assert value["schema"] == report.SCHEMA
     assert value["counts"] == {"ready": 2, "no_gpu": 1, "refused": 1, "unreachable": 1, "not_reached": 1}
     assert value["hosts"]["node2"]["verify"] == {"ok": True}
     assert value["hosts"]["node2"]["row"]["driver_loaded"] == "580.178.04"
     assert value["hosts"]["mixed"]["failure"]["message"].startswith("V100")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        [],
+        {"row": ["x"]},
+        {"row": ROW, "steps": "many"},
+        {"row": ROW, "steps": [1], "verify": {"verify": {"ok": True, "checks": [7]}}},
+        {"row": ROW, "steps": [1], "verify": {"verify": {"ok": True, "checks": [{"name": "x"}]}}},
+        {"row": ROW, "failure": "no"},
+    ],
+)
+def test_an_answer_of_another_form_fails_that_host_only(entry: Any) -> None:
+    built = made(HOSTS | {"odd": entry})
+    assert built.hosts["odd"].result == "failed" and "another form" in built.hosts["odd"].why
+    assert built.hosts["node1"].result == "ready" and "odd: failed" in report.table(built)
 
 
 def test_warnings_are_below_the_table() -> None:

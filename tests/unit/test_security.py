@@ -233,7 +233,9 @@ def test_neither_a_diff_nor_a_report_shows_a_secret() -> None:
     decided = compose.Plan(True, "", steps=[step])
     assert "hunter2" not in json.dumps(compose.diff_json(decided))
     assert "***" in json.dumps(compose.diff_json(decided))
-    built = report.build({"gpu1": {"row": {"gpus": "T4"}, "steps": [records.to_json(step)]}}, "now")
+    built: Any = report.to_json(
+        report.build({"gpu1": {"row": {"gpus": "T4"}, "steps": [records.to_json(step)]}}, "now")
+    )
     assert "hunter2" not in json.dumps(built)
     assert built["hosts"]["gpu1"]["steps"][0]["params"]["daemon_json"]["set"] == {"log-opts": {"splunk-token": "***"}}
 

@@ -1,9 +1,9 @@
 """The report of a run: one result per host, as a table and as plain values."""
 
 import textwrap
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..base import validation
+from ..base import records, validation
 
 SCHEMA = 1
 WIDTH = 150
@@ -29,87 +29,142 @@ COLUMNS: Tuple[Tuple[str, str, int], ...] = (
 GOOD = ("ready", "no_gpu", "planned")
 
 
-class Outcome(NamedTuple):
-    """Result of a host: ``result`` is one word, ``why`` a message, ``row`` the columns of the table."""
+class HostEntry(NamedTuple):
+    """What is known of a host: the plan, the verification (answers of its modules), and a failure of the run."""
+
+    row: Dict[str, object] = {}
+    gpu_host: bool = True
+    steps: List[object] = []
+    refusals: List[object] = []
+    warnings: List[object] = []
+    verify: Optional[Dict[str, object]] = None
+    step: str = ""
+    failure: str = ""
+
+
+class HostReport(NamedTuple):
+    """``result``: one word. ``why``: a message. ``row``: the columns of the table. ``verify``: result of gpu_verify."""
 
     result: str
     why: str
-    row: Dict[str, Any]
+    row: Dict[str, object]
+    steps: List[object] = []
+    refusals: List[object] = []
+    warnings: List[object] = []
+    verify: Optional[Dict[str, object]] = None
+    failure: Optional[Dict[str, object]] = None
 
 
-def outcome(entry: Dict[str, Any], check_mode: bool = False) -> Outcome:
-    """Return the result of one host.
+class Report(NamedTuple):
+    """``counts``: hosts by result."""
 
-    ``entry``: ``row``, ``steps``, ``refusals``, ``gpu_host`` of the plan, ``verify`` (answer of gpu_verify) and
-    ``failure`` ({step, message}); each may be absent.
-    """
-    row = dict(entry.get("row") or {})
-    verification = entry.get("verify") or {}
-    row.update({key: value for key, value in (verification.get("row") or {}).items()})
-    failure = entry.get("failure") or {}
-    judged = verification.get("verify") or {}
-    if failure:
-        message = one_line(failure.get("message")) or "no reason given"
-        if entry.get("refusals"):
-            return Outcome("refused", message, row)
-        step = one_line(failure.get("step"))
-        if "cannot be reached" in step:
-            return Outcome("unreachable", message, row)
-        return Outcome("failed", "%s: %s" % (step, message) if step else message, row)
-    if not row:
-        return Outcome("not_reached", "the run did not reach this host", row)
-    if entry.get("refusals"):
-        return Outcome("refused", one_line(row.get("why")), row)
-    if entry.get("gpu_host") is False:
-        return Outcome("no_gpu", one_line(row.get("why")) or "no NVIDIA GPU: left alone", row)
-    steps = entry.get("steps") or []
-    if not steps:
-        return Outcome("ready", "nothing to do", row)
-    if judged.get("ok"):
-        return Outcome("ready", "%s done" % steps_text(steps), row)
+    time: str
+    check_mode: bool
+    counts: Dict[str, int]
+    hosts: Dict[str, HostReport]
+
+
+def to_json(report: Report) -> Dict[str, object]:
+    """The content of the JSON file."""
+    return dict(records.to_json(report), schema=SCHEMA)
+
+
+def read_entry(value: object) -> HostEntry:
+    """Read the parts of one host, each of which may be absent. An answer of another form is that host's failure."""
+    try:
+        parts = _mapping(value)
+        answer, failure = _mapping(parts.get("verify")), _mapping(parts.get("failure"))
+        verify = answer.get("verify")
+        entry = HostEntry(
+            dict(_mapping(parts.get("row")), **_mapping(answer.get("row"))),
+            parts.get("gpu_host") is not False,
+            _list(parts.get("steps")),
+            _list(parts.get("refusals")),
+            _list(parts.get("warnings")),
+            _mapping(verify) if verify else None,
+            one_line(failure.get("step")),
+            (one_line(failure.get("message")) or "no reason given") if failure else "",
+        )
+        _skipped(entry.verify)
+        return entry
+    except (TypeError, KeyError, AttributeError) as error:
+        return HostEntry(failure="the host: its answer has another form (%s). Run again" % one_line(error)[:200])
+
+
+def _mapping(value: object) -> Dict[str, object]:
+    if value is not None and not isinstance(value, dict):
+        raise TypeError("%s in place of a mapping" % type(value).__name__)
+    return value or {}
+
+
+def _list(value: object) -> List[object]:
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise TypeError("%s in place of a list" % type(value).__name__)
+    return list(value or [])
+
+
+def host_report(entry: HostEntry, check_mode: bool = False) -> HostReport:
+    result, why = host_result(entry, check_mode)
+    return HostReport(
+        result,
+        why,
+        entry.row,
+        validation.mask_values(entry.steps),
+        entry.refusals,
+        entry.warnings,
+        entry.verify,
+        {"step": entry.step, "message": entry.failure} if entry.failure else None,
+    )
+
+
+def host_result(entry: HostEntry, check_mode: bool) -> Tuple[str, str]:
+    """Result in one word, and why."""
+    why = one_line(entry.row.get("why"))
+    if entry.failure:
+        if entry.refusals:
+            return "refused", entry.failure
+        if "cannot be reached" in entry.step:
+            return "unreachable", entry.failure
+        return "failed", "%s: %s" % (entry.step, entry.failure) if entry.step else entry.failure
+    if not entry.row:
+        return "not_reached", "the run did not reach this host"
+    if entry.refusals:
+        return "refused", why
+    if not entry.gpu_host:
+        return "no_gpu", why or "no NVIDIA GPU: left alone"
+    if not entry.steps:
+        return "ready", "nothing to do"
+    if entry.verify and entry.verify.get("ok"):
+        return "ready", "%s done" % steps_text(entry.steps)
     if check_mode:
-        return Outcome("planned", "%s to do" % steps_text(steps), row)
-    return Outcome("unfinished", "the run ended before the verification", row)
+        return "planned", "%s to do" % steps_text(entry.steps)
+    return "unfinished", "the run ended before the verification"
 
 
-def steps_text(steps: List[Any]) -> str:
+def steps_text(steps: Sequence[object]) -> str:
     """Number of steps in words: "1 step", "3 steps"."""
     return "%d step%s" % (len(steps), "" if len(steps) == 1 else "s")
 
 
-def one_line(value: Any) -> str:
+def one_line(value: object) -> str:
     """A value as text without line breaks; "" for None."""
     return "" if value is None else " ".join(str(value).split())
 
 
-def build(hosts: Dict[str, Dict[str, Any]], time: str, check_mode: bool = False) -> Dict[str, Any]:
-    """The complete report as plain values: the content of the JSON file."""
-    rows: Dict[str, Dict[str, Any]] = {}
-    for name in sorted(hosts):
-        entry = hosts[name]
-        found = outcome(entry, check_mode)
-        verification = entry.get("verify") or {}
-        rows[name] = {
-            "result": found.result,
-            "why": found.why,
-            "row": found.row,
-            "steps": validation.mask_values(entry.get("steps") or []),
-            "refusals": entry.get("refusals") or [],
-            "warnings": entry.get("warnings") or [],
-            "verify": verification.get("verify"),
-            "failure": entry.get("failure") or None,
-        }
+def build(hosts: Mapping[str, object], time: str, check_mode: bool = False) -> Report:
+    """The report of a run. ``hosts``: the parts of each host by name, see :class:`HostEntry`."""
+    reports = {name: host_report(read_entry(hosts[name]), check_mode) for name in sorted(hosts)}
     counts: Dict[str, int] = {}
-    for row in rows.values():
-        counts[row["result"]] = counts.get(row["result"], 0) + 1
-    return {"schema": SCHEMA, "time": time, "check_mode": check_mode, "counts": counts, "hosts": rows}
+    for one in reports.values():
+        counts[one.result] = counts.get(one.result, 0) + 1
+    return Report(time, check_mode, counts, reports)
 
 
-def cells(name: str, entry: Dict[str, Any]) -> List[str]:
+def cells(name: str, report: HostReport) -> List[str]:
     """Cells of a host's table row."""
-    row = dict(entry["row"], host=name)
+    row = dict(report.row, host=name)
     row["verified"] = "yes" if row.get("verified") else None
-    row["why"] = entry["why"] if entry["result"] in GOOD else "%s, see below" % entry["result"].replace("_", " ")
+    row["why"] = report.why if report.result in GOOD else "%s, see below" % report.result.replace("_", " ")
     return [one_line(row.get(key)) or NOTHING for key, _, _ in COLUMNS]
 
 
@@ -127,48 +182,44 @@ def widths(
     return found
 
 
-def table(report: Dict[str, Any], width: int = WIDTH) -> str:
+def table(report: Report, width: int = WIDTH) -> str:
     """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``."""
-    hosts = report["hosts"]
-    lines = [[heading for _, heading, _ in COLUMNS]] + [cells(name, hosts[name]) for name in sorted(hosts)]
+    lines = [[heading for _, heading, _ in COLUMNS]] + [cells(name, one) for name, one in report.hosts.items()]
     sizes = widths(lines, width)
     shown = []
     for number, line in enumerate(lines):
         shown += wrap_row(line, sizes)
         if number == 0:
             shown.append(GAP.join("-" * size for size in sizes))
-    for name in sorted(hosts):
-        if hosts[name]["result"] not in GOOD:
-            shown += ["", "%s: %s" % (name, hosts[name]["result"].replace("_", " "))]
-            shown += paragraph(hosts[name]["why"], width)
-    warnings = group_by_text(
-        [(name, warning_text(warning)) for name in sorted(hosts) for warning in hosts[name]["warnings"]]
-    )
-    if warnings:
-        shown += ["", "warnings:"]
-        for text in warnings:
+    for name, one in report.hosts.items():
+        if one.result not in GOOD:
+            shown += ["", "%s: %s" % (name, one.result.replace("_", " "))]
+            shown += paragraph(one.why, width)
+    warnings = [(name, warning_text(warning)) for name, one in report.hosts.items() for warning in one.warnings]
+    for heading, notes in (("warnings:", warnings), ("not verified:", skipped_checks(report))):
+        texts = group_by_text(notes)
+        shown += ["", heading] if texts else []
+        for text in texts:
             shown += paragraph(text, width)
-    skipped = skipped_checks(hosts)
-    if skipped:
-        shown += ["", "not verified:"]
-        for text in skipped:
-            shown += paragraph(text, width)
-    shown += ["", counts_text(report["counts"], len(hosts))]
-    return "\n".join(shown)
+    return "\n".join(shown + ["", counts_text(report.counts, len(report.hosts))])
 
 
-def skipped_checks(hosts: Dict[str, Dict[str, Any]]) -> List[str]:
-    """Checks that verifications skipped and why, each text once with its hosts."""
-    found = [
-        (name, "%s %s" % (check["name"].replace("_", " "), one_line(check["found"])))
-        for name in sorted(hosts)
-        for check in (hosts[name].get("verify") or {}).get("checks") or []
+def skipped_checks(report: Report) -> List[Tuple[str, str]]:
+    """Host and reason of each check that a verification skipped."""
+    found = [(name, text) for name, one in report.hosts.items() for text in _skipped(one.verify)]
+    return sorted(found, key=lambda pair: pair[1])
+
+
+def _skipped(verify: Optional[Dict[str, object]]) -> List[str]:
+    checks = [_mapping(check) for check in _list((verify or {}).get("checks"))]
+    return [
+        "%s %s" % (one_line(check["name"]).replace("_", " "), one_line(check["found"]))
+        for check in checks
         if check["ok"] is None and one_line(check["found"]).startswith("skipped: ")
     ]
-    return group_by_text(sorted(found, key=lambda pair: pair[1]))
 
 
-def warning_text(warning: Any) -> str:
+def warning_text(warning: object) -> str:
     """A warning of the plan as one line."""
     parts = (warning.get("message"), warning.get("remedy")) if isinstance(warning, dict) else (warning,)
     return "; ".join(one_line(part) for part in parts if part)
@@ -214,9 +265,9 @@ def counts_text(counts: Dict[str, int], total: int) -> str:
     return "%d host%s: %s" % (total, "" if total == 1 else "s", ", ".join(parts) or "none")
 
 
-def entries(parts: Dict[str, Optional[Dict[str, Any]]]) -> Dict[str, Dict[str, Any]]:
+def entries(parts: Mapping[str, Optional[Mapping[str, object]]]) -> Dict[str, Dict[str, object]]:
     """One entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``."""
-    found: Dict[str, Dict[str, Any]] = {}
+    found: Dict[str, Dict[str, object]] = {}
     for part, values in parts.items():
         for host, value in (values or {}).items():
             found.setdefault(host, {})[part] = value

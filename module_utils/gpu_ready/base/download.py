@@ -169,7 +169,7 @@ def describe_failed_download(url: str, cause: str, remedy: str = "") -> str:
     """Message for a file that could not be downloaded completely; the remedy follows from the cause by default."""
     remedy = remedy or download_remedy(cause)
     return "%s could not be fetched: %s. Nothing was changed. %s." % (
-        url, cause, remedy[:1].upper() + remedy[1:].rstrip("."),
+        url, cause, remedy.rstrip("."),
     )  # fmt: skip
 
 

@@ -138,30 +138,30 @@ def explain_failure(what: str, answer: Result) -> str:
         return dkms
     timed = re.search(r"Release file for (\S+) is (?:not valid yet|(expired)) \(([^)]*)\)", text)
     if timed:
-        return "%s: the lists of %s are %s (%s): %s%s" % (
+        return "%s: the lists of %s are %s (%s). %s%s" % (
             what, timed.group(1), "too old" if timed.group(2) else "from the future", timed.group(3), WRONG_CLOCK,
             ". If it is right, the mirror is no longer updated" if timed.group(2) else "",
         )  # fmt: skip
     if SIGNATURE.search(text) and re.search(r"(?i)not live until", text):
-        return "%s: a signature is from the future (%s): %s" % (what, short[:500], WRONG_CLOCK)
+        return "%s: a signature is from the future (%s). %s" % (what, short[:500], WRONG_CLOCK)
     match = re.search(r"Failed to fetch (\S+)\s+(.*)", text)
     if match and SIGNATURE.search(match.group(2)):
-        return "%s: the signature of %s is not valid (%s): %s" % (
+        return "%s: the signature of %s is not valid (%s). %s" % (
             what, match.group(1), match.group(2).strip()[:300], WRONG_SIGNATURE,
         )  # fmt: skip
     without_release = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
     if without_release:
         status = re.search(r"(?m)^Err:\d+ .*\n +(\d{3} .*|\D.*)$", text)
         cause = " ".join(status.group(1).split())[:200] if status else "no Release file"
-        return "%s: %s could not be fetched (%s): %s" % (
+        return "%s: %s could not be fetched (%s). %s" % (
             what, without_release.group(1), cause,
-            "the mirror does not have this repository" if not status or "404" in cause else download_remedy(cause),
+            "The mirror does not have this repository" if not status or "404" in cause else download_remedy(cause),
         )  # fmt: skip
     if SIGNATURE.search(text):
-        return "%s: a signature is not valid (%s): %s" % (what, short[:500], WRONG_SIGNATURE)
+        return "%s: a signature is not valid (%s). %s" % (what, short[:500], WRONG_SIGNATURE)
     if match:
         cause = match.group(2).strip()
-        return "%s: %s could not be fetched (%s): %s" % (what, match.group(1), cause[:200], download_remedy(cause))
+        return "%s: %s could not be fetched (%s). %s" % (what, match.group(1), cause[:200], download_remedy(cause))
     match = re.search(r"Unable to locate package (\S+)|Package '?(\S+?)'? has no installation candidate", text)
     if match:
         return "%s: the package %s is in no package source of this host. Enable the source that has it" % (

@@ -87,7 +87,7 @@ def explain_metadata(text: str) -> Optional[str]:
     block = re.search(r"for repository '%s':\n((?:  - [^\n]*\n)+)" % re.escape(name), text)
     text = block.group(1) if block else text
     if re.search(r"signature|GPG", cause) and "not available" not in cause:
-        return "the signature of the repository %s is not valid (%s): %s" % (name, cause.strip()[:200], WRONG_SIGNATURE)
+        return "the signature of the repository %s is not valid (%s). %s" % (name, cause.strip()[:200], WRONG_SIGNATURE)
     if "not available" in cause and "GPG" in cause:
         return (
             "the repository %s has no signature (%s), but one is expected. Check that the mirror has repomd.xml.asc, "
@@ -101,7 +101,7 @@ def explain_metadata(text: str) -> Optional[str]:
             name,
             cause[:200],
         )
-    return "%s could not be fetched (%s): %s" % (name, reported, download_remedy(reported))
+    return "%s could not be fetched (%s). %s" % (name, reported, download_remedy(reported))
 
 
 def explain_signature(text: str) -> Optional[str]:
@@ -122,8 +122,8 @@ def explain_signature(text: str) -> Optional[str]:
         return None
     reported = " ".join(match.group(1).split())[:300] if match else "GPG check FAILED"
     # rpm prints this also for a key that, by this host's clock, is not yet or no longer valid.
-    clock = ". Or the clock of this host is wrong: " + WRONG_CLOCK if "not correct for this package" in reported else ""
-    return "a signature is not valid (%s): %s%s" % (reported, WRONG_SIGNATURE, clock)
+    clock = ". Or the clock of this host is wrong. " + WRONG_CLOCK if "not correct for this package" in reported else ""
+    return "a signature is not valid (%s). %s%s" % (reported, WRONG_SIGNATURE, clock)
 
 
 def explain_download(text: str) -> Optional[str]:
@@ -135,11 +135,11 @@ def explain_download(text: str) -> Optional[str]:
     wrong = re.search(r"([^\n]*(?:Inconsistent server data|checksum doesn't match|Checksum)[^\n]*)", text)
     if wrong:
         reported = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
-        return "a package is not what the repository's list says (%s): %s" % (reported[:300], WRONG_SIGNATURE)
+        return "a package is not what the repository's list says (%s). %s" % (reported[:300], WRONG_SIGNATURE)
     reported = find_causes(text) or "no cause was printed"
     if "404" in reported:
-        return "a package could not be fetched (%s): %s" % (reported, MISSING)
-    return "a package could not be fetched (%s): %s" % (reported, download_remedy(reported))
+        return "a package could not be fetched (%s). %s" % (reported, MISSING)
+    return "a package could not be fetched (%s). %s" % (reported, download_remedy(reported))
 
 
 def explain_unknown(text: str) -> Optional[str]:

@@ -37,8 +37,8 @@ LEFTOVERS = {
     "/var/lib/dkms/mok.pub": ("dkms",),
 }
 """Files that remain when the packages whose programs wrote them are removed."""
-WRONG_SIGNATURE = "the mirror serves something else than its owner signed, or signs with another key"
-WRONG_CLOCK = "compare the clock of this host with another one (`timedatectl`) and set it, by NTP"
+WRONG_SIGNATURE = "The mirror serves something else than its owner signed, or signs with another key"
+WRONG_CLOCK = "Compare the clock of this host with another one (`timedatectl`) and set it, by NTP"
 
 
 class PackageError(GpuReadyError):

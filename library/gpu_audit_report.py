@@ -106,7 +106,7 @@ def run(params, check, show_diff):
                 "The audit cannot be written to %s (%s): set gpu_audit_path to a writable file."
                 % (path, error.strerror)
             ) from None
-    return {"changed": False, "text": text, "counts": made["counts"], "bad": audit_report.bad(made), "path": path}
+    return {"changed": False, "text": text, "counts": made.counts, "bad": audit_report.bad(made), "path": path}
 
 
 def main():

@@ -218,7 +218,7 @@ def test_an_idle_driver_costs_no_walk_through_proc() -> None:
 # ----------------------------------------------------------------------------------------------------------- report
 
 
-def made() -> dict[str, Any]:
+def made() -> audit_report.Audit:
     drifted = ready(T4)
     drifted = having(drifted, driver={"loaded": {"version": "580.1.1"}})
     holder = GpuProcess(4711, "python3", "trainer", "python3 train.py")
@@ -237,7 +237,7 @@ def made() -> dict[str, Any]:
 
 def test_every_state_is_counted_and_only_good_ones_are_no_reason_to_fail() -> None:
     report = made()
-    states = {name: one["state"] for name, one in report["hosts"].items()}
+    states = {name: one.state for name, one in report.hosts.items()}
     assert states == {
         "good": "ok", "cpu": "no_gpu", "drifted": "drift", "mixed": "refused", "asleep": "unreachable",
         "old": "failed", "late": "not_reached",
@@ -276,13 +276,29 @@ def test_a_table_with_differences_has_both() -> None:
 
 def test_json_and_csv_hold_every_host() -> None:
     report = made()
-    assert json.loads(audit_report.text(report, "json", 150)) == json.loads(json.dumps(report))
+    assert json.loads(audit_report.text(report, "json", 150)) == json.loads(json.dumps(audit_report.to_json(report)))
     rows = list(csv.DictReader(io.StringIO(audit_report.text(report, "csv", 150))))
-    assert {row["host"] for row in rows} == set(report["hosts"])
+    assert {row["host"] for row in rows} == set(report.hosts)
     (loaded,) = [row for row in rows if row["host"] == "drifted" and row["check"] == "loaded"]
     assert (loaded["ok"], loaded["found"].split()[0]) == ("no", "580.1.1")
     held, _ = [row for row in rows if row["check"] == "holder"]
     assert held["found"] == "4711 python3 train.py" and held["why"] == "container trainer"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ["x"],
+        {"state": 7},
+        {"state": "ok", "checks": [7]},
+        {"state": "ok", "holders": [{"pid": "1; x"}]},
+        {"state": "ok", "more": 1},
+    ],
+)
+def test_an_answer_of_another_form_fails_that_host_only(answer: Any) -> None:
+    built = audit_report.build({"a": {"audit": {"state": "ok"}}, "odd": {"audit": answer}}, "now")
+    assert (built.hosts["a"].state, built.hosts["odd"].state) == ("ok", "failed")
+    assert "another form" in audit_report.text(built, "table", 150)
 
 
 def test_a_host_without_an_answer_has_all_keys_and_its_reason_once() -> None:
@@ -291,7 +307,8 @@ def test_a_host_without_an_answer_has_all_keys_and_its_reason_once() -> None:
         "failure": {"n2": "no look"},
         "audit": {"n3": {}},
     }
-    hosts = audit_report.build(report.entries(parts), "now")["hosts"]
-    assert hosts["n1"]["why"] == ["Data could not be sent"]
+    built = audit_report.build(report.entries(parts), "now")
+    assert built.hosts["n1"].why == ["Data could not be sent"]
+    hosts: Any = audit_report.to_json(built)["hosts"]
     keys = {"state", "why", "checks", "holders", "steps", "warnings", "summary", "row"}
     assert [set(one) for one in hosts.values()] == [keys, keys, keys]

@@ -3,8 +3,9 @@
 import csv
 import io
 import json
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from ..base import records
 from . import run as report
 from .run import one_line
 
@@ -35,166 +36,215 @@ COLUMNS: Tuple[Tuple[str, str, int], ...] = (
 CSV_COLUMNS = ("host", "state", "check", "desired", "found", "ok", "why")
 
 
-def entry(given: Dict[str, Any]) -> Dict[str, Any]:
-    """The audit of one host; ``given``: ``audit``, ``failure`` and ``unreachable``, each may be absent."""
-    found = dict(given.get("audit") or {})
-    empty: Dict[str, Any] = {"checks": [], "holders": [], "steps": [], "warnings": [], "summary": "", "row": {}}
+class AuditedCheck(NamedTuple):
+    """``ok``: True, False for drift, None for information that is no drift."""
+
+    name: str
+    desired: Optional[str] = None
+    found: Optional[str] = None
+    ok: Optional[bool] = None
+    why: str = ""
+
+
+class GpuHolder(NamedTuple):
+    """A process that uses a GPU. ``service``: one of the driver's own services."""
+
+    pid: int
+    name: str = ""
+    command: str = ""
+    container: Optional[str] = None
+    service: bool = False
+
+
+class HostAudit(NamedTuple):
+    """The answer of gpu_audit for one host, or why there is none. ``row``: columns of the table."""
+
+    state: str
+    why: List[str] = []
+    checks: List[AuditedCheck] = []
+    holders: List[GpuHolder] = []
+    steps: List[object] = []
+    warnings: List[str] = []
+    summary: str = ""
+    row: Dict[str, object] = {}
+
+    @property
+    def is_good(self) -> bool:
+        return self.state in GOOD
+
+    @property
+    def work(self) -> List[GpuHolder]:
+        """Processes that use the GPUs, without the driver's own services."""
+        return [holder for holder in self.holders if not holder.service]
+
+
+class Audit(NamedTuple):
+    """``counts``: hosts by state."""
+
+    time: str
+    counts: Dict[str, int]
+    hosts: Dict[str, HostAudit]
+
+
+def read_audit(given: Mapping[str, object]) -> HostAudit:
+    """Read ``audit``, ``failure`` and ``unreachable`` of one host; each may be absent.
+
+    An answer of another form is that host's failure.
+    """
     if given.get("unreachable"):
         reason = one_line(given["unreachable"])
         # The prefix of ansible-core 2.19 and newer repeats what the state says.
         reason = reason[len(TASK_FAILED) :] if reason.startswith(TASK_FAILED) else reason
-        return dict(empty, state=UNREACHABLE, why=[reason or "no answer"])
+        return HostAudit(UNREACHABLE, [reason or "no answer"])
     if given.get("failure"):
-        return dict(empty, state=FAILED, why=[one_line(given["failure"])])
-    if not found:
-        return dict(empty, state=NOT_REACHED, why=["the run did not reach this host"])
-    return found
+        return HostAudit(FAILED, [one_line(given["failure"])])
+    if not given.get("audit"):
+        return HostAudit(NOT_REACHED, ["the run did not reach this host"])
+    try:
+        return records.from_json(HostAudit, given["audit"])
+    except records.RecordError as error:
+        return HostAudit(FAILED, ["the host: its answer has another form (%s). Run again" % one_line(error)[:200]])
 
 
-def build(hosts: Dict[str, Dict[str, Any]], time: str) -> Dict[str, Any]:
-    """The complete audit as plain values: the content of the JSON."""
-    entries = {name: entry(hosts[name]) for name in sorted(hosts)}
+def build(hosts: Mapping[str, Mapping[str, object]], time: str) -> Audit:
+    audits = {name: read_audit(hosts[name]) for name in sorted(hosts)}
     counts: Dict[str, int] = {}
-    for one in entries.values():
-        counts[one["state"]] = counts.get(one["state"], 0) + 1
-    return {"schema": SCHEMA, "time": time, "counts": counts, "hosts": entries}
+    for one in audits.values():
+        counts[one.state] = counts.get(one.state, 0) + 1
+    return Audit(time, counts, audits)
 
 
-def text(made: Dict[str, Any], form: str, width: int, differences: bool = False) -> str:
+def to_json(audit: Audit) -> Dict[str, object]:
+    return dict(records.to_json(audit), schema=SCHEMA)
+
+
+def text(audit: Audit, form: str, width: int, differences: bool = False) -> str:
     """The audit in one of the formats "table", "diff", "json" and "csv"; a table may have differences below."""
     if form == "json":
-        return json.dumps(made, indent=1, sort_keys=True)
+        return json.dumps(to_json(audit), indent=1, sort_keys=True)
     if form == "csv":
-        return as_csv(made)
+        return as_csv(audit)
     if form == "diff":
-        return "\n".join(part for part in (diff(made), counts(made)) if part)
-    below = diff(made) if differences else ""
-    return table(made, width) + ("\n\n" + below.rstrip("\n") if below else "")
+        return "\n".join(part for part in (diff(audit), counts(audit)) if part)
+    below = diff(audit) if differences else ""
+    return table(audit, width) + ("\n\n" + below.rstrip("\n") if below else "")
 
 
-def cell(one: Dict[str, Any], key: str, name: str) -> str:
+def cell(one: HostAudit, key: str, name: str) -> str:
     """A cell of the table; drift is marked with ``!``."""
-    checks = {check["name"]: check for check in one["checks"]}
+    checks = {check.name: check for check in one.checks}
     if key == "host":
         return name
     if key == "state":
-        return str(one["state"]).replace("_", " ")
+        return one.state.replace("_", " ")
     if key == "holders":
-        return str(len(working(one))) if working(one) else report.NOTHING
+        return str(len(one.work)) if one.work else report.NOTHING
     if key not in checks:
-        return one_line(one["row"].get(key)) or report.NOTHING
+        return one_line(one.row.get(key)) or report.NOTHING
     check = checks[key]
     shown = {
-        "driver": one["row"].get("driver_installed"),
-        "loaded": one["row"].get("driver_loaded"),
-        "next_boot": "yes" if check["ok"] else "no module",
-        "verified": "yes" if check["ok"] else "no",
-    }.get(key, check["found"])
-    return ("" if check["ok"] in (True, None) else "!") + (one_line(shown) or "none")
+        "driver": one.row.get("driver_installed"),
+        "loaded": one.row.get("driver_loaded"),
+        "next_boot": "yes" if check.ok else "no module",
+        "verified": "yes" if check.ok else "no",
+    }.get(key, check.found)
+    return ("" if check.ok in (True, None) else "!") + (one_line(shown) or "none")
 
 
-def working(one: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Processes that hold the GPUs of a host, without the driver's own services."""
-    return [holder for holder in one["holders"] if not holder["service"]]
-
-
-def table(made: Dict[str, Any], width: int) -> str:
+def table(audit: Audit, width: int) -> str:
     """The table, the reasons of every host that is not in the desired state, who holds GPUs, and the counts."""
-    hosts = made["hosts"]
     lines = [[heading for _, heading, _ in COLUMNS]]
-    lines += [[cell(hosts[name], key, name) for key, _, _ in COLUMNS] for name in sorted(hosts)]
+    lines += [[cell(one, key, name) for key, _, _ in COLUMNS] for name, one in audit.hosts.items()]
     sizes = report.widths(lines, width, COLUMNS)
     shown = []
     for number, line in enumerate(lines):
         shown += report.wrap_row(line, sizes)
         if number == 0:
             shown.append(report.GAP.join("-" * size for size in sizes))
-    for name in sorted(hosts):
-        if hosts[name]["state"] not in GOOD:
-            shown += ["", "%s: %s" % (name, hosts[name]["state"].replace("_", " "))]
-            for why in hosts[name]["why"]:
+    for name, one in audit.hosts.items():
+        if not one.is_good:
+            shown += ["", "%s: %s" % (name, one.state.replace("_", " "))]
+            for why in one.why:
                 shown += report.paragraph(one_line(why), width)
-    shown += format_notes(hosts, width)
-    held = [(name, holder) for name in sorted(hosts) for holder in working(hosts[name])]
+    shown += format_notes(audit, width)
+    held = [(name, holder) for name, one in audit.hosts.items() for holder in one.work]
     if held:
         shown += ["", "GPUs in use:"]
         for name, holder in held[:MOST_HOLDERS]:
-            where = " in container %s" % holder["container"] if holder["container"] else ""
-            shown += report.paragraph("%s: %s (pid %d)%s" % (name, holder["command"], holder["pid"], where), width)
+            where = " in container %s" % holder.container if holder.container else ""
+            shown += report.paragraph("%s: %s (pid %d)%s" % (name, holder.command, holder.pid, where), width)
         if len(held) > MOST_HOLDERS:
             shown.append("  and %d more; gpu_audit_format json or csv has all of them" % (len(held) - MOST_HOLDERS))
-    return "\n".join([*shown, "", counts(made)])
+    return "\n".join([*shown, "", counts(audit)])
 
 
-def format_notes(hosts: Dict[str, Dict[str, Any]], width: int) -> List[str]:
+def format_notes(audit: Audit, width: int) -> List[str]:
     """Lines about what is no drift: what waits for a reboot, the warnings of the plan."""
     notes = [
-        (name, check["why"])
-        for name in sorted(hosts)
-        for check in hosts[name]["checks"]
-        if check["name"] == "reboot" and check["ok"] is None
+        (name, check.why)
+        for name, one in audit.hosts.items()
+        for check in one.checks
+        if check.name == "reboot" and check.ok is None
     ]
-    notes += [(name, warning) for name in sorted(hosts) for warning in hosts[name]["warnings"]]
+    notes += [(name, warning) for name, one in audit.hosts.items() for warning in one.warnings]
     if not notes:
         return []
     return ["", "notes:"] + [line for note in report.group_by_text(notes) for line in report.paragraph(note, width)]
 
 
-def diff(made: Dict[str, Any]) -> str:
+def diff(audit: Audit) -> str:
     """The differences of each host like a unified diff: found, then desired."""
     lines = []
-    for name, one in sorted(made["hosts"].items()):
-        if one["state"] in GOOD:
+    for name, one in audit.hosts.items():
+        if one.is_good:
             continue
         lines += ["--- %s: found" % name, "+++ %s: desired" % name]
-        for check in one["checks"]:
-            if check["ok"] is False:
-                lines += ["@@ %s @@ %s" % (check["name"], check["why"])]
-                lines += ["-%s" % (check["found"] or "none"), "+%s" % (check["desired"] or "as planned")]
-        if one["state"] != "drift":
-            lines += ["@@ %s @@" % one["state"].replace("_", " ")] + [" %s" % one_line(why) for why in one["why"]]
+        for check in one.checks:
+            if check.ok is False:
+                lines += ["@@ %s @@ %s" % (check.name, check.why)]
+                lines += ["-%s" % (check.found or "none"), "+%s" % (check.desired or "as planned")]
+        if one.state != "drift":
+            lines += ["@@ %s @@" % one.state.replace("_", " ")] + [" %s" % one_line(why) for why in one.why]
     return "".join(line + "\n" for line in lines)
 
 
-def as_csv(made: Dict[str, Any]) -> str:
+def as_csv(audit: Audit) -> str:
     """One line per check and host, and one per process that holds a GPU."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    for name, one in sorted(made["hosts"].items()):
-        why = "; ".join(one_line(part) for part in one["why"]) if not one["checks"] else one.get("summary", "")
-        ok = one["state"] in GOOD
-        writer.writerow([name, one["state"], "host", "", "", yes_or_no(ok), why])
-        for check in one["checks"]:
-            values = [check["desired"] or "", check["found"] or "", yes_or_no(check["ok"]), check["why"]]
-            writer.writerow([name, one["state"], check["name"]] + values)
-        for holder in one["holders"]:
-            where = "container %s" % holder["container"] if holder["container"] else ""
-            values = ["", "%d %s" % (holder["pid"], holder["command"]), "", where]
-            writer.writerow([name, one["state"], "holder"] + values)
+    for name, one in audit.hosts.items():
+        why = one.summary if one.checks else "; ".join(one_line(part) for part in one.why)
+        writer.writerow([name, one.state, "host", "", "", yes_or_no(one.is_good), why])
+        for check in one.checks:
+            values = [check.desired or "", check.found or "", yes_or_no(check.ok), check.why]
+            writer.writerow([name, one.state, check.name] + values)
+        for holder in one.holders:
+            where = "container %s" % holder.container if holder.container else ""
+            writer.writerow([name, one.state, "holder", "", "%d %s" % (holder.pid, holder.command), "", where])
     return out.getvalue()
 
 
-def yes_or_no(ok: Any) -> str:
+def yes_or_no(ok: Optional[bool]) -> str:
     """yes, no, or nothing for a check without a verdict."""
     return "" if ok is None else "yes" if ok else "no"
 
 
-def counts(made: Dict[str, Any]) -> str:
+def counts(audit: Audit) -> str:
     """The last line: the number of hosts by state."""
-    return report.counts_text(made["counts"], len(made["hosts"]))
+    return report.counts_text(audit.counts, len(audit.hosts))
 
 
-def bad(made: Dict[str, Any]) -> Dict[str, str]:
+def bad(audit: Audit) -> Dict[str, str]:
     """A message per host that is not in the desired state; of drift only the parts, the table has the reasons."""
-    return {name: verdict(one) for name, one in made["hosts"].items() if one["state"] not in GOOD}
+    return {name: verdict(one) for name, one in audit.hosts.items() if not one.is_good}
 
 
-def verdict(one: Dict[str, Any]) -> str:
+def verdict(one: HostAudit) -> str:
     """The state of a host with the parts that drift, or with the reason of any other state."""
-    parts = [check["name"] for check in one["checks"] if check["ok"] is False]
-    if one["state"] == "drift":
+    parts = [check.name for check in one.checks if check.ok is False]
+    if one.state == "drift":
         return "drift in %s; the audit above has the reasons, 'site.yml --check --diff' shows what would be done" % (
             ", ".join(parts)
         )
-    return "%s: %s" % (one["state"].replace("_", " "), "; ".join(one_line(why) for why in one["why"]))
+    return "%s: %s" % (one.state.replace("_", " "), "; ".join(one_line(why) for why in one.why))

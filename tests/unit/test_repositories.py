@@ -33,13 +33,13 @@ class Node(Host):
 class Lists(apt.Apt):
     """apt that reads lists, or fails ``failures`` times."""
 
-    def __init__(self, failures: int = 0) -> None:
-        self.failures, self.read = failures, []  # type: ignore[var-annotated]
+    def __init__(self, failures: int = 0, message: str = "the signature is not valid") -> None:
+        self.failures, self.message, self.read = failures, message, []  # type: ignore[var-annotated]
 
     def update_only(self, path: str) -> None:
         self.read.append(Path(path).read_text())
         if len(self.read) <= self.failures:
-            raise PackageError("the signature is not valid")
+            raise PackageError(self.message)
 
 
 @pytest.fixture
@@ -138,6 +138,16 @@ def test_a_younger_copy_of_a_shipped_key_is_downloaded_when_the_lists_are_signed
     assert configure(manager, fingerprint=DOCKER, key_url=key_url)["changed"]
     assert fingerprints(tmp_path) == [DOCKER] and len(manager.read) == 2
     assert (tmp_path / "keyrings/x.gpg").read_bytes().endswith(b"new")
+
+
+@pytest.mark.parametrize(("message", "url"), [("the disk is full", ""), ("the signature is not valid", NOWHERE)])
+def test_a_failure_that_no_younger_copy_repairs_is_reported_as_it_is(
+    configure: Any, key_url: str, message: str, url: str
+) -> None:
+    manager = Lists(failures=9, message=message)
+    with pytest.raises(PackageError, match=message):
+        configure(manager, fingerprint=DOCKER, key_url=url or key_url)
+    assert len(manager.read) == 1
 
 
 @pytest.mark.parametrize("fingerprint", [DOCKER, FINGERPRINT])

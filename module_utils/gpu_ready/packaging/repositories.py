@@ -8,6 +8,7 @@ import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from ..base import download, files, manifest, validation
+from ..base.errors import GpuReadyError
 from ..base.host import Host
 from . import apt, apt_sources, dnf, openpgp, rpm, shipped_keys, yum_repos
 from .manager import Manager, PackageError
@@ -238,13 +239,9 @@ def apply_edits(
             switch_subscriptions(host, "enable", subscriptions)
         try:
             read_lists(manager, request, edits)
-        except PackageError:
-            # The owner may sign with a subkey that is younger than the shipped copy of the key.
-            shipped = [one for one in edits.repositories if one.keyring in edits.files and is_shipped(one)]
-            if not shipped:
+        except PackageError as error:
+            if not replace_shipped_keys(edits, error):
                 raise
-            for repository in shipped:
-                write_or_delete(repository.keyring, format_keyring(repository, download_keys(repository)))
             read_lists(manager, request, edits)
     except BaseException:
         if subscriptions:
@@ -256,8 +253,21 @@ def apply_edits(
         raise
 
 
-def is_shipped(repository: Repository) -> bool:
-    return repository.fingerprint in shipped_keys.KEYS
+def replace_shipped_keys(edits: Edits, error: PackageError) -> bool:
+    """Replace shipped keys by their owners' present copies, which may have a younger subkey; False if that is no cause.
+
+    The fingerprint of the primary key stays the pinned one.
+    """
+    new = [one for one in edits.repositories if one.keyring in edits.files and one.fingerprint in shipped_keys.KEYS]
+    if not new or "signature" not in str(error):
+        return False
+    try:
+        keyrings = {one.keyring: format_keyring(one, download_keys(one)) for one in new}
+    except GpuReadyError:
+        return False
+    for path, data in keyrings.items():
+        write_or_delete(path, data)
+    return any(data != edits.files[path] for path, data in keyrings.items())
 
 
 def read_lists(manager: Manager, request: Request, edits: Edits) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.base import records
+from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.facts.model import DkmsFacts, Facts, GpuProcess, ModuleFacts, VerifiedFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose, upgrade
@@ -155,9 +156,10 @@ def test_journal_round_trip_and_damage(tmp_path: Path) -> None:
     path = tmp_path / "upgrade.json"
     journal.write(after_phases(("staged", 1)), str(path))
     assert journal.read(journal.Host(), str(path)) == after_phases(("staged", 1))
-    for text in ("", "{", "[]"):
+    for text in ("", "{", "[]", '{"schema": 1}', '{"schema": 1, "phase": 7}'):
         path.write_text(text)
-        assert journal.read(journal.Host(), str(path)) is None
+        with pytest.raises(GpuReadyError, match=r"upgrade\.json.*(damaged|must be)"):
+            journal.read(journal.Host(), str(path))
 
 
 def test_a_journal_of_another_schema_is_refused(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ It holds what a later run needs after an interruption: the previous driver, the 
 service.
 """
 
-import json
 from typing import Dict, Optional
 
 from ..base import manifest, records
+from ..base.errors import GpuReadyError
 from ..base.host import Host
-from ..base.json_file import write_json_file
+from ..base.json_file import read_json_file, write_json_file
 from .model import BACK, CLOSED, DONE, DRAINING, ENDS, GOING_BACK, STAGED, Fetched, RecordedDriver, UpgradeJournal
 
 PATH = manifest.DIRECTORY + "/upgrade.json"
@@ -17,17 +17,23 @@ SCHEMA = 1
 
 
 def read(host: Host, path: str = PATH) -> Optional[UpgradeJournal]:
-    """Return the journal, None if there is none or if it is not JSON. Raises RecordError for another schema."""
+    """The journal, None if there is none. GpuReadyError if it is damaged or of another schema.
+
+    A damaged one must not be taken for a host that was never upgraded: it may be out of service.
+    """
+    value = read_json_file(host, path)
+    return None if value is None else from_json(value, path)
+
+
+def from_json(value: object, name: str = PATH) -> UpgradeJournal:
+    """The journal in a JSON object. GpuReadyError for another schema or form."""
+    fields = records.without_schema(value, SCHEMA, name)
     try:
-        value = json.loads(host.read(path) or "null")
-    except ValueError:
-        return None
-    return from_json(value, path) if isinstance(value, dict) else None
-
-
-def from_json(value: Dict[str, object], name: str = PATH) -> UpgradeJournal:
-    """Return the journal in a JSON object; raises RecordError for another schema."""
-    return records.from_json(UpgradeJournal, records.without_schema(value, SCHEMA, name))
+        return records.from_json(UpgradeJournal, fields)
+    except records.RecordError as error:
+        raise GpuReadyError(
+            "%s: it is damaged (%s). Check the host's driver, move the file away, then run again." % (name, error)
+        ) from None
 
 
 def to_json(journal: UpgradeJournal) -> Dict[str, object]:
@@ -53,7 +59,7 @@ def advance(
     reason: str,
     rollout: int = 0,
 ) -> UpgradeJournal:
-    """Return the journal after a phase began. ``driver`` is installed, ``now`` is in seconds since 1970.
+    """The journal after a phase began. ``driver`` is installed, ``now`` is in seconds since 1970.
 
     The previous driver is recorded where a new upgrade begins, and kept by a run that resumes. The clock starts with
     the drain and is not restarted by a run that resumes. ``touched`` of a resumed drain is that of the run before.
@@ -85,5 +91,5 @@ def advance(
 
 
 def record_fetched(journal: UpgradeJournal, target: str, now: int, alike: Dict[str, str]) -> UpgradeJournal:
-    """Return the journal after everything was downloaded; ``alike``: what its modules are built from."""
+    """The journal after everything was downloaded; ``alike``: what its modules are built from."""
     return journal._replace(fetched=Fetched(target, now, alike))

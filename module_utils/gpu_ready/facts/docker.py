@@ -6,7 +6,7 @@ Read from files and the engine's socket; ``dockerd --version`` runs only where a
 import json
 import posixpath
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ..base import manifest
 from ..base.host import Host
@@ -122,19 +122,25 @@ def gpu_containers(host: Host, socket: Optional[str], info: Optional[docker.Engi
     if info is None or socket is None or not info.running:
         return []
     names = []
-    for row in query(host, socket, "/containers/json?limit=%d" % MOST_CONTAINERS) or []:
+    for row in objects(query(host, socket, "/containers/json?limit=%d" % MOST_CONTAINERS)):
         container = query(host, socket, "/containers/%s/json" % row.get("Id"))
         if isinstance(container, dict) and docker.uses_gpu(container):
             names.append(str(container.get("Name") or row.get("Id")).lstrip("/"))
     return sorted(names)
 
 
-def query(host: Host, socket: str, url: str) -> Any:
+def query(host: Host, socket: str, url: str) -> object:
     """Return the engine's answer as JSON, None where there is none."""
     try:
-        return json.loads(host.http_unix(socket, url) or "null")
+        answer: object = json.loads(host.http_unix(socket, url) or "null")
     except ValueError:
         return None
+    return answer
+
+
+def objects(value: object) -> List[Dict[str, object]]:
+    """Return the JSON objects in a list, [] for any other value."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def restart_pending(host: Host, pidfile: str, pid: Optional[int]) -> bool:
@@ -220,13 +226,15 @@ def read_legacy(host: Host, socket: Optional[str]) -> LegacyFacts:
     plugin = host.which(PLUGIN)
     if plugin is None or socket is None:
         return LegacyFacts(plugin)
-    rows = query(host, socket, "/volumes?filters=%7B%22driver%22%3A%5B%22nvidia-docker%22%5D%7D") or {}
-    volumes = sorted(str(row.get("Name")) for row in rows.get("Volumes") or [])
+    answer = query(host, socket, "/volumes?filters=%7B%22driver%22%3A%5B%22nvidia-docker%22%5D%7D")
+    rows = objects(answer.get("Volumes")) if isinstance(answer, dict) else []
+    volumes = sorted(str(row.get("Name")) for row in rows)
     containers = []
-    for row in (query(host, socket, "/containers/json?all=1") or []) if volumes else []:
-        used = [mount.get("Name") for mount in row.get("Mounts") or []]
-        if set(used) & set(volumes):
-            containers.append(str((row.get("Names") or [row.get("Id")])[0]).lstrip("/"))
+    for row in objects(query(host, socket, "/containers/json?all=1")) if volumes else []:
+        used = {str(mount.get("Name")) for mount in objects(row.get("Mounts"))}
+        names = row.get("Names")
+        if used & set(volumes):
+            containers.append(str(names[0] if isinstance(names, list) and names else row.get("Id")).lstrip("/"))
     return LegacyFacts(plugin, volumes, containers)
 
 

@@ -8,7 +8,7 @@ import ctypes
 import json
 import os
 import sys
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Dict, Iterable, List, Tuple, Union
 
 COUNT = 65000
 """Numbers a GPU computes; not a multiple of a block, so that the last block has threads without work."""
@@ -75,7 +75,7 @@ class Driver:
         except OSError as error:
             raise Failed("dlopen", NO_SUCH_LIBRARY, "", str(error)) from error
 
-    def call(self, name: str, *arguments: Any) -> None:
+    def call(self, name: str, *arguments: object) -> None:
         """Call a function of libcuda; Failed for a status other than 0."""
         function = getattr(self.library, name, None)
         if function is None:
@@ -92,7 +92,7 @@ class Driver:
             return ""
         return text.value.decode("ascii", "replace")
 
-    def number(self, name: str, *arguments: Any) -> int:
+    def number(self, name: str, *arguments: object) -> int:
         """The number that a function writes to its first argument."""
         found = ctypes.c_int()
         self.call(name, ctypes.byref(found), *arguments)
@@ -110,7 +110,7 @@ def expected(given: Iterable[int]) -> List[int]:
     return [(number * number + index) & 0xFFFFFFFF for index, number in enumerate(given)]
 
 
-def uuid(driver: Driver, function: str, device: Any) -> str:
+def uuid(driver: Driver, function: str, device: ctypes.c_int) -> str:
     """UUID of a device without its prefix, "" if the driver is too old to report it."""
     found = (ctypes.c_ubyte * 16)()
     try:
@@ -121,7 +121,7 @@ def uuid(driver: Driver, function: str, device: Any) -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def describe(driver: Driver, index: int) -> Tuple[int, Dict[str, Any]]:
+def describe(driver: Driver, index: int) -> Tuple[int, Dict[str, Union[int, str]]]:
     """Handle and names of a device; ``instance`` where it is a part of a GPU (MIG)."""
     device = driver.number("cuDeviceGet", ctypes.c_int(index))
     name, address = ctypes.create_string_buffer(256), ctypes.create_string_buffer(32)
@@ -180,7 +180,7 @@ def compute(driver: Driver, device: int, capability: int) -> int:
     return sum(1 for index in range(COUNT) if found[index] != right[index])
 
 
-def emit(**values: Any) -> None:
+def emit(**values: object) -> None:
     """Print one object as a line, at once."""
     sys.stdout.write(json.dumps(values, sort_keys=True) + "\n")
     sys.stdout.flush()
@@ -208,7 +208,7 @@ def main(path: str = LIBRARY) -> None:
         if gpu["mode"] == PROHIBITED:
             continue
         try:
-            emit(gpu=gpu, wrong=compute(driver, device, gpu["capability"]))
+            emit(gpu=gpu, wrong=compute(driver, device, int(gpu["capability"])))
         except Failed as error:
             emit(gpu=gpu, failed=error.values)
 

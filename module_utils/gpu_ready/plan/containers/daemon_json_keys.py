@@ -140,7 +140,7 @@ def is_set(options: DaemonOptions, path: List[str]) -> bool:
     return True
 
 
-def value_at(options: DaemonOptions, path: List[str]) -> Any:
+def value_at(options: DaemonOptions, path: List[str]) -> object:
     """Return the value at a path of nested mappings, None where there is none."""
     value: Any = options
     for key in path:
@@ -148,7 +148,7 @@ def value_at(options: DaemonOptions, path: List[str]) -> Any:
     return value
 
 
-def set_at(options: DaemonOptions, path: List[str], value: Any) -> None:
+def set_at(options: DaemonOptions, path: List[str], value: object) -> None:
     for key in path[:-1]:
         options = options.setdefault(key, {})
     options[path[-1]] = value

@@ -43,10 +43,13 @@ ansible_facts:
   type: dict
   contains:
     gpu_node:
-      description: Parts V(base), V(packages), V(driver), V(docker), V(runtime), V(cuda), V(cudnn), V(verified).
+      description:
+        - Parts V(base), V(packages), V(driver), V(docker), V(runtime), V(engines), V(cuda), V(cudnn), V(verified),
+          V(upgrade).
+        - V(schema) is the version of their form.
       type: dict
       returned: always
-      sample: {"driver": {"loaded": {"version": "535.261.03", "flavour": "proprietary"}}}
+      sample: {"schema": 1, "driver": {"loaded": {"version": "535.261.03", "flavour": "proprietary"}}}
 """
 
 from ansible.module_utils.gpu_ready.base import validation

@@ -1,6 +1,6 @@
 """The golden plans: what a host of every distribution would get, as text that a person can review.
 
-``.venv/bin/python -m tests.unit.goldens`` writes golden/*.txt anew; the difference is what a change really changes.
+``.venv/bin/python -m tests.unit.goldens`` writes golden/*.txt again; the difference is what a change really changes.
 """
 
 import json
@@ -22,7 +22,7 @@ from gpu_ready.plan import compose
 
 from tests.unit.hosts import CARDS, ENROLLED, SECURE, bare, having, installed
 
-FOLDER = Path(__file__).parent / "golden"
+DIRECTORY = Path(__file__).parent / "golden"
 KEY = "0123456789ABCDEF0123456789ABCDEF01234567"
 """A fingerprint for repositories whose key the catalog does not know: without one there is nothing to show but that."""
 SETS = ["none", "K80", "P40", "V100", "T4", "A100", "H100 + 4 NVSwitches", "L4", "RTX 3090", "GH200", "B200", "GB10"]
@@ -41,7 +41,7 @@ def host(names: str, distro: str, **base: Any) -> Facts:
 
 
 def decide(facts: Facts, **given: Any) -> compose.Plan:
-    """Return the plan for the operator's words; keys that the catalog lacks are given."""
+    """Return the plan for the operator's words; keys that are not in the catalog are given."""
     given.setdefault("gpu_ready_mirror_keys", dict.fromkeys(filter(keyless, repositories()), KEY))
     reading = variables.parse_settings(given)
     assert not reading.errors, reading.errors
@@ -81,13 +81,13 @@ def step(one: Any) -> list[str]:
     skipped = ("why", "content", "files", "expect", "digest", "key", "manifest_url", "sha256", "fallback", "path")
     params = records.to_json(one.params)
     defaults = one.params._field_defaults
-    told = [
+    lines = [
         f"{name}={value(name, it)}"
         for name, it in params.items()
         if name not in skipped and it not in NOTHING and not (name in defaults and it == defaults[name])
     ]
     mark = "" if one.disruption == "none" else f" [{one.disruption}]"
-    return [f"  {one.id}{mark}"] + [f"      {line}" for line in told]
+    return [f"  {one.id}{mark}"] + [f"      {line}" for line in lines]
 
 
 NOTHING: tuple[Any, ...] = (None, [], {}, "")
@@ -150,8 +150,8 @@ def text(distro: str) -> str:
 
 def table(distro: str, source: str, sets: list[str]) -> list[str]:
     """Return a line for each set of GPUs with a source."""
-    wish = {} if source == "auto" else {"nvidia_driver_source": source}
-    return [f"{source:9} {names:20} {decision(decide(host(names, distro), **wish))}" for names in sets]
+    requested = {} if source == "auto" else {"nvidia_driver_source": source}
+    return [f"{source:9} {names:20} {decision(decide(host(names, distro), **requested))}" for names in sets]
 
 
 Row = tuple[str, compose.Plan, tuple[str, ...]]
@@ -216,7 +216,7 @@ def next_kernel(facts: Facts, branch: Any) -> Any:
 
 
 def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
-    """Yield what happens to a driver that is there: another branch, version, flavour, origin."""
+    """Yield what happens to an installed driver: another branch, version, flavour, origin."""
     source = "cuda_repo"
     pairs = {
         pair
@@ -234,15 +234,15 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     below = installed(distro, CARDS["T4"], source, low.newest, flavour)
     yield "T4, a kernel without a module at the next boot", next_kernel(below, low), DRIVER
     above = installed(distro, CARDS["T4"], source, high.newest, flavour)
-    wish = {"nvidia_driver_source": source, "nvidia_driver_flavour": flavour}
+    requested = {"nvidia_driver_source": source, "nvidia_driver_flavour": flavour}
     yield (
         f"upgrade {source} {low.number} to {high.number}",
-        decide(below, nvidia_driver_branch=high.number, **wish),
+        decide(below, nvidia_driver_branch=high.number, **requested),
         DRIVER,
     )
     yield (
         f"downgrade {source} {high.number} to {low.newest}",
-        decide(above, nvidia_driver_version=low.newest, **wish),
+        decide(above, nvidia_driver_version=low.newest, **requested),
         DRIVER,
     )
     if (high.number, driver_sources.PROPRIETARY) in pairs and flavour == driver_sources.OPEN:
@@ -252,8 +252,8 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     yield "T4 with the driver of an installer", decide(foreign), DRIVER
     yield "the same, to be replaced", decide(foreign, nvidia_driver_replace_foreign=True), DRIVER
     if "runfile" in driver_sources.source_names(data):
-        gone = {"nvidia_driver_source": "runfile", "nvidia_driver_replace_foreign": True}
-        yield f"{source} to runfile", decide(below, **gone), DRIVER
+        replaced = {"nvidia_driver_source": "runfile", "nvidia_driver_replace_foreign": True}
+        yield f"{source} to runfile", decide(below, **replaced), DRIVER
 
 
 def every_pair() -> set[driver_sources.Pair]:
@@ -264,8 +264,8 @@ def every_pair() -> set[driver_sources.Pair]:
 def main() -> None:
     """Write every golden plan."""
     for distro in catalog.distros():
-        (FOLDER / f"{distro}.txt").write_text(text(distro))
-    for path in FOLDER.iterdir():
+        (DIRECTORY / f"{distro}.txt").write_text(text(distro))
+    for path in DIRECTORY.iterdir():
         if path.stem not in catalog.distros():
             path.unlink()
 

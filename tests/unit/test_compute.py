@@ -16,8 +16,8 @@ from tests.unit.recorded import RecordedHost
 
 SOURCE = Path(__file__).with_name("fake_libcuda.c")
 GPUS = [
-    nvml.Gpu(0, "GPU-10101010-1010-1010-1010-101010101010", "L40S", "0000:3b:00.0", "580.1"),
-    nvml.Gpu(1, "GPU-11111111-1111-1111-1111-111111111111", "L40S", "0000:af:00.0", "580.1"),
+    nvml.NvmlGpu(0, "GPU-10101010-1010-1010-1010-101010101010", "L40S", "0000:3b:00.0", "580.1"),
+    nvml.NvmlGpu(1, "GPU-11111111-1111-1111-1111-111111111111", "L40S", "0000:af:00.0", "580.1"),
 ]
 FOUND = [
     {"index": i, "uuid": gpu.uuid, "address": gpu.bus_id, "instance": "", "mode": 0, "capability": 89}

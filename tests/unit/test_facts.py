@@ -1,12 +1,13 @@
 """Facts that are collected from a host: packages, kernels, Secure Boot, and the driver in its three places."""
 
+import json
 import time
 from typing import Any
 
 import pytest
-from gpu_ready.base import pending
+from gpu_ready.base import pending, records
 from gpu_ready.base.host import Result
-from gpu_ready.facts import base, collect, driver
+from gpu_ready.facts import base, collect, driver, model
 from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, PackageFacts, SecureBootFacts
 
 from tests.unit.recorded import RecordedHost
@@ -345,3 +346,29 @@ def test_nvlink_5_switches_are_found_behind_their_bridges() -> None:
 def test_the_branch_identifies_parts_that_an_interrupted_run_left(distro: str, version: str, source: str) -> None:
     parts = {"libnvidia-cfg1": version}
     assert driver.driver_origin(parts, None, distro, KERNEL, parts) == source
+
+
+# ---- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def test_facts_survive_json() -> None:
+    facts = collect.collect(p40())
+    recorded = json.loads(json.dumps(model.to_json(facts)))
+    assert recorded["schema"] == model.SCHEMA
+    assert model.from_json(recorded) == facts
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": 99}, "schema 99 is of another release"),
+        ({"schema": None}, "schema None is of another release"),
+        ({"driver": {"busy": "no"}}, "Facts.driver.busy must be"),
+        ({"driver": {"colour": "red"}}, "Facts.driver has unknown field colour"),
+        ({"base": {}}, "Facts.base has no field"),
+    ],
+)
+def test_recorded_facts_of_another_form_are_refused(change: dict[str, Any], message: str) -> None:
+    recorded = json.loads(json.dumps(model.to_json(collect.collect(p40()))))
+    with pytest.raises(records.RecordError, match=message):
+        model.from_json(recorded | change)

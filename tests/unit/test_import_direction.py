@@ -81,3 +81,10 @@ def test_shipped_code_imports_only_the_standard_library_and_itself(path: Path) -
         if path.parent.name == "base" and path.name in ("module.py", "download.py"):  # AnsibleModule and open_url
             names = [name for name in names if name != "ansible.module_utils"]
         assert all(name.split(".")[0] in sys.stdlib_module_names for name in names), (path.name, names)
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    found = [
+        node.name for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted({name for name in found if found.count(name) > 1}) == []

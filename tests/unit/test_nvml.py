@@ -31,7 +31,7 @@ def test_both_ways_give_the_same_gpus() -> None:
     other = nvml.query(host(smi=Result(0, CSV, "")))
     assert (one.how, other.how) == ("pynvml", "nvidia-smi")
     assert one.gpus == other.gpus
-    assert one.gpus[0] == nvml.Gpu(
+    assert one.gpus[0] == nvml.NvmlGpu(
         0, "GPU-11111111-2222-3333-4444-555555555555", "Tesla P40", "0000:3b:00.0", "580.178.04"
     )
 

@@ -51,7 +51,7 @@ def test_a_host_whose_gpus_are_passed_to_guests_is_left_alone() -> None:
 @pytest.mark.parametrize("distro", catalog.distros())
 def test_golden(distro: str) -> None:
     """The plans as they are written in golden/; `.venv/bin/python -m tests.unit.goldens` writes them again."""
-    path = goldens.FOLDER / f"{distro}.txt"
+    path = goldens.DIRECTORY / f"{distro}.txt"
     assert path.exists(), "absent: run `.venv/bin/python -m tests.unit.goldens` and read what it wrote"
     assert goldens.text(distro) == path.read_text(), (
         "changed: run `.venv/bin/python -m tests.unit.goldens`, read the diff"

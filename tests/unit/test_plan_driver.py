@@ -9,7 +9,7 @@ from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan.driver import candidates, services
 from gpu_ready.plan.driver import choose as driver
-from gpu_ready.plan.model import Choices, PackageRequest
+from gpu_ready.plan.model import Choices, PackageTarget
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -324,7 +324,7 @@ def test_packages_that_are_there_are_asked_to_change_their_version(requested: An
     names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
     decision = decide(with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names), **requested)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
-    assert install.packages == [PackageRequest(name, version) for name in names]
+    assert install.packages == [PackageTarget(name, version) for name in names]
 
 
 def test_the_hold_of_a_package_that_an_interrupted_run_removed_is_released() -> None:

@@ -24,12 +24,13 @@ from tests.unit.recorded import RecordedHost
 DRIVER = "580.178.04"
 ADDRESSES = ["0000:3b:00.0", "0000:af:00.0"]
 GPUS = [
-    nvml.Gpu(i, f"GPU-0000000{i}-1111-2222-3333-444444444444", "Tesla P40", a, DRIVER) for i, a in enumerate(ADDRESSES)
+    nvml.NvmlGpu(i, f"GPU-0000000{i}-1111-2222-3333-444444444444", "Tesla P40", a, DRIVER)
+    for i, a in enumerate(ADDRESSES)
 ]
 Change = Callable[[Evidence], Evidence]
 
 
-def answer(gpus: list[nvml.Gpu]) -> nvml.NvmlResult:
+def answer(gpus: list[nvml.NvmlGpu]) -> nvml.NvmlResult:
     return nvml.NvmlResult(True, "nvidia-smi", gpus)
 
 
@@ -80,11 +81,11 @@ def field(**fields: Any) -> Change:
     return lambda evidence: evidence._replace(**fields)
 
 
-def changed_gpu(index: int, **fields: Any) -> list[nvml.Gpu]:
+def changed_gpu(index: int, **fields: Any) -> list[nvml.NvmlGpu]:
     return [gpu._replace(**fields) if gpu.index == index else gpu for gpu in GPUS]
 
 
-def in_container(gpus: list[nvml.Gpu]) -> Change:
+def in_container(gpus: list[nvml.NvmlGpu]) -> Change:
     return field(containers={"docker": answer(gpus)})
 
 

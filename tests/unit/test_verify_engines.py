@@ -17,7 +17,10 @@ DRIVER = cdi.DriverFiles(
     "580.1", (cdi.DriverLibrary("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
 )
 OURS = cdi.build_spec(DRIVER, [cdi.CdiGpu(0, "/dev/nvidia0", None)])
-GPUS = [nvml.Gpu(0, "GPU-a", "L40S", "0000:3b:00.0", "580.1"), nvml.Gpu(1, "GPU-b", "L40S", "0000:af:00.0", "580.1")]
+GPUS = [
+    nvml.NvmlGpu(0, "GPU-a", "L40S", "0000:3b:00.0", "580.1"),
+    nvml.NvmlGpu(1, "GPU-b", "L40S", "0000:af:00.0", "580.1"),
+]
 THERE = {"/usr/bin/ctr": "", "/usr/bin/podman": "", "/usr/bin/containerd": ""}
 
 

@@ -40,7 +40,7 @@ GROUPS = (
 INTERRUPTED = "an interrupted live reload stopped %s"
 
 
-class Check(NamedTuple):
+class AuditCheck(NamedTuple):
     """One part of a host. ``ok``: True, False for drift, None for information that is no drift."""
 
     name: str
@@ -94,7 +94,7 @@ def answer_json(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Dict[s
     }
 
 
-def state_of(decided: compose.Plan, checks: List[Check]) -> str:
+def state_of(decided: compose.Plan, checks: List[AuditCheck]) -> str:
     """Return the state of the host: ok, drift, refused or no_gpu."""
     if decided.refusals:
         return REFUSED
@@ -103,10 +103,10 @@ def state_of(decided: compose.Plan, checks: List[Check]) -> str:
     return DRIFT if any(check.ok is False for check in checks) else SOUND
 
 
-def all_checks(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[Check]:
+def all_checks(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[AuditCheck]:
     chosen = decided.choices.driver
     if chosen is None:
-        return [Check("driver", None, module_text(facts.driver.on_disk), False, decided.summary)]
+        return [AuditCheck("driver", None, module_text(facts.driver.on_disk), False, decided.summary)]
     checks = [check_disk(facts, decided, chosen), check_loaded(facts, chosen), check_userspace(facts, chosen)]
     checks += check_fabric_manager(facts, decided)
     checks += check_groups(facts, decided)
@@ -114,13 +114,13 @@ def all_checks(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[Ch
     return checks + [check_verified(facts, decided)]
 
 
-def lost_gpu_checks(facts: Facts) -> List[Check]:
+def lost_gpu_checks(facts: Facts) -> List[AuditCheck]:
     """Check a host without any GPU: it is drift if the last verification saw some."""
     lost = plan_upgrade.lost_gpus(facts)
     if not lost:
         return []
     why = "the last verification saw %d, now none is on the PCI bus: %s" % (len(lost), plan_upgrade.FIND_LOST)
-    return [Check("gpus", ", ".join(lost), None, False, why)]
+    return [AuditCheck("gpus", ", ".join(lost), None, False, why)]
 
 
 def module_text(module: Optional[ModuleFacts]) -> Optional[str]:
@@ -140,44 +140,44 @@ def reasons_of(decided: compose.Plan, starts: Union[str, Tuple[str, ...]]) -> st
     return "; ".join(step.why for step in decided.steps if step.id.startswith(starts))
 
 
-def check_disk(facts: Facts, decided: compose.Plan, chosen: DriverChoice) -> Check:
+def check_disk(facts: Facts, decided: compose.Plan, chosen: DriverChoice) -> AuditCheck:
     reasons = reasons_of(decided, DRIVER_STEPS)
     ok = bool(chosen.satisfied) and not reasons
     why = "" if ok else reasons or "the driver on disk is not the desired one"
-    return Check("driver", driver_text(chosen), module_text(facts.driver.on_disk), ok, why)
+    return AuditCheck("driver", driver_text(chosen), module_text(facts.driver.on_disk), ok, why)
 
 
-def check_loaded(facts: Facts, chosen: DriverChoice) -> Check:
+def check_loaded(facts: Facts, chosen: DriverChoice) -> AuditCheck:
     """The loaded module must be the module on disk."""
     module, disk = facts.driver.loaded, facts.driver.on_disk
     desired = module_text(disk) or driver_text(chosen)
     if not module:
         own = facts.base.nouveau
         why = "%s drives the GPU" % (own.name or "nouveau") if own.bound else "no NVIDIA module is loaded"
-        return Check("loaded", desired, None, False, why)
+        return AuditCheck("loaded", desired, None, False, why)
     same = disk is not None and module.version == disk.version and module.flavour in (None, disk.flavour)
     why = "" if same else "the loaded module is %s, on disk is %s" % (module_text(module), module_text(disk) or "none")
-    return Check("loaded", desired, module_text(module), same, why)
+    return AuditCheck("loaded", desired, module_text(module), same, why)
 
 
-def check_userspace(facts: Facts, chosen: DriverChoice) -> Check:
+def check_userspace(facts: Facts, chosen: DriverChoice) -> AuditCheck:
     """All libraries must have the version of the module on disk."""
     found, disk = facts.driver.userspace, facts.driver.on_disk
     desired = disk.version if disk else str(chosen.version or chosen.branch or "")
     ok = bool(disk) and list(found) == [desired]
     why = "" if ok else "the driver's libraries are %s" % (", ".join(found) or "missing")
-    return Check("userspace", desired, ", ".join(found) or None, ok, why)
+    return AuditCheck("userspace", desired, ", ".join(found) or None, ok, why)
 
 
-def check_fabric_manager(facts: Facts, decided: compose.Plan) -> List[Check]:
+def check_fabric_manager(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
     if not facts.base.nvswitches:
         return []
     running = bool(facts.driver.fabricmanager)
     why = reasons_of(decided, "nvidia_driver.fabricmanager") or ("" if running else "the fabric manager does not run")
-    return [Check("fabric_manager", "running", "running" if running else "not running", not why, why)]
+    return [AuditCheck("fabric_manager", "running", "running" if running else "not running", not why, why)]
 
 
-def check_groups(facts: Facts, decided: compose.Plan) -> List[Check]:
+def check_groups(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
     """Check the parts whose steps in the plan are the only drift."""
     row = compose.report_row(facts, decided)
     container = decided.choices.runtime or decided.choices.engines
@@ -195,37 +195,37 @@ def check_groups(facts: Facts, decided: compose.Plan) -> List[Check]:
         present = found.get(name) or (desired.get(name) if not why and not decided.refusals else None)
         if why or desired.get(name) or present:
             ok = None if decided.refusals and not why else not why
-            checks.append(Check(name, desired.get(name), present, ok, why))
+            checks.append(AuditCheck(name, desired.get(name), present, ok, why))
     return checks
 
 
-def check_holds(facts: Facts, decided: compose.Plan) -> Check:
+def check_holds(facts: Facts, decided: compose.Plan) -> AuditCheck:
     """Check the holds that protect the driver's packages from unattended upgrades."""
     why = reasons_of(decided, "nvidia_driver.hold")
     held = facts.driver.held
     found = "%d held" % len(held) if held else None
     if why:
-        return Check("holds", "held", found, False, why)
-    return Check(
+        return AuditCheck("holds", "held", found, False, why)
+    return AuditCheck(
         "holds", found, found, True if held else None, "" if held else "no hold is requested, or none is set yet"
     )
 
 
-def check_next_boot(facts: Facts, chosen: DriverChoice, more: AuditFacts) -> Check:
+def check_next_boot(facts: Facts, chosen: DriverChoice, more: AuditFacts) -> AuditCheck:
     """The kernel that boots next needs a module of the driver."""
     kernel = facts.base.kernel.next_boot
     module, disk = more.next_module, facts.driver.on_disk
     found = "%s: %s" % (kernel, module_text(module) or "no module")
     desired = "%s: %s" % (kernel, module_text(disk) or driver_text(chosen))
     if module and disk and module.version == disk.version:
-        return Check("next_boot", desired, found, True)
+        return AuditCheck("next_boot", desired, found, True)
     if module:
         why = "the module for kernel %s is %s, the driver on disk is %s" % (
             kernel, module_text(module), module_text(disk) or "none",
         )  # fmt: skip
-        return Check("next_boot", desired, found, False, why)
+        return AuditCheck("next_boot", desired, found, False, why)
     why = "there is no module for kernel %s; %s" % (kernel, dkms_text(facts, kernel))
-    return Check("next_boot", desired, found, False, why)
+    return AuditCheck("next_boot", desired, found, False, why)
 
 
 def dkms_text(facts: Facts, kernel: str) -> str:
@@ -241,24 +241,24 @@ def dkms_text(facts: Facts, kernel: str) -> str:
     return "'dkms autoinstall -k %s' would build %s: headers and compiler are installed" % (kernel, known[-1])
 
 
-def check_reboot(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Check:
+def check_reboot(facts: Facts, decided: compose.Plan, more: AuditFacts) -> AuditCheck:
     """Report a pending reboot. It is drift only if the driver needs it."""
     for step in decided.steps:
         if step.disruption == REBOOT:
-            return Check("reboot", "not needed", "needed", False, step.why)
+            return AuditCheck("reboot", "not needed", "needed", False, step.why)
     kernel = facts.base.kernel
     if kernel.next_boot != kernel.running:
         why = "kernel %s runs, %s boots next" % (kernel.running, kernel.next_boot)
-        return Check("reboot", "not needed", "pending", None, why)
+        return AuditCheck("reboot", "not needed", "pending", None, why)
     if more.reboot_mark:
         why = "%s exists: a package of the system needs a reboot" % more.reboot_mark
-        return Check("reboot", "not needed", "pending", None, why)
-    return Check("reboot", "not needed", "not needed", True)
+        return AuditCheck("reboot", "not needed", "pending", None, why)
+    return AuditCheck("reboot", "not needed", "not needed", True)
 
 
-def check_verified(facts: Facts, decided: compose.Plan) -> Check:
+def check_verified(facts: Facts, decided: compose.Plan) -> AuditCheck:
     """The last verification must be of this boot, these versions and these settings."""
     record = facts.verified
     why = verification.reason_to_verify(facts, decided.digest) or ""
     found = "%s %s" % (record.driver, record.time) if record and record.ok else None
-    return Check("verified", module_text(facts.driver.loaded), found, not why, why)
+    return AuditCheck("verified", module_text(facts.driver.loaded), found, not why, why)

@@ -15,7 +15,7 @@ DISRUPTIONS = (NONE, CONTAINERD_RESTART, DOCKER_RELOAD, DOCKER_RESTART, DRIVER_R
 # ---- parameters of steps -------------------------------------------------------------------------------------------
 
 
-class PackageRequest(NamedTuple):
+class PackageTarget(NamedTuple):
     """A package to install; ``version`` as package managers match it, None for any."""
 
     name: str

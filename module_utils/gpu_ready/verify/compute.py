@@ -13,7 +13,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from ..base.host import MISSING, TIMED_OUT, Host, Result
 from . import compute_program
 from .checks import NOT_RUN, Check, judge
-from .nvml import Gpu
+from .nvml import NvmlGpu
 
 TIMEOUT = 180.0
 """Seconds for all GPUs of a host; without persistence mode each needs some to initialise."""
@@ -205,7 +205,7 @@ def explain_error(error: CudaError) -> Tuple[str, str]:
     return ERRORS.get(error.code, UNKNOWN)
 
 
-def check(result: Optional[ComputeResult], gpus: Sequence[Gpu], mig: Sequence[str], place: str = "") -> List[Check]:
+def check(result: Optional[ComputeResult], gpus: Sequence[NvmlGpu], mig: Sequence[str], place: str = "") -> List[Check]:
     """Judge a run: each of ``gpus`` has to compute correctly. ``mig``: UUIDs of GPUs with MIG enabled."""
     name = "compute" + place
     expected = "every GPU computes"
@@ -264,7 +264,7 @@ def check_device(row: DeviceResult, name: str, run_error: Optional[CudaError]) -
 MIG_QUERY = ["nvidia-smi", "--query-gpu=uuid,mig.mode.current", "--format=csv,noheader"]
 
 
-def query_mig(host: Host, result: Optional[ComputeResult], gpus: Sequence[Gpu]) -> List[str]:
+def query_mig(host: Host, result: Optional[ComputeResult], gpus: Sequence[NvmlGpu]) -> List[str]:
     """UUIDs of GPUs with MIG enabled; asked only if CUDA shows fewer GPUs than NVML. Old drivers report none."""
     if result is None or result.skipped or len(result.devices) >= len(gpus):
         return []

@@ -26,7 +26,7 @@ class VerifyError(GpuReadyError):
     """The verification could not run."""
 
 
-def docker_args(host: Host, expect: Expectation, devices: str, gpus: Sequence[nvml.Gpu]) -> List[str]:
+def docker_args(host: Host, expect: Expectation, devices: str, gpus: Sequence[nvml.NvmlGpu]) -> List[str]:
     """Docker's arguments for the selected devices: of the plan, or printed by the driver volume's helper."""
     helper = expect.runtime.helper
     if not helper:
@@ -41,7 +41,7 @@ def docker_args(host: Host, expect: Expectation, devices: str, gpus: Sequence[nv
 
 
 def engine_args(
-    host: Host, engine: str, expect: Expectation, devices: str, gpus: Sequence[nvml.Gpu]
+    host: Host, engine: str, expect: Expectation, devices: str, gpus: Sequence[nvml.NvmlGpu]
 ) -> Optional[List[str]]:
     """Arguments that give a container the selected devices; None if this ``ctr`` has none for them."""
     if engine == engines.DOCKER:

@@ -4,7 +4,7 @@ import re
 from typing import Iterable, List, Optional, Sequence
 
 from .expectation import Expectation
-from .nvml import Gpu
+from .nvml import NvmlGpu
 
 ALL = "all"
 
@@ -14,22 +14,22 @@ def selectors(devices: str) -> List[str]:
     return [word for word in re.split(r"[,\s]+", devices) if word] or [ALL]
 
 
-def select_gpus(gpus: Iterable[Gpu], devices: str) -> List[Gpu]:
+def select_gpus(gpus: Iterable[NvmlGpu], devices: str) -> List[NvmlGpu]:
     names = selectors(devices)
     return [gpu for gpu in gpus if ALL in names or str(gpu.index) in names or gpu.uuid in names]
 
 
-def unknown_devices(gpus: Sequence[Gpu], devices: str) -> List[str]:
+def unknown_devices(gpus: Sequence[NvmlGpu], devices: str) -> List[str]:
     known = [str(gpu.index) for gpu in gpus] + [gpu.uuid for gpu in gpus] + [ALL]
     return [name for name in selectors(devices) if name not in known]
 
 
-def docker_args(expect: Expectation, devices: str = ALL, gpus: Sequence[Gpu] = ()) -> List[str]:
+def docker_args(expect: Expectation, devices: str = ALL, gpus: Sequence[NvmlGpu] = ()) -> List[str]:
     """Docker's arguments by the plan, for the selected devices."""
     return select_devices(list(expect.runtime.args) or default_args(expect.mode), devices, gpus)
 
 
-def select_devices(args: List[str], devices: str, gpus: Sequence[Gpu] = ()) -> List[str]:
+def select_devices(args: List[str], devices: str, gpus: Sequence[NvmlGpu] = ()) -> List[str]:
     """Turn arguments for all GPUs into those for the selected devices.
 
     With ``gpus``, CDI devices are named by index: not every specification has UUIDs too.

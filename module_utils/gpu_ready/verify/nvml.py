@@ -42,7 +42,7 @@ except n.NVMLError as error:
 """
 
 
-class Gpu(NamedTuple):
+class NvmlGpu(NamedTuple):
     """One GPU; ``bus_id`` as sysfs writes it (``0000:3b:00.0``)."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
@@ -60,7 +60,7 @@ class NvmlResult(NamedTuple):
 
     usable: bool
     how: str
-    gpus: List[Gpu]
+    gpus: List[NvmlGpu]
     state: Optional[str] = None
     message: Optional[str] = None
     cause: Optional[str] = None
@@ -75,7 +75,7 @@ def bus_id(text: str) -> str:
     return "%04x:%s:%s.%s" % (int(match.group(1), 16), match.group(2).lower(), match.group(3).lower(), match.group(4))
 
 
-def parse_csv(text: str) -> Optional[List[Gpu]]:
+def parse_csv(text: str) -> Optional[List[NvmlGpu]]:
     """Parse the output of :data:`QUERY`; None if any line has another form. A GPU's name may contain a comma."""
     gpus = []
     for line in text.splitlines():
@@ -84,15 +84,15 @@ def parse_csv(text: str) -> Optional[List[Gpu]]:
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) < len(FIELDS) or not cells[0].isdigit() or not cells[1].startswith("GPU-"):
             return None
-        gpus.append(Gpu(int(cells[0]), cells[1], ", ".join(cells[2:-2]), bus_id(cells[-2]), cells[-1]))
+        gpus.append(NvmlGpu(int(cells[0]), cells[1], ", ".join(cells[2:-2]), bus_id(cells[-2]), cells[-1]))
     return gpus
 
 
-def parse_rows(text: str) -> Optional[List[Gpu]]:
+def parse_rows(text: str) -> Optional[List[NvmlGpu]]:
     """Parse the output of :data:`PYNVML`; None if it has another form."""
     try:
         rows = json.loads(text)
-        return [Gpu(int(row[0]), str(row[1]), str(row[2]), bus_id(str(row[3])), str(row[4])) for row in rows]
+        return [NvmlGpu(int(row[0]), str(row[1]), str(row[2]), bus_id(str(row[3])), str(row[4])) for row in rows]
     except (ValueError, TypeError, IndexError, KeyError):
         return None
 
@@ -109,7 +109,7 @@ def first_line(text: str) -> Optional[str]:
     return None
 
 
-def _result(how: str, gpus: Optional[List[Gpu]], output: str) -> NvmlResult:
+def _result(how: str, gpus: Optional[List[NvmlGpu]], output: str) -> NvmlResult:
     if gpus is None:
         cause, remedy = messages.SMI_STATES["unreadable"]
         return NvmlResult(False, how, [], "unreadable", first_line(output), cause, remedy)

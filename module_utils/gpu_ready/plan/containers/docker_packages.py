@@ -8,7 +8,7 @@ from ...catalog.settings import Settings
 from ...facts.model import Facts
 from ...packaging.version_match import version_matches
 from .. import repository
-from ..model import DOCKER_RESTART, NONE, Notice, PackageRequest, Refusal, RepositoryParams, Step
+from ..model import DOCKER_RESTART, NONE, Notice, PackageTarget, Refusal, RepositoryParams, Step
 from .model import DockerInstallParams
 
 SERVICE = "docker"
@@ -21,7 +21,7 @@ class DockerSource(NamedTuple):
     """
 
     name: str
-    packages: List[PackageRequest]
+    packages: List[PackageTarget]
     engine: List[str]
     version: Optional[str] = None
     repository: Optional[str] = None
@@ -111,7 +111,7 @@ def offered_sources(facts: Facts) -> Dict[str, DockerSource]:
         rows = [one if isinstance(one, dict) else {"name": one} for one in entry["packages"]]
         found[name] = DockerSource(
             name,
-            [PackageRequest(**row) for row in rows],
+            [PackageTarget(**row) for row in rows],
             list(entry["engine"]),
             str(entry["version"]) if entry.get("version") else None,
             entry.get("repository"),
@@ -194,7 +194,7 @@ def conflicting_packages(facts: Facts, target: DockerTarget) -> List[str]:
     return sorted({name for name in listed if name in facts.packages.installed and name not in own})
 
 
-def requested_packages(target: DockerTarget) -> List[PackageRequest]:
+def requested_packages(target: DockerTarget) -> List[PackageTarget]:
     """Return the packages of an engine in the requested version, else in the version that the catalog pins, if any."""
     return [
         one._replace(version=target.version) if target.version is not None and one.name in target.engine else one
@@ -227,7 +227,7 @@ def install(facts: Facts, target: DockerTarget, why: str, disruption: str, remov
     """Return the step that installs the engine's packages and starts or restarts the service."""
     hold = target.engine if target.version is not None else []
     tools = catalog.distro(facts.base.distro).get("hold_tools") or [] if hold and facts.base.distro else []
-    missing_tools = [PackageRequest(name) for name in tools if name not in facts.packages.installed]
+    missing_tools = [PackageTarget(name) for name in tools if name not in facts.packages.installed]
     params = DockerInstallParams(
         packages=requested_packages(target) + missing_tools,
         optional=kernel_packages(facts, target),

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, NamedTuple
 
-from ..model import PackageRequest
+from ..model import PackageTarget
 
 DaemonOptions = Dict[str, Any]
 """Keys of daemon.json, nested as in the file, with any JSON value."""
@@ -11,7 +11,7 @@ DaemonOptions = Dict[str, Any]
 class DockerInstallParams(NamedTuple):
     """docker_engine.install: packages, their holds, and the ``state`` that the service gets."""
 
-    packages: List[PackageRequest]
+    packages: List[PackageTarget]
     optional: List[str]
     remove: List[str]
     hold: List[str]
@@ -38,7 +38,7 @@ class DaemonJsonParams(NamedTuple):
 class RuntimeInstallParams(NamedTuple):
     """nvidia_container_runtime.install."""
 
-    packages: List[PackageRequest]
+    packages: List[PackageTarget]
 
 
 class SupportFile(NamedTuple):

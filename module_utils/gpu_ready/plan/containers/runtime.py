@@ -13,7 +13,7 @@ from ...containers import docker as engines
 from ...containers.daemon_json import merge as daemon_json
 from ...facts.model import Facts
 from .. import repository
-from ..model import Choices, Decision, Notice, PackageRequest, Refusal, RepositoryParams, RuntimeChoice, Step
+from ..model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, RuntimeChoice, Step
 from . import (
     cdi_spec,
     cdi_versions,
@@ -156,7 +156,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
         Step(
             "nvidia_container_runtime.install",
             "the NVIDIA container toolkit is not installed",
-            params=RuntimeInstallParams([PackageRequest(name) for name in PACKAGES]),
+            params=RuntimeInstallParams([PackageTarget(name) for name in PACKAGES]),
         )
     )
     why = "docker looks for nvidia-container-runtime-hook only when it starts"

@@ -14,7 +14,7 @@ from ..model import (
     CudnnChoice,
     Decision,
     Notice,
-    PackageRequest,
+    PackageTarget,
     Refusal,
     RepositoryParams,
     RepositoryRequest,
@@ -182,7 +182,7 @@ def _foreign_refusals(facts: Facts, groups: List[PackageGroup]) -> List[Refusal]
 
 def _package_steps(facts: Facts, groups: List[PackageGroup]) -> List[Step]:
     state, held = facts.cudnn_packages, set(facts.packages.held)
-    packages = [PackageRequest(name, group.version) for group in groups for name in group.names]
+    packages = [PackageTarget(name, group.version) for group in groups for name in group.names]
     missing = [one for one in packages if not _is_installed(facts, one)]
     requested_names = [one.name for one in packages]
     remove = _conflicting_packages(facts, groups)
@@ -209,7 +209,7 @@ def _package_steps(facts: Facts, groups: List[PackageGroup]) -> List[Step]:
     ]
 
 
-def _is_installed(facts: Facts, package: PackageRequest) -> bool:
+def _is_installed(facts: Facts, package: PackageTarget) -> bool:
     version = facts.cudnn_packages.installed.get(package.name)
     return version is not None and version_matches(package.version, version)
 
@@ -220,7 +220,7 @@ def _hold_tools(facts: Facts) -> List[str]:
 
 def _package_reason(
     facts: Facts,
-    missing: List[PackageRequest],
+    missing: List[PackageTarget],
     remove: List[str],
     not_held: List[str],
     release_hold: List[str],

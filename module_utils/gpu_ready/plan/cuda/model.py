@@ -2,7 +2,7 @@
 
 from typing import List, NamedTuple, Union
 
-from ..model import PackageRequest, ToolkitChoice
+from ..model import PackageTarget, ToolkitChoice
 
 
 class ToolkitPackage(NamedTuple):
@@ -16,11 +16,11 @@ class ToolkitPackage(NamedTuple):
 class ToolkitInstallParams(NamedTuple):
     """cuda_toolkit.install: ``versions`` are the toolkits that ``packages`` install, in the same order."""
 
-    packages: List[Union[PackageRequest, ToolkitPackage]]
+    packages: List[Union[PackageTarget, ToolkitPackage]]
     versions: List[str]
 
 
-class ToolkitInstaller(NamedTuple):
+class InstallerTarget(NamedTuple):
     """A .run installer. ``file``: where an installer of the control node is copied to ("" for a URL)."""
 
     version: str
@@ -35,7 +35,7 @@ class ToolkitInstaller(NamedTuple):
 class ToolkitRunfileParams(NamedTuple):
     """cuda_toolkit.runfile: ``packages`` are what the installer itself needs."""
 
-    installers: List[ToolkitInstaller]
+    installers: List[InstallerTarget]
     packages: List[str]
 
 
@@ -118,7 +118,7 @@ class CudnnRemovalParams(NamedTuple):
 class CudnnPackageParams(NamedTuple):
     """cudnn.packages: ``tools`` are what holding packages needs; ``release`` names the releases in messages."""
 
-    packages: List[PackageRequest]
+    packages: List[PackageTarget]
     tools: List[str]
     remove: List[str]
     hold: List[str]

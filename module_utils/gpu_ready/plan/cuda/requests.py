@@ -9,7 +9,7 @@ from ...catalog.settings import Settings
 from ...cuda import toolkit as names
 from ..model import Refusal
 from ..repository import mirrored
-from .model import ToolkitInstaller
+from .model import InstallerTarget
 
 NONE, REPO, RUNFILE = "none", "repo", "runfile"
 """Values of cuda_toolkit_source."""
@@ -124,8 +124,8 @@ def find_installer(request: ToolkitRequest, settings: Settings) -> Optional[Inst
     )
 
 
-def installer_parameters(request: ToolkitRequest, found: Installer) -> ToolkitInstaller:
-    return ToolkitInstaller(
+def installer_parameters(request: ToolkitRequest, found: Installer) -> InstallerTarget:
+    return InstallerTarget(
         version=request.version,
         release=found.release,
         path=names.toolkit_path(request.version),

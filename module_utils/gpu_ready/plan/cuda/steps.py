@@ -8,7 +8,7 @@ from ...cuda import profile
 from ...cuda import toolkit as names
 from ...facts.model import Facts, ToolkitFacts
 from .. import repository
-from ..model import Choices, FileDiff, PackageRequest, RepositoryRequest, Step, ToolkitChoice
+from ..model import Choices, FileDiff, PackageTarget, RepositoryRequest, Step, ToolkitChoice
 from . import requests
 from .model import (
     AbsentFile,
@@ -45,11 +45,11 @@ def missing_repositories(facts: Facts, settings: Settings, choices: Choices, ide
     return repository.missing_repositories(facts, [repository.parameters(identity, settings, behind)])
 
 
-def package_request(request: ToolkitRequest) -> Union[PackageRequest, ToolkitPackage]:
+def package_request(request: ToolkitRequest) -> Union[PackageTarget, ToolkitPackage]:
     """Return the metapackage of a toolkit; the parts of an exact release are installed in that release too."""
     name = names.toolkit_package(request.version)
     if request.release is None:
-        return PackageRequest(name)
+        return PackageTarget(name)
     return ToolkitPackage(name, request.release + "-*", name[len("cuda-toolkit") :] + "(-|$)")
 
 

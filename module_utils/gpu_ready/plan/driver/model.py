@@ -2,7 +2,7 @@
 
 from typing import Dict, List, NamedTuple, Optional
 
-from ..model import DriverTarget, PackageRequest
+from ..model import DriverTarget, PackageTarget
 
 
 class HeadersParams(NamedTuple):
@@ -33,7 +33,7 @@ class DriverInstallParams(NamedTuple):
     ``runfile``: uninstaller to run before. ``rebuild``: the kernel to build the module for.
     """
 
-    packages: List[PackageRequest]
+    packages: List[PackageTarget]
     pin_packages: List[str]
     pin_remove: List[str]
     streams: Dict[str, str]
@@ -95,7 +95,7 @@ class HoldParams(NamedTuple):
 class ServiceParams(NamedTuple):
     """A service of the driver: its packages, those to hold, its unit, and whether it is started."""
 
-    packages: List[PackageRequest]
+    packages: List[PackageTarget]
     hold: List[str]
     service: str
     start: bool = True

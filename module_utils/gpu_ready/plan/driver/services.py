@@ -15,7 +15,7 @@ from ...catalog import model as catalog
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import Facts, ModuleFacts
-from ..model import Choices, Decision, DriverChoice, Notice, PackageRequest, ServicesChoice, Step
+from ..model import Choices, Decision, DriverChoice, Notice, PackageTarget, ServicesChoice, Step
 from .model import ServiceParams
 
 FABRICMANAGER = "nvidia-fabricmanager"
@@ -57,7 +57,7 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
         reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
     params = service_params(facts, driver, name, FABRICMANAGER, hold)
     if any(switch.what == "nvlink5" for switch in switches):
-        params = params._replace(packages=params.packages + [PackageRequest(SUBNET_MANAGER)])
+        params = params._replace(packages=params.packages + [PackageTarget(SUBNET_MANAGER)])
     return [Step("nvidia_driver.fabricmanager", reason, params=params)]
 
 
@@ -123,7 +123,7 @@ def fits_driver(facts: Facts, driver: DriverChoice, name: str) -> bool:
 
 
 def service_params(facts: Facts, driver: DriverChoice, name: str, service: str, hold: bool) -> ServiceParams:
-    package = PackageRequest(name, package_version(driver, facts.driver.on_disk))
+    package = PackageTarget(name, package_version(driver, facts.driver.on_disk))
     return ServiceParams([package], [name] if hold else [], service)
 
 

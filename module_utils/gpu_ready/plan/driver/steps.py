@@ -16,7 +16,7 @@ from ..model import (
     DriverChoice,
     DriverTarget,
     FileDiff,
-    PackageRequest,
+    PackageTarget,
     RepositoryParams,
     RepositoryRequest,
     Step,
@@ -233,7 +233,7 @@ def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> Lis
     removals = packages_to_remove(facts, driver, data)
     params = DriverInstallParams(
         packages=[
-            PackageRequest(name, package_version(name, driver, data))
+            PackageTarget(name, package_version(name, driver, data))
             for name in driver.packages + packages_for_next_boot(facts, driver, data)
         ],
         pin_packages=pins,

@@ -32,7 +32,7 @@ from ansible.module_utils.gpu_ready.facts.model import (
 )
 from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
 from ansible.module_utils.gpu_ready.plan.upgrade import upgrade_status
-from ansible.module_utils.gpu_ready.system.os_release import OsRelease
+from ansible.module_utils.gpu_ready.system.model import OsRelease
 from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
 from ansible.module_utils.gpu_ready.upgrade.model import RecordedDriver
 

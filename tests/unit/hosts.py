@@ -24,7 +24,7 @@ from gpu_ready.facts.model import (
 )
 from gpu_ready.packaging import apt_sources
 from gpu_ready.plan import compose
-from gpu_ready.system.os_release import OsRelease
+from gpu_ready.system.model import OsRelease
 
 KERNEL = "6.1.0-50-amd64"
 KERNELS = {"debian12": KERNEL, "debian13": "6.12.48+deb13-amd64"}

@@ -23,7 +23,7 @@ MODULES = {
     "lifecycle": {"decide", "variables"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 200_000
+PACKED_LIMIT = 199_000
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 
@@ -41,6 +41,13 @@ def test_the_plan_ships_no_code_that_changes_or_explains(closure: dict[str, Path
 
 def test_the_plan_stays_within_its_size(closure: dict[str, Path]) -> None:
     assert sum(len(zlib.compress(path.read_bytes())) for path in closure.values()) <= PACKED_LIMIT
+
+
+@pytest.mark.parametrize(
+    "module", ["gpu_cdi_spec", "gpu_driver_volume", "gpu_drain_docker", "gpu_drain_slurm", "gpu_report"]
+)
+def test_modules_that_decide_nothing_ship_no_catalog(module: str) -> None:
+    assert "gpu_ready.catalog.data" not in payload.import_closure(module)
 
 
 @pytest.mark.host_io

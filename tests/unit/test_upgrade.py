@@ -220,8 +220,8 @@ def test_a_reboot_needs_permission() -> None:
 
 
 def test_refusals_and_bare_hosts_take_no_part() -> None:
-    refusal = Refusal("disk_full", "The disk is full", "make room")
-    assert status(host_facts(), decided(refusals=(refusal,)))["refusal"] == "The disk is full. Remedy: make room."
+    refusal = Refusal("disk_full", "The disk is full", "free some space")
+    assert status(host_facts(), decided(refusals=(refusal,)))["refusal"] == "The disk is full. Remedy: free some space."
     assert "site.yml" in status(host_facts(None), decided(INSTALL, activate("load")))["refusal"]
 
 
@@ -402,7 +402,7 @@ def test_hosts_of_an_earlier_run_are_not_repeated() -> None:
 
 
 def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
-    back = {"host": "a", "state": "rolled_back", "from": "580.95.05", "to": "595", "way": "live", "seconds_unavailable": 61, "reason": "the proof is red"}  # fmt: skip
+    back = {"host": "a", "state": "rolled_back", "from": "580.95.05", "to": "595", "way": "live", "seconds_unavailable": 61, "reason": "the verification failed"}  # fmt: skip
     found = upgrade_fleet.host_results(
         HOSTS, {"a": back, "b": back | {"host": "b", "state": "upgraded"}}, ["a", "c"], {}, ["c"]
     )
@@ -415,7 +415,7 @@ def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
     ]
     good = ["current", "upgraded"]
     table = upgrade_fleet.result_table(found, good, 0)
-    assert "gpu_upgrade_max_failures is 0; 2 are unchanged" in table and "  the proof is red" in table
+    assert "gpu_upgrade_max_failures is 0; 2 are unchanged" in table and "  the verification failed" in table
     assert "gpu_upgrade_exclude), then run the same command again" in " ".join(table.split())
     assert upgrade_fleet.failed_hosts(found, good, ["e"]) == ["a", "c", "d"]
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base.host import Host
 from ..containers import docker
-from ..facts import driver
+from ..driver.gpu_processes import container_id, gpu_process_ids
 from . import journal
 from .hook import Values
 from .journal import DockerDrain, DrainError, DrainJournal, StoppedContainer
@@ -126,7 +126,7 @@ class DockerEngine:
         _, rows = self.ask("GET", "/containers/json")
         if not isinstance(rows, list):
             raise DrainError("docker: it did not list its containers (%s). Run again." % error_message(rows))
-        held = {process.container for process in driver.gpu_processes(self.host)}
+        held = {container_id(self.host, pid) for pid in gpu_process_ids(self.host)}
         found = []
         for row in rows:
             value = self.inspect(str(row.get("Id")))

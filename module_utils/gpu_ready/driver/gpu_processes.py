@@ -1,6 +1,7 @@
 """Processes that have a GPU open."""
 
-from typing import List
+import re
+from typing import List, Optional
 
 from ..base import validation
 from ..base.host import Host
@@ -8,6 +9,8 @@ from ..system import open_files
 
 DEVICE_NODES = "/dev/nvidia"
 """Prefix of all nodes of the driver: GPUs, nvidiactl, UVM, capabilities, NVSwitches, IMEX channels, nvidia-fs."""
+CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
+"""A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
 
 
 def gpu_process_ids(host: Host) -> List[int]:
@@ -20,3 +23,9 @@ def command_line(host: Host, pid: int, limit: int) -> str:
     words = [word for word in (host.read("/proc/%d/cmdline" % pid) or "").split("\0") if word]
     command = " ".join(" ".join(validation.mask_command(words)).split())
     return command[:limit] or (host.read("/proc/%d/comm" % pid) or "?").strip()
+
+
+def container_id(host: Host, pid: int) -> Optional[str]:
+    """Id of the innermost container of a process, None outside of any."""
+    found = CONTAINER.findall(host.read("/proc/%d/cgroup" % pid) or "")
+    return str(found[-1]) if found else None

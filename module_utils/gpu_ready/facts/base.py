@@ -12,6 +12,7 @@ from ..hardware import pci
 from ..packaging.dpkg_status import STATUS, parse_dpkg_status
 from ..system import grub
 from ..system import os_release as platform
+from ..system.model import OsRelease
 from .model import (
     AptFacts,
     BaseFacts,
@@ -71,7 +72,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
     )
 
 
-def os_release(host: Host) -> platform.OsRelease:
+def os_release(host: Host) -> OsRelease:
     return platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
 
 
@@ -165,7 +166,7 @@ def secure_boot(host: Host) -> SecureBootFacts:
     )
 
 
-def signing_certificate(host: Host, release: platform.OsRelease) -> str:
+def signing_certificate(host: Host, release: OsRelease) -> str:
     """Return the path of the certificate that DKMS signs with. DKMS creates it if it is missing.
 
     As in DKMS 3 (prepare_mok): on Ubuntu and its derivatives, settings count only with a signing key.

@@ -8,7 +8,7 @@ from ..base.host import Host
 from ..catalog import driver_sources
 from ..catalog import model as catalog
 from ..driver import stopped_services
-from ..driver.gpu_processes import gpu_process_ids
+from ..driver.gpu_processes import container_id, gpu_process_ids
 from ..driver.libraries import library_directories
 from ..driver.runfile import installed_files
 from ..system import nvrm_version
@@ -43,9 +43,6 @@ FABRICMANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
-
-CONTAINER = re.compile(r"(?:^|[/:-])([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
-"""A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
 
 
 def collect(
@@ -215,14 +212,8 @@ def gpu_processes(host: Host) -> List[GpuProcess]:
     found = []
     for pid in gpu_process_ids(host):
         name = (host.read("/proc/%d/comm" % pid) or "").strip()
-        found.append(GpuProcess(pid, name, container_id(host.read("/proc/%d/cgroup" % pid) or "")))
+        found.append(GpuProcess(pid, name, container_id(host, pid)))
     return found
-
-
-def container_id(cgroups: str) -> Optional[str]:
-    """Return the id of the innermost container in /proc/PID/cgroup, None for a process outside of any."""
-    found = CONTAINER.findall(cgroups)
-    return str(found[-1]) if found else None
 
 
 def dkms_versions(host: Host) -> List[DkmsFacts]:

@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from ..base import records
 from ..containers.containerd.config import ConfigFile
 from ..containers.docker import DockerdFlag, EngineInfo
-from ..system.os_release import OsRelease
+from ..system.model import OsRelease
 from ..upgrade.model import UpgradeJournal
 
 SCHEMA = 1

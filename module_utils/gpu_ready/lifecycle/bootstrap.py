@@ -12,6 +12,7 @@ from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from ..plan import repository
 from ..system import os_release
+from ..system.model import OsRelease
 from . import variables
 from .python_scripts import APT, MANAGERS, RPM, VAULT
 
@@ -34,7 +35,7 @@ class FoundPythons(NamedTuple):
     broken: List[Tuple[int, str, str]]
     """Pythons that do not start: exit status, path, last printed line."""
     managers: List[str]
-    release: os_release.OsRelease
+    release: OsRelease
 
 
 class PythonChoice(NamedTuple):

@@ -1,28 +1,14 @@
 """Which system a host is: os-release(5) read, its family, and the catalog's entry for it."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Optional
 
 from ..catalog import model as catalog
+from .model import OsRelease
 
 LINE = re.compile(r"^(?:[>|*-]\s+)?(?:[\w./-]+:\s*)?(?:export\s+)?([A-Z][A-Z0-9_]*)=(.*)$")
 QUOTED = re.compile(r'^"([A-Z][A-Z0-9_]*=.*)",?$')
 ESCAPE = re.compile(r"\\(.)")
-
-
-class OsRelease(NamedTuple):
-    """What os-release says: None for what is absent, "" for what is empty. ``base``: what a derivative is made from."""
-
-    id: Optional[str]
-    version_id: Optional[str]
-    major: Optional[str]
-    id_like: List[str]
-    family: str
-    version_codename: Optional[str]
-    variant_id: Optional[str]
-    base: Optional[str]
-    pretty: Optional[str]
-    platform_id: Optional[str]
 
 
 def read_os_release(text: str) -> OsRelease:

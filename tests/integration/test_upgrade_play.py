@@ -65,8 +65,8 @@ decided = compose.Plan(state["gpu"], summary, Choices(driver=choice if state["gp
 todo = {"gpu_verify.verify": {"expect": {}, "digest": requested}} if due else {}
 found = records.to_json(upgrade_status(facts, decided, variables.parse_settings({})[0]))
 shown = {"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}
-proof = {"expect": {}, "digest": requested}
-module.exit_json(plan=shown, todo=todo, proof=proof, lines=["x"], refusal="", upgrade=found)
+verification = {"expect": {}, "digest": requested}
+module.exit_json(plan=shown, todo=todo, verification=verification, lines=["x"], refusal="", upgrade=found)
 """,
     "gpu_verify": """
 state["installed"] = given["digest"]

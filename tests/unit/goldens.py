@@ -1,4 +1,4 @@
-"""The golden plans: what a host of every distribution would get, as text that a person can review.
+"""The golden plans: the plan for a host of every distribution, as text that a person can review.
 
 ``.venv/bin/python -m tests.unit.goldens`` writes golden/*.txt again; the difference is what a change really changes.
 """
@@ -32,7 +32,7 @@ FEW = ["K80", "P40", "T4", "B200", "V100 + H100"]
 
 
 def host(names: str, distro: str, **base: Any) -> Facts:
-    """Return a bare host with GPUs as they are written in a title."""
+    """A bare host with GPUs as named in a title."""
     words = [word for word in names.split(" + ") if word != "none"]
     switches = sum(int(word.split()[0]) for word in words if word.endswith("NVSwitches"))
     return bare(
@@ -49,7 +49,7 @@ def decide(facts: Facts, **given: Any) -> compose.Plan:
 
 
 def keyless(name: str) -> bool:
-    """Return whether the catalog pins no key of a repository."""
+    """True if the catalog pins no key of a repository."""
     data = catalog.repository(name)
     return not data["fingerprint"] and not data.get("key_sha256")
 
@@ -77,7 +77,7 @@ def decision(decided: compose.Plan) -> str:
 
 
 def step(one: Any) -> list[str]:
-    """Return a step with what matters of its parameters."""
+    """A step with its relevant parameters."""
     skipped = ("why", "content", "files", "expect", "digest", "key", "manifest_url", "sha256", "fallback", "path")
     params = records.to_json(one.params)
     defaults = one.params._field_defaults
@@ -118,7 +118,7 @@ def package(one: Any) -> str:
 
 
 def checks(one: dict[str, Any]) -> str:
-    """Return what is special about a repository: a pin, or that its packages are not signed."""
+    """Special properties of a repository: a pin, or unsigned packages."""
     pin = f" (pin {one['pin']['priority']})" if one.get("pin") else ""
     return pin + (" (signed metadata, not packages)" if one.get("gpgcheck") is False else "")
 
@@ -149,7 +149,7 @@ def text(distro: str) -> str:
 
 
 def table(distro: str, source: str, sets: list[str]) -> list[str]:
-    """Return a line for each set of GPUs with a source."""
+    """One line for each set of GPUs with a source."""
     requested = {} if source == "auto" else {"nvidia_driver_source": source}
     return [f"{source:9} {names:20} {decision(decide(host(names, distro), **requested))}" for names in sets]
 
@@ -160,7 +160,7 @@ NO_STEPS = ("-",)
 
 
 def plans(distro: str, data: dict[str, Any]) -> Iterator[Row]:
-    """Yield the plans that are shown whole: everything for a T4, the driver of each source, the special cases."""
+    """Yield the plans that are shown completely: everything for a T4, the driver of each source, the special cases."""
     yield "T4, everything", decide(host("T4", distro)), ()
     yield "H100 + 4 NVSwitches", decide(host("H100 + 4 NVSwitches", distro)), DRIVER
     for source in driver_sources.source_names(data):
@@ -169,14 +169,14 @@ def plans(distro: str, data: dict[str, Any]) -> Iterator[Row]:
             if shown.refusals or (names, source) != (
                 "T4",
                 driver_sources.automatic_sources(data)[0],
-            ):  # that one is above
+            ):  # shown above
                 yield f"{names}, {source}", shown, DRIVER
     yield from special(distro, data)
     yield from changes(distro, data)
 
 
 def special(distro: str, data: dict[str, Any]) -> Iterator[Row]:
-    """Yield Secure Boot, precompiled modules, lost headers, vaults, nouveau and unknown keys."""
+    """Yield Secure Boot, precompiled modules, missing headers, vaults, nouveau and unknown keys."""
     yield "T4, Secure Boot without an enrolled key", decide(host("T4", distro, secure_boot=SECURE)), DRIVER
     yield "T4, Secure Boot with an enrolled key", decide(host("T4", distro, secure_boot=ENROLLED)), NO_STEPS
     modules = {"nvidia_driver_kernel_modules": "precompiled"}
@@ -257,7 +257,7 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
 
 
 def every_pair() -> set[driver_sources.Pair]:
-    """Return the branches of the catalog with the flavours that each of them has."""
+    """The branches of the catalog with the flavours of each."""
     return {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
 
 

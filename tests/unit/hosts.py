@@ -87,12 +87,12 @@ def without_packages(facts: Facts, *names: str) -> Facts:
 
 
 def rpm(distro: str) -> bool:
-    """Return whether a distribution has RPM packages."""
+    """True if a distribution has RPM packages."""
     return bool(catalog.distro(distro)["package_manager"] != "apt")
 
 
 def own_repositories(data: dict[str, Any]) -> str:
-    """Return a .repo file of a distribution whose optional sections are switched off."""
+    """A .repo file of a distribution whose optional sections are disabled."""
     optional = [names if isinstance(names, str) else names[0] for names in data.get("build_enable") or []]
     return "[baseos]\nenabled=1\n" + "".join(f"[{name}]\nenabled=0\n" for name in optional)
 
@@ -215,11 +215,11 @@ def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
         for path, text in after["yum"]["sources"].items():
             after["yum"]["sources"][path] = text.replace(f"[{section}]\nenabled=0", f"[{section}]\nenabled=1")
     for third in params.get("repositories") or []:
-        there = after["yum" if third.get("kind") == "rpm" else "apt"]
-        there["sources"][third["list"]] = "URIs: " + third["url"]
-        there["keyrings"].append(third["keyring"].rpartition("/")[2])
+        present = after["yum" if third.get("kind") == "rpm" else "apt"]
+        present["sources"][third["list"]] = "URIs: " + third["url"]
+        present["keyrings"].append(third["keyring"].rpartition("/")[2])
         if third.get("pin"):
-            there["preferences"].append(third["pin"]["path"].rpartition("/")[2])
+            present["preferences"].append(third["pin"]["path"].rpartition("/")[2])
 
 
 def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -236,7 +236,7 @@ def _remove_packages(after: dict[str, Any], params: dict[str, Any], decided: Any
 
 
 def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    """Do what a package manager does: foreign and conflicting packages of a driver go, the named ones come."""
+    """Do what a package manager does: remove foreign and conflicting packages of a driver, install the named ones."""
     chosen = decided.choices.driver
     known = catalog.branch(params["expect"]["branch"])
     newest = known.newest if known and known.newest.count(".") else f"{params['expect']['branch']}.100.01"
@@ -336,8 +336,8 @@ def _specification(after: dict[str, Any], params: dict[str, Any], decided: Any) 
 
 
 def _cleanup(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    gone = {*params["paths"], *params["remains"]}
-    after["runtime"]["specs"] = [spec for spec in after["runtime"]["specs"] if spec["path"] not in gone]
+    removed = {*params["paths"], *params["remains"]}
+    after["runtime"]["specs"] = [spec for spec in after["runtime"]["specs"] if spec["path"] not in removed]
     if params["packages"]:
         programs = dict.fromkeys(after["runtime"]["programs"])
         after["runtime"].update(toolkit=False, hook_known=None, refresh=False, programs=programs)
@@ -362,7 +362,7 @@ def _containerd(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
 
 
 def containerd_record(before: str, after: str, known: list[Any]) -> list[Any]:
-    """Return the keys of config.toml that a change brought, as the manifest has them."""
+    """The keys of config.toml that a change added, in the form of the manifest."""
     old = {key.path for key in toml.parse(before).keys}
     found = [[list(key.path), None] for key in toml.parse(after).keys if key.path not in old]
     return known + [one for one in found if one not in known]
@@ -386,7 +386,7 @@ def _volume(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
     _runtime_files(after, params)
 
 
-def _toolkit_there(after: dict[str, Any], version: str, release: str, origin: str) -> None:
+def _toolkit_installed(after: dict[str, Any], version: str, release: str, origin: str) -> None:
     row = {"version": version, "path": f"/usr/local/cuda-{version}", "release": release, "origin": origin}
     after["cuda"]["toolkits"] = [one for one in after["cuda"]["toolkits"] if one["version"] != version] + [row]
     after["cudnn"].setdefault(version, {"version": None, "recorded": None, "complete": False, "missing": []})
@@ -395,26 +395,26 @@ def _toolkit_there(after: dict[str, Any], version: str, release: str, origin: st
 def _cuda(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     for version, package in zip(params["versions"], params["packages"], strict=True):
         release = (package["version"] or f"{version}.9-*").partition("-")[0]
-        _toolkit_there(after, version, release, "package")
+        _toolkit_installed(after, version, release, "package")
         after["packages"]["installed"][package["name"]] = release + "-1"
     newest = max(params["versions"], key=versions.key)
-    if after["cuda"]["default"]["mode"] != "manual":  # the packages' scripts take the link over
+    if after["cuda"]["default"]["mode"] != "manual":  # the packages' scripts replace the link
         target = f"/usr/local/cuda-{newest}"
         after["cuda"]["default"] = {"target": target, "kind": "alternatives", "mode": "auto"}
 
 
 def _cuda_runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     for one in params["installers"]:
-        _toolkit_there(after, one["version"], one["release"] or one["version"] + ".9", "runfile")
+        _toolkit_installed(after, one["version"], one["release"] or one["version"] + ".9", "runfile")
     after["packages"]["installed"].update(dict.fromkeys(params["packages"], "1-1"))
 
 
 def _cuda_remove(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    gone = [one["version"] for one in params["toolkits"]]
-    after["cuda"]["toolkits"] = [one for one in after["cuda"]["toolkits"] if one["version"] not in gone]
+    removed = [one["version"] for one in params["toolkits"]]
+    after["cuda"]["toolkits"] = [one for one in after["cuda"]["toolkits"] if one["version"] not in removed]
     for name in params["packages"]:
         del after["packages"]["installed"][name]
-    for version in gone:
+    for version in removed:
         after["cudnn"].pop(version, None)
     if after["cuda"]["default"]["target"] in [one["path"] for one in params["toolkits"]]:
         after["cuda"]["default"] = {"target": None, "kind": "absent", "mode": None}
@@ -446,24 +446,24 @@ def _cudnn_remove(after: dict[str, Any], params: dict[str, Any], decided: Any) -
 
 
 def _cudnn_packages(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    """Do what a package manager does; of a wish that ends in a star comes one version."""
-    gone = params["remove"]
+    """Do what a package manager does; a request that ends in a star installs one version."""
+    removed = params["remove"]
     state = after.setdefault("cudnn_packages", {"installed": {}, "ours": [], "held_by_us": []})
     for package in params["packages"]:
-        for there in (state["installed"], after["packages"]["installed"]):
-            there[package["name"]] = package["version"].replace("*", "1")
+        for present in (state["installed"], after["packages"]["installed"]):
+            present[package["name"]] = package["version"].replace("*", "1")
         state["ours"] = sorted({*state["ours"], package["name"]})
     after["packages"]["installed"].update(dict.fromkeys(params.get("tools", []), "1.0-1"))
     held = (set(after["packages"]["held"]) - set(params["unhold"])) | set(params.get("hold", []))
-    state["held_by_us"] = sorted({*state["held_by_us"], *params.get("hold", [])} - set(gone))
-    after["packages"]["held"] = sorted(held - set(gone))
-    for name in gone:
+    state["held_by_us"] = sorted({*state["held_by_us"], *params.get("hold", [])} - set(removed))
+    after["packages"]["held"] = sorted(held - set(removed))
+    for name in removed:
         state["installed"].pop(name, None)
         after["packages"]["installed"].pop(name, None)
-    state["ours"] = [name for name in state["ours"] if name not in gone]
+    state["ours"] = [name for name in state["ours"] if name not in removed]
 
 
-def _cudnn_packages_gone(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+def _cudnn_packages_removed(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     _cudnn_packages(after, {"packages": [], "remove": params["packages"], "unhold": params["unhold"]}, decided)
 
 
@@ -507,7 +507,7 @@ STEPS = {
     "cudnn.remove": _cudnn_remove,
     "cudnn.repository": _repository,
     "cudnn.packages": _cudnn_packages,
-    "cudnn.remove_packages": _cudnn_packages_gone,
+    "cudnn.remove_packages": _cudnn_packages_removed,
     "docker_engine.repository": _repository,
     "docker_engine.install": _docker,
     "docker_engine.configure": _daemon_json,

@@ -85,7 +85,7 @@ def test_the_service_that_is_stopped_anyway_needs_no_reboot() -> None:
     assert decide(facts).steps[0].params.action == "reload"
 
 
-def test_the_same_program_in_a_container_is_stopped_by_nobody() -> None:
+def test_the_same_program_in_a_container_is_not_stopped() -> None:
     facts = host("535.104.05")
     facts = having(facts, driver={"clients": [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 64}]})
     (step,) = decide(facts).steps

@@ -1,4 +1,4 @@
-"""Reading CUDA toolkits, and looking at a host that has some."""
+"""Reading CUDA toolkits, and collecting facts of a host with toolkits."""
 
 import pytest
 from gpu_ready.cuda import toolkit as cuda
@@ -82,7 +82,7 @@ def test_readers_survive_any_text(text: str) -> None:
         ("nvidia-cuda-toolkit", None),
     ],
 )
-def test_only_the_whole_toolkit_counts_as_one(name: str, version: str | None) -> None:
+def test_only_a_complete_toolkit_counts(name: str, version: str | None) -> None:
     assert cuda.version_of_package(name) == version
 
 
@@ -126,8 +126,8 @@ def test_a_release_and_a_version(found: str | None, requested: str, same: bool) 
     assert [cuda.is_dated(one) for one in ("11.4.20210728", "12.9.1", "10.2.89")] == [True, False, False]
 
 
-def test_the_packages_of_one_toolkit_and_of_no_other() -> None:
-    """Names as NVIDIA's repositories for Debian 12 and EL 9 have them."""
+def test_packages_of_one_toolkit_only() -> None:
+    """Names from NVIDIA's repositories for Debian 12 and EL 9."""
     ours = [
         "cuda-12-4",
         "cuda-nvcc-12-4",
@@ -225,17 +225,17 @@ def test_a_plain_link_and_one_of_update_alternatives_are_distinguished() -> None
         },
     ],
 )
-def test_a_default_toolkit_on_another_disk_is_known_by_its_name(links: dict[str, str]) -> None:
+def test_a_default_toolkit_on_another_disk_is_identified_by_its_name(links: dict[str, str]) -> None:
     host = RecordedHost(files={"/data/cuda-12.4/bin/nvcc": ""}, links=links)
     assert cuda_facts.collect(host, {}).default.target == "/usr/local/cuda-12.4"
 
 
-def test_links_that_lead_in_a_circle_lead_nowhere() -> None:
+def test_circular_links_have_no_target() -> None:
     host = RecordedHost(links={"/usr/local/cuda": "cuda-now", "/usr/local/cuda-now": "cuda"})
     assert cuda_facts.collect(host, {}).default.target is None
 
 
-def test_a_name_that_leads_to_another_toolkit_is_no_toolkit_of_its_own() -> None:
+def test_a_link_to_another_toolkit_is_not_a_toolkit() -> None:
     host = RecordedHost(
         files={
             "/usr/local/cuda-12.9/version.json": '{"cuda": {"version": "12.9.1"}}',

@@ -1,4 +1,4 @@
-"""Reading what states a cuDNN: its header, NVIDIA's manifest, our record."""
+"""Reading the sources of a cuDNN version: its header, NVIDIA's manifest, gpu-ready's record."""
 
 import json
 
@@ -65,7 +65,7 @@ def test_readers_survive_any_text(text: str) -> None:
 
 
 @given(st.booleans(), st.dictionaries(st.text(), st.text()))
-def test_a_record_comes_back_as_written(complete: bool, files: dict[str, str]) -> None:
+def test_record_round_trip(complete: bool, files: dict[str, str]) -> None:
     record = cudnn.CudnnRecord("12.9", "9.10.2.21", complete, files)
     assert cudnn.parse_record(cudnn.format_record(record)) == record
 
@@ -101,7 +101,7 @@ def test_whether_our_cudnn_is_complete(complete: bool, present: bool, expect: bo
         ("cudnn-linux-x86_64-9.26.0.51_cuda13-archive.zip", None),
     ],
 )
-def test_what_the_name_of_an_archive_says(name: str, expect: tuple[str, ...] | None) -> None:
+def test_parse_the_name_of_an_archive(name: str, expect: tuple[str, ...] | None) -> None:
     assert cudnn.parse_archive_name(name) == (expect and cudnn.ArchiveName(*expect))
 
 

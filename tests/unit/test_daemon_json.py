@@ -1,4 +1,4 @@
-"""daemon.json: all other keys and their order stay, and what docker would refuse is never edited."""
+"""daemon.json: all other keys and their order stay, and a file that docker would refuse is never edited."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,7 @@ VALID = [entry for entry in SAMPLES if entry["expected"]["valid_json"] and "dupl
 
 @pytest.mark.skipif(not VALID, reason="the corpus of samples is not on this machine")
 @pytest.mark.parametrize("entry", VALID, ids=lambda entry: Path(entry["file"]).stem)
-def test_samples_take_all_variables_of_the_engine_and_change_in_nothing_else(entry: dict[str, Any]) -> None:
+def test_samples_accept_all_variables_of_the_engine_without_other_changes(entry: dict[str, Any]) -> None:
     data = (CORPUS / entry["file"]).read_bytes()
     requested = plans.settings(
         docker_engine_log_driver="json-file",
@@ -137,7 +137,7 @@ def test_arguments_of_the_user_are_kept_under_the_key_they_have() -> None:
     }
 
 
-def test_wrong_type_on_the_way_is_refused_not_replaced() -> None:
+def test_a_wrong_type_on_the_path_is_refused_not_replaced() -> None:
     with pytest.raises(daemon_json.DaemonJsonError, match="runtimes is a list"):
         daemon_json.merge('{"runtimes": []}', NVIDIA)
 
@@ -216,12 +216,12 @@ def test_revert_leaves_what_somebody_else_changed() -> None:
     assert json.loads(back) == {"default-runtime": "runc", "mtu": 1400}
 
 
-def test_revert_of_a_file_that_was_ours_alone_removes_it() -> None:
+def test_revert_removes_a_file_with_own_keys_only() -> None:
     change = daemon_json.merge(None, NVIDIA)
     assert daemon_json.revert(change.after, {"before": None, "keys": change.record}) is None
 
 
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # two cores, many at work
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # two cores with a high load
 KEYS = st.sampled_from(["runtimes", "features", "default-runtime", "mtu", "log-opts", "läbel", 'q"uote'])
 SCALARS = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8)
 VALUES = st.recursive(
@@ -237,7 +237,7 @@ STYLES = st.sampled_from([None, 0, 2, 7, "\t"])
 @given(
     have=OBJECTS, indent=STYLES, crlf=st.booleans(), ascii_only=st.booleans(), end=st.sampled_from(["", "\n", " \n"])
 )
-def test_our_keys_end_up_right_and_nothing_else_changes(
+def test_own_keys_are_set_and_nothing_else_changes(
     have: dict[str, Any], indent: Any, crlf: bool, ascii_only: bool, end: str
 ) -> None:
     text = json.dumps(have, indent=indent, ensure_ascii=ascii_only) + end
@@ -260,7 +260,7 @@ def test_our_keys_end_up_right_and_nothing_else_changes(
 
 @st.composite
 def hand_written(draw: Any, value: Any) -> str:
-    """JSON text of a value as somebody types it: blanks anywhere, repeated keys, escaped letters."""
+    """JSON text of a value as a person types it: blanks anywhere, repeated keys, escaped letters."""
     gap = st.sampled_from(["", " ", "  ", "\n", "\r\n", "\n\t", "\t "])
     if isinstance(value, dict):
         rows = list(value.items())
@@ -312,7 +312,7 @@ def test_single_values_are_replaced_in_place(have: dict[str, Any], requested: di
 
 @UNHURRIED
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]",:\\ntrue1-.eE \t\r', max_size=30).map(str.encode))
-def test_we_accept_exactly_what_python_accepts_as_a_strict_object(data: bytes) -> None:
+def test_the_parser_accepts_exactly_pythons_strict_objects(data: bytes) -> None:
     def refuse(word: str) -> None:
         raise ValueError(word)
 

@@ -148,12 +148,12 @@ def test_a_bare_host_is_a_normal_state() -> None:
 
 
 @pytest.mark.parametrize(("hook_time", "known"), [(10.0, True), (101.0, False)])
-def test_a_hook_that_came_after_dockerd_started_is_not_known_to_it(hook_time: float, known: bool) -> None:
+def test_a_hook_installed_after_the_start_of_dockerd_is_unknown_to_it(hook_time: float, known: bool) -> None:
     assert docker_facts.collect(engine(hook_time))[1].hook_known is known
 
 
 @pytest.mark.parametrize(("marker", "pending"), [(None, False), (99.0, False), (101.0, True)])
-def test_a_restart_that_a_killed_run_owes_is_seen(marker: "float | None", pending: bool) -> None:
+def test_an_outstanding_restart_of_a_killed_run_is_found(marker: "float | None", pending: bool) -> None:
     assert docker_facts.collect_engine(engine(marker=marker)).restart_pending is pending
 
 
@@ -168,14 +168,14 @@ def test_a_daemon_whose_program_was_replaced_is_outdated(program_time: float, ou
     ("manifest", "held"),
     [(None, []), ('{"holds": {"docker-ce": {}, "cuda": {}}}', ["cuda", "docker-ce"]), ("{damaged", [])],
 )
-def test_which_holds_are_ours_is_read_from_the_manifest(manifest: "str | None", held: list[str]) -> None:
+def test_own_holds_are_read_from_the_manifest(manifest: "str | None", held: list[str]) -> None:
     host = engine()
     if manifest is not None:
         host.files["/var/lib/gpu-ready/manifest.json"] = manifest
     assert docker_facts.collect_engine(host).held_by_us == held
 
 
-def test_docker_of_a_snap_is_seen() -> None:
+def test_docker_of_a_snap_is_found() -> None:
     host = RecordedHost(files={"/snap/docker/x1/bin/dockerd": ""}, links={"/snap/docker/current": "x1"})
     found = docker_facts.collect_engine(host)
     assert (found.installed, found.snap) == (False, "/snap/docker/current")

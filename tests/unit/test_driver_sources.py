@@ -1,4 +1,4 @@
-"""Every driver source through a driver's life: install, pin, upgrade, downgrade, hold, removal, conflict, flavour."""
+"""Every driver source over a driver's life: install, pin, upgrade, downgrade, hold, removal, conflict, flavour."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def steps(decided: compose.Plan) -> dict[str, dict[str, Any]]:
 
 
 def names(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the packages of a step with the versions that they must have."""
+    """The packages of a step with the versions that they must have."""
     return {package["name"]: package["version"] for package in params["packages"]}
 
 
@@ -60,7 +60,7 @@ OPEN_KMOD, OTHER_KMOD = "kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"
 
 @pytest.mark.parametrize("distro", MODULAR)
 @pytest.mark.parametrize(("device", "stream", "module"), [(T4, "580-open", OPEN_KMOD), (P40, "580-dkms", OTHER_KMOD)])
-def test_a_stream_keeps_the_branch(distro: str, device: str, stream: str, module: str) -> None:
+def test_a_stream_pins_the_branch(distro: str, device: str, stream: str, module: str) -> None:
     install = steps(decide(bare(device, distro=distro)))["install"]
     assert install["streams"] == {"nvidia-driver": stream}
     assert names(install) == {"nvidia-driver-cuda": "580.*", module: "580.*"}
@@ -93,7 +93,7 @@ def test_the_other_flavour_is_another_stream_and_the_old_module_is_removed() -> 
 
 
 def test_a_module_package_of_the_other_flavour_is_removed() -> None:
-    """A transaction that was killed can leave both: DKMS would build whichever comes last."""
+    """A killed transaction can leave both: DKMS would build whichever comes last."""
     host = installed("el9", T4, "cuda_repo", NEW, "open")
     added = {OTHER_KMOD: "3:580.178.04-1.el9"}
     host = having(with_packages(host, **added), driver={"packages": {**host.driver.packages, **added}})
@@ -121,7 +121,7 @@ def test_precompiled_modules_need_neither_compiler_nor_headers() -> None:
     assert not [step for step in decided.steps if step.role == "kernel_headers"]
 
 
-def test_from_dkms_to_precompiled_is_a_change_although_the_packages_are_a_part_of_those_that_are_there() -> None:
+def test_from_dkms_to_precompiled_is_a_change_although_all_its_packages_are_installed() -> None:
     host = installed("el9", V100, "cuda_repo", NEW, "proprietary")
     install = steps(decide(host, nvidia_driver_kernel_modules="precompiled"))["install"]
     assert (install["streams"], install["remove"]) == ({"nvidia-driver": "580"}, [OTHER_KMOD])
@@ -140,7 +140,7 @@ FLAT = ["el10", "fedora43"]
 
 
 @pytest.mark.parametrize("distro", [key for key in FLAT if key in catalog.distros()])
-def test_without_streams_the_version_keeps_the_branch(distro: str) -> None:
+def test_without_streams_the_version_pins_the_branch(distro: str) -> None:
     install = steps(decide(bare(P40, distro=distro)))["install"]
     assert (install["streams"], names(install)) == ({}, {"nvidia-driver-cuda": "580.*", OTHER_KMOD: "580.*"})
     exact = steps(decide(bare(P40, distro=distro), nvidia_driver_version="580.95.05"))["install"]
@@ -160,9 +160,9 @@ def test_without_streams_a_branch_is_reached_up_and_down(distro: str, have: str,
 def test_a_hold_installs_its_tool_once(distro: str) -> None:
     tools = catalog.distro(distro)["hold_tools"]
     assert steps(decide(bare(T4, distro=distro)))["hold"]["tools"] == tools
-    there = bare(T4, distro=distro)
-    there = with_packages(there, **dict.fromkeys(tools, "1-1"))
-    assert steps(decide(there))["hold"]["tools"] == []
+    present = bare(T4, distro=distro)
+    present = with_packages(present, **dict.fromkeys(tools, "1-1"))
+    assert steps(decide(present))["hold"]["tools"] == []
 
 
 # --- Ubuntu's archive and NVIDIA's repository for it ---------------------------------------------------------------
@@ -175,7 +175,7 @@ def modules(branch: int, flavour: str = "-open") -> str:
 
 
 @pytest.mark.parametrize("boot", [{}, SECURE, ENROLLED])
-def test_modules_that_the_distribution_signed_come_first_and_need_no_key(boot: dict[str, Any]) -> None:
+def test_modules_signed_by_the_distribution_are_preferred_and_need_no_key(boot: dict[str, Any]) -> None:
     host = bare(T4, distro=UBUNTU, **({"secure_boot": boot} if boot else {}))
     decided = decide(host)
     assert (decided.choices.driver.source, decided.choices.driver.kind) == ("distro", "precompiled")
@@ -183,8 +183,8 @@ def test_modules_that_the_distribution_signed_come_first_and_need_no_key(boot: d
     assert not [step for step in decided.steps if step.role == "kernel_headers"]
 
 
-def test_the_kernel_that_boots_next_gets_its_modules_too() -> None:
-    """A fresh image waits for a reboot into a newer kernel: without its modules the GPUs are gone after it."""
+def test_modules_are_installed_also_for_the_kernel_that_boots_next() -> None:
+    """A fresh image waits for a reboot into a newer kernel: without its modules the host has no GPUs after it."""
     host = bare(T4, distro=UBUNTU)
     newer = "6.8.0-99-generic"
     host = having(host, base={"kernel": {"next_boot": newer}})
@@ -197,7 +197,7 @@ def test_the_kernel_that_boots_next_gets_its_modules_too() -> None:
 
 
 def test_a_newer_kernel_without_modules_is_a_warning_before_it_boots() -> None:
-    """Unattended upgrades bring kernels; nothing brings their precompiled modules, so the GPUs would be gone."""
+    """Unattended upgrades install kernels without their precompiled modules, so the GPUs would not work."""
     host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
     assert [one.code for one in decide(host).warnings if "kernel" in one.code] == []
     newer = "6.8.0-99-generic"
@@ -205,19 +205,19 @@ def test_a_newer_kernel_without_modules_is_a_warning_before_it_boots() -> None:
     (warning,) = [one for one in decide(host).warnings if "kernel" in one.code]
     assert (warning.code, newer in warning.message) == ("next_kernel_without_module", True)
     assert f"linux-modules-nvidia-580-server-open-{newer}" in warning.remedy and "dkms" in warning.remedy
-    # With another driver, the modules of both kernels come at once.
+    # With another driver, the modules of both kernels are installed at once.
     assert not [one for one in decide(host, nvidia_driver_branch=595).warnings if "kernel" in one.code]
 
 
-def test_modules_of_a_kernel_go_with_it_so_they_are_not_held() -> None:
-    """Held, they would keep every old kernel for ever; a newer one of them needs a driver that the hold keeps away."""
+def test_modules_of_a_kernel_are_removed_with_it_so_they_are_not_held() -> None:
+    """Held, they would keep every old kernel forever; newer ones need a driver that the hold prevents."""
     todo = steps(decide(bare(T4, distro=UBUNTU)))
     assert todo["hold"]["packages"] == ["nvidia-headless-no-dkms-580-server-open", "nvidia-utils-580-server"]
     assert modules(580) in names(todo["install"])
 
 
 def test_a_point_release_of_the_archive_is_built_here_because_signed_modules_follow_the_kernel() -> None:
-    """The modules' packages have the kernel's version: no driver version can be asked of them."""
+    """The modules' packages have the kernel's version: a driver version cannot be requested."""
     decided = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", nvidia_driver_version="580.95.05")
     assert decided.choices.driver.kind == "dkms"
     assert set(names(steps(decided)["install"]).values()) == {"580.95.05-*"}
@@ -266,7 +266,7 @@ def test_nvidias_names_for_ubuntu_before_and_after_590(branch: str, packages: se
 
 
 @pytest.mark.parametrize(("have", "want"), [(NEW, "595"), ("595.91.07", "580")])
-def test_over_the_change_of_names_nothing_of_the_old_driver_stays(have: str, want: str) -> None:
+def test_after_the_change_of_names_nothing_of_the_old_driver_stays(have: str, want: str) -> None:
     host = installed(UBUNTU, T4, "cuda_repo", have, "open")
     install = steps(decide(host, nvidia_driver_branch=want))["install"]
     assert install["remove"] == sorted(host.driver.packages)
@@ -280,7 +280,7 @@ def test_over_the_change_of_names_nothing_of_the_old_driver_stays(have: str, wan
     [("el9", "cuda_repo"), ("el10", "cuda_repo"), (UBUNTU, "cuda_repo"), ("debian12", "cuda_repo")],
 )
 def test_a_request_for_the_other_flavour_keeps_the_branch(distro: str, source: str) -> None:
-    """Who asks for another module did not ask for an older driver."""
+    """A request for another module is not a request for an older driver."""
     host = installed(distro, T4, source, "595.91.07", "open")
     chosen = decide(host, nvidia_driver_flavour="proprietary").choices.driver
     assert (chosen.branch, chosen.flavour) == (595, "proprietary")
@@ -305,7 +305,7 @@ def test_an_exact_version_of_nvidias_apt_repository_is_a_pin() -> None:
         (K80, ["kmod-nvidia-470xx", "nvidia-x11-drv-470xx", "nvidia-x11-drv-470xx-libs"]),
     ],
 )
-def test_elrepos_names_say_the_branch_and_its_detector_is_asked_first(device: str, packages: list[str]) -> None:
+def test_elrepos_names_contain_the_branch_and_its_detector_runs_first(device: str, packages: list[str]) -> None:
     decided = decide(bare(device, distro="el9"), nvidia_driver_source="elrepo")
     todo = steps(decided)
     assert list(names(todo["install"])) == packages
@@ -322,7 +322,7 @@ def test_elrepos_detector_ignores_the_request_so_its_answer_is_that_of_the_card(
     assert "kmod-nvidia-open" in todo["detect"]["expect"]
 
 
-def test_elrepo_is_taken_when_asked_for_only_and_stays() -> None:
+def test_elrepo_is_used_only_on_request_and_kept() -> None:
     assert decide(bare(T4, distro="el9")).choices.driver.source == "cuda_repo"
     host = installed("el9", P40, "elrepo", NEW, "proprietary", "precompiled")
     assert (decide(host).choices.driver.source, "install" in steps(decide(host))) == ("elrepo", False)
@@ -350,7 +350,7 @@ RUNFILES = [key for key in catalog.distros() if "runfile" in driver_sources.sour
 
 
 @pytest.mark.parametrize("distro", RUNFILES)
-def test_the_installer_is_fetched_with_its_checksum(distro: str) -> None:
+def test_the_installer_is_downloaded_with_its_checksum(distro: str) -> None:
     todo = steps(decide(bare(P40, distro=distro), nvidia_driver_source="runfile"))["runfile"]
     assert todo["source"].endswith(f"NVIDIA-Linux-x86_64-{todo['version']}.run")
     assert todo["sha256_url"].startswith(todo["source"])
@@ -389,13 +389,13 @@ def test_an_installed_runfile_driver_has_nothing_to_hold() -> None:
     assert "hold" not in steps(decide(bare(T4, distro="el9"), nvidia_driver_source="runfile"))
 
 
-# --- a driver that somebody else looks after -----------------------------------------------------------------------
+# --- a driver that somebody else maintains -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("distro", catalog.distros())
-def test_none_touches_no_driver_and_needs_one(distro: str) -> None:
-    there = installed(distro, P40, "runfile", NEW, "proprietary")
-    assert steps(decide(there, nvidia_driver_source="none")) == {}
+def test_none_changes_no_driver_and_requires_one(distro: str) -> None:
+    present = installed(distro, P40, "runfile", NEW, "proprietary")
+    assert steps(decide(present, nvidia_driver_source="none")) == {}
     assert "driver_missing" in codes(decide(bare(P40, distro=distro), nvidia_driver_source="none"))
 
 
@@ -406,21 +406,21 @@ def ids(decided: compose.Plan) -> list[str]:
     return [step.id for step in decided.steps]
 
 
-def brought(decided: compose.Plan) -> list[str]:
-    """Return the repositories of headers and build tools."""
+def added_repositories(decided: compose.Plan) -> list[str]:
+    """The repositories of headers and build tools."""
     todo = compose.todo_json(decided).get("kernel_headers.repository") or {"repositories": []}
     return [one["id"] for one in todo["repositories"]]
 
 
-def test_a_vault_is_added_when_asked_for_and_needed_only() -> None:
+def test_a_vault_is_added_only_if_requested_and_needed() -> None:
     host = bare(T4, distro="el8")
-    assert "vault-centos8" not in brought(decide(host))
-    assert "vault-centos8" in brought(decide(host, gpu_ready_vault=True))
+    assert "vault-centos8" not in added_repositories(decide(host))
+    assert "vault-centos8" in added_repositories(decide(host, gpu_ready_vault=True))
     host = having(host, base={"kernel": {"headers": dict.fromkeys(host.base.kernel.installed, True)}})
-    assert "vault-centos8" not in brought(decide(host, gpu_ready_vault=True))
+    assert "vault-centos8" not in added_repositories(decide(host, gpu_ready_vault=True))
 
 
-def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome() -> None:
+def test_headers_for_the_next_boot_are_required_those_of_other_kernels_optional() -> None:
     kernel = {"running": "5.14.0-1", "next_boot": "5.14.0-3", "installed": ["5.14.0-1", "5.14.0-2", "5.14.0-3"]}
     todo = compose.todo_json(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
     assert todo["packages"][:2] == ["kernel-devel-5.14.0-1", "kernel-devel-5.14.0-3"]
@@ -435,7 +435,7 @@ def test_headers_for_the_next_boot_are_needed_those_of_other_kernels_are_welcome
         ("el8", "4.18.0-553.el8_10.x86_64+debug", "kernel-debug-devel-4.18.0-553.el8_10.x86_64"),
         ("el8", "4.18.0-553.rt7.342.el8_10.x86_64", "kernel-rt-devel-4.18.0-553.rt7.342.el8_10.x86_64"),
         ("el8", "4.18.0-553.rt7.342.el8_10.x86_64+debug", "kernel-rt-debug-devel-4.18.0-553.rt7.342.el8_10.x86_64"),
-        # 9.3 began to build it from the sources of the usual kernel.
+        # Since 9.3 it is built from the sources of the usual kernel.
         ("el9", "5.14.0-284.11.1.rt14.296.el9_2.x86_64", "kernel-rt-devel-5.14.0-284.11.1.rt14.296.el9_2.x86_64"),
         ("el9", "5.14.0-427.13.1.el9_4.x86_64+rt", "kernel-rt-devel-5.14.0-427.13.1.el9_4.x86_64"),
         ("el9", "5.14.0-503.23.1.el9_5.x86_64+rt-debug", "kernel-rt-debug-devel-5.14.0-503.23.1.el9_5.x86_64"),
@@ -456,36 +456,36 @@ def test_some_kernels_have_headers_of_their_own_name(distro: str, running: str, 
     assert packages.HEADERS.match(package)
 
 
-def headers(distro: str, running: str, **there: str) -> str:
-    """Return the first package that a module build on a kernel brings; ``there``: packages with their versions."""
+def headers(distro: str, running: str, **present: str) -> str:
+    """The first package that a module build on a kernel installs; ``there``: packages with their versions."""
     kernel = {"running": running, "next_boot": running, "headers": {}, "installed": [running]}
     host = bare(T4, distro=distro, kernel=kernel)
-    host = with_packages(host, **{name.replace("_", "-"): version for name, version in there.items()})
-    wanted = {"nvidia_driver_kernel_modules": "dkms"}
-    return str(compose.todo_json(decide(host, **wanted))["kernel_headers.install"]["packages"][0])
+    host = with_packages(host, **{name.replace("_", "-"): version for name, version in present.items()})
+    expected = {"nvidia_driver_kernel_modules": "dkms"}
+    return str(compose.todo_json(decide(host, **expected))["kernel_headers.install"]["packages"][0])
 
 
 @pytest.mark.parametrize(
-    ("there", "package"),
+    ("present", "package"),
     [
         ({"kernel_lt_core": "6.1.110-1.el9.elrepo"}, "kernel-lt-devel"),
         ({"kernel_ml_core": "6.1.110-1.el9.elrepo"}, "kernel-ml-devel"),
         ({"kernel_ml": "6.1.110-1.el7.elrepo"}, "kernel-ml-devel"),
-        # Of both, the one of this series runs, if not in the newest version that is installed.
+        # Of both, the kernel of this series runs, if not in the newest installed version.
         ({"kernel_lt_core": "6.1.112-1.el9.elrepo", "kernel_ml_core": "6.10.8-1.el9.elrepo"}, "kernel-lt-devel"),
         ({"kernel_lt_core": "5.15.9-1.el9.elrepo", "kernel_ml_core": "6.1.112-1.el9.elrepo"}, "kernel-ml-devel"),
         ({}, "kernel-lt-devel"),
     ],
 )
-def test_the_headers_of_elrepos_kernels_follow_the_installed_package(there: dict[str, str], package: str) -> None:
-    """Their names do not tell the long-term kernel (lt) from the newest one (ml)."""
+def test_the_headers_of_elrepos_kernels_follow_the_installed_package(present: dict[str, str], package: str) -> None:
+    """Their releases do not distinguish the long-term kernel (lt) from the newest one (ml)."""
     running = "6.1.110-1.el9.elrepo.x86_64"
-    assert headers("el9", running, **there) == f"{package}-{running}"
+    assert headers("el9", running, **present) == f"{package}-{running}"
 
 
 @pytest.mark.parametrize("distro", ["el9", "el10", "fedora44"])
 def test_dkms_installs_no_newer_kernel(distro: str) -> None:
-    """It requires kernel-devel-matched beside kernel-core, and dnf takes the newest, which requires its own kernel."""
+    """It requires kernel-devel-matched beside kernel-core, and dnf installs the newest, which requires its own kernel."""
     host = bare(T4, distro=distro, compiler="/usr/bin/gcc")
     running = host.base.kernel.running
     host = having(host, base={"kernel": {"headers": {running: True}}})
@@ -497,8 +497,8 @@ def test_dkms_installs_no_newer_kernel(distro: str) -> None:
     both = with_packages(host, **{"kernel-debug-core": "1-2"})
     optional = compose.todo_json(decide(both))["kernel_headers.install"]["optional"]
     assert optional == todo["optional"] + ["kernel-debug-devel-matched-1-2.x86_64"]
-    for there in ("dkms", "kernel-devel-matched"):
-        done = with_packages(host, **{there: "1-1"})
+    for present in ("dkms", "kernel-devel-matched"):
+        done = with_packages(host, **{present: "1-1"})
         assert "kernel_headers.install" not in compose.todo_json(decide(done))
 
 
@@ -509,8 +509,8 @@ RHUI = [
 ]
 
 
-def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
-    """RHEL and Oracle Linux name the developers' repository otherwise; a mirror may have put it into another."""
+def test_an_enabled_or_unknown_section_is_left_alone() -> None:
+    """RHEL and Oracle Linux have other names for the developers' repository; a mirror may have merged it into another."""
     listed = catalog.distro("el9")["build_enable"]
     for text, expected in (
         ("[crb]\nenabled=0\n", ["crb"]),
@@ -551,12 +551,12 @@ def test_a_section_that_is_switched_on_or_unknown_is_left_alone() -> None:
         ),
     ],
 )
-def test_a_component_is_there_when_the_distributions_own_archive_names_it(lines: str, missing: bool) -> None:
+def test_a_component_exists_if_the_distributions_own_archive_names_it(lines: str, missing: bool) -> None:
     host = having(bare(T4), apt={"sources": {"/etc/apt/sources.list": lines + "\n"}})
     assert repository.components_missing(host, ["contrib", "non-free"], "bookworm") == missing
 
 
-def test_a_components_source_that_is_switched_off_does_not_count() -> None:
+def test_a_disabled_source_of_a_component_does_not_count() -> None:
     stanza = "Types: deb\nURIs: http://a.example/ubuntu\nSuites: noble\nComponents: main restricted\n"
     for text, missing in ((stanza, False), ("Enabled: no\n" + stanza, True)):
         host = having(bare(T4), apt={"sources": {"/etc/apt/sources.list.d/ubuntu.sources": text}})
@@ -579,7 +579,7 @@ def test_a_toolkits_repository_needs_a_pinned_key_too(monkeypatch: pytest.Monkey
     assert codes(decided) == ["repository_key_unknown"]
 
 
-def test_a_kernels_ceiling_holds_whatever_a_source_carries() -> None:
+def test_a_kernels_ceiling_applies_to_every_source() -> None:
     data = dict(catalog.distro("el9"), max_branch=550)
     assert max(branch for branch, _ in driver_sources.branch_flavours(data, "cuda_repo", "dkms", "compute")) == 550
 
@@ -604,7 +604,7 @@ def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again
 
 
 @pytest.mark.parametrize(
-    ("distro", "wanted", "there", "member", "package", "start"),
+    ("distro", "expected", "present", "member", "package", "start"),
     [
         pytest.param("el9", {}, None, False, None, False, id="nobody asked for it"),
         pytest.param("el9", {}, None, True, "nvidia-imex", True, id="a node of a domain"),
@@ -617,15 +617,15 @@ def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again
         pytest.param("el9", {"nvidia_driver_source": "elrepo"}, None, True, None, False, id="a source without it"),
     ],
 )
-def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
-    distro: str, wanted: dict[str, Any], there: str | None, member: bool, package: str | None, start: bool
+def test_imex_is_installed_on_request_and_follows_the_driver(
+    distro: str, expected: dict[str, Any], present: str | None, member: bool, package: str | None, start: bool
 ) -> None:
-    wanted = {"nvidia_driver_source": "cuda_repo", **wanted}
+    expected = {"nvidia_driver_source": "cuda_repo", **expected}
     host = bare(T4, distro=distro)
     host = having(host, driver={"imex": {"member": member}})
-    if there:
-        host = with_packages(host, **{"nvidia-imex": there})
-    decided = decide(host, **wanted)
+    if present:
+        host = with_packages(host, **{"nvidia-imex": present})
+    decided = decide(host, **expected)
     params = compose.todo_json(decided).get("nvidia_driver.imex")
     assert (params["packages"][0]["name"] if params else None) == package
     assert params is None or (params["start"], params["service"]) == (start, "nvidia-imex")
@@ -633,7 +633,7 @@ def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
         ["no_imex"] if member and not package else []
     )
     done = carried_out(host, decided)
-    assert ids(decide(done, **wanted)) == []
+    assert ids(decide(done, **expected)) == []
     if not package:
         return
     order = ids(decided)
@@ -644,7 +644,7 @@ def test_imex_comes_where_the_site_says_so_and_follows_the_driver(
         (having(done, packages={"held": held}), "an unattended upgrade"),
         (having(done, driver={"imex": {"running": False}}), "does not run"),
     ):
-        whys = [step.why for step in decide(other, **wanted).steps if step.id == "nvidia_driver.imex"]
+        whys = [step.why for step in decide(other, **expected).steps if step.id == "nvidia_driver.imex"]
         assert [reason in why for why in whys] == ([True] if start or reason != "does not run" else [])
 
 
@@ -654,8 +654,8 @@ EVERY = [(key, name) for key in catalog.distros() for name in driver_sources.sou
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)
-def test_what_a_source_installs_is_seen_as_from_it(distro: str, source: str) -> None:
-    """Every branch, flavour, kind and profile; else the next run would refuse our own driver as somebody's."""
+def test_installed_packages_are_attributed_to_their_source(distro: str, source: str) -> None:
+    """Every branch, flavour, kind and profile; else the next run would refuse gpu-ready's own driver as foreign."""
     data = catalog.distro(distro)
     host = bare(T4, distro=distro)
     kernel = host.base.kernel.running
@@ -663,15 +663,15 @@ def test_what_a_source_installs_is_seen_as_from_it(distro: str, source: str) -> 
         for profile in driver_sources.PROFILES:
             for branch, flavour in driver_sources.branch_flavours(data, source, kind, profile):
                 listed = driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)
-                there = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
-                ours = driver_facts.driver_packages(there)
+                present = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
+                ours = driver_facts.driver_packages(present)
                 assert ours, (branch, flavour, kind, profile)
-                assert driver_facts.source_of_packages(ours, distro, kernel, there) == source, (kind, branch, listed)
+                assert driver_facts.source_of_packages(ours, distro, kernel, present) == source, (kind, branch, listed)
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)
 def test_installed_held_upgraded_and_rolled_back(distro: str, source: str) -> None:
-    """Each branch after the other, up and down again; each time the next look finds nothing to do."""
+    """Each branch after the other, up and down again; each time the next plan is empty."""
     data = catalog.distro(distro)
     known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
     carried = {

@@ -15,7 +15,7 @@ from tests.unit.test_cdi import LIB, host_with_driver
 ROOT = "/usr/local/nvidia-driver"
 
 
-def test_layout_holds_each_file_once_and_links_for_its_other_names() -> None:
+def test_layout_has_each_file_once_and_links_for_its_other_names() -> None:
     layout = driver_volume.plan_layout(docker_facts.driver_files(host_with_driver()))
     assert layout is not None and layout.version == "535.183.01"
     assert layout.files == {
@@ -30,7 +30,7 @@ def test_layout_holds_each_file_once_and_links_for_its_other_names() -> None:
     }
 
 
-def test_a_host_without_a_driver_has_no_volume_to_make() -> None:
+def test_no_volume_for_a_host_without_a_driver() -> None:
     assert driver_volume.plan_layout(cdi.DriverFiles(None, (), {}, ())) is None
 
 
@@ -68,7 +68,7 @@ def test_out_of_date(change: Any, why: "str | None") -> None:
 
 
 def driver(directory: Path, version: str) -> driver_volume.VolumeLayout:
-    """Put the files of a driver on disk."""
+    """Write the files of a driver."""
     files = {
         f"lib64/libcuda.so.{version}": directory / f"libcuda.so.{version}",
         "bin/nvidia-smi": directory / "nvidia-smi",
@@ -92,7 +92,7 @@ def test_created_replaced_and_repaired(tmp_path: Path) -> None:
         assert (root / "current/lib64/libcuda.so.1").read_text() == layout.version
     assert sorted(path.name for path in root.iterdir()) == ["535.183.01", "current"]
     assert manifest.read(recorded)["directories"] == {str(root): {}}
-    # what a killed run leaves, and a file that went
+    # what a killed run leaves, and a deleted file
     (root / ".new").mkdir()
     (root / "535.183.01/bin/nvidia-smi").unlink()
     assert stale(root, new) is not None
@@ -106,7 +106,7 @@ def test_the_files_are_the_drivers_own(tmp_path: Path) -> None:
     assert (tmp_path / "volume/current/bin/nvidia-smi").samefile(tmp_path / "nvidia-smi")
 
 
-def test_the_helper_is_a_program_that_sh_reads() -> None:
+def test_the_helper_is_valid_for_sh() -> None:
     assert "@" not in driver_volume.HELPER_TEXT.replace('"$@"', "")
     assert f"volume={driver_volume.CURRENT}\n" in driver_volume.HELPER_TEXT
     assert f"specification={cdi.NATIVE}\n" in driver_volume.HELPER_TEXT

@@ -1,4 +1,4 @@
-"""One host through any engines and modes: each run does what it planned, the next finds nothing, nothing stays behind."""
+"""One host through any engines and modes: each run does what it planned, the next finds nothing, nothing is left behind."""
 
 import copy
 import itertools
@@ -64,7 +64,7 @@ def bare(version: "str | None", podman: "list[int]", containerd: "list[int]") ->
 
 
 def legacy(host: Json, product: str) -> Json:
-    """Return the host with one of NVIDIA's abandoned products, as its packages leave it."""
+    """The host with one of NVIDIA's abandoned products, as its packages leave it."""
     found = copy.deepcopy(host)
     found["packages"]["installed"][product] = "2.13.0-1"
     if product == migration.DOCKER1:

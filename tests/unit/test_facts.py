@@ -25,7 +25,7 @@ Package: libcuda1
 Status: install ok unpacked
 Version: 535.261.03-1
 
-Package: gone
+Package: removed
 Status: deinstall ok config-files
 Version: 1
 

@@ -36,7 +36,7 @@ def newest(major: str, *architectures: str) -> str:
     return fitting[-1].version
 
 
-def test_each_toolkit_gets_the_newest_for_its_major_and_the_oldest_gpu() -> None:
+def test_newest_cudnn_for_the_major_of_each_toolkit_and_the_oldest_gpu() -> None:
     decided = decide(host(P40), "12.9")
     assert decided.choice.versions == {"12.9": newest("12", "pascal")}
     decided = decide(host(T4, A100), "12.9", "13.0")
@@ -47,7 +47,7 @@ def test_each_toolkit_gets_the_newest_for_its_major_and_the_oldest_gpu() -> None
     assert [step.id for step in decided.steps] == ["cudnn.install"]
 
 
-def test_an_install_names_everything_that_its_module_needs() -> None:
+def test_an_install_step_has_all_parameters_of_its_module() -> None:
     (install,) = installs(decide(host(P40), "12.9", cudnn_version="9.10.2", gpu_ready_mirror=MIRROR + "/"))
     base = MIRROR + "/developer.download.nvidia.com/compute/cudnn/redist/"
     assert install["manifest_url"] == base + "redistrib_9.10.2.json"
@@ -64,7 +64,9 @@ def test_an_install_names_everything_that_its_module_needs() -> None:
         ([T4], "12.9", "9", "cudnn_unknown", ["9"]),
     ],
 )
-def test_what_cannot_work_is_refused(devices: list[str], toolkit: str, asked: str, code: str, words: list[str]) -> None:
+def test_unsupported_versions_are_refused(
+    devices: list[str], toolkit: str, asked: str, code: str, words: list[str]
+) -> None:
     decided = decide(host(*devices), toolkit, cudnn_version=asked)
     assert [refusal.code for refusal in decided.refusals] == [code]
     text = decided.refusals[0].message + decided.refusals[0].remedy
@@ -98,7 +100,7 @@ def test_when_an_archive_is_placed(found: CudnnFacts, placed: bool) -> None:
     assert bool(decide(facts, "12.9").steps) is placed
 
 
-def test_somebody_elses_cudnn_is_left_alone_unless_asked_for_another() -> None:
+def test_a_foreign_cudnn_is_left_alone_unless_another_is_requested() -> None:
     facts = host(T4)
     facts = having(facts, cudnn={"12.9": seen("8.9.7")})
     decided = decide(facts, "12.9")
@@ -117,7 +119,7 @@ def test_without_a_toolkit_or_with_source_none_there_is_no_cudnn() -> None:
     st.lists(st.sampled_from([toolkit.version for toolkit in catalog.toolkits()]), unique=True, max_size=3),
     st.sampled_from(["", *(one.version for one in catalog.cudnns())]),
 )
-def test_once_done_there_is_nothing_to_do(devices: list[str], toolkits: list[str], asked: str) -> None:
+def test_an_executed_plan_leaves_nothing_to_do(devices: list[str], toolkits: list[str], asked: str) -> None:
     facts = host(*devices)
     decided = decide(facts, *toolkits, cudnn_version=asked)
     if decided.refusals:
@@ -170,7 +172,7 @@ def test_the_operators_archive_is_for_the_toolkits_it_is_made_for() -> None:
         ),
     ],
 )
-def test_what_cannot_be_of_an_operators_archive(
+def test_refusals_of_an_operators_archive(
     devices: list[str], given_settings: dict[str, Any], code: str, words: list[str]
 ) -> None:
     decided = decide(host(*devices), "12.9", "13.0", **given_settings)
@@ -179,7 +181,7 @@ def test_what_cannot_be_of_an_operators_archive(
     assert [word for word in words if word not in text] == []
 
 
-def test_an_operators_archive_is_placed_until_that_very_one_is_there() -> None:
+def test_an_operators_archive_is_placed_unless_exactly_it_is_installed() -> None:
     facts = host(T4)
     request = {"cudnn_archive": "/srv/our_names.tgz", "cudnn_archive_sha256": "a" * 64}
     first = decide(facts, "12.9", **request)
@@ -196,7 +198,7 @@ def test_an_operators_archive_is_placed_until_that_very_one_is_there() -> None:
 # --- which toolkits ----------------------------------------------------------------------------------------------
 
 
-def test_toolkits_on_the_host_get_one_too_and_are_passed_over_where_none_fits() -> None:
+def test_installed_toolkits_get_a_cudnn_if_one_is_supported() -> None:
     facts = host(T4, toolkits={"11.8": "package", "12.4": "partial"})
     decided = decide(facts, "12.9", cudnn_version="9.17.0")
     assert [install["cuda"] for install in installs(decided)] == ["12.9"]
@@ -207,7 +209,7 @@ def test_toolkits_on_the_host_get_one_too_and_are_passed_over_where_none_fits() 
     assert [install["cuda"] for install in installs(decide(facts, "12.9", cudnn_toolkits=["11.8"]))] == ["11.8"]
 
 
-def test_ours_go_from_toolkits_that_are_to_have_none() -> None:
+def test_own_cudnn_is_removed_from_toolkits_that_are_not_listed() -> None:
     facts = host(T4)
     facts = having(facts, cudnn={name: seen("9.17.0", "9.17.0.29", True) for name in ("12.4", "12.9", "13.0")})
     decided = decide(facts, "12.9", "13.0", cudnn_toolkits=["12.9"], cudnn_version="9.17.0")
@@ -225,7 +227,7 @@ RPM = ["libcudnn9-cuda-12", "libcudnn9-devel-cuda-12", "libcudnn9-headers-cuda-1
 
 
 def packaged(facts: Facts, held: bool = False, ours: bool = True, **versions: str) -> Facts:
-    """Return the host with these packages (underscores for hyphens)."""
+    """The host with these packages (underscores for hyphens)."""
     installed = {name.replace("_", "-"): version for name, version in versions.items()}
     facts = with_packages(facts, **installed)
     facts = having(facts, packages={"held": list(installed) if held else []})
@@ -261,7 +263,7 @@ def test_names_versions_and_holds_of_packages(
     distro: str, devices: list[str], given_settings: dict[str, Any], names: list[str], version: str, held: bool
 ) -> None:
     decided = packages(host(*devices, distro=distro), "12.9", **given_settings)
-    assert [step.id for step in decided.steps] == ["cudnn.packages"]  # the repository comes with the toolkit
+    assert [step.id for step in decided.steps] == ["cudnn.packages"]  # the repository is added with the toolkit
     params = by_id(decided)
     assert params["packages"] == [{"name": name, "version": version} for name in names]
     assert params["hold"] == (names if held else [])
@@ -289,7 +291,7 @@ def test_the_repository_is_added_where_no_toolkit_adds_it() -> None:
         ),
     ],
 )
-def test_packages_that_cannot_be_are_refused(
+def test_impossible_packages_are_refused(
     facts: Facts, toolkits: list[str], given_settings: dict[str, Any], code: str, words: list[str]
 ) -> None:
     decided = packages(facts, *toolkits, **given_settings)
@@ -301,7 +303,7 @@ def test_packages_that_cannot_be_are_refused(
 THREE = {"libcudnn9_cuda_12": "9.17.0.29-1", "libcudnn9_dev_cuda_12": "9.17.0.29-1", "libcudnn9_headers_cuda_12": "9.17.0.29-1"}  # fmt: skip
 
 
-def test_packages_that_are_there_stay_and_a_metapackage_moves_along() -> None:
+def test_installed_packages_stay_and_a_metapackage_is_updated() -> None:
     assert packages(packaged(host(T4), **THREE), "12.9").steps == []
     assert packages(packaged(host(T4), ours=False, **THREE), "12.9").steps == []
     assert packages(packaged(host(T4), held=True, **THREE), "12.9", cudnn_version="9.17.0").steps == []
@@ -356,7 +358,9 @@ def test_an_archive_of_others_before_packages_is_a_warning() -> None:
     st.sampled_from(["", "8.9.7", "9.10.2", "9.28.0"]),
     st.sampled_from(["", "libcudnn9-cuda-12", "libcudnn9-cuda-13", "libcudnn8"]),
 )
-def test_packages_once_done_are_nothing_to_do(distro: str, device: str, toolkit: str, asked: str, before: str) -> None:
+def test_executed_plan_of_packages_leaves_nothing_to_do(
+    distro: str, device: str, toolkit: str, asked: str, before: str
+) -> None:
     facts = host(device, distro=distro, toolkits={toolkit: "package"})
     if before:
         version = "8.9.7.29-1+cuda12.2" if "8" in before else "9.10.2.21-1"

@@ -1,4 +1,4 @@
-"""Which driver a host gets: the table of cards, the refusals, and what must hold for every host."""
+"""Which driver is planned: the table of cards, the refusals, and what must hold for every host."""
 
 from typing import Any
 
@@ -142,15 +142,15 @@ def test_secure_boot_without_an_enrolled_key_is_refused_before_anything_is_done(
         ("/etc/pki/site.der", "put it there"),
     ],
 )
-def test_a_key_that_is_not_there_yet_is_made_before_it_is_enrolled(certificate: str, made: str) -> None:
-    """DKMS makes its key with the first module that it builds, which Secure Boot would reject: there is none to enrol."""
+def test_a_missing_key_is_made_before_it_is_enrolled(certificate: str, made: str) -> None:
+    """DKMS makes its key with the first module that it builds, which Secure Boot would reject: before, no key exists to enrol."""
     boot = {"on": True, "key": None, "certificate": certificate, "enrolled": False}
     (refusal,) = decide(bare(P40, secure_boot=boot)).refusals
     assert refusal.remedy.index(made) < refusal.remedy.index("mokutil --import " + certificate)
 
 
 def test_a_virtual_gpu_gets_no_driver_of_a_repository() -> None:
-    """What a vGPU takes is NVIDIA's guest driver, which no repository has; the card's own driver does not start on it."""
+    """A vGPU needs NVIDIA's guest driver, which no repository has; the card's own driver does not start on it."""
     guest = bare(T4)
     guest = having(guest, base={"gpus": [guest.base.gpus[0]._replace(vgpu="550.163.01")]})
     (refusal,) = decide(guest).refusals
@@ -158,12 +158,12 @@ def test_a_virtual_gpu_gets_no_driver_of_a_repository() -> None:
     assert "nvidia_driver_runfile" in refusal.remedy and "nvidia_driver_source" in refusal.remedy
     given = {"nvidia_driver_runfile": "https://files.example/NVIDIA-Linux-x86_64-550.163.01-grid.run"}
     assert decide(guest, **given).refusals == []
-    there = with_driver(guest, "550.163.01", "proprietary", "runfile", [])
-    there = having(there, driver={"runfile": "/usr/bin/nvidia-uninstall"})
-    assert codes(decide(there, nvidia_driver_source="none")) == []
+    present = with_driver(guest, "550.163.01", "proprietary", "runfile", [])
+    present = having(present, driver={"runfile": "/usr/bin/nvidia-uninstall"})
+    assert codes(decide(present, nvidia_driver_source="none")) == []
 
 
-def test_a_host_that_boots_an_image_gets_no_packages_one_by_one() -> None:
+def test_no_packages_for_a_host_that_boots_an_image() -> None:
     """RHEL's image mode, RHEL AI: os-release names the system that the image was made of."""
     (refusal,) = decide(bare(H100, distro="el9", image=True, disk={"/usr": 1})).refusals
     assert refusal.code == "image_based" and "nvidia_driver_source" in refusal.remedy
@@ -228,7 +228,7 @@ def test_another_branch_is_one_install_step_that_says_from_and_to() -> None:
     assert install.params.remove
 
 
-def test_a_card_given_to_a_virtual_machine_does_not_count() -> None:
+def test_a_card_passed_to_a_virtual_machine_does_not_count() -> None:
     host = bare(P40, B200)
     first, second = host.base.gpus
     host = having(host, base={"gpus": [first, second._replace(driver="vfio-pci")]})
@@ -257,7 +257,7 @@ def test_the_order_of_the_cards_is_irrelevant(devices: list[str], requested: Any
 
 
 @pytest.mark.parametrize(("tool", "rebuild"), [(True, ["update-initramfs", "-u", "-k", "all"]), (False, None)])
-def test_the_initial_ram_disk_is_rebuilt_where_there_is_one(tool: bool, rebuild: list[str] | None) -> None:
+def test_the_initial_ram_disk_is_rebuilt_if_it_exists(tool: bool, rebuild: list[str] | None) -> None:
     """A host without initramfs-tools has no initial RAM disk that could carry nouveau."""
     facts = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
     settings = variables.parse_settings({}).settings
@@ -296,14 +296,14 @@ def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> No
 
 
 @pytest.mark.parametrize(
-    ("requested", "pin", "gone"),
+    ("requested", "pin", "removed"),
     [
         ({"nvidia_driver_version": "580.178.04"}, "nvidia-driver-pinning-580.178.04", "pin_remove"),
         ({"nvidia_driver_branch": "595"}, "nvidia-driver-pinning-595", "pin_remove"),
         ({"nvidia_driver_source": "distro", "nvidia_driver_replace_foreign": True}, None, "remove"),
     ],
 )
-def test_the_pin_of_another_version_is_removed(requested: Any, pin: str | None, gone: str) -> None:
+def test_the_pin_of_another_version_is_removed(requested: Any, pin: str | None, removed: str) -> None:
     names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
     facts = with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names)
     facts = having(
@@ -313,14 +313,14 @@ def test_the_pin_of_another_version_is_removed(requested: Any, pin: str | None, 
     decision = decide(facts, **requested)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
     assert install.pin_packages == ([pin] if pin else [])
-    assert "nvidia-driver-pinning-580.95.05" in getattr(install, gone)
+    assert "nvidia-driver-pinning-580.95.05" in getattr(install, removed)
 
 
 @pytest.mark.parametrize(
     ("requested", "version"),
     [({"nvidia_driver_version": "580.178.04"}, "580.178.04-*"), ({"nvidia_driver_branch": "595"}, "595.*")],
 )
-def test_packages_that_are_there_are_asked_to_change_their_version(requested: Any, version: str) -> None:
+def test_installed_packages_get_a_version_to_change_to(requested: Any, version: str) -> None:
     names = ["nvidia-kernel-open-dkms", "nvidia-driver-cuda"]
     decision = decide(with_driver(bare(T4), "580.95.05", "open", "cuda_repo", names), **requested)
     (install,) = [step.params for step in decision.steps if step.id == "nvidia_driver.install"]
@@ -334,7 +334,7 @@ def test_the_hold_of_a_package_that_an_interrupted_run_removed_is_released() -> 
     assert install.params.unhold == ["nvidia-driver-cuda"]
 
 
-def test_an_installer_that_was_cut_off_is_run_again_although_its_files_are_there() -> None:
+def test_an_interrupted_installer_is_run_again_although_its_files_exist() -> None:
     host = with_driver(bare(T4), "580.178.04", "open", "runfile", [])
     host = having(host, driver={"runfile": "/usr/bin/nvidia-uninstall"})
     requested = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
@@ -344,12 +344,12 @@ def test_an_installer_that_was_cut_off_is_run_again_although_its_files_are_there
     assert "interrupted" in step.why
 
 
-def test_a_source_that_auto_does_not_take_is_named_as_the_way_out() -> None:
+def test_a_source_that_auto_does_not_use_is_named_as_a_remedy() -> None:
     (refusal,) = decide(bare(K80, distro="debian12")).refusals
     assert "nvidia_driver_source to runfile" in refusal.remedy
 
 
-def test_parts_without_a_module_are_no_driver_of_another_origin() -> None:
+def test_leftovers_without_a_module_are_not_a_foreign_driver() -> None:
     host = bare(T4, distro="ubuntu2404")
     host = having(
         host, driver={"origin": "unknown", "packages": {"libnvidia-cfg1": "580.95.05"}, "userspace": ["580.95.05"]}
@@ -365,7 +365,7 @@ NEXT = "6.1.0-99-amd64"
 
 
 def upgraded_kernel(headers: bool, dkms: bool = True) -> Facts:
-    """Return a host with a driver in use on which an upgrade brought a kernel without a module."""
+    """A host with a driver in use on which an upgrade installed a kernel without a module."""
     host = with_driver(bare(P40), "535.261.03", "proprietary", "distro", driver_sources.packages(
         catalog.distro("debian12"), "distro", 535, "compute", "proprietary"))  # fmt: skip
     running = host.base.kernel.running
@@ -379,7 +379,7 @@ def upgraded_kernel(headers: bool, dkms: bool = True) -> Facts:
 
 
 @pytest.mark.parametrize("headers", [True, False])
-def test_a_kernel_that_boots_next_gets_its_module_before_it_boots(headers: bool) -> None:
+def test_the_module_of_the_next_kernel_is_built_before_it_boots(headers: bool) -> None:
     steps = decide(upgraded_kernel(headers), nvidia_driver_hold=False).steps
     ids = [step.id for step in steps]
     assert ids == ([] if headers else ["kernel_headers.install"]) + ["nvidia_driver.next_kernel"]

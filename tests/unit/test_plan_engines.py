@@ -1,4 +1,4 @@
-"""What is decided for podman and containerd, alone and beside docker, and when nothing is to be done."""
+"""The plan for podman and containerd, alone and beside docker, and when there is nothing to do."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ KUBERNETES = ["podman", "containerd"]
 
 
 def with_engines(podman: Any = (5, 4, 2), containerd: Any = (1, 7, 24), toolkit: bool = True, **more: Any) -> Any:
-    """Return a host with a toolkit, podman and containerd (None: without it)."""
+    """A host with a toolkit, podman and containerd (None: without it)."""
     host = hosts.bare(hosts.T4)
     host = having(host, engines={"podman": {"installed": podman is not None, "version": list(podman or [])}})
     if containerd:
@@ -84,10 +84,10 @@ def test_docker_with_cdi_and_podman_share_one_specification() -> None:
     assert ids(decide(host, ["docker", "podman"], "native")) == ["cdi_spec"]
 
 
-def test_the_toolkit_that_comes_with_this_plan_writes_the_specification() -> None:
+def test_the_toolkit_of_this_plan_writes_the_specification() -> None:
     (step,) = [step for step in decide(with_engines(toolkit=False), ["podman"]).steps if step.id.endswith("cdi_spec")]
     assert (todo(step)["generator"], todo(step)["path"], todo(step)["files"]) == ("nvidia-ctk", cdi.REFRESHED, [])
-    assert todo(step)["unrefreshed"] == cdi.GENERATED  # a toolkit before 1.18 keeps nothing fresh
+    assert todo(step)["unrefreshed"] == cdi.GENERATED  # a toolkit before 1.18 does not refresh it
 
 
 def test_our_specification_adds_units_that_create_the_device_nodes() -> None:
@@ -149,7 +149,7 @@ def test_refusals(host: Any, names: "list[str]", mode: str, more: Any, codes: "l
     assert not codes or decision.steps == []
 
 
-def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
+def test_nothing_of_docker_is_planned_for_a_kubernetes_host() -> None:
     given_settings = variables.parse_settings({"nvidia_container_runtime_engines": KUBERNETES}).settings
     decided = compose.plan(with_engines(toolkit=False), given_settings)
     assert decided.refusals == []
@@ -165,7 +165,7 @@ def test_a_host_of_kubernetes_gets_nothing_of_docker() -> None:
 @pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
 @pytest.mark.parametrize("engine", [(1, 7, 24), (2, 1, 9)])
 @pytest.mark.parametrize("before", ["toolkit", "native"])
-def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, before: str) -> None:
+def test_executed_steps_are_not_planned_again(mode: str, engine: Any, before: str) -> None:
     host = with_engines(toolkit=False, containerd=engine)
     for each in (before, mode):
         given_settings = variables.parse_settings(
@@ -191,10 +191,10 @@ def test_a_host_that_got_its_steps_gets_no_more_of_them(mode: str, engine: Any, 
         (["podman"], "cdi", (), (1, 7, 24), None),  # unknown
         (["containerd"], "cdi", (4, 9, 3), (1, 7, 15), "containerd 1.7.15"),
         (["containerd"], "cdi", (4, 9, 3), (1, 7, 16), None),
-        (["containerd"], "toolkit", (4, 9, 3), (1, 7, 15), None),  # reads no specification
+        (["containerd"], "toolkit", (4, 9, 3), (1, 7, 15), None),  # does not read specifications
     ],
 )
-def test_old_engines_get_a_specification_that_they_read(
+def test_old_engines_have_a_specification_that_they_can_read(
     names: "list[str]", mode: str, podman: Any, containerd: Any, old: "str | None"
 ) -> None:
     host = with_engines(podman, containerd)
@@ -224,7 +224,9 @@ def test_docker_with_cdi_before_26_1_is_old_too() -> None:
 def test_the_file_for_old_engines_is_removed_when_no_engine_is_old_any_more() -> None:
     host = with_engines((5, 4, 2))
     host = having(host, runtime={"refresh_old": cdi.REFRESH_OLD_TEXT})
-    assert runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps == []  # not ours
+    assert (
+        runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps == []
+    )  # not owned by gpu-ready
     host = having(host, runtime={"manifest": {"files": [cdi.REFRESH_OLD]}})
     (step,) = runtime.cleanup(host, settings(nvidia_container_runtime_engines=["podman"])).steps
     assert todo(step)["paths"] == [cdi.REFRESH_OLD]

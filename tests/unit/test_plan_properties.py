@@ -82,7 +82,7 @@ NOUVEAU = st.sampled_from(
 
 @st.composite
 def hosts(draw: Any) -> Facts:
-    """Return a bare host: any distribution, cards, NVSwitches, Secure Boot, nouveau, headers, other kernels."""
+    """A bare host: any distribution, cards, NVSwitches, Secure Boot, nouveau, headers, other kernels."""
     distro = draw(DISTROS)
     host = bare(
         *draw(DEVICES),
@@ -102,7 +102,7 @@ def hosts(draw: Any) -> Facts:
 
 @st.composite
 def driven(draw: Any) -> Facts:
-    """Return a host with one card that has a driver already: any that the catalog knows for its distribution."""
+    """A host with one card and any driver that the catalog has for its distribution."""
     distro = draw(DISTROS)
     data = catalog.distro(distro)
     known = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
@@ -139,7 +139,7 @@ HOSTS = st.one_of(hosts(), driven())
 
 
 def runs(host: Facts, requested: dict[str, Any]) -> bool:
-    """Return whether a driver that gpu-ready leaves alone runs: one that does not can never be verified."""
+    """True if a driver that gpu-ready leaves alone runs: otherwise it can never be verified."""
     disk, loaded = (module.version if module else None for module in (host.driver.on_disk, host.driver.loaded))
     return requested.get("nvidia_driver_source") != "none" or disk == loaded
 
@@ -159,7 +159,7 @@ def test_no_plan_raises_and_all_of_it_is_plain_values(host: Facts, requested: di
 
 @slow
 @given(HOSTS, REQUESTS)
-def test_refused_or_chosen_and_every_refusal_says_what_why_and_the_way_out(host: Any, requested: Any) -> None:
+def test_refused_or_chosen_and_every_refusal_has_cause_and_remedy(host: Any, requested: Any) -> None:
     decided = decide(host, **requested)
     assert decided.choices.driver or decided.refusals
     assert not (decided.refusals and decided.steps)
@@ -195,7 +195,7 @@ def test_the_branch_is_within_the_limits_of_the_gpus_and_the_flavour_fits(host: 
 
 @slow
 @given(HOSTS, REQUESTS)
-def test_what_was_asked_for_is_what_is_chosen(host: Any, requested: Any) -> None:
+def test_the_choice_is_the_request(host: Any, requested: Any) -> None:
     chosen = decide(host, **requested).choices.driver
     if not chosen or chosen.source == "none":
         return
@@ -228,13 +228,13 @@ def test_the_order_of_cards_and_of_variables_is_irrelevant(host: Any, requested:
 @slow
 @given(HOSTS, REQUESTS)
 @example(installed("el9", T4, "cuda_repo", "570.211.01", "open"), {"nvidia_driver_branch": "580"})
-def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts, requested: dict[str, Any]) -> None:
+def test_an_executed_plan_leaves_nothing_to_do(host: Facts, requested: dict[str, Any]) -> None:
     assume(runs(host, requested))
     decided = decide(host, **requested)
     after = carried_out(host, decided)
-    again = decide(after, **requested)
-    assert [step.id for step in again.steps] == []
-    assert [refusal.code for refusal in again.refusals] == [refusal.code for refusal in decided.refusals]
+    second = decide(after, **requested)
+    assert [step.id for step in second.steps] == []
+    assert [refusal.code for refusal in second.refusals] == [refusal.code for refusal in decided.refusals]
     chosen = decided.choices.driver
     if not decided.refusals and chosen and chosen.source != "none":
         assert after.driver.origin == chosen.source
@@ -242,8 +242,8 @@ def test_a_plan_carried_out_leaves_nothing_to_do(host: Facts, requested: dict[st
 
 @slow
 @given(HOSTS, REQUESTS)
-def test_any_place_where_a_run_is_killed_leads_to_the_same_end(host: Facts, requested: dict[str, Any]) -> None:
-    """After each step a new plan; whatever it says, carried out it leaves nothing to do."""
+def test_a_run_killed_anywhere_ends_in_the_same_state(host: Facts, requested: dict[str, Any]) -> None:
+    """After each step a new plan, which leaves nothing to do once executed."""
     assume(runs(host, requested))
     decided = decide(host, **requested)
     for count in range(1, len(decided.steps)):
@@ -280,7 +280,7 @@ def test_packages_are_those_of_the_catalog_and_never_a_kernel(host: Facts, reque
 
 
 def packages_in(params: dict[str, Any]) -> list[str]:
-    """Return the names that a step would install."""
+    """The names that a step would install."""
     listed = [*(params.get("packages") or []), *(params.get("optional") or []), *(params.get("tools") or [])]
     return [one if isinstance(one, str) else one["name"] for one in listed + (params.get("pin_packages") or [])]
 

@@ -1,4 +1,4 @@
-"""What is decided about the container runtime: each mode with each engine, and every state a killed run leaves."""
+"""The plan for the container runtime: each mode with each engine, and every state that a killed run leaves."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: An
 
 
 def manifest_facts(**more: Any) -> ManifestFacts:
-    """What the manifest lists as ours."""
+    """What the manifest lists."""
     return ManifestFacts(**more)
 
 
@@ -47,7 +47,7 @@ def ids(decision: Any) -> list[str]:
     return [step.id.partition(".")[2] for step in decision.steps]
 
 
-def test_a_bare_host_gets_repository_toolkit_and_one_restart() -> None:
+def test_plan_of_a_bare_host_is_repository_toolkit_and_one_restart() -> None:
     decision = decide(engine("20.10.24+dfsg1"), toolkit(False))
     assert ids(decision) == ["repository", "install", "configure"]
     assert decision.steps[-1].disruption == "docker_restart"
@@ -55,13 +55,13 @@ def test_a_bare_host_gets_repository_toolkit_and_one_restart() -> None:
     assert '"nvidia"' in decision.steps[-1].diff[0].after
 
 
-def test_a_converged_host_gets_nothing() -> None:
+def test_nothing_is_planned_for_a_converged_host() -> None:
     decision = decide(engine(text=NVIDIA, info=KNOWN), toolkit())
     assert (decision.steps, decision.refusals, decision.warnings) == ([], [], [])
     assert decision.choice.args == ["--gpus", "all"]
 
 
-def test_without_docker_among_the_engines_nothing_of_docker_is_touched() -> None:
+def test_nothing_of_docker_is_changed_without_docker_among_the_engines() -> None:
     decision = decide(engine(None), toolkit(False), engines=["podman"])
     assert (decision.choice, decision.steps, decision.refusals, decision.warnings) == (None, [], [], [])
 
@@ -75,12 +75,14 @@ def test_without_docker_among_the_engines_nothing_of_docker_is_touched() -> None
         (NVIDIA, KNOWN, None, None),  # nothing known about the start of dockerd
     ],
 )
-def test_what_a_killed_run_left_is_repaired(text: str, info: Any, hook_known: Any, activation: "str | None") -> None:
+def test_leftovers_of_a_killed_run_are_repaired(
+    text: str, info: Any, hook_known: Any, activation: "str | None"
+) -> None:
     decision = decide(engine(text=text, info=info), toolkit(hook_known=hook_known))
     assert [todo(step)["activation"] for step in decision.steps] == ([activation] if activation else [])
 
 
-def test_the_default_runtime_is_set_only_when_asked_for() -> None:
+def test_the_default_runtime_is_set_only_on_request() -> None:
     other = '{"default-runtime": "crun", ' + NVIDIA[1:]
     assert ids(decide(engine(text=other, info=KNOWN), toolkit())) == []
     (step,) = decide(engine(text=other, info=KNOWN), toolkit(), default=True).steps
@@ -104,7 +106,7 @@ CDI_ARGS = ["--device", "nvidia.com/gpu=all"]
         ("native", "28.2.0", [], ["cdi_spec"], CDI_ARGS),
     ],
 )
-def test_each_way_by_engine(mode: str, version: str, codes: list[str], steps: list[str], args: list[str]) -> None:
+def test_modes_by_engine(mode: str, version: str, codes: list[str], steps: list[str], args: list[str]) -> None:
     decision = decide(engine(version), toolkit(False), mode=mode)
     assert [refusal.code for refusal in decision.refusals] == codes
     assert ids(decision) == steps
@@ -140,7 +142,7 @@ def test_the_specification(mode: str, installed: bool, specs: Any, satisfied: bo
 
 @pytest.mark.parametrize("mode", ["native", "cdi"])
 @pytest.mark.parametrize("text", [None, cdi.format_boot_nodes(2)])
-def test_the_device_nodes_of_our_specification_come_before_docker(mode: str, text: "str | None") -> None:
+def test_the_device_nodes_of_the_own_specification_precede_docker(mode: str, text: "str | None") -> None:
     (step,) = decide(engine("29.0.1"), toolkit(False, specs=[spec()], boot_nodes=text), mode=mode).steps
     assert "after a reboot" in step.why
     file, *helper = todo(step)["files"]
@@ -149,7 +151,7 @@ def test_the_device_nodes_of_our_specification_come_before_docker(mode: str, tex
     assert "nvidia-modprobe -c=255 -c=0\n" in file["content"] and "nvidia-modprobe -u -c=0\n" in file["content"]
 
 
-def test_a_specification_of_others_needs_no_device_nodes_of_ours() -> None:
+def test_a_foreign_specification_needs_no_device_nodes() -> None:
     part = toolkit(False, specs=[spec("/etc/cdi/nvidia.yaml")], boot_nodes=None)
     assert decide(engine("29.0.1"), part, mode="cdi").steps == []
 
@@ -168,14 +170,14 @@ def test_contradictions_are_refused() -> None:
     assert "default-runtime" in refusal.message
 
 
-def test_an_invalid_daemon_json_is_refused_once_and_only_when_our_keys_must_be_in_it() -> None:
+def test_an_invalid_daemon_json_is_refused_once_and_only_if_keys_must_be_set() -> None:
     broken = engine("29.0.1", error={"problem": "comment (# ...)", "line": 2, "column": 3})
     assert [refusal.code for refusal in decide(broken, toolkit()).refusals] == ["daemon_json_invalid"]
     assert decide(broken, toolkit(False, specs=[spec()]), mode="native").refusals == []
     assert decide(broken, toolkit(), docker_engine_daemon_options={"mtu": 1}).refusals == []
 
 
-def test_a_flag_that_names_our_runtime_is_refused() -> None:
+def test_a_flag_with_the_same_runtime_is_refused() -> None:
     flag = {"key": "runtimes", "flag": "--add-runtime", "value": "nvidia=/x", "file": "/etc/systemd/system/docker.service.d/a.conf"}  # fmt: skip
     (refusal,) = decide(engine(flags=[flag]), toolkit()).refusals
     assert refusal.code == "daemon_json_flag_conflict"
@@ -186,7 +188,7 @@ def test_a_flag_that_names_our_runtime_is_refused() -> None:
     ("distro", "codes", "steps"),
     [("debian12", [], ["volume"]), ("debian13", [], ["cdi_spec", "configure"])],
 )
-def test_an_engine_that_is_still_to_come_is_judged_by_what_the_release_carries(
+def test_a_planned_engine_is_judged_by_the_version_of_the_release(
     distro: str, codes: list[str], steps: list[str]
 ) -> None:
     facts = host(engine(None), toolkit(False))
@@ -243,14 +245,14 @@ def test_our_toolkit_is_removed_with_its_keys(version: str, mode: str, steps: li
     assert json.loads(configure.diff[0].after) == json.loads(after)
 
 
-def test_a_toolkit_of_others_stays_with_its_keys() -> None:
+def test_a_foreign_toolkit_stays_with_its_keys() -> None:
     decision = switched(by_toolkit("20.10.24", ours=False), "native")
     assert ids(decision) == ["volume"]
     (step,) = switched(by_toolkit("29.0.1", ours=False), "cdi").steps
     assert todo(step)["generator"] == "nvidia-ctk"
 
 
-def test_what_others_changed_in_our_keys_or_asked_for_stays() -> None:
+def test_keys_that_others_changed_or_need_stay() -> None:
     theirs = '{"runtimes": {"nvidia": {"path": "/opt/other-runtime"}}}'
     assert ids(switched(by_toolkit("20.10.24", text=theirs), "native")) == ["cleanup", "volume"]
     options = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}
@@ -279,7 +281,9 @@ def test_the_default_runtime_is_restored(key: dict[str, Any], expected: "str | N
         ({"runtimes": ["runc"]}, "native", None),
     ],
 )
-def test_what_docker_still_knows_after_a_kill_is_forgotten(info: Any, mode: str, activation: "str | None") -> None:
+def test_settings_that_docker_still_uses_after_a_kill_are_dropped(
+    info: Any, mode: str, activation: "str | None"
+) -> None:
     text = NVIDIA if mode == "toolkit" else "{}"
     known = {"runtimes": ["runc", "nvidia"], **info}
     volume = {"volume": VOLUME, "manifest": manifest_facts(directories=["/usr/local/nvidia-driver"])}
@@ -292,7 +296,7 @@ def test_what_docker_still_knows_after_a_kill_is_forgotten(info: Any, mode: str,
     ("text", "options"),
     [('{"default-runtime": "nvidia"}', {}), ("{}", {"default-runtime": "nvidia"})],
 )
-def test_a_default_runtime_of_others_is_not_left_without_its_program(text: str, options: dict[str, Any]) -> None:
+def test_a_foreign_default_runtime_keeps_its_program(text: str, options: dict[str, Any]) -> None:
     decision = decide(engine("20.10.24", text=text), toolkit(False), mode="native", docker_engine_daemon_options=options)  # fmt: skip
     assert [refusal.code for refusal in decision.refusals] == ["default_runtime_impossible"]
     theirs = decide(engine("20.10.24", text=text), toolkit(), mode="native", docker_engine_daemon_options=options)
@@ -356,7 +360,7 @@ def test_two_specifications_of_the_same_devices_are_refused() -> None:
     assert refusal.code == "cdi_spec_conflict"
 
 
-def test_files_of_others_under_our_names_stay() -> None:
+def test_foreign_files_with_the_same_names_stay() -> None:
     part = toolkit(specs=[spec("/etc/cdi/nvidia.yaml")], manifest=manifest_facts())
     assert ids(switched(at(engine("29.0.1", text=NVIDIA, info=KNOWN), part), "toolkit")) == []
 

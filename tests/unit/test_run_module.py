@@ -88,4 +88,4 @@ def test_the_function_of_a_module_takes_host_parameters_and_check(path: Path) ->
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         if isinstance(call.func, ast.Name) and call.func.id == "run_module" and isinstance(call.args[0], ast.Name):
             names = [argument.arg for argument in functions[call.args[0].id].args.args]
-            assert names in (["host", "params", "check"], ["host", "wanted", "check"]), names
+            assert names == ["host", "params", "check"]

@@ -1,4 +1,4 @@
-"""One host through all runtime modes in any order: each run does what it planned, the next finds nothing, and nothing stays behind."""
+"""One host through all runtime modes in any order: each run does what it planned, the next finds nothing, and nothing is left behind."""
 
 import copy
 import itertools

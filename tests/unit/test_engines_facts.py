@@ -106,5 +106,5 @@ def test_what_the_manifest_lists(text: str) -> None:
 
 
 def test_k3s_and_our_units() -> None:
-    found = collect(host({cdi.NODES[0]: "x"}, folders=["/var/lib/rancher/rke2/agent"]))
+    found = collect(host({cdi.NODES[0]: "x"}, directories=["/var/lib/rancher/rke2/agent"]))
     assert found.containerd.rancher == "/var/lib/rancher/rke2/agent" and found.nodes == {cdi.NODES[0]: "x"}

@@ -105,6 +105,6 @@ def test_what_the_manifest_lists(text: str) -> None:
     assert found == ([] if text == "{" else [(("a", "b"), None)])
 
 
-def test_k3s_and_our_units() -> None:
+def test_k3s_and_own_units() -> None:
     found = collect(host({cdi.NODES[0]: "x"}, directories=["/var/lib/rancher/rke2/agent"]))
     assert found.containerd.rancher == "/var/lib/rancher/rke2/agent" and found.nodes == {cdi.NODES[0]: "x"}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from gpu_ready_lab import mirror_faults, paths
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = Path(sys.executable).parent
@@ -155,6 +156,14 @@ class Fleet:
             counted = count_calls(calls.read_text() if calls.exists() else "", self.addresses())
         print(done.stdout[-20000:], done.stderr[-4000:])
         return Run(done.returncode, done.stdout + done.stderr, recorded, counted)
+
+    def set_mirror_rules(self, rules: dict[str, dict[str, Any]] | None) -> None:
+        """Let the vendor mirror answer this fleet's hosts by these rules only; None: answer as usual.
+
+        Rules are per host: tests of other fleets run at the same time.
+        """
+        for address in self.addresses():
+            mirror_faults.set_rules(paths.STATE, address, "test", rules)
 
     def addresses(self) -> dict[str, str]:
         """Return host name by address, from the inventory."""

@@ -4,7 +4,6 @@ A playbook with the role alone runs, as a site may write one; the complete provi
 """
 
 import hashlib
-import json
 import re
 import urllib.request
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ pytestmark = pytest.mark.lab
 DEB, RPM = "cuda-deb", "cuda-rpm"
 HOSTS = (DEB, RPM)
 MIRROR = "http://10.199.0.1:8080"
-FAULTS = Path("/run/gpu-ready-lab/faults.json")
 PLAYBOOK = "- {name: Toolkits alone, hosts: all, gather_facts: false, become: true, roles: [cuda_toolkit]}\n"
 DRIVER = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
 """The plan needs to know a driver to judge toolkits by; none is installed here."""
@@ -61,10 +59,10 @@ def playbook(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def broken_mirror() -> Iterator[Any]:
+def broken_mirror(fleet: Fleet) -> Iterator[Any]:
     """Make the vendor mirror answer wrongly until the end of the test."""
-    yield lambda rules: FAULTS.write_text(json.dumps(rules))
-    FAULTS.unlink(missing_ok=True)
+    yield fleet.set_mirror_rules
+    fleet.set_mirror_rules(None)
 
 
 def play(fleet: Fleet, playbook: str, *limit: str, **settings: Any) -> Run:

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.lab
 A, B = "run-a", "run-b"
 OLD, NEW, LEGACY = "580.95.05", "580.178.04", "470.256.02"
 MIRROR = "http://10.199.0.1:8080"
-MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
 HOLD = "nvidia-persistenced >/dev/null 2>&1 </dev/null"
 RELEASE = (
     "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1; /usr/lib/gpu-ready-lab/kernel refresh; "
@@ -45,10 +44,10 @@ def fleet(lab_machine: None) -> Fleet:
 
 
 @pytest.fixture
-def broken_mirror() -> Iterator[Any]:
+def broken_mirror(fleet: Fleet) -> Iterator[Any]:
     """Make the vendor mirror answer wrongly until the end of the test."""
-    yield lambda rules: MIRROR_FAULTS.write_text(json.dumps(rules))
-    MIRROR_FAULTS.unlink(missing_ok=True)
+    yield fleet.set_mirror_rules
+    fleet.set_mirror_rules(None)
 
 
 def url(version: str) -> str:

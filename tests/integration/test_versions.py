@@ -4,10 +4,8 @@ Each ansible-core gets a virtual environment of its own in the lab cache, made o
 Python on this machine are skipped, visibly. That everything sent to hosts runs on Python 3.6 is also checked by `make lint` (vermin).
 """
 
-import json
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,7 +18,6 @@ from gpu_ready_lab.say import LabError
 pytestmark = pytest.mark.lab
 
 MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
-MIRROR_FAULTS = Path("/run/gpu-ready-lab/faults.json")
 UPGRADE, AUDIT = "playbooks/upgrade_drivers.yml", "playbooks/audit.yml"
 CRASHES = ("MODULE FAILURE", "Traceback", "deserialization", "SyntaxError")
 
@@ -148,11 +145,11 @@ def pythons(fleet: Fleet) -> list[str]:
 
 
 @pytest.fixture
-def ended_mirrors() -> Iterator[None]:
+def ended_mirrors(bare: Fleet) -> Iterator[None]:
     """The mirrors of CentOS 7 as they are since 2024: unreachable, until the end of the test."""
-    MIRROR_FAULTS.write_text(json.dumps({"*mirror.centos.org/*": {"status": 404}}))
+    bare.set_mirror_rules({"*mirror.centos.org/*": {"status": 404}})
     yield
-    MIRROR_FAULTS.unlink(missing_ok=True)
+    bare.set_mirror_rules(None)
 
 
 @pytest.mark.usefixtures("ended_mirrors")

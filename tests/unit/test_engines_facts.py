@@ -35,6 +35,12 @@ def test_a_host_without_other_engines() -> None:
     assert found == EngineFacts()
 
 
+@pytest.mark.parametrize("manifest", ["[]", '{"containerd": []}', '{"containerd": {', "null"])
+def test_a_damaged_manifest_records_no_change(manifest: str) -> None:
+    found = collect(host({"/var/lib/gpu-ready/manifest.json": manifest})).containerd
+    assert found.record == [] and (found.before, found.after) == (None, None)
+
+
 def test_packages_have_the_versions_and_no_program_is_started() -> None:
     recorded = host()
     found = collect(recorded)

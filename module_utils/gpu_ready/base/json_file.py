@@ -52,6 +52,11 @@ def read_json_texts(host: Host, path: str) -> List[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
+def write_mark(path: str) -> None:
+    """Write a mark: a file whose presence and time count, not its content."""
+    write_json_file(path, {})
+
+
 def delete_file(path: str) -> None:
     """Delete a mark; one that is absent is no error."""
     if os.path.lexists(path):

@@ -61,6 +61,14 @@ def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
         return {}
 
 
+def collect(host: Host) -> Dict[str, Dict[str, Any]]:
+    """The manifest for facts: {} if absent or damaged. The next change reads it again and fails with a message."""
+    try:
+        return parse(host.read(PATH) or "{}")
+    except ManifestError:
+        return {}
+
+
 def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
     """ManifestError on a damaged manifest."""
     try:

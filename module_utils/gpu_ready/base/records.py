@@ -1,6 +1,6 @@
 """Records (``typing.NamedTuple``) to and from JSON, driven by their annotations."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, List, NamedTuple, Tuple, Type, TypeVar, Union, cast
 
 from .errors import GpuReadyError
 
@@ -14,7 +14,7 @@ class RecordError(GpuReadyError):
 def to_json(value: object) -> Any:
     """A value with every record in it as a dictionary; a field ``from_`` has the key ``from``."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name.rstrip("_"): to_json(field) for name, field in zip(value._fields, value)}  # noqa: B905
+        return {name.rstrip("_"): to_json(getattr(value, name)) for name in value._fields}
     if isinstance(value, dict):
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -24,7 +24,7 @@ def to_json(value: object) -> Any:
 
 def from_json(record: Type[R], value: object) -> R:
     """Record that a JSON value describes; absent fields have their defaults. Raises RecordError."""
-    return _convert(record, value, record.__name__)  # type: ignore[no-any-return]
+    return cast(R, _convert(record, value, record.__name__))
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
@@ -41,7 +41,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if origin in (tuple, Tuple) and isinstance(value, list):
         hints = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
         if len(hints) == len(value):
-            return tuple(_convert(one, item, where) for one, item in zip(hints, value))  # noqa: B905
+            return tuple(_convert(hints[index], item, where) for index, item in enumerate(value))
     elif hint in (Any, object) or (isinstance(hint, type) and _fits(value, hint)):
         return value
     raise RecordError("%s must be %s, not %r" % (where, str(hint).replace("typing.", ""), value))

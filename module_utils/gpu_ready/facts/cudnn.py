@@ -20,15 +20,9 @@ def collect(
 
 
 def _collect_packages(host: Host, packages: Dict[str, str], packaged: List[cudnn.CudnnPackage]) -> CudnnPackageFacts:
-    """Collect the packages of cuDNN, and which of them gpu-ready installed or holds.
-
-    A damaged manifest lists nothing here: the next change reads it again, and fails with a message about it.
-    """
+    """Collect the packages of cuDNN, and which of them gpu-ready installed or holds."""
     names = [one.name for one in packaged]
-    try:
-        known = manifest.parse(host.read(manifest.PATH) or "{}") if names else {}
-    except manifest.ManifestError:
-        known = {}
+    known = manifest.collect(host) if names else {}
     return CudnnPackageFacts(
         installed={name: packages[name] for name in names},
         ours=[name for name in names if name in known.get("packages", {})],

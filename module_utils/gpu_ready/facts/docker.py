@@ -156,11 +156,8 @@ def is_outdated(host: Host, program: Optional[str], pidfile: str, pid: Optional[
 
 
 def held_by_us(host: Host) -> List[str]:
-    """Return the packages that gpu-ready holds; none by a damaged manifest, with which the next change fails."""
-    try:
-        return sorted(manifest.parse(host.read(manifest.PATH) or "{}").get("holds", {}))
-    except manifest.ManifestError:
-        return []
+    """Return the packages that gpu-ready holds."""
+    return sorted(manifest.collect(host).get("holds", {}))
 
 
 # ---------------------------------------------------------------------------------------------------------- runtime
@@ -205,14 +202,8 @@ def volume_stale(host: Host, layout: Optional[driver_volume.VolumeLayout], root:
 
 
 def read_manifest(host: Host, config: str) -> ManifestFacts:
-    """Return what the manifest lists; ``config``: path of daemon.json.
-
-    A damaged manifest lists nothing here: the next change reads it again, and fails with a message about it.
-    """
-    try:
-        known = manifest.parse(host.read(manifest.PATH) or "{}")
-    except manifest.ManifestError:
-        known = {}
+    """Return what the manifest lists; ``config``: path of daemon.json."""
+    known = manifest.collect(host)
     return ManifestFacts(
         files=sorted(known.get("files", {})),
         directories=sorted(known.get("directories", {})),

@@ -1,6 +1,5 @@
 """podman and containerd: part "engines". Read from files; a program runs only where no package says its version."""
 
-import json
 import posixpath
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -104,10 +103,7 @@ class RecordedChange(NamedTuple):
 
 
 def read_recorded_change(host: Host, main: str) -> RecordedChange:
-    try:
-        known = json.loads(host.read(manifest.PATH) or "{}").get("containerd", {}).get(main) or {}
-    except ValueError:
-        known = {}  # the next change reads the manifest again, and fails with a message about it
+    known = manifest.collect(host).get("containerd", {}).get(main) or {}
     keys = [(tuple(path), value) for path, value in known.get("record", [])]
     before, after = (
         containerd_config.decode_text(known.get("before")),

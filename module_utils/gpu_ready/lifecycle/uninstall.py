@@ -7,7 +7,7 @@ import re
 import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from ..base import files, manifest
+from ..base import files, json_file, manifest
 from ..base import pending as rebuilds
 from ..base.errors import GpuReadyError
 from ..base.host import Host
@@ -202,7 +202,7 @@ class Uninstall:
 
     def revert_containerd(self, edits: List[containerd_config.FileEdit], restart: bool) -> None:
         """Write containerd's files without gpu-ready's keys, and restart it."""
-        files.write_atomic(self.directory + "/" + containerd_config.RESTART_MARK, b"{}\n", 0o600)
+        json_file.write_mark(self.directory + "/" + containerd_config.RESTART_MARK)
         for edit in edits:
             if edit.after is None:
                 self.delete(edit.path)
@@ -252,7 +252,7 @@ class Uninstall:
     def configure(self, path: str, after: Optional[str], need: str) -> None:
         """Write docker's configuration, and reload or restart docker if it runs and stays."""
         if need == plan_docker.RESTART:
-            files.write_atomic(self.directory + "/" + daemon_json.RESTART_MARK, b"{}\n", 0o600)
+            json_file.write_mark(self.directory + "/" + daemon_json.RESTART_MARK)
         if after is None:
             os.unlink(path)
         else:

@@ -5,7 +5,7 @@ import shutil
 import time
 from typing import Any, Dict, List, Optional
 
-from ...base import files, manifest
+from ...base import files, json_file, manifest
 from ...base.host import Host
 from . import edits
 from .config import DROP_IN, RESTART_MARK, ConfigError, ContainerdChange, FileEdit, decode_text, encode_text
@@ -29,7 +29,7 @@ def write(host: Host, change: ContainerdChange, main: str, state_dir: str = mani
             manifest.note("files", {edit.path: entry}, manifest_path)
     mark = os.path.join(state_dir, RESTART_MARK)
     restart_was_due = os.path.exists(mark)
-    files.write_atomic(mark, b"{}\n", 0o600)
+    json_file.write_mark(mark)
     written: List[FileEdit] = []
     try:
         for edit in change.edits:

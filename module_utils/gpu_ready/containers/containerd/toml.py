@@ -5,7 +5,7 @@
 
 import datetime
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union, cast
 
 Path = Tuple[str, ...]
 MAX_DEPTH = 100
@@ -184,7 +184,7 @@ class _Reader:
         kind = self.kinds.get(id(existing))
         if kind is None:
             raise self.fail("%s is a value, not a table that can be extended" % dotted((name,)), start)
-        return existing[-1] if kind == _ARRAY else existing  # type: ignore[no-any-return]
+        return cast(Dict[str, Any], existing[-1] if kind == _ARRAY else existing)
 
     def pair(self, table: Dict[str, Any], depth: int = 0) -> Tuple[Path, Tuple[int, int]]:
         """Parse ``key = value`` into a table."""

@@ -7,7 +7,7 @@ import tempfile
 import time
 from typing import Optional
 
-from ...base import files, manifest, validation
+from ...base import files, json_file, manifest, validation
 from ...base.host import Host
 from .document import parse
 from .merge import RESTART_MARK, DaemonJsonChange
@@ -55,7 +55,7 @@ def write(
         backup = os.path.join(backups, "%s.%s" % (os.path.basename(path), stamp))
         shutil.copy2(path, backup)
     if change.activation == "restart":
-        files.write_atomic(os.path.join(state_dir, RESTART_MARK), b"{}\n", 0o600)
+        json_file.write_mark(os.path.join(state_dir, RESTART_MARK))
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     for leftover in files.leftovers(path):
         os.unlink(leftover)

@@ -457,6 +457,7 @@ def test_with_source_none_the_link_moves_to_a_toolkit_that_stays_or_is_removed_w
     ("present", "setting", "files"),
     [
         ({}, "default", profile.files("/usr/local/cuda")),
+        ({}, "", profile.files("/usr/local/cuda")),
         ({}, "12.9", profile.files("/usr/local/cuda-12.9")),
         (profile.files("/usr/local/cuda"), "12.9", profile.files("/usr/local/cuda-12.9")),
         (profile.files("/usr/local/cuda"), "default", {}),

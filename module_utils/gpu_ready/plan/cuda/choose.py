@@ -88,7 +88,7 @@ def _install_and_arrange(
             reason = "CUDA %s comes from %s" % (" and ".join(request.text for request in todo), missing[0].url)
             found = [Step("cuda_toolkit.repository", reason, params=RepositoryParams(repositories=missing))]
         found.append(steps.install_packages(todo, reasons))
-    profile = settings.cuda_toolkit_profile
+    profile = requests.requested_profile(settings)
     prefix = {NONE: None, requests.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.toolkit_path(profile))
     packages = bool(todo) and given.source != RUNFILE
     found += steps.set_default(facts, default, packages) + steps.write_profile(facts, prefix)
@@ -364,7 +364,7 @@ def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> L
     """Refuse a default or a profile that names a missing toolkit."""
     refusals = []
     existing = chosen + sorted(given.complete)
-    profile = given.settings.cuda_toolkit_profile
+    profile = requests.requested_profile(given.settings)
     asked = [("cuda_toolkit_default", default)]
     if profile not in (NONE, requests.DEFAULT):
         asked.append(("cuda_toolkit_profile", profile))

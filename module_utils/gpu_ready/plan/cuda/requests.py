@@ -71,6 +71,11 @@ def requested_default(settings: Settings) -> str:
     return "" if value == "auto" else value
 
 
+def requested_profile(settings: Settings) -> str:
+    """Return DEFAULT, NONE or a version; an empty text means DEFAULT."""
+    return settings.cuda_toolkit_profile or DEFAULT
+
+
 def own_installers(settings: Settings) -> Tuple[Dict[str, OwnInstaller], List[str]]:
     """Return the installers of cuda_toolkit_runfiles by version or release, and what is wrong with other entries."""
     found: Dict[str, OwnInstaller] = {}
@@ -147,7 +152,7 @@ def contradictions(settings: Settings) -> List[Refusal]:
             for variable, named in (
                 ("cuda_toolkit_versions", version in [request.version for request in requests]),
                 ("cuda_toolkit_default", installs and version == requested_default(settings)),
-                ("cuda_toolkit_profile", installs and version == settings.cuda_toolkit_profile),
+                ("cuda_toolkit_profile", installs and version == requested_profile(settings)),
             )
             if named
         ]

@@ -161,6 +161,14 @@ def test_loaded_module_and_user_space_are_separate_facts() -> None:
 
 
 @pytest.mark.parametrize(
+    "directory",
+    ["/usr/lib/x86_64-linux-gnu/", "/usr/lib/x86_64-linux-gnu/nvidia/", "/usr/lib64/", "/usr/lib64/nvidia/"],
+)
+def test_user_space_is_found_in_every_directory(directory: str) -> None:
+    assert driver.userspace_versions(p40(files={directory + "libnvidia-ml.so.390.157": ""})) == ["390.157"]
+
+
+@pytest.mark.parametrize(
     ("installed", "runfile", "origin"),
     [
         ({}, None, None),

@@ -124,10 +124,11 @@ row:
 
 import os
 
+from ansible.module_utils.gpu_ready.base import records
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
+from ansible.module_utils.gpu_ready.plan.model import VerifyExpectation
 from ansible.module_utils.gpu_ready.verify import container as verify_container
-from ansible.module_utils.gpu_ready.verify import expectation
 from ansible.module_utils.gpu_ready.verify import run as verify
 
 ARGUMENT_SPEC = {
@@ -150,7 +151,7 @@ def run(host, params, check):
         message = "would compare the GPUs in a container of %s with those of the host" % source
         return {"changed": True, "msg": message, "verify": {"ok": None, "checks": [], "not_run": ["all"]}}
     image = verify_container.image_name(params["image"], params["archive"])
-    expect = expectation.from_json(params["expect"])
+    expect = records.from_json(VerifyExpectation, params["expect"])
     if params["archive"]:
         for engine in expect.engine_names:
             verify_container.load_image(host, params["archive"], image, engine=engine)

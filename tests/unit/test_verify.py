@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.base import records
 from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.diagnostics import kernel_log
 from gpu_ready.diagnostics.xid import Xid
 from gpu_ready.facts import verified
 from gpu_ready.facts.model import CdiSpecFacts, Facts, FunctionFacts, GpuFacts, ModuleFacts, VerifiedFacts
 from gpu_ready.plan import verification
-from gpu_ready.verify import checks, compute, expectation, frameworks, nvml, verdict
+from gpu_ready.plan.containers.runtime import ARGUMENTS, CDI, TOOLKIT
+from gpu_ready.plan.model import DriverTarget, EnginesChoice, RuntimeChoice, VerifyExpectation
+from gpu_ready.verify import checks, compute, frameworks, nvml, verdict
 from gpu_ready.verify import container as verify_container
 from gpu_ready.verify import devices as verify_devices
 from gpu_ready.verify import run as verify
@@ -53,14 +56,9 @@ def facts() -> Facts:
     return having(bare(), base=base, driver=driver, docker=docker, runtime=runtime)
 
 
-def expect(mode: str = "toolkit", version: str | None = None, branch: int = 580) -> expectation.Expectation:
-    return expectation.from_json(
-        {
-            "driver": {"branch": branch, "version": version, "flavour": "proprietary"},
-            "gpus": ADDRESSES,
-            "runtime": {"mode": mode},
-        }
-    )
+def expect(mode: str = "toolkit", version: str | None = None, branch: int = 580) -> VerifyExpectation:
+    runtime = RuntimeChoice(mode, False, ARGUMENTS[CDI if mode == "native" else mode])
+    return VerifyExpectation(DriverTarget(branch, version, "proprietary"), ADDRESSES, runtime)
 
 
 def sound() -> Evidence:
@@ -213,22 +211,32 @@ def test_chosen_devices(chosen: str, picked: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "chosen", "args"),
+    ("planned", "chosen", "args"),
     [
-        ({"mode": "toolkit"}, "all", ["--gpus", "all"]),
-        ({"mode": "toolkit"}, "0,1", ["--gpus", '"device=0,1"']),
-        ({"mode": "cdi"}, "all", ["--device", "nvidia.com/gpu=all"]),
-        ({"mode": "native"}, "0,1", ["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1"]),
-        ({"args": ["--device", "/dev/nvidia0"]}, "all", ["--device", "/dev/nvidia0"]),
+        (None, "all", ["--gpus", "all"]),
+        (ARGUMENTS[TOOLKIT], "all", ["--gpus", "all"]),
+        (ARGUMENTS[TOOLKIT], "0,1", ["--gpus", '"device=0,1"']),
+        (ARGUMENTS[CDI], "all", ["--device", "nvidia.com/gpu=all"]),
+        (ARGUMENTS[CDI], "0,1", ["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1"]),
+        (["--device", "/dev/nvidia0"], "all", ["--device", "/dev/nvidia0"]),
         (
-            {"args": ["--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=all"]},
+            ["--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=all"],
             "1",
             ["--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=1"],
         ),
     ],
 )
-def test_arguments_of_the_container(runtime: dict[str, Any], chosen: str, args: list[str]) -> None:
-    assert verify_devices.docker_args(expectation.from_json({"runtime": runtime}), chosen) == args
+def test_arguments_of_the_container(planned: list[str] | None, chosen: str, args: list[str]) -> None:
+    runtime = RuntimeChoice("toolkit", False, planned) if planned else None
+    assert verify_devices.docker_args(VerifyExpectation(runtime=runtime), chosen) == args
+
+
+def test_the_expectation_of_a_plan_is_read_as_it_was_written() -> None:
+    """The role passes it through a template, which keeps the types within a mapping."""
+    for written in (expect("cdi"), VerifyExpectation(), VerifyExpectation(engines=EnginesChoice("cdi", ["podman"]))):
+        assert records.from_json(VerifyExpectation, json.loads(json.dumps(records.to_json(written)))) == written
+    with pytest.raises(records.RecordError, match=r"VerifyExpectation\.driver has unknown field colour"):
+        records.from_json(VerifyExpectation, {"driver": {"colour": "red"}})
 
 
 def test_cdi_devices_are_named_by_number_where_the_host_is_known() -> None:
@@ -236,7 +244,7 @@ def test_cdi_devices_are_named_by_number_where_the_host_is_known() -> None:
     uuid = GPUS[1].uuid
     assert verify_devices.docker_args(expect("cdi"), uuid, GPUS) == ["--device", "nvidia.com/gpu=1"]
     assert verify_devices.docker_args(expect("toolkit"), uuid, GPUS) == ["--gpus", f'"device={uuid}"']
-    engines = expectation.from_json({"engines": {"mode": "cdi", "names": ["podman"]}})
+    engines = VerifyExpectation(engines=EnginesChoice("cdi", ["podman"]))
     podman = verify_container.engine_args(RecordedHost(), "podman", engines, uuid, GPUS)
     assert podman == ["--device", "nvidia.com/gpu=1"]
 
@@ -409,7 +417,7 @@ def test_the_kernels_log_explains_a_failed_verification(change: Change, log: str
 
 
 def test_a_host_without_any_gpu_is_not_verified() -> None:
-    evidence = fact("base/gpus", [])(sound())._replace(nvml=answer([]), expect=expect()._replace(gpus=()))
+    evidence = fact("base/gpus", [])(sound())._replace(nvml=answer([]), expect=expect()._replace(gpus=[]))
     judged = verdict.judge_evidence(in_container([])(evidence))
     assert not judged.ok
     assert any("no NVIDIA GPU" in reason for reason in checks.failure_messages(judged.checks))

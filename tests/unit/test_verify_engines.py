@@ -6,8 +6,9 @@ import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi
 from gpu_ready.facts.model import CdiSpecFacts
+from gpu_ready.plan.model import EnginesChoice, VerifyExpectation
 from gpu_ready.verify import container as verify_container
-from gpu_ready.verify import expectation, nvml, verdict
+from gpu_ready.verify import nvml, verdict
 from gpu_ready.verify.evidence import Evidence
 
 from tests.unit.hosts import bare, having
@@ -24,8 +25,8 @@ GPUS = [
 THERE = {"/usr/bin/ctr": "", "/usr/bin/podman": "", "/usr/bin/containerd": ""}
 
 
-def expect(mode: str, *names: str) -> expectation.Expectation:
-    return expectation.from_json({"engines": {"mode": mode, "names": list(names)}, "runtime": {}})
+def expect(mode: str, *names: str) -> VerifyExpectation:
+    return VerifyExpectation(engines=EnginesChoice(mode, list(names)))
 
 
 def started(mode: str, version: str, files: Any = None, devices: str = "all") -> list[str]:

@@ -149,7 +149,6 @@ def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[Verif
     expect = VerifyExpectation(
         driver=DriverTarget(chosen.branch, chosen.version, chosen.flavour),
         gpus=[gpu.address for gpu in candidates.served_gpus(facts)],
-        nvswitches=len(facts.base.nvswitches),
         runtime=choices.runtime,
         engines=choices.engines,
     )

@@ -2,6 +2,8 @@
 
 from typing import Dict, Generic, List, NamedTuple, Optional, Sequence, TypeVar, Union
 
+from ..containers import names
+
 NONE = "none"
 CONTAINERD_RESTART = "containerd_restart"
 DOCKER_RELOAD = "docker_reload"
@@ -73,11 +75,11 @@ class NoParams(NamedTuple):
 
 
 class DriverTarget(NamedTuple):
-    """The driver that must be installed afterwards."""
+    """The driver that must be installed afterwards; None: any."""
 
-    branch: Optional[int]
-    version: Optional[str]
-    flavour: Optional[str]
+    branch: Optional[int] = None
+    version: Optional[str] = None
+    flavour: Optional[str] = None
 
 
 # ---- choices -------------------------------------------------------------------------------------------------------
@@ -180,13 +182,22 @@ class Choices(NamedTuple):
 
 
 class VerifyExpectation(NamedTuple):
-    """What a verification compares the host with. ``gpus``: PCI addresses; ``nvswitches``: their number."""
+    """What a verification compares the host with; without a plan nothing. ``gpus``: PCI addresses."""
 
-    driver: DriverTarget
-    gpus: List[str]
-    nvswitches: int = 0
+    driver: DriverTarget = DriverTarget()
+    gpus: List[str] = []
     runtime: Optional[RuntimeChoice] = None
     engines: Optional[EnginesChoice] = None
+
+    @property
+    def mode(self) -> Optional[str]:
+        """The mode of the container runtime; None where the plan names none."""
+        choice = self.runtime or self.engines
+        return choice.mode if choice else None
+
+    @property
+    def engine_names(self) -> List[str]:
+        return self.engines.names if self.engines else [names.DOCKER]
 
 
 class VerifyParams(NamedTuple):

@@ -11,10 +11,10 @@ from ..containers import cdi
 from ..containers import engine as engines
 from ..diagnostics import messages
 from ..facts import engines as facts_engines
+from ..plan.model import VerifyExpectation
 from . import devices as device_selection
 from . import nvml
 from .devices import selectors
-from .expectation import Expectation
 
 TIMEOUT = 300.0
 """Seconds for one container, including the pull of its image."""
@@ -26,9 +26,9 @@ class VerifyError(GpuReadyError):
     """The verification could not run."""
 
 
-def docker_args(host: Host, expect: Expectation, devices: str, gpus: Sequence[nvml.NvmlGpu]) -> List[str]:
+def docker_args(host: Host, expect: VerifyExpectation, devices: str, gpus: Sequence[nvml.NvmlGpu]) -> List[str]:
     """Docker's arguments for the selected devices: of the plan, or printed by the driver volume's helper."""
-    helper = expect.runtime.helper
+    helper = expect.runtime.helper if expect.runtime else None
     if not helper:
         return device_selection.docker_args(expect, devices, gpus)
     answer = host.run([helper] + selectors(devices), timeout=60.0)
@@ -41,7 +41,7 @@ def docker_args(host: Host, expect: Expectation, devices: str, gpus: Sequence[nv
 
 
 def engine_args(
-    host: Host, engine: str, expect: Expectation, devices: str, gpus: Sequence[nvml.NvmlGpu]
+    host: Host, engine: str, expect: VerifyExpectation, devices: str, gpus: Sequence[nvml.NvmlGpu]
 ) -> Optional[List[str]]:
     """Arguments that give a container the selected devices; None if this ``ctr`` has none for them."""
     if engine == engines.DOCKER:
@@ -71,7 +71,7 @@ def run_in(host: Host, engine: str, image: str, args: List[str], command: List[s
     return result
 
 
-def available_engines(host: Host, docker_active: bool, expect: Expectation) -> List[str]:
+def available_engines(host: Host, docker_active: bool, expect: VerifyExpectation) -> List[str]:
     """Engines of the plan whose program can be asked for a container."""
     found = []
     for engine in expect.engine_names:

@@ -1,12 +1,14 @@
 """Selection of GPUs by ``gpu_verify_devices``, and the container arguments for them."""
 
 import re
-from typing import Iterable, List, Optional, Sequence
+from typing import Iterable, List, Sequence
 
-from .expectation import Expectation
+from ..plan.model import VerifyExpectation
 from .nvml import NvmlGpu
 
 ALL = "all"
+ALL_GPUS = ["--gpus", "all"]
+"""Docker's arguments where no plan says how its containers get the GPUs."""
 
 
 def selectors(devices: str) -> List[str]:
@@ -24,9 +26,9 @@ def unknown_devices(gpus: Sequence[NvmlGpu], devices: str) -> List[str]:
     return [name for name in selectors(devices) if name not in known]
 
 
-def docker_args(expect: Expectation, devices: str = ALL, gpus: Sequence[NvmlGpu] = ()) -> List[str]:
+def docker_args(expect: VerifyExpectation, devices: str = ALL, gpus: Sequence[NvmlGpu] = ()) -> List[str]:
     """Docker's arguments by the plan, for the selected devices."""
-    return select_devices(list(expect.runtime.args) or default_args(expect.mode), devices, gpus)
+    return select_devices(expect.runtime.args if expect.runtime else ALL_GPUS, devices, gpus)
 
 
 def select_devices(args: List[str], devices: str, gpus: Sequence[NvmlGpu] = ()) -> List[str]:
@@ -51,7 +53,3 @@ def select_devices(args: List[str], devices: str, gpus: Sequence[NvmlGpu] = ()) 
         else:
             found.append(word)
     return found
-
-
-def default_args(mode: Optional[str]) -> List[str]:
-    return ["--device", "nvidia.com/gpu=all"] if mode in ("cdi", "native") else ["--gpus", "all"]

@@ -11,12 +11,12 @@ from ..diagnostics import kernel_log, xid
 from ..facts import collect, verified
 from ..facts.model import VerifiedFacts
 from ..plan import compose
+from ..plan.model import VerifyExpectation
 from . import compute, frameworks, nvml, requirement
 from . import container as containers
 from .checks import Check, failure_messages
 from .devices import ALL, unknown_devices
 from .evidence import Evidence, FabricManager
-from .expectation import Expectation
 from .verdict import FABRIC_MANAGER, Verdict, judge_evidence
 
 VERSION = re.compile(r"(\d{3}\.\d+(?:\.\d+)?)")
@@ -80,7 +80,7 @@ def known_xids(record: Optional[VerifiedFacts], boot_id: Optional[str]) -> Dict[
     return dict(record.xids) if record and record.boot_id == boot_id else {}
 
 
-def verify(host: Host, expect: Expectation, digest: str, options: VerifyOptions) -> Verification:
+def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOptions) -> Verification:
     """Verify a host. ``digest``: of the desired state that a success confirms."""
     facts = collect.collect(host)
     answer = nvml.query(host)

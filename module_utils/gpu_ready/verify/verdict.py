@@ -189,7 +189,7 @@ def check_docker(evidence: Evidence) -> List[Check]:
         remedy = "install nvidia-container-toolkit, or set nvidia_container_runtime_mode to native"
         found = "installed" if ok else "missing"
         checks.append(judge("container_runtime", ok, "nvidia-container-toolkit", found, cause, remedy))
-    elif evidence.expect.runtime.helper:
+    elif evidence.expect.runtime and evidence.expect.runtime.helper:
         volume = runtime.volume
         found = volume.stale or (volume.version and "driver %s" % volume.version) or "none"
         cause = "the driver volume is not of the installed driver"

@@ -1,9 +1,16 @@
 """The proxy of a download: the environment's, the package manager's or none; retries and messages."""
 
 import base64
+import contextlib
+import errno
 import http.server
+import re
+import signal
+import socket
+import ssl
 import sys
 import threading
+import time
 import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
@@ -318,6 +325,99 @@ def test_a_failed_download_is_reported_with_a_remedy(cause: str, words: str) -> 
     text = download.describe_failed_download("https://files.example/a.run", cause)
     assert text.startswith("https://files.example/a.run could not be fetched: " + cause)
     assert words in text.partition("Nothing was changed. ")[2]
+
+
+@pytest.fixture
+def trickle() -> Iterator[Any]:
+    """A function that starts a server which sends a text, then one more text every 50 ms without end."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve(first: bytes, more: bytes) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(first)
+            while True:
+                connection.sendall(more)
+                time.sleep(0.05)
+
+    def start(first: bytes, more: bytes) -> str:
+        threading.Thread(target=serve, args=(first, more), daemon=True).start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}/file"
+
+    yield start
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "more"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"x"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        (b"HTTP/1.1 200 OK\r\nServer: ", b"x"),
+        (b"", b"H"),
+    ],
+)
+def test_a_server_that_trickles_is_left_at_the_limit(tmp_path: Path, trickle: Any, first: bytes, more: bytes) -> None:
+    url, began = trickle(first, more), time.monotonic()
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(
+        download.DownloadError, match=rf"^{url} could not be fetched: only 0 bytes came in 0.5 s\. .*mirror"
+    ):
+        download.download(url, str(tmp_path / "file"), download.DownloadLimits(0.4, 0.5))
+    assert time.monotonic() - began < 5
+    assert list(tmp_path.iterdir()) == []
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (before, (0.0, 0.0))
+
+
+class Answer:
+    """An open answer whose second read fails."""
+
+    headers: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self, error: OSError | None) -> None:
+        self.reads: list[Any] = [b"some", error, b""]
+
+    def read(self, _size: int) -> bytes:
+        value = self.reads.pop(0)
+        if isinstance(value, OSError):
+            raise value
+        return value or b""
+
+    def __enter__(self) -> "Answer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EHOSTUNREACH, "No route to host"),
+        ssl.SSLError(1, "[SSL: DECRYPTION_FAILED_OR_BAD_RECORD_MAC] decryption failed"),
+        ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+    ],
+)
+def test_a_connection_that_breaks_is_named_with_its_url(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: OSError
+) -> None:
+    monkeypatch.setattr(download, "open_url", lambda *_: Answer(error))
+    words = (
+        rf"^http://x/y could not be fetched: .*{re.escape(str(error.strerror))} after 4 bytes\. Nothing was changed\."
+    )
+    with pytest.raises(download.DownloadError, match=words):
+        download.download("http://x/y", str(tmp_path / "file"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_named_with_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(download, "open_url", lambda *_: Answer(None))
+    (tmp_path / "file.part").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/file.part'"):
+        download.download("http://x/y", str(tmp_path / "file"))
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- who opens ------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import hashlib
 import http.client
 import os
 import re
+import signal
 import socket
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -32,7 +32,7 @@ SERVER_ANSWERS = (401, 404, 410)
 """Statuses of the server itself, not of a proxy that refuses: another way would get the same answer."""
 FAILURES = (OSError, http.client.HTTPException, ValueError, urls.ConnectionError)
 """What opening raises; HTTPError and URLError are OSErrors."""
-CHUNK = 1 << 20
+CHUNK = 1 << 16
 SUFFIX = ".part"
 
 
@@ -111,48 +111,78 @@ def _fetch(
     max_bytes: int,
     on_size: Optional[Callable[[int], None]],
 ) -> str:
-    end = time.monotonic() + limits.total
-    total, count, announced = new_hash(checksum.algorithm), 0, ""
+    total, count = new_hash(checksum.algorithm), 0
     try:
-        with open_url(url, limits.silence) as answer:
+        with _time_limit(limits.total), open(path, "wb") as handle:
+            for block in _receive(url, limits.silence, on_size):
+                handle.write(block)
+                total.update(block)
+                count += len(block)
+                if max_bytes and count > max_bytes:
+                    raise DownloadError(
+                        "%s is longer than %d bytes, so it is not the intended file. Nothing was changed. "
+                        "Correct its address or repair the mirror." % (url, max_bytes)
+                    )
+    except _TimeLimitExceeded:
+        cause = "only %d bytes came in %g s" % (count, limits.total)
+        raise DownloadError(describe_failed_download(url, cause, "Use a nearer mirror (gpu_ready_mirror).")) from None
+    except OSError as error:
+        error.filename = error.filename or path  # a full disk names none
+        raise
+    return str(total.hexdigest())
+
+
+def _receive(url: str, silence: float, on_size: Optional[Callable[[int], None]]) -> Iterator[bytes]:
+    """The blocks of a file. Every failure of network and server is a DownloadError."""
+    count = 0
+    try:
+        with open_url(url, silence) as answer:
             announced = answer.headers.get("Content-Length") or ""
             if announced.isdigit() and on_size:
                 on_size(int(announced))
-            with open(path, "wb") as handle:
-                for block in iter(lambda: answer.read(CHUNK), b""):
-                    handle.write(block)
-                    total.update(block)
-                    count += len(block)
-                    if max_bytes and count > max_bytes:
-                        raise DownloadError(
-                            "%s is longer than %d bytes, so it is not the intended file. Nothing was changed. "
-                            "Correct its address or repair the mirror." % (url, max_bytes)
-                        )
-                    if time.monotonic() > end:
-                        raise DownloadError(
-                            describe_failed_download(
-                                url,
-                                "only %d bytes came in %g s" % (count, limits.total),
-                                "Use a nearer mirror (gpu_ready_mirror).",
-                            )
-                        )
+            for block in iter(lambda: answer.read(CHUNK), b""):
+                count += len(block)
+                yield block
     except urllib.error.HTTPError as error:
         cause = "the server answered %d (%s)" % (error.code, error.reason)
         raise DownloadError(
             describe_failed_download(url, cause, download_remedy("%d %s" % (error.code, error.reason)))
         ) from error
     except socket.timeout as error:
-        raise DownloadError(describe_failed_download(url, "no answer in %g s" % limits.silence)) from error
+        raise DownloadError(describe_failed_download(url, "no answer in %g s" % silence)) from error
     except (urllib.error.URLError, urls.ConnectionError) as error:
         raise DownloadError(describe_failed_download(url, _cause(error))) from error
-    except (http.client.HTTPException, ConnectionError, ValueError) as error:
+    except (http.client.HTTPException, OSError, ValueError) as error:
         cause = "%s after %d bytes" % (str(error) or type(error).__name__, count)
         raise DownloadError(describe_failed_download(url, cause)) from error
     if announced.isdigit() and int(announced) != count:
         raise DownloadError(
             describe_failed_download(url, "the connection ended after %d of %s bytes" % (count, announced))
         )
-    return str(total.hexdigest())
+
+
+class _TimeLimitExceeded(Exception):
+    """Raised in the midst of a download by the timer."""
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise _TimeLimitExceeded after ``seconds``, also in a read to which a server sends single bytes.
+
+    A socket's timeout bounds one system call; http.client repeats them until it has a line or a block. Signals reach
+    the main thread only, on which modules run.
+    """
+
+    def stop(_number: int, _frame: Any) -> None:
+        raise _TimeLimitExceeded
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def new_hash(algorithm: str) -> Any:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,19 @@ def test_attributes_are_kept_on_a_file_system_that_has_them(tmp_path: Path) -> N
         pytest.skip("no extended attributes below tmp_path")
     files.write_atomic(str(path), b"new")
     assert os.getxattr(path, "user.note") == b"x" and path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_replaced_file_gets_no_access_list_from_its_directory(tmp_path: Path) -> None:
+    """A new file inherits the directory's default ACL, and with it readers that the old one did not have."""
+    path = tmp_path / "daemon.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    everyone = 0xFFFFFFFF
+    entries = [(1, 7, everyone), (2, 7, 1), (4, 5, everyone), (0x10, 7, everyone), (0x20, 5, everyone)]
+    try:
+        value = b"".join(struct.pack("<HHI", *entry) for entry in entries)
+        os.setxattr(tmp_path, "system.posix_acl_default", struct.pack("<I", 2) + value)
+    except OSError:
+        pytest.skip("no access lists below tmp_path")
+    files.write_atomic(str(path), b"new")
+    assert "system.posix_acl_access" not in os.listxattr(path) and path.stat().st_mode & 0o777 == 0o640

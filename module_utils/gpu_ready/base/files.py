@@ -8,7 +8,8 @@ from typing import Any, List, Optional
 
 SUFFIX = ".gpu-ready"
 CHUNK = 1 << 20
-KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")
+ACL = "system.posix_acl_access"
+KEPT_ATTRIBUTES = ("security.selinux", ACL)
 
 
 def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
@@ -56,10 +57,13 @@ def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:
 def _copy_attributes(source: str, target: str) -> None:
     """Copy label, ACL and user attributes where both file systems have them.
 
-    Signatures of the content (security.ima, security.evm) and attributes of file systems (trusted) are not copied.
+    Signatures of the content (security.ima, security.evm) and attributes of file systems (trusted) are not copied. An
+    ACL that a new file inherits from its directory is removed if the source has none.
     """
     try:
         names = os.listxattr(source)
+        if ACL in os.listxattr(target) and ACL not in names:
+            os.removexattr(target, ACL)
     except OSError:
         return
     for name in names:

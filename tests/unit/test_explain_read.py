@@ -147,7 +147,20 @@ def test_a_file_that_is_not_an_output_is_refused(tmp_path: Path, capsys: Any, mo
         ("dmesg", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "gpu_verify refuses the host"),
         ("dmesg", "all quiet", "Nothing known is in this text"),
         ("nvidia-smi", "No devices were found", "could not start any GPU (No devices were found)."),
-        ("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)", "nvidia-smi gave an answer"),
+        ("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)", "nvidia-smi answered: driver unknown, CUDA unknown, 1 GPU."),
+        ("nvidia-smi", "bash: nvidia-smi: command not found", "nvidia-smi is not installed"),
+        ("daemon-json", '{\n "a": 1,\n}', "Not valid in line 3, column 1: "),
+        (
+            "daemon-json",
+            '{\n "a": 1,\n}',
+            "Remedy: repair the file: docker does not start with it, gpu-ready does not edit it.",
+        ),
+        (
+            "daemon-json",
+            " ",
+            "Remedy: none is needed: docker starts with such a file, and gpu-ready treats it as an empty object.",
+        ),
+        ("os-release", "ID=arch", "ID arch, no version, family other."),
         ("container-error", "unsatisfied condition: cuda>=13.0, please", "requires a driver with CUDA 13.0 or newer"),
         ("container-error", "docker: something else failed", "is not about a GPU"),
         ("installer-log", "ERROR: nvidia-installer must be run as root", "The installation failed."),
@@ -157,6 +170,33 @@ def test_a_file_that_is_not_an_output_is_refused(tmp_path: Path, capsys: Any, mo
 def test_texts(kind: str, text: str, output: str) -> None:
     shown = explain.KINDS[kind].describe(explain.KINDS[kind].read(text.encode()))
     assert output in " ".join(shown)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "codes"),
+    [
+        (
+            "nvidia-smi",
+            "NVSMI LOG\nGPU 00000000:00:1E.0\n  GPU Reset Status\n    Reset Required : {}\n",
+            {"No": [], "N/A": []},
+        ),
+        ("nvidia-smi", "NVSMI LOG\nGPU 00000000:00:1E.0\n    Reset Required : {}\n", {"Yes": ["gpu_reset_required"]}),
+        (
+            "container-error",
+            "unresolvable CDI devices {}/gpu=4",
+            {"nvidia.com": ["cdi_spec_wrong"], "amd.com": ["cdi_not_nvidia"]},
+        ),
+        (
+            "container-error",
+            'could not select device driver "{}" with capabilities: [[gpu]]',
+            {"": ["toolkit_missing"], "cdi": ["cdi_not_enabled_in_docker"], "amd": ["cdi_not_nvidia"]},
+        ),
+    ],
+)
+def test_only_what_a_text_says_is_a_problem(kind: str, text: str, codes: dict[str, list[str]]) -> None:
+    for word, expected in codes.items():
+        answer = explain.KINDS[kind].read(text.format(word).encode())
+        assert [problem["code"] for problem in answer["problems"]] == expected, word
 
 
 @pytest.mark.parametrize("kind", sorted(explain.KINDS))

@@ -49,9 +49,10 @@ def describe_os_release(answer: Dict[str, Any]) -> List[str]:
     name = answer["pretty"] or answer["id"] or "this text"
     if answer["id"] is None:
         return ["%s names no system: there is no ID= line." % name, "Remedy: give the host's whole /etc/os-release."]
-    lines = ["%s: ID %s, version %s, family %s." % (name, answer["id"], answer["version_id"], answer["family"])]
+    version = "version %s" % answer["version_id"] if answer["version_id"] else "no version"
+    lines = ["%s: ID %s, %s, family %s." % (name, answer["id"], version, answer["family"])]
     if answer["base"]:
-        lines.append("It is made from %s." % answer["base"])
+        lines.append("It is based on %s." % answer["base"])
     if answer["distro"]:
         return lines + ["gpu-ready knows it as %s." % answer["distro"]]
     known = ", ".join(catalog.distros())
@@ -252,10 +253,22 @@ def read_daemon_json(data: bytes) -> Dict[str, Any]:
     return daemon_json.explain(data)
 
 
+def describe_damage(answer: Dict[str, Any]) -> List[str]:
+    """Lines about a daemon.json that is no JSON object."""
+    if answer.get("line") is None:
+        remedy = "none is needed: docker starts with such a file, and gpu-ready treats it as an empty object"
+        return ["Not valid: %s." % answer["problem"], "Remedy: %s." % remedy]
+    effect = "docker starts with it, but" if answer["docker_starts"] else "docker does not start with it,"
+    return [
+        "Not valid in line %d, column %d: %s." % (answer["line"], answer["column"], answer["problem"]),
+        "Remedy: repair the file: %s gpu-ready does not edit it." % effect,
+    ]
+
+
 def describe_daemon_json(answer: Dict[str, Any]) -> List[str]:
     """What a daemon.json means."""
     if not answer.get("valid_json"):
-        return ["Not valid: %s." % answer.get("problem"), "Remedy: %s." % answer.get("action")]
+        return describe_damage(answer)
     runtime = answer.get("nvidia_runtime_path") if answer.get("nvidia_runtime") else "none"
     lines = ["Keys: %s." % (", ".join(answer.get("keys") or []) or "none")]
     lines.append(

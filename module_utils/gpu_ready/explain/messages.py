@@ -42,7 +42,9 @@ def describe_problems(answer: Dict[str, Any]) -> List[str]:
     """One line for each cause, with the matching message in brackets, and one for each remedy."""
     lines = []
     for problem in answer["problems"]:
-        cause = problem["cause"][:1].upper() + problem["cause"][1:]
+        cause = problem["cause"]
+        if "-" not in cause.split()[0]:  # names of programs (nvidia-smi) are not capitalized
+            cause = cause[:1].upper() + cause[1:]
         lines.append("%s (%s)." % (cause, problem["message"]) if problem["message"] else cause + ".")
         lines.append("Remedy: %s." % problem["remedy"])
     return lines
@@ -79,7 +81,8 @@ def describe_smi(answer: Dict[str, Any]) -> List[str]:
             lines.append("The text names the GPU %s." % answer["bus_id"])
         return lines
     versions = "driver %s, CUDA %s" % (answer["driver_version"] or "unknown", answer["cuda_version"] or "unknown")
-    lines = ["nvidia-smi gave an answer: %s, %d GPUs." % (versions, len(answer["gpus"]))]
+    count = len(answer["gpus"])
+    lines = ["nvidia-smi answered: %s, %d GPU%s." % (versions, count, "" if count == 1 else "s")]
     for gpu in answer["gpus"]:
         lines.append("%s %s" % (gpu.get("bus_id") or gpu.get("uuid") or "GPU", gpu.get("name") or "without a name"))
         if gpu.get("error"):

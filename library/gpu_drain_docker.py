@@ -34,7 +34,7 @@ options:
     default: 0
 attributes:
   check_mode: {support: full, description: Names the containers that would be stopped or started. It does not wait.}
-  diff_mode: {support: none, description: None.}
+  diff_mode: {support: none, description: Has no diff.}
 author: [gpu-ready]
 """
 

@@ -18,7 +18,7 @@ options:
     default: []
 attributes:
   check_mode: {support: full, description: Writes nothing.}
-  diff_mode: {support: none, description: None.}
+  diff_mode: {support: none, description: Has no diff.}
 author: [gpu-ready]
 """
 

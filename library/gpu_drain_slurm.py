@@ -41,7 +41,7 @@ options:
     default: ""
 attributes:
   check_mode: {support: full, description: Reports whether the node would change. It does not wait.}
-  diff_mode: {support: none, description: None.}
+  diff_mode: {support: none, description: Has no diff.}
 author: [gpu-ready]
 """
 

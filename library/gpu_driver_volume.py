@@ -15,7 +15,7 @@ options:
     default: /usr/local/nvidia-driver
 attributes:
   check_mode: {support: full, description: Reports whether the directory would change; writes nothing.}
-  diff_mode: {support: full, description: Shows why the directory changes, and its driver version afterwards.}
+  diff_mode: {support: full, description: "Shows why the directory changes, and its driver version afterwards."}
 author: [gpu-ready]
 """
 

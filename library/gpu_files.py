@@ -26,13 +26,13 @@ options:
     elements: str
     default: []
 attributes:
-  check_mode: {support: full, description: Says what would change; changes nothing.}
+  check_mode: {support: full, description: Reports what would change; changes nothing.}
   diff_mode: {support: full, description: Shows the files before and after.}
 author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Keep nouveau off
+- name: Disable nouveau
   gpu_files:
     files:
       - path: /etc/modprobe.d/gpu-ready-blacklist-nouveau.conf

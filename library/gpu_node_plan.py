@@ -217,7 +217,9 @@ options:
     default: toolkit
     choices: [toolkit, cdi, native]
   nvidia_driver_branch:
-    description: "The driver branch. Empty or V(auto): the catalog chooses it by GPU."
+    description: >-
+      The driver branch. Empty or V(auto): the newest one up to 580, the branch with the longest support, that
+      supports every GPU of the host; where there is none, the oldest one above it.
     type: str
     default: ""
   nvidia_driver_flavour:

@@ -8,7 +8,8 @@ short_description: Compare nvidia-detect's choice with the planned driver packag
 description:
   - Runs C(nvidia-detect), ELRepo's or Debian's, and compares the packages that it names with those that the plan would
     install. A disagreement fails the task with both choices, by device if the program lists devices.
-  - Uses standard output only. ELRepo's exit status is an enum of branches, renumbered once, of the last device.
+  - Ignores the exit status. ELRepo's is a number for the branch of the last device only, and these numbers have changed
+    once.
   - Installs nothing and changes nothing.
 options:
   expect:

@@ -5,7 +5,8 @@ DOCUMENTATION = r"""
 module: gpu_upgrade_journal
 short_description: Record the phase of an upgrade on the host
 description:
-  - Writes C(/var/lib/gpu-ready/upgrade.json), with the driver to roll back to and the begin of the time out of service.
+  - Writes C(/var/lib/gpu-ready/upgrade.json), with the driver to roll back to and the time at which the host went out
+    of service.
   - The driver to roll back to is recorded when an upgrade begins. A resumed run keeps it.
 options:
   phase:
@@ -54,7 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 journal:
-  description: The journal; seconds is the time out of service.
+  description: The journal. RV(journal.seconds) is the time out of service.
   returned: always
   type: dict
   sample: {"phase": "done", "to": "595.91.07", "seconds": 74}

@@ -6,7 +6,7 @@ DOCUMENTATION = r"""
 module: gpu_verify
 short_description: Verify that a host is a GPU node
 description:
-  - Collects facts again, asks NVML on the host and in a container, and compares GPU by GPU.
+  - Collects facts again, queries NVML on the host and in a container, and compares GPU by GPU.
   - Fails with one message for each failed check. The outcome is recorded in C(/var/lib/gpu-ready/verified.json).
 options:
   expect:

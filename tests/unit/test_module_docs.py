@@ -65,7 +65,12 @@ def test_documentation_equals_the_argument_spec(path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_every_module_has_examples_and_returns(path: Path) -> None:
     texts = constants(path)
-    assert yaml.safe_load(texts["DOCUMENTATION"])["module"] == path.stem
+    documentation = yaml.safe_load(texts["DOCUMENTATION"])
+    assert documentation["module"] == path.stem
+    # A comma in a flow mapping ends the text: the rest becomes a key.
+    parts = [*documentation["attributes"].values(), *(documentation.get("options") or {}).values()]
+    known = {"support", "description", "type", "elements", "default", "choices", "required", "suboptions"}
+    assert [sorted(set(part) - known) for part in parts if set(part) - known] == []
     assert any(path.stem in task for task in yaml.safe_load(texts["EXAMPLES"]))
     yaml.safe_load(texts["RETURN"])
 

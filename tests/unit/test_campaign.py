@@ -1,5 +1,7 @@
 """The campaign's parts, its record and its page."""
 
+import ast
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,57 @@ def test_every_integration_file_is_a_part() -> None:
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 def test_inputs_of_a_part_exist(part: campaign.Part) -> None:
     assert [path for path in part.inputs if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_files_that_a_test_names_are_inputs_of_its_part(part: campaign.Part) -> None:
+    tests = [ROOT / path for path in part.inputs if path.startswith("tests/integration/test_")]
+    named = {
+        node.value
+        for test in tests
+        for node in ast.walk(ast.parse(test.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if node.value.split("/")[0] in ("deploy", "lab", "molecule", "playbooks", "tests") and "\n" not in node.value
+        if (ROOT / node.value).exists()
+    }
+    covered = {path for path in named if {path, *map(str, Path(path).parents)} & {*part.inputs}}
+    assert named - covered == set()
+
+
+@pytest.mark.host_io
+def test_a_result_of_changes_that_were_not_committed_is_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+        done = subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    git("init", "-q")
+    (tmp_path / "product").write_text("1")
+    git("add", ".")
+    git("commit", "-q", "-m", "x")
+    monkeypatch.setattr(campaign, "ROOT", tmp_path)
+    part = campaign.Part("one", "", (), ("product", "more"))
+    clean = Result(**{**GREEN, "commit": git("rev-parse", "--short=10", "HEAD")})
+    assert not campaign.is_stale(part, clean)
+    assert campaign.is_stale(part, Result(**{**clean, "commit": clean["commit"] + "+"}))
+    assert campaign.is_stale(part, Result(**{**clean, "commit": "0123456789"}))
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/new").write_text("a file that git does not track yet")
+    assert campaign.is_stale(part, clean)
+
+
+@pytest.mark.parametrize(
+    ("status", "log", "result"),
+    [
+        (0, "=== 7 passed, 1 skipped in 3.01s ===\n", "passed"),
+        (0, "2 failed cells\nwritten\n", "passed"),  # of a part that is no pytest
+        (0, "SKIPPED [3] test_vm.py: no root\n=== 3 skipped, 1 deselected in 0.02s ===\n", "FAILED (all tests were skipped)"),
+        (1, "=== 1 failed, 3 skipped in 2.00s ===\n", "FAILED (status 1)"),
+        (0, "", "passed"),
+    ],
+)  # fmt: skip
+def test_a_part_whose_tests_were_all_skipped_has_not_passed(status: int, log: str, result: str) -> None:
+    assert campaign.outcome(status, log) == result
 
 
 def test_the_page_is_made_of_the_record() -> None:

@@ -68,8 +68,8 @@ def test_modules_run_with_the_expected_python(runs: Runs) -> None:
     tasks.append({"ansible.builtin.debug": {"msg": "python={{ ansible_facts['python']['version']['minor'] }}"}})
     run = played(runs, tasks)
     for host in runs.hosts:
-        output = [event["message"] for event in run.events if event["host"] == host and "python=" in event["message"]]
-        assert output == ["python=6"]
+        messages = [event["message"] for event in run.events if event["host"] == host and "python=" in event["message"]]
+        assert messages == ["python=6"]
 
 
 def test_check_on_bare_hosts_then_converge(runs: Runs) -> None:
@@ -114,13 +114,10 @@ def test_an_upgrade_of_the_driver_and_an_audit_after_it(runs: Runs) -> None:
 
 
 def played(runs: Runs, tasks: list[dict[str, Any]], *arguments: str) -> Run:
-    """Run tasks on the hosts from a playbook beside the others, where modules are found."""
-    path = ROOT / "playbooks" / f"test-{runs.version.core}.yml"
+    """Run tasks on the hosts. The playbook is outside of the product: other workers read that to make states of it."""
+    path = runs.fleet.directory / "tasks.yml"
     path.write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "become": True, "tasks": tasks}]))
-    try:
-        return runs.fleet.play(*arguments, playbook=str(path))
-    finally:
-        path.unlink()
+    return runs.fleet.play(*arguments, playbook=str(path))
 
 
 BARE = "v-bare7"
@@ -155,8 +152,8 @@ def ended_mirrors(bare: Fleet) -> Iterator[None]:
 @pytest.mark.usefixtures("ended_mirrors")
 def test_a_host_without_python_is_refused_if_none_can_be_installed(bare: Fleet) -> None:
     """Each run names the obstacle: a check installs nothing, the mirrors have ended, ansible-core is too new."""
-    present = pythons(bare)
-    assert present[0] == "package python3 is not installed"
+    before = pythons(bare)
+    assert before[0] == "package python3 is not installed"
     for core, arguments, message in (
         (bare.ansible, ["--check"], "a check installs none. Run without --check"),
         (bare.ansible, [], "Its mirrors have ended: set gpu_ready_vault to true for the archive"),
@@ -165,7 +162,7 @@ def test_a_host_without_python_is_refused_if_none_can_be_installed(bare: Fleet) 
         run = Fleet("versions_bare", core).play(*arguments)
         assert run.rc != 0
         assert message in run.failures(BARE), run.screen[-3000:]
-        assert pythons(bare) == present
+        assert pythons(bare) == before
 
 
 @pytest.mark.long

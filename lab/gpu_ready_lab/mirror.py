@@ -472,7 +472,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--cache", type=Path, default=paths.cache(), help="what outlives the lab (default: %(default)s)"
     )
-    parser.add_argument("--state", type=Path, default=paths.STATE, help="logs, faults.json (default: %(default)s)")
+    parser.add_argument("--state", type=Path, default=paths.STATE, help="logs, faults (default: %(default)s)")
     parser.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
     parser.add_argument("--mirror-port", type=int, default=8080)
     parser.add_argument("--proxy-port", type=int, default=3142)

@@ -1,4 +1,4 @@
-"""Faults of the vendor mirror and the archive proxy: rules by path, for every host (faults.json) or for one address.
+"""Faults of the vendor mirror and the archive proxy: rules by path, for the host with one address.
 
 A rule is looked up for each request: {GLOB: {"status": 404}} over HOST/PATH of the request. Its keys are
 `status`, `delay` (seconds), `rate` (bytes per second), `truncate` (after so many bytes), `corrupt`, `serve` (another
@@ -28,10 +28,10 @@ def own_file(state: Path, address: str) -> Path:
 
 
 def find(state: Path, address: str, path: str) -> Rule:
-    """The first rule for a host's request, {} if there is none; the host's own rules come first."""
-    rules = [*_read(own_file(state, address)).values(), _read(state / "faults.json")]
+    """The first rule for a host's request, {} if there is none."""
+    faults = _read(own_file(state, address)).values()
     found: Rule = next(
-        (rule for each in rules for glob, rule in each.items() if fnmatch.fnmatchcase(path, glob)),
+        (rule for rules in faults for glob, rule in rules.items() if fnmatch.fnmatchcase(path, glob)),
         {},
     )
     return found

@@ -25,7 +25,9 @@ from .fleet import Fleet, Host
 from .hosts import State
 from .say import LabError, say, succeeds
 
-PRODUCT = ("module_utils", "library", "roles", "playbooks", "plugins", "catalog", "site.yml", "ansible.cfg")
+PRODUCT = (
+    "module_utils", "library", "roles", "playbooks", "plugins", "catalog", "requirements", "site.yml", "ansible.cfg",
+)  # fmt: skip
 """What can change the outcome of a run, relative to the checkout."""
 FRESH_FOR = images.FRESH_FOR
 KEPT = 2

@@ -6,15 +6,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 from fleet import ROOT, Fleet, environment, lab
-from gpu_ready_lab import mirror_faults
 
 pytestmark = pytest.mark.lab
 
-STATE = Path("/run/gpu-ready-lab")
 HOST = "fault-a"
 OTHER = "fault-b"
 WAIT = 300  # seconds to wait for a moment of a run
@@ -28,16 +26,10 @@ def faults(lab_machine: None) -> Fleet:
 
 
 @pytest.fixture
-def broken_mirror(faults: Fleet) -> Iterator[Callable[[str, dict[str, dict[str, object]]], None]]:
-    """Make the vendor mirror answer one host wrongly until the end of the test."""
-    address = {name: address for address, name in faults.addresses().items()}
-
-    def set_rules(host: str, rules: dict[str, dict[str, object]]) -> None:
-        mirror_faults.set_rules(STATE, address[host], "test", rules)
-
-    yield set_rules
-    for each in address.values():
-        mirror_faults.forget(STATE, each)
+def broken_mirror(faults: Fleet) -> Iterator[Callable[[dict[str, dict[str, Any]]], None]]:
+    """Make the vendor mirror answer wrongly until the end of the test."""
+    yield faults.set_mirror_rules
+    faults.set_mirror_rules(None)
 
 
 def state(fleet: Fleet, host: str) -> str:
@@ -140,11 +132,11 @@ def test_a_full_disk_is_refused_before_anything_is_changed(faults: Fleet) -> Non
 )
 def test_a_broken_repository_is_named_and_removed(
     faults: Fleet,
-    broken_mirror: Callable[[str, dict[str, dict[str, object]]], None],
-    rule: dict[str, object],
+    broken_mirror: Callable[[dict[str, dict[str, Any]]], None],
+    rule: dict[str, Any],
     words: list[str],
 ) -> None:
-    broken_mirror(HOST, {"*/cuda/repos/*/InRelease": rule, "*/cuda/repos/*/Release": rule})
+    broken_mirror({"*/cuda/repos/*/InRelease": rule, "*/cuda/repos/*/Release": rule})
     run = faults.play("--limit", HOST)
     message = run.failures(HOST)
     assert "cuda/repos" in message
@@ -166,11 +158,11 @@ def test_a_wrong_key_fingerprint_stops_before_anything_is_changed(faults: Fleet)
 )
 def test_a_damaged_cudnn_archive_is_reported_and_nothing_of_it_is_placed(
     faults: Fleet,
-    broken_mirror: Callable[[str, dict[str, dict[str, object]]], None],
-    rule: dict[str, object],
+    broken_mirror: Callable[[dict[str, dict[str, Any]]], None],
+    rule: dict[str, Any],
     words: list[str],
 ) -> None:
-    broken_mirror(OTHER, {"*/cudnn-linux-*": rule})
+    broken_mirror({"*/cudnn-linux-*": rule})
     run = faults.play("--limit", OTHER)
     message = run.failures(OTHER)
     assert "cudnn-linux-" in message

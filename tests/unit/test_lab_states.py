@@ -59,6 +59,13 @@ def test_a_change_of_the_product_makes_another_digest(tmp_path: Path, monkeypatc
 
 def test_every_part_of_the_product_exists() -> None:
     assert [name for name in states.PRODUCT if not (paths.REPO / name).exists()] == []
+    assert "requirements" in states.PRODUCT  # the version of ansible-core
+
+
+@pytest.mark.parametrize("name", ["demo", "sample", "matrix", "pull", "versions_old", "versions_new", "versions_bare"])
+def test_fleets_that_are_provisioned_from_bare_hosts_use_no_state(name: str) -> None:
+    hosts = fleet.read(paths.REPO / f"lab/fleets/{name}.yml").hosts
+    assert [host.name for host in hosts if host.state is not None] == []
 
 
 def test_the_cache_keeps_the_newest_states_of_a_name_and_no_old_ones(

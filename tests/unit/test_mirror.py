@@ -180,24 +180,24 @@ class TestServer:
 
     @pytest.mark.parametrize("status", [404, 500])
     def test_fault_status(self, server, status):
-        (server.state / "faults.json").write_text(json.dumps({"host/*.bin": {"status": status}}))
+        mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"host/*.bin": {"status": status}})
         assert ask(server, FILE)[0].status == status
-        (server.state / "faults.json").unlink()
+        mirror_faults.set_rules(server.state, "127.0.0.1", "test", None)
         assert ask(server, FILE)[0].status == 200
 
     def test_fault_truncate(self, server):
-        (server.state / "faults.json").write_text('{"*": {"truncate": 10}}')
+        mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"*": {"truncate": 10}})
         answer, body = ask(server, FILE)
         assert (answer.getheader("Content-Length"), body) == (str(len(CONTENT)), CONTENT[:10])
 
     def test_fault_corrupt(self, server):
-        (server.state / "faults.json").write_text('{"*": {"corrupt": true}}')
+        mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"*": {"corrupt": True}})
         body = ask(server, FILE)[1]
         assert len(body) == len(CONTENT)
         assert body != CONTENT
 
     def test_fault_delay(self, server):
-        (server.state / "faults.json").write_text('{"*": {"delay": 0.3}}')
+        mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"*": {"delay": 0.3}})
         started = time.monotonic()
         ask(server, FILE)
         assert time.monotonic() - started >= 0.3

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from gpu_ready.base import manifest
 from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.facts import cudnn as cudnn_facts
 from gpu_ready.facts.model import CudnnPackageFacts, ToolkitFacts
@@ -158,8 +159,8 @@ def test_which_packages_and_holds_are_ours() -> None:
     )
     assert by_toolkit["12.9"].package == "9.10.2.21"
     host = RecordedHost(files={"/var/lib/gpu-ready/manifest.json": "{"})
-    _, damaged = cudnn_facts.collect(host, packages, toolkits)
-    assert damaged.ours == []
+    with pytest.raises(manifest.ManifestError, match="or move it away"):
+        cudnn_facts.collect(host, packages, toolkits)
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "-1", "1e9", "", None, 9.5, {}, "12 "])

@@ -5,6 +5,7 @@ import http.server
 import importlib.util
 import io
 import json
+import shutil
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -194,6 +195,28 @@ def test_removal_restores_the_toolkit(site: Site, node: Node) -> None:
     assert not (node.path / "doc").exists()
     assert node.recorded() == {}
     assert node.remove() == []
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"cuda": "12.9"}', "\udcff"])
+def test_the_manifest_replaces_a_missing_or_damaged_record(site: Site, node: Node, text: str | None) -> None:
+    before = node.tree()
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    node.place(site)
+    record = Path(cudnn.record_path("12.9", node.paths.records))
+    if text is None:
+        shutil.rmtree(record.parent)
+    else:
+        record.write_text(text, errors="surrogateescape")
+    assert not cudnn_install.is_installed(node.install(site), node.paths)
+    assert len(node.remove()) == 7 and node.tree() == before
+
+
+def test_a_damaged_record_is_written_again(site: Site, node: Node) -> None:
+    site.archive("9.10.2.21", pack(members("9.10.2.21")))
+    node.place(site)
+    Path(cudnn.record_path("12.9", node.paths.records)).write_text("{")
+    assert node.place(site) == "9.10.2.21"
+    assert cudnn_install.is_installed(node.install(site), node.paths)
 
 
 def test_another_version_replaces_exactly_the_files_of_the_previous_one(site: Site, node: Node) -> None:

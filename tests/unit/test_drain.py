@@ -366,7 +366,7 @@ def test_the_journal_keeps_entries_and_is_removed_with_the_last(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"slurm": 1}', '{"slurm": {}}', '{"schema": 2}', '{"schema": 1, "x": {}}']
+    "text", ["", "null", "{", "[]", '{"slurm": 1}', '{"slurm": {}}', '{"schema": 2}', '{"schema": 1, "x": {}}']
 )
 def test_a_damaged_or_newer_journal_is_refused(text: str) -> None:
     with pytest.raises(DrainError, match=r"drain\.json: it cannot be read.* by hand"):

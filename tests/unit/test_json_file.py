@@ -28,10 +28,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert not Path(path).exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "\0"])
-def test_a_damaged_file_is_named_or_counts_as_absent(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("data", [b"", b"{", b"\0", b"null", b'{"a": "\xff"}'])
+def test_a_damaged_file_is_named_or_counts_as_absent(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "journal.json"
-    path.write_text(text)
+    path.write_bytes(data)
     with pytest.raises(DamagedFileError, match=rf"^{path} is damaged \(.*\)\. Move it away"):
         read_json_file(Host(), str(path))
     assert read_json_object(Host(), str(path)) is None and read_json_texts(Host(), str(path)) == []

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from gpu_ready.base import manifest
 
+from tests.unit.recorded import RecordedHost
+
 
 def test_records_of_two_simultaneous_runs_are_all_kept(tmp_path: Path) -> None:
     path = str(tmp_path / "gpu-ready/manifest.json")
@@ -37,7 +39,36 @@ def test_removing_a_record_creates_no_directory(tmp_path: Path) -> None:
     assert not (tmp_path / "gpu-ready").exists()
 
 
-@pytest.mark.parametrize("text", ["[]", "null", '"x"', '{"packages": ["tree"]}', "{"])
-def test_a_manifest_of_another_shape_is_named_with_a_remedy(text: str) -> None:
-    with pytest.raises(manifest.ManifestError, match=r"^/var/lib/gpu-ready/manifest\.json is .*or move it away"):
-        manifest.parse(text)
+DAMAGED = [
+    b"",
+    b"[]",
+    b"null",
+    b'"x"',
+    b"{",
+    b"\xff\xfe\xfd",
+    b'{"packages": {"a\xff": {}}}',
+    b'{"packages": ["tree"]}',
+    b'{"packages": {"tree": 1}}',
+    b'{"files": {"/etc/a": {"before": 7}}}',
+    b'{"files": {"/etc/a": {"before": "?"}}}',
+    b'{"daemon_json": {"/etc/docker/daemon.json": {"before": null}}}',
+    b'{"containerd": {"/etc/containerd/config.toml": {"before": null, "record": 1}}}',
+    b'{"containerd": {"/etc/containerd/config.toml": {"before": null, "record": [1]}}}',
+    b'{"cuda_runfile": {"12.9": []}}',
+]
+
+
+@pytest.mark.parametrize("data", DAMAGED)
+def test_a_damaged_manifest_is_named_with_a_remedy(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_bytes(data)
+    expected = r"^%s is .*or move it away"
+    with pytest.raises(manifest.ManifestError, match=expected % path):
+        manifest.read(str(path))
+    with pytest.raises(manifest.ManifestError, match=expected % manifest.PATH):
+        manifest.collect(RecordedHost(files={manifest.PATH: data}))
+
+
+def test_a_manifest_of_a_newer_release_is_refused() -> None:
+    with pytest.raises(manifest.ManifestError, match="has the section volumes.* Use the release that wrote it"):
+        manifest.parse('{"volumes": {}}')

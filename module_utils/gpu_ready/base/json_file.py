@@ -22,14 +22,17 @@ def write_json_file(path: str, value: object, mode: int = PRIVATE) -> None:
 
 
 def read_json_file(host: Host, path: str) -> Any:
-    """The value of a file, None where it is absent; DamagedFileError where it is no JSON."""
-    text = host.read(path)
-    if text is None:
+    """The value of a file, None only where it is absent; DamagedFileError where it is no JSON, or null."""
+    data = host.read_bytes(path)
+    if data is None:
         return None
     try:
-        return json.loads(text)
+        value = json.loads(data)
     except ValueError as error:
         raise DamagedFileError("%s is damaged (%s). Move it away, then run again." % (path, error)) from None
+    if value is None:
+        raise DamagedFileError("%s is damaged (it holds null). Move it away, then run again." % path)
+    return value
 
 
 def read_json_object(host: Host, path: str, schema: Optional[int] = None) -> Optional[Dict[str, Any]]:

@@ -28,6 +28,8 @@ cuda_runfile   CUDA toolkit of a .run installer            {"before": release in
                                                            "existed": whether that directory existed}
 runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
 =============  ==========================================  =====================================================
+
+The first release had other names for "directories" and "existed" (EARLIER_NAMES), which are read too.
 """
 
 import base64
@@ -36,7 +38,7 @@ import fcntl
 import json
 import os
 import time
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Union
 
 from .errors import GpuReadyError
 from .host import Host
@@ -46,6 +48,27 @@ DIRECTORY = "/var/lib/gpu-ready"
 PATH = DIRECTORY + "/manifest.json"
 LOCK_WAIT = 60.0
 """Seconds that a run waits for another one that writes the manifest, which takes it milliseconds."""
+SECTIONS: Dict[str, Dict[str, type]] = {
+    "files": {},
+    "packages": {},
+    "stays": {},
+    "streams": {},
+    "rpm_keys": {},
+    "holds": {},
+    "services": {},
+    "alternatives": {},
+    "daemon_json": {"keys": dict},
+    "containerd": {"record": list},
+    "cudnn": {"version": str, "files": dict},
+    "modules": {},
+    "directories": {},
+    "cuda_runfile": {},
+    "runfile": {},
+}
+"""Every section, with the parts that each of its values must have."""
+EARLIER_NAMES = {"directories": "folders", "existed": "folder"}  # third-party text: of the first release
+CONTENTS = {"files": ("before",), "daemon_json": ("before",), "containerd": ("before", "after")}
+"""Parts that hold the content of a file, by section."""
 
 
 class ManifestError(GpuReadyError):
@@ -55,35 +78,76 @@ class ManifestError(GpuReadyError):
 def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
     """{} where there is no manifest; ManifestError on a damaged one."""
     try:
-        with open(path, encoding="utf-8") as handle:
+        with open(path, "rb") as handle:
             return parse(handle.read(), path)
     except FileNotFoundError:
         return {}
 
 
 def collect(host: Host) -> Dict[str, Dict[str, Any]]:
-    """The manifest for facts: {} if absent or damaged. The next change reads it again and fails with a message."""
-    try:
-        return parse(host.read(PATH) or "{}")
-    except ManifestError:
-        return {}
+    """The manifest for facts; ManifestError on a damaged one, which does not mean that nothing was changed."""
+    data = host.read_bytes(PATH)
+    return {} if data is None else parse(data)
 
 
-def parse(text: str, path: str = PATH) -> Dict[str, Dict[str, Any]]:
-    """ManifestError on a damaged manifest."""
+def parse(data: Union[str, bytes], path: str = PATH) -> Dict[str, Dict[str, Any]]:
+    """ManifestError on a damaged manifest, and on one of a newer release."""
     try:
-        value = json.loads(text)
+        value = json.loads(data)
     except ValueError as error:
         raise ManifestError(
             "%s is not valid JSON (%s). Restore it, or move it away: uninstall.yml can then not remove what it listed"
             % (path, error)
         ) from None
-    if not isinstance(value, dict) or not all(isinstance(part, dict) for part in value.values()):
-        raise ManifestError(
-            "%s is no manifest of gpu-ready. Restore it, or move it away: uninstall.yml can then not remove what it "
-            "listed" % path
-        )
+    if not isinstance(value, dict):
+        raise _damaged(path, "it is no mapping")
+    if EARLIER_NAMES["directories"] in value:
+        value["directories"] = value.pop(EARLIER_NAMES["directories"])
+    for section, entries in value.items():
+        if section not in SECTIONS:
+            raise ManifestError(
+                "%s has the section %s, which this release of gpu-ready does not know. Use the release that wrote it"
+                % (path, section)
+            )
+        if not isinstance(entries, dict):
+            raise _damaged(path, "%s is no mapping" % section)
+        for key, entry in entries.items():
+            if not _is_entry(section, entry):
+                raise _damaged(path, "%s of %s has another form" % (key, section))
+    for entry in value.get("cuda_runfile", {}).values():
+        if EARLIER_NAMES["existed"] in entry:
+            entry["existed"] = entry.pop(EARLIER_NAMES["existed"])
     return value
+
+
+def _is_entry(section: str, entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(name), kind) for name, kind in SECTIONS[section].items())
+        and all(_is_content(entry.get(name)) for name in CONTENTS.get(section, ()))
+        and all(_is_key_value(item) for item in entry.get("record", ()))
+    )
+
+
+def _is_content(text: Any) -> bool:
+    if not isinstance(text, str):
+        return text is None
+    try:
+        base64.b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_key_value(item: Any) -> bool:
+    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], list)
+
+
+def _damaged(path: str, what: str) -> ManifestError:
+    return ManifestError(
+        "%s is no manifest of gpu-ready (%s). Restore it, or move it away: uninstall.yml can then not remove what it "
+        "listed" % (path, what)
+    )
 
 
 @contextlib.contextmanager

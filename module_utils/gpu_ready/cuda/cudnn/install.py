@@ -49,12 +49,14 @@ class _StagedFile(NamedTuple):
 
 
 def read_record(toolkit: str, paths: CudnnPaths) -> Optional[cudnn.CudnnRecord]:
-    """Our record of a toolkit's cuDNN, None if it is missing or damaged."""
+    """Our record of a toolkit's cuDNN; from the manifest, as incomplete, if the file is missing or damaged."""
     try:
-        with open(cudnn.record_path(toolkit, paths.records), encoding="utf-8") as handle:
-            return cudnn.parse_record(handle.read())
+        with open(cudnn.record_path(toolkit, paths.records), encoding="utf-8", errors="replace") as handle:
+            record = cudnn.parse_record(handle.read())
     except FileNotFoundError:
-        return None
+        record = None
+    entry = manifest.read(paths.manifest).get("cudnn", {}).get(toolkit) if record is None else None
+    return record if entry is None else cudnn.CudnnRecord(toolkit, entry["version"], False, entry["files"])
 
 
 def is_installed(install: CudnnInstall, paths: CudnnPaths) -> bool:
@@ -167,7 +169,9 @@ def remove_archive(toolkit: str, paths: CudnnPaths, refresh: Callable[[], object
 
 def _files_of_other_toolkits(toolkit: str, paths: CudnnPaths) -> Set[str]:
     """The linker's file may be in several records."""
-    names = [name[: -len(".json")] for name in os.listdir(paths.records) if name.endswith(".json")]
+    names = set(manifest.read(paths.manifest).get("cudnn", {}))
+    if os.path.isdir(paths.records):
+        names.update(name[: -len(".json")] for name in os.listdir(paths.records) if name.endswith(".json"))
     records = [read_record(name, paths) for name in names if name != toolkit]
     return {path for record in records if record is not None for path in record.files}
 

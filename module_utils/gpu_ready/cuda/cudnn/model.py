@@ -186,7 +186,7 @@ def record_path(cuda: str, directory: str = RECORDS) -> str:
 
 
 def parse_record(text: str) -> Optional[CudnnRecord]:
-    """None for a damaged record; the archive is then installed again."""
+    """None for a damaged record; the manifest has the files too."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -338,7 +338,7 @@ def test_a_killed_installation_is_made_again(tmp_path: Path) -> None:
     host = Scripted({"--assumeno": Result(0, "Nothing to do.\n", "")}, rows, files={str(mark): mark.read_text()})
     manager = dnf.Dnf(host, wait=0.0, pending=str(mark))
     assert manager.find_interrupted() == ["docker-ce"]
-    host.read = lambda path: mark.read_text() if path == str(mark) and mark.exists() else None  # type: ignore[method-assign]
+    host.read_bytes = lambda path: mark.read_bytes() if path == str(mark) and mark.exists() else None  # type: ignore[method-assign]
     assert manager.repair() == ["docker-ce"]
     assert host.made[-1] == "-y reinstall docker-ce" and not mark.exists()
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from gpu_ready.base import manifest as manifest_file
 from gpu_ready.base import records
 from gpu_ready.containers import docker
 from gpu_ready.facts import docker as docker_facts
@@ -166,13 +167,20 @@ def test_a_daemon_whose_program_was_replaced_is_outdated(program_time: float, ou
 
 @pytest.mark.parametrize(
     ("manifest", "held"),
-    [(None, []), ('{"holds": {"docker-ce": {}, "cuda": {}}}', ["cuda", "docker-ce"]), ("{damaged", [])],
+    [(None, []), ('{"holds": {"docker-ce": {}, "cuda": {}}}', ["cuda", "docker-ce"])],
 )
 def test_own_holds_are_read_from_the_manifest(manifest: "str | None", held: list[str]) -> None:
     host = engine()
     if manifest is not None:
         host.files["/var/lib/gpu-ready/manifest.json"] = manifest
     assert docker_facts.collect_engine(host).held_by_us == held
+
+
+def test_a_damaged_manifest_does_not_mean_that_nothing_was_changed() -> None:
+    host = engine()
+    host.files["/var/lib/gpu-ready/manifest.json"] = "{damaged"
+    with pytest.raises(manifest_file.ManifestError, match="Restore it, or move it away"):
+        docker_facts.collect_engine(host)
 
 
 def test_docker_of_a_snap_is_found() -> None:

@@ -133,6 +133,6 @@ def test_restored_keys_are_forgotten_only_when_the_file_is_written(tmp_path: Pat
 def test_a_removed_key_of_others_is_recorded(tmp_path: Path) -> None:
     path, config = str(tmp_path / "manifest.json"), "/etc/docker/daemon.json"
     theirs = {"/runtimes/nvidia": {"before": {"path": "x"}}}
-    manifest.note_keys(config, "{}", theirs, path)
+    manifest.note_keys(config, "e30K", theirs, path)
     manifest.forget_keys(config, theirs, path)
     assert manifest.read(path)["daemon_json"][config]["keys"] == theirs

@@ -1,6 +1,5 @@
 import hashlib
 import http.client
-import json
 import threading
 import time
 

@@ -31,7 +31,7 @@ def test_gpus_from_lspci(tmp_path: Path, release: str, capsys: Any) -> None:
     path.write_text(P40 + AUDIO)
     status, answer = ask(capsys, "--lspci", str(path), "--os-release", release)
     driver = answer["plan"]["choice"]["driver"]
-    assert (status, driver["source"], driver["branch"], driver["flavour"]) == (0, "distro", 535, "proprietary")
+    assert (status, driver["source"], driver["branch"], driver["flavour"]) == (0, "cuda_repo", 580, "proprietary")
     assert [gpu["device"] for gpu in answer["gpus"]] == ["1b38"]
 
 
@@ -53,7 +53,7 @@ def test_variables_and_refusals_with_their_remedy(release: str, capsys: Any) -> 
 def test_the_text_gives_the_reason_and_the_steps(release: str, capsys: Any) -> None:
     assert explain_host.main(["--pci-id", "1b38", "2330", "--os-release", release]) == 0
     shown = capsys.readouterr().out
-    assert "driver: branch 535 with the proprietary kernel module" in shown
+    assert "driver: branch 580 with the proprietary kernel module" in shown
     assert "nvidia_driver.install" in shown
 
 

@@ -45,21 +45,63 @@ def codes(decision: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("devices", "distro", "source", "branch", "flavour"),
     [
-        ([P40], "debian12", "distro", 535, "proprietary"),
-        ([P40, P40], "debian12", "distro", 535, "proprietary"),
-        ([V100], "debian12", "distro", 535, "proprietary"),
+        ([P40], "debian12", "cuda_repo", 580, "proprietary"),
+        ([P40, P40], "debian12", "cuda_repo", 580, "proprietary"),
+        ([V100], "debian12", "cuda_repo", 580, "proprietary"),
         ([T4], "debian12", "cuda_repo", 580, "open"),
         ([A100], "debian12", "cuda_repo", 580, "open"),
         ([B200], "debian12", "cuda_repo", 580, "open"),
         ([GB10], "debian12", "cuda_repo", 580, "open"),
-        ([V100, H100], "debian12", "distro", 535, "proprietary"),
-        ([P40], "debian13", "distro", 550, "proprietary"),
+        ([V100, H100], "debian12", "cuda_repo", 580, "proprietary"),
+        ([P40], "debian13", "cuda_repo", 580, "proprietary"),
+        ([V100], "ubuntu2004", "distro", 535, "proprietary"),
+        ([K80], "el8", "cuda_repo", 470, "proprietary"),
         ([H100, B200], "debian13", "cuda_repo", 580, "open"),
     ],
 )
 def test_the_catalog_decides_by_gpu(devices: list[str], distro: str, source: str, branch: int, flavour: str) -> None:
     chosen = decide(bare(*devices, distro=distro)).choice
     assert (chosen.source, chosen.branch, chosen.flavour) == (source, branch, flavour)
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+@pytest.mark.parametrize("device", [K80, P40, V100, T4, H100, B200])
+def test_auto_takes_an_ended_branch_only_where_no_automatic_source_has_another(distro: str, device: str) -> None:
+    data = catalog.distro(distro)
+    decision = decide(bare(device, distro=distro))
+    maintained = [
+        (source, branch)
+        for source in driver_sources.automatic_sources(data)
+        for kind in driver_sources.module_kinds(data, source)
+        for branch, flavour in driver_sources.branch_flavours(data, source, kind, "compute")
+        if (branch, flavour) in candidates.pairs_of_gpu(device) and not catalog.has_ended(branch)
+    ]
+    if decision.choice is None:
+        assert not maintained and codes(decision)
+        return
+    assert catalog.has_ended(decision.choice.branch) is not bool(maintained)
+    warned = [warning.code for warning in decision.warnings]
+    assert ("branch_ended" in warned) is not bool(maintained)
+
+
+def test_an_installed_driver_of_an_ended_branch_is_kept_with_a_warning() -> None:
+    decision = decide(with_driver(bare(V100), "535.309.01", "proprietary", "distro", ["nvidia-kernel-dkms"]))
+    assert (decision.choice.source, decision.choice.branch) == ("distro", 535)
+    (warning,) = decision.warnings
+    assert warning.code == "branch_ended"
+    assert warning.remedy == "plan a move to a maintained branch: nvidia_driver_source cuda_repo or runfile has one"
+
+
+def test_an_older_point_release_stays_with_its_source() -> None:
+    """The archive has moved on to 535: an upgrade inside the same source, not a driver of another origin."""
+    decision = decide(with_driver(bare(V100), "525.147.05", "proprietary", "distro", ["nvidia-kernel-dkms"]))
+    assert (decision.choice.source, decision.choice.branch) == ("distro", 535) and not decision.refusals
+
+
+def test_an_ended_branch_without_alternative_says_so() -> None:
+    (warning,) = decide(bare(K80, distro="el8")).warnings
+    assert "end of life 2024-07" in warning.message
+    assert warning.remedy.startswith("no source of ") and "plan a newer distribution or other GPUs" in warning.remedy
 
 
 def test_an_nvswitch_host_gets_a_source_with_a_fabric_manager() -> None:
@@ -197,7 +239,7 @@ def test_auto_keeps_a_fitting_driver_of_an_installer_until_it_may_be_replaced() 
     """An installer is only taken when asked for, so the permission to replace it is the requested for packages."""
     kept = decide(foreign())
     assert (kept.choice.source, kept.choice.satisfied, kept.refusals) == ("runfile", True, [])
-    assert decide(foreign(), nvidia_driver_replace_foreign=True).choice.source == "distro"
+    assert decide(foreign(), nvidia_driver_replace_foreign=True).choice.source == "cuda_repo"
 
 
 def test_a_driver_that_is_left_alone_gets_no_step() -> None:
@@ -232,7 +274,7 @@ def test_a_card_passed_to_a_virtual_machine_does_not_count() -> None:
     host = bare(P40, B200)
     first, second = host.base.gpus
     host = having(host, base={"gpus": [first, second._replace(driver="vfio-pci")]})
-    assert decide(host).choice.branch == 535
+    assert decide(host).choice.branch == 580
 
 
 DEVICES = st.lists(st.sampled_from([K80, P40, V100, T4, A100, H100, B200, GB10, UNKNOWN]), min_size=1, max_size=4)

@@ -118,6 +118,12 @@ def branch(number: int) -> Optional[Branch]:
     return next((entry for entry in branches() if entry.number == int(number)), None)
 
 
+def has_ended(number: int) -> bool:
+    """True if NVIDIA no longer maintained a branch in the month of the catalog: the same plan on every day."""
+    known = branch(number)
+    return bool(known and known.eol and known.eol[:7] < DATE[:7])
+
+
 def toolkits() -> List[Toolkit]:
     """CUDA toolkits, ascending."""
     return [

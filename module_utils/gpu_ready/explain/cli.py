@@ -204,7 +204,7 @@ def describe_proc_version(answer: Dict[str, Any]) -> List[str]:
     if answer.get("tegra"):
         return lines + ["This is the number of a Jetson release (L4T), no desktop branch: gpu-ready does not serve it."]
     known = catalog.branch(answer["major"])
-    if known and known.eol and known.eol < catalog.DATE[:7]:
+    if known and catalog.has_ended(known.number):
         lines.append("Support of branch %d ended in %s." % (known.number, known.eol))
         lines.append("Remedy: move to branch %d where the GPUs allow it." % catalog.DEFAULT_BRANCH)
     elif known:

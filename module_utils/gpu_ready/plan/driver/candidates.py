@@ -163,9 +163,21 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
             if is_installed(facts, data, candidate):
                 return [candidate]
             found.append(candidate)
-    # Last comes what the kernel would reject, before it a proprietary module where an open one is possible.
-    found.sort(key=lambda one: (not is_trusted(facts, data, one), lesser_flavour(one, possible, gpus)))
+    # Last comes what the kernel would reject, before it an ended branch, before that a proprietary module where an open
+    # one is possible.
+    found.sort(
+        key=lambda one: (
+            not is_trusted(facts, data, one),
+            is_ended_elsewhere(facts, one),
+            lesser_flavour(one, possible, gpus),
+        )
+    )
     return found
+
+
+def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
+    """True if a branch has ended and its source is not that of the installed driver, which is kept."""
+    return catalog.has_ended(candidate.branch) and candidate.source != facts.driver.origin
 
 
 def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:
@@ -240,7 +252,7 @@ def is_trusted(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
 
 
 def prefer(pairs: Set[Pair], facts: Facts, source: str, gpus: List[GpuFacts]) -> Pair:
-    """Return the installed pair or its branch, else the branch with the longest support; open where possible.
+    """Return the installed pair or its branch, else the maintained branch with the longest support, open if possible.
 
     A source may have the open module of its newest branch only (ELRepo). GPUs that need it then get that branch.
     """
@@ -250,6 +262,7 @@ def prefer(pairs: Set[Pair], facts: Facts, source: str, gpus: List[GpuFacts]) ->
     if facts.driver.origin == source and installed:
         # A request for the other flavour is none for another branch.
         pairs = {pair for pair in pairs if pair[0] == installed[0]} or pairs
+    pairs = {pair for pair in pairs if not catalog.has_ended(pair[0])} or pairs
     opens = {branch for branch, flavour in pairs if flavour == OPEN and open_is_ready(branch, gpus)}
     numbers = sorted(opens or {branch for branch, _ in pairs})
     below = [number for number in numbers if number <= catalog.DEFAULT_BRANCH]

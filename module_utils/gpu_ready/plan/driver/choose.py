@@ -41,7 +41,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Drive
     if refusals:
         return Decision(driver, [], refusals, warnings)
     steps = driver_steps.driver_steps(facts, settings, driver, data)
-    warnings += driver_refusals.branch_warnings(driver)
+    warnings += driver_refusals.branch_warnings(driver, gpus, request, data)
     if driver.satisfied and not driver_steps.next_kernel_steps(facts):
         names = driver_steps.packages_for_next_boot(facts, driver, data)
         warnings += driver_refusals.next_boot_warnings(facts, names)

@@ -15,6 +15,7 @@ from .candidates import (
     is_versioned_by_kernel,
     matching_pairs,
     pairs_of_gpu,
+    pairs_of_host,
     requested_pairs,
 )
 
@@ -278,18 +279,30 @@ def unknown_warnings(gpus: List[GpuFacts]) -> List[Notice]:
     ]
 
 
-def branch_warnings(driver: DriverChoice) -> List[Notice]:
-    """Warn of a branch that NVIDIA no longer maintains."""
+def branch_warnings(
+    driver: DriverChoice, gpus: List[GpuFacts], request: DriverRequest, data: Distribution
+) -> List[Notice]:
+    """Warn of a branch that NVIDIA no longer maintains, and name the sources of this system that have another one."""
     branch = catalog.branch(driver.branch or 0)
-    if branch is None or not branch.eol or branch.eol[:7] >= catalog.DATE[:7]:
+    if branch is None or not catalog.has_ended(branch.number):
         return []
-    return [
-        Notice(
-            "branch_ended",
-            "driver branch %d is no longer maintained by NVIDIA (end of life %s)" % (branch.number, branch.eol),
-            "plan a move to branch %d where the GPUs allow it" % catalog.DEFAULT_BRANCH,
+    maintained = {pair for pair in pairs_of_host(gpus, request) if not catalog.has_ended(pair[0])}
+    sources = [
+        source
+        for source in driver_sources.source_names(data)
+        if any(
+            maintained & driver_sources.branch_flavours(data, source, kind, request.profile)
+            for kind in driver_sources.module_kinds(data, source)
         )
     ]
+    remedy = (
+        "plan a move to a maintained branch: nvidia_driver_source %s has one" % " or ".join(sources)
+        if sources
+        else "no source of %s has a maintained branch for these GPUs: plan a newer distribution or other GPUs"
+        % data["pretty"]
+    )
+    message = "driver branch %d is no longer maintained by NVIDIA (end of life %s)" % (branch.number, branch.eol)
+    return [Notice("branch_ended", message, remedy)]
 
 
 def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:

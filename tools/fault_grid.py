@@ -468,7 +468,7 @@ def main() -> int:
     options = parser.parse_args()
     paths.STATE.mkdir(parents=True, exist_ok=True)
     if not options.page:
-        engine.start()
+        engine.start(hosts.remove_interrupted)
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda host: run_host(host, options), options.host or HOSTS))
     with recorded() as record:

@@ -31,7 +31,8 @@ def _in_use(kind: int) -> Iterator[None]:
 
 
 def _start(requested: fleet.Fleet) -> int:
-    engine.start()
+    engine.start(hosts.remove_interrupted)
+    hosts.remove_leftovers(requested.name)
     offered = services.start({host.distribution for host in requested.hosts})
     existing = {r.host: r for r in hosts.existing() if r.fleet == requested.name}
     before = {name for name, r in existing.items() if r.state == "running"}
@@ -108,7 +109,7 @@ def _states(args: argparse.Namespace) -> int:
         raise LabError(f"lab/states.yml has no state {', '.join(unknown)}; it has {', '.join(known)}")
     names = args.names or tuple(known)
     with _in_use(fcntl.LOCK_SH):
-        engine.start()
+        engine.start(hosts.remove_interrupted)
         offered = services.start({known[name].distribution for name in names})
         found = states.ensure(
             Fleet("states", tuple(replace(known[name], state=name) for name in names)), offered.proxy, offered.variables

@@ -97,12 +97,13 @@ def has_containers() -> bool:
     return directory.is_dir() and any(directory.iterdir())
 
 
-def start() -> None:
-    """Start the engine and its network, unless they run."""
+def start(begun: Callable[[], None] = lambda: None) -> None:
+    """Start the engine and its network, unless they run; call `begun` before anybody else can use a new engine."""
     if os.geteuid() != 0:
         raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
     with _locked("engine.lock"):
-        _start()
+        if _start():
+            begun()
 
 
 @contextlib.contextmanager
@@ -114,11 +115,13 @@ def _locked(name: str) -> Iterator[None]:
         yield
 
 
-def _start() -> None:
+def _start() -> bool:
+    """Return whether the engine had to be started."""
     need_packages(NEEDS, "the lab's docker engine and host images")
     need_packages({DOCKER: "docker-cli"}, "the lab's docker engine")  # its own package from Debian 13 on
     _raise_limits()
-    if not answers():
+    ran = answers()
+    if not ran:
         _start_processes()
     names = docker("network", "ls", "--format", "{{.Name}}").split()
     if paths.NETWORK not in names:
@@ -128,6 +131,7 @@ def _start() -> None:
             what=f"make the network {paths.SUBNET} (is it in use on this machine?)",
         )  # fmt: skip
     wait_for(_has_address, limit=10, what=f"address {paths.ADDRESS} on {paths.BRIDGE}")
+    return not ran
 
 
 def _raise_limits() -> None:

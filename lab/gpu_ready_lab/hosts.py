@@ -14,6 +14,8 @@ from .say import LabError, run, say, succeeds, wait_for
 
 KEY = "id_ed25519"
 LABEL = "gpu-ready-lab.fleet"
+OFF = ("exited", "created", "dead")
+"""States of a host that does not run, in docker's words."""
 BOOT_LIMIT = 120
 ENGINES = ("docker", "containers", "containerd")
 """Directories of /var/lib with layers of images: an overlay over the host's own overlay is refused by the kernel."""
@@ -43,6 +45,8 @@ class Running:
     address: str
     state: str
     kind: str = "container"
+    key: str = ""
+    """The SSH key that it trusts; unknown of hosts that an older version of the lab made."""
 
     @property
     def container(self) -> str:
@@ -78,13 +82,15 @@ def container(fleet: str, host: str) -> str:
 def existing() -> list[Running]:
     """Return every lab host: the containers that the engine has, and the virtual machines."""
     found = [
-        Running(m["fleet"], m["host"], m["address"], vms.state(m["fleet"], m["host"]), "vm") for m in vms.existing()
+        Running(m["fleet"], m["host"], m["address"], vms.state(m["fleet"], m["host"]), "vm", m.get("key", ""))
+        for m in vms.existing()
     ]
     # One query: between a list and the details of each, a host of another fleet may be removed.
-    shown = "\t".join(f'{{{{.Label "{label}"}}}}' for label in (LABEL, "gpu-ready-lab.host", "gpu-ready-lab.address"))
+    shown = "\t".join(f'{{{{.Label "gpu-ready-lab.{name}"}}}}' for name in ("fleet", "host", "address", "key"))
     question = ("ps", "-a", "--filter", f"label={LABEL}", "--format", shown + "\t{{.State}}")
-    lines = engine.docker(*question).splitlines() if engine.answers() else []
-    found += [Running(*line.split("\t")) for line in lines]
+    for line in engine.docker(*question).splitlines() if engine.answers() else ():
+        fleet, host, address, key, state = line.split("\t")
+        found.append(Running(fleet, host, address, state, key=key))
     return sorted(found, key=lambda r: (r.fleet, r.host))
 
 
@@ -117,13 +123,8 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     own = {h.name: images.ensure_own(h.image, h.distribution, proxy) for h in containers if h.image}
     image = {host.name: own.get(host.name) or plain.get(host.distribution, "") for host in containers}
     image |= {name: state.image for name, state in states.items()}
-    left = [r.host for r in existing() if r.fleet == fleet.name]
-    if left and not (paths.fleet_directory(fleet.name) / KEY).exists():
-        raise LabError(
-            f"{', '.join(left)} of {fleet.name} were started from another checkout, whose key they trust: "
-            f"remove them first (`python -m gpu_ready_lab down {fleet.name}`)"
-        )
     key = ssh_key(fleet.name)
+    left = [r.host for r in existing() if r.fleet == fleet.name]
     guests = [host for host in fleet.hosts if host.kind == "vm"]
     bare = [host for host in guests if host.name not in left]
     disks = vms.prepare(bare, proxy) if bare else {}  # may take many minutes
@@ -161,6 +162,37 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     return {r.host: r for r in existing() if r.fleet == fleet.name}
 
 
+def remove_leftovers(name: str) -> None:
+    """Remove the hosts of a fleet that an interrupted run of another checkout left behind.
+
+    This checkout cannot reach them: they trust the key of that one. Hosts that run may be in use there.
+    """
+    unreachable = [r for r in existing() if r.fleet == name and r.key != own_key(name)]
+    running = [r.host for r in unreachable if r.state not in OFF]
+    if running:
+        raise LabError(
+            f"{', '.join(running)} of {name} were started from another checkout, whose key they trust: "
+            f"remove them first (`python -m gpu_ready_lab down {name}`)"
+        )
+    _remove_unreachable(unreachable)
+
+
+def remove_interrupted() -> None:
+    """Remove the containers that a killed engine left behind and that this checkout cannot reach.
+
+    Docker starts them again when it starts (--restart), although nobody uses them. Virtual machines need no engine.
+    """
+    _remove_unreachable(r for r in existing() if r.kind == "container" and r.key != own_key(r.fleet))
+
+
+def _remove_unreachable(which: Iterable[Running]) -> None:
+    leftovers = list(which)
+    if leftovers:
+        names = ", ".join(f"{r.fleet}/{r.host}" for r in leftovers)
+        say(f"an interrupted run of another checkout left {names}, which trust its key")
+        remove(leftovers)
+
+
 def _addresses(fleet: Fleet, present: dict[str, Running]) -> dict[str, str]:
     """The address of each host of a fleet: those that exist keep theirs."""
     used = {r.address for r in existing()}
@@ -191,6 +223,12 @@ def ssh_key(fleet: str) -> str:
     return key.with_suffix(".pub").read_text()
 
 
+def own_key(fleet: str) -> str | None:
+    """Return the public half of this checkout's SSH key of a fleet, None if it has none."""
+    path = paths.fleet_directory(fleet) / f"{KEY}.pub"
+    return path.read_text().strip() if path.exists() else None
+
+
 def _missing_capabilities() -> list[str]:
     """Options that drop capabilities missing in this machine's own bounding set, which no container can get."""
     status = Path("/proc/self/status").read_text()
@@ -211,7 +249,7 @@ def _create(
     engine.docker(
         "create", "--name", name, "--hostname", host.name, "--restart", "always", "--stop-signal", "SIGRTMIN+3",
         "--label", f"{LABEL}={fleet}", "--label", f"gpu-ready-lab.host={host.name}",
-        "--label", f"gpu-ready-lab.address={address}",
+        "--label", f"gpu-ready-lab.address={address}", "--label", f"gpu-ready-lab.key={key.strip()}",
         "--network", paths.NETWORK, "--ip", address, "--dns", "127.0.0.1", "--dns-search", ".",
         "--cap-add", "ALL", *_missing_capabilities(),
         "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",

@@ -92,7 +92,8 @@ def create(fleet: str, host: Host, disk: Path, address: str, key: str, proxy: st
     number = int(address.rsplit(".", 1)[1])
     (where / "share/identity.tar").write_bytes(images.pack(identity(fleet, host, address, key, proxy)))
     machine = {
-        "fleet": fleet, "host": host.name, "address": address, "disk": str(own), "memory_mib": MEMORY_MIB,
+        "fleet": fleet, "host": host.name, "address": address, "key": key.strip(),
+        "disk": str(own), "memory_mib": MEMORY_MIB,
         "tap": f"grlv{number}", "mac": f"52:54:00:67:72:{number:02x}", "modules": str(vm_image.modules()),
     }  # fmt: skip
     (where / "machine.json").write_text(json.dumps(machine, indent=1))

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from . import dress, paths
+from . import dress, pasts, paths
 from .say import LabError
 
 ARCHITECTURES = (
@@ -66,6 +66,8 @@ class Host:
     python: str | None = None
     """The version of the Python for modules, such as 3.6, copied from this machine; none: the host has no Python."""
     preinstalled: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
+    """Scripts of lab/pasts that set the host up before anybody uses it, in this order."""
     vars: Mapping[str, Any] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
     state: str | None = None
@@ -197,7 +199,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
         value,
         (
             "distribution", "kind", "prebuilt", "kernels", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
-            "secure_boot", "preinstalled", "vars", "expect", "extra",
+            "secure_boot", "preinstalled", "past", "vars", "expect", "extra",
         ),
     )  # fmt: skip
     distribution = (where / "distribution").text(data.get("distribution"), dress.names())
@@ -240,20 +242,21 @@ def _host(where: _Where, name: str, value: object) -> Host:
         image=image,
         python=python,
         preinstalled=_texts(where / "preinstalled", data.get("preinstalled") or []),
+        past=_texts(where / "past", data.get("past") or [], tuple(pasts.described())),
         vars=variables,
         expect=expect,
         extra=(where / "extra").flag(data.get("extra", False)),
     )
 
 
-def _texts(where: _Where, value: object) -> tuple[str, ...]:
+def _texts(where: _Where, value: object, choices: tuple[str, ...] | None = None) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise where.error(f"expected a list of packages, found {value!r}")
-    return tuple((where / index).text(entry) for index, entry in enumerate(value))
+        raise where.error(f"expected a list of names, found {value!r}")
+    return tuple((where / index).text(entry, choices) for index, entry in enumerate(value))
 
 
 def _check_guest(where: _Where, data: Mapping[str, Any]) -> None:
-    for key in ("image", "python", "nvswitches", "secure_boot", "holder"):
+    for key in ("image", "python", "nvswitches", "secure_boot", "holder", "past"):
         if data.get(key):
             raise (where / key).error("virtual machines have none in this lab")
     if sum(int(item.get("count", 1)) for item in data.get("gpus") or []) > MAX_GUEST_GPUS:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import dress, engine, hardware, images, mirror_faults, paths, pci_tree, python, vms
+from . import dress, engine, hardware, images, mirror_faults, pasts, paths, pci_tree, python, vms
 from .fleet import NO_PYTHON, Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
@@ -155,6 +155,9 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
         wait_booted(container(fleet.name, host.name), host.name)
         if host.name not in present and host.preinstalled:
             _preinstall(container(fleet.name, host.name), host)
+        if host.name not in present:
+            for past in host.past:
+                pasts.make(container(fleet.name, host.name), host.name, past)
 
     parallel(start, containers)
     for host in guests:  # one after the other: two at once only slow each other down

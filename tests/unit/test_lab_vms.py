@@ -35,7 +35,7 @@ def test_the_gpus_of_a_guest_are_on_the_simulated_bus() -> None:
         ("image: some/image", "have none in this lab"),
         ("secure_boot: true", "have none in this lab"),
         ('kind: {a: b}', "expected a text"),
-        ("prebuilt: nvidia-kernel-dkms", "expected a list of packages"),
+        ("prebuilt: nvidia-kernel-dkms", "expected a list of names"),
     ],
 )  # fmt: skip
 def test_unsupported_keys_of_a_guest_are_refused(more: str, words: str) -> None:

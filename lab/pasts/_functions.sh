@@ -1,0 +1,30 @@
+# Functions for the scripts of this directory. The lab runs them in front of each, as root on the host, with `set -eu`.
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+. /etc/os-release
+
+# The URL of HOST/PATH: the lab's mirror, as hosts of a site with a mirror reach it.
+vendor() { echo "http://10.199.0.1:8080/$1"; }
+
+# Download the URL $1 to the file $2, as `curl -fsSL URL -o FILE` of the vendors' pages.
+download() { curl -fsSL --retry 2 --max-time 120 "$1" -o "$2"; }
+
+install_debs() { apt-get -q update && apt-get -q -y --no-install-recommends install "$@"; }
+
+# Install a package NAME VERSION that has the files below the directory $3 (without it: none). Further arguments are
+# lines of its control file.
+install_made_deb() {
+  made=$(mktemp -d)
+  mkdir "$made/DEBIAN"
+  if [ -n "${3-}" ]; then cp -a "$3/." "$made/"; fi
+  {
+    printf '%s\n' "Package: $1" "Version: $2" "Architecture: amd64" "Maintainer: gpu-ready lab <lab@gpu-ready.invalid>"
+    shift "$(($# < 3 ? $# : 3))"
+    for field in "$@"; do printf '%s\n' "$field"; done
+    printf '%s\n' "Description: stand-in of the gpu-ready lab for the package of this name"
+  } >"$made/DEBIAN/control"
+  (cd "$made" && find etc -type f -printf '/%p\n' 2>/dev/null) >"$made/DEBIAN/conffiles" || true
+  chmod -R u+rwX,go+rX "$made"
+  dpkg-deb --root-owner-group --build "$made" "$made.deb" >/dev/null
+  dpkg --install "$made.deb"
+  rm -r "$made" "$made.deb"
+}

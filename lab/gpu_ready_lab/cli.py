@@ -33,7 +33,7 @@ def _in_use(kind: int) -> Iterator[None]:
 def _start(requested: fleet.Fleet) -> int:
     engine.start(hosts.remove_interrupted)
     hosts.remove_leftovers(requested.name)
-    offered = services.start({host.distribution for host in requested.hosts})
+    offered = services.start({host.distribution for host in requested.hosts}, requested.vendors)
     existing = {r.host: r for r in hosts.existing() if r.fleet == requested.name}
     before = {name for name, r in existing.items() if r.state == "running"}
     new = Fleet(requested.name, tuple(host for host in requested.hosts if host.name not in existing))

@@ -32,6 +32,12 @@ def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
         write_cuda_runfile(root / declared["cuda_runfiles"]["root"], release)
 
 
+def places(declaration: Path) -> list[str]:
+    """Return the directories of these files below the mirror's root."""
+    declared = yaml.safe_load(declaration.read_text())
+    return [declared["cudnn"]["root"], declared["cuda_runfiles"]["root"], *declared["runfiles"]["directories"]]
+
+
 def tarball(files: dict[str, bytes], links: dict[str, str], executable: tuple[str, ...] = ()) -> bytes:
     """Return a plain tar, the same for the same content."""
     out = io.BytesIO()

@@ -16,6 +16,7 @@ ARCHITECTURES = (
     "fermi", "kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "grace_hopper", "blackwell",
 )  # fmt: skip
 KINDS = ("container", "vm")
+NAMES, MIRROR = "names", "mirror"
 STATES = paths.REPO / "lab/states.yml"
 RESULTS = ("ready", "no_gpu", "refused")
 NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
@@ -83,6 +84,8 @@ class Fleet:
     name: str
     hosts: tuple[Host, ...]
     vars: Mapping[str, Any] = field(default_factory=dict)
+    vendors: str = NAMES
+    """How its hosts reach the vendors: by their own names, or at the mirror, by the variable gpu_ready_mirror."""
 
 
 class _Where:
@@ -153,7 +156,7 @@ def parse(text: str, file: str = "fleet") -> Fleet:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise LabError(f"{file}: not YAML: {error}") from None
-    top = where.mapping(data, ("name", "hosts", "vars"))
+    top = where.mapping(data, ("name", "hosts", "vars", "vendors"))
     name = (where / "name").text(top.get("name"))
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,30}", name):
         raise (where / "name").error(f"{name!r} is not a name of small letters, digits, _ and -")
@@ -161,7 +164,8 @@ def parse(text: str, file: str = "fleet") -> Fleet:
     if not hosts:
         raise (where / "hosts").error("no host")
     parsed = tuple(_host(where / "hosts" / host, str(host), value) for host, value in hosts.items())
-    return Fleet(name, parsed, (where / "vars").mapping(top.get("vars")))
+    vendors = (where / "vendors").text(top.get("vendors", NAMES), (NAMES, MIRROR))
+    return Fleet(name, parsed, (where / "vars").mapping(top.get("vars")), vendors)
 
 
 @cache

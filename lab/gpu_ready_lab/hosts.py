@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import dress, engine, hardware, images, mirror_faults, pasts, paths, pci_tree, python, vms
+from . import dress, engine, hardware, images, mirror_faults, pasts, paths, pci_tree, python, vendors, vms
 from .fleet import NO_PYTHON, Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
@@ -254,6 +254,7 @@ def _create(
         "--label", f"{LABEL}={fleet}", "--label", f"gpu-ready-lab.host={host.name}",
         "--label", f"gpu-ready-lab.address={address}", "--label", f"gpu-ready-lab.key={key.strip()}",
         "--network", paths.NETWORK, "--ip", address, "--dns", "127.0.0.1", "--dns-search", ".",
+        *vendors.add_hosts(),
         "--cap-add", "ALL", *_missing_capabilities(),
         "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",
         "--security-opt", "systempaths=unconfined",
@@ -271,8 +272,7 @@ def _create(
     own["etc/gpu-ready-lab/nvml.conf"] = (hardware.nvml_conf(fleet, host), 0o644)
     own["root/.ssh/authorized_keys"] = (key, 0o600)
     if proxy and dress.read(host.distribution).manager == "apt":
-        own["etc/apt/apt.conf.d/99gpu-ready-lab-proxy"] = (f'Acquire::http::Proxy "{proxy}";\n', 0o644)
-        own["etc/apt/apt.conf.d/99gpu-ready-lab-mirror"] = (f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n', 0o644)
+        own |= vendors.apt_files(proxy)
     if new:
         own[NEW_IDENTITY] = ("", 0o644)
     if host.secure_boot:  # the variable of the firmware: four bytes of attributes, then the value

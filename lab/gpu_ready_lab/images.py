@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import dress, engine, paths
+from . import dress, engine, paths, vendors
 from .dress import Dress
 from .say import LabError, run, say, succeeds
 
@@ -68,6 +68,10 @@ def _sources() -> list[Path]:
     return sorted([*directories, LIBCUDA])
 
 
+def _authority() -> bytes:
+    return vendors.authority().read_bytes()
+
+
 def _digest(*texts: bytes) -> str:
     total = hashlib.sha256()
     for text in texts:
@@ -111,7 +115,7 @@ def _ensure(spec: Dress, proxy: str | None) -> str:
     base = _ensure_base(spec, proxy)
     fetched = {path: _fetch(path) for path in (*spec.fetch.values(), *spec.rpms)}
     name = tag(spec.name)
-    made_from = f"{base} {engine.docker('image', 'inspect', '-f', '{{.Id}}', base).strip()}"
+    made_from = f"{base} {engine.docker('image', 'inspect', '-f', '{{.Id}}', base).strip()} {_digest(_authority())}"
     if fetched:
         made_from += f" {_digest(*fetched.values())}"
     if _label(name, "gpu-ready-lab.base") == made_from:
@@ -152,7 +156,7 @@ def ensure_own(image: str, distribution: str, proxy: str | None = None) -> str:
     """
     with _locked():
         _take(image)
-        identity = engine.docker("image", "inspect", "-f", "{{.Id}}", image).strip()
+        identity = engine.docker("image", "inspect", "-f", "{{.Id}}", image).strip() + f" {_digest(_authority())}"
         spec = dress.read(distribution)
         name = f"gpu-ready-lab/own-{_digest(image.encode())}:{tag(distribution).split(':')[1]}"
         if _label(name, "gpu-ready-lab.base") == identity:
@@ -188,6 +192,7 @@ for program in systemctl sshd ssh-keygen modprobe depmod mount ip python3; do
   PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v $program >/dev/null || echo "$program"
 done
 test -x /lib/systemd/systemd || echo systemd
+command -v update-ca-certificates >/dev/null || command -v update-ca-trust >/dev/null || echo ca-certificates
 python3 -c 'import sys; assert sys.version_info >= (3, 9)' 2>/dev/null || echo "python3 of version 3.9 or newer"
 """
 
@@ -339,6 +344,8 @@ def _overlay(release: str, spec: Dress, fetched: dict[str, bytes]) -> bytes:
             f"{lab}/libcuda.so": (directory / "libcuda.so", 0o644),
             f"{lab}/nouveau.ko": (directory / "nouveau.ko", 0o644),
             f"usr/lib/modules/{release}/kernel/drivers/net/dummy.ko": (directory / "dummy.ko", 0o644),
+            vendors.CERTIFICATE: (vendors.authority(), 0o644),
+            f"{lab}/trust": (host / "trust", 0o755),
             f"{lab}/kernel": (host / "kernel.py", 0o755),
             f"{lab}/prepare": (host / "prepare", 0o755),
             f"{lab}/prepare-dnf": (host / "prepare-dnf", 0o755),

@@ -5,30 +5,37 @@
 
 import argparse
 import contextlib
-import email.utils
 import fcntl
 import hashlib
 import json
-import mimetypes
 import os
-import re
 import shutil
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
 import time
-import urllib.parse
 from collections.abc import Collection, Iterator
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
-from . import apt_archive, debian_archive, downloads, mirror_faults, packages, paths, proxy, rpms, verify_image
+from . import (
+    apt_archive,
+    certificates,
+    debian_archive,
+    downloads,
+    mirror_faults,
+    mirror_server,
+    packages,
+    paths,
+    proxy,
+    rpms,
+    verify_image,
+)
 from .engine import need_packages
 from .say import LabError, say, wait_for
 
@@ -45,8 +52,22 @@ NEEDS = {
 KEPT_TREES = 3
 COMPLETE = ".complete"
 """Directory of a tree with an empty file for each complete repository."""
+CERTIFICATES = "certificates"
+"""Directory of the cache with the authority that hosts trust, and the certificate for the vendors' names."""
 DOWNLOADS = "downloads"
 """Listed among the repositories: the plain files of downloads.yml."""
+
+
+class Ports(NamedTuple):
+    """Where the services listen: the mirror, the archive proxy, and the vendors' names."""
+
+    mirror: int = 8080
+    proxy: int = 3142
+    http: int = 80
+    https: int = 443
+
+
+PORTS = Ports()
 
 
 class MirrorInfo(NamedTuple):
@@ -81,6 +102,12 @@ def repositories() -> dict[str, dict[str, Any]]:
     """Return the declared repositories by id."""
     entries: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "repositories.yml").read_text())
     return entries
+
+
+def names() -> list[str]:
+    """Return the vendors' host names: those that declared repositories and files are at."""
+    at = [path for entry in repositories().values() for path in (entry["path"], *entry.get("also", []), *entry["keys"])]
+    return sorted({path.split("/")[0] for path in (*at, *downloads.places(DECLARATIONS / "downloads.yml"))})
 
 
 def declared() -> list[packages.Package]:
@@ -208,134 +235,12 @@ def _write_key(path: Path, data: bytes) -> None:
         path.write_bytes(data)
 
 
-# ---- serving --------------------------------------------------------------------------------------
-
-
-class Mirror(ThreadingHTTPServer):
-    """Serves a tree, logs the requests, and fails as the rules of mirror_faults define."""
-
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def __init__(self, address: tuple[str, int], root: Path, state: Path) -> None:
-        self.root = root
-        self.state = state
-        self._log_lock = threading.Lock()
-        super().__init__(address, _Handler)
-
-    def log(self, line: str) -> None:
-        """Add a line to the access log."""
-        with self._log_lock, (self.state / "mirror-access.log").open("a") as file:
-            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD for plain files."""
-
-    protocol_version = "HTTP/1.1"
-    server_version = "gpu-ready-lab"
-    timeout = 60  # an idle connection ends
-    server: Mirror
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
-        """Print nothing on standard error: the access log has it."""
-
-    def do_GET(self) -> None:
-        """Send a file."""
-        self._answer(body=True)
-
-    def do_HEAD(self) -> None:
-        """Send the headers of GET, without the file."""
-        self._answer(body=False)
-
-    def _answer(self, *, body: bool) -> None:
-        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
-        status, sent = HTTPStatus.INTERNAL_SERVER_ERROR, 0
-        try:
-            status, sent = self._respond(path, body)
-        except (BrokenPipeError, ConnectionResetError, TimeoutError, mirror_faults.Dropped):
-            self.close_connection = True
-        finally:
-            self.server.log(f"{self.client_address[0]} {self.command} {int(status)} {sent} {path}")
-
-    def _refuse(self, status: HTTPStatus, words: str) -> tuple[HTTPStatus, int]:
-        data = f"{words}\n".encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
-        return status, len(data)
-
-    def _respond(self, path: str, body: bool) -> tuple[HTTPStatus, int]:
-        fault = mirror_faults.find(self.server.state, self.client_address[0], path)
-        mirror_faults.before_answer(fault, self.connection)
-        if fault.get("status"):
-            return self._refuse(HTTPStatus(fault["status"]), f"fault injected for {path}")
-        root = self.server.root.resolve()
-        file = (root / path).resolve()
-        if not file.is_relative_to(root) or not (file.is_file() or file.is_dir()):
-            return self._refuse(HTTPStatus.NOT_FOUND, f"the lab's mirror has no {path}")
-        if file.is_dir():
-            return self._refuse(
-                HTTPStatus.OK, "\n".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in file.iterdir()))
-            )
-        if "serve" in fault:
-            file = Path(fault["serve"])
-        changed = int(file.stat().st_mtime)
-        since = email.utils.parsedate_tz(self.headers.get("If-Modified-Since", ""))
-        if since is not None and changed <= email.utils.mktime_tz(since):
-            self.send_response(HTTPStatus.NOT_MODIFIED)
-            self.end_headers()
-            return HTTPStatus.NOT_MODIFIED, 0
-        with file.open("rb") as content:
-            return self._send(content, file, changed, fault, body)
-
-    def _send(
-        self, content: BinaryIO, file: Path, changed: int, fault: dict[str, Any], body: bool
-    ) -> tuple[HTTPStatus, int]:
-        size = os.fstat(content.fileno()).st_size
-        start, end = 0, size
-        modified = email.utils.formatdate(changed, usegmt=True)
-        asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "").strip())
-        # The rest of a file that has changed since is of no use: RFC 9110, section 13.1.5.
-        same = self.headers.get("If-Range", modified) == modified
-        status = HTTPStatus.OK
-        if asked and (asked[1] or asked[2]) and same:
-            start = int(asked[1]) if asked[1] else max(0, size - int(asked[2]))
-            end = min(size, int(asked[2]) + 1) if asked[1] and asked[2] else size
-            if start >= end:
-                self.send_response(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
-                self.send_header("Content-Range", f"bytes */{size}")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, 0
-            status = HTTPStatus.PARTIAL_CONTENT
-        self.send_response(status)
-        self.send_header("Content-Type", mimetypes.guess_type(file.name)[0] or "application/octet-stream")
-        self.send_header("Content-Length", str(end - start))
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Last-Modified", modified)
-        if status == HTTPStatus.PARTIAL_CONTENT:
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
-        self.end_headers()
-        if not body:
-            return status, 0
-        content.seek(start)
-        writer, left = mirror_faults.Writer(self.wfile, fault), end - start
-        while left and (chunk := content.read(min(1 << 18, left))):
-            writer.write(chunk)
-            left -= len(chunk)
-        return status, writer.sent
-
-
 # ---- starting and stopping ------------------------------------------------------------------------
 
 
 def _code() -> str:
     """A digest of the code that serves."""
-    files = [Path(__file__), Path(proxy.__file__), Path(mirror_faults.__file__)]
+    files = [Path(str(module.__file__)) for module in (sys.modules[__name__], mirror_server, proxy, mirror_faults)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
@@ -363,36 +268,40 @@ def ensure_running(
     state: Path,
     distributions: Collection[str] | None = None,
     address: str = paths.ADDRESS,
-    mirror_port: int = 8080,
-    proxy_port: int = 3142,
+    ports: Ports = PORTS,
 ) -> MirrorInfo:
-    """Build and start the mirror and the archive proxy, unless the current ones run; return what hosts need to know."""
+    """Build and start the mirror, also under the vendors' names, and the archive proxy, unless the current ones run.
+
+    Returns what hosts need to know.
+    """
     with _locked(state / "mirror.lock"):
-        return _ensure_running(cache, state, distributions, address, mirror_port, proxy_port)
+        return _ensure_running(cache, state, distributions, address, ports)
 
 
 def _ensure_running(
-    cache: Path, state: Path, distributions: Collection[str] | None, address: str, mirror_port: int, proxy_port: int
+    cache: Path, state: Path, distributions: Collection[str] | None, address: str, ports: Ports
 ) -> MirrorInfo:
+    certificate = certificates.ensure_server(cache / CERTIFICATES, names())
     settings = {
         "code": _code(),
         "address": address,
-        "mirror_port": mirror_port,
-        "proxy_port": proxy_port,
+        "ports": list(ports),
         "cache": str(cache),
+        "certificate": hashlib.sha256(certificate.read_bytes()).hexdigest(),
     }
     record = _running(state)
     if record is None or {key: record.get(key) for key in settings} != settings:
         stop(state)
         say("starting the archive proxy and the vendor mirror")
-        _spawn(cache, state, settings)
-    proxy_url = f"http://{address}:{proxy_port}/"
+        pid = _spawn(cache, state, address, ports, certificate)
+        (state / "mirror.json").write_text(json.dumps({**settings, "pid": pid}))
+    proxy_url = f"http://{address}:{ports.proxy}/"
     tree = build(cache, proxy_url, distributions)
     point_at(state, tree)
     image = verify_image.ensure(cache, proxy_url)
     fingerprint = packages.Key(cache / "mirror" / "key").fingerprint
     return MirrorInfo(
-        f"http://{address}:{mirror_port}", proxy_url.rstrip("/"), dict.fromkeys(repositories(), fingerprint), image
+        f"http://{address}:{ports.mirror}", proxy_url.rstrip("/"), dict.fromkeys(repositories(), fingerprint), image
     )
 
 
@@ -407,11 +316,12 @@ def point_at(state: Path, tree: Path) -> None:
     new.replace(link)
 
 
-def _spawn(cache: Path, state: Path, settings: dict[str, Any]) -> None:
+def _spawn(cache: Path, state: Path, address: str, ports: Ports, certificate: Path) -> int:
+    """Start the servers and return their process."""
     argv = [
         sys.executable, "-m", "gpu_ready_lab.mirror", "--cache", str(cache), "--state", str(state),
-        "--address", settings["address"],
-        "--mirror-port", str(settings["mirror_port"]), "--proxy-port", str(settings["proxy_port"]), "daemon",
+        "--address", address, "--certificate", str(certificate),
+        "--ports", *map(str, ports), "--", "daemon",
     ]  # fmt: skip
     log_path = state / "mirror.log"
     with log_path.open("ab") as log:
@@ -419,20 +329,19 @@ def _spawn(cache: Path, state: Path, settings: dict[str, Any]) -> None:
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
         )  # fmt: skip
-    ports = (settings["mirror_port"], settings["proxy_port"])
     try:
         wait_for(
-            lambda: process.poll() is not None or all(_listens(settings["address"], port) for port in ports),
-            limit=20, what=f"the vendor mirror on {settings['address']} (its log: {log_path})",
+            lambda: process.poll() is not None or all(_listens(address, port) for port in ports),
+            limit=20, what=f"the vendor mirror on {address} (its log: {log_path})",
         )  # fmt: skip
     finally:
-        if process.poll() is None and not all(_listens(settings["address"], port) for port in ports):
+        if process.poll() is None and not all(_listens(address, port) for port in ports):
             process.kill()
     if process.poll() is not None:
         words = log_path.read_text().strip().splitlines()[-1:]
-        where = f"{settings['address']} ports {ports[0]} and {ports[1]}"
+        where = f"{address} ports {', '.join(map(str, ports))}"
         raise LabError(f"could not serve the vendor mirror on {where}: {' '.join(words)}")
-    (state / "mirror.json").write_text(json.dumps({**settings, "pid": process.pid}))
+    return process.pid
 
 
 def stop(state: Path) -> None:
@@ -449,12 +358,18 @@ def stop(state: Path) -> None:
     (state / "mirror.json").unlink(missing_ok=True)
 
 
-def serve(address: str, mirror_port: int, proxy_port: int, cache: Path, state: Path) -> None:
-    """Serve mirror and proxy until SIGTERM or SIGINT."""
-    servers = [
-        Mirror((address, mirror_port), state / "mirror-root", state),
-        proxy.Proxy((address, proxy_port), cache / "proxy", state),
+def serve(address: str, ports: Ports, cache: Path, state: Path, certificate: Path | None = None) -> None:
+    """Serve mirror and proxy until SIGTERM or SIGINT; the vendors' names too if there is a certificate for them."""
+    root = state / "mirror-root"
+    servers: list[socketserver.BaseServer] = [
+        mirror_server.Mirror((address, ports.mirror), root, state),
+        proxy.Proxy((address, ports.proxy), cache / "proxy", state),
     ]
+    if certificate is not None:
+        servers += [
+            mirror_server.Front((address, ports.http), root, state),
+            mirror_server.Front((address, ports.https), root, state, certificate),
+        ]
     done = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())
@@ -474,10 +389,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--state", type=Path, default=paths.STATE, help="logs, faults (default: %(default)s)")
     parser.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
-    parser.add_argument("--mirror-port", type=int, default=8080)
-    parser.add_argument("--proxy-port", type=int, default=3142)
+    parser.add_argument(
+        "--ports", type=int, nargs=len(PORTS), default=PORTS, metavar=tuple(name.upper() for name in Ports._fields)
+    )
+    parser.add_argument("--certificate", type=Path, help="serve the vendors' names too, with this file (PEM, with key)")
     parser.add_argument("command", choices=["build", "serve", "daemon", "stop"])
     options = parser.parse_args(arguments)
+    ports = Ports(*options.ports)
     try:
         if options.command == "stop":
             stop(options.state)
@@ -488,9 +406,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(tree)
             if options.command == "serve":
                 point_at(options.state, tree)
-                say(f"serving http://{options.address}:{options.mirror_port}/ until interrupted")
+                say(f"serving http://{options.address}:{ports.mirror}/ until interrupted")
         if options.command in ("serve", "daemon"):
-            serve(options.address, options.mirror_port, options.proxy_port, options.cache, options.state)
+            serve(options.address, ports, options.cache, options.state, options.certificate)
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""The vendor mirror and the archive proxy: the only servers outside that hosts can reach."""
+"""The vendor mirror, under its own and the vendors' names, and the archive proxy: all servers that hosts can reach."""
 
 import json
 from collections.abc import Collection
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import paths
+from . import fleet, paths
 
 
 @dataclass(frozen=True)
@@ -17,16 +17,20 @@ class Offered:
     variables: dict[str, Any] = field(default_factory=dict)
 
 
-def start(distributions: Collection[str] | None = None) -> Offered:
-    """Start proxy and mirror, with what these distributions need (None: all); return what hosts need to know."""
+def start(distributions: Collection[str] | None = None, vendors: str = fleet.NAMES) -> Offered:
+    """Start proxy and mirror, with what these distributions need (None: all); return what hosts need to know.
+
+    `vendors` is that of the fleet.
+    """
     from . import mirror  # only `up` and `down` need the builders' imports
 
     info = mirror.ensure_running(paths.cache(), paths.STATE, distributions)
-    variables = {
-        "gpu_ready_mirror": info.url,
+    variables: dict[str, Any] = {
         "gpu_ready_mirror_keys": info.keys,
         "gpu_verify_image": str(info.verify_image),
     }
+    if vendors == fleet.MIRROR:
+        variables["gpu_ready_mirror"] = info.url
     return Offered(info.proxy, variables)
 
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import debian_archive, images, paths
+from . import debian_archive, images, paths, vendors
 from .say import LabError, run, say
 
 PACKAGES = (
@@ -72,6 +72,8 @@ def _recipe(suite: str, packages: tuple[str, ...]) -> str:
             *(paths.DATA / "nvml").iterdir(),
             images.LIBCUDA,
             paths.DATA / "host/after-dpkg",
+            paths.DATA / "host/trust",
+            vendors.authority(),
         ]
     ):
         if path.is_file():
@@ -86,6 +88,8 @@ def _overlay(work: Path) -> bytes:
     files = {
         f"{lab}/libnvidia-ml.so": (work / "libnvidia-ml.so", 0o644),
         f"{lab}/libcuda.so": (work / "libcuda.so", 0o644),
+        vendors.CERTIFICATE: (vendors.authority(), 0o644),
+        f"{lab}/trust": (paths.DATA / "host/trust", 0o755),
         f"{lab}/after-dpkg": (paths.DATA / "host/after-dpkg", 0o755),
         f"{lab}/after-dpkg-vm": (vm / "after-dpkg", 0o755),
         f"{lab}/identity": (vm / "identity", 0o755),

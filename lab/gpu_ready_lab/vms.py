@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import disks, dress, engine, hardware, images, paths, vm_image, vm_run
+from . import disks, dress, engine, hardware, images, paths, vendors, vm_image, vm_run
 from .fleet import Gpu, Host
 from .say import LabError, run, say, wait_for
 
@@ -104,7 +104,7 @@ def identity(fleet: str, host: Host, address: str, key: str, proxy: str | None) 
     network = f"[Match]\nName=eth0\n\n[Network]\nAddress={address}/24\nDHCP=no\nLinkLocalAddressing=no\n"
     files: dict[str, tuple[bytes | str, int]] = {
         "etc/hostname": (f"{host.name}\n", 0o644),
-        "etc/hosts": (f"127.0.0.1 localhost\n127.0.1.1 {host.name}\n", 0o644),
+        "etc/hosts": (f"127.0.0.1 localhost\n127.0.1.1 {host.name}\n{vendors.etc_hosts()}", 0o644),
         "etc/systemd/network/10-lab.network": (network, 0o644),
         "root/.ssh/authorized_keys": (key, 0o600),
         "etc/gpu-ready-lab/nvml.conf": (hardware.nvml_conf(fleet, host), 0o644),
@@ -114,9 +114,7 @@ def identity(fleet: str, host: Host, address: str, key: str, proxy: str | None) 
     if host.nouveau:
         files["etc/gpu-ready-lab/nouveau"] = ("", 0o644)
     if proxy:
-        files["etc/apt/apt.conf.d/99gpu-ready-lab-proxy"] = (f'Acquire::http::Proxy "{proxy}";\n', 0o644)
-        direct = f'Acquire::http::Proxy::{paths.ADDRESS} "DIRECT";\n'
-        files["etc/apt/apt.conf.d/99gpu-ready-lab-mirror"] = (direct, 0o644)
+        files |= vendors.apt_files(proxy)
     return files
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from fleet import ROOT, VENV, Fleet, environment
+from gpu_ready_lab import paths
 
 pytestmark = pytest.mark.lab
 
 A, B = "run-a", "run-b"
 OLD, NEW, LEGACY = "580.95.05", "580.178.04", "470.256.02"
-MIRROR = "http://10.199.0.1:8080"
 HOLD = "nvidia-persistenced >/dev/null 2>&1 </dev/null"
 RELEASE = (
     "kill $(cat /run/nvidia-persistenced/nvidia-persistenced.pid); sleep 1; /usr/lib/gpu-ready-lab/kernel refresh; "
@@ -51,7 +51,7 @@ def broken_mirror(fleet: Fleet) -> Iterator[Any]:
 
 
 def url(version: str) -> str:
-    return f"{MIRROR}/download.nvidia.com/XFree86/Linux-x86_64/{version}/NVIDIA-Linux-x86_64-{version}.run"
+    return f"https://download.nvidia.com/XFree86/Linux-x86_64/{version}/NVIDIA-Linux-x86_64-{version}.run"
 
 
 def request(version: str, flavour: str = "open", **more: Any) -> dict[str, Any]:
@@ -284,7 +284,8 @@ def test_a_node_with_an_installer_from_the_server(fleet: Fleet) -> None:
 @pytest.mark.long
 def test_an_upgrade_with_an_installer_from_the_control_node(fleet: Fleet, tmp_path: Path) -> None:
     file = tmp_path / f"NVIDIA-Linux-x86_64-{NEW}.run"
-    file.write_bytes(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url(NEW), timeout=60).read())
+    served = url(NEW).replace("https:/", paths.MIRROR_URL)  # this machine does not have the lab's names
+    file.write_bytes(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(served, timeout=60).read())
     settings = SMALL | {"nvidia_driver_runfile": str(file)}
     upgrade = fleet.play("--limit", A, extra=settings)
     assert upgrade.rc == 0, upgrade.failures(A)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from gpu_ready.catalog import data
 from gpu_ready.catalog import model as catalog
-from gpu_ready_lab import mirror, mirror_faults, packages
+from gpu_ready_lab import mirror, mirror_faults, mirror_server, packages
 
 CONTENT = bytes(range(256)) * 40
 DISTRIBUTIONS = ("debian12", "debian13")
@@ -96,7 +96,7 @@ def server(tmp_path):
     (root / "host" / "directory").mkdir(parents=True)
     (root / "host" / "directory" / "file.bin").write_bytes(CONTENT)
     (tmp_path / "secret").write_text("outside")
-    running = mirror.Mirror(("127.0.0.1", 0), root, tmp_path)
+    running = mirror_server.Mirror(("127.0.0.1", 0), root, tmp_path)
     threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
     yield running
     running.shutdown()

@@ -68,7 +68,8 @@ installers:
   sample: ["595.91.07"]
 alike:
   description: >-
-    Properties that two hosts must share for one to use the modules that the other built, or why this one uses none.
+    Properties that two hosts must share for one to use the modules that the other built, or why this one uses none
+    (empty where the packages contain the modules).
   returned: always
   type: dict
   sample: {"package": "nvidia-kernel-open-dkms=595.91.07-1", "system": "debian 12", "kernel": "6.1.0-40-amd64"}

@@ -59,14 +59,33 @@ def accepted(tmp_path: Path, host: Host, **change: Any) -> ModuleArchive:
         ([PACKAGE, "dkms=3.0", "libcuda1=595.91.07-1"], PACKAGE),
         (["kmod-nvidia-open-dkms=3:595.91.07-1.el9"], "kmod-nvidia-open-dkms=3:595.91.07-1.el9"),
         (["nvidia-dkms-595-open=595.91.07-0ubuntu1"], "nvidia-dkms-595-open=595.91.07-0ubuntu1"),
-        (["linux-modules-nvidia-595-open-6.8.0-1-generic=6.8"], None),
-        ([], None),
+        (["nvidia-driver-pinning-595=1", "nvidia-dkms-open=595.91.07-1"], "nvidia-dkms-open=595.91.07-1"),
     ],
 )
-def test_hosts_with_the_same_package_system_and_kernel_are_alike(coming: list[str], package: str | None) -> None:
+def test_hosts_with_the_same_package_system_and_kernel_are_alike(coming: list[str], package: str) -> None:
     host = RecordedHost(files=SYSTEM)
     found = upgrade_modules.shared_properties(host, coming, False)
-    assert found == (ALIKE | {"package": package} if package else {"why": "no package of this driver compiles modules"})
+    assert found == ALIKE | {"package": package}
+
+
+@pytest.mark.parametrize(
+    ("coming", "why"),
+    [
+        # Ubuntu's precompiled modules: the name of the second package says that it has no sources.
+        (
+            [
+                "linux-modules-nvidia-595-server-open-6.8.0-1-generic=6.8.0-1.1",
+                "nvidia-headless-no-dkms-595-server-open=595.91.07-1",
+            ],
+            "",
+        ),
+        (["nvidia-driver-cuda=3:595.91.07-1.el9", "kmod-nvidia-595.91.07-5.14.0-687=3:595.91.07-1.el9"], ""),
+        ([], "no package of this driver compiles modules"),  # NVIDIA's installer
+        (["nvidia-dkms-595=1", "nvidia-kernel-dkms=1"], "nvidia-dkms-595=1 and nvidia-kernel-dkms=1 compile modules"),
+    ],
+)
+def test_where_nothing_is_compiled_there_is_nothing_to_share(coming: list[str], why: str) -> None:
+    assert upgrade_modules.shared_properties(RecordedHost(files=SYSTEM), coming, False) == {"why": why}
 
 
 def test_sources_in_a_separate_package_are_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,6 +185,10 @@ def test_the_first_of_those_that_are_alike_builds() -> None:
     words = upgrade_share.module_origins(["c", "b", "a", "d", "e", "f"], shares, {})
     assert (words["c"], words["a"]) == ("built beforehand", "built on c")
     assert "gpu_upgrade_build_once" in words["e"] and "no package" in words["d"] and "resumed run" in words["f"]
+    ready = upgrade_share.assign_builders(["c", "g"], known | {"g": {"why": ""}}, {})
+    words_of_ready = upgrade_share.module_origins(["c", "g"], ready, {})
+    assert words_of_ready == {"c": "built beforehand", "g": ""}
+    assert upgrade_share.origins_table(["c", "g"], words_of_ready) == "modules built beforehand: c"
     failed = upgrade_share.module_origins(["c", "b", "a"], shares, {"c": "the disk is full", "b": "no compiler"})
     assert failed == {
         "c": "not built beforehand (the disk is full)",

@@ -32,7 +32,7 @@ OVERRIDES = "/etc/dkms"
 BUILD_LIMIT = 1800.0
 LIMIT = 300.0
 RPM_CACHES = ("/var/cache/dnf", "/var/cache/libdnf5")
-PACKAGE = re.compile(r"^(?:kmod-)?nvidia-(?:[\w-]*-)?dkms(?:-[\w-]+)?$")
+PACKAGE = re.compile(r"^(?:kmod-)?nvidia-(?!headless-no-)(?:[\w-]*-)?dkms(?:-[\w-]+)?$")
 SOURCE = re.compile(r"^nvidia-kernel-source(?:-[\w-]+)?$")
 """Ubuntu's sources are in this package, and dkms.conf in the package that compiles them."""
 PART = re.compile(r"^[\w+~][\w.+~-]*$")
@@ -90,12 +90,17 @@ def to_json(archive: ModuleArchive) -> Dict[str, object]:
 def shared_properties(host: Host, coming: List[str], unsigned: bool) -> Dict[str, str]:
     """Properties that two hosts must share for one to use the other's modules; only ``why`` if this host uses none.
 
-    ``coming``: packages of the upgrade as ``name=version``; the name implies the flavour. ``unsigned``: Secure Boot
-    rejects modules that DKMS builds here.
+    ``why`` is "" where nothing is compiled, because the packages contain the modules. ``coming``: packages of the
+    upgrade as ``name=version``; the name implies the flavour. ``unsigned``: Secure Boot rejects modules that DKMS
+    builds here.
     """
     found = [one for one in coming if PACKAGE.match(one.partition("=")[0])]
-    if len(found) != 1:
+    if not coming:
         return {"why": "no package of this driver compiles modules"}
+    if not found:
+        return {"why": ""}
+    if len(found) > 1:
+        return {"why": "%s compile modules" % " and ".join(found)}
     if unsigned:
         return {"why": "Secure Boot is on and DKMS's key is not enrolled"}
     release = os_release.read_os_release(host.read("/etc/os-release") or "")

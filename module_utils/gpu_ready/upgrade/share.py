@@ -20,7 +20,8 @@ def assign_builders(
 ) -> ModuleShares:
     """Of hosts with equal ``alike`` (modules.shared_properties) the first in the rollout builds for all.
 
-    A host whose ``alike`` has ``why`` takes none. ``enabled``: gpu_upgrade_build_once by host.
+    A host whose ``alike`` has ``why`` takes none; an empty one is not reported. ``enabled``: gpu_upgrade_build_once by
+    host.
     """
     builders: Dict[str, str] = {}
     alone = {}
@@ -42,7 +43,8 @@ def module_origins(hosts: List[str], shares: ModuleShares, failures: Mapping[str
     for name in hosts:
         builder = shares.builders.get(name)
         if builder is None:
-            found[name] = NOT_BUILT % shares.alone.get(name, "it takes no part")
+            why = shares.alone.get(name, "it takes no part")
+            found[name] = NOT_BUILT % why if why else ""
         elif name in failures:
             found[name] = NOT_BUILT % failures[name]
         elif builder in failures:
@@ -57,4 +59,4 @@ def origins_table(hosts: List[str], origins: Mapping[str, str]) -> str:
     grouped: Dict[str, List[str]] = {}
     for name in hosts:
         grouped.setdefault(origins[name], []).append(name)
-    return "\n".join("modules %s: %s" % (origin, ", ".join(names)) for origin, names in grouped.items())
+    return "\n".join("modules %s: %s" % (origin, ", ".join(names)) for origin, names in grouped.items() if origin)

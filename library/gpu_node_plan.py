@@ -237,6 +237,14 @@ options:
     type: str
     default: auto
     choices: [auto, dkms, precompiled]
+  nvidia_driver_packages:
+    description: >-
+      The exact packages of the driver, each as V(NAME=VERSION), for a driver whose source, version, flavour and
+      kind of kernel modules are set too. A rollback sets it to the recorded packages. Empty: those that the
+      catalog names.
+    type: list
+    elements: str
+    default: []
   nvidia_driver_profile:
     description: Which parts of the driver are installed.
     type: str

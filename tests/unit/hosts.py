@@ -249,6 +249,9 @@ def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
     after["packages"]["installed"].update(dict.fromkeys(params["pin_packages"], "1.0-1"))
     after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
     _with_driver(after, version, chosen.flavour, chosen.source, names)
+    exact = {one["name"]: one["version"] for one in params["packages"] if not (one["version"] or "*").endswith("*")}
+    after["driver"]["packages"].update(exact)
+    after["packages"]["installed"].update(exact)
     after["yum"]["streams"].update(params["streams"])
     base, everything = after["base"], after["packages"]["installed"]
     after["driver"]["origin"] = driver_facts.driver_origin(

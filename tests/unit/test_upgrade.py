@@ -226,16 +226,18 @@ def test_refusals_and_bare_hosts_take_no_part() -> None:
 
 
 def test_the_rollback_requests_exactly_the_previous_driver() -> None:
-    assert upgrade.rollback_settings(after_phases(("staged", 1))) == {
+    old = OLD._replace(packages=["libcuda1=580.95.05-1"])
+    assert records.to_json(upgrade.rollback_settings(host_facts(), old)) == {
         "nvidia_driver_source": "cuda_repo",
         "nvidia_driver_version": "580.95.05",
+        "nvidia_driver_packages": ["libcuda1=580.95.05-1"],
         "nvidia_driver_branch": "580",
         "nvidia_driver_flavour": "open",
         "nvidia_driver_kernel_modules": "dkms",
         "nvidia_driver_runfile": "",
         "nvidia_driver_runfile_sha256": "",
     }
-    assert upgrade.rollback_settings(None) is None
+    assert upgrade.rollback_settings(host_facts(), None) is None
 
 
 # ---- the rollout

@@ -47,6 +47,7 @@ class Settings(NamedTuple):
     nvidia_driver_flavour: str
     nvidia_driver_hold: bool
     nvidia_driver_kernel_modules: str
+    nvidia_driver_packages: List[str]
     nvidia_driver_profile: str
     nvidia_driver_replace_foreign: bool
     nvidia_driver_runfile: str
@@ -94,6 +95,7 @@ DEFAULTS: Dict[str, Any] = {
     'nvidia_driver_flavour': 'auto',
     'nvidia_driver_hold': True,
     'nvidia_driver_kernel_modules': 'auto',
+    'nvidia_driver_packages': [],
     'nvidia_driver_profile': 'compute',
     'nvidia_driver_replace_foreign': False,
     'nvidia_driver_runfile': '',
@@ -142,6 +144,7 @@ RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'nvidia_driver_flavour': ('str', ('auto', 'open', 'proprietary'), '', '', 'text'),
     'nvidia_driver_hold': ('bool', (), '', '', 'text'),
     'nvidia_driver_kernel_modules': ('str', ('auto', 'dkms', 'precompiled'), '', '', 'text'),
+    'nvidia_driver_packages': ('list', (), '[A-Za-z0-9][A-Za-z0-9.+_-]*=[A-Za-z0-9.+~:^_-]+', 'packages such as nvidia-utils-580-server=580.95.05-0ubuntu1', 'text'),
     'nvidia_driver_profile': ('str', ('compute', 'full'), '', '', 'text'),
     'nvidia_driver_replace_foreign': ('bool', (), '', '', 'text'),
     'nvidia_driver_runfile': ('str', (), '', '', 'location'),

@@ -98,7 +98,7 @@ class DriverChoice(NamedTuple):
     """The driver that a host gets. ``kind`` of kernel modules: dkms or precompiled. ``cuda``: newest that it supports.
 
     ``version`` is None where every version of the branch will do. ``satisfied``: it is installed completely.
-    ``detected``: packages that the source's own detector may name.
+    ``detected``: packages that the source's own detector may name. ``exact``: requested versions of packages by name.
     """
 
     source: str
@@ -115,6 +115,7 @@ class DriverChoice(NamedTuple):
     cuda: Optional[str] = None
     runfile: Optional[InstallerFile] = None
     detected: Optional[List[str]] = None
+    exact: Optional[Dict[str, str]] = None
 
 
 class ActivationChoice(NamedTuple):

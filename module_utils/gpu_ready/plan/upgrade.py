@@ -1,15 +1,16 @@
 """What an upgrade of the driver would do with one host, from its plan and the journal of the last upgrade."""
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from ..catalog import driver_sources
+from ..catalog import model as catalog
 from ..catalog.settings import Settings
-from ..facts.model import Facts
+from ..facts.model import Facts, ModuleFacts
 from ..upgrade.model import BACK, CLOSED, RecordedDriver, UpgradeJournal
 from .compose import Plan
-from .driver import choose
+from .driver import candidates, choose
 from .driver.model import ActivateParams
-from .model import InstallerFile
+from .model import Choices, DriverChoice, InstallerFile
 
 FRESH = 24 * 3600
 """Seconds for which downloads count as what the sources have."""
@@ -25,7 +26,29 @@ LOST = (
     "An upgrade of this host did not come to its end, and there is nothing left to serve (%s). Remedy: see with "
     "`lspci -d 10de:` and a reboot that its GPUs are back on the PCI bus, then run the same command again."
 )
+NO_DRIVER = "There is no driver to upgrade on this host. Remedy: run site.yml for it, which installs one."
+NOT_RECORDABLE = (
+    "The origin of the installed driver is %s, so it could not be restored after a failure. Remedy: run site.yml for "
+    "this host, or leave it out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
+)
+NO_ROLLBACK = (
+    "The installed driver %s could not be restored after a failure: %s. Remedy: %s; or leave the host out with "
+    "gpu_upgrade_exclude or gpu_upgrade_leave_out."
+)
 ALLOW = "set gpu_ready_reboot_ok to true, or leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out"
+
+
+class RollbackSettings(NamedTuple):
+    """The settings that restore a driver. The operator's installer is that of the other driver."""
+
+    nvidia_driver_source: str
+    nvidia_driver_version: str
+    nvidia_driver_packages: List[str]
+    nvidia_driver_branch: str
+    nvidia_driver_flavour: str
+    nvidia_driver_kernel_modules: str
+    nvidia_driver_runfile: str = ""
+    nvidia_driver_runfile_sha256: str = ""
 
 
 class UpgradeStatus(NamedTuple):
@@ -46,7 +69,7 @@ class UpgradeStatus(NamedTuple):
     refusal: str
     installed: Optional[RecordedDriver]
     journal: Optional[UpgradeJournal]
-    back: Optional[Dict[str, str]]
+    back: Optional[RollbackSettings]
     installer: Optional[InstallerFile] = None
 
 
@@ -64,7 +87,9 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         state = CURRENT
     elif installed is None and not opened:
         state = REFUSED
-        refusals = ["There is no driver to upgrade on this host. Remedy: run site.yml for it, which installs one."]
+        refusals = [NOT_RECORDABLE % facts.driver.origin if facts.driver.on_disk else NO_DRIVER]
+    elif not opened and rollback_refusals(facts, decided, settings):
+        state, refusals = REFUSED, rollback_refusals(facts, decided, settings)
     elif way == "reboot" and not settings.gpu_ready_reboot_ok:
         state = REFUSED
         refusals = ["The driver comes into use with a reboot only: %s. Remedy: %s." % (why, ALLOW)]
@@ -87,7 +112,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         refusal="\n".join(refusals),
         installed=installed,
         journal=journal,
-        back=rollback_settings(journal),
+        back=rollback_settings(facts, recorded),
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
         else None,
@@ -124,30 +149,71 @@ def installed_driver(facts: Facts) -> Optional[RecordedDriver]:
     state, disk = facts.driver, facts.driver.on_disk
     if not disk or not disk.version or state.origin in (None, "unknown", "mixed"):
         return None
-    built = [row for row in state.dkms if row.version == disk.version]
+    runfile = state.origin == driver_sources.RUNFILE
     return RecordedDriver(
         version=disk.version,
         branch=disk.version.split(".")[0],
         flavour=disk.flavour,
         source=state.origin or "",
-        kernel_modules="dkms" if built else "precompiled",
+        kernel_modules=installed_kind(facts, disk.version),
+        packages=[] if runfile else sorted("%s=%s" % item for item in state.packages.items()),
     )
 
 
-def rollback_settings(journal: Optional[UpgradeJournal]) -> Optional[Dict[str, str]]:
-    """Return the settings that restore the recorded driver, None if none is recorded."""
-    old = journal.from_ if journal else None
+def installed_kind(facts: Facts, version: str) -> str:
+    """Return how the installed modules were made."""
+    distro, source = facts.base.distro, facts.driver.origin or ""
+    kinds = driver_sources.module_kinds(catalog.distro(distro), source) if distro else []
+    if len(kinds) == 1:
+        return kinds[0]
+    built = any(row.version == version for row in facts.driver.dkms)
+    return driver_sources.DKMS if built else driver_sources.PRECOMPILED
+
+
+def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> List[str]:
+    """Return why the installed driver could not be restored on this host once it has the chosen one."""
+    installed = installed_driver(facts)
+    back = rollback_settings(facts, installed)
+    if installed is None or back is None or decided.choices.driver is None:
+        return []
+    rollback = choose.decide(
+        with_chosen_driver(facts, decided.choices.driver), settings._replace(**back._asdict()), Choices()
+    )
+    return [NO_ROLLBACK % (installed.version, one.message, one.remedy) for one in rollback.refusals]
+
+
+def with_chosen_driver(facts: Facts, chosen: DriverChoice) -> Facts:
+    """Return the facts of the host after the upgrade, as far as the planner of the driver reads them."""
+    version = chosen.version or "%s.0" % chosen.branch
+    packages = {name: version for name in chosen.packages}
+    driver = facts.driver._replace(
+        on_disk=ModuleFacts(version, chosen.flavour),
+        origin=chosen.source,
+        packages=packages,
+    )
+    others = {name: one for name, one in facts.packages.installed.items() if name not in facts.driver.packages}
+    return facts._replace(driver=driver, packages=facts.packages._replace(installed=dict(others, **packages)))
+
+
+def rollback_settings(facts: Facts, old: Optional[RecordedDriver]) -> Optional[RollbackSettings]:
+    """Return the settings that restore a recorded driver, None if none is recorded."""
     if not old:
         return None
-    return {
-        "nvidia_driver_source": old.source,
-        "nvidia_driver_version": old.version,
-        "nvidia_driver_branch": old.branch,
-        "nvidia_driver_flavour": old.flavour or "auto",
-        "nvidia_driver_kernel_modules": old.kernel_modules if old.source != driver_sources.RUNFILE else "auto",
-        "nvidia_driver_runfile": "",  # the operator's is that of the other driver
-        "nvidia_driver_runfile_sha256": "",
-    }
+    return RollbackSettings(
+        nvidia_driver_source=old.source,
+        nvidia_driver_version=old.version if old.packages or not is_versioned_by_kernel(facts, old) else "",
+        nvidia_driver_packages=old.packages,
+        nvidia_driver_branch=old.branch,
+        nvidia_driver_flavour=old.flavour or "auto",
+        nvidia_driver_kernel_modules=old.kernel_modules if old.source != driver_sources.RUNFILE else "auto",
+    )
+
+
+def is_versioned_by_kernel(facts: Facts, old: RecordedDriver) -> bool:
+    """True if no version can be requested of such a driver, only its exact packages."""
+    if not facts.base.distro or old.kernel_modules != driver_sources.PRECOMPILED:
+        return False
+    return candidates.is_versioned_by_kernel(catalog.distro(facts.base.distro), old.source, old.kernel_modules)
 
 
 def activation_way(facts: Facts, decided: Plan) -> Tuple[str, str]:

@@ -1,6 +1,6 @@
 """The journal of a driver upgrade as records; journal.py reads and writes it."""
 
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 STAGED, DRAINING, SWITCHING, VERIFIED, DONE = "staged", "draining", "switching", "verified", "done"
 GOING_BACK, BACK, STUCK, UNTOUCHED = "going_back", "back", "stuck", "untouched"
@@ -12,13 +12,17 @@ ENDS = (DONE, BACK, UNTOUCHED)
 
 
 class RecordedDriver(NamedTuple):
-    """A driver in the terms in which it can be requested again."""
+    """A driver in the terms in which it can be requested again.
+
+    ``packages``: as ``name=version``; those of an installer, and of journals of the first releases, are not recorded.
+    """
 
     version: str
     branch: str
     flavour: Optional[str]
     source: str
     kernel_modules: str
+    packages: List[str] = []
 
 
 class Fetched(NamedTuple):

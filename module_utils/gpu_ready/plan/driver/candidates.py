@@ -1,7 +1,7 @@
 """Which drivers a host can have: first by its GPUs, then by the request and by what the sources carry."""
 
 import re
-from typing import FrozenSet, List, NamedTuple, Optional, Set
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set
 
 from ...base import versions
 from ...catalog import driver_sources
@@ -27,6 +27,7 @@ class DriverRequest(NamedTuple):
     profile: str
     modules: Optional[str] = None
     replace: bool = False
+    packages: Dict[str, str] = {}
 
 
 class Candidate(NamedTuple):
@@ -52,6 +53,7 @@ def parse_request(settings: Settings) -> DriverRequest:
         _given(settings.nvidia_driver_profile) or "compute",
         _given(settings.nvidia_driver_kernel_modules),
         settings.nvidia_driver_replace_foreign,
+        dict(text.split("=", 1) for text in settings.nvidia_driver_packages),
     )
 
 
@@ -142,6 +144,9 @@ def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> Li
 
 def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], data: Distribution) -> List[Candidate]:
     """Return the drivers that drive every GPU and fit the request, the best first."""
+    recorded = recorded_candidate(request, data)
+    if recorded:
+        return [recorded]
     possible = pairs_of_host(gpus, request)
     requested = matching_pairs(possible, request)
     found = []
@@ -178,6 +183,19 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
 def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
     """True if a branch has ended and its source is not that of the installed driver, which is kept."""
     return catalog.has_ended(candidate.branch) and candidate.source != facts.driver.origin
+
+
+def recorded_candidate(request: DriverRequest, data: Distribution) -> Optional[Candidate]:
+    """Return the driver whose exact packages are requested, None if they are not.
+
+    It ran on this host before, so the catalog need not carry its branch, and packages that are named by the kernel have
+    the recorded versions.
+    """
+    source, kind, branch, flavour = request.source, request.modules, request.branch, request.flavour
+    if not request.packages or source is None or kind is None or branch is None or flavour is None:
+        return None
+    known = source in driver_sources.source_names(data) and kind in driver_sources.module_kinds(data, source)
+    return Candidate(source, kind, branch, flavour) if known else None
 
 
 def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:

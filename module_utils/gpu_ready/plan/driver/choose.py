@@ -1,6 +1,7 @@
 """Which NVIDIA driver a host gets: first its last possible branch, then the flavour, then a source that carries it."""
 
-from typing import List, Optional
+import re
+from typing import Dict, List, Optional
 
 from ...base import versions
 from ...catalog import driver_sources
@@ -18,6 +19,8 @@ from .candidates import Candidate, DriverRequest, served_gpus
 from .steps import is_foreign, matches_choice
 
 MODULES = ["nvidia", "nvidia-uvm"]
+OF_KERNEL = re.compile(r"-\d+\.\d+\.\d+-\d+-[a-z]")
+"""In the names of Ubuntu's packages with modules for one kernel (linux-modules-nvidia-580-server-6.8.0-88-generic)."""
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
@@ -71,6 +74,7 @@ def choose(
     source, kind, branch, flavour = picked
     kernel = facts.base.kernel.running
     entry = driver_sources.source_entry(data, source, kind)
+    exact = exact_packages(facts, request) or None
     driver = DriverChoice(
         source=source,
         kind=kind,
@@ -78,14 +82,45 @@ def choose(
         flavour=flavour,
         version=request.version,
         profile=request.profile,
-        packages=driver_sources.packages(data, source, branch, request.profile, flavour, kind, kernel),
+        packages=exact_names(exact, picked, data, facts)
+        or driver_sources.packages(data, source, branch, request.profile, flavour, kind, kernel),
         stream=driver_sources.module_stream(data, source, branch, flavour, kind),
         modules=MODULES,
         cuda=getattr(catalog.branch(branch), "cuda", None),
         runfile=installer(settings, request.version, branch, entry) if source == RUNFILE else None,
         detected=detectable_packages(facts, data, source, kind, request) if entry.get("detect") else None,
+        exact=exact,
     )
     return driver._replace(satisfied=is_satisfied(facts, driver, data), why=explain_choice(facts, request, driver))
+
+
+def exact_packages(facts: Facts, request: DriverRequest) -> Dict[str, str]:
+    """Return the exactly requested packages, without those of kernels that were removed since."""
+    kernels = facts.base.kernel.installed
+    return {
+        name: version
+        for name, version in request.packages.items()
+        if not OF_KERNEL.search(name) or any(name.endswith("-" + kernel) for kernel in kernels)
+    }
+
+
+def exact_names(
+    exact: Optional[Dict[str, str]], picked: Candidate, data: Distribution, facts: Facts
+) -> Optional[List[str]]:
+    """Return the packages that stand for an exactly requested driver; the others are their dependencies.
+
+    These are the packages that the catalog names for the branch, and a module package for a kernel that is newer than
+    the record.
+    """
+    if not exact:
+        return None
+    kernel = facts.base.kernel.running
+    sets = [
+        driver_sources.packages(data, picked.source, picked.branch, profile, picked.flavour, picked.kind, kernel)
+        for profile in driver_sources.PROFILES
+    ]
+    of_kernel = {name for names in sets for name in names if name.endswith("-" + kernel)}
+    return sorted(of_kernel | {name for names in sets for name in names if name in exact}) or sorted(exact)
 
 
 def installer(settings: Settings, version: Optional[str], branch: Optional[int], entry: DriverSource) -> InstallerFile:
@@ -166,6 +201,7 @@ def is_satisfied(facts: Facts, driver: DriverChoice, data: Distribution) -> bool
         and state.userspace == [disk.version]
         and state.origin == driver.source
         and all(name in facts.packages.installed for name in driver.packages)
+        and all(facts.packages.installed.get(name) == version for name, version in (driver.exact or {}).items())
         and not driver_steps.packages_to_remove(facts, driver, data)
         and not (driver.source == RUNFILE and state.interrupted)
     )

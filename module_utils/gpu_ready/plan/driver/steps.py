@@ -227,14 +227,16 @@ def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> Lis
     state = facts.driver
     entry = driver_sources.source_entry(data, driver.source, driver.kind or DKMS)
     pinning = entry.get("pinning")
-    own = set(driver.packages)
+    own = set(driver.packages) | set(driver.exact or {})
     pins = [pinning.format(branch=driver.version or driver.branch)] if pinning else []
     other_pins = [name for name in installed_pins(facts, data) if name not in pins]
     removals = packages_to_remove(facts, driver, data)
     params = DriverInstallParams(
         packages=[
             PackageTarget(name, package_version(name, driver, data))
-            for name in driver.packages + packages_for_next_boot(facts, driver, data)
+            for name in driver.packages
+            + sorted(set(driver.exact or {}) - set(driver.packages))
+            + packages_for_next_boot(facts, driver, data)
         ],
         pin_packages=pins,
         pin_remove=other_pins if pins else [],
@@ -255,7 +257,7 @@ def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> Lis
 def packages_for_next_boot(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
     """Return the packages for the kernel that boots next, where each kernel has module packages of its own."""
     names = packages_of(driver, data, facts.base.kernel.next_boot)
-    return [name for name in names if name not in driver.packages]
+    return [name for name in names if name not in driver.packages and name not in (driver.exact or {})]
 
 
 def packages_of(driver: DriverChoice, data: Distribution, kernel: str) -> List[str]:
@@ -284,6 +286,8 @@ def package_version(name: str, driver: DriverChoice, data: Distribution) -> Opti
     name with the branch in it, and a source with a single branch, need none (some of their packages have other
     versions).
     """
+    if driver.exact is not None:
+        return driver.exact.get(name)
     if driver.version:
         return driver.version + "-*"
     single = len(driver_sources.branches(data, driver.source, driver.kind or DKMS)) == 1
@@ -343,7 +347,7 @@ def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -
         return sorted(present)
     source, kernels = driver.source, facts.base.kernel.installed
     ours = (driver.kind, driver.branch, driver.flavour)
-    own: Set[str] = set(driver.packages)
+    own: Set[str] = set(driver.packages) | set(driver.exact or {})
     others: Set[str] = set()
     for kind in driver_sources.module_kinds(data, source):
         for branch in driver_sources.branches(data, source, kind):

@@ -11,7 +11,7 @@ Content = str | bytes
 class RecordedHost(Host):
     """A Host made of values: ``files`` {path: text}, ``links`` {path: target}, ``programs`` {argv: Result}.
 
-    Directories exist if a file or a link is below them, or if ``directories`` names them. ``which`` knows the
+    ``locks``: {path: process}. Directories exist if a file or a link is below them, or if ``directories`` names them. ``which`` knows the
     programs by the first word of their argv. ``asked`` lists the calls and ``opened`` the files read, in order.
     """
 
@@ -24,6 +24,7 @@ class RecordedHost(Host):
         modes: Mapping[str, int] | None = None,
         directories: Iterable[str] = (),
         times: Mapping[str, float] | None = None,
+        locks: Mapping[str, int] | None = None,
     ) -> None:
         self.files = dict(files or {})
         self.links = dict(links or {})
@@ -32,6 +33,7 @@ class RecordedHost(Host):
         self.modes = dict(modes or {})
         self.directories = set(directories)
         self.times = dict(times or {})
+        self.locks = dict(locks or {})
         self.asked: list[tuple[str, ...]] = []
         self.opened: list[str] = []
 
@@ -85,6 +87,9 @@ class RecordedHost(Host):
     def stamp(self, path: str) -> tuple[int, int] | None:
         content = self.read_bytes(path)
         return None if content is None else (len(content), int(self.times.get(path, 0.0)))
+
+    def lock_holder(self, path: str) -> int | None:
+        return self.locks.get(path)
 
     def which(self, program: str) -> str | None:
         known = any(argv[0] in (program, "/usr/bin/" + program) for argv in self.programs)

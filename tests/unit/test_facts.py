@@ -1,14 +1,19 @@
 """Facts that are collected from a host: packages, kernels, Secure Boot, and the driver in its three places."""
 
 import json
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_ready.base import pending, records
-from gpu_ready.base.host import Result
+from gpu_ready.base.host import Host, Result
 from gpu_ready.facts import base, collect, driver, model
+from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, PackageFacts, SecureBootFacts
+from gpu_ready.packaging import rpm
 
 from tests.unit.recorded import RecordedHost
 
@@ -101,6 +106,54 @@ def test_the_journal_of_a_killed_dpkg_counts() -> None:
     assert found == PackageFacts(installed={"runc": "1.1"}, broken=["docker.io"])
     files["/var/lib/dpkg/updates/0001"] = journal.replace("unpacked", "installed")
     assert base.dpkg_packages(RecordedHost(files=files)).broken == ["dpkg"]
+
+
+@pytest.mark.parametrize("lock", ["/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"])
+def test_a_package_run_in_progress_is_no_interrupted_one(lock: str) -> None:
+    """The first boot of a cloud image: unattended-upgrades is in the middle of its packages."""
+    files = {
+        "/var/lib/dpkg/status": STATUS,
+        "/var/lib/dpkg/updates/0001": STATUS,
+        "/proc/812/comm": "unattended-upgr\n",
+    }
+    found = base.dpkg_packages(RecordedHost(files=files, locks={lock: 812}))
+    assert (found.broken, found.in_progress) == ([], "process 812 (unattended-upgr)")
+    hidden = base.dpkg_packages(RecordedHost(files=files, locks={lock: 0}))
+    assert (hidden.broken, hidden.in_progress) == ([], "a process outside of this container")
+
+
+@pytest.mark.parametrize(
+    ("files", "locks", "holder"),
+    [
+        ({"/var/lib/dnf/rpmdb_lock.pid": "77\n", "/proc/77/cmdline": "/usr/bin/dnf\0upgrade"}, {}, "process 77 (dnf)"),
+        ({}, {"/var/lib/rpm/.rpm.lock": 77}, "process 77 (dnf)"),
+        ({"/var/cache/dnf/metadata_lock.pid": "77\n", "/proc/77/cmdline": "/usr/bin/dnf\0makecache"}, {}, ""),
+        ({"/var/lib/dnf/rpmdb_lock.pid": "77\n"}, {}, ""),
+    ],
+    ids=["dnf", "rpm", "metadata only", "left by a killed dnf"],
+)
+def test_a_transaction_of_rpm_in_progress_is_no_interrupted_one(
+    files: dict[str, str], locks: dict[str, int], holder: str
+) -> None:
+    """A running upgrade has a package in two versions, as an interrupted one."""
+    rows = "".join(f"glibc\t(none)\t2.34\t{release}.el9\tx86_64\n" for release in (1, 2))
+    host = RecordedHost(
+        {"/proc/77/comm": "dnf\n", **files}, programs={tuple(rpm.QUERY): Result(0, rows, "")}, locks=locks
+    )
+    found = rpm_facts.rpm_packages(host)
+    assert (found.broken, found.in_progress) == ([] if holder else ["glibc"], holder)
+
+
+def test_who_holds_a_lock_is_asked_without_taking_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    taken = f"import fcntl, time; f = open({str(path)!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-uc", taken], stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline()
+        assert Host().lock_holder(str(path)) == process.pid
+        process.kill()
+    assert Host().lock_holder(str(path)) is None
+    assert Host().lock_holder(str(tmp_path / "absent")) is None
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,16 @@ def test_a_half_configured_package_is_repaired_first() -> None:
     assert (first.id, "libcuda1" in first.why) == ("gpu_plan.repair_packages", True)
 
 
+def test_a_package_run_in_progress_is_waited_for_not_repaired() -> None:
+    host = having(bare(P40), packages={"in_progress": "process 812 (unattended-upgr)"})
+    decided = decide(host)
+    assert "gpu_plan.repair_packages" not in [step.id for step in decided.steps]
+    (warning,) = [one for one in decided.warnings if one.code == "packages_in_progress"]
+    assert "process 812 (unattended-upgr)" in warning.message and "wait for it" in warning.remedy
+    done = carried_out(bare(P40), decide(bare(P40)))
+    assert decide(having(done, packages={"in_progress": "process 812 (apt)"})).warnings == decide(done).warnings
+
+
 def test_refusals_of_all_planners_come_at_once_and_nothing_is_done() -> None:
     boot = {"on": True, "key": None, "certificate": "/var/lib/dkms/mok.pub", "enrolled": False}
     decided = decide(bare(P40, secure_boot=boot), docker_engine_source="none")

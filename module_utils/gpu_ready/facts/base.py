@@ -9,6 +9,7 @@ from ..base import pending, versions
 from ..base.host import Host
 from ..catalog import model as catalog
 from ..hardware import pci
+from ..packaging import locks
 from ..packaging.dpkg_status import STATUS, parse_dpkg_status
 from ..system import grub
 from ..system import os_release as platform
@@ -229,8 +230,9 @@ def dpkg_packages(host: Host) -> PackageFacts:
     """Collect the packages of dpkg from its own files: dpkg-query costs more than all other facts.
 
     An interrupted dpkg leaves its newest records in a journal beside the status file. While there is one, apt refuses
-    to work.
+    to work. A running dpkg has the same journal and the same states, but holds its lock.
     """
+    in_progress = locks.describe_holder(host, locks.held_locks(host, locks.DPKG_LOCKS))
     journal = sorted(name for name in host.listdir(DPKG_JOURNAL) if name.isdigit())
     texts = [host.read(STATUS)] + [host.read("%s/%s" % (DPKG_JOURNAL, name)) for name in journal]
     packages = parse_dpkg_status("\n\n".join(text or "" for text in texts))
@@ -238,7 +240,8 @@ def dpkg_packages(host: Host) -> PackageFacts:
     return PackageFacts(
         installed={one.name: one.version for one in packages if one.state == "installed"},
         held=sorted({one.name for one in packages if one.selection == "hold"}),
-        broken=broken,
+        broken=[] if in_progress else broken,
+        in_progress=in_progress,
     )
 
 

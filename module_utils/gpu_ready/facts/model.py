@@ -97,11 +97,15 @@ class BaseFacts(NamedTuple):
 
 
 class PackageFacts(NamedTuple):
-    """``installed``: version by name. ``broken``: left unfinished by an interrupted package manager."""
+    """``installed``: version by name. ``broken``: left unfinished by an interrupted package manager.
+
+    ``in_progress``: the process that works on packages now, "" where none does. Nothing counts as broken meanwhile.
+    """
 
     installed: Dict[str, str] = {}
     held: List[str] = []
     broken: List[str] = []
+    in_progress: str = ""
 
 
 class AptFacts(NamedTuple):

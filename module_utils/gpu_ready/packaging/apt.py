@@ -9,6 +9,7 @@ from ..base.download_errors import download_remedy
 from ..base.host import TIMED_OUT, Host, Result
 from . import apt_lists
 from .dpkg_status import STATUS, PackageStatus, parse_dpkg_status
+from .locks import APT_LOCKS, held_locks
 from .manager import (
     HEADERS,
     LOCK_WAIT,
@@ -24,16 +25,9 @@ from .manager import (
     choose_version,
     describe_missing_headers,
     find_dkms_failure,
-    find_lock_holder,
     refuse_unrequested,
 )
 
-LOCKS = (
-    "/var/lib/dpkg/lock-frontend",
-    "/var/lib/dpkg/lock",
-    "/var/lib/apt/lists/lock",
-    "/var/cache/apt/archives/lock",
-)
 ARCHIVES = "/var/cache/apt/archives"
 ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
@@ -191,7 +185,7 @@ class Apt(Manager):
     program = "apt-get"
     log = TERM_LOG
 
-    def __init__(self, host: Host, locks: Tuple[str, ...] = LOCKS, wait: float = LOCK_WAIT) -> None:
+    def __init__(self, host: Host, locks: Tuple[str, ...] = APT_LOCKS, wait: float = LOCK_WAIT) -> None:
         Manager.__init__(self, host, wait)
         self.locks = locks
 
@@ -202,7 +196,7 @@ class Apt(Manager):
         return parse_installed(answer.out)
 
     def locks_held(self) -> List[Tuple[str, int]]:
-        return [(path, pid) for path in self.locks for pid in [find_lock_holder(path)] if pid is not None]
+        return held_locks(self.host, self.locks)
 
     def run_change(self, what: str, argv: List[str]) -> Result:
         """Run apt-get (changes the host)."""

@@ -13,6 +13,7 @@ from ..base.json_file import delete_file, write_json_file
 from . import rpm
 from .dnf_errors import explain_failure, explain_lock, join_lines
 from .dnf_output import parse_list, parse_lowest_versions, parse_offers, parse_simulation
+from .locks import PID_FILES, RPM_LOCKS, held_locks, held_pid_files
 from .manager import (
     LOCK_WAIT,
     RUN_LIMIT,
@@ -25,20 +26,12 @@ from .manager import (
     TransactionKilled,
     choose_version,
     find_dkms_failure,
-    find_lock_holder,
     refuse_unrequested,
 )
 
 ASK_LIMIT = 600.0
 """Seconds for a query; it may have to fetch the metadata of all repositories."""
 ENVIRONMENT = {"COLUMNS": "200", "FORCE_COLUMNS": "200"}
-PID_FILES = (
-    "/var/cache/dnf/metadata_lock.pid",
-    "/var/cache/dnf/download_lock.pid",
-    "/var/lib/dnf/rpmdb_lock.pid",
-    "/var/run/yum.pid",
-)
-LOCKS = ("/usr/lib/sysimage/rpm/.rpm.lock", "/var/lib/rpm/.rpm.lock", "/run/dnf/rpmtransaction.lock")
 CACHE = "/var/cache"
 WRITTEN = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum", CACHE, "/var/lib", "/usr", "/tmp")
 FULL = 2 * 1024 * 1024
@@ -156,13 +149,7 @@ class Dnf(Manager):
 
     def locks_held(self) -> List[Tuple[str, int]]:
         """The files of dnf and yum name the process; rpm's is a lock of the kernel."""
-        found = []
-        for path in PID_FILES:
-            text = (self.host.read(path) or "").strip()
-            command = self.host.read("/proc/%s/cmdline" % text) if text.isdigit() else None
-            if command and re.search(r"dnf|yum|packagekit|rpm", command, re.IGNORECASE):
-                found.append((path, int(text)))
-        return found + [(path, pid) for path in LOCKS for pid in [find_lock_holder(path)] if pid is not None]
+        return held_pid_files(self.host, PID_FILES) + held_locks(self.host, RPM_LOCKS)
 
     # changes
 

@@ -1,9 +1,7 @@
 """The common interface of apt, dnf and yum, and what gpu-ready refuses to do with them."""
 
-import fcntl
 import os
 import re
-import struct
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
@@ -165,22 +163,6 @@ def refuse_unrequested(simulation: Simulation, allowed: List[str]) -> None:
             "the packages would remove %s, which was not requested. Remove them yourself, or choose another source"
             % ", ".join(unasked)
         )
-
-
-def find_lock_holder(path: str) -> Optional[int]:
-    """Process that holds a lock file (0 when it is not visible from here), None when it is free."""
-    try:
-        handle = os.open(path, os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        query = struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0)
-        kind, _, _, _, pid = struct.unpack(
-            "hhqqi", fcntl.fcntl(handle, fcntl.F_GETLK, query)[: struct.calcsize("hhqqi")]
-        )
-        return None if kind == fcntl.F_UNLCK else max(int(pid), 0)
-    finally:
-        os.close(handle)
 
 
 class Manager:

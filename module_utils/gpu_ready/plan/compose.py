@@ -93,6 +93,7 @@ def plan(facts: Facts, settings: Settings) -> Plan:
     steps = [] if refusals else repair_steps(facts) + [step for decision in decisions for step in decision.steps]
     digest = state_digest(settings, choices)
     if not refusals:
+        warnings += in_progress_warnings(facts, steps)
         steps += verify_steps(facts, choices, steps, digest)
     return Plan(True, summarize(facts, choices, steps, refusals), choices, steps, refusals, warnings, digest)
 
@@ -112,6 +113,20 @@ def repair_steps(facts: Facts) -> List[Step]:
         return []
     names = ", ".join(broken[:3]) + (" and %d more" % (len(broken) - 3) if len(broken) > 3 else "")
     return [Step("gpu_plan.repair_packages", "an interrupted package run left %s half-configured" % names)]
+
+
+def in_progress_warnings(facts: Facts, steps: List[Step]) -> List[Notice]:
+    """Warn of a package manager at work, for which the steps will wait (packaging/manager.py, LOCK_WAIT)."""
+    if not facts.packages.in_progress or not steps:
+        return []
+    return [
+        Notice(
+            "packages_in_progress",
+            "%s works on the packages of this host (unattended upgrades, cloud-init, somebody's apt or dnf)"
+            % facts.packages.in_progress,
+            "nothing is to be done: steps that install packages wait for it, up to 10 minutes each",
+        )
+    ]
 
 
 def state_digest(settings: Settings, choices: Choices) -> str:

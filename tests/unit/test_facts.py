@@ -246,6 +246,35 @@ def test_secure_boot_and_the_enrolled_key() -> None:
     assert base.secure_boot(p40()).on is False
 
 
+EFI_WITHOUT_VARIABLES = {"/sys/firmware/efi/fw_platform_size": "64\n"}
+"""A real-time kernel, or efi=noruntime: booted by EFI, and efivarfs cannot be mounted."""
+UNLOCKED, LOCKED = "[none] integrity confidentiality\n", "none [integrity] confidentiality\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "by"),
+    [
+        ({}, ""),
+        ({base.LOCKDOWN: UNLOCKED, base.SIGNATURES_ENFORCED: "N\n"}, ""),
+        (EFI_WITHOUT_VARIABLES | {base.LOCKDOWN: LOCKED}, "kernel"),
+        (EFI_WITHOUT_VARIABLES | {base.LOCKDOWN: "none integrity [confidentiality]\n"}, "kernel"),
+        (EFI_WITHOUT_VARIABLES | {base.LOCKDOWN: UNLOCKED}, ""),
+        (EFI_WITHOUT_VARIABLES | {base.SIGNATURES_ENFORCED: "Y\n"}, "kernel"),
+        (EFI_WITHOUT_VARIABLES, "unknown"),
+        # Firmware without Secure Boot has other variables, but not this one.
+        ({base.EFIVARS + "/BootCurrent-8be4df61-93ca-11d2-aa0d-00e098032b8c": b"\x06\0\0\0\1\0"}, ""),
+        ({base.SECURE_BOOT: b"\x06\0\0\0\0"}, ""),
+        ({base.SECURE_BOOT: b"\x06\0\0\0\0", base.LOCKDOWN: LOCKED}, "kernel"),
+        ({base.SECURE_BOOT: b"\x06\0\0\0\1", base.LOCKDOWN: LOCKED}, "firmware"),
+        # Switched off in shim (mokutil --disable-validation).
+        ({base.SECURE_BOOT: b"\x06\0\0\0\1", base.SHIM_STATE: b"\x06\0\0\0\1", base.LOCKDOWN: UNLOCKED}, ""),
+    ],
+)
+def test_what_makes_the_kernel_load_signed_modules_only(files: dict[str, str | bytes], by: str) -> None:
+    found = base.secure_boot(p40(files=dict(files)))
+    assert (found.on, found.by) == (bool(by), by or "firmware")
+
+
 @pytest.mark.parametrize(
     ("system", "enrolled"),
     [("ID=debian", True), ("ID=ubuntu", True), ('ID="rocky"', True), ("ID=fedora", True), ("ID=amzn", False)],

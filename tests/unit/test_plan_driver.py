@@ -177,6 +177,20 @@ def test_secure_boot_without_an_enrolled_key_is_refused_before_anything_is_done(
 
 
 @pytest.mark.parametrize(
+    ("by", "message", "remedy"),
+    [
+        ("firmware", "Secure Boot is on, the module is built", "; or turn Secure Boot off"),
+        ("kernel", "the kernel loads signed modules only (lockdown, ", "boot with efi=runtime if "),
+        ("unknown", "whether Secure Boot is on cannot be read", "; or mount securityfs at /sys/kernel/security"),
+    ],
+)
+def test_the_refusal_says_what_wants_signed_modules(by: str, message: str, remedy: str) -> None:
+    (refusal,) = decide(bare(P40, secure_boot=SECURE._replace(by=by))).refusals
+    assert refusal.code == "secure_boot_unsigned"
+    assert message in refusal.message and remedy in refusal.remedy and "`mokutil --import" in refusal.remedy
+
+
+@pytest.mark.parametrize(
     ("certificate", "made"),
     [
         ("/var/lib/dkms/mok.pub", "openssl req -new -x509"),

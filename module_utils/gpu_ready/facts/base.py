@@ -25,7 +25,8 @@ from .model import (
     SecureBootFacts,
 )
 
-EFIVARS = "/sys/firmware/efi/efivars"
+EFI = "/sys/firmware/efi"
+EFIVARS = EFI + "/efivars"
 SECURE_BOOT = EFIVARS + "/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 SHIM_STATE = EFIVARS + "/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
@@ -35,6 +36,8 @@ FIRMWARE_KEYS = EFIVARS + "/db-d719b2cb-3d3a-4596-a3bc-dad00e67656f"
 PLATFORM_KEYRING = ("debian", "rhel", "fedora")
 """Families whose kernels accept the firmware's keys for modules, by a patch that is not in the upstream kernel
 ("KEYS: Make use of platform keyring for module signature verify": Debian, Ubuntu, EL, Fedora)."""
+LOCKDOWN = "/sys/kernel/security/lockdown"
+SIGNATURES_ENFORCED = "/sys/module/module/parameters/sig_enforce"
 DKMS_CONFIGURATION = "/etc/dkms/framework.conf"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
 UBUNTU_KEY = "/var/lib/shim-signed/mok/MOK.der"
@@ -148,23 +151,38 @@ def next_boot(host: Host, images: List[str]) -> Optional[str]:
 
 
 def secure_boot(host: Host) -> SecureBootFacts:
-    """Collect the state of Secure Boot and of the key that DKMS signs with.
-
-    An EFI variable file holds 4 bytes of attributes, then the value (Documentation/filesystems/efivarfs.rst).
-    """
-    state = host.read_bytes(SECURE_BOOT)
-    if not state or state[4:5] != b"\x01":
+    """Collect whether the kernel loads signed modules only, and the state of the key that DKMS signs with."""
+    by = signature_enforcement(host)
+    if not by:
         return SecureBootFacts()
     release = os_release(host)
     lists = [SHIM_KEYS, SHIM_TABLE] + ([FIRMWARE_KEYS] if release.family in PLATFORM_KEYRING else [])
     path = signing_certificate(host, release)
     key = certificate(host.read_bytes(path) or b"")
     return SecureBootFacts(
-        on=(host.read_bytes(SHIM_STATE) or b"")[4:5] != b"\x01",
+        on=True,
         key=path if key else None,
         certificate=path,
         enrolled=bool(key) and any(key in (host.read_bytes(name) or b"") for name in lists),
+        by=by,
     )
+
+
+def signature_enforcement(host: Host) -> str:
+    """Return what makes the kernel load signed modules only: "firmware", "kernel" or "unknown"; "" where nothing does.
+
+    A kernel without EFI runtime services cannot read the firmware's variables: efi=noruntime, the default of real-time
+    kernels (EFI_DISABLE_RUNTIME in drivers/firmware/efi/Kconfig). It says itself what it rejects: by module.sig_enforce
+    and by lockdown, which Secure Boot turns on (module_sig_check in kernel/module/signing.c). An EFI variable file holds
+    4 bytes of attributes, then the value (Documentation/filesystems/efivarfs.rst).
+    """
+    variables = [host.read_bytes(path) or b"" for path in (SECURE_BOOT, SHIM_STATE)]
+    if variables[0][4:5] == b"\x01" and variables[1][4:5] != b"\x01":
+        return "firmware"
+    lockdown = host.read(LOCKDOWN)
+    if (host.read(SIGNATURES_ENFORCED) or "").strip() == "Y" or (lockdown and "[none]" not in lockdown):
+        return "kernel"
+    return "unknown" if lockdown is None and host.isdir(EFI) and not host.listdir(EFIVARS) else ""
 
 
 def signing_certificate(host: Host, release: OsRelease) -> str:

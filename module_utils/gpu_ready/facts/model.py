@@ -30,13 +30,15 @@ class KernelFacts(NamedTuple):
 class SecureBootFacts(NamedTuple):
     """``on``: the kernel loads signed modules only. ``certificate``: the path at which DKMS expects or creates its own.
 
-    ``key`` is that path where the certificate exists, ``enrolled`` whether the firmware or shim trusts it.
+    ``key`` is that path where the certificate exists, ``enrolled`` whether the firmware or shim trusts it. ``by``: what
+    says that it is on: "firmware", the "kernel" itself, or "unknown" where neither can be read.
     """
 
     on: bool = False
     key: Optional[str] = None
     certificate: Optional[str] = None
     enrolled: bool = False
+    by: str = "firmware"
 
 
 class GpuFacts(NamedTuple):

@@ -29,6 +29,19 @@ MAKE_KEY = {
 }
 """Commands that create a signing key for DKMS, by the path of its certificate."""
 
+SIGNATURES_REQUIRED = {
+    "firmware": ("Secure Boot is on", "turn Secure Boot off"),
+    "kernel": (
+        "the kernel loads signed modules only (lockdown, module.sig_enforce)",
+        "boot it without these, with Secure Boot off",
+    ),
+    "unknown": (
+        "whether Secure Boot is on cannot be read (no EFI variables, no lockdown file), so it counts as on",
+        "mount securityfs at /sys/kernel/security, where the kernel says whether it is locked down",
+    ),
+}
+"""What says that the kernel loads signed modules only, and how that can end: by ``SecureBootFacts.by``."""
+
 
 def machine_unsupported(facts: Facts) -> Refusal:
     """Refuse an architecture for which the catalog names no packages."""
@@ -358,24 +371,27 @@ def secure_boot_unsigned(boot: SecureBootFacts, candidate: Candidate, data: Dist
         if kind == PRECOMPILED and driver_sources.source_entry(data, source, kind).get("signed_by") == "distribution"
     ]
     instead = "set nvidia_driver_source to %s, whose modules are signed; or " % signed[0] if signed else ""
+    state, off = SIGNATURES_REQUIRED.get(boot.by, SIGNATURES_REQUIRED["unknown"])
     if candidate.kind == PRECOMPILED:
         signer = (
             driver_sources.source_entry(data, candidate.source, candidate.kind).get("signed_by") or candidate.source
         )
         return Refusal(
             "secure_boot_unsigned",
-            "Secure Boot is on, and the modules of %s are signed with a key of %s that gpu-ready cannot find enrolled: "
-            "the kernel would reject them" % (candidate.source, signer),
-            instead + "choose modules that DKMS signs with an enrolled key of yours; or turn Secure Boot off",
+            "%s, and the modules of %s are signed with a key of %s that gpu-ready cannot find enrolled: the kernel "
+            "would reject them" % (state, candidate.source, signer),
+            "%schoose modules that DKMS signs with an enrolled key of yours; or %s" % (instead, off),
         )
     key = boot.key
     cause = "its key %s is not enrolled" % key if key else "there is no key to sign it with yet"
     make = "" if key else MAKE_KEY.get(boot.certificate or "", "put it there") + ", then "
-    enrol = make + "run `mokutil --import %s`" % boot.certificate
+    # mokutil writes an EFI variable.
+    runtime = "" if boot.by == "firmware" else "boot with efi=runtime if /sys/firmware/efi/efivars is empty, "
+    enrol = make + runtime + "run `mokutil --import %s`" % boot.certificate
     return Refusal(
         "secure_boot_unsigned",
-        "Secure Boot is on, the module is built on this host, and %s: the kernel would reject it" % cause,
-        "%s%s, confirm at the console during a reboot, and run this again; or turn Secure Boot off" % (instead, enrol),
+        "%s, the module is built on this host, and %s: the kernel would reject it" % (state, cause),
+        "%s%s, confirm at the console during a reboot, and run this again; or %s" % (instead, enrol, off),
     )
 
 

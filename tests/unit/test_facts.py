@@ -425,6 +425,17 @@ def test_nvlink_5_switches_are_found_behind_their_bridges() -> None:
     assert [row.address for row in base.nvlink5_switches(RecordedHost(files=files))] == ["mlx5_4"]
 
 
+@pytest.mark.parametrize(("device", "read"), [("1b38", False), ("2330", False), ("2901", True), ("3fff", True)])
+def test_the_data_of_adapters_is_read_only_where_a_gpu_may_have_nvlink_5(device: str, read: bool) -> None:
+    """An HGX node has 8 to 12 adapters, and the kernel reads their data byte by byte."""
+    vpd = "/sys/class/infiniband/mlx5_4/device/vpd"
+    host = RecordedHost(
+        files={"/etc/os-release": DEBIAN, vpd: "SW_MNG", **function("0000:3b:00.0", device, "030200")[0]}
+    )
+    switches = base.collect(host).nvswitches
+    assert ([one.address for one in switches], vpd in host.opened) == (["mlx5_4"] if read else [], read)
+
+
 @pytest.mark.parametrize(
     ("distro", "version", "source"),
     [

@@ -69,7 +69,8 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
         initramfs=has_initramfs_tool(host, distro),
         secure_boot=secure_boot(host),
         gpus=[gpu(host, function) for function in pci.gpus(functions)],
-        nvswitches=[function_facts(function) for function in pci.nvswitches(functions)] + nvlink5_switches(host),
+        nvswitches=[function_facts(function) for function in pci.nvswitches(functions)]
+        + (nvlink5_switches(host) if may_have_nvlink5(functions) else []),
         other_functions=other_functions(functions),
         nouveau=nouveau(host, functions, [running, kernels.next_boot]),
         disk={path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
@@ -88,6 +89,12 @@ def has_initramfs_tool(host: Host, distro: Optional[str]) -> bool:
 
 def function_facts(function: pci.Function, what: str = "") -> FunctionFacts:
     return FunctionFacts(function.address, function.device, function.driver, what)
+
+
+def may_have_nvlink5(functions: List[pci.Function]) -> bool:
+    """True if a GPU is of Blackwell or newer than the catalog: reading the data of every adapter takes seconds."""
+    known = [catalog.gpu(function.device) for function in pci.gpus(functions)]
+    return any(gpu is None or gpu.architecture == "blackwell" for gpu in known)
 
 
 def nvlink5_switches(host: Host) -> List[FunctionFacts]:
@@ -173,8 +180,8 @@ def signature_enforcement(host: Host) -> str:
 
     A kernel without EFI runtime services cannot read the firmware's variables: efi=noruntime, the default of real-time
     kernels (EFI_DISABLE_RUNTIME in drivers/firmware/efi/Kconfig). It says itself what it rejects: by module.sig_enforce
-    and by lockdown, which Secure Boot turns on (module_sig_check in kernel/module/signing.c). An EFI variable file holds
-    4 bytes of attributes, then the value (Documentation/filesystems/efivarfs.rst).
+    and by lockdown, which Secure Boot turns on (module_sig_check in kernel/module/signing.c).
+    An EFI variable file holds 4 bytes of attributes, then the value (Documentation/filesystems/efivarfs.rst).
     """
     variables = [host.read_bytes(path) or b"" for path in (SECURE_BOOT, SHIM_STATE)]
     if variables[0][4:5] == b"\x01" and variables[1][4:5] != b"\x01":

@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from . import host_faults, mirror_faults, packages, paths
+from . import certificates, host_faults, mirror, mirror_faults, mirror_server, packages, paths
 from .hosts import Running
 from .mirror_faults import Rule
 from .say import LabError
@@ -21,17 +21,19 @@ MIRROR: dict[str, tuple[str, Rule]] = {
     "mirror-truncated": ("answers end after 1000 bytes", {"truncate": 1000}),
     "mirror-corrupt": ("the first byte of each answer is wrong", {"corrupt": True}),
 }
-SIGNED = {
+MADE = {
     "mirror-signature": "lists are signed by an unknown key",
     "mirror-expired-key": "the key that is offered has expired",
+    "mirror-certificate": "the vendors' names have a certificate of an unknown authority",
 }
+"""Faults with files that are made for them."""
 VENDOR = "*/cuda/repos/*"
 
 
 def described() -> dict[str, str]:
     """Description of every fault by name."""
     found = {name: f"{what}; GLOB of HOST/PATH" for name, (what, _) in MIRROR.items()}
-    found |= {name: f"{what}; GLOB of HOST/PATH" for name, what in SIGNED.items()}
+    found |= {name: f"{what}; GLOB of HOST/PATH" for name, what in MADE.items()}
     return found | host_faults.described()
 
 
@@ -46,7 +48,7 @@ def inject(running: Running, name: str, arguments: list[str]) -> None:
     if name in MIRROR:
         rules = {(arguments or [EVERYTHING])[0]: MIRROR[name][1]}
     else:
-        rules = _signed(name, (arguments or [VENDOR])[0])
+        rules = _made(running, name, arguments[0] if arguments else None)
     mirror_faults.set_rules(paths.STATE, running.address, name, rules)
 
 
@@ -68,11 +70,14 @@ def _known(name: str) -> None:
         raise LabError(f"no fault {name}; there are: {', '.join(described())}")
 
 
-def _signed(name: str, glob: str) -> dict[str, Rule]:
-    """Rules that serve a host lists with a wrong signature, or a key that has expired."""
-    tree = (paths.STATE / "mirror-root").resolve()
+def _made(running: Running, name: str, glob: str | None) -> dict[str, Rule]:
+    """Rules that serve a host lists with a wrong signature, a key that has expired, or another certificate."""
     directory = paths.STATE / "faults" / name
     directory.mkdir(parents=True, exist_ok=True)
+    if name == "mirror-certificate":
+        unknown = certificates.ensure_server(directory, mirror.names())
+        return {glob or EVERYTHING: {"certificate": str(unknown)}}
+    tree, glob = mirror_server.root_for(paths.STATE, running.address).resolve(), glob or VENDOR
     files = [Path(root, file) for root, _, names in os.walk(tree) for file in names]
     matching = [path for path in files if fnmatch.fnmatchcase(str(path.relative_to(tree)), glob)]
     made = (

@@ -8,7 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import dress, engine, hardware, images, mirror_faults, pasts, paths, pci_tree, python, vendors, vms
+from . import (
+    dress,
+    engine,
+    hardware,
+    images,
+    mirror,
+    mirror_faults,
+    mirror_server,
+    pasts,
+    paths,
+    pci_tree,
+    python,
+    vendors,
+    vms,
+)
 from .fleet import NO_PYTHON, Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
 
@@ -138,6 +152,8 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     with _locked():  # an address is taken once its container or guest exists
         present = {r.host: r for r in existing() if r.fleet == fleet.name}
         address = _addresses(fleet, present)
+        for each in address.values():
+            mirror_server.point_at(paths.STATE, mirror.tree_of_checkout(paths.cache()), each)
         new = [host for host in containers if host.name not in present]
         missing = [host.name for host in fleet.hosts if host.name not in present]
         say(
@@ -361,6 +377,7 @@ def remove(which: Iterable[Running]) -> None:
         return
     say(f"removing {', '.join(r.host for r in everything)}")
     for guest in everything:
+        mirror_server.root_link(paths.STATE, guest.address).unlink(missing_ok=True)
         if guest.kind == "vm":
             vms.remove(guest.fleet, guest.host)
     containers = [r for r in everything if r.kind == "container"]

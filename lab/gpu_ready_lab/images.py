@@ -7,13 +7,11 @@ import io
 import tarfile
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import dress, engine, paths, vendors
+from . import dress, engine, mirror, paths, vendors
 from .dress import Dress
 from .say import LabError, run, say, succeeds
 
@@ -234,14 +232,11 @@ def _label(image: str, label: str) -> str | None:
 
 def _fetch(path: str) -> bytes:
     """Return a file of the lab's mirror."""
-    url = f"{paths.MIRROR_URL}/{path}"
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    file = mirror.tree_of_checkout(paths.cache()) / path
     try:
-        with opener.open(url, timeout=60) as answer:
-            found: bytes = answer.read()
-    except (urllib.error.URLError, OSError) as error:
-        raise LabError(f"{url}: {error}; data/dress names it, so it must be declared in lab/mirror/") from None
-    return found
+        return file.read_bytes()
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}; data/dress names it, so lab/mirror/ must declare it") from None
 
 
 def _packages(spec: Dress) -> tuple[str, ...]:

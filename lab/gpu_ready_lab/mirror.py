@@ -12,10 +12,8 @@ import os
 import shutil
 import signal
 import socket
-import socketserver
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -33,6 +31,7 @@ from . import (
     packages,
     paths,
     proxy,
+    published,
     rpms,
     verify_image,
 )
@@ -49,25 +48,16 @@ NEEDS = {
     str(debian_archive.KEYRING): "debian-archive-keyring",
     **rpms.NEEDS,
 }
-KEPT_TREES = 3
+KEPT_TREES = 8
+"""Several checkouts may use one lab at a time: each host gets the tree of its own."""
 COMPLETE = ".complete"
 """Directory of a tree with an empty file for each complete repository."""
 CERTIFICATES = "certificates"
 """Directory of the cache with the authority that hosts trust, and the certificate for the vendors' names."""
+METALINKS = "mirrors.fedoraproject.org/metalink"
+"""Where the tree has Fedora's lists of mirrors, by repository and architecture: REPO/ARCH of the query."""
 DOWNLOADS = "downloads"
 """Listed among the repositories: the plain files of downloads.yml."""
-
-
-class Ports(NamedTuple):
-    """Where the services listen: the mirror, the archive proxy, and the vendors' names."""
-
-    mirror: int = 8080
-    proxy: int = 3142
-    http: int = 80
-    https: int = 443
-
-
-PORTS = Ports()
 
 
 class MirrorInfo(NamedTuple):
@@ -86,7 +76,8 @@ def _inputs() -> str:
     """A digest of the inputs of the tree: declarations, sources and the code that builds."""
     total = hashlib.sha256()
     code = [
-        Path(__file__).with_name(f"{name}.py") for name in ("mirror", "packages", "apt_archive", "rpms", "downloads")
+        Path(__file__).with_name(f"{name}.py")
+        for name in ("mirror", "packages", "apt_archive", "rpms", "downloads", "published")
     ]
     for path in [
         *sorted(DECLARATIONS.glob("*.yml")),
@@ -107,12 +98,14 @@ def repositories() -> dict[str, dict[str, Any]]:
 def names() -> list[str]:
     """Return the vendors' host names: those that declared repositories and files are at."""
     at = [path for entry in repositories().values() for path in (entry["path"], *entry.get("also", []), *entry["keys"])]
-    return sorted({path.split("/")[0] for path in (*at, *downloads.places(DECLARATIONS / "downloads.yml"))})
+    at += downloads.places(DECLARATIONS / "downloads.yml")
+    at += [METALINKS, *(entry.path for entry in published.read(DECLARATIONS / "published.yml"))]
+    return sorted({path.split("/")[0] for path in at})
 
 
 def declared() -> list[packages.Package]:
     """Return all declared packages for apt."""
-    others = ("repositories.yml", "downloads.yml", "streams.yml")
+    others = ("repositories.yml", "downloads.yml", "published.yml", "streams.yml")
     files = [path for path in DECLARATIONS.glob("*.yml") if path.name not in others]
     return [package for path in sorted(files) if not path.name.startswith("rpm-") for package in packages.read(path)]
 
@@ -146,10 +139,19 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+def tree_of_checkout(cache: Path) -> Path:
+    """Return the root of the mirror that this checkout declares; `build` makes it."""
+    return _tree(cache, packages.Key(cache / "mirror" / "key"))
+
+
+def _tree(cache: Path, key: packages.Key) -> Path:
+    return cache / "mirror" / "trees" / f"{_inputs()}-{key.fingerprint[-8:]}"
+
+
 def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | None) -> Path:
     need_packages(NEEDS, "the vendor mirror")
     key = packages.Key(cache / "mirror" / "key")
-    tree = cache / "mirror" / "trees" / f"{_inputs()}-{key.fingerprint[-8:]}"
+    tree = _tree(cache, key)
     complete = tree / COMPLETE
     needed = [name for name in (*repositories_for(distributions), DOWNLOADS) if not (complete / name).exists()]
     if not needed:
@@ -158,7 +160,11 @@ def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | 
     started = time.monotonic()
     say(f"making the vendor mirror: {len(needed)} repositories and directories that are missing")
     complete.mkdir(parents=True, exist_ok=True)
-    with debian_archive.Members(cache / "debian", proxy_url) as fetch, key.home():
+    with debian_archive.Members(cache / "debian", proxy_url) as members, key.home():
+
+        def fetch(suite: str, package: str, path: str) -> bytes:
+            return key_in_form(key, path) if suite == packages.LAB_KEY else members(suite, package, path)
+
         _write(tree, cache, key, fetch, needed)
     os.utime(tree)
     for old in sorted(tree.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_TREES:]:
@@ -186,8 +192,9 @@ def repositories_for(distributions: Collection[str] | None) -> list[str]:
 
 def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, needed: Collection[str]) -> None:
     """Write repositories into the tree and mark each as complete; an interrupted one is written again."""
-    all_debs, all_rpms = declared(), declared_rpms()
+    all_debs, all_rpms, beside = declared(), declared_rpms(), published.read(DECLARATIONS / "published.yml")
     used = [package.repositories for package in all_debs] + [rpm.repositories for rpm in all_rpms]
+    used += [(each.repository,) for each in beside]
     unknown = {name for names in used for name in names} - set(repositories())
     if unknown:
         raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")
@@ -221,18 +228,19 @@ def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, ne
             (root / other).unlink(missing_ok=True)
             (root / other).symlink_to(os.path.relpath(directory, (root / other).parent))
         for path in entry["keys"]:
-            _write_key(root / path, apt_archive.keyring(key) if path.endswith(".gpg") else key.public.read_bytes())
+            published.write_file(root / path, key_in_form(key, "binary" if path.endswith(".gpg") else "armored"))
+        if "metalink" in entry:
+            published.write_metalink(root / METALINKS / entry["metalink"], directory, entry["path"])
+        published.write(root, directory, [each for each in beside if each.repository == name])
         (root / COMPLETE / name).touch()
     if DOWNLOADS in needed:
         downloads.write(root, DECLARATIONS / "downloads.yml", fetch)
         (root / COMPLETE / DOWNLOADS).touch()
 
 
-def _write_key(path: Path, data: bytes) -> None:
-    """Write a key file unless it exists: repositories share some, and another host may be reading it."""
-    if not path.exists() or path.read_bytes() != data:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+def key_in_form(key: packages.Key, form: str) -> bytes:
+    """Return the lab's public key, armored or binary."""
+    return apt_archive.keyring(key) if form == "binary" else key.public.read_bytes()
 
 
 # ---- starting and stopping ------------------------------------------------------------------------
@@ -240,7 +248,7 @@ def _write_key(path: Path, data: bytes) -> None:
 
 def _code() -> str:
     """A digest of the code that serves."""
-    files = [Path(str(module.__file__)) for module in (sys.modules[__name__], mirror_server, proxy, mirror_faults)]
+    files = [Path(str(module.__file__)) for module in (mirror_server, proxy, mirror_faults)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
@@ -268,7 +276,7 @@ def ensure_running(
     state: Path,
     distributions: Collection[str] | None = None,
     address: str = paths.ADDRESS,
-    ports: Ports = PORTS,
+    ports: mirror_server.Ports = mirror_server.PORTS,
 ) -> MirrorInfo:
     """Build and start the mirror, also under the vendors' names, and the archive proxy, unless the current ones run.
 
@@ -279,7 +287,7 @@ def ensure_running(
 
 
 def _ensure_running(
-    cache: Path, state: Path, distributions: Collection[str] | None, address: str, ports: Ports
+    cache: Path, state: Path, distributions: Collection[str] | None, address: str, ports: mirror_server.Ports
 ) -> MirrorInfo:
     certificate = certificates.ensure_server(cache / CERTIFICATES, names())
     settings = {
@@ -297,7 +305,7 @@ def _ensure_running(
         (state / "mirror.json").write_text(json.dumps({**settings, "pid": pid}))
     proxy_url = f"http://{address}:{ports.proxy}/"
     tree = build(cache, proxy_url, distributions)
-    point_at(state, tree)
+    mirror_server.point_at(state, tree)
     image = verify_image.ensure(cache, proxy_url)
     fingerprint = packages.Key(cache / "mirror" / "key").fingerprint
     return MirrorInfo(
@@ -305,18 +313,7 @@ def _ensure_running(
     )
 
 
-def point_at(state: Path, tree: Path) -> None:
-    """Make a running server serve another tree from the next request on."""
-    link = state / "mirror-root"
-    if link.is_symlink() and link.readlink() == tree:
-        return
-    new = link.with_name(f"mirror-root.{os.getpid()}.new")
-    new.unlink(missing_ok=True)
-    new.symlink_to(tree)
-    new.replace(link)
-
-
-def _spawn(cache: Path, state: Path, address: str, ports: Ports, certificate: Path) -> int:
+def _spawn(cache: Path, state: Path, address: str, ports: mirror_server.Ports, certificate: Path) -> int:
     """Start the servers and return their process."""
     argv = [
         sys.executable, "-m", "gpu_ready_lab.mirror", "--cache", str(cache), "--state", str(state),
@@ -358,29 +355,6 @@ def stop(state: Path) -> None:
     (state / "mirror.json").unlink(missing_ok=True)
 
 
-def serve(address: str, ports: Ports, cache: Path, state: Path, certificate: Path | None = None) -> None:
-    """Serve mirror and proxy until SIGTERM or SIGINT; the vendors' names too if there is a certificate for them."""
-    root = state / "mirror-root"
-    servers: list[socketserver.BaseServer] = [
-        mirror_server.Mirror((address, ports.mirror), root, state),
-        proxy.Proxy((address, ports.proxy), cache / "proxy", state),
-    ]
-    if certificate is not None:
-        servers += [
-            mirror_server.Front((address, ports.http), root, state),
-            mirror_server.Front((address, ports.https), root, state, certificate),
-        ]
-    done = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: done.set())
-    for server in servers:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-    done.wait()
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run one command."""
     parser = argparse.ArgumentParser(prog="python -m gpu_ready_lab.mirror", description="The lab's vendor mirror.")
@@ -390,12 +364,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--state", type=Path, default=paths.STATE, help="logs, faults (default: %(default)s)")
     parser.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
     parser.add_argument(
-        "--ports", type=int, nargs=len(PORTS), default=PORTS, metavar=tuple(name.upper() for name in Ports._fields)
+        "--ports",
+        type=int,
+        nargs=len(mirror_server.PORTS),
+        default=mirror_server.PORTS,
+        metavar=tuple(name.upper() for name in mirror_server.Ports._fields),
     )
     parser.add_argument("--certificate", type=Path, help="serve the vendors' names too, with this file (PEM, with key)")
     parser.add_argument("command", choices=["build", "serve", "daemon", "stop"])
     options = parser.parse_args(arguments)
-    ports = Ports(*options.ports)
+    ports = mirror_server.Ports(*options.ports)
     try:
         if options.command == "stop":
             stop(options.state)
@@ -405,10 +383,10 @@ def main(arguments: list[str] | None = None) -> int:
             tree = build(options.cache)
             print(tree)
             if options.command == "serve":
-                point_at(options.state, tree)
+                mirror_server.point_at(options.state, tree)
                 say(f"serving http://{options.address}:{ports.mirror}/ until interrupted")
         if options.command in ("serve", "daemon"):
-            serve(options.address, ports, options.cache, options.state, options.certificate)
+            mirror_server.serve(options.address, ports, options.cache, options.state, options.certificate)
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

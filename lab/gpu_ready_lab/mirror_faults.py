@@ -2,7 +2,8 @@
 
 A rule is looked up for each request: {GLOB: {"status": 404}} over HOST/PATH of the request. Its keys are
 `status`, `delay` (seconds), `rate` (bytes per second), `truncate` (after so many bytes), `corrupt`, `serve` (another
-file), `drop` (the connection is closed without an answer) and `hang` (seconds without an answer).
+file), `drop` (the connection is closed without an answer) and `hang` (seconds without an answer). `certificate` (a
+file) is looked up when a connection begins, for HOST/.
 """
 
 import fnmatch

@@ -4,7 +4,9 @@ import email.utils
 import mimetypes
 import os
 import re
+import signal
 import socket
+import socketserver
 import ssl
 import sys
 import threading
@@ -13,9 +15,44 @@ import urllib.parse
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from . import mirror_faults
+from . import mirror_faults, proxy
+
+
+class Ports(NamedTuple):
+    """Where the services listen: the mirror, the archive proxy, and the vendors' names."""
+
+    mirror: int = 8080
+    proxy: int = 3142
+    http: int = 80
+    https: int = 443
+
+
+PORTS = Ports()
+
+
+def point_at(state: Path, tree: Path, address: str | None = None) -> None:
+    """Serve a tree from the next request on: to the host with an address, or (None) to hosts without a tree."""
+    link = root_link(state, address)
+    if link.is_symlink() and link.readlink() == tree:
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    new = link.with_name(f"{link.name}.{os.getpid()}.{threading.get_ident()}.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(tree)
+    new.replace(link)
+
+
+def root_link(state: Path, address: str | None = None) -> Path:
+    """Return the link to the tree that a host gets, or those without a tree of their own."""
+    return state / "mirror-root" if address is None else state / "mirror-roots" / address
+
+
+def root_for(state: Path, address: str, common: Path | None = None) -> Path:
+    """Return the tree of the checkout that a host was started from, if it still exists, else the common one."""
+    own = root_link(state, address)
+    return own if own.exists() else common or root_link(state)
 
 
 class Mirror(ThreadingHTTPServer):
@@ -102,7 +139,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(body=False)
 
     def _answer(self, *, body: bool) -> None:
-        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
+        asked = urllib.parse.urlsplit(self.path)
+        path = urllib.parse.unquote(asked.path).lstrip("/")
+        query = urllib.parse.parse_qs(asked.query)
+        if "repo" in query and "arch" in query:  # of Fedora's list of mirrors
+            path = "/".join((path, query["repo"][0], query["arch"][0]))
         path = self.server.file_of(path, self.headers.get("Host", ""))
         status, sent = HTTPStatus.INTERNAL_SERVER_ERROR, 0
         try:
@@ -127,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
         mirror_faults.before_answer(fault, self.connection)
         if fault.get("status"):
             return self._refuse(HTTPStatus(fault["status"]), f"fault injected for {path}")
-        root = self.server.root.resolve()
+        root = root_for(self.server.state, self.client_address[0], self.server.root).resolve()
         file = (root / path).resolve()
         if not file.is_relative_to(root) or not (file.is_file() or file.is_dir()):
             return self._refuse(HTTPStatus.NOT_FOUND, f"the lab's mirror has no {path}")
@@ -182,3 +223,26 @@ class _Handler(BaseHTTPRequestHandler):
             writer.write(chunk)
             left -= len(chunk)
         return status, writer.sent
+
+
+def serve(address: str, ports: Ports, cache: Path, state: Path, certificate: Path | None = None) -> None:
+    """Serve mirror and proxy until SIGTERM or SIGINT; the vendors' names too if there is a certificate for them."""
+    root = root_link(state)
+    servers: list[socketserver.BaseServer] = [
+        Mirror((address, ports.mirror), root, state),
+        proxy.Proxy((address, ports.proxy), cache / "proxy", state),
+    ]
+    if certificate is not None:
+        servers += [
+            Front((address, ports.http), root, state),
+            Front((address, ports.https), root, state, certificate),
+        ]
+    done = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: done.set())
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    done.wait()
+    for server in servers:
+        server.shutdown()
+        server.server_close()

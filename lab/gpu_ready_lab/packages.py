@@ -4,8 +4,9 @@ A declaration file (lab/mirror/*.yml) lists the values for which its packages ar
 all combinations) and their content. `@name@` in its texts and in the texts of its source files is replaced by such a
 value; the value `repositories` limits the packages to some repositories. A file in a package is its text, or one of:
 {text}, {source} (below data/vendor), {link}, {library} (a small real ELF with that SONAME, of `source` or of nothing),
-{debian} (from a package of Debian's archive), {copies} (that many bytes), {module} (a kernel module of that name, built
-from the sources in data/vendor/kernel for the kernel @kernel@, with an appended signature of `signed_by`); and `mode`.
+{debian} (from a package of Debian's archive), {key} (the lab's public key, armored or binary), {copies} (that many
+bytes), {module} (a kernel module of that name, built from the sources in data/vendor/kernel for the kernel @kernel@,
+with an appended signature of `signed_by`); and `mode`.
 """
 
 import concurrent.futures
@@ -48,13 +49,15 @@ RELATIONS = (
     "replaces",
     "enhances",
 )
-ENTRY = {"text", "source", "link", "library", "debian", "mode", "copies", "module", "signed_by"}
+ENTRY = {"text", "source", "link", "library", "debian", "mode", "copies", "module", "signed_by", "key"}
 MODULE_VALUES = ("kernel", "license", "version")  # used by data/vendor/kernel and kbuild
 MADE = 1775640862  # the time of everything made here, so that equal input gives equal bytes
 
 MODULE_SIGNED = b"~Module signature appended~\n"
 
 Fetch = Callable[[str, str, str], bytes]  # (suite, package, path inside) -> content
+LAB_KEY = "the lab's key"
+"""In place of a suite of Debian: the public key, whose form, armored or binary, is the path."""
 
 
 class File(NamedTuple):
@@ -129,6 +132,8 @@ def read_file(path: str, given: Any, values: dict[str, str], where: str) -> File
     if "debian" in given:
         taken = {key: fill(value, values) for key, value in given["debian"].items()}
         return File(path, mode, debian=(taken["suite"], taken["package"], taken["path"]))
+    if "key" in given:
+        return File(path, mode, debian=(LAB_KEY, "", given["key"]))
     if "copies" in given:
         return File(path, mode, text=given.get("text", ".") * int(given["copies"]))
     text = given["text"] if "text" in given else source(fill(given["source"], values), where).read_text()

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import engine, fleet, hardware, hosts, images, inventory, paths, pci_tree
+from . import engine, fleet, hardware, hosts, images, inventory, mirror, paths, pci_tree
 from .fleet import Fleet, Host
 from .hosts import State
 from .say import LabError, say, succeeds
@@ -68,7 +68,7 @@ def _locked(name: str) -> Iterator[None]:
 def _state(name: str, host: Host, base: str, variables: Mapping[str, Any]) -> State:
     total = hashlib.sha256(product_digest().encode())
     identity = engine.docker("image", "inspect", "-f", "{{.Id}}", base).strip()
-    tree = (paths.STATE / "mirror-root").readlink().name
+    tree = mirror.tree_of_checkout(paths.cache()).name
     code = b"".join(Path(str(module.__file__)).read_bytes() for module in (hardware, pci_tree, sys.modules[__name__]))
     for part in (identity, tree, repr(host), repr(sorted(variables.items())), hashlib.sha256(code).hexdigest()):
         total.update(f"{part}\n".encode())

@@ -1,6 +1,8 @@
 """The vendors' own names in the lab: a certificate that hosts trust, the files of the mirror, and faults of both."""
 
+import hashlib
 import http.client
+import re
 import socket
 import ssl
 import threading
@@ -10,7 +12,18 @@ from pathlib import Path
 import pytest
 from gpu_ready.catalog import data
 from gpu_ready.catalog import model as catalog
-from gpu_ready_lab import certificates, fleet, mirror, mirror_faults, mirror_server, paths, services, vendors
+from gpu_ready_lab import (
+    certificates,
+    fleet,
+    mirror,
+    mirror_faults,
+    mirror_server,
+    packages,
+    paths,
+    published,
+    services,
+    vendors,
+)
 
 NAMES = ["developer.download.example", "toolkit.example"]
 HOST = NAMES[0]
@@ -143,3 +156,68 @@ def test_a_fleet_chooses_how_its_hosts_reach_the_vendors(monkeypatch: pytest.Mon
     assert variables["names"]["gpu_ready_mirror_keys"] == {"cuda-debian12": "F"}
     with pytest.raises(fleet.LabError, match=r"vendors: 'proxy' is none of names, mirror"):
         fleet.parse("{name: x, vendors: proxy, hosts: {a: {distribution: debian12}}}")
+
+
+# ---- trees, and what pages name -------------------------------------------------------------------
+
+
+def test_each_host_gets_the_tree_of_the_checkout_that_started_it(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    mirror_server.point_at(tmp_path, tmp_path / "one", "10.199.0.10")
+    mirror_server.point_at(tmp_path, tmp_path / "two")
+    own, common = (mirror_server.root_for(tmp_path, f"10.199.0.{number}").resolve() for number in (10, 11))
+    assert (own.name, common.name) == ("one", "two")
+    (tmp_path / "one").rmdir()  # the cache keeps the newest trees only
+    assert mirror_server.root_for(tmp_path, "10.199.0.10").resolve().name == "two"
+
+
+def test_the_answer_of_fedoras_list_of_mirrors(fronts: dict[str, mirror_server.Front], tmp_path: Path) -> None:
+    repository = tmp_path / "root" / HOST
+    (repository / "repodata").mkdir()
+    (repository / "repodata/repomd.xml").write_text("<repomd/>")
+    published.write_metalink(tmp_path / "root" / mirror.METALINKS / "epel-9/x86_64", repository, HOST)
+    name, path = mirror.METALINKS.split("/")
+    answer = ask(fronts["http"], path=f"/{path}?repo=epel-9&arch=x86_64&countme=1", name=name)
+    assert hashlib.sha256(b"<repomd/>").hexdigest() in answer
+    assert f">https://{HOST}/repodata/repomd.xml<" in answer
+    assert ask(fronts["http"], path=f"/{path}?repo=epel-7&arch=x86_64", name=name).startswith("404")
+
+
+def test_every_published_file_names_a_source_that_the_mirror_has() -> None:
+    repositories = mirror.repositories()
+    for entry in published.read(mirror.DECLARATIONS / "published.yml"):
+        assert entry.repository in repositories, entry.path
+        places = re.findall(r"^(?:baseurl|gpgkey)=https://([^\s$]+)", (entry.text or "").split("\n\n")[0], re.MULTILINE)
+        own = repositories[entry.repository]
+        known = [own["path"], *own.get("also", []), *own["keys"]]
+        assert all(any(path.startswith(place) for path in known) for place in places), entry.path
+
+
+@pytest.mark.parametrize(
+    "wrong", ["{repository: a, path: b}", "{repository: a, path: b, text: c, package: d}", "{x: y}"]
+)
+def test_a_wrong_entry_of_published_files_is_refused(tmp_path: Path, wrong: str) -> None:
+    (tmp_path / "published.yml").write_text(f"[{wrong}]")
+    with pytest.raises(fleet.LabError, match="published.yml: expected each, package, path"):
+        published.read(tmp_path / "published.yml")
+
+
+def test_nvidias_package_has_the_key_the_source_and_the_pin(tmp_path: Path) -> None:
+    (package,) = [
+        each for each in packages.read(mirror.DECLARATIONS / "keyring.yml") if each.repositories == ("cuda-debian12",)
+    ]
+    assert package.file_name == "cuda-keyring_1.1-1_all.deb"
+    asked = []
+    packages.build(package, tmp_path / "a.deb", lambda *words: bytes(asked.append(words) or b"key"))
+    unpacked = tmp_path / "unpacked"
+    packages.run(
+        ["/usr/bin/dpkg-deb", "--raw-extract", str(tmp_path / "a.deb"), str(unpacked)], limit=30, what="unpack"
+    )
+    assert asked == [(packages.LAB_KEY, "", "binary")]
+    assert (unpacked / "usr/share/keyrings/cuda-archive-keyring.gpg").read_bytes() == b"key"
+    assert (unpacked / "etc/apt/sources.list.d/cuda-debian12-x86_64.list").read_text() == (
+        "deb [signed-by=/usr/share/keyrings/cuda-archive-keyring.gpg] "
+        "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/ /\n"
+    )
+    assert "l=NVIDIA CUDA" in (unpacked / "etc/apt/preferences.d/cuda-repository-pin-600").read_text()

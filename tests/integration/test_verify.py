@@ -81,10 +81,14 @@ def cuda_ends(fleet: Fleet) -> Iterator[Any]:
 def verify(fleet: Fleet, host: str, **settings: Any) -> dict[str, Any]:
     """Verify a host again, with the expectations of its last plan and other settings; return the module's result."""
     kept = json.loads(fleet.ssh(host, "cat /var/lib/gpu-ready/verified.json"))
-    mode = "toolkit" if host == TOOLKIT else "cdi"
+    runtime = {"default": False} | (
+        {"mode": "toolkit", "args": ["--gpus", "all"]}
+        if host == TOOLKIT
+        else {"mode": "cdi", "args": ["--device", "nvidia.com/gpu=all"]}
+    )
     arguments = {
         "image": "gpu-ready/verify:lab",
-        "expect": {"runtime": {"mode": mode}, "gpus": kept["addresses"]},
+        "expect": {"runtime": runtime, "gpus": kept["addresses"]},
     } | settings
     done = subprocess.run(
         [str(VENV / "ansible"), "-i", str(fleet.inventory), host, "-m", "gpu_verify", "-a", json.dumps(arguments)],

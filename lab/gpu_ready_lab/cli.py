@@ -18,7 +18,14 @@ from .say import LabError, say, warn
 def _up(args: argparse.Namespace) -> int:
     with _in_use(fcntl.LOCK_SH):
         read = fleet.read(args.fleet)
-        return _start(replace(read, hosts=tuple(h for h in read.hosts if not h.extra)) if args.sample else read)
+        chosen = [h for h in read.hosts if not (args.sample and h.extra)]
+        if args.hosts:
+            unknown = sorted({*args.hosts} - {h.name for h in read.hosts})
+            if unknown:
+                known = ", ".join(h.name for h in read.hosts)
+                raise LabError(f"{args.fleet} has no host {', '.join(unknown)}; it has {known}")
+            chosen = [h for h in read.hosts if h.name in args.hosts]
+        return _start(replace(read, hosts=tuple(chosen)))
 
 
 @contextlib.contextmanager
@@ -156,6 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     up = commands.add_parser("up", help="start the hosts of a fleet file (those that run are left alone)")
     up.add_argument("fleet", type=Path)
     up.add_argument("--sample", action="store_true", help="without the hosts that the fleet file marks as extra")
+    up.add_argument("--hosts", type=lambda text: text.split(","), help="only these hosts of the file: NAME,NAME")
     up.set_defaults(run=_up)
     down = commands.add_parser("down", help="stop and remove everything except the cache, or one fleet")
     down.add_argument("fleet", type=Path, nargs="?", help="a fleet file or a fleet's name: only its hosts")

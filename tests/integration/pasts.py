@@ -1,0 +1,62 @@
+"""The cells of docs/dev/pasts.md: hosts of lab/fleets/pasts.yml by what site.yml and uninstall.yml do with them.
+
+Data only, without the lab: tools/past_table.py and a unit test read it too.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+FLEET_FILE = ROOT / "lab/fleets/pasts.yml"
+RECORD = ROOT / "tests/integration/pasts.json"
+"""What was run, with its date: written by the test, kept in the repository."""
+
+PLAN, RUN, SECOND, HEALTHY = "plan", "run", "second run unchanged", "package manager healthy"
+RUNNING, UNINSTALL = "nothing stopped", "uninstall leaves the past"
+COLUMNS = (PLAN, RUN, SECOND, HEALTHY, RUNNING, UNINSTALL)
+OUTCOMES = ("adopt", "extend", "refuse", "replace")
+STEPS = {
+    "driver": ("nvidia_driver.repository", "nvidia_driver.install", "nvidia_driver.runfile", "nvidia_driver.remove_packages"),
+    "docker": ("docker_engine.repository", "docker_engine.install"),
+    "toolkit": (
+        "nvidia_container_runtime.repository", "nvidia_container_runtime.install", "nvidia_container_runtime.migrate",
+    ),
+}  # fmt: skip
+"""By what a host keeps: the steps that its plan must not have."""
+
+
+class Case(NamedTuple):
+    """A host with its past, and what is expected of its plan."""
+
+    host: str
+    distribution: str
+    past: tuple[str, ...]
+    outcome: str
+    refusal_codes: tuple[str, ...]
+    keeps: tuple[str, ...]
+    extra: bool
+
+
+def cases() -> list[Case]:
+    """Return the hosts of the fleet as cases."""
+    data: dict[str, Any] = yaml.safe_load(FLEET_FILE.read_text(encoding="utf-8"))
+    return [
+        Case(
+            name,
+            host["distribution"],
+            tuple(host["past"]),
+            host["expect"]["past"],
+            tuple(host["expect"].get("refusal_codes", ())),
+            tuple(host["expect"].get("keeps", ())),
+            host.get("extra", False),
+        )
+        for name, host in data["hosts"].items()
+    ]
+
+
+def expectation(case: Case) -> str:
+    """Return the expected outcome in words: refuse with its codes, adopt or extend with what is kept."""
+    more = case.refusal_codes if case.outcome == "refuse" else case.keeps
+    return f"{case.outcome} {', '.join(more)}".rstrip()

@@ -1,0 +1,223 @@
+"""Hosts that somebody else set up (lab/pasts), through site.yml and uninstall.yml with default variables.
+
+A few hosts at a time go through all phases; each cell of docs/dev/pasts.md is one test. What was run is written to
+build/pasts.json; the page is made of the copy of it that the repository keeps.
+"""
+
+import datetime
+import json
+import re
+from typing import Any, NamedTuple
+
+import pasts
+import pytest
+from fleet import CAMPAIGN, ROOT, Fleet, Run, lab
+from gpu_ready_lab import footprint, hosts
+from pasts import COLUMNS, HEALTHY, PLAN, RUN, RUNNING, SECOND, STEPS, UNINSTALL, Case
+
+pytestmark = pytest.mark.lab
+
+CASES = [case for case in pasts.cases() if CAMPAIGN or not case.extra]
+BATCH = 4
+BATCHES = [CASES[start : start + BATCH] for start in range(0, len(CASES), BATCH)]
+WRITTEN = ROOT / "build/pasts.json"
+RESULTS: dict[tuple[str, str], str] = {}
+"""Result of each cell that was run: empty where it passed, else the first line of its error."""
+
+WORK = "past-work"
+START_WORK = f"""
+systemctl is-active --quiet docker.service || exit 0
+tar -c --files-from /dev/null | docker import - {WORK} >/dev/null
+docker run -d --restart no --name {WORK} -v /usr:/usr:ro -v /lib:/lib:ro -v /lib64:/lib64:ro {WORK} /usr/bin/sleep infinity
+"""
+"""Starts a container without a GPU where docker runs; it has the host's programs, because a lab host pulls no image."""
+STOP_WORK = f"! docker inspect {WORK} >/dev/null 2>&1 || docker rm -f {WORK} && docker rmi {WORK}"
+RUNNING_SERVICES = """
+for unit in $(systemctl list-units --type=service --state=running --no-legend --plain | cut -d ' ' -f 1); do
+  echo "$unit $(systemctl show --property=MainPID --value "$unit")"
+done
+"""
+HEALTH = """
+if command -v apt-get >/dev/null; then
+  apt-get update 2>&1 | grep -E '^(E|W|Err):?' | sort -u; apt-get update >/dev/null 2>&1; echo "update $?"
+  apt-get --simulate install tree 2>&1 | grep -E '^(E|W|Inst)' | sed 's/ (.*//'
+else
+  dnf -q makecache 2>&1 | sort -u; dnf -q makecache >/dev/null 2>&1; echo "makecache $?"
+  dnf --assumeno install libvdpau 2>&1 | grep -E '^(Error|No match|Operation|Nothing)'
+fi
+"""
+# Short-lived by their nature, or of the login that asks.
+PASSING_SERVICES = r"(user@|session-|systemd-|ssh|lab-apt|getty|polkit|dbus|packagekit)"
+
+
+class Life(NamedTuple):
+    """What happened to the hosts of a batch: runs, and by host what was read between them."""
+
+    checked: Run
+    worked: Run
+    """The first run, beside a container where docker runs."""
+    first: Run
+    """The first run that nothing hindered: that one, or where it was refused for the container another without."""
+    second: Run
+    removed: Run
+    files: tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]
+    """Before the first run, and at the end."""
+    health: tuple[dict[str, str], dict[str, str], dict[str, str]]
+    """Before the first run, after the second, and at the end."""
+    running: tuple[dict[str, set[str]], dict[str, set[str]]]
+    """Before the first run and after it."""
+
+
+def live(batch: list[Case]) -> Life:
+    """Make the hosts of a batch, and take them through all phases."""
+    fleet = Fleet("pasts")
+    lab("down", "pasts")
+    lab("up", "--hosts", ",".join(case.host for case in batch), "lab/fleets/pasts.yml")
+    files = take_files(batch)
+    health = {case.host: fleet.ssh(case.host, HEALTH, check=False) for case in batch}
+    for case in batch:
+        fleet.ssh(case.host, START_WORK)
+    running = {case.host: services(fleet, case.host) for case in batch}
+    checked = fleet.play("--check")
+    worked = fleet.play()
+    running_then = {case.host: services(fleet, case.host) for case in batch}
+    for case in batch:
+        fleet.ssh(case.host, STOP_WORK)
+    hindered = any("host_in_use" in codes(worked, case.host) for case in batch)
+    first = fleet.play() if hindered else worked
+    second = fleet.play()
+    health_then = {case.host: fleet.ssh(case.host, HEALTH, check=False) for case in batch}
+    removed = fleet.play(playbook="playbooks/uninstall.yml", extra={"gpu_ready_uninstall": True})
+    health_last = {case.host: fleet.ssh(case.host, HEALTH, check=False) for case in batch}
+    return Life(
+        checked, worked, first, second, removed,
+        (files, take_files(batch)), (health, health_then, health_last), (running, running_then),
+    )  # fmt: skip
+
+
+def take_files(batch: list[Case]) -> dict[str, dict[str, str]]:
+    return {case.host: footprint.take(hosts.find(f"pasts/{case.host}")) for case in batch}
+
+
+def services(fleet: Fleet, host: str) -> set[str]:
+    """Services that run with their process, and the container that this test started."""
+    lines = fleet.ssh(host, RUNNING_SERVICES).splitlines()
+    lines += fleet.ssh(
+        host, f"docker inspect --format 'container {{{{.State.StartedAt}}}}' {WORK} 2>/dev/null", check=False
+    ).split("\n")
+    return {line for line in lines if line.strip() and not re.match(PASSING_SERVICES, line)}
+
+
+def codes(run: Run, host: str) -> list[str]:
+    return [refusal["code"] for refusal in run.plan(host)["refusals"]]
+
+
+class Lives:
+    """The lives of batches, each begun when its first cell is asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, Life | Exception] = {}
+
+    def of(self, case: Case) -> Life:
+        number = CASES.index(case) // BATCH
+        if number not in self._found:
+            try:
+                self._found[number] = live(BATCHES[number])
+            except Exception as error:  # the cells of the batch fail with it; those of others are run
+                self._found[number] = error
+        found = self._found[number]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+@pytest.fixture(scope="module")
+def lives(lab_machine: None) -> Any:
+    yield Lives()
+    lab("down", "pasts")
+
+
+def check_plan(life: Life, case: Case) -> None:
+    plan = life.checked.plan(case.host)
+    steps = life.checked.steps(case.host)
+    assert codes(life.checked, case.host) == list(case.refusal_codes), plan["refusals"]
+    assert case.outcome != "refuse" or steps == []
+    assert [step for step in steps for kept in case.keeps if step in STEPS[kept]] == []
+
+
+def check_run(life: Life, case: Case) -> None:
+    if case.outcome == "refuse":
+        assert codes(life.first, case.host) == list(case.refusal_codes), life.first.failures(case.host)
+        assert life.first.changed(case.host) == []
+        return
+    check_clean(life.first, case.host)
+    assert "ready" in life.first.screen or life.first.row(case.host)
+    planned, done = life.checked.steps(case.host), done_steps(life.first, case.host)
+    assert [step for step in done if step not in planned] == []
+
+
+def done_steps(run: Run, host: str) -> list[str]:
+    return [step for step in run.changed_steps(host) if step != "gpu_plan.look"]
+
+
+def check_clean(run: Run, host: str) -> None:
+    recap = run.recap(host)
+    assert (recap["failed"], recap["unreachable"]) == (0, 0), run.failures(host) or run.screen[-2000:]
+
+
+def check_second(life: Life, case: Case) -> None:
+    if case.outcome == "refuse":
+        assert codes(life.second, case.host) == list(case.refusal_codes)
+    else:
+        check_clean(life.second, case.host)
+        assert life.second.steps(case.host) == []
+    assert life.second.recap(case.host)["changed"] == 0
+
+
+def check_healthy(life: Life, case: Case) -> None:
+    before, then, last = (health[case.host] for health in life.health)
+    assert then == before
+    assert last == before
+
+
+def check_running(life: Life, case: Case) -> None:
+    before, then = (running[case.host] for running in life.running)
+    assert before - then == set()
+
+
+def check_uninstall(life: Life, case: Case) -> None:
+    check_clean(life.removed, case.host)
+    before, last = (files[case.host] for files in life.files)
+    assert footprint.differences(before, last) == []
+
+
+CHECKS = {
+    PLAN: check_plan, RUN: check_run, SECOND: check_second, HEALTHY: check_healthy, RUNNING: check_running,
+    UNINSTALL: check_uninstall,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.host)
+def test_past(lives: Lives, case: Case, column: str) -> None:
+    RESULTS[case.host, column] = "not finished"
+    try:
+        CHECKS[column](lives.of(case), case)
+    except BaseException as error:
+        RESULTS[case.host, column] = next(iter(str(error).splitlines()), type(error).__name__)[:300]
+        raise
+    RESULTS[case.host, column] = ""
+
+
+@pytest.mark.long
+def test_the_page_says_what_was_run_and_no_more(lives: Lives) -> None:
+    """The record in the repository equals what was just run; `make docs` makes the page of it."""
+    cells = [{"host": host, "column": column, "error": RESULTS[host, column]} for host, column in sorted(RESULTS)]
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    WRITTEN.parent.mkdir(exist_ok=True)
+    WRITTEN.write_text(json.dumps({"date": today, "cells": cells}, indent=1) + "\n", encoding="utf-8")
+    assert set(RESULTS) == {(case.host, column) for case in pasts.cases() for column in COLUMNS}, (
+        "not every cell was run"
+    )
+    kept = json.loads(pasts.RECORD.read_text(encoding="utf-8"))["cells"]
+    assert kept == cells, f"copy {WRITTEN} to {pasts.RECORD} and run `make docs`"

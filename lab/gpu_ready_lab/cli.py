@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from . import check, cleanup, engine, faults, fleet, hosts, inventory, paths, services, states
+from . import check, cleanup, engine, faults, fleet, hosts, inventory, paths, services, states, work
 from .fleet import Fleet
 from .say import LabError, say, warn
 
@@ -154,6 +154,12 @@ def _heal(args: argparse.Namespace) -> int:
     return 0
 
 
+def _work(args: argparse.Namespace) -> int:
+    running = hosts.find(args.host)
+    work.start(running.container, running.host, args.names)
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a lab command; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -200,6 +206,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     heal.add_argument("host")
     heal.add_argument("name", help="the fault's name, or all")
     heal.set_defaults(run=_heal)
+    kinds = "; ".join(f"{name}: {what}" for name, what in work.described().items())
+    working = commands.add_parser("work", help="start work on a host, or start it again")
+    working.add_argument("host")
+    working.add_argument("names", nargs="+", metavar="name", choices=work.described(), help=kinds)
+    working.set_defaults(run=_work)
     args = parser.parse_args(argv)
     try:
         return int(args.run(args))

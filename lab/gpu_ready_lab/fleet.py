@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from . import dress, pasts, paths
+from . import dress, pasts, paths, work
 from .say import LabError
 
 ARCHITECTURES = (
@@ -60,7 +60,8 @@ class Host:
     nvswitches: tuple[tuple[str, str], ...] = ()
     """(PCI address, device id) of each."""
     nouveau: bool = False
-    holder: bool = False
+    work: tuple[str, ...] = ()
+    """What of lab/work is started on the host after it was made, in this order."""
     secure_boot: bool = False
     image: str | None = None
     """A docker image of the user, in place of the lab's own."""
@@ -178,13 +179,13 @@ def states() -> dict[str, Host]:
 
 def _from_state(where: _Where, name: str, value: Mapping[str, Any]) -> Host:
     """A host like that of its state, except for its own variables and expectations."""
-    data = where.mapping(value, ("state", "holder", "vars", "expect", "extra"))
+    data = where.mapping(value, ("state", "work", "vars", "expect", "extra"))
     made = states()[(where / "state").text(data["state"], tuple(states()))]
     variables = {**made.vars, **(where / "vars").mapping(data.get("vars"))}
-    holder = (where / "holder").flag(data.get("holder", False))
+    working = _texts(where / "work", data.get("work") or [], tuple(work.described()))
     expect = _expectations(where / "expect", data.get("expect"))
     extra = (where / "extra").flag(data.get("extra", False))
-    return replace(made, name=name, state=data["state"], vars=variables, holder=holder, expect=expect, extra=extra)
+    return replace(made, name=name, state=data["state"], vars=variables, work=working, expect=expect, extra=extra)
 
 
 def _expectations(where: _Where, value: object) -> dict[str, Any]:
@@ -202,7 +203,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
     data = where.mapping(
         value,
         (
-            "distribution", "kind", "prebuilt", "kernels", "image", "python", "gpus", "nvswitches", "nouveau", "holder",
+            "distribution", "kind", "prebuilt", "kernels", "image", "python", "gpus", "nvswitches", "nouveau", "work",
             "secure_boot", "preinstalled", "past", "vars", "expect", "extra",
         ),
     )  # fmt: skip
@@ -241,7 +242,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
         gpus=gpus,
         nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)),
         nouveau=(where / "nouveau").flag(data.get("nouveau", False)),
-        holder=(where / "holder").flag(data.get("holder", False)),
+        work=_texts(where / "work", data.get("work") or [], tuple(work.described())),
         secure_boot=(where / "secure_boot").flag(data.get("secure_boot", False)),
         image=image,
         python=python,
@@ -260,7 +261,7 @@ def _texts(where: _Where, value: object, choices: tuple[str, ...] | None = None)
 
 
 def _check_guest(where: _Where, data: Mapping[str, Any]) -> None:
-    for key in ("image", "python", "nvswitches", "secure_boot", "holder", "past"):
+    for key in ("image", "python", "nvswitches", "secure_boot", "work", "past"):
         if data.get(key):
             raise (where / key).error("virtual machines have none in this lab")
     if sum(int(item.get("count", 1)) for item in data.get("gpus") or []) > MAX_GUEST_GPUS:

@@ -22,6 +22,7 @@ from . import (
     python,
     vendors,
     vms,
+    work,
 )
 from .fleet import NO_PYTHON, Fleet, Host
 from .say import LabError, run, say, succeeds, wait_for
@@ -169,11 +170,11 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
         if host.name not in present or present[host.name].state != "running":
             engine.docker("start", container(fleet.name, host.name), limit=120, what=f"start the host {host.name}")
         wait_booted(container(fleet.name, host.name), host.name)
-        if host.name not in present and host.preinstalled:
-            _preinstall(container(fleet.name, host.name), host)
         if host.name not in present:
+            _preinstall(container(fleet.name, host.name), host)
             for past in host.past:
                 pasts.make(container(fleet.name, host.name), host.name, past)
+            work.start(container(fleet.name, host.name), host.name, host.work)
 
     parallel(start, containers)
     for host in guests:  # one after the other: two at once only slow each other down
@@ -300,11 +301,6 @@ def _create(
             "cp", "-", f"{name}:/", stdin=python.archive(host.python), what=f"copy Python {host.python} to {host.name}"
         )
     host_links = {f"etc/gpu-ready-lab/pci/{path}": target for path, target in links.items()}
-    units = "etc/systemd/system"
-    if host.holder:
-        host_links[f"{units}/multi-user.target.wants/gpu-ready-lab-hold.service"] = (
-            f"/{units}/gpu-ready-lab-hold.service"
-        )
     engine.docker(
         "cp", "-", f"{name}:/", stdin=images.pack(own, host_links), what=f"copy its hardware to the host {host.name}"
     )
@@ -345,6 +341,8 @@ PREINSTALL = {
 
 
 def _preinstall(name: str, host: Host) -> None:
+    if not host.preinstalled:
+        return
     say(f"{host.name}: installing {' '.join(host.preinstalled)} beforehand")
     script = PREINSTALL[dress.read(host.distribution).manager] + shlex.join(host.preinstalled)
     engine.docker(

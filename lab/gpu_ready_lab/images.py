@@ -349,7 +349,6 @@ def _overlay(release: str, spec: Dress, fetched: dict[str, bytes]) -> bytes:
             f"{lab}/compiler": (host / "compiler", 0o755),
             f"{lab}/hold": (host / "hold", 0o755),
             "etc/systemd/system/gpu-ready-lab-coldplug.service": (host / "coldplug.service", 0o644),
-            "etc/systemd/system/gpu-ready-lab-hold.service": (host / "hold.service", 0o644),
         }
         content: dict[str, tuple[bytes | str, int]] = _dress_files(spec, fetched)
         content |= {path: (source.read_bytes(), mode) for path, (source, mode) in files.items()}

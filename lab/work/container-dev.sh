@@ -1,0 +1,2 @@
+# A container with the host's /dev (-v /dev:/dev)
+start_container work-container-dev --volume /dev:/dev --

@@ -1,0 +1,2 @@
+# A container without a GPU
+start_container work-container --

@@ -321,6 +321,21 @@ def test_a_module_that_dkms_could_not_build_is_an_error_although_rpm_succeeds() 
         dnf.Dnf(host, wait=0.0).run_change("installing it", ["install", "n"])
 
 
+def test_a_module_of_others_that_dkms_could_not_build_is_not_the_drivers_failure() -> None:
+    """New headers make DKMS build every module of the host; rpm ignores the result."""
+    printed = "Error! Bad return status for module build on kernel: 5.14 (x86_64)\nConsult /var/lib/dkms/zfs/2.1/build/make.log\n"
+    assert dnf.Dnf(Scripted({"-y install": Result(0, printed, "")}), wait=0.0).run_change("x", ["install", "n"]).rc == 0
+    message = "installing it: DKMS could not build zfs/2.1 for kernel 5.14, which is no part of the driver. Repair it"
+    with pytest.raises(packages.PackageError, match=message):
+        dnf.Dnf(Scripted({"-y install": Result(1, printed, "")}), wait=0.0).run_change(
+            "installing it", ["install", "n"]
+        )
+    both = printed + printed.replace("zfs/2.1", "nvidia-open/580.1")
+    files = {"/var/lib/dkms/nvidia-open/580.1/build/make.log": "a.c:1:2: error: no such thing\n"}
+    with pytest.raises(packages.PackageError, match="build the module for kernel 5.14(?s:.)*no such thing"):
+        dnf.Dnf(Scripted({"-y install": Result(0, both, "")}, files=files), wait=0.0).run_change("x", ["install", "n"])
+
+
 def test_another_stream_is_left_before_one_is_enabled() -> None:
     module = "[nvidia-driver]\nname=nvidia-driver\nstream=575-open\nprofiles=\nstate=enabled\n"
     host = Scripted({}, files={"/etc/dnf/modules.d/nvidia-driver.module": module})

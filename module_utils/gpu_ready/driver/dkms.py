@@ -2,8 +2,9 @@
 
 import os
 import re
-from typing import Iterable, List, Tuple
+from typing import Dict, Iterable, List, Tuple
 
+from ..base import versions
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..diagnostics import failure
@@ -11,8 +12,12 @@ from ..packaging import manager
 
 TREES = ("extra", "updates/dkms", "updates")
 """Directories below /lib/modules/KERNEL that DKMS installs to, by distribution."""
+TREE = "/var/lib/dkms/"
 LIMIT = 3600.0
 """Seconds for a build, which takes minutes."""
+DRIVER = manager.DKMS_DRIVER
+STATUS = r"(?m)^(%s)(?:/|, )" % DRIVER
+"""Start of a line of `dkms status` about a driver: "nvidia/580.95.05, " since DKMS 3, "nvidia, 580.95.05, " before."""
 
 
 class DkmsError(GpuReadyError):
@@ -30,33 +35,42 @@ def missing_modules(status: str, kernel: str, installed: List[str], sources: Ite
     if any(name.partition(".ko")[0] == "nvidia" for name in installed):
         return []
     found = []
-    for line in status.splitlines():
-        match = re.match(r"(nvidia[\w-]*)(?:/|, )([^,/ ]+), ([^,]+), [^:]+: installed\b.*[Dd]iff", line)
-        if match and match.group(3) == kernel:
-            found.append("%s/%s" % match.group(1, 2))
+    for name, version, built_for in re.findall(STATUS + r"([^,/ ]+), ([^,]+), [^:]+: installed\b.*[Dd]iff", status):
+        if built_for == kernel:
+            found.append("%s/%s" % (name, version))
     known = registered_modules(status)
     return found + [name for name in sources if name not in known]
 
 
 def registered_modules(status: str) -> List[str]:
     """NVIDIA's modules in the output of `dkms status`, as "nvidia/580.95.05"."""
-    return ["%s/%s" % found for found in re.findall(r"(?m)^(nvidia[\w-]*)(?:/|, )([^,/:\s]+)", status)]
+    return ["%s/%s" % found for found in re.findall(STATUS + r"([^,/:\s]+)", status)]
 
 
 def module_sources(host: Host) -> List[str]:
     """Drivers with sources for DKMS in /usr/src, as "nvidia-open/580.95.05"."""
     found = []
     for name in host.listdir("/usr/src"):
-        match = re.match(r"(nvidia(?!-fs|-peer)[\w-]*)-(\d[\w.]*)$", name)
+        match = re.match("(%s)-(\\d[\\w.]*)$" % DRIVER, name)
         if match and host.exists("/usr/src/%s/dkms.conf" % name):
             found.append("%s/%s" % match.group(1, 2))
     return found
 
 
-def built_modules(status: str, kernel: str) -> List[str]:
-    """NVIDIA's modules that `dkms status` reports as built or installed for a kernel."""
-    rows = re.findall(r"(?m)^(nvidia[\w-]*)(?:/|, )([^,/ ]+), ([^,]+), [^:]+: (?:installed|built)", status)
+def modules_for_kernel(status: str, kernel: str, states: str = "installed|built") -> List[str]:
+    """NVIDIA's modules that `dkms status` reports in one of these states for a kernel."""
+    rows = re.findall(STATUS + r"([^,/ ]+), ([^,]+), [^:]+: (?:%s)" % states, status)
     return ["%s/%s" % (name, version) for name, version, built_for in rows if built_for == kernel]
+
+
+def newest_modules(modules: Iterable[str]) -> List[str]:
+    """The newest version of each module."""
+    found: Dict[str, str] = {}
+    for module in modules:
+        name, version = module.split("/")
+        if name not in found or versions.key(version) > versions.key(found[name]):
+            found[name] = version
+    return ["%s/%s" % item for item in sorted(found.items())]
 
 
 def module_files(host: Host, kernel: str) -> List[str]:
@@ -66,7 +80,7 @@ def module_files(host: Host, kernel: str) -> List[str]:
         "%s/%s" % (directory, name)
         for directory in directories
         for name in sorted(host.listdir(directory))
-        if re.match(r"nvidia[\w-]*\.ko", name)
+        if re.match(r"nvidia(?!-fs)[\w-]*\.ko", name)
     ]
 
 
@@ -88,29 +102,57 @@ def build(host: Host, kernel: str) -> Tuple[List[str], List[str]]:
     Returns the files that were damaged, and all module files afterwards.
     """
     damaged = damaged_modules(host, kernel)
-    if damaged:
-        remove_damaged(host, kernel, damaged)
-    run(host, ["dkms", "autoinstall", "-k", kernel])
+    install_missing(host, kernel, remove_damaged(host, kernel, damaged) if damaged else [])
     host.sync_disks()
     installed = module_files(host, kernel)
     unreadable = damaged_modules(host, kernel)
     if unreadable or not installed:
         problem = "%s is unreadable" % unreadable[0] if unreadable else "/lib/modules/%s has no NVIDIA module" % kernel
         raise DkmsError(
-            "`dkms autoinstall -k %s` succeeded, but %s. See `dkms status` and /var/lib/dkms on the host"
-            % (kernel, problem)
+            "DKMS has nothing more to build, but %s. See `dkms status` and %s on the host" % (problem, TREE)
         )
     return damaged, installed
 
 
-def remove_damaged(host: Host, kernel: str, damaged: List[str]) -> None:
-    """Delete damaged modules and DKMS's copies of them, which it would install again (changes the host)."""
+def install_missing(host: Host, kernel: str, removed: List[str]) -> None:
+    """Build and install the ``removed`` modules, else the newest of each of NVIDIA's modules that a kernel is missing.
+
+    Changes the host. `dkms autoinstall` would build the modules of others too (zfs, OFED), and exits with 11 where one
+    of those fails (`autoinstall` in dkms 3). A leftover of another packaging may fail, if one of the modules can be
+    built.
+    """
+    status = host.run(["dkms", "status"]).out
+    listed = modules_for_kernel(status, kernel, "installed")
+    complete = {module.split("/")[0] for module in listed} if module_files(host, kernel) else set()
+    failures, built = [], 0
+    for module in removed or newest_modules(registered_modules(status) + module_sources(host)):
+        if module.split("/")[0] in complete:
+            continue
+        try:
+            if not host.isdir(TREE + module):
+                run(host, ["dkms", "add", module])
+            # Without --force, DKMS skips a module that it lists as installed, also where the files were removed.
+            run(host, ["dkms", "install"] + (["--force"] if module in listed else []) + [module, "-k", kernel])
+            built += 1
+        except DkmsError as error:
+            failures.append(error)
+    if failures and not built:
+        raise failures[0]
+
+
+def remove_damaged(host: Host, kernel: str, damaged: List[str]) -> List[str]:
+    """Delete damaged modules and DKMS's copies of them, which it would install again (changes the host).
+
+    Returns the modules of which a copy was deleted.
+    """
     for path in damaged:
         os.unlink(path)
-    for module in built_modules(host.run(["dkms", "status"]).out, kernel):
+    modules = modules_for_kernel(host.run(["dkms", "status"]).out, kernel)
+    for module in modules:
         run(host, ["dkms", "remove", module, "-k", kernel])
         if module not in registered_modules(host.run(["dkms", "status"]).out):  # so it is for a module's last kernel
             run(host, ["dkms", "add", module])
+    return modules
 
 
 def run(host: Host, argv: List[str]) -> None:

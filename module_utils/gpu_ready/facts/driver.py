@@ -219,7 +219,7 @@ def gpu_processes(host: Host) -> List[GpuProcess]:
 def dkms_versions(host: Host) -> List[DkmsFacts]:
     rows = []
     for name in host.listdir("/var/lib/dkms"):
-        if name.startswith("nvidia"):
+        if re.match("nvidia(?!-fs|-peer)", name):
             for version in host.listdir("/var/lib/dkms/" + name):
                 kernels = [k for k in host.listdir("/var/lib/dkms/%s/%s" % (name, version)) if k[:1].isdigit()]
                 if version[:1].isdigit():

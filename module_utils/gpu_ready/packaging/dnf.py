@@ -25,7 +25,9 @@ from .manager import (
     Simulation,
     TransactionKilled,
     choose_version,
+    find_dkms_build,
     find_dkms_failure,
+    is_driver_build,
     refuse_unrequested,
 )
 
@@ -129,14 +131,14 @@ class Dnf(Manager):
         return explain_failure(what, answer)
 
     def run_change(self, what: str, argv: List[str]) -> Result:
-        """Call dnf (changes the host). A DKMS build that failed is an error too, although rpm succeeds."""
+        """Call dnf (changes the host). A failed DKMS build of the driver is an error too, although rpm succeeds."""
         answer = self.call("-y", argv, RUN_LIMIT)
         if answer.rc != 0:
             kind = TransactionKilled if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
             raise kind(self.describe_failure(what, answer) + self.describe_make_log(answer))
-        dkms = find_dkms_failure(what, answer.out + answer.err)
-        if dkms:
-            raise PackageError(dkms + self.describe_make_log(answer))
+        text = answer.out + answer.err
+        if is_driver_build(find_dkms_build(text)):
+            raise PackageError((find_dkms_failure(what, text) or what) + self.describe_make_log(answer))
         return answer
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:

@@ -22,6 +22,11 @@ KERNEL = re.compile(
 )
 """Kernel packages of all distributions, without headers, kernel-devel and extra modules."""
 HEADERS = re.compile(r"(?:linux|proxmox)-headers-|kernel[\w.-]*-devel-(?:matched-)?\d")
+DKMS_DRIVER = r"nvidia(?!-fs|-peer)[\w-]*"
+"""The driver's modules in DKMS: nvidia, nvidia-open, nvidia-current, nvidia-srv; not nvidia-fs, nvidia-peermem."""
+DKMS_BUILD = re.compile(
+    r"Bad return status for module build on kernel: (\S+)[^\n]*(?:\n\s*Consult /var/lib/dkms/([^/\s]+/[^/\s]+)/[^\n]*)?"
+)
 GROUPS = {
     "docker": ("docker.io", "docker-ce", "moby-engine", "docker"),
     "nvidia-persistenced": ("nvidia-persistenced", "nvidia-persistenced-latest-dkms"),
@@ -142,11 +147,28 @@ def choose_version(spec: PackageSpec, offered: List[str]) -> str:
 
 
 def find_dkms_failure(what: str, text: str) -> Optional[str]:
-    """Message for a DKMS build that failed, None where the text reports none. The log that it names has the cause."""
-    match = re.search(r"Bad return status for module build on kernel: (\S+)", text) or re.search(
-        r"Error! .*?kernel(?: version)?:? (\d\S+)", text
+    """Message for a DKMS build that failed, None where the text reports none. The log that it names has the cause.
+
+    New headers make DKMS build all modules of a host. Where only those of others fail, the message names one.
+    """
+    match = find_dkms_build(text)
+    if match is None or is_driver_build(match):
+        return match and "%s: DKMS could not build the module for kernel %s" % (what, match.group(1))
+    return (
+        "%s: DKMS could not build %s for kernel %s, which is no part of the driver. Repair it or remove it "
+        "(`dkms remove %s --all`), then run again" % (what, match.group(2), match.group(1), match.group(2))
     )
-    return "%s: DKMS could not build the module for kernel %s" % (what, match.group(1)) if match else None
+
+
+def find_dkms_build(text: str) -> Optional["re.Match[str]"]:
+    """The report of a failed DKMS build, first of a driver's module: kernel, and "name/version" where it is named."""
+    found = sorted(DKMS_BUILD.finditer(text), key=lambda match: not is_driver_build(match))
+    return found[0] if found else re.search(r"Error! .*?kernel(?: version)?:? (\d\S+)()", text)
+
+
+def is_driver_build(match: Optional["re.Match[str]"]) -> bool:
+    """True if a report of :func:`find_dkms_build` is of a driver's module, or of one without a name."""
+    return match is not None and (not match.group(2) or bool(re.match(DKMS_DRIVER + "/", match.group(2))))
 
 
 def refuse_unrequested(simulation: Simulation, allowed: List[str]) -> None:
@@ -298,9 +320,10 @@ class Manager:
         from ..diagnostics import failure
 
         text = answer.out + "\n" + answer.err
-        if find_dkms_failure("", text) is None:
+        match = find_dkms_build(text)
+        if match is None:
             return ""
-        path = failure.make_log(text)
+        path = failure.make_log(match.group()) or failure.make_log(text)
         log = self.host.read(path) if path else None
         return ": " + failure.explain_failure([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 

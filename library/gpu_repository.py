@@ -32,6 +32,8 @@ options:
       - C(keyring), C(list) are the paths of the files (there are defaults).
       - For V(deb), C(suites), C(components) and C(pin), one or a list of {package, pin, priority}.
       - For V(rpm), C(gpgcheck) and C(repo_gpgcheck).
+      - C(adopted) names an entry of the host's own that serves this repository, a file of apt or a section of dnf. It
+        is used instead of a second one. For V(deb) only the pin is added, for V(rpm) only the pinned key.
     type: list
     elements: dict
 attributes:
@@ -101,6 +103,7 @@ REPOSITORY = {
     "pin": {"type": "raw"},
     "gpgcheck": {"type": "bool", "default": True},
     "repo_gpgcheck": {"type": "bool", "default": False},
+    "adopted": {"type": "str"},
 }
 
 ARGUMENT_SPEC = {

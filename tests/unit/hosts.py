@@ -23,6 +23,7 @@ from gpu_ready.facts.model import (
     YumFacts,
 )
 from gpu_ready.packaging import apt_sources
+from gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
 from gpu_ready.plan import compose
 from gpu_ready.system.model import OsRelease
 
@@ -215,8 +216,12 @@ def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
         for path, text in after["yum"]["sources"].items():
             after["yum"]["sources"][path] = text.replace(f"[{section}]\nenabled=0", f"[{section}]\nenabled=1")
     for third in params.get("repositories") or []:
-        present = after["yum" if third.get("kind") == "rpm" else "apt"]
-        present["sources"][third["list"]] = "URIs: " + third["url"]
+        one = parse_repository(third)
+        present = after["yum" if one.kind == "rpm" else "apt"]
+        if not one.adopted:
+            present["sources"][third["list"]] = (
+                format_repo_file(one) if one.kind == "rpm" else format_deb822(one, "amd64")
+            )
         present["keyrings"].append(third["keyring"].rpartition("/")[2])
         if third.get("pin"):
             present["preferences"].append(third["pin"]["path"].rpartition("/")[2])

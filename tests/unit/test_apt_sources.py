@@ -148,3 +148,22 @@ def test_a_stanza_of_ubuntu_is_found_by_its_keyring() -> None:
     assert (
         apt_sources.enable_components("/x/ubuntu.sources", text % "/x/vendor.gpg", ["restricted"], "noble").entries == 0
     )
+
+
+SPLIT = """deb http://m.example/debian bookworm main
+deb http://m.example/debian bookworm contrib
+deb http://m.example/debian bookworm-updates main
+"""
+
+
+def test_components_in_an_entry_of_their_own_are_not_added_a_second_time() -> None:
+    """apt warns "configured multiple times" on every call otherwise."""
+    after = apt_sources.enable_components("a.list", SPLIT, NAMES, "bookworm").after
+    assert after == SPLIT.replace("bookworm main", "bookworm main non-free").replace(
+        "updates main", "updates main contrib non-free"
+    )
+    assert apt_sources.enable_components("a.list", after, NAMES, "bookworm").after == after
+    others = apt_sources.parse_entries("b.list", "deb https://m.example/debian/ bookworm contrib non-free\n")
+    main = SPLIT.splitlines(True)[0]
+    assert apt_sources.enable_components("a.list", main, NAMES, "bookworm", others).after == main
+    assert apt_sources.disable_components("a.list", after, SPLIT, NAMES, "bookworm") == SPLIT

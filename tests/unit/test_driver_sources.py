@@ -549,6 +549,11 @@ def test_an_enabled_or_unknown_section_is_left_alone() -> None:
             False,
             id="another suite of it",
         ),
+        pytest.param(
+            "deb http://a.example/debian bookworm main\ndeb http://a.example/debian bookworm contrib non-free",
+            False,
+            id="an entry of its own",
+        ),
     ],
 )
 def test_a_component_exists_if_the_distributions_own_archive_names_it(lines: str, missing: bool) -> None:

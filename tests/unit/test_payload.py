@@ -18,7 +18,17 @@ PACKAGES = {
 }  # fmt: skip
 MODULES = {
     "driver": {"gpu_processes", "gpu_services", "libraries", "runfile", "runfile.installed_files", "stopped_services"},
-    "packaging": {"apt_sources", "dpkg_status", "locks", "rpm", "version_match", "yum_repos"},
+    "packaging": {
+        "apt_entries",
+        "apt_sources",
+        "dpkg_status",
+        "locations",
+        "locks",
+        "openpgp",
+        "rpm",
+        "version_match",
+        "yum_repos",
+    },
     "upgrade": {"journal", "model"},
     "lifecycle": {"decide", "variables"},
 }

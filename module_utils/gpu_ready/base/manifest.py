@@ -15,6 +15,8 @@ packages       name of a package that we installed (beside {"manual": true when 
 stays          group or file that a purge keeps, not ours   {}
 streams        name of a module of dnf                     {"before": stream or null}
 rpm_keys       fingerprint of a key in the RPM database    {}
+adopted        section of dnf, not ours, that we use       {"keyring": path of the pinned key, "gpgcheck": bool,
+                                                           "repo_gpgcheck": bool}
 holds          name of a package that we hold              {}
 services       name of a unit whose state we changed       {"enabled": bool, "active": bool} before us
 alternatives   name of a link group                        {"before": path or null}
@@ -54,6 +56,7 @@ SECTIONS: Dict[str, Dict[str, type]] = {
     "stays": {},
     "streams": {},
     "rpm_keys": {},
+    "adopted": {"keyring": str},
     "holds": {},
     "services": {},
     "alternatives": {},

@@ -195,6 +195,12 @@ def families() -> Dict[str, Any]:
     return data
 
 
+def repositories() -> Dict[str, Dict[str, Any]]:
+    """All third-party package repositories by their ids."""
+    data: Dict[str, Dict[str, Any]] = catalog_data.REPOSITORIES
+    return data
+
+
 def repository(identity: str) -> Dict[str, Any]:
     """A third-party package repository by its id; KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.REPOSITORIES[identity]

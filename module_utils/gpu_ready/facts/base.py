@@ -9,8 +9,9 @@ from ..base import pending, versions
 from ..base.host import Host
 from ..catalog import model as catalog
 from ..hardware import pci
-from ..packaging import locks
+from ..packaging import apt_entries, locks, openpgp
 from ..packaging.dpkg_status import STATUS, parse_dpkg_status
+from ..packaging.locations import is_catalog_repository, split_list
 from ..system import grub
 from ..system import os_release as platform
 from ..system.model import OsRelease
@@ -274,9 +275,31 @@ def apt_facts(host: Host) -> AptFacts:
     lists = [APT + "/sources.list"] + ["%s/sources.list.d/%s" % (APT, n) for n in host.listdir(APT + "/sources.list.d")]
     preferences = host.listdir(APT + "/preferences.d")
     texts = {path: host.read(path) for path in lists if path.endswith((".list", ".sources"))}
+    sources = {path: text for path, text in texts.items() if text is not None}
     return AptFacts(
-        sources={path: text for path, text in texts.items() if text is not None},
+        sources=sources,
         preferences=preferences,
-        pins={name: host.read(APT + "/preferences.d/" + name) for name in preferences if name.startswith("gpu-ready-")},
+        pins={name: host.read(APT + "/preferences.d/" + name) for name in preferences},
         keyrings=host.listdir(APT + "/keyrings"),
+        signers=apt_signers(host, sources),
     )
+
+
+def apt_signers(host: Host, sources: Dict[str, str]) -> Dict[str, List[str]]:
+    """Collect the keys of the entries of repositories that the catalog knows, by the text of their Signed-By."""
+    entries = apt_entries.parse_sources(sources)
+    known = {entry.signed_by: entry for entry in entries if is_catalog_repository(entry.location)}
+    return {signer: signer_fingerprints(host, entry) for signer, entry in known.items()}
+
+
+def signer_fingerprints(host: Host, entry: apt_entries.AptEntry) -> List[str]:
+    """Return the fingerprints of an entry's Signed-By: of keyrings, of itself, or those trusted for all."""
+    if apt_entries.INLINE_KEY in entry.signed_by:
+        return openpgp.list_fingerprints(entry.signed_by.replace("\n.\n", "\n\n").encode("utf-8"))
+    paths = entry.keyrings
+    if not entry.signed_by:
+        paths = [APT + "/trusted.gpg"] + [
+            "%s/trusted.gpg.d/%s" % (APT, n) for n in host.listdir(APT + "/trusted.gpg.d")
+        ]
+    found = [one for path in paths for one in openpgp.list_fingerprints(host.read_bytes(path) or b"")]
+    return found + [one.rstrip("!").upper() for one in split_list(entry.signed_by) if one[:1] != "/"]

@@ -111,20 +111,29 @@ class PackageFacts(NamedTuple):
 
 
 class AptFacts(NamedTuple):
-    """``sources``: text by path. ``pins``: text of our preference files by name. The others are file names."""
+    """``sources``: text by path. ``pins``: text of preference files by name. The others are file names.
+
+    ``signers``: fingerprints of the keys that a Signed-By trusts, by its text; "" are the keys trusted for all sources.
+    Collected for entries of repositories that the catalog knows.
+    """
 
     sources: Dict[str, str] = {}
     preferences: List[str] = []
     pins: Dict[str, Optional[str]] = {}
     keyrings: List[str] = []
+    signers: Dict[str, List[str]] = {}
 
 
 class YumFacts(NamedTuple):
-    """``sources``: text of .repo files by path. ``keyrings``: file names. ``streams``: enabled stream by module."""
+    """``sources``: text of .repo files by path. ``keyrings``: file names. ``streams``: enabled stream by module.
+
+    ``keys``: fingerprints by key file, of sections with a repository that the catalog knows.
+    """
 
     sources: Dict[str, str] = {}
     keyrings: List[str] = []
     streams: Dict[str, str] = {}
+    keys: Dict[str, List[str]] = {}
 
 
 # ---- the driver ----------------------------------------------------------------------------------------------------

@@ -1,7 +1,10 @@
 """Facts of a host with RPMs: packages, version locks, repositories, keys and module streams."""
 
+from typing import Dict, List
+
 from ..base.host import Host
-from ..packaging import locks, rpm, yum_repos
+from ..packaging import locks, openpgp, rpm, yum_repos
+from ..packaging.locations import is_catalog_repository
 from .model import PackageFacts, YumFacts
 
 
@@ -14,13 +17,23 @@ def rpm_packages(host: Host) -> PackageFacts:
     return PackageFacts(installed, state.held, [] if in_progress else state.broken, in_progress)
 
 
-def yum_facts(host: Host) -> YumFacts:
+def yum_facts(host: Host, release: str) -> YumFacts:
+    """``release``: VERSION_ID of os-release."""
     paths = [
         "%s/%s" % (yum_repos.DIRECTORY, name) for name in host.listdir(yum_repos.DIRECTORY) if name.endswith(".repo")
     ]
     texts = {path: host.read(path) for path in paths}
+    sources = {path: text for path, text in texts.items() if text is not None}
     return YumFacts(
-        sources={path: text for path, text in texts.items() if text is not None},
+        sources=sources,
         keyrings=host.listdir(yum_repos.KEYRINGS),
         streams=rpm.read_streams(host),
+        keys=key_fingerprints(host, sources, release),
     )
+
+
+def key_fingerprints(host: Host, sources: Dict[str, str], release: str) -> Dict[str, List[str]]:
+    """Collect the keys in the files that sections of repositories of the catalog name, by path."""
+    sections = [one for path, text in sources.items() for one in yum_repos.read_sections(path, text, release)]
+    known = [one for one in sections if one.enabled and any(is_catalog_repository(url) for url in one.locations)]
+    return {path: openpgp.list_fingerprints(host.read_bytes(path) or b"") for one in known for path in one.key_files}

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ..base.download_errors import download_remedy
 from ..base.host import TIMED_OUT, Host, Result
-from . import apt_lists
+from . import apt_entries, apt_lists, apt_sources
 from .dpkg_status import STATUS, PackageStatus, parse_dpkg_status
 from .locks import APT_LOCKS, held_locks
 from .manager import (
@@ -267,6 +267,24 @@ class Apt(Manager):
         """Read the package lists of one sources file (changes the host)."""
         only = ["-o", "Dir::Etc::sourcelist=" + path, "-o", "Dir::Etc::sourceparts=-"]
         self.update(only + ["-o", "APT::Get::List-Cleanup=0"])
+
+    def sources(self) -> List[apt_entries.AptEntry]:
+        """The enabled entries of all sources files, in apt's order."""
+        names = [apt_sources.DIRECTORY + "/" + name for name in self.host.listdir(apt_sources.DIRECTORY)]
+        texts = {path: self.host.read(path) for path in [apt_sources.MAIN_FILE, *names]}
+        return apt_entries.parse_sources({path: text for path, text in texts.items() if text is not None})
+
+    def check_sources(self) -> None:
+        """Make apt read all sources and lists, without network: one bad entry stops every call of apt."""
+        answer = self.host.run(["apt-cache", "policy"], timeout=ASK_LIMIT)
+        if answer.rc == 0:
+            return
+        pair = apt_entries.find_contradiction(self.sources())
+        if pair is None:
+            raise PackageError(explain_failure("reading all package sources of this host", answer))
+        raise PackageError(
+            "%s. Remove one of the two entries, then run again" % apt_entries.describe_contradiction(pair)
+        )
 
     def lists_are_stale(self) -> bool:
         """True if the package lists of any source are missing or damaged, or all are older than a day."""

@@ -1,9 +1,14 @@
 """The distribution's own package sources, one-line and deb822: components added and removed, every other byte kept."""
 
 import re
-from typing import Callable, Dict, List, NamedTuple
+from typing import Callable, List, NamedTuple, Sequence, Set, Tuple
 
 from ..catalog import model as catalog
+from .apt_entries import is_true, parse_fields
+from .locations import url_location
+
+MAIN_FILE = "/etc/apt/sources.list"
+DIRECTORY = "/etc/apt/sources.list.d"
 
 
 class SourcesChange(NamedTuple):
@@ -14,8 +19,23 @@ class SourcesChange(NamedTuple):
     entries: int
 
 
-def is_distribution_entry(entry: "SourceEntry", codename: str) -> bool:
-    """True if an entry is enabled and of the distribution's own archive, whichever mirror serves it.
+def distribution_entries(entries: Sequence["SourceEntry"], codename: str) -> List["SourceEntry"]:
+    """The entries of the distribution's own archive; components may be in entries of their own beside that of main."""
+    main = [entry for entry in entries if is_main_entry(entry, codename)]
+    return [entry for entry in entries if entry.enabled and any(shares_suite(entry, one) for one in main)]
+
+
+def shares_suite(one: "SourceEntry", other: "SourceEntry") -> bool:
+    """True if two entries name the same suite of the same archive."""
+    return bool(locations(one) & locations(other))
+
+
+def locations(entry: "SourceEntry") -> Set[Tuple[str, str]]:
+    return {(url_location(uri), suite) for uri in entry.uris for suite in entry.suites}
+
+
+def is_main_entry(entry: "SourceEntry", codename: str) -> bool:
+    """True if an entry is enabled and of the component main of the distribution's archive, whichever mirror serves it.
 
     Third parties also offer `bookworm main`; they differ in the path of the archive and in the key.
     """
@@ -76,23 +96,6 @@ def without(text: str, names: List[str]) -> str:
     return text
 
 
-def parse_fields(stanza: str) -> Dict[str, str]:
-    """Fields of a deb822 stanza by their lower-case names, continuation lines joined."""
-    found = {}  # type: Dict[str, str]
-    name = ""
-    for line in stanza.split("\n"):
-        if line.startswith("#"):
-            continue
-        if line[:1] in (" ", "\t"):
-            if name:
-                found[name] += "\n" + line.strip()
-        elif ":" in line:
-            name, _, value = line.partition(":")
-            name = name.strip().lower()
-            found[name] = value.strip()
-    return found
-
-
 COMPONENTS = re.compile(r"(?im)^components:[^\n]*(?:\n[ \t#][^\n]*)*")
 
 
@@ -108,7 +111,7 @@ def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
             known.get("suites", "").split(),
             known.get("components", "").split(),
             known.get("signed-by", ""),
-            known.get("enabled", "yes").lower() not in ("no", "false", "0"),
+            is_true(known.get("enabled", "yes")),
         )
         removed, added = remove(entry), add(entry)
         parts[index] = COMPONENTS.sub(
@@ -133,15 +136,24 @@ def nothing(_: SourceEntry) -> List[str]:
     return []
 
 
-def enable_components(path: str, text: str, names: List[str], codename: str) -> SourcesChange:
-    """Add components to the distribution's own entries of a sources file."""
+def enable_components(
+    path: str, text: str, names: List[str], codename: str, others: Sequence[SourceEntry] = ()
+) -> SourcesChange:
+    """Add components to the distribution's own entries of a sources file; ``others``: the entries of other files.
+
+    What an entry of the same archive and suite has already is not added: apt warns of it on every call.
+    """
     enabled = []  # type: List[SourceEntry]
+    own = distribution_entries([*parse_entries(path, text), *others], codename)
 
     def add(entry: SourceEntry) -> List[str]:
-        if not is_distribution_entry(entry, codename):
+        if not is_main_entry(entry, codename):
             return []
         enabled.append(entry)
-        return missing_names(entry.components, names)
+        offered = [one.components for one in own if locations(entry) <= locations(one)]
+        chosen = missing_names([*entry.components, *[name for part in offered for name in part]], names)
+        own.append(entry._replace(components=chosen))
+        return chosen
 
     after = edit(path, text, add, nothing)
     return SourcesChange(text, after, len(enabled))

@@ -160,6 +160,10 @@ class Dnf(Manager):
             self.run_change("reading the package lists", ["clean", "expire-cache"])
         self.run_change("reading the package lists", ["makecache"] + ([] if self.form == "yum" else ["--refresh"]))
 
+    def check_sources(self) -> None:
+        """Make dnf read all .repo files, without network."""
+        self.run_change("reading all repositories of this host", ["-C", "repolist"])
+
     def read_repository(self, section: str) -> None:
         """Read the metadata of one repository (changes the host)."""
         only = (

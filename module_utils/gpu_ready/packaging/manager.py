@@ -216,6 +216,10 @@ class Manager:
         """Read the package lists again (changes the host)."""
         raise NotImplementedError
 
+    def check_sources(self) -> None:
+        """Raise PackageError if the manager cannot work with all of the host's package sources together."""
+        raise NotImplementedError
+
     def lists_are_stale(self) -> bool:
         """True if the package lists are missing or old, and the manager does not refresh them itself."""
         return False

@@ -104,6 +104,14 @@ def parse_keys(data: bytes) -> List[Key]:
     return found
 
 
+def list_fingerprints(data: bytes) -> List[str]:
+    """Fingerprints of the primary keys of a file; [] where it holds no key that can be read."""
+    try:
+        return [key.fingerprint for key in parse_keys(data)]
+    except OpenPgpError:
+        return []
+
+
 def pick_key(data: bytes, pinned: str) -> bytes:
     """The key with the pinned fingerprint (spaces allowed) in binary form, and no other key of the file."""
     name = "".join(pinned.split()).upper()

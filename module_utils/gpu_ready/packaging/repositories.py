@@ -18,7 +18,6 @@ KEY_LIMIT = 1024 * 1024
 """Most bytes of a file with keys; the vendors' have less than 10 kB."""
 KEY_LIMITS = download.DownloadLimits(30.0, 120.0)
 SUBSCRIPTION_LIMIT = 300.0
-APT_DIRECTORY = "/etc/apt/sources.list.d"
 
 
 class Request(NamedTuple):
@@ -95,9 +94,9 @@ def plan_edits(host: Host, request: Request) -> Edits:
 
 def sources_files(host: Host) -> List[str]:
     """The files that apt reads."""
-    found = ["/etc/apt/sources.list"] if host.exists("/etc/apt/sources.list") else []
-    names = [name for name in host.listdir(APT_DIRECTORY) if re.search(r"\.(list|sources)$", name)]
-    return found + ["%s/%s" % (APT_DIRECTORY, name) for name in names]
+    found = [apt_sources.MAIN_FILE] if host.exists(apt_sources.MAIN_FILE) else []
+    names = [name for name in host.listdir(apt_sources.DIRECTORY) if re.search(r"\.(list|sources)$", name)]
+    return found + ["%s/%s" % (apt_sources.DIRECTORY, name) for name in names]
 
 
 def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], str]":
@@ -112,8 +111,10 @@ def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], st
             "components %s yourself, then run again." % " ".join(names)
         )
     found, entries = {}, 0
-    for path in sources_files(host):
-        change = apt_sources.enable_components(path, host.read(path) or "", names, match.group(1))
+    texts = {path: host.read(path) or "" for path in sources_files(host)}
+    for path, content in texts.items():
+        others = [entry for other in texts if other != path for entry in apt_sources.parse_entries(other, texts[other])]
+        change = apt_sources.enable_components(path, content, names, match.group(1), others)
         entries += change.entries
         if change.before != change.after:
             found[path] = change.after.encode("utf-8")
@@ -167,18 +168,18 @@ def with_fingerprint(repository: Repository) -> Repository:
 
 def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
     """New content of the repository's files that differ, by path."""
+    contents = {}
     if repository.kind == "rpm":
-        contents = {repository.list_file: format_repo_file(repository).encode("utf-8")}
+        text = format_repo_file(repository)
     else:
-        architecture = host.run(["dpkg", "--print-architecture"]).out.strip() or "amd64"
-        contents = {repository.list_file: format_deb822(repository, architecture).encode("utf-8")}
+        text = format_deb822(repository, host.run(["dpkg", "--print-architecture"]).out.strip() or "amd64")
         if repository.pin:
             contents[repository.preferences_file] = format_preferences(repository.pin).encode("utf-8")
-    try:
-        known = [key.fingerprint for key in openpgp.parse_keys(host.read_bytes(repository.keyring) or b"")]
-    except openpgp.OpenPgpError:
-        known = []
-    if known != [repository.fingerprint]:
+    if not repository.adopted:
+        contents[repository.list_file] = text.encode("utf-8")
+    needs_key = repository.kind == "rpm" or not repository.adopted
+    known = openpgp.list_fingerprints(host.read_bytes(repository.keyring) or b"")
+    if needs_key and known != [repository.fingerprint]:
         shipped = shipped_keys.KEYS.get(repository.fingerprint)
         data = base64.b64decode(shipped) if shipped else download_keys(repository)
         contents[repository.keyring] = format_keyring(repository, data)
@@ -228,6 +229,8 @@ def apply_edits(
         manifest.note_sections(path, names)
     rpms = [repository for repository in edits.repositories if repository.kind == "rpm"]
     keys = note_rpm_keys(host, rpms) if rpms else []
+    adopted = {one.adopted: describe_adopted(one) for one in rpms if one.adopted}
+    manifest.note("adopted", adopted)
     subscriptions = edits.sections.get(yum_repos.SUBSCRIPTIONS, []) if host.which("subscription-manager") else []
     try:
         # Keyrings first: the package manager must never see sources without their key.
@@ -243,6 +246,7 @@ def apply_edits(
             if not replace_shipped_keys(edits, error):
                 raise
             read_lists(manager, request, edits)
+        manager.check_sources()
     except BaseException:
         if subscriptions:
             switch_subscriptions(host, "disable", subscriptions)
@@ -250,6 +254,7 @@ def apply_edits(
             write_or_delete(path, data)
         manifest.drop("files", [path for path in before if path not in recorded])
         manifest.drop("rpm_keys", keys)
+        manifest.drop("adopted", list(adopted))
         raise
 
 
@@ -274,13 +279,13 @@ def read_lists(manager: Manager, request: Request, edits: Edits) -> None:
     """Read the package lists of what changed, and of nothing else where the manager can."""
     if isinstance(manager, dnf.Dnf):
         names = [name for sections in edits.sections.values() for name in sections]
-        for name in names + [one.name for one in edits.repositories]:
+        for name in names + [one.section for one in edits.repositories]:
             manager.read_repository(name)
     elif request.components or not isinstance(manager, apt.Apt):
         manager.update()
     else:
         for repository in edits.repositories:
-            manager.update_only(repository.list_file)
+            manager.update_only(repository.adopted or repository.list_file)
 
 
 def switch_subscriptions(host: Host, verb: str, names: List[str]) -> None:
@@ -302,6 +307,15 @@ def note_rpm_keys(host: Host, repositories: List[Repository]) -> List[str]:
     recorded = manifest.read().get("rpm_keys", {})
     manifest.note("rpm_keys", {name: {} for name in fresh})
     return [name for name in fresh if name not in recorded]
+
+
+def describe_adopted(repository: Repository) -> Dict[str, Any]:
+    """What the manifest records of a section that is not ours: our calls of dnf use it with the pinned key only."""
+    return {
+        "keyring": repository.keyring,
+        "gpgcheck": repository.gpgcheck,
+        "repo_gpgcheck": repository.repo_gpgcheck,
+    }
 
 
 def write_or_delete(path: str, data: Optional[bytes]) -> None:

@@ -13,7 +13,8 @@ class Repository(NamedTuple):
     """A third-party repository. ``kind`` is ``deb`` or ``rpm``; some fields belong to one of the two.
 
     ``key_sha256`` pins the key's file where no complete ``fingerprint`` is published. ``list_file`` is the .sources or
-    .repo file. ``pin`` is {package, pin, priority}, or a list of these.
+    .repo file. ``pin`` is {package, pin, priority}, or a list of these. ``adopted``: an entry of the host that
+    is used instead of one of its own, a file of apt or a section of dnf.
     """
 
     id: str
@@ -29,11 +30,17 @@ class Repository(NamedTuple):
     pin: Any = None
     gpgcheck: bool = True
     repo_gpgcheck: bool = False
+    adopted: str = ""
 
     @property
     def name(self) -> str:
         """The name of its files, and its section of a .repo file."""
         return "gpu-ready-" + self.id
+
+    @property
+    def section(self) -> str:
+        """The section of dnf that serves it."""
+        return self.adopted or self.name
 
     @property
     def preferences_file(self) -> str:
@@ -60,6 +67,7 @@ def parse_repository(values: Dict[str, Any]) -> Repository:
         pin=values.get("pin"),
         gpgcheck=gpgcheck is None or bool(gpgcheck),
         repo_gpgcheck=bool(values.get("repo_gpgcheck")),
+        adopted=str(values.get("adopted") or ""),
     )
 
 

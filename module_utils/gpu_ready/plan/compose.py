@@ -12,7 +12,7 @@ from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import verification
+from . import repository, verification
 from .containers import docker, engines, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -90,6 +90,8 @@ def plan(facts: Facts, settings: Settings) -> Plan:
         decisions += [activated, served, toolkits, libraries, engine, container, others]
     refusals = [refusal for decision in decisions for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
+    if any(decision.steps for decision in decisions):
+        refusals += repository.contradiction_refusals(facts)
     steps = [] if refusals else repair_steps(facts) + [step for decision in decisions for step in decision.steps]
     digest = state_digest(settings, choices)
     if not refusals:

@@ -37,6 +37,7 @@ class RepositoryRequest(NamedTuple):
     """A package repository to add. ``kind`` is deb or rpm; ``keyring`` and ``list`` are paths.
 
     ``gpgcheck`` and ``repo_gpgcheck`` are of rpm; ``suites``, ``components`` and ``pin`` of deb.
+    ``adopted``: the host's own entry that is used (a file of apt, a section of dnf): only the pin or the key is added.
     """
 
     id: str
@@ -52,6 +53,7 @@ class RepositoryRequest(NamedTuple):
     key_sha256: Optional[str] = None
     gpgcheck: bool = True
     repo_gpgcheck: bool = False
+    adopted: Optional[str] = None
 
 
 class RepositoryParams(NamedTuple):

@@ -1,11 +1,13 @@
 """Third-party package repositories: the parameters of gpu_repository, and whether a host has one already."""
 
-from typing import Dict, List, Sequence, Union
+import re
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from ..facts.model import AptFacts, Facts
-from ..packaging import apt_sources, yum_repos
+from ..packaging import apt_entries, apt_sources, yum_repos
+from ..packaging.locations import is_same_repository, url_location
 from .model import PinRequest, Refusal, RepositoryRequest
 
 KEYRINGS = "/etc/apt/keyrings"
@@ -69,19 +71,171 @@ def parameters(identity: str, settings: Settings, behind_distribution: bool = Fa
     )
 
 
+class ServingEntry(NamedTuple):
+    """An enabled entry of the host's own sources that serves a repository. ``name``: a section of dnf, or the path.
+
+    ``problem``: why it cannot be used, "" where it can. ``key_trusted``: dnf takes the pinned key from a file.
+    """
+
+    path: str
+    name: str
+    problem: str = ""
+    key_trusted: bool = True
+
+
+def find_entry(facts: Facts, repository: RepositoryRequest) -> Optional[ServingEntry]:
+    """Return the enabled entry of the host that serves a repository, others' first; None where there is none."""
+    found = find_section(facts, repository) if repository.kind == "rpm" else find_apt_entry(facts, repository)
+    return min(found, key=lambda entry: entry.path == repository.list, default=None)
+
+
+def find_apt_entry(facts: Facts, repository: RepositoryRequest) -> List[ServingEntry]:
+    """Return the entries of apt for a repository by the files that have one; a problem counts for all of a file."""
+    suites = split_words(repository.suites)
+    entries = [
+        entry
+        for entry in apt_entries.parse_sources(facts.apt.sources)
+        if is_same_repository(entry.location, repository.id, repository.url)
+        and ("/" if entry.suite == "./" else entry.suite) in suites
+    ]
+    binary = [entry for entry in entries if entry.serves_packages]
+    offered = {(entry.suite, name) for entry in binary for name in entry.components or [""]}
+    missing = [
+        name
+        for suite in suites
+        for name in split_words(repository.components) or [""]
+        if not {(suite, name), ("./", name)} & offered
+    ]
+    problem = "it does not offer %s" % (" ".join(filter(None, missing)) or "packages") if missing else ""
+    return [
+        ServingEntry(entry.path, entry.path, problem or signer_problem(facts.apt, entry, repository))
+        for entry in entries
+    ]
+
+
+def signer_problem(apt: AptFacts, entry: apt_entries.AptEntry, repository: RepositoryRequest) -> str:
+    """Return why the signatures of an entry are not those of the pinned key, "" where they are."""
+    if entry.path == repository.list:
+        return ""  # written with the pinned key; is_configured checks the keyring
+    if entry.trusted:
+        return "apt checks no signature of it (its option trusted)"
+    signer = "its own key" if apt_entries.INLINE_KEY in entry.signed_by else entry.signed_by or "apt's common keyrings"
+    keys = apt.signers.get(entry.signed_by, [])
+    if pinned_fingerprint(repository) in keys:
+        return ""
+    return "it is signed by %s (%s), which is not the pinned key %s" % (
+        signer,
+        ", ".join(keys) or "no key can be read there",
+        pinned_fingerprint(repository),
+    )
+
+
+def find_section(facts: Facts, repository: RepositoryRequest) -> List[ServingEntry]:
+    """Return the sections of dnf for a repository, whatever their names."""
+    release = facts.base.os.version_id or ""
+    sections = [one for path, text in facts.yum.sources.items() for one in yum_repos.read_sections(path, text, release)]
+    return [
+        ServingEntry(one.path, one.name, *key_state(facts, one, repository))
+        for one in sections
+        if one.enabled and any(is_same_repository(url, repository.id, repository.url) for url in one.locations)
+    ]
+
+
+def key_state(facts: Facts, section: yum_repos.RepoSection, repository: RepositoryRequest) -> Tuple[str, bool]:
+    """Return why a section's key is not the pinned one, "" where it is, and whether dnf has that key in a file.
+
+    A key that dnf would download is replaced by the pinned one in gpu-ready's own calls; so is one that is not checked.
+    """
+    if section.path == repository.list:
+        return "", True
+    pinned = pinned_fingerprint(repository)
+    known = [key for path in section.key_files for key in facts.yum.keys.get(path, [])]
+    checked = section.gpgcheck is repository.gpgcheck or section.gpgcheck is None
+    checked = checked and bool(section.repo_gpgcheck) == repository.repo_gpgcheck
+    if pinned and pinned in known:
+        return "", checked
+    remote = [key for key in section.keys if key.startswith(("http://", "https://"))]
+    if section.key_files or any(url_location(key) != url_location(repository.key_url) for key in remote):
+        named = ", ".join(section.keys)
+        return "its key is %s (%s), which is not the pinned key %s" % (
+            named,
+            ", ".join(known) or "not readable there",
+            pinned or repository.key_url,
+        ), False
+    return "", False
+
+
+def pinned_fingerprint(repository: RepositoryRequest) -> str:
+    return "".join((repository.fingerprint or "").split()).upper()
+
+
+def split_words(value: Union[str, Sequence[str]]) -> List[str]:
+    return value.split() if isinstance(value, str) else list(value)
+
+
 def is_configured(facts: Facts, repository: RepositoryRequest) -> bool:
-    """Return whether our list with this URL, its keyring and its pin are on the host."""
+    """Return whether our own entry is enabled, and its keyring and its pin are on the host."""
     manager = facts.yum if repository.kind == "rpm" else facts.apt
-    return (
-        repository.url in manager.sources.get(repository.list, "")
-        and repository.keyring.rpartition("/")[2] in manager.keyrings
-        and (repository.pin is None or is_pinned(facts.apt, repository.pin))
+    return repository.keyring.rpartition("/")[2] in manager.keyrings and (
+        repository.pin is None or is_pinned(facts.apt, repository.pin)
     )
 
 
 def missing_repositories(facts: Facts, needed: Sequence[RepositoryRequest]) -> List[RepositoryRequest]:
-    """Return those repositories that the host does not have."""
-    return [repository for repository in needed if not is_configured(facts, repository)]
+    """Return those repositories that the host does not have, with what is missing beside an entry of the host's own.
+
+    :func:`source_refusals` refuses those whose entry cannot be used: a second one of the same URL would stop apt.
+    """
+    found = []
+    for repository in needed:
+        entry = find_entry(facts, repository)
+        if entry is None or entry.path == repository.list:
+            if entry is None or not is_configured(facts, repository):
+                found.append(repository)
+        elif entry.problem or not is_adopted(facts, repository, entry):
+            found.append(repository._replace(adopted=entry.name))
+    return found
+
+
+def is_adopted(facts: Facts, repository: RepositoryRequest, entry: ServingEntry) -> bool:
+    """Return whether the host has what is added to an entry of others: apt's pin, the key for our calls of dnf."""
+    if repository.kind == "rpm":
+        return entry.key_trusted or repository.keyring.rpartition("/")[2] in facts.yum.keyrings
+    return repository.pin is None or is_pinned(facts.apt, repository.pin)
+
+
+def source_refusals(facts: Facts, repositories: Sequence[RepositoryRequest]) -> List[Refusal]:
+    """Refuse repositories that the host has with another key, and those whose key is not pinned at all."""
+    found = []
+    for one in repositories:
+        entry = find_entry(facts, one)
+        if entry is not None and entry.problem:
+            found.append(
+                Refusal(
+                    "repository_differs",
+                    "%s: this host has the repository %s already, but %s. A second entry of the same URL would break "
+                    "the package manager" % (entry.path, one.url, entry.problem),
+                    "remove the entry from %s (gpu-ready then adds its own), or correct it, then run again"
+                    % entry.path,
+                )
+            )
+    return found + unknown_key_refusals(repositories)
+
+
+def contradiction_refusals(facts: Facts) -> List[Refusal]:
+    """Refuse a host whose apt reads no source because two entries contradict each other."""
+    pair = apt_entries.find_contradiction(apt_entries.parse_sources(facts.apt.sources))
+    if pair is None:
+        return []
+    own = [entry.path for entry in pair if entry.path.startswith(LISTS + "/gpu-ready-")]
+    what = "remove %s" % own[0] if own else "remove one of the two entries"
+    return [
+        Refusal(
+            "sources_contradict",
+            apt_entries.describe_contradiction(pair),
+            what + ", check with `apt-get update`, then run again",
+        )
+    ]
 
 
 def unknown_key_refusals(repositories: Sequence[RepositoryRequest]) -> List[Refusal]:
@@ -122,10 +276,26 @@ def repository_sections(facts: Facts) -> Dict[str, bool]:
 
 
 def is_pinned(apt: AptFacts, pin: PinRequest) -> bool:
-    """Return whether a preferences file exists, with this priority where its text is known."""
-    name = pin.path.rpartition("/")[2]
-    text = apt.pins.get(name)
-    return name in apt.preferences and (text is None or "Pin-Priority: %s\n" % pin.priority in text)
+    """Return whether a preferences file exists, with this priority where its text is known.
+
+    A pin of others for the same packages counts where its file is read first: apt takes the first that matches.
+    """
+    own = pin.path.rpartition("/")[2]
+    text = apt.pins.get(own)
+    if own in apt.preferences and (text is None or "Pin-Priority: %s\n" % pin.priority in text):
+        return True
+    before = [
+        name
+        for name in sorted(apt.preferences)
+        if name < own and name.rpartition(".")[1:] in (("", name), (".", "pref"))
+    ]
+    stanzas = [part for name in before for part in re.split(r"\n[ \t]*\n", apt.pins.get(name) or "")]
+    fields = [apt_entries.parse_fields(part) for part in stanzas]
+    return any(
+        split_words(one.get("package", "")) == split_words(pin.package)
+        and split_words(one.get("pin", "")) == split_words(pin.pin)
+        for one in fields
+    )
 
 
 def components_missing(facts: Facts, components: Sequence[str], codename: str) -> bool:
@@ -136,6 +306,6 @@ def components_missing(facts: Facts, components: Sequence[str], codename: str) -
     """
     entries = [entry for path, text in facts.apt.sources.items() for entry in apt_sources.parse_entries(path, text)]
     enabled = [entry for entry in entries if entry.enabled]
-    own = [entry for entry in enabled if apt_sources.is_distribution_entry(entry, codename)]
+    own = apt_sources.distribution_entries(enabled, codename)
     offered = {name for entry in own or enabled for name in entry.components}
     return bool(set(components) - offered)

@@ -85,7 +85,7 @@ def decide(facts: Facts, settings: Settings) -> PackageDecision:
         return PackageDecision([], [conflict_refusal(target, remove)])
     names = [target.source.repository] if target.source.repository else []
     needed = [repository.parameters(name, settings) for name in names]
-    refusals = repository.unknown_key_refusals(needed)
+    refusals = repository.source_refusals(facts, needed)
     if refusals:
         return PackageDecision([], refusals)
     needed = repository.missing_repositories(facts, needed)

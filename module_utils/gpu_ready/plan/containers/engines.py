@@ -28,8 +28,9 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Engin
     facts = runtime.cleanup(facts, settings).facts  # the planner of docker's runtime adds its step
     steps: List[Step] = []
     if mode == TOOLKIT and engines.DOCKER not in names:
-        toolkit, _ = runtime.toolkit_steps(facts, settings)
+        toolkit, _, found = runtime.toolkit_steps(facts, settings)
         steps += toolkit
+        refusals += found
     if engines.PODMAN in names or mode != TOOLKIT:
         specification, found = specification_steps(facts, settings, choices)
         steps += specification

@@ -58,7 +58,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Runti
     steps: List[Step] = []
     reasons: List[ActivationReason] = []
     if access == TOOLKIT:
-        steps, reasons = toolkit_steps(facts, settings)
+        steps, reasons, refusals = toolkit_steps(facts, settings)
     elif access == VOLUME:
         steps, refusals = volume_steps(facts, choices)
     else:
@@ -135,12 +135,12 @@ def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> Li
 # --- the toolkit -------------------------------------------------------------------------------------------------
 
 
-def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[ActivationReason]]:
-    """Return the steps that install the toolkit, and the reasons they give for a restart of docker."""
+def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[ActivationReason], List[Refusal]]:
+    """Return the steps that install the toolkit, the reasons they give for a restart of docker, and refusals."""
     if facts.runtime.toolkit:
         late = facts.runtime.hook_known is False
         why = "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
-        return [], [ActivationReason(why, docker.RESTART)] if late else []
+        return [], [ActivationReason(why, docker.RESTART)] if late else [], []
     steps = []
     needed = [repository.parameters(toolkit_repository(facts), settings)]
     missing = repository.missing_repositories(facts, needed)
@@ -160,7 +160,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
         )
     )
     why = "docker looks for nvidia-container-runtime-hook only when it starts"
-    return steps, [ActivationReason(why, docker.RESTART)]
+    return steps, [ActivationReason(why, docker.RESTART)], repository.source_refusals(facts, missing)
 
 
 def toolkit_repository(facts: Facts) -> str:

@@ -81,7 +81,7 @@ def _install_and_arrange(
     elif todo:
         entry = _repository_entry(facts)
         missing = steps.missing_repositories(facts, settings, choices, entry["repository"]) if entry else []
-        refusals = repository.unknown_key_refusals(missing)
+        refusals = repository.source_refusals(facts, missing)
         if refusals:
             return Decision(choice, [], refusals)
         if missing:

@@ -56,7 +56,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices, targets: List[Cud
     steps = _package_steps(facts, groups)
     if steps and source is not None and not _adds_repository(facts, choices):
         missing = repository.missing_repositories(facts, [source])
-        unknown = repository.unknown_key_refusals(missing)
+        unknown = repository.source_refusals(facts, missing)
         if unknown:
             return Decision(None, [], unknown, warnings)
         if missing:

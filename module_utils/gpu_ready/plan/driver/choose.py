@@ -226,7 +226,7 @@ def install_refusals(
     if not candidates.is_trusted(facts, data, picked):
         refusals.append(driver_refusals.secure_boot_unsigned(facts.base.secure_boot, picked, data))
     missing = repository.missing_repositories(facts, needed_repositories(settings, driver, data))
-    refusals += repository.unknown_key_refusals(missing)
+    refusals += repository.source_refusals(facts, missing)
     return refusals + driver_refusals.disk_full(facts)
 
 

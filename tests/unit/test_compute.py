@@ -176,6 +176,34 @@ def test_divided_gpus_without_instances_are_skipped() -> None:
     assert not reds(answer, [gpu.uuid for gpu in GPUS])
 
 
+NO_DEVICE = gpu_rows({"failed": {"call": "cuInit", "code": 100, "name": "CUDA_ERROR_NO_DEVICE", "text": "none"}})
+PART = {**FOUND[0], "instance": "MIG-8080"}
+
+
+@pytest.mark.parametrize("mig", [[gpu.uuid for gpu in GPUS], []], ids=["all divided", "not asked: one GPU"])
+@pytest.mark.parametrize("inside", [NO_DEVICE, gpu_rows({"count": 1, "cuda": 12040}, {"gpu": FOUND[1], "wrong": 0})])
+def test_a_container_without_the_instance_that_computes_on_the_host_is_red(mig: list[str], inside: Result) -> None:
+    """Mode native gives containers whole GPUs; without their instances nothing in them can compute."""
+    host = compute.parse_result(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": PART, "wrong": 0}))
+    [red] = compute.check(compute.parse_result(inside), GPUS, mig, "_in_container", host)
+    assert red.ok is False and "MIG instances" in red.cause and "toolkit or cdi" in red.remedy
+    same = compute.check(host, GPUS, [gpu.uuid for gpu in GPUS], "_in_container", host)
+    assert same and not [check for check in same if check.ok is False]
+
+
+def test_divided_gpus_without_instances_on_the_host_are_skipped_in_the_container_too() -> None:
+    answer = compute.parse_result(NO_DEVICE)
+    [check] = compute.check(answer, GPUS, [gpu.uuid for gpu in GPUS], "_in_container", answer)
+    assert check.ok is None
+
+
+def test_a_container_with_the_whole_gpus_of_a_divided_host_may_do_without_instances() -> None:
+    host = compute.parse_result(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": PART, "wrong": 0}))
+    answer = compute.parse_result(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": FOUND[1], "wrong": 0}))
+    [check] = compute.check(answer, GPUS[1:], [GPUS[0].uuid], "_in_container", host)
+    assert check.ok
+
+
 def test_mig_is_queried_only_if_gpus_are_missing() -> None:
     answer = compute.parse_result(gpu_rows({"count": 2, "cuda": 12040}, *({"gpu": gpu, "wrong": 0} for gpu in FOUND)))
     host = RecordedHost()

@@ -76,6 +76,17 @@ def test_a_host_that_boots_an_image_is_recognised() -> None:
     assert collect.collect(p40(files={"/run/ostree-booted": ""})).base.image is True
 
 
+def test_mig_instances_are_read_from_the_drivers_capabilities() -> None:
+    """A GPU that can be divided and is not has an empty directory; mig/ holds the capabilities of all GPUs."""
+    loaded = {"/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  x\n"}
+    root = "/proc/driver/nvidia/capabilities/"
+    whole = [root + "gpu0/mig", root + "mig"]
+    assert collect.collect(p40(files=loaded, directories=whole)).driver.mig_instances == []
+    parts = {root + "gpu1/mig/gi1/access": "", root + "gpu1/mig/gi1/ci0/access": "", root + "gpu1/mig/gi2/access": ""}
+    seen = collect.collect(p40(files=loaded | parts | {root + "mig/config": ""}, directories=whole))
+    assert seen.driver.mig_instances == ["gpu1/gi1", "gpu1/gi2"]
+
+
 def test_other_functions_than_gpus_do_not_count() -> None:
     files = function("0000:3b:00.1", "10ef", "040300")[0] | function("0000:05:00.0", "22a3", "068000")[0]
     seen = collect.collect(p40(files=files)).base

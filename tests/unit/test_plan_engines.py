@@ -48,6 +48,35 @@ def ids(decision: Any) -> "list[str]":
     return [step.id.partition(".")[2] for step in decision.steps]
 
 
+@pytest.mark.parametrize(
+    ("mode", "ctk", "specs", "refused"),
+    [
+        ("toolkit", True, [], False),
+        ("cdi", True, [], False),
+        ("cdi", False, [], True),
+        ("cdi", False, [SPEC], False),
+        ("native", True, [], True),
+        ("native", False, [SPEC], True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("names", [["docker"], ["podman"], ["docker", "podman"]])
+def test_instances_of_mig_need_nvidias_toolkit(
+    names: "list[str]", mode: str, ctk: bool, specs: "list[CdiSpecFacts]", refused: bool
+) -> None:
+    """Our own specification and volume have whole GPUs only: no container could compute."""
+    programs = {"nvidia-ctk": "/usr/bin/nvidia-ctk" if ctk else None}
+    host = having(with_engines(), driver={"mig_instances": ["gpu0/gi1", "gpu0/gi2"]})
+    host = having(host, runtime={"programs": programs, "specs": specs})
+    given = settings(nvidia_container_runtime_engines=names, nvidia_container_runtime_mode=mode)
+    choices = driver_choice(satisfied=True)
+    decisions = [runtime.decide(host, given, choices), engines.decide(host, given, choices)]
+    found = [one for decision in decisions for one in decision.refusals if one.code == "mig_impossible"]
+    assert len(found) == refused
+    for refusal in found:
+        assert "2 MIG instances" in refusal.message and "set nvidia_container_runtime_mode: toolkit" in refusal.remedy
+
+
 @pytest.mark.parametrize("names", [[], ["docker"]])
 def test_docker_alone_needs_nothing_of_this_planner(names: "list[str]") -> None:
     decision = decide(with_engines(None, None), names)

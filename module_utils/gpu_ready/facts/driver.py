@@ -42,6 +42,7 @@ NOT_DRIVER = re.compile(
 FABRICMANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
+CAPABILITIES = "/proc/driver/nvidia/capabilities"
 PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 
 
@@ -79,7 +80,21 @@ def collect(
         interrupted=installed_files.is_interrupted(host),
         stopped=stopped_services.read_stopped(host),
         fabricmanager=fabricmanager_runs(host) if nvswitches else None,
+        mig_instances=mig_instances(host) if loaded else [],
     )
+
+
+def mig_instances(host: Host) -> List[str]:
+    """Return the GPU instances of MIG, as "gpu0/gi1".
+
+    A GPU without instances has an empty directory (NVIDIA's MIG user guide, "Device Nodes and Capabilities").
+    """
+    return [
+        "%s/%s" % (gpu, name)
+        for gpu in host.listdir(CAPABILITIES)
+        for name in host.listdir("%s/%s/mig" % (CAPABILITIES, gpu))
+        if name.startswith("gi")
+    ]
 
 
 def fabricmanager_runs(host: Host) -> bool:

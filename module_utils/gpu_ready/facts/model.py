@@ -187,7 +187,7 @@ class DriverFacts(NamedTuple):
     ``origin``: the source of the catalog, "runfile", "mixed" or "unknown". ``busy``: something uses the loaded module;
     ``clients`` are then asked for only where that matters. ``interrupted``: the .run installer was cut off.
     ``stopped``: services that an interrupted live reload did not start again. ``fabricmanager``: runs; None where there
-    is no NVSwitch.
+    is no NVSwitch. ``mig_instances``: parts of GPUs, as "gpu0/gi1".
     """
 
     loaded: Optional[ModuleFacts] = None
@@ -208,6 +208,7 @@ class DriverFacts(NamedTuple):
     interrupted: bool = False
     stopped: List[str] = []
     fabricmanager: Optional[bool] = None
+    mig_instances: List[str] = []
 
 
 # ---- CUDA ----------------------------------------------------------------------------------------------------------

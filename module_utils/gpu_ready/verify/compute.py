@@ -80,6 +80,10 @@ ERRORS: Dict[int, Tuple[str, str]] = {
     ),
 }
 """Cause and remedy by CUDA's error number. The two below zero are of compute_program."""
+NO_INSTANCE = (
+    "the container has the GPU, but none of its MIG instances, whose device nodes are in /dev/nvidia-caps",
+    "set nvidia_container_runtime_mode to toolkit or cdi, with NVIDIA's container toolkit on the host",
+)
 UNKNOWN = ("an unusual error", DMESG + " and look the name up in the reference of the CUDA driver API")
 
 
@@ -205,14 +209,26 @@ def explain_error(error: CudaError) -> Tuple[str, str]:
     return ERRORS.get(error.code, UNKNOWN)
 
 
-def check(result: Optional[ComputeResult], gpus: Sequence[NvmlGpu], mig: Sequence[str], place: str = "") -> List[Check]:
-    """Judge a run: each of ``gpus`` has to compute correctly. ``mig``: UUIDs of GPUs with MIG enabled."""
+def check(
+    result: Optional[ComputeResult],
+    gpus: Sequence[NvmlGpu],
+    mig: Sequence[str],
+    place: str = "",
+    host: Optional[ComputeResult] = None,
+) -> List[Check]:
+    """Judge a run: each of ``gpus`` has to compute correctly. ``mig``: UUIDs of GPUs with MIG enabled.
+
+    ``host``: the run on the host, for that of a container.
+    """
     name = "compute" + place
     expected = "every GPU computes"
     if result is None:
         return [Check(name, None, expected, NOT_RUN)]
     if result.skipped:
         return [Check(name, None, expected, "skipped: " + result.skipped)]
+    if host is not None and lost_instance(result, gpus, mig, host):
+        shown = describe_error(result.failed) if result.failed else "CUDA shows no MIG instance"
+        return [judge(name, False, "a MIG instance computes, as on the host", shown, *NO_INSTANCE)]
     if result.failed and result.failed.code == NO_DEVICE and gpus and all(gpu.uuid in mig for gpu in gpus):
         return [Check(name, None, expected, "skipped: MIG is enabled and no GPU has a compute instance")]
     checks, correct = [], []
@@ -238,6 +254,18 @@ def check(result: Optional[ComputeResult], gpus: Sequence[NvmlGpu], mig: Sequenc
     if correct and not any(one.ok is False for one in checks):
         checks.insert(0, judge(name, True, expected, "correct results from " + ", ".join(correct)))
     return checks or [judge(name, False, expected, "CUDA shows no GPU", *ERRORS[NO_DEVICE])]
+
+
+def lost_instance(result: ComputeResult, gpus: Sequence[NvmlGpu], mig: Sequence[str], host: ComputeResult) -> bool:
+    """True if CUDA shows no MIG instance of ``gpus`` in a container, although one computed on the host."""
+    parts = [row.device for row in host.devices if row.device.instance and row.wrong == 0]
+    partitioned = {device.uuid for device in parts} | set(mig)
+    return (
+        bool(parts)
+        and any(gpu.uuid in partitioned for gpu in gpus)
+        and (result.failed is None or result.failed.code == NO_DEVICE)
+        and not any(row.device.instance for row in result.devices)
+    )
 
 
 def check_device(row: DeviceResult, name: str, run_error: Optional[CudaError]) -> Optional[Check]:

@@ -38,7 +38,7 @@ def judge_evidence(evidence: Evidence) -> Verdict:
         checks += check_requirement(evidence, engine)
         checks += check_container(evidence, engine)
         answer = evidence.container_compute.get(engine)
-        checks += compute.check(answer, gpus, evidence.mig, "_in_" + container_label(engine))
+        checks += compute.check(answer, gpus, evidence.mig, "_in_" + container_label(engine), evidence.compute)
     checks += compute.check(evidence.compute, evidence.nvml.gpus, evidence.mig)
     checks += frameworks.check(evidence.framework, gpus)
     checks += check_fabric_manager(evidence)

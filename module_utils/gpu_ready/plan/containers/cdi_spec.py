@@ -70,6 +70,23 @@ def decide(facts: Facts, settings: Settings, choices: Choices, mode: str, files:
     return SpecDecision(params, why)
 
 
+def mig_refusals(facts: Facts, mode: str) -> List[Refusal]:
+    """Refuse MIG instances where containers would get our own specification or volume, which have whole GPUs only."""
+    by_others = [spec for spec in facts.runtime.specs if not spec.ours]
+    complete = mode == CDI and (facts.runtime.programs.get("nvidia-ctk") is not None or by_others)
+    if mode not in (CDI, NATIVE) or complete or not facts.driver.mig_instances:
+        return []
+    return [
+        Refusal(
+            "mig_impossible",
+            "this host has %d MIG instances, which nvidia_container_runtime_mode: %s cannot give to containers%s"
+            % (len(facts.driver.mig_instances), mode, " without nvidia-ctk" if mode == CDI else ""),
+            "set nvidia_container_runtime_mode: toolkit%s"
+            % (", or install nvidia-container-toolkit" if mode == CDI else ", or cdi with nvidia-container-toolkit"),
+        )
+    ]
+
+
 def replacement_reason(
     facts: Facts,
     spec: CdiSpecFacts,

@@ -25,6 +25,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Engin
         return Decision(None, [] if of_containerd.refusals else last, of_containerd.refusals)
     choice = EnginesChoice(mode, [name for name in engines.ENGINES if name in names])
     refusals = podman.refusals(facts.engines.podman) if engines.PODMAN in names else []
+    refusals += cdi_spec.mig_refusals(facts, mode) if engines.DOCKER not in names else []
     facts = runtime.cleanup(facts, settings).facts  # the planner of docker's runtime adds its step
     steps: List[Step] = []
     if mode == TOOLKIT and engines.DOCKER not in names:

@@ -108,8 +108,8 @@ def files_of_others(settings: Settings, mode: str, access: str) -> List[str]:
 
 
 def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> List[Refusal]:
-    """Refuse a mode that cannot work with the engine or the other settings."""
-    found = []
+    """Refuse a mode that cannot work with the engine, the GPUs or the other settings."""
+    found = cdi_spec.mig_refusals(facts, mode)
     version = docker_packages.engine_version(facts, settings)
     if mode == CDI and version and engines.capabilities(version).cdi == "none":
         found.append(

@@ -111,7 +111,9 @@ def run(host, params, check):
     recorded = journal.read(host)
     if not params["fetch"]:
         return dict(result, alike=recorded.fetched.alike if recorded and recorded.fetched else {})
-    staged = stage.stage_packages(select.choose_manager(host, journal.is_open(host)), request)
+    manager = select.choose_manager(host, journal.is_open(host))
+    staged = stage.stage_packages(manager, request)
+    stage.keep_for_rollback(manager, staged, recorded.from_.packages if recorded and recorded.from_ else [])
     missing = stage.stage_installers(installers, host.uname()[1], runfile_fetch.RunfileLimits())
     secure_boot = base.secure_boot(host)
     alike = modules.shared_properties(host, staged.coming, secure_boot.on and not secure_boot.enrolled)

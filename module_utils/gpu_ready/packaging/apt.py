@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ..base.download_errors import download_remedy
 from ..base.host import TIMED_OUT, Host, Result
-from . import apt_entries, apt_lists, apt_sources
+from . import apt_entries, apt_lists, apt_sources, archives
 from .dpkg_status import STATUS, PackageStatus, parse_dpkg_status
 from .locks import APT_LOCKS, held_locks
 from .manager import (
@@ -185,9 +185,12 @@ class Apt(Manager):
     program = "apt-get"
     log = TERM_LOG
 
-    def __init__(self, host: Host, locks: Tuple[str, ...] = APT_LOCKS, wait: float = LOCK_WAIT) -> None:
+    def __init__(
+        self, host: Host, locks: Tuple[str, ...] = APT_LOCKS, wait: float = LOCK_WAIT, store: str = archives.STORE
+    ) -> None:
         Manager.__init__(self, host, wait)
         self.locks = locks
+        self.store = store
 
     def installed(self) -> Dict[str, Installed]:
         answer = self.host.run(["dpkg-query", "-W", "-f", QUERY], timeout=ASK_LIMIT)
@@ -301,7 +304,12 @@ class Apt(Manager):
         return apt_lists.find_damaged_lists(self.host.listdir(apt_lists.DIRECTORY), self.host.read, self.host.stamp)
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
-        return parse_madison(self.query_cache("madison", names)) if names else {}
+        """Versions in the package lists, then those that are kept for a rollback and that no list has any more."""
+        found = parse_madison(self.query_cache("madison", names)) if names else {}
+        for name, _, version in [one.partition("=") for one in archives.read_listing(self.host, self.store)]:
+            if name in names and version not in found.get(name, []):
+                found.setdefault(name, []).append(version)
+        return found
 
     def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
         return parse_lowest_versions(self.query_cache("show", ["%s=%s" % pair for pair in packages]))
@@ -326,7 +334,9 @@ class Apt(Manager):
             if spec.version is None:
                 arguments.append(spec.name)
                 continue
-            arguments.append("%s=%s" % (spec.name, choose_version(spec, versions)))
+            version = choose_version(spec, versions)
+            kept = archives.find_kept(self.host, spec.name, version, self.store)
+            arguments.append(kept or "%s=%s" % (spec.name, version))
         return arguments
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:

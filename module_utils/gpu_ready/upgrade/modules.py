@@ -20,7 +20,7 @@ from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..base.json_file import read_json_object, write_json_file
 from ..driver.runfile import messages as runfile_messages
-from ..packaging import apt
+from ..packaging import archives
 from ..system import nvrm_version, os_release
 
 DIRECTORY = manifest.DIRECTORY + "/modules"
@@ -31,7 +31,6 @@ UNPACKED = "files"
 OVERRIDES = "/etc/dkms"
 BUILD_LIMIT = 1800.0
 LIMIT = 300.0
-RPM_CACHES = ("/var/cache/dnf", "/var/cache/libdnf5")
 PACKAGE = re.compile(r"^(?:kmod-)?nvidia-(?!headless-no-)(?:[\w-]*-)?dkms(?:-[\w-]+)?$")
 SOURCE = re.compile(r"^nvidia-kernel-source(?:-[\w-]+)?$")
 """Ubuntu's sources are in this package, and dkms.conf in the package that compiles them."""
@@ -187,21 +186,15 @@ def run_program(host: Host, argv: List[str]) -> None:
 def unpack_package(host: Host, package: str, root: str) -> None:
     """Unpack a package from the package manager's cache below ``root``, without running its scripts."""
     name, _, version = package.partition("=")
-    upstream = version.rpartition(":")[2]
-    debs = glob.glob("%s/%s_%s_*.deb" % (apt.ARCHIVES, glob.escape(name), glob.escape(version.replace(":", "%3a"))))
-    rpms = [
-        path
-        for cache in RPM_CACHES
-        for path in glob.glob("%s/**/%s-%s.*.rpm" % (cache, glob.escape(name), glob.escape(upstream)), recursive=True)
-    ]
-    if debs:
-        run_program(host, ["dpkg-deb", "-x", debs[0], root])
-    elif rpms:
-        run_program(
-            host, ["rpm", "-i", "--root", root, "--nodeps", "--noscripts", "--notriggers", "--nosignature", rpms[0]]
-        )
-    else:
+    path = archives.find_archive(host, name, version)
+    if path is None:
         raise ModulesError("%s: it is not in the package manager's cache." % package)
+    if path.endswith(".deb"):
+        run_program(host, ["dpkg-deb", "-x", path, root])
+    else:
+        run_program(
+            host, ["rpm", "-i", "--root", root, "--nodeps", "--noscripts", "--notriggers", "--nosignature", path]
+        )
 
 
 def prepare_build(root: str, out: str) -> Tuple[str, str]:

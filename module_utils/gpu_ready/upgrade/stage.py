@@ -6,7 +6,6 @@ the installation will take. Nothing is installed, removed or configured.
 """
 
 import contextlib
-import glob
 import os
 import shutil
 import tempfile
@@ -16,10 +15,15 @@ from ..base import manifest
 from ..driver.runfile import fetch as runfile_fetch
 from ..driver.runfile import store as runfile_store
 from ..driver.runfile.store import StoredInstaller
-from ..packaging import apt, dnf
+from ..packaging import apt, archives, dnf
 from ..packaging.manager import Manager, PackageError, PackageSpec, Simulation, package_specs, refuse_unrequested
 
 PREFERENCES = "/etc/apt/preferences.d"
+NO_LONGER_OFFERED = (
+    "%s: no package source of this host has %s any more, so the installed driver could not be restored after a "
+    "failure. Enable a source that keeps old versions (your mirror, snapshot.ubuntu.com, snapshot.debian.org), or "
+    "install the offered version of its branch with site.yml, then run again"
+)
 WHAT = "downloading the driver's packages"
 ANY_STATE = ["--allow-downgrades", "--allow-change-held-packages"]
 """Holds are released before the installation and set again after it."""
@@ -104,15 +108,51 @@ def stage_packages(manager: Manager, request: StageRequest) -> StagedPackages:
 
 
 def download_installed(manager: Manager, names: List[str]) -> List[str]:
-    """Download installed packages again, for the rollback; returns them as ``name=version``."""
+    """Download installed packages again, for the rollback; returns them as ``name=version``.
+
+    Both programs succeed although they leave out a version that no source has any more ("Reinstallation of X is not
+    possible, it cannot be downloaded"): the files count.
+    """
     kept = installed_versions(manager, Simulation({}, names))
-    if kept:
-        what = "downloading the installed driver's packages again, for the rollback"
-        if isinstance(manager, apt.Apt):
-            manager.run_change(what, ["--download-only", "--reinstall"] + ANY_STATE + ["install"] + kept)
-        else:
-            manager.run_change(what, ["reinstall", "--downloadonly"] + bare_names(kept))
+    if not kept:
+        return []
+    what = "downloading the installed driver's packages again, for the rollback"
+    if isinstance(manager, apt.Apt):
+        manager.run_change(what, ["--download-only", "--reinstall"] + ANY_STATE + ["install"] + kept)
+    else:
+        manager.run_change(what, ["reinstall", "--downloadonly"] + bare_names(kept))
+    missing = [package for package in kept if not find_rollback_file(manager, package)]
+    if missing:
+        raise PackageError(NO_LONGER_OFFERED % (what, ", ".join(package.replace("=", " ") for package in missing)))
     return kept
+
+
+def find_rollback_file(manager: Manager, package: str) -> Optional[str]:
+    """The file of a package (``name=version``) on this host: downloaded, or kept by an earlier upgrade."""
+    name, _, version = package.partition("=")
+    found = archives.find_archive(manager.host, name, version)
+    if found or not isinstance(manager, apt.Apt):
+        return found
+    return archives.find_kept(manager.host, name, version, manager.store)
+
+
+def keep_for_rollback(manager: Manager, staged: StagedPackages, recorded: List[str]) -> None:
+    """Keep the files with which apt can roll back after its lists forgot their versions (changes the host).
+
+    ``recorded``: all packages of the driver to roll back to. Kept files of other drivers are deleted. For dnf nothing
+    is kept: the repositories with drivers keep old versions.
+    """
+    if not isinstance(manager, apt.Apt):
+        return
+    paths = {package: find_rollback_file(manager, package) for package in staged.kept}
+    obsolete = [
+        package
+        for package in archives.read_listing(manager.host, manager.store)
+        if package not in staged.kept and package not in recorded
+    ]
+    archives.keep_archives(
+        manager.host, {package: path for package, path in paths.items() if path}, obsolete, manager.store
+    )
 
 
 def bare_names(packages: List[str]) -> List[str]:
@@ -193,16 +233,18 @@ def future_preferences(manager: apt.Apt, pins: Simulation, removed: List[str]) -
         for path in list_files(PREFERENCES, files_of_packages(manager, removed)):
             shutil.copy(path, new)
         for name, (_, version) in pins.install.items():
-            for archive in cached_archives(name, version):
-                unpacked = os.path.join(directory, "unpacked")
-                answer = manager.host.run(["dpkg-deb", "-x", archive, unpacked], timeout=120.0)
-                if answer.rc != 0:
-                    raise PackageError(
-                        "%s: it cannot be unpacked (%s). Clear apt's cache, then run again."
-                        % (archive, answer.err[-300:].strip())
-                    )
-                for path in list_files(unpacked + PREFERENCES, []):
-                    shutil.copy(path, new)
+            archive = archives.find_deb(manager.host, name, version)
+            if archive is None:
+                continue
+            unpacked = os.path.join(directory, "unpacked")
+            answer = manager.host.run(["dpkg-deb", "-x", archive, unpacked], timeout=120.0)
+            if answer.rc != 0:
+                raise PackageError(
+                    "%s: it cannot be unpacked (%s). Clear apt's cache, then run again."
+                    % (archive, answer.err[-300:].strip())
+                )
+            for path in list_files(unpacked + PREFERENCES, []):
+                shutil.copy(path, new)
         yield ["-o", "Dir::Etc::PreferencesParts=" + new]
     finally:
         shutil.rmtree(directory)
@@ -216,11 +258,6 @@ def list_files(directory: str, without: List[str]) -> List[str]:
     names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
     paths = [os.path.join(directory, name) for name in names]
     return [path for path in paths if os.path.isfile(path) and path not in without]
-
-
-def cached_archives(name: str, version: str) -> List[str]:
-    """Files of a package in apt's cache; their names have the colon of an epoch as %3a."""
-    return glob.glob("%s/%s_%s_*.deb" % (apt.ARCHIVES, glob.escape(name), glob.escape(version.replace(":", "%3a"))))
 
 
 # ---- dnf ------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ APT::Architectures "amd64";
 
 
 class AptRoot(Host):
-    """A host whose apt directories are below ``root``; programs are the real ones, told so by APT_CONFIG."""
+    """A host whose apt directories are below ``root``; programs are the real ones and get APT_CONFIG."""
 
     def __init__(self, root: Path) -> None:
         super().__init__()

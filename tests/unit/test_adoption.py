@@ -248,7 +248,7 @@ gpgkey=https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64/D42
 """
 EPEL = """[epel]
 name=Extra Packages for Enterprise Linux $releasever - $basearch
-# It is much more secure to use the metalink, but if you wish to use a local mirror
+# It is much more secure to use the metalink, but a local mirror is possible too
 #baseurl=https://download.example/pub/epel/$releasever${releasever_minor:+z}/Everything/$basearch/
 metalink=https://mirrors.fedoraproject.org/metalink?repo=epel%s$releasever&arch=$basearch&infra=$infra&content=$contentdir
 enabled=1

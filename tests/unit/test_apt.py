@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gpu_ready.base.download_errors import download_remedy
 from gpu_ready.base.host import TIMED_OUT, Host, Result
-from gpu_ready.packaging import apt, apt_lists
+from gpu_ready.packaging import apt, apt_errors, apt_lists
 from gpu_ready.packaging import manager as packages
 from gpu_ready.packaging.dpkg_status import parse_dpkg_status
 from gpu_ready.packaging.version_match import version_matches
@@ -90,7 +90,8 @@ def test_unasked_removals_are_refused() -> None:
 EXPLANATIONS = [
     ("E: Unable to locate package foo", ["foo", "no package source"]),
     ("E: Package 'foo' has no installation candidate", ["foo"]),
-    ("Err:1 http://m/x InRelease\nE: Failed to fetch http://m/x/InRelease  404  Not Found [IP: 10.0.0.1 80]", ["http://m/x/InRelease", "404", "correct gpu_ready_mirror"]),
+    ("Err:1 http://m/x InRelease\nE: Failed to fetch http://m/x/InRelease  404  Not Found [IP: 10.0.0.1 80]", ["http://m/x/InRelease", "404", "The server does not have it"]),
+    ("E: Failed to fetch http://m/nvidia.github.io/x/InRelease  404  Not Found [IP: 10.0.0.1 80]", ["404", "correct gpu_ready_mirror"]),
     ("E: Failed to fetch http://m/x  Could not connect to m:80 (1.2.3.4). - connect (111: Connection refused)", ["http://m/x", "does not answer"]),
     ("W: GPG error: http://m/x  InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B4\nE: The repository 'http://m/x  InRelease' is not signed.", ["signature", "NO_PUBKEY A4B4"]),
     ("E: Failed to fetch http://m/x/InRelease  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)", ["signature", "http://m/x/InRelease"]),
@@ -114,7 +115,7 @@ EXPLANATIONS = [
 
 @pytest.mark.parametrize(("text", "words"), EXPLANATIONS)
 def test_errors_are_one_line_with_cause_and_remedy(text: str, words: list[str]) -> None:
-    message = apt.explain_failure("installing it", Result(100, "", text))
+    message = apt_errors.explain_failure("installing it", Result(100, "", text))
     assert message.startswith("installing it: ") and "\n" not in message
     for word in words:
         assert word in message
@@ -127,7 +128,7 @@ def test_readers_survive_garbage(text: str) -> None:
     apt.parse_installed(text)
     apt.parse_sizes(text)
     parse_dpkg_status(text)
-    apt.explain_failure("x", Result(1, text, text))
+    apt_errors.explain_failure("x", Result(1, text, text))
 
 
 def test_missing_versions_name_what_is_on_offer() -> None:
@@ -290,7 +291,7 @@ def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() ->
         ),
         ("Certificate verification failed: The certificate is NOT trusted. [IP: 10.4.40.1 443]", "ca-certificates"),
         ("Curl error (60): SSL peer certificate or SSH remote key was not OK for https://m/x", "ca-certificates"),
-        ("404  Not Found [IP: 10.0.0.1 80]", "complete the mirror"),
+        ("404  Not Found [IP: 10.0.0.1 80]", "The server does not have it"),
         ("Temporary failure resolving 'm'", "cannot resolve"),
         ("Connection timed out", "does not answer"),
     ],
@@ -298,3 +299,6 @@ def test_a_question_without_an_answer_is_no_answer_that_nothing_is_on_offer() ->
 def test_the_remedy_for_a_file_that_cannot_be_fetched(cause: str, words: str) -> None:
     """A site that looks into TLS, and an image without the list of authorities, are no mirror that does not answer."""
     assert words in download_remedy(cause)
+    assert "gpu_ready_mirror" not in download_remedy(cause, "https://developer.download.nvidia.com/compute/x.run")
+    mirrored = download_remedy(cause, "https://mirror.site:8080/nvidia/developer.download.nvidia.com/compute/x.run")
+    assert "mirror" in mirrored

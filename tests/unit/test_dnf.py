@@ -163,7 +163,7 @@ EXPLANATIONS = [
     ("Error: Failed to download metadata for repo 'r': repomd.xml GPG signature verification error: Bad GPG signature", ["signature of the repository r is not valid", "Bad GPG signature"]),
     ("Error: Failed to download metadata for repo 'r': GPG verification is enabled, but GPG signature is not available. This may be an error: Status code: 404 for http://m/r/repodata/repomd.xml.asc (IP: 1)", ["r has no signature", "repomd.xml.asc"]),
     ("failure: repodata/repomd.xml from r: [Errno 256] No more mirrors to try.\nhttp://m/r/repodata/repomd.xml: [Errno 14] HTTP Error 404 - Not Found", ["r could not be fetched"]),
-    ("[MIRROR] a-1.rpm: Status code: 404 for http://m/a-1.rpm (IP: 1.2.3.4)\nError: Error downloading packages:\n  a-1: Cannot download", ["http://m/a-1.rpm", "404", "correct gpu_ready_mirror"]),
+    ("[MIRROR] a-1.rpm: Status code: 404 for http://m/nvidia.github.io/a-1.rpm (IP: 1.2.3.4)\nError: Error downloading packages:\n  a-1: Cannot download", ["/a-1.rpm", "404", "correct gpu_ready_mirror"]),
     ("[MIRROR] a-1.rpm: Downloading successful, but checksum doesn't match. Calculated: 1 Expected: 2\nError: Error downloading packages:\n  a-1: Cannot download", ["checksum doesn't match", "not what the repository's list says"]),
     (">>> Curl error (7): Could not connect to server for http://m/a.rpm - http://m/a.rpm\nFailed to download packages", ["does not answer", "Curl error (7)"]),
     ('The GPG keys listed for the "R" repository are already installed but they are not correct for this package.\nError: GPG check FAILED', ["not correct for this package", "the clock of this host is wrong", "timedatectl"]),

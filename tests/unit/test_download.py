@@ -318,7 +318,7 @@ def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str
         ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate", "ca-certificates"),
         ("[Errno -3] Temporary failure in name resolution", "DNS"),
         ("[Errno -5] No address associated with hostname", "DNS"),
-        ("no answer in 60 s", "network, proxy and gpu_ready_mirror"),
+        ("no answer in 60 s", "network and proxy"),
     ],
 )  # fmt: skip
 def test_a_failed_download_is_reported_with_a_remedy(cause: str, words: str) -> None:
@@ -440,7 +440,7 @@ def test_installers_archives_and_their_lists_use_the_proxy(
     url = "http://0.0.0.0:9/file.run"
     words = (
         rf"^{url} could not be fetched: .*Connection refused without a proxy, and 403 Forbidden through the package "
-        rf"manager's, {proxy.address}. Nothing was changed. The mirror or a proxy refuses it"
+        rf"manager's, {proxy.address}. Nothing was changed. The server or a proxy refuses it"
     )
     with pytest.raises(download.DownloadError, match=words):
         runfile_fetch.fetch_file(

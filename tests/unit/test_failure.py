@@ -8,7 +8,7 @@ from gpu_ready.driver.runfile import fetch as runfile_fetch
 from gpu_ready.driver.runfile import install as runfile
 from gpu_ready.driver.runfile import messages as runfile_messages
 from gpu_ready.driver.runfile import spec as runfile_spec
-from gpu_ready.packaging import apt
+from gpu_ready.packaging import apt, apt_errors
 
 from tests.unit.recorded import RecordedHost
 
@@ -49,7 +49,7 @@ def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: 
     host = RecordedHost(files={MAKE_LOG: log})
     manager = apt.Apt(host)
     answer = Result(100, CALLED, "E: Sub-process /usr/bin/dpkg returned an error code (1)\n")
-    message = apt.explain_failure("installing the driver", answer) + manager.describe_make_log(answer)
+    message = apt_errors.explain_failure("installing the driver", answer) + manager.describe_make_log(answer)
     assert message.startswith("installing the driver: DKMS could not build the module for kernel 6.12.0-1-amd64: ")
     assert message.endswith(f"the whole log is {MAKE_LOG} on the host")
     assert len(message) < 700 and "\n" not in message and "CC [M]" not in message

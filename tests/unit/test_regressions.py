@@ -14,7 +14,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.driver import nvidia_detect
 from gpu_ready.facts import driver as look_at_driver
 from gpu_ready.hardware import pci
-from gpu_ready.packaging import apt, dnf_errors, install, openpgp, rpm
+from gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, rpm
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose
 from gpu_ready.plan.model import RepositoryParams
@@ -485,9 +485,9 @@ DNF_UNSIGNED = "Package kmod-nvidia-open-dkms-580.x86_64.rpm is not signed\nErro
 @pytest.mark.parametrize(
     ("explain", "text"),
     [
-        (apt.explain_failure, EXPIRED),
-        (apt.explain_failure, TAMPERED),
-        (apt.explain_failure, CUT),
+        (apt_errors.explain_failure, EXPIRED),
+        (apt_errors.explain_failure, TAMPERED),
+        (apt_errors.explain_failure, CUT),
         (dnf_errors.explain_failure, DNF_TAMPERED),
         (dnf_errors.explain_failure, DNF_UNSIGNED),
     ],

@@ -146,7 +146,7 @@ def _receive(url: str, silence: float, on_size: Optional[Callable[[int], None]])
     except urllib.error.HTTPError as error:
         cause = "the server answered %d (%s)" % (error.code, error.reason)
         raise DownloadError(
-            describe_failed_download(url, cause, download_remedy("%d %s" % (error.code, error.reason)))
+            describe_failed_download(url, cause, download_remedy("%d %s" % (error.code, error.reason), url))
         ) from error
     except socket.timeout as error:
         raise DownloadError(describe_failed_download(url, "no answer in %g s" % silence)) from error
@@ -197,7 +197,7 @@ def new_hash(algorithm: str) -> Any:
 
 def describe_failed_download(url: str, cause: str, remedy: str = "") -> str:
     """Message for a file that could not be downloaded completely; the remedy follows from the cause by default."""
-    remedy = remedy or download_remedy(cause)
+    remedy = remedy or download_remedy(cause, url)
     return "%s could not be fetched: %s. Nothing was changed. %s." % (
         url, cause, remedy.rstrip("."),
     )  # fmt: skip

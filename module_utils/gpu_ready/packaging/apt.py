@@ -3,19 +3,17 @@
 import os
 import re
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
-from ..base.download_errors import download_remedy
 from ..base.host import TIMED_OUT, Host, Result
 from . import apt_entries, apt_lists, apt_sources, archives
+from .apt_errors import TERM_LOG, explain_failure, find_failed_sources
 from .dpkg_status import STATUS, PackageStatus, parse_dpkg_status
 from .locks import APT_LOCKS, held_locks
 from .manager import (
     HEADERS,
     LOCK_WAIT,
     RUN_LIMIT,
-    WRONG_CLOCK,
-    WRONG_SIGNATURE,
     Installed,
     Manager,
     PackageChange,
@@ -24,7 +22,6 @@ from .manager import (
     Simulation,
     choose_version,
     describe_missing_headers,
-    find_dkms_failure,
     refuse_unrequested,
 )
 
@@ -47,6 +44,10 @@ OPTIONS = [
     "-o", "Acquire::https::Timeout=30",
 ]  # fmt: skip
 DAY = 86400.0
+READING = "reading the package lists"
+RETRY = 2.0
+"""Seconds between two tries to get a lock."""
+LOCKED = re.compile(r"(?m)^E: (?:Could not get lock|Unable to (?:lock|acquire))")
 ASK_LIMIT = 300.0
 """Seconds for a query: after an update apt-cache first reads all lists."""
 QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\n"
@@ -104,81 +105,6 @@ def parse_sizes(text: str) -> Tuple[int, int]:
     return fetch, installed * 1024
 
 
-TERM_LOG = "/var/log/apt/term.log"
-SIGNATURE = re.compile(
-    r"signatures? (?:were|couldn't be|was) (?:invalid|verified)|NO_PUBKEY|EXPKEYSIG|BADSIG|is not signed|"
-    r"Clearsigned file isn't valid|OpenPGP signature verification failed|not live until|Sub-process /usr/bin/sqv",
-    re.IGNORECASE,
-)
-
-
-def explain_failure(what: str, answer: Result) -> str:
-    """Message with cause and remedy for an apt-get or dpkg call that failed."""
-    text = answer.out + "\n" + answer.err
-    errors = [line[2:].strip() for line in text.splitlines() if re.match(r"[EW]: ", line)]
-    short = "; ".join(errors[:3]) or "; ".join(line.strip() for line in text.splitlines() if line.strip())[-400:]
-    match = re.search(r"Could not get lock (\S+?)\.? (?:It is held by process (\d+) \(([^)]*)\))?", text)
-    if match and match.group(2):
-        return "%s: %s is held by process %s (%s). Wait until it ends, then run again" % (
-            what, match.group(1), match.group(2), match.group(3),
-        )  # fmt: skip
-    match = re.search(r"You don't have enough free space in (\S+?)\.?$", text, re.MULTILINE)
-    if match:
-        return "%s: not enough free space in %s. Free space there, then run again" % (what, match.group(1))
-    if "No space left on device" in text:
-        return "%s: the disk is full, no free space left (%s). Free space, then run again" % (what, short)
-    dkms = find_dkms_failure(what, text)
-    if dkms:
-        return dkms
-    timed = re.search(r"Release file for (\S+) is (?:not valid yet|(expired)) \(([^)]*)\)", text)
-    if timed:
-        return "%s: the lists of %s are %s (%s). %s%s" % (
-            what, timed.group(1), "too old" if timed.group(2) else "from the future", timed.group(3), WRONG_CLOCK,
-            ". If it is right, the mirror is no longer updated" if timed.group(2) else "",
-        )  # fmt: skip
-    if SIGNATURE.search(text) and re.search(r"(?i)not live until", text):
-        return "%s: a signature is from the future (%s). %s" % (what, short[:500], WRONG_CLOCK)
-    match = re.search(r"Failed to fetch (\S+)\s+(.*)", text)
-    if match and SIGNATURE.search(match.group(2)):
-        return "%s: the signature of %s is not valid (%s). %s" % (
-            what, match.group(1), match.group(2).strip()[:300], WRONG_SIGNATURE,
-        )  # fmt: skip
-    without_release = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
-    if without_release:
-        status = re.search(r"(?m)^Err:\d+ .*\n +(\d{3} .*|\D.*)$", text)
-        cause = " ".join(status.group(1).split())[:200] if status else "no Release file"
-        return "%s: %s could not be fetched (%s). %s" % (
-            what, without_release.group(1), cause,
-            "The mirror does not have this repository" if not status or "404" in cause else download_remedy(cause),
-        )  # fmt: skip
-    if SIGNATURE.search(text):
-        return "%s: a signature is not valid (%s). %s" % (what, short[:500], WRONG_SIGNATURE)
-    if match:
-        cause = match.group(2).strip()
-        return "%s: %s could not be fetched (%s). %s" % (what, match.group(1), cause[:200], download_remedy(cause))
-    match = re.search(r"Unable to locate package (\S+)|Package '?(\S+?)'? has no installation candidate", text)
-    if match:
-        return "%s: the package %s is in no package source of this host. Enable the source that has it" % (
-            what, match.group(1) or match.group(2),
-        )  # fmt: skip
-    if "unmet dependencies" in text:
-        lines = re.findall(r"(?m)^ +(\S+ : \S+: .*|(?:Depends|Conflicts|Breaks): .*)$", text)
-        return "%s: the dependencies cannot be fulfilled (%s). Check pins, holds and third-party sources" % (
-            what, "; ".join(lines[:4]) or short,
-        )  # fmt: skip
-    if answer.rc == 124:
-        return "%s: no end within %d minutes. Run again: that repairs what is incomplete" % (
-            what,
-            RUN_LIMIT // 60,
-        )
-    script = re.search(r"(?s)dpkg: error processing (?:package|archive) (\S+) \(--.*?\):\s*([^\n]+)", text)
-    if script:
-        return "%s: the package %s could not be configured (%s). See what it printed before that in %s on this host" % (
-            what, script.group(1), " ".join(script.group(2).split())[:200], TERM_LOG,
-        )  # fmt: skip
-    return "%s: exit status %d: %s" % (what, answer.rc, short or "nothing was printed")
-
-
 class Apt(Manager):
     """apt and dpkg on this host."""
 
@@ -203,11 +129,23 @@ class Apt(Manager):
 
     def run_change(self, what: str, argv: List[str]) -> Result:
         """Run apt-get (changes the host)."""
-        self.wait_for_locks()
-        answer = self.host.run(["apt-get"] + OPTIONS + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
+        answer = self.call(argv)
         if answer.rc != 0:
             raise PackageError(explain_failure(what, answer) + self.describe_make_log(answer))
         return answer
+
+    def call(self, argv: List[str]) -> Result:
+        """Run apt-get when no other package manager runs, again where one was faster.
+
+        DPkg::Lock::Timeout does not cover the locks of the lists and of the archives (apt-pkg/acquire.cc).
+        """
+        end = time.monotonic() + self.wait
+        while True:
+            self.wait_for_locks()
+            answer = self.host.run(["apt-get"] + OPTIONS + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
+            if answer.rc == 0 or not LOCKED.search(answer.err) or time.monotonic() >= end:
+                return answer
+            time.sleep(RETRY)
 
     def incomplete(self) -> List[PackageStatus]:
         return [one for one in parse_dpkg_status(self.host.read(STATUS) or "") if one.is_incomplete]
@@ -260,16 +198,32 @@ class Apt(Manager):
             return " (%s)" % error
         return ""
 
-    def update(self, extra: Optional[List[str]] = None) -> None:
-        """Read the package lists again (changes the host); any list that fails is a PackageError."""
+    def update(self, needed: Sequence[str] = ()) -> None:
+        """Read the package lists again (changes the host). Sources that fail are recorded in ``failed_sources``.
+
+        PackageError where apt reads none, or where one at the locations ``needed`` fails. Other people's broken source
+        is no reason to stop: what is missing then is reported when it is asked for.
+        """
+        self.remove_damaged_lists()
+        answer = self.call(["update"])
+        failed = find_failed_sources(answer, self.sources())
+        if answer.rc != 0 and not failed:
+            raise PackageError(explain_failure(READING, answer))
+        for one in failed:
+            if one.location in needed:
+                raise PackageError("%s: %s" % (READING, one.message))
+        self.failed_sources = [one.message for one in failed]
+
+    def remove_damaged_lists(self) -> None:
         for name in self.damaged():
             os.unlink(os.path.join(apt_lists.DIRECTORY, name))
-        self.run_change("reading the package lists", ["-o", "APT::Update::Error-Mode=any"] + (extra or []) + ["update"])
 
     def update_only(self, path: str) -> None:
-        """Read the package lists of one sources file (changes the host)."""
-        only = ["-o", "Dir::Etc::sourcelist=" + path, "-o", "Dir::Etc::sourceparts=-"]
-        self.update(only + ["-o", "APT::Get::List-Cleanup=0"])
+        """Read the package lists of one sources file (changes the host); any list that fails is a PackageError."""
+        self.remove_damaged_lists()
+        options = ["Dir::Etc::sourcelist=" + path, "Dir::Etc::sourceparts=-"]
+        options += ["APT::Get::List-Cleanup=0", "APT::Update::Error-Mode=any"]
+        self.run_change(READING, [word for option in options for word in ("-o", option)] + ["update"])
 
     def sources(self) -> List[apt_entries.AptEntry]:
         """The enabled entries of all sources files, in apt's order."""
@@ -330,11 +284,11 @@ class Apt(Manager):
         for spec in specs:
             versions = offers.get(spec.name, [])
             if not versions and HEADERS.match(spec.name):
-                raise PackageError(describe_missing_headers(spec.name))
+                raise PackageError(describe_missing_headers(spec.name) + self.describe_failed_sources())
             if spec.version is None:
                 arguments.append(spec.name)
                 continue
-            version = choose_version(spec, versions)
+            version = choose_version(spec, versions, self.describe_failed_sources())
             kept = archives.find_kept(self.host, spec.name, version, self.store)
             arguments.append(kept or "%s=%s" % (spec.name, version))
         return arguments
@@ -376,7 +330,7 @@ class Apt(Manager):
             ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
         )
         if answer.rc != 0:
-            raise PackageError(explain_failure(what, answer))
+            raise PackageError(explain_failure(what, answer) + self.describe_failed_sources())
         return parse_simulation(answer.out)
 
     def check_disk(self, simulation: Simulation) -> None:

@@ -140,7 +140,7 @@ def find_contradiction(entries: Sequence[AptEntry]) -> Optional[Tuple[AptEntry, 
 
 
 def describe_contradiction(pair: Tuple[AptEntry, AptEntry]) -> str:
-    """Message that names both files; the remedy is another sentence."""
+    """Message that names both files; the remedy is added by the caller."""
     one, other = pair
     what = "signed-by" if one.options == other.options else "options"
     where = "%s and %s name" % (one.path, other.path) if one.path != other.path else "%s names twice" % one.path

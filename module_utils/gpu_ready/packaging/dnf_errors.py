@@ -3,7 +3,7 @@
 import re
 from typing import List, Optional
 
-from ..base.download_errors import MISSING, download_remedy
+from ..base.download_errors import MIRRORED, download_remedy
 from ..base.host import TIMED_OUT, Result
 from .manager import HEADERS, RUN_LIMIT, WRONG_CLOCK, WRONG_SIGNATURE, describe_missing_headers, find_dkms_failure
 
@@ -66,6 +66,12 @@ def find_causes(text: str) -> str:
     return " ".join(match.group(1).split())[:300] if match else ""
 
 
+def find_url(text: str) -> str:
+    """The first URL of a text, "" where there is none."""
+    match = re.search(r"\w+://[^\s)\]]+", text)
+    return match.group() if match else ""
+
+
 def explain_metadata(text: str) -> Optional[str]:
     """The metadata of a repository is not available; repositories that dnf may skip do not count."""
     ignored = {name for names in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in names.split(", ")}
@@ -95,13 +101,17 @@ def explain_metadata(text: str) -> Optional[str]:
         )
     reported = find_causes(cause) or find_causes(text) or cause.strip()[:200]
     if "404" in reported:
-        return "%s could not be fetched (%s). The mirror does not have this repository" % (name, reported)
+        return "%s could not be fetched (%s). %s does not have this repository" % (
+            name,
+            reported,
+            "The mirror" if MIRRORED.match(find_url(reported)) else "The server",
+        )
     if re.search(r"checksum|Checksum", cause):
         return "%s could not be fetched (%s). The mirror is being updated, or damaged: run again later" % (
             name,
             cause[:200],
         )
-    return "%s could not be fetched (%s). %s" % (name, reported, download_remedy(reported))
+    return "%s could not be fetched (%s). %s" % (name, reported, download_remedy(reported, find_url(reported)))
 
 
 def explain_signature(text: str) -> Optional[str]:
@@ -137,9 +147,7 @@ def explain_download(text: str) -> Optional[str]:
         reported = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
         return "a package is not what the repository's list says (%s). %s" % (reported[:300], WRONG_SIGNATURE)
     reported = find_causes(text) or "no cause was printed"
-    if "404" in reported:
-        return "a package could not be fetched (%s). %s" % (reported, MISSING)
-    return "a package could not be fetched (%s). %s" % (reported, download_remedy(reported))
+    return "a package could not be fetched (%s). %s" % (reported, download_remedy(reported, find_url(reported)))
 
 
 def explain_unknown(text: str) -> Optional[str]:

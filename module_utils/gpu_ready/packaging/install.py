@@ -104,6 +104,9 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
         manifest.drop("holds", [name for name in result["unheld"] if name not in request.hold])
     else:
         del result["versions"]
+    result["warnings"] = [
+        "this package source was left out, because it could not be read: %s" % one for one in manager.failed_sources
+    ]
     result["changed"] = any(result[key] for key in ("installed", "removed", "repaired", "held", "unheld", "streams"))
     result["diff"] = {
         "before": "".join(

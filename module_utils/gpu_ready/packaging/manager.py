@@ -138,11 +138,11 @@ def describe_missing_version(spec: PackageSpec, versions: List[str]) -> str:
     )
 
 
-def choose_version(spec: PackageSpec, offered: List[str]) -> str:
-    """The newest offered version that matches; PackageError names what is offered instead."""
+def choose_version(spec: PackageSpec, offered: List[str], why: str = "") -> str:
+    """The newest offered version that matches; PackageError names what is offered instead, and ends with ``why``."""
     matching = [version for version in offered if version_matches(spec.version, version)]
     if not matching:
-        raise PackageError(describe_missing_version(spec, offered))
+        raise PackageError(describe_missing_version(spec, offered) + why)
     return matching[0]
 
 
@@ -196,6 +196,8 @@ class Manager:
     def __init__(self, host: Host, wait: float = LOCK_WAIT) -> None:
         self.host = host
         self.wait = wait
+        self.failed_sources = []  # type: List[str]
+        """Messages for the package sources that could not be read; each names the file where the source is."""
 
     def installed(self) -> Dict[str, Installed]:
         """Installed packages by name."""
@@ -215,6 +217,12 @@ class Manager:
     def update(self) -> None:
         """Read the package lists again (changes the host)."""
         raise NotImplementedError
+
+    def describe_failed_sources(self) -> str:
+        """The end of a message about something that no source offers, "" where all sources were read."""
+        if not self.failed_sources:
+            return ""
+        return ". Not read were: " + "; ".join(self.failed_sources[:3])
 
     def check_sources(self) -> None:
         """Raise PackageError if the manager cannot work with all of the host's package sources together."""

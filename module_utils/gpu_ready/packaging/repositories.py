@@ -241,11 +241,11 @@ def apply_edits(
         if subscriptions:
             switch_subscriptions(host, "enable", subscriptions)
         try:
-            read_lists(manager, request, edits)
+            read_lists(host, manager, request, edits)
         except PackageError as error:
             if not replace_shipped_keys(edits, error):
                 raise
-            read_lists(manager, request, edits)
+            read_lists(host, manager, request, edits)
         manager.check_sources()
     except BaseException:
         if subscriptions:
@@ -275,17 +275,26 @@ def replace_shipped_keys(edits: Edits, error: PackageError) -> bool:
     return any(data != edits.files[path] for path, data in keyrings.items())
 
 
-def read_lists(manager: Manager, request: Request, edits: Edits) -> None:
-    """Read the package lists of what changed, and of nothing else where the manager can."""
+def read_lists(host: Host, manager: Manager, request: Request, edits: Edits) -> None:
+    """Read the package lists of what changed. What others configured may fail."""
     if isinstance(manager, dnf.Dnf):
         names = [name for sections in edits.sections.values() for name in sections]
         for name in names + [one.section for one in edits.repositories]:
             manager.read_repository(name)
-    elif request.components or not isinstance(manager, apt.Apt):
-        manager.update()
-    else:
+    elif isinstance(manager, apt.Apt):
+        if request.components:
+            manager.update(distribution_locations(host, edits))
         for repository in edits.repositories:
             manager.update_only(repository.adopted or repository.list_file)
+
+
+def distribution_locations(host: Host, edits: Edits) -> List[str]:
+    """Where the distribution's own archive is, of which components were enabled."""
+    entries = [
+        entry for path in edits.component_files for entry in apt_sources.parse_entries(path, host.read(path) or "")
+    ]
+    own = apt_sources.distribution_entries(entries, edits.codename)
+    return [location for entry in own for location, _ in apt_sources.locations(entry)]
 
 
 def switch_subscriptions(host: Host, verb: str, names: List[str]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Union
 
 from . import files
 from .errors import GpuReadyError
@@ -13,6 +13,14 @@ PRIVATE = 0o600
 
 class DamagedFileError(GpuReadyError):
     """A file of gpu-ready's own does not hold what gpu-ready wrote."""
+
+
+def parse_json(text: Union[str, bytes]) -> Any:
+    """The value of a JSON text. Raises ValueError, also for text that nests too deeply for the parser."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
 
 
 def write_json_file(path: str, value: object, mode: int = PRIVATE) -> None:
@@ -27,7 +35,7 @@ def read_json_file(host: Host, path: str) -> Any:
     if data is None:
         return None
     try:
-        value = json.loads(data)
+        value = parse_json(data)
     except ValueError as error:
         raise DamagedFileError("%s is damaged (%s). Move it away, then run again." % (path, error)) from None
     if value is None:

@@ -37,14 +37,13 @@ The first release had other names for "directories" and "existed" (EARLIER_NAMES
 import base64
 import contextlib
 import fcntl
-import json
 import os
 import time
 from typing import Any, Dict, Iterator, Union
 
 from .errors import GpuReadyError
 from .host import Host
-from .json_file import write_json_file
+from .json_file import parse_json, write_json_file
 
 DIRECTORY = "/var/lib/gpu-ready"
 PATH = DIRECTORY + "/manifest.json"
@@ -96,7 +95,7 @@ def collect(host: Host) -> Dict[str, Dict[str, Any]]:
 def parse(data: Union[str, bytes], path: str = PATH) -> Dict[str, Dict[str, Any]]:
     """ManifestError on a damaged manifest, and on one of a newer release."""
     try:
-        value = json.loads(data)
+        value = parse_json(data)
     except ValueError as error:
         raise ManifestError(
             "%s is not valid JSON (%s). Restore it, or move it away: uninstall.yml can then not remove what it listed"

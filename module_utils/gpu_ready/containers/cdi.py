@@ -10,6 +10,7 @@ import posixpath
 import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
+from ..base.json_file import parse_json
 from ..driver.libraries import RPM_DIRECTORY
 
 KIND = "nvidia.com/gpu"
@@ -131,7 +132,7 @@ def _once(items: Iterable[str]) -> Tuple[str, ...]:
 
 def _parse_json(text: str) -> Optional[CdiSpec]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         edits = [value.get("containerEdits") or {}] + [item.get("containerEdits") or {} for item in value["devices"]]
         return _spec(
             value["kind"],

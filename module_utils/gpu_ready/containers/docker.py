@@ -4,11 +4,12 @@ dockerd does not start if an option is both a key in daemon.json and a flag. The
 unit, its drop-ins and their environment files.
 """
 
-import json
 import posixpath
 import re
 import shlex
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..base.json_file import parse_json
 
 DAEMON_JSON = "/etc/docker/daemon.json"
 PIDFILE = "/run/docker.pid"
@@ -145,20 +146,20 @@ class FlagConflict(NamedTuple):
 def parse_info(text: Optional[str]) -> Optional[EngineInfo]:
     """Parse the answer to ``GET /info``; None if it is missing or invalid."""
     try:
-        value = json.loads(text or "")
+        value = parse_json(text or "")
     except ValueError:
         return None
     if not isinstance(value, dict) or not isinstance(value.get("ServerVersion"), str):
         return None
-    runtimes = value.get("Runtimes")
+    runtimes, directories, running = (value.get(key) for key in ("Runtimes", "CDISpecDirs", "ContainersRunning"))
     return EngineInfo(
         value["ServerVersion"],
         sorted(runtimes) if isinstance(runtimes, dict) else [],
         str(value.get("DefaultRuntime") or ""),
         bool(value.get("LiveRestoreEnabled")),
-        tuple(value.get("CDISpecDirs") or ()),
+        tuple(str(path) for path in directories) if isinstance(directories, list) else (),
         str(value.get("CgroupDriver") or ""),
-        int(value.get("ContainersRunning") or 0),
+        running if isinstance(running, int) else 0,
     )
 
 

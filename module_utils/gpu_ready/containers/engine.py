@@ -4,10 +4,10 @@ docker completes a short image name, ``ctr`` needs full names, and podman would 
 full names. ``ctr`` works in our own namespace, so that Kubernetes does not see its images.
 """
 
-import json
 import re
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
 
+from ..base.json_file import parse_json
 from .names import CONTAINERD as CONTAINERD
 from .names import DOCKER as DOCKER
 from .names import PODMAN as PODMAN
@@ -130,23 +130,23 @@ def ctr_arguments(specification: str, devices: List[str]) -> Optional[List[str]]
     None for an invalid specification, unknown devices, and hooks.
     """
     try:
-        value = json.loads(specification)
+        value = parse_json(specification)
         by_name = {str(device["name"]): device["containerEdits"] for device in value["devices"]}
         edits = [value.get("containerEdits") or {}] + [by_name[name] for name in devices]
+        return (
+            None if [edit for edit in edits if edit.get("hooks")] else [arg for one in edits for arg in _ctr_edit(one)]
+        )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    if [edit for edit in edits if edit.get("hooks")]:
-        return None
+
+
+def _ctr_edit(edit: Dict[str, Any]) -> List[str]:
     args: List[str] = []
-    for edit in edits:
-        for one in edit.get("env") or []:
-            args += ["--env", one]
-        for node in edit.get("deviceNodes") or []:
-            args += ["--device", node["path"]]
-        for mount in edit.get("mounts") or []:
-            options = ":".join(mount.get("options") or ["bind"])
-            args += [
-                "--mount",
-                "type=bind,src=%s,dst=%s,options=%s" % (mount["hostPath"], mount["containerPath"], options),
-            ]
+    for one in edit.get("env") or []:
+        args += ["--env", str(one)]
+    for node in edit.get("deviceNodes") or []:
+        args += ["--device", str(node["path"])]
+    for mount in edit.get("mounts") or []:
+        options = ":".join(mount.get("options") or ["bind"])
+        args += ["--mount", "type=bind,src=%s,dst=%s,options=%s" % (mount["hostPath"], mount["containerPath"], options)]
     return args

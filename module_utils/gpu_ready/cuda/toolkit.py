@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..base import manifest
 from ..base.host import Host
+from ..base.json_file import parse_json
 
 PREFIX = "/usr/local"
 LINK = PREFIX + "/cuda"
@@ -116,7 +117,7 @@ def record_path(version: str, directory: str = RECORDS) -> str:
 
 def parse_record(text: str) -> Optional[ToolkitRecord]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         return ToolkitRecord(str(value["release"]), value["complete"] is True)
     except (ValueError, TypeError, KeyError):
         return None
@@ -129,7 +130,7 @@ def format_record(record: ToolkitRecord) -> str:
 def parse_version_json(text: str) -> Optional[str]:
     """Release in version.json (CUDA 11.1 and newer)."""
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return None
     cuda = value.get("cuda") if isinstance(value, dict) else None

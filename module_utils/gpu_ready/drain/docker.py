@@ -1,12 +1,12 @@
 """Docker's GPU containers: find, stop and start them."""
 
 import http.client
-import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base.host import Host
+from ..base.json_file import parse_json
 from ..containers import docker
 from ..driver.gpu_processes import container_id, gpu_process_ids
 from . import journal
@@ -99,7 +99,7 @@ class DockerEngine:
             connection.request(method, url, headers={"Content-Length": "0"} if method == "POST" else {})
             answer = connection.getresponse()
             text = answer.read().decode("utf-8", "replace")
-            return answer.status, json.loads(text) if text.strip() else None
+            return answer.status, parse_json(text) if text.strip() else None
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise DrainError(
                 "docker: it does not answer at %s (%s). See `systemctl status docker`, then run again."

@@ -10,6 +10,7 @@ import re
 from typing import List, NamedTuple, Optional
 
 from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, Result
+from ..base.json_file import parse_json
 from .hook import DrainDecision, NodeHook, Values, one_line
 from .journal import DrainError
 
@@ -59,7 +60,7 @@ DEFAULT_OPTIONS = EvictionOptions()
 def parse_node(text: str) -> Optional[KubernetesNode]:
     """Parse `kubectl get node NAME --output=json`; None if it is no node."""
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return None
     if not isinstance(value, dict) or value.get("kind") != "Node":
@@ -74,7 +75,7 @@ def parse_node(text: str) -> Optional[KubernetesNode]:
 def parse_pods(text: str) -> List[str]:
     """namespace/name of the pods in `kubectl get pods --output=json` that a drain evicts."""
     try:
-        items = json.loads(text).get("items") or []
+        items = parse_json(text).get("items") or []
     except (ValueError, AttributeError):
         return []
     return sorted(

@@ -1,10 +1,10 @@
 """The record of the last verification; plan/verification.py decides whether it still holds."""
 
-import json
 from typing import Dict, Optional
 
 from ..base import manifest, records
 from ..base.host import Host
+from ..base.json_file import parse_json
 from .model import VerifiedFacts
 
 PATH = manifest.DIRECTORY + "/verified.json"
@@ -14,7 +14,7 @@ SCHEMA = 1
 def collect(host: Host) -> Optional[VerifiedFacts]:
     """Return the record, None if there is none that can be read: the host is then verified again."""
     try:
-        value = records.without_schema(json.loads(host.read(PATH) or "null"), SCHEMA, PATH)
+        value = records.without_schema(parse_json(host.read(PATH) or "null"), SCHEMA, PATH)
         return records.from_json(VerifiedFacts, value)
     except (ValueError, records.RecordError):
         return None

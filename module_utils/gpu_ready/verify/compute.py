@@ -5,12 +5,12 @@ library for libcuda, which computes nothing, the check is skipped.
 """
 
 import inspect
-import json
 import re
 import sys
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..base.host import MISSING, TIMED_OUT, Host, Result
+from ..base.json_file import parse_json
 from . import compute_program
 from .checks import NOT_RUN, Check, judge
 from .nvml import NvmlGpu
@@ -173,12 +173,21 @@ def parse_rows(text: str) -> List[Mapping[str, object]]:
     rows: List[Mapping[str, object]] = []
     for line in text.splitlines():
         try:
-            row = json.loads(line) if line.startswith("{") else None
+            row = parse_json(line) if line.startswith("{") else None
         except ValueError:
             continue
-        if isinstance(row, dict) and all(isinstance(row.get(key, {}), dict) for key in ("gpu", "failed")):
+        if isinstance(row, dict) and is_row(row):
             rows.append(row)
     return rows
+
+
+def is_row(row: Mapping[str, object]) -> bool:
+    """True if an object has the form of the program's: an image can print others."""
+    gpu, failed = row.get("gpu", {}), row.get("failed", {})
+    if not isinstance(gpu, dict) or not isinstance(failed, dict):
+        return False
+    numbers = [gpu.get("index", 0), gpu.get("mode", 0), failed.get("code"), row.get("wrong"), row.get("cuda")]
+    return all(number is None or isinstance(number, int) for number in numbers)
 
 
 def parse_error(value: object) -> CudaError:

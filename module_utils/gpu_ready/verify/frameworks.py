@@ -1,9 +1,9 @@
 """The framework check: TensorFlow or PyTorch, in a container of its own, must see every GPU of the container."""
 
-import json
 from typing import List, NamedTuple, Optional, Sequence
 
 from ..base.host import TIMED_OUT, Result
+from ..base.json_file import parse_json
 from ..diagnostics import messages
 from .checks import Check, gpu_count, judge
 from .compute import NO_PYTHON
@@ -62,9 +62,9 @@ def parse_result(framework: str, image: str, result: Result) -> FrameworkResult:
         return failure._replace(cause=cause, remedy=remedy)
     for line in reversed(result.out.splitlines()):
         try:
-            row = json.loads(line)
+            row = parse_json(line)
             return FrameworkResult(framework, image, int(row["count"]), str(row["version"]))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, OverflowError, TypeError, KeyError):
             continue
     return failure._replace(
         cause="%s printed no number" % framework, remedy="run it by hand in a container of " + image

@@ -4,12 +4,12 @@ Both run in a process of their own with a time limit, because a driver may hang.
 program succeeded.
 """
 
-import json
 import re
 import sys
 from typing import Dict, List, NamedTuple, Optional
 
 from ..base.host import MISSING, Host, Result
+from ..base.json_file import parse_json
 from ..diagnostics import messages
 
 FIELDS = ("index", "uuid", "name", "pci.bus_id", "driver_version")
@@ -91,9 +91,9 @@ def parse_csv(text: str) -> Optional[List[NvmlGpu]]:
 def parse_rows(text: str) -> Optional[List[NvmlGpu]]:
     """Parse the output of :data:`PYNVML`; None if it has another form."""
     try:
-        rows = json.loads(text)
+        rows = parse_json(text)
         return [NvmlGpu(int(row[0]), str(row[1]), str(row[2]), bus_id(str(row[3])), str(row[4])) for row in rows]
-    except (ValueError, TypeError, IndexError, KeyError):
+    except (ValueError, OverflowError, TypeError, IndexError, KeyError):
         return None
 
 

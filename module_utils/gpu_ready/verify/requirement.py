@@ -4,12 +4,12 @@ An expression lists alternatives, separated by blanks, of conditions, separated 
 driver>=535,driver<536``. A condition on an unknown subject (``brand``, ``arch``) leaves its alternative undecided.
 """
 
-import json
 import re
 from typing import Dict, List, Mapping, Optional
 
 from ..base import versions
 from ..base.host import Host
+from ..base.json_file import parse_json
 from ..catalog import model as catalog
 from ..containers import engine as engines
 from .checks import Check, judge
@@ -30,10 +30,11 @@ def query_environment(host: Host, engine: str, image: str) -> Dict[str, str]:
 def parse_environment(text: str) -> Dict[str, str]:
     """Parse an engine's JSON list of NAME=VALUE."""
     try:
-        rows = json.loads(text.strip() or "null")
+        rows = parse_json(text.strip() or "null")
     except ValueError:
         return {}
-    return dict(row.split("=", 1) for row in rows or [] if isinstance(row, str) and "=" in row)
+    listed = rows if isinstance(rows, list) else []
+    return dict(row.split("=", 1) for row in listed if isinstance(row, str) and "=" in row)
 
 
 def requirements(variables: Mapping[str, str]) -> List[str]:

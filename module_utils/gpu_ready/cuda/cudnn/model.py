@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 from ...base import versions
 from ...base.errors import GpuReadyError
+from ...base.json_file import parse_json
 
 REDIST = "https://developer.download.nvidia.com/compute/cudnn/redist/"
 RECORDS = "/var/lib/gpu-ready/cudnn"
@@ -139,7 +140,7 @@ def manifest_variant(cuda: str) -> str:
 def parse_manifest(text: str, variant: str, url: str, platform: str = "linux-x86_64") -> RedistArchive:
     """The archive for a variant; ``url`` names the manifest in the error. Raises CudnnError."""
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise CudnnError(
             "%s is not a cuDNN manifest: not JSON (%s). Check whether a proxy or a sign-in page answers instead"
@@ -188,7 +189,7 @@ def record_path(cuda: str, directory: str = RECORDS) -> str:
 def parse_record(text: str) -> Optional[CudnnRecord]:
     """None for a damaged record; the manifest has the files too."""
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return None
     if not isinstance(value, dict) or not isinstance(value.get("files"), dict):

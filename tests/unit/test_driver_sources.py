@@ -420,11 +420,12 @@ def test_a_vault_is_added_only_if_requested_and_needed() -> None:
     assert "vault-centos8" not in added_repositories(decide(host, gpu_ready_vault=True))
 
 
-def test_headers_for_the_next_boot_are_required_those_of_other_kernels_optional() -> None:
+def test_headers_are_installed_for_the_running_kernel_and_the_next_only() -> None:
+    """DKMS builds for every kernel that has headers: minutes for each."""
     kernel = {"running": "5.14.0-1", "next_boot": "5.14.0-3", "installed": ["5.14.0-1", "5.14.0-2", "5.14.0-3"]}
     todo = compose.todo_json(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
     assert todo["packages"][:2] == ["kernel-devel-5.14.0-1", "kernel-devel-5.14.0-3"]
-    assert todo["optional"] == ["kernel-devel-5.14.0-2"]
+    assert "5.14.0-2" not in str(todo)
 
 
 @pytest.mark.parametrize(

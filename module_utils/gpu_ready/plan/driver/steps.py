@@ -67,18 +67,12 @@ def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: D
 def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps that make a module build possible: repositories, headers of the kernels, a compiler.
 
-    The running kernel and the next one to boot must have their headers. Those of other installed kernels are
-    optional; with them an older kernel has a module too.
+    Only the running kernel and the next one to boot get their headers: DKMS builds for each kernel that has some, which
+    takes minutes.
     """
     if driver.kind != DKMS:
         return []
-    kernel = facts.base.kernel
     missing = kernels_without_headers(facts)
-    others = [
-        name
-        for name in kernel.installed
-        if name not in (kernel.running, kernel.next_boot) and not kernel.headers.get(name)
-    ]
     installed = facts.packages.installed
     tools = missing_build_tools(facts, driver, data)
     matching = matching_packages(facts, data)
@@ -94,8 +88,8 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
         cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else cause
         params = HeadersParams(
             packages=[package for name in missing for package in headers_packages(data, name, installed)] + tools,
-            optional=[package for name in others for package in headers_packages(data, name, installed)] + matching,
-            kernel=kernel.running,
+            optional=matching,
+            kernel=facts.base.kernel.running,
         )
         found.append(Step("kernel_headers.install", "the driver's module is built here, and %s" % cause, params=params))
     return found

@@ -64,6 +64,8 @@ def compiled() -> str:
         "CUDNN_PACKAGES": cudnn["packages"],
         "DISTROS": {path.stem: load(path) for path in sorted((CATALOG / "distros").glob("*.yml"))},
         "FAMILIES": load(CATALOG / "families.yml"),
+        "DRIVER_PACKAGES": load(CATALOG / "driver_packages.yml"),
+        "MANAGED_HOSTS": load(CATALOG / "managed_hosts.yml"),
         "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],
         "NVSWITCHES": gpu_data["nvswitches"],
     }

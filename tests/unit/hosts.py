@@ -3,13 +3,12 @@
 from typing import Any, TypeVar
 
 from gpu_ready.base import records, versions
-from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import driver_packages, driver_sources
 from gpu_ready.catalog import model as catalog
 from gpu_ready.containers import cdi, driver_volume
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
 from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts import driver as driver_facts
 from gpu_ready.facts.model import (
     AptFacts,
     BaseFacts,
@@ -173,7 +172,8 @@ def installed(
     data, branch = catalog.distro(distro), int(version.split(".")[0])
     if source == driver_sources.RUNFILE:
         after = with_driver(host, version, flavour, source, [], loaded)
-        return having(after, driver={"runfile": "/usr/bin/nvidia-uninstall"})
+        built = [{"name": "nvidia", "version": version, "kernels": [host.base.kernel.running]}]
+        return having(after, driver={"runfile": "/usr/bin/nvidia-uninstall", "dkms": built})
     names = driver_sources.packages(data, source, branch, "compute", flavour, kind, host.base.kernel.running)
     assert names, (distro, source, branch, flavour, kind)
     after = with_driver(host, version, flavour, source, names, loaded)
@@ -231,6 +231,7 @@ def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
     assert not after["driver"]["packages"], "an installer is never used over packages"
     _with_driver(after, params["version"], params["flavour"], "runfile", [])
     after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
+    after["driver"]["dkms"] = [{"name": "nvidia", "version": params["version"], "kernels": params["kernels"]}]
 
 
 def _remove_packages(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -258,10 +259,21 @@ def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
     after["driver"]["packages"].update(exact)
     after["packages"]["installed"].update(exact)
     after["yum"]["streams"].update(params["streams"])
-    base, everything = after["base"], after["packages"]["installed"]
-    after["driver"]["origin"] = driver_facts.driver_origin(
-        driver_facts.driver_packages(everything), None, base["distro"], base["kernel"]["running"], everything
-    )
+    everything = driver_packages.driver_packages(after["packages"]["installed"])
+    after["driver"]["origin"] = attributed(everything, after["base"]["distro"], chosen.source)
+
+
+def attributed(packages: dict[str, str], distro: str, source: str) -> str:
+    """Return the origin of driver packages that a source of the catalog has in its repository."""
+    data = catalog.distro(distro)
+    entry = driver_sources.source_entry(data, source)
+    if entry.get("repository"):
+        place = driver_packages.Place(catalog.repository(entry["repository"])["url"])
+    else:
+        place = driver_packages.Place("http://mirror.example/os", data["codename"] + "-updates", entry["components"][0])
+    deciding = driver_packages.deciding_packages(packages) or sorted(packages)
+    found = [driver_packages.PackageEvidence(name, packages[name], [place]) for name in deciding]
+    return driver_packages.source_of_publisher(driver_packages.find_origin(found, packages, data).publisher)
 
 
 def _hold(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:

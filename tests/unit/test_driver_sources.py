@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from gpu_ready.base import records
 from gpu_ready.catalog import data as catalog_data
-from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import driver_packages, driver_sources
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import driver as driver_facts
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose, repository
 from gpu_ready.plan.model import RepositoryParams
@@ -22,6 +21,7 @@ from tests.unit.hosts import (
     SECURE,
     T4,
     V100,
+    attributed,
     bare,
     carried_out,
     having,
@@ -104,9 +104,9 @@ def test_a_module_package_of_the_other_flavour_is_removed() -> None:
 
 def test_a_package_that_somebody_removed_is_named() -> None:
     host = installed("el9", T4, "cuda_repo", NEW, "open")
-    host = without_packages(host, "nvidia-driver-cuda")
+    host = having(without_packages(host, "nvidia-driver-cuda"), driver={"missing_parts": ["nvidia-smi"]})
     (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]
-    assert why.endswith("is incomplete: nvidia-driver-cuda is missing")
+    assert why == f"nvidia-smi is missing beside driver {NEW}"
 
 
 def test_dkms_comes_from_epel_and_the_developers_section() -> None:
@@ -670,9 +670,9 @@ def test_installed_packages_are_attributed_to_their_source(distro: str, source: 
             for branch, flavour in driver_sources.branch_flavours(data, source, kind, profile):
                 listed = driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)
                 present = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
-                ours = driver_facts.driver_packages(present)
+                ours = driver_packages.driver_packages(present)
                 assert ours, (branch, flavour, kind, profile)
-                assert driver_facts.source_of_packages(ours, distro, kernel, present) == source, (kind, branch, listed)
+                assert attributed(ours, distro, source) == source, (kind, branch, listed)
 
 
 @pytest.mark.parametrize(("distro", "source"), EVERY)

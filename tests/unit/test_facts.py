@@ -232,21 +232,6 @@ def test_user_space_is_found_in_every_directory(directory: str) -> None:
     assert driver.userspace_versions(p40(files={directory + "libnvidia-ml.so.390.157": ""})) == ["390.157"]
 
 
-@pytest.mark.parametrize(
-    ("installed", "runfile", "origin"),
-    [
-        ({}, None, None),
-        ({}, "/usr/bin/nvidia-uninstall", "runfile"),
-        ({"nvidia-kernel-dkms": "535.261.03-1", "libcuda1": "535.261.03-1"}, None, "distro"),
-        ({"nvidia-kernel-dkms": "580.95.05-1", "nvidia-driver-cuda": "580.95.05-1"}, None, "cuda_repo"),
-        ({"nvidia-kernel-dkms": "580.95.05-1", "libcuda1": "580.95.05-1"}, None, "cuda_repo"),
-        ({"nvidia-kernel-dkms": "535.261.03-1"}, "/usr/bin/nvidia-uninstall", "mixed"),
-    ],
-)
-def test_origin_of_a_driver(installed: dict[str, str], runfile: str | None, origin: str | None) -> None:
-    assert driver.driver_origin(installed, runfile, "debian12", KERNEL, installed) == origin
-
-
 def test_secure_boot_and_the_enrolled_key() -> None:
     key = b"DER of the key"
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", base.DKMS_KEY: key}
@@ -445,19 +430,6 @@ def test_the_data_of_adapters_is_read_only_where_a_gpu_may_have_nvlink_5(device:
     )
     switches = base.collect(host).nvswitches
     assert ([one.address for one in switches], vpd in host.opened) == (["mlx5_4"] if read else [], read)
-
-
-@pytest.mark.parametrize(
-    ("distro", "version", "source"),
-    [
-        ("debian13", "580.178.04-1", "cuda_repo"),
-        ("debian12", "535.261.03-1", "distro"),
-        ("ubuntu2404", "580.95.05", "unknown"),
-    ],
-)
-def test_the_branch_identifies_parts_that_an_interrupted_run_left(distro: str, version: str, source: str) -> None:
-    parts = {"libnvidia-cfg1": version}
-    assert driver.driver_origin(parts, None, distro, KERNEL, parts) == source
 
 
 # ---- JSON ----------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ MODULES = {
         "locks",
         "openpgp",
         "rpm",
+        "rpm_history",
         "version_match",
         "yum_repos",
     },

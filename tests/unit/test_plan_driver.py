@@ -405,15 +405,15 @@ def test_a_source_that_auto_does_not_use_is_named_as_a_remedy() -> None:
     assert "nvidia_driver_source to runfile" in refusal.remedy
 
 
-def test_leftovers_without_a_module_are_not_a_foreign_driver() -> None:
+def test_leftovers_of_a_killed_run_are_recognised_by_the_manifest() -> None:
     host = bare(T4, distro="ubuntu2404")
     host = having(
         host, driver={"origin": "unknown", "packages": {"libnvidia-cfg1": "580.95.05"}, "userspace": ["580.95.05"]}
     )
-    decision = decide(host, nvidia_driver_source="cuda_repo")
+    ours = having(host, runtime={"manifest": {"packages": ["libnvidia-cfg1"]}})
+    decision = decide(ours, nvidia_driver_source="cuda_repo")
     assert decision.refusals == []
     assert "nvidia_driver.install" in [step.id for step in decision.steps]
-    host = having(host, driver={"loaded": {"version": "580.95.05", "flavour": "open"}})
     assert [refusal.code for refusal in decide(host, nvidia_driver_source="cuda_repo").refusals] == ["foreign_driver"]
 
 

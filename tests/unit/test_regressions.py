@@ -23,7 +23,20 @@ from gpu_ready.verify import verdict
 
 from tests.unit import test_verify as verdicts
 from tests.unit.goldens import decide
-from tests.unit.hosts import CARDS, H100, NVSWITCH, P40, T4, UNKNOWN, V100, bare, carried_out, having, installed
+from tests.unit.hosts import (
+    CARDS,
+    H100,
+    NVSWITCH,
+    P40,
+    T4,
+    UNKNOWN,
+    V100,
+    attributed,
+    bare,
+    carried_out,
+    having,
+    installed,
+)
 from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -552,4 +565,4 @@ def test_an_installed_driver_of_another_branch_is_seen_as_from_its_source() -> N
     """A branch that left its repository must not turn its own packages into a foreign driver."""
     host = installed("el9", T4, "cuda_repo", "570.211.01", "open")
     names = {name: version.replace("570", "565") for name, version in host.driver.packages.items()}
-    assert look_at_driver.source_of_packages(names, "el9", "5.14.0", names) == "cuda_repo"
+    assert attributed(names, "el9", "cuda_repo") == "cuda_repo"

@@ -36,7 +36,7 @@ def module_kinds(data: Distribution, source: str) -> List[str]:
     Modules that the distribution signed need neither a compiler nor a key of the site; modules that anybody else
     compiled are for the kernels of one vendor only, so they come after DKMS.
     """
-    entry = data["driver_sources"][source]
+    entry = data["driver_sources"].get(source) or {}
     if entry.get("kernel_modules"):
         return [entry["kernel_modules"]]
     other = entry.get("precompiled")
@@ -47,8 +47,8 @@ def module_kinds(data: Distribution, source: str) -> List[str]:
 
 
 def source_entry(data: Distribution, source: str, kind: str = DKMS) -> DriverSource:
-    """Entry of a source for one kind of kernel module."""
-    entry = dict(data["driver_sources"][source])
+    """Entry of a source for one kind of kernel module, {} for a publisher from which gpu-ready installs nothing."""
+    entry = dict(data["driver_sources"].get(source) or {})
     other = entry.pop("precompiled", None) or {}
     return dict(entry, **other) if kind == PRECOMPILED else entry
 
@@ -82,7 +82,7 @@ def fabricmanager_package(data: Distribution, source: str, branch: int) -> Optio
 
 def companion_package(data: Distribution, source: str, what: str, branch: int) -> Optional[str]:
     """Package of a service beside the driver ("imex"), None where a source has none for a branch."""
-    name = data["driver_sources"][source].get(what)
+    name = (data["driver_sources"].get(source) or {}).get(what)
     if isinstance(name, dict):
         name = next((value for limits, value in name.items() if is_within(branch, limits)), None)
     return name.format(branch=branch) if name else None

@@ -201,6 +201,12 @@ def repositories() -> Dict[str, Dict[str, Any]]:
     return data
 
 
+def managed_hosts() -> Dict[str, Dict[str, Any]]:
+    """Kinds of hosts whose driver is somebody else's (catalog/managed_hosts.yml), in the order of their recognition."""
+    data: Dict[str, Dict[str, Any]] = catalog_data.MANAGED_HOSTS
+    return data
+
+
 def repository(identity: str) -> Dict[str, Any]:
     """A third-party package repository by its id; KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.REPOSITORIES[identity]

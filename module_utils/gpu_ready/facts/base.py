@@ -63,6 +63,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
         distro=distro,
         kernel=kernels,
         image=host.exists(IMAGE),
+        managed_by=managed_by(host),
         arch=architecture,
         python=python_platform.python_version(),
         boot_id=(host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
@@ -76,6 +77,17 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
         nouveau=nouveau(host, functions, [running, kernels.next_boot]),
         disk={path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
     )
+
+
+def managed_by(host: Host) -> Optional[str]:
+    """Return who has the driver of this host instead of gpu-ready, a key of catalog/managed_hosts.yml."""
+    for key, row in catalog.managed_hosts().items():
+        if any(host.exists(path) for path in row.get("paths") or []):
+            return key
+        texts = (row.get("texts") or {}).items()
+        if any(re.search(pattern, host.read(path) or "") for path, pattern in texts):
+            return key
+    return None
 
 
 def os_release(host: Host) -> OsRelease:

@@ -1,18 +1,28 @@
 """Facts about the NVIDIA driver: loaded, on disk for the running kernel, in userspace, and its origin."""
 
 import re
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional
 
 from ..base import versions
 from ..base.host import Host
-from ..catalog import driver_sources
-from ..catalog import model as catalog
+from ..catalog.driver_packages import driver_packages, source_of_publisher
 from ..driver import stopped_services
 from ..driver.gpu_processes import container_id, gpu_process_ids
 from ..driver.libraries import library_directories
 from ..driver.runfile import installed_files
 from ..system import nvrm_version
-from .model import DkmsFacts, DriverFacts, GpuProcess, ImexFacts, KernelFacts, ModuleFacts, ModuleUse, PackageFacts
+from . import driver_origin
+from .model import (
+    BaseFacts,
+    DkmsFacts,
+    DriverFacts,
+    GpuProcess,
+    ImexFacts,
+    ModuleFacts,
+    ModuleUse,
+    PackageFacts,
+    YumFacts,
+)
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
 MODULE_DIRECTORIES = (
@@ -32,34 +42,31 @@ MODULE_DIRECTORIES = (
 )
 COMPANION = re.compile(r"^nvidia[\w-]*\.ko")
 LIBRARY = re.compile(r"^lib(?:nvidia-ml|cuda)\.so\.(\d{2,4}\.\d+(?:\.\d+)?)$")
-PACKAGE = re.compile(
-    r"^(lib)?(nvidia|cuda-driver|libcuda1$|firmware-nvidia)|^(xserver-xorg-video|xorg-x11-drv|kmod|akmod|dkms)-nvidia"
-    r"|^linux-(modules|objects|signatures)-nvidia"
-)
-NOT_DRIVER = re.compile(
-    r"container|cuda-toolkit|nvidia-cuda|cuda-keyring|pinning|detect|installer-cleanup|modprobe$|driver-assistant"
-)
 FABRICMANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
+HOST_OF_CONTAINER = "lxc"
+"""The catalog's name of a container whose kernel module belongs to its host (catalog/managed_hosts.yml)."""
 PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 
 
-def collect(
-    host: Host, kernel: KernelFacts, packages: PackageFacts, distro: Optional[str], nvswitches: bool = False
-) -> DriverFacts:
-    """Collect facts about the driver; ``nvswitches``: also whether the fabric manager runs."""
+def collect(host: Host, system: BaseFacts, packages: PackageFacts, yum: Optional[YumFacts] = None) -> DriverFacts:
+    """Collect facts about the driver; ``yum``: the sections of a host with RPMs."""
+    kernel = system.kernel
     loaded = read_loaded(host)
     modules = find_modules(host, kernel.running)
     on_disk = read_module(host, modules[0]) if modules else None
     if on_disk and not on_disk.version:  # a power cut left no content
         on_disk = None
+    if system.managed_by == HOST_OF_CONTAINER and loaded:
+        on_disk = loaded  # its file is on the machine that the container runs on
     installed = driver_packages(packages.installed)
     runfile = installed_files.find_uninstaller(host)
     use = module_use(host) if loaded else {}
     busy = is_busy(use)
     outdated = bool(on_disk and loaded and loaded.version != on_disk.version)
+    origin = driver_origin.collect(host, installed, runfile, system.distro, yum)
     next_boot_has_module = kernel.next_boot == kernel.running or bool(find_modules(host, kernel.next_boot))
     return DriverFacts(
         loaded=loaded,
@@ -70,7 +77,9 @@ def collect(
         packages=installed,
         held=sorted(name for name in packages.held if name in installed),
         runfile=runfile,
-        origin=driver_origin(installed, runfile, distro, kernel.running, packages.installed),
+        origin=source_of_publisher(origin.publisher) or None,
+        repository=origin.place,
+        missing_parts=missing_parts(host) if on_disk else [],
         use=use,
         busy=busy,
         clients=gpu_processes(host) if busy and outdated else [],
@@ -79,7 +88,7 @@ def collect(
         imex=imex_facts(host),
         interrupted=installed_files.is_interrupted(host),
         stopped=stopped_services.read_stopped(host),
-        fabricmanager=fabricmanager_runs(host) if nvswitches else None,
+        fabricmanager=fabricmanager_runs(host) if system.nvswitches else None,
         mig_instances=mig_instances(host) if loaded else [],
     )
 
@@ -162,48 +171,16 @@ def userspace_versions(host: Host) -> List[str]:
     return sorted(found, key=versions.key, reverse=True)
 
 
-def driver_packages(installed: Dict[str, str]) -> Dict[str, str]:
-    """Return the packages that are part of a driver."""
-    return {n: v for n, v in installed.items() if PACKAGE.match(n) and not NOT_DRIVER.search(n)}
+def missing_parts(host: Host) -> List[str]:
+    """Return what is missing of that with which programs compute: two libraries and nvidia-smi."""
+    names = {name for directory in library_directories(host.uname()[1]) for name in host.listdir(directory)}
+    found = ["lib%s" % part for part in ("cuda", "nvidia-ml") if not is_library_present(names, "lib%s.so." % part)]
+    return found + ([] if host.which("nvidia-smi") else ["nvidia-smi"])
 
 
-def driver_origin(
-    packages: Dict[str, str], runfile: Optional[str], distro: Optional[str], kernel: str, installed: Dict[str, str]
-) -> Optional[str]:
-    """Return the source of the driver: a source of the catalog, "runfile", "mixed", "unknown" or None.
-
-    ``packages`` are the driver's, ``installed`` all of the host.
-    """
-    source = source_of_packages(packages, distro, kernel, installed) if packages else None
-    if source and runfile:
-        return "mixed"
-    return "runfile" if runfile else source
-
-
-def source_of_packages(packages: Dict[str, str], distro: Optional[str], kernel: str, installed: Dict[str, str]) -> str:
-    """Return the source of these packages, "unknown" if it cannot be determined.
-
-    Best is a source that carries the installed branch and whose packages are all installed. An interrupted run leaves
-    some of them, and a branch that left its repository is in no list.
-    """
-    data = catalog.distro(distro) if distro else {"driver_sources": {}}
-    upstream = [versions.upstream(version) for version in packages.values()]
-    branches = {versions.branch(text) for text in upstream if re.match(r"^\d{3}\.\d", text)}
-    best: Tuple[Tuple[bool, bool, int], str] = ((False, False, 0), "unknown")
-    for source in driver_sources.source_names(data) if branches else []:
-        names = [found for branch in branches for found in driver_sources.package_sets(data, source, branch, kernel)]
-        hits = max([len(set(found) & set(packages)) for found in names] or [0])
-        complete = any(set(found) <= set(installed) for found in names)
-        listed = bool(branches & set(driver_sources.all_branches(data, source)))
-        score = (complete and listed, listed or complete, hits)
-        if hits and score > best[0]:
-            best = (score, source)
-    if best[1] == "unknown" and branches:
-        # An interrupted run leaves packages that no source names. The branch is enough if a single source has it.
-        names_of = [one for one in driver_sources.source_names(data) if one != driver_sources.RUNFILE]
-        able = [one for one in names_of if branches <= set(driver_sources.all_branches(data, one))]
-        return able[0] if len(able) == 1 else "unknown"
-    return best[1]
+def is_library_present(names: Iterable[str], start: str) -> bool:
+    """True if one of these files is a library of the driver, with its version in the name."""
+    return any(name.startswith(start) and LIBRARY.match(name) for name in names)
 
 
 def module_use(host: Host) -> Dict[str, ModuleUse]:

@@ -75,6 +75,7 @@ class NouveauFacts(NamedTuple):
 class BaseFacts(NamedTuple):
     """The system. ``distro``: its name in the catalog. ``image``: /usr is an image (ostree, bootc), thus read-only.
 
+    ``managed_by``: who has the driver of this host instead of gpu-ready, a key of catalog/managed_hosts.yml.
     ``compiler``: path. ``initramfs``: the tool that rebuilds the initial RAM disk is installed. ``disk``: free bytes.
     """
 
@@ -82,6 +83,7 @@ class BaseFacts(NamedTuple):
     distro: Optional[str]
     kernel: KernelFacts
     image: bool = False
+    managed_by: Optional[str] = None
     arch: str = "x86_64"
     python: str = ""
     boot_id: Optional[str] = None
@@ -184,10 +186,14 @@ class DriverFacts(NamedTuple):
     """The NVIDIA driver. ``on_disk`` is the module for the running kernel, ``userspace`` the versions of its libraries.
 
     ``packages``: the installed packages that are part of a driver. ``runfile``: the uninstaller of a .run driver.
-    ``origin``: the source of the catalog, "runfile", "mixed" or "unknown". ``busy``: something uses the loaded module;
-    ``clients`` are then asked for only where that matters. ``interrupted``: the .run installer was cut off.
-    ``stopped``: services that an interrupted live reload did not start again. ``fabricmanager``: runs; None where there
-    is no NVSwitch. ``mig_instances``: parts of GPUs, as "gpu0/gi1".
+    ``origin``: the source of the catalog, another publisher of catalog/driver_packages.yml, "runfile", "mixed" or
+    "unknown"; ``repository``: where its packages came from, "" where that is unknown. ``missing_parts``: what is
+    missing beside the module of what programs compute with (libcuda, libnvidia-ml, nvidia-smi).
+
+    ``busy``: something uses the loaded module; ``clients`` are then asked for only where that matters.
+    ``interrupted``: the .run installer was cut off. ``stopped``: services that an interrupted live reload did not start
+    again. ``fabricmanager``: runs; None where there is no NVSwitch.
+    ``mig_instances``: parts of GPUs, as "gpu0/gi1".
     """
 
     loaded: Optional[ModuleFacts] = None
@@ -199,6 +205,8 @@ class DriverFacts(NamedTuple):
     held: List[str] = []
     runfile: Optional[str] = None
     origin: Optional[str] = None
+    repository: str = ""
+    missing_parts: List[str] = []
     use: Dict[str, ModuleUse] = {}
     busy: bool = False
     clients: List[GpuProcess] = []

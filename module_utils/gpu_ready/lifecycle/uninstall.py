@@ -11,6 +11,7 @@ from ..base import files, json_file, manifest
 from ..base import pending as rebuilds
 from ..base.errors import GpuReadyError
 from ..base.host import Host
+from ..catalog import driver_packages
 from ..containers import cdi
 from ..containers import engine as engines
 from ..containers.containerd import config as containerd_config
@@ -27,7 +28,6 @@ from ..driver.runfile import install as runfile
 from ..driver.runfile import installed_files
 from ..driver.runfile.spec import RunfileError
 from ..facts import docker as observe_docker
-from ..facts import driver as observe_driver
 from ..facts import engines as observe_engines
 from ..facts.model import DockerFacts
 from ..packaging import apt_sources, rpm, select, yum_repos
@@ -267,7 +267,7 @@ class Uninstall:
         After a reboot the host has loaded them itself.
         """
         names = kernel_module.loaded_modules(self.host)
-        driver = observe_driver.driver_packages(dict.fromkeys(self.recorded.get("packages", {}), ""))
+        driver = driver_packages.driver_packages(dict.fromkeys(self.recorded.get("packages", {}), ""))
         if not names or not (self.recorded.get("modules") or driver or "driver" in self.recorded.get("runfile", {})):
             return []
         return [Action("unload " + " ".join(names), lambda: self.unload(names))]

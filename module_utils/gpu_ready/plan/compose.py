@@ -18,6 +18,7 @@ from .cuda import choose as cuda
 from .cuda import cudnn
 from .driver import activation, candidates, services
 from .driver import choose as driver
+from .driver.refusals import managed_host
 from .model import (
     Choices,
     Decision,
@@ -68,6 +69,9 @@ class ReportRow(NamedTuple):
 
 def plan(facts: Facts, settings: Settings) -> Plan:
     """Plan one host. The same input gives the same plan, also under --check."""
+    managed = managed_host(facts.base.managed_by, always=True)
+    if managed and settings.nvidia_driver_source != "none":
+        return Plan(True, managed.message, refusals=[managed])
     if not candidates.served_gpus(facts):
         return Plan(False, nothing_to_do(facts))
     driven = driver.decide(facts, settings, NO_CHOICES)

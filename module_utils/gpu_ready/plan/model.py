@@ -101,6 +101,7 @@ class DriverChoice(NamedTuple):
 
     ``version`` is None where every version of the branch will do. ``satisfied``: it is installed completely.
     ``detected``: packages that the source's own detector may name. ``exact``: requested versions of packages by name.
+    ``extends``: the installed driver stays, and only packages that are missing beside it are added in its version.
     """
 
     source: str
@@ -118,6 +119,7 @@ class DriverChoice(NamedTuple):
     runfile: Optional[InstallerFile] = None
     detected: Optional[List[str]] = None
     exact: Optional[Dict[str, str]] = None
+    extends: bool = False
 
 
 class ActivationChoice(NamedTuple):

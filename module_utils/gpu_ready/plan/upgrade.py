@@ -147,7 +147,8 @@ def is_fetched(journal: Optional[UpgradeJournal], target: Optional[str], now: in
 def installed_driver(facts: Facts) -> Optional[RecordedDriver]:
     """Return the installed driver as it can be requested again; None if its origin is unclear."""
     state, disk = facts.driver, facts.driver.on_disk
-    if not disk or not disk.version or state.origin in (None, "unknown", "mixed"):
+    data = catalog.distro(facts.base.distro) if facts.base.distro else {"driver_sources": {}}
+    if not disk or not disk.version or state.origin not in driver_sources.source_names(data):
         return None
     runfile = state.origin == driver_sources.RUNFILE
     return RecordedDriver(

@@ -50,7 +50,7 @@ def needed_action(facts: Facts, driver: DriverChoice) -> Tuple[Optional[str], st
                 nouveau.name or "nouveau", ", ".join(nouveau.bound),
             )  # fmt: skip
         return "load", "no NVIDIA module is loaded"
-    if not driver.satisfied or disk is None:
+    if disk is None or not (driver.satisfied or driver.extends):
         if is_chosen(loaded, driver) and disk and is_chosen(disk, driver) and driver.version:
             return None, ""
         return "reload", "the loaded module is %s and the driver changes" % loaded.version

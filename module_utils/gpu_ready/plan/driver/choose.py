@@ -1,6 +1,5 @@
 """Which NVIDIA driver a host gets: first its last possible branch, then the flavour, then a source that carries it."""
 
-import re
 from typing import Dict, List, Optional
 
 from ...base import versions
@@ -11,16 +10,13 @@ from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import Facts
 from .. import repository
-from ..model import Choices, Decision, DriverChoice, InstallerFile, Refusal, RepositoryRequest
+from ..model import Choices, Decision, DriverChoice, InstallerFile, Notice, Refusal, RepositoryRequest
 from . import candidates
 from . import refusals as driver_refusals
 from . import steps as driver_steps
+from .adopt import MODULES, adopt_driver, exact_packages
 from .candidates import Candidate, DriverRequest, served_gpus
-from .steps import is_foreign, matches_choice
-
-MODULES = ["nvidia", "nvidia-uvm"]
-OF_KERNEL = re.compile(r"-\d+\.\d+\.\d+-\d+-[a-z]")
-"""In the names of Ubuntu's packages with modules for one kernel (linux-modules-nvidia-580-server-6.8.0-88-generic)."""
+from .steps import is_foreign
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
@@ -35,16 +31,33 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Drive
     if facts.base.distro is None:
         return Decision(None, [], [driver_refusals.unknown_distribution(facts)], warnings)
     data = catalog.distro(facts.base.distro)
+    adopted = adopt_driver(facts, request, gpus, data)
+    if adopted:
+        return complete(facts, settings, request, adopted, None, data, warnings)
     found = candidates.find_candidates(facts, request, gpus, data)
     if not found:
         possible = candidates.pairs_of_host(gpus, request)
         return Decision(None, [], driver_refusals.explain_no_candidate(facts, request, gpus, data, possible), warnings)
     driver = choose(facts, settings, request, data, found[0])
-    refusals = install_refusals(facts, settings, driver, found[0], data)
+    return complete(facts, settings, request, driver, found[0], data, warnings)
+
+
+def complete(
+    facts: Facts,
+    settings: Settings,
+    request: DriverRequest,
+    driver: DriverChoice,
+    picked: Optional[Candidate],
+    data: Distribution,
+    warnings: List[Notice],
+) -> Decision[DriverChoice]:
+    """Return the steps to a driver; ``picked``: None for the installed one."""
+    refusals = install_refusals(facts, settings, driver, picked, data)
     if refusals:
         return Decision(driver, [], refusals, warnings)
     steps = driver_steps.driver_steps(facts, settings, driver, data)
-    warnings += driver_refusals.branch_warnings(driver, gpus, request, data)
+    warnings += driver_refusals.adoption_warnings(facts, driver, settings.nvidia_driver_hold)
+    warnings += driver_refusals.branch_warnings(driver, served_gpus(facts), request, data)
     if driver.satisfied and not driver_steps.next_kernel_steps(facts):
         names = driver_steps.packages_for_next_boot(facts, driver, data)
         warnings += driver_refusals.next_boot_warnings(facts, names)
@@ -91,17 +104,7 @@ def choose(
         detected=detectable_packages(facts, data, source, kind, request) if entry.get("detect") else None,
         exact=exact,
     )
-    return driver._replace(satisfied=is_satisfied(facts, driver, data), why=explain_choice(facts, request, driver))
-
-
-def exact_packages(facts: Facts, request: DriverRequest) -> Dict[str, str]:
-    """Return the exactly requested packages, without those of kernels that were removed since."""
-    kernels = facts.base.kernel.installed
-    return {
-        name: version
-        for name, version in request.packages.items()
-        if not OF_KERNEL.search(name) or any(name.endswith("-" + kernel) for kernel in kernels)
-    }
+    return driver._replace(why=explain_choice(facts, request, driver))
 
 
 def exact_names(
@@ -190,40 +193,26 @@ def explain_choice(facts: Facts, request: DriverRequest, driver: DriverChoice) -
     )
 
 
-def is_satisfied(facts: Facts, driver: DriverChoice, data: Distribution) -> bool:
-    """True if the driver on disk is the chosen one, complete and without parts of another one."""
-    state = facts.driver
-    disk = state.on_disk
-    return bool(
-        disk
-        and matches_choice(disk.version, driver)
-        and disk.flavour == driver.flavour
-        and state.userspace == [disk.version]
-        and state.origin == driver.source
-        and all(name in facts.packages.installed for name in driver.packages)
-        and all(facts.packages.installed.get(name) == version for name, version in (driver.exact or {}).items())
-        and not driver_steps.packages_to_remove(facts, driver, data)
-        and not (driver.source == RUNFILE and state.interrupted)
-    )
-
-
 def install_refusals(
-    facts: Facts, settings: Settings, driver: DriverChoice, picked: Candidate, data: Distribution
+    facts: Facts, settings: Settings, driver: DriverChoice, picked: Optional[Candidate], data: Distribution
 ) -> List[Refusal]:
     """Return what forbids the installation of the chosen driver, [] if it is installed."""
     if driver.satisfied:
         return []
+    managed = driver_refusals.managed_host(facts.base.managed_by, settings.nvidia_driver_replace_foreign)
+    if managed:
+        return [managed]
     if facts.base.image:
         return [driver_refusals.image_based()]
     refusals = []
     if is_foreign(facts, driver) and not settings.nvidia_driver_replace_foreign:
-        refusals.append(driver_refusals.foreign_driver(facts, driver))
+        refusals.append(driver_refusals.foreign_driver(facts, driver, data))
     if driver.runfile and not driver.runfile.version:
         refusals.append(driver_refusals.version_unknown())
     virtual = [gpu for gpu in served_gpus(facts) if gpu.vgpu is not None]
     if virtual and not settings.nvidia_driver_runfile:
         refusals.append(driver_refusals.vgpu_guest(virtual[0]))
-    if not candidates.is_trusted(facts, data, picked):
+    if picked and not candidates.is_trusted(facts, data, picked):
         refusals.append(driver_refusals.secure_boot_unsigned(facts.base.secure_boot, picked, data))
     missing = repository.missing_repositories(facts, needed_repositories(settings, driver, data))
     refusals += repository.source_refusals(facts, missing)

@@ -1,8 +1,9 @@
 """Refusals and warnings about the driver: each names the GPU or the variable, the cause and the remedy."""
 
-from typing import Dict, List, Set
+from typing import Dict, List, Optional, Set
 
-from ...catalog import driver_sources
+from ...base import versions
+from ...catalog import driver_packages, driver_sources
 from ...catalog import model as catalog
 from ...catalog.driver_sources import FLAVOURS, PRECOMPILED, Pair
 from ...catalog.model import Distribution
@@ -18,6 +19,7 @@ from .candidates import (
     pairs_of_host,
     requested_pairs,
 )
+from .steps import has_fabricmanager, is_held_by_us
 
 NEEDED_BYTES = 3 * 1024**3
 """Free space under /usr and /var for a driver with its module build and its packages."""
@@ -318,6 +320,34 @@ def branch_warnings(
     return [Notice("branch_ended", message, remedy)]
 
 
+def adoption_warnings(facts: Facts, driver: DriverChoice, hold: bool) -> List[Notice]:
+    """Warn of what an adopted driver does not outlive: an unattended upgrade where nobody holds it, another kernel."""
+    state = facts.driver
+    if not driver.satisfied or state.on_disk is None or facts.base.managed_by:
+        return []
+    if driver.source == driver_sources.RUNFILE:
+        if state.on_disk.version in [row.version for row in state.dkms]:
+            return []
+        return [
+            Notice(
+                "module_for_one_kernel",
+                "the .run installer built the module of driver %s for kernel %s only, without DKMS: another kernel has "
+                "no GPU" % (state.on_disk.version, facts.base.kernel.running),
+                "keep this kernel, or set nvidia_driver_replace_foreign to true to have a driver with DKMS installed",
+            )
+        ]
+    if is_held_by_us(facts, driver) or not hold or state.held:
+        return []
+    return [
+        Notice(
+            "driver_not_held",
+            "driver %s of %s is adopted as it is and not held: an unattended upgrade could leave libraries and kernel "
+            "module at different versions" % (state.on_disk.version, driver_packages.publisher_name(driver.source)),
+            "hold its packages yourself, or leave them out of unattended upgrades",
+        )
+    ]
+
+
 def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
     """Warn of a kernel that boots next and has no module; ``names``: packages with a module for it.
 
@@ -337,17 +367,36 @@ def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
     ]
 
 
-def foreign_driver(facts: Facts, driver: DriverChoice) -> Refusal:
+def foreign_driver(facts: Facts, driver: DriverChoice, data: Distribution) -> Refusal:
     """Refuse to mix two drivers."""
     state = facts.driver
-    origins = {"runfile": "a .run installer (%s)" % state.runfile, "mixed": "packages and a .run installer at once"}
+    origins = {
+        "runfile": "a .run installer (%s)" % state.runfile,
+        "mixed": "packages and a .run installer at once",
+        driver_packages.UNKNOWN: "a source that the package manager does not name",
+    }
+    publisher = driver_packages.publisher_name(state.origin or "")
+    named = "%s (%s)" % (publisher, state.repository) if state.repository else publisher
     version = state.on_disk.version if state.on_disk else ""
+    without_manager = ""
+    if not has_fabricmanager(facts, data, state.origin or "", versions.branch(version) if version else 0):
+        without_manager = ", which has no fabric manager for the %d NVSwitches of this host" % len(
+            facts.base.nvswitches
+        )
     return Refusal(
         "foreign_driver",
-        "the driver %s of this host is from %s, and two drivers of different origin break each other; requested "
-        "is %s" % (version or "files", origins.get(state.origin or "", state.origin), driver.source),
+        "the driver %s of this host is from %s%s, and two drivers of different origin break each other; requested "
+        "is %s" % (version or "files", origins.get(state.origin or "", named), without_manager, driver.source),
         "set nvidia_driver_replace_foreign to true to have it replaced, or nvidia_driver_source to none to keep it",
     )
+
+
+def managed_host(kind: Optional[str], replace: bool = False, always: bool = False) -> Optional[Refusal]:
+    """Refuse to change the driver of a host where somebody else has it; ``always``: only where nothing can be done."""
+    row = catalog.managed_hosts().get(kind or "")
+    if row is None or (always and row["refuse"] != "always") or (replace and row.get("may_replace")):
+        return None
+    return Refusal("managed_host", row["message"], row["remedy"])
 
 
 def vgpu_guest(gpu: GpuFacts) -> Refusal:

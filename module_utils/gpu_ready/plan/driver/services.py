@@ -17,6 +17,7 @@ from ...catalog.settings import Settings
 from ...facts.model import Facts, ModuleFacts
 from ..model import Choices, Decision, DriverChoice, Notice, PackageTarget, ServicesChoice, Step
 from .model import ServiceParams
+from .steps import installed_fabricmanager
 
 FABRICMANAGER = "nvidia-fabricmanager"
 SUBNET_MANAGER = "nvlsm"
@@ -43,7 +44,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Servi
 def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
     """Return the step that installs and starts the fabric manager on a host with NVSwitches."""
     switches = facts.base.nvswitches
-    name = driver_sources.fabricmanager_package(data, driver.source, driver.branch or 0) if switches else None
+    name = fabricmanager_name(facts, driver, data) if switches else None
     if name is None:
         return []
     if fits_driver(facts, driver, name):
@@ -59,6 +60,14 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
     if any(switch.what == "nvlink5" for switch in switches):
         params = params._replace(packages=params.packages + [PackageTarget(SUBNET_MANAGER)])
     return [Step("nvidia_driver.fabricmanager", reason, params=params)]
+
+
+def fabricmanager_name(facts: Facts, driver: DriverChoice, data: Distribution) -> Optional[str]:
+    """Return the package of the fabric manager: beside an adopted driver the installed one, else its source's."""
+    installed = installed_fabricmanager(facts) if driver.satisfied else None
+    if installed and fits_driver(facts, driver, installed):
+        return installed
+    return driver_sources.fabricmanager_package(data, driver.source, driver.branch or 0)
 
 
 def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:

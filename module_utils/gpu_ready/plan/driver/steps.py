@@ -4,7 +4,8 @@ import re
 from typing import Dict, List, Optional, Set
 
 from ...base import versions
-from ...catalog import driver_sources
+from ...catalog import driver_packages, driver_sources
+from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, PROFILES, RUNFILE, DriverSource
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
@@ -33,6 +34,7 @@ from .model import (
     RunfileParams,
 )
 
+FABRICMANAGER_PACKAGE = re.compile(r"nvidia-fabric-?manager(-\d{3})?$")
 NOUVEAU_PATH = "/etc/modprobe.d/gpu-ready-blacklist-nouveau.conf"
 NOUVEAU_CONTENT = (
     "# The NVIDIA driver needs the GPU for itself.\n"
@@ -44,6 +46,9 @@ NOUVEAU_CONTENT = (
 
 def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps to the chosen driver, in order."""
+    if driver.extends:
+        third = repository_steps(facts, settings, driver, data, [])
+        return third + package_steps(facts, driver, data) + hold_steps(facts, settings, driver, data)
     if driver.satisfied:
         following = next_kernel_steps(facts)
         return (
@@ -219,6 +224,8 @@ def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
 def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps that install, upgrade, downgrade or change the flavour of a driver of packages."""
     state = facts.driver
+    if driver.extends:
+        return [extension_step(facts, driver)]
     entry = driver_sources.source_entry(data, driver.source, driver.kind or DKMS)
     pinning = entry.get("pinning")
     own = set(driver.packages) | set(driver.exact or {})
@@ -246,6 +253,50 @@ def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> Lis
     disruption = DRIVER_RELOAD if state.loaded else NONE
     install = Step("nvidia_driver.install", install_reason(facts, driver, removals), disruption, params)
     return detect_steps(facts, driver, entry) + [install]
+
+
+def extension_step(facts: Facts, driver: DriverChoice) -> Step:
+    """Return the step that adds what is missing beside a sound driver, in exactly its version."""
+    disk = facts.driver.on_disk
+    assert disk
+    missing = [name for name in driver.packages if name not in facts.packages.installed]
+    params = DriverInstallParams(
+        packages=[PackageTarget(name, disk.version + "-*") for name in missing],
+        pin_packages=[],
+        pin_remove=[],
+        streams={},
+        remove=[],
+        allow_remove=[],
+        unhold=[],
+        runfile=None,
+        rebuild=None,
+        expect=DriverTarget(driver.branch, driver.version, driver.flavour),
+    )
+    parts = " and ".join(facts.driver.missing_parts or missing)
+    return Step("nvidia_driver.install", "%s is missing beside driver %s" % (parts, disk.version), params=params)
+
+
+def installed_parts(facts: Facts) -> List[str]:
+    """Return the packages of the installed driver to hold: all but those of one kernel, which go with it."""
+    kernels = [*facts.base.kernel.installed, facts.base.kernel.running]
+    return sorted(
+        name
+        for name in facts.driver.packages
+        if not name.startswith("linux-") and not any(kernel in name for kernel in kernels)
+    )
+
+
+def installed_fabricmanager(facts: Facts) -> Optional[str]:
+    """Return the installed package of the fabric manager, whoever published it."""
+    return next((name for name in sorted(facts.packages.installed) if FABRICMANAGER_PACKAGE.match(name)), None)
+
+
+def has_fabricmanager(facts: Facts, data: Distribution, origin: str, branch: int) -> bool:
+    """True on a host without NVSwitches, else where a fabric manager is installed, or the driver's source has one."""
+    if not facts.base.nvswitches or facts.driver.fabricmanager:
+        return True
+    installed = installed_fabricmanager(facts)
+    return bool(installed or driver_sources.fabricmanager_package(data, origin, branch))
 
 
 def packages_for_next_boot(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
@@ -356,9 +407,9 @@ def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -
 
 
 def is_foreign(facts: Facts, driver: DriverChoice) -> bool:
-    """True if a driver of another origin is installed. Files without a module are remains of an interrupted run."""
+    """True if a driver of another origin is installed. What an interrupted run of gpu-ready left is in its manifest."""
     state = facts.driver
-    if state.origin == "unknown" and not state.on_disk and not state.loaded:
+    if state.origin == "unknown" and set(state.packages) <= set(facts.runtime.manifest.packages):
         return False
     return state.origin not in (None, driver.source)
 
@@ -379,7 +430,9 @@ def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str
         absent = "no module for the running kernel" if state.packages else "no NVIDIA driver"
         return "there is %s; requested is %s" % (absent, target)
     if is_foreign(facts, driver):
-        return "the driver is from %s; requested is %s from %s" % (state.origin, target, driver.source)
+        return "the driver is from %s; requested is %s from %s" % (
+            driver_packages.publisher_name(state.origin or ""), target, driver.source,
+        )  # fmt: skip
     if state.interrupted:
         return "an installation was interrupted; requested is %s" % target
     if matches_choice(disk.version, driver) and disk.flavour == driver.flavour:
@@ -395,13 +448,23 @@ def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str
     return "driver %s (%s) is installed; requested is %s" % (disk.version, disk.flavour, target)
 
 
+def is_held_by_us(facts: Facts, driver: DriverChoice) -> bool:
+    """True for a driver of a known source or of the distribution: others are upgraded by whoever set them up."""
+    return not facts.base.managed_by and (
+        driver.source in driver_sources.source_names(catalog.distro(facts.base.distro or ""))
+        or bool(driver_packages.publishers().get(driver.source, {}).get("archive"))
+    )
+
+
 def hold_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the step that protects the driver from unattended upgrades; a change of it releases the hold before.
 
     Modules for one kernel are not held: they need exactly the driver that is held, and must be removed with their
     kernel.
     """
-    held = set(facts.packages.held) if driver.satisfied else set()
+    if not is_held_by_us(facts, driver):
+        return []
+    held = set(facts.packages.held) if driver.satisfied or driver.extends else set()
     names = [name for name in driver.packages if facts.base.kernel.running not in name]
     if not settings.nvidia_driver_hold or set(names) <= held:
         return []

@@ -1,0 +1,70 @@
+"""Hosts that somebody else set up: the facts that are collected from them, and the plan that follows."""
+
+import pytest
+from gpu_ready.catalog import model as catalog
+from gpu_ready.facts import collect
+from gpu_ready.plan.driver.model import DriverInstallParams, RemovePackagesParams
+
+from tests.unit import past_hosts
+from tests.unit.goldens import decide
+from tests.unit.past_hosts import DIRECTORY, PASTS
+
+each = pytest.mark.parametrize("name", PASTS)
+
+
+@each
+def test_the_plan_of_a_past_is_its_golden_file(name: str) -> None:
+    """`.venv/bin/python -m tests.unit.past_hosts` writes them again; read the difference."""
+    assert past_hosts.text(name) == (DIRECTORY / f"{name}.txt").read_text()
+
+
+def test_every_golden_file_is_of_a_past() -> None:
+    assert sorted(path.stem for path in DIRECTORY.iterdir()) == sorted(PASTS)
+
+
+@each
+def test_only_packages_of_the_driver_are_removed_whatever_is_asked(name: str) -> None:
+    past = PASTS[name]
+    facts = collect.collect(past_hosts.recorded(past))
+    requests = [{"nvidia_driver_source": source} for source in ("auto", "distro", "cuda_repo", "runfile")]
+    for request in [*requests, *past.requests]:
+        for step in decide(facts, **request, nvidia_driver_replace_foreign=True).steps:
+            params = step.params
+            if isinstance(params, DriverInstallParams):
+                assert {*params.remove, *params.allow_remove} - {*params.pin_remove} <= {*past.packages} | PINS
+            if isinstance(params, RemovePackagesParams):
+                assert {*params.packages} <= {*past.packages}
+
+
+PINS = {"nvidia-driver-pinning-580"}
+
+
+@each
+def test_an_adopted_driver_is_neither_installed_nor_reloaded(name: str) -> None:
+    facts = collect.collect(past_hosts.recorded(PASTS[name]))
+    decided = decide(facts)
+    chosen, state = decided.choices.driver, facts.driver
+    if decided.refusals or chosen is None or not chosen.satisfied or state.loaded != state.on_disk:
+        return
+    actions = {step.action for step in decided.steps if step.role == "nvidia_driver"}
+    assert not actions & {"install", "runfile", "remove_packages", "repository", "activate"}
+
+
+def test_a_host_without_driver_packages_is_not_asked_for_their_origin() -> None:
+    for name in ("bare-ubuntu", "base-command-manager"):
+        host = past_hosts.recorded(PASTS[name])
+        collect.collect(host)
+        assert not [argv for argv in host.asked if argv[0] == "apt-cache" or argv[:2] == ("rpm", "-q")]
+
+
+def test_a_host_with_a_driver_is_asked_once() -> None:
+    host = past_hosts.recorded(PASTS["ubuntu-drivers-desktop"])
+    collect.collect(host)
+    assert [argv for argv in host.asked if argv[0] == "apt-cache"] == [("apt-cache", "policy", "libnvidia-compute-580")]
+
+
+@pytest.mark.parametrize("key", catalog.managed_hosts())
+def test_managed_hosts_are_rows_of_the_catalog(key: str) -> None:
+    row = catalog.managed_hosts()[key]
+    assert row["refuse"] in ("always", "change") and (row.get("paths") or row.get("texts"))
+    assert not row["message"].endswith(".") and not row["remedy"].endswith(".") and not row["remedy"][0].isupper()

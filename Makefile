@@ -49,7 +49,7 @@ types: dev
 unit: dev
 	@$(VENV)/pytest -q --numprocesses=2 tests/unit tests/corpus
 
-integration: dev  ## tests on lab hosts (root; starts and stops its own lab)
+integration: dev  ## tests on lab hosts (root; starts the lab and stops its own hosts)
 	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=3 --dist=loadfile --no-loadscope-reorder tests/integration
 	@$(VENV)/pytest -v -m alone tests/integration
 

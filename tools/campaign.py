@@ -107,6 +107,7 @@ PARTS = (
     ),
     _tests("pull", "a host that provisions itself by ansible-pull; the audit", "deploy/pull"),
     _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
+    _tests("vendors", "defaults: the vendors' own names with TLS, and faults of their servers"),
     _tests("faults_environment", "broken hosts and networks before anything is installed"),
     _tests("failure", "builds, modules and services that fail"),
     _tests("security", "hostile settings, ownership and modes"),

@@ -4,7 +4,7 @@
 A dress without `os_release` is that suite itself, with its real kernel headers. The others have `kernel` (the output
 of `uname -r`), `gcc` (the compiler that /proc/version names), `files` and `links` to lay over the root, `remove` (paths
 to delete first), `fetch` (files from the lab's mirror) and `rpms` (packages of the mirror that are installed from the
-beginning). `@NAME@` in a text is replaced by `kernel`, `mirror` (its address) or an entry of `values`.
+beginning). `@NAME@` in a text is replaced by `kernel` or an entry of `values`.
 """
 
 import re
@@ -75,7 +75,7 @@ def parse(name: str, text: str) -> Dress:
             raise LabError(f"{where}: {key}: expected one of {', '.join(choices)}, found {given.get(key)!r}")
     if ("os_release" in given) != ("kernel" in given):
         raise LabError(f"{where}: set both os_release and kernel, or neither for the suite itself")
-    values = {"kernel": given.get("kernel", ""), "mirror": paths.MIRROR_URL, **given.get("values", {})}
+    values = {"kernel": given.get("kernel", ""), **given.get("values", {})}
     filled = _fill({key: given[key] for key in KEYS if key in given and key != "values"}, values, where)
     lists = {key: tuple(filled[key]) for key in ("packages", "remove", "rpms") if key in filled}
     return Dress(name, **{**filled, **lists})

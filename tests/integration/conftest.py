@@ -46,10 +46,15 @@ def lab_machine() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Take the lab down once, in the process that the workers belong to, if any test used it."""
+    """Take the fleets of this checkout down once, in the process that the workers belong to, if any test used the lab.
+
+    The lab ends with its last host: hosts of another checkout may be at work in it.
+    """
     used = Path(os.environ["GPU_READY_LAB_USED"])
     if hasattr(session.config, "workerinput") or not used.exists():
         return
     used.unlink()
     if not session.config.getoption("--keep-lab"):
-        lab("down")
+        fleets = [path.parent.name for path in sorted((ROOT / ".lab").glob("*/id_ed25519"))]
+        for name in fleets or ["none"]:
+            lab("down", name)

@@ -45,7 +45,7 @@ def test_base_repositories_are_on_the_mirror(name):
         for path in (repository["path"], *repository.get("also", []))
     }
     asked = [
-        line.removeprefix(f"baseurl={dress.paths.MIRROR_URL}/").rstrip("/")
+        line.removeprefix("baseurl=http://").rstrip("/")
         for path, text in read.files.items()
         if path.endswith(".repo")
         for line in text.splitlines()
@@ -70,7 +70,7 @@ def test_os_release_has_what_real_ones_have(name):
         ("{root: bookworm, manager: zypper}", ["manager", "zypper", "dnf"]),
         ("{root: bookworm, manager: apt, kernel: 6.1.0}", ["os_release", "kernel"]),
         ("{root: bookworm, manager: apt, colour: red}", ["colour", "known"]),
-        ("{root: bookworm, manager: dnf, rpms: ['@where@/a.rpm']}", ["@where@", "mirror"]),
+        ("{root: bookworm, manager: dnf, rpms: ['@where@/a.rpm']}", ["@where@", "kernel"]),
         ("{root: [", ["YAML"]),
     ],
 )

@@ -1,8 +1,11 @@
 """Hosts that somebody else set up: the facts that are collected from them, and the plan that follows."""
 
+import json
+
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import collect
+from gpu_ready.facts import collect, driver_origin, verified
+from gpu_ready.facts.model import VerifiedFacts
 from gpu_ready.plan.driver.model import DriverInstallParams, RemovePackagesParams
 
 from tests.unit import past_hosts
@@ -61,6 +64,24 @@ def test_a_host_with_a_driver_is_asked_once() -> None:
     host = past_hosts.recorded(PASTS["ubuntu-drivers-desktop"])
     collect.collect(host)
     assert [argv for argv in host.asked if argv[0] == "apt-cache"] == [("apt-cache", "policy", "libnvidia-compute-580")]
+
+
+@pytest.mark.parametrize("name", ["ubuntu-drivers-desktop", "rpmfusion", "cuda-local-repository"])
+def test_a_verified_host_is_not_asked_again_until_its_packages_change(name: str) -> None:
+    """A host in the desired state pays nothing: apt-cache takes seconds where its cache is switched off."""
+    host = past_hosts.recorded(PASTS[name])
+    first = collect.collect(host).driver
+    record = VerifiedFacts(
+        True, origin=first.origin, repository=first.repository,
+        origin_of=driver_origin.deciding_versions(first.packages),
+    )  # fmt: skip
+    host.files[verified.PATH] = json.dumps(verified.to_json(record))
+    host.asked.clear()
+    assert collect.collect(host).driver == first
+    assert not [argv for argv in host.asked if argv[0] == "apt-cache" or argv[:2] == ("rpm", "-q")]
+    other = record._replace(origin_of={one: "1" for one in record.origin_of}, origin="elrepo")
+    host.files[verified.PATH] = json.dumps(verified.to_json(other))
+    assert collect.collect(host).driver == first
 
 
 @pytest.mark.parametrize("key", catalog.managed_hosts())

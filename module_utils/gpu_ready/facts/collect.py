@@ -16,6 +16,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
     has_rpm = rpm_database.uses_rpm(host, system.os.family)
     packages = rpm.rpm_packages(host) if has_rpm else base.dpkg_packages(host)
     sections = rpm.yum_facts(host, system.os.version_id or "") if has_rpm else None
+    record = verified.collect(host)
     installed = packages.installed
     toolkits = cuda.collect(host, installed)
     libraries, library_packages = cudnn.collect(host, installed, toolkits.toolkits)
@@ -25,14 +26,14 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
         packages=packages,
         apt=AptFacts() if has_rpm else base.apt_facts(host),
         yum=sections or YumFacts(),
-        driver=driver.collect(host, system, packages, sections),
+        driver=driver.collect(host, system, packages, sections, record),
         cuda=toolkits,
         cudnn=libraries,
         cudnn_packages=library_packages,
         docker=engine,
         runtime=runtime,
         engines=engines.collect(host, installed),
-        verified=verified.collect(host),
+        verified=record,
         upgrade=journal.read(host),
     )
 

@@ -21,6 +21,7 @@ from .model import (
     ModuleFacts,
     ModuleUse,
     PackageFacts,
+    VerifiedFacts,
     YumFacts,
 )
 
@@ -51,8 +52,14 @@ HOST_OF_CONTAINER = "lxc"
 PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 
 
-def collect(host: Host, system: BaseFacts, packages: PackageFacts, yum: Optional[YumFacts] = None) -> DriverFacts:
-    """Collect facts about the driver; ``yum``: the sections of a host with RPMs."""
+def collect(
+    host: Host,
+    system: BaseFacts,
+    packages: PackageFacts,
+    yum: Optional[YumFacts] = None,
+    record: Optional[VerifiedFacts] = None,
+) -> DriverFacts:
+    """Collect facts about the driver; ``yum``: the sections of a host with RPMs, ``record``: the last verification."""
     kernel = system.kernel
     loaded = read_loaded(host)
     modules = find_modules(host, kernel.running)
@@ -66,7 +73,7 @@ def collect(host: Host, system: BaseFacts, packages: PackageFacts, yum: Optional
     use = module_use(host) if loaded else {}
     busy = is_busy(use)
     outdated = bool(on_disk and loaded and loaded.version != on_disk.version)
-    origin = driver_origin.collect(host, installed, runfile, system.distro, yum)
+    origin = driver_origin.collect(host, installed, runfile, system.distro, yum, record)
     next_boot_has_module = kernel.next_boot == kernel.running or bool(find_modules(host, kernel.next_boot))
     return DriverFacts(
         loaded=loaded,

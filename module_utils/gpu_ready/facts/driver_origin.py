@@ -12,7 +12,7 @@ from ..catalog import driver_packages
 from ..catalog import model as catalog
 from ..catalog.driver_packages import DriverOrigin, PackageEvidence, Place
 from ..packaging import rpm_history, yum_repos
-from .model import YumFacts
+from .model import VerifiedFacts, YumFacts
 
 RUNFILE, MIXED = "runfile", "mixed"
 NO_DRIVER = DriverOrigin("")
@@ -21,21 +21,32 @@ SOURCE_LINE = re.compile(r"^\s+-?\d+\s+(\S+:/\S*)\s+(?:([^/\s]\S*?)/(\S*)\s+)?")
 
 
 def collect(
-    host: Host, packages: Dict[str, str], runfile: Optional[str], distro: Optional[str], yum: Optional[YumFacts]
+    host: Host,
+    packages: Dict[str, str],
+    runfile: Optional[str],
+    distro: Optional[str],
+    yum: Optional[YumFacts],
+    record: Optional[VerifiedFacts] = None,
 ) -> DriverOrigin:
     """Return the origin of a driver; ``packages``: all of the driver, ``yum``: the sections of a host with RPMs.
 
+    ``record``: the last verification, which asked already; its answer holds while the packages have the same versions.
     The publisher is "" without a driver, "runfile", or "mixed" where packages and an installer are both there.
     """
-    deciding = driver_packages.deciding_packages(packages)
     if runfile:
-        return DriverOrigin(MIXED if deciding else RUNFILE)
+        return DriverOrigin(MIXED if driver_packages.deciding_packages(packages) else RUNFILE)
     if not packages:
         return NO_DRIVER
-    asked = deciding or sorted(packages)
-    versions = {name: packages[name] for name in asked}
+    versions = deciding_versions(packages)
+    if record and record.origin not in (None, driver_packages.UNKNOWN, RUNFILE, MIXED) and record.origin_of == versions:
+        return DriverOrigin(str(record.origin), record.repository)
     found = rpm_evidence(host, versions, yum) if yum is not None else apt_evidence(host, versions)
     return driver_packages.find_origin(found, packages, catalog.distro(distro) if distro else None)
+
+
+def deciding_versions(packages: Dict[str, str]) -> Dict[str, str]:
+    """Return the packages that decide the origin with their versions: all of the driver where none of them does."""
+    return {name: packages[name] for name in driver_packages.deciding_packages(packages) or sorted(packages)}
 
 
 def apt_evidence(host: Host, versions: Dict[str, str]) -> List[PackageEvidence]:

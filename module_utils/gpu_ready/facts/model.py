@@ -412,7 +412,10 @@ class EngineFacts(NamedTuple):
 
 
 class VerifiedFacts(NamedTuple):
-    """The record of the last verification. ``gpus`` are UUIDs, ``addresses`` PCI addresses, ``driver`` a version."""
+    """The record of the last verification. ``gpus`` are UUIDs, ``addresses`` PCI addresses, ``driver`` a version.
+
+    ``origin`` and ``repository`` are those of the driver whose deciding packages have these versions (``origin_of``).
+    """
 
     ok: bool
     result: str = ""
@@ -427,6 +430,9 @@ class VerifiedFacts(NamedTuple):
     runtime: Optional[str] = None
     xids: Dict[str, int] = {}
     checks: Dict[str, str] = {}
+    origin: Optional[str] = None
+    repository: str = ""
+    origin_of: Dict[str, str] = {}
 
 
 class Facts(NamedTuple):

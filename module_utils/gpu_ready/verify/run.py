@@ -8,7 +8,7 @@ from ..base.host import Host
 from ..base.json_file import write_json_file
 from ..containers import engine as engines
 from ..diagnostics import kernel_log, xid
-from ..facts import collect, verified
+from ..facts import collect, driver_origin, verified
 from ..facts.model import VerifiedFacts
 from ..plan import compose
 from ..plan.model import VerifyExpectation
@@ -153,6 +153,9 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, xids: Dict[s
         runtime=evidence.expect.mode,
         xids=xids,
         checks=check_results(verdict.checks),
+        origin=facts.driver.origin,
+        repository=facts.driver.repository,
+        origin_of=driver_origin.deciding_versions(facts.driver.packages),
     )
 
 

@@ -12,7 +12,9 @@ description:
   - Other NVIDIA modules that were loaded before a live reload are loaded again; a warning names one that cannot be.
 options:
   state:
-    description: V(loaded), V(reloaded) (unload the loaded modules, load the installed ones) or V(unloaded).
+    description:
+      - V(loaded), V(reloaded) or V(unloaded).
+      - V(reloaded) unloads the loaded modules and loads the installed ones, unless they are the same.
     type: str
     choices: [loaded, reloaded, unloaded]
     default: loaded

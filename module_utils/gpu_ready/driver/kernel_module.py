@@ -5,6 +5,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 from ..base.host import Host
 from ..hardware import pci
+from ..system import nvrm_version
 from .gpu_processes import command_line, gpu_process_ids
 
 UNLOAD_ORDER = (
@@ -42,6 +43,24 @@ def bound_kernel_driver(host: Host) -> Optional[str]:
 def loaded_version(host: Host) -> str:
     """Version of the loaded driver, "" if none is loaded."""
     return (host.read("/sys/module/nvidia/version") or "").strip()
+
+
+def is_current(host: Host) -> bool:
+    """True if the loaded module is the installed one, by version, flavour and the checksum of its source.
+
+    The kernel shows ``srcversion`` of a loaded module, modinfo that of the file (MODULE_SRCVERSION_ALL). Where one of
+    them has none, they count as different.
+    """
+    text = host.run(["modinfo", "nvidia"]).out
+    installed = nvrm_version.read_modinfo(text)
+    loaded = nvrm_version.read_proc_version(host.read("/proc/driver/nvidia/version") or "")
+    source = re.search(r"(?m)^srcversion:\s+(\S+)$", text)
+    return bool(
+        source
+        and loaded
+        and source.group(1) == (host.read("/sys/module/nvidia/srcversion") or "").strip()
+        and (installed.version, installed.flavour) == (loaded.version, loaded.flavour)
+    )
 
 
 def reference_count(host: Host, name: str) -> int:

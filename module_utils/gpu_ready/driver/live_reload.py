@@ -143,7 +143,9 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
     before = kernel_module.loaded_modules(host)
     old = kernel_module.loaded_version(host)
     missing = [n for n in request.modules if not host.isdir("/sys/module/" + n.replace("-", "_"))]
-    must_unload = request.state != "loaded" and bool(before)
+    must_unload = bool(before) and (
+        request.state == "unloaded" or (request.state == "reloaded" and not kernel_module.is_current(host))
+    )
     must_load = request.state != "unloaded"
     stopped = stopped_services.read_stopped(host) if must_load else []
     result: Dict[str, Any] = {

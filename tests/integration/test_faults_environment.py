@@ -26,7 +26,7 @@ def grid(lab_machine: None) -> Fleet:
 @pytest.mark.parametrize(
     ("host", "fault", "arguments", "words"),
     [
-        (DEBIAN, "mirror-down", [], [".debian.org", "does not answer", "gpu_ready_mirror"]),
+        (DEBIAN, "mirror-down", [], [".debian.org", "does not answer"]),
         pytest.param(DEBIAN, "clock", ["-4000"], ["clock"], marks=pytest.mark.long),
         pytest.param(DEBIAN, "dns", [], [".debian.org", "resolv"], marks=pytest.mark.long),
         pytest.param(DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"], marks=pytest.mark.long),

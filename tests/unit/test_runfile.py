@@ -325,7 +325,7 @@ def test_a_wrong_file_is_refused(
 
 
 def test_an_unreachable_server_is_named(tmp_path: Path) -> None:
-    with pytest.raises(GpuReadyError, match=r"could not be fetched: .*gpu_ready_mirror"):
+    with pytest.raises(GpuReadyError, match=r"could not be fetched: .*check network and proxy"):
         obtain(InstallerSource(f"http://127.0.0.1:9/{NAME}", "0" * 64), tmp_path)
 
 

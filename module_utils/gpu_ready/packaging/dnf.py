@@ -6,12 +6,21 @@ Only their commands are used: their Python libraries belong to one interpreter o
 import os
 import re
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
+from ..base import manifest
 from ..base.host import TIMED_OUT, Host, Result
 from ..base.json_file import delete_file, write_json_file
-from . import rpm
-from .dnf_errors import explain_failure, explain_lock, join_lines
+from . import rpm, yum_repos
+from .dnf_errors import (
+    explain_failed_repository,
+    explain_failure,
+    explain_lock,
+    find_failed_repositories,
+    find_hidden_names,
+    join_lines,
+)
+from .dnf_filters import MOST_SHOWN, find_hiding_lines
 from .dnf_output import parse_list, parse_lowest_versions, parse_offers, parse_simulation
 from .locks import PID_FILES, RPM_LOCKS, held_locks, held_pid_files
 from .manager import (
@@ -41,6 +50,10 @@ FULL = 2 * 1024 * 1024
 ABORTED = re.compile(r"Operation aborted|Exiting on user [Cc]ommand")
 
 
+OWN = "gpu-ready-"
+"""Beginning of the names of our sections."""
+
+
 class Dnf(Manager):
     """dnf 4, dnf5 or yum 3 on this host."""
 
@@ -53,7 +66,17 @@ class Dnf(Manager):
         self.keep_cache = keep_cache
         self.pending = pending
         self.extra_options = []  # type: List[str]
+        self.skipped = []  # type: List[str]
+        """Repositories of others that failed; later calls of this run do not ask them again."""
+        self.recorded = None  # type: Optional[Dict[str, Dict[str, Any]]]
         self.program, self.form = find_program(host)
+
+    @property
+    def adopted(self) -> Dict[str, Dict[str, Any]]:
+        """The sections of others that serve what we need, with the pinned key that our calls give them."""
+        if self.recorded is None:
+            self.recorded = manifest.collect(self.host).get("adopted", {})
+        return self.recorded
 
     # queries
 
@@ -101,38 +124,90 @@ class Dnf(Manager):
 
     # calls
 
-    def options(self) -> List[str]:
+    def options(self, needed: str = "") -> List[str]:
         """Options of every call: no weak dependencies, no removal of unneeded packages.
 
         One more version of kernel-devel would remove the oldest (installonly_limit, 3), which nobody requested.
+        Other people's repositories may fail: Red Hat's release notes of 8.1 give this form for all repositories. The
+        sections that we use with the pinned key (dnf.conf(5): gpgkey) may not.
         """
         found = ["--setopt=clean_requirements_on_remove=False", "--setopt=exit_on_lock=True", "--setopt=retries=3"]
         found.append("--setopt=installonly_limit=0")
         if self.keep_cache:
             found.append("--setopt=keepcache=1")
+        if self.form != "yum":
+            found += ["--setopt=*.skip_if_unavailable=1", "--setopt=%s*.skip_if_unavailable=0" % OWN]
+        elif not needed:  # yum 3 applies such options in any order
+            found.append("--setopt=*.skip_if_unavailable=1")
+        for section, record in sorted(self.adopted.items()):
+            found += ["--setopt=%s.%s" % (section, option) for option in adopted_options(record)]
         found += self.extra_options
         return found if self.form == "yum" else found + ["--setopt=install_weak_deps=False"]
 
-    def call(self, answer: str, argv: List[str], limit: float) -> Result:
-        """Call the program when no other package manager runs, again where one was faster. ``answer``: to questions."""
+    def call(self, answer: str, argv: List[str], limit: float, needed: str = "") -> Result:
+        """Call the program when no other package manager runs, again where one was faster.
+
+        ``answer``: to questions. ``needed``: the one repository that is read.
+        """
         end = time.monotonic() + self.wait
         while True:
             self.wait_for_locks()
-            found = self.host.run([self.program, answer] + self.options() + argv, timeout=limit, env=ENVIRONMENT)
+            skipped = [] if needed else ["--disablerepo=" + name for name in self.skipped]
+            options = self.options(needed) + skipped
+            found = self.host.run([self.program, answer] + options + argv, timeout=limit, env=ENVIRONMENT)
             if found.rc == 0 or not explain_lock(found.out + found.err) or time.monotonic() >= end:
-                return found
+                return self.note_failed_sources(found, needed)
             time.sleep(2.0)
+
+    def note_failed_sources(self, answer: Result, needed: str) -> Result:
+        """Record the repositories of others that failed; the answer, in which they count as ignored.
+
+        dnf 4 names those that it leaves out in a line of its own. dnf5 does not.
+        """
+        text = answer.out + "\n" + answer.err
+        failed = [
+            name
+            for name in find_failed_repositories(text)
+            if name != needed and not name.startswith(OWN) and name not in self.adopted
+        ]
+        for name in failed:
+            if name not in self.skipped:
+                self.skipped.append(name)
+                reported = explain_failed_repository(text, name)
+                self.failed_sources.append(": ".join(filter(None, [self.find_file(name), reported])))
+        return (
+            answer._replace(err="%s\nIgnoring repositories: %s\n" % (answer.err, ", ".join(failed)))
+            if failed
+            else answer
+        )
+
+    def find_file(self, section: str) -> str:
+        """The .repo file with a section, "" where there is none."""
+        paths = [yum_repos.DIRECTORY + "/" + name for name in self.host.listdir(yum_repos.DIRECTORY)]
+        found = [
+            path
+            for path in paths
+            if path.endswith(".repo") and section in yum_repos.parse_sections(self.host.read(path) or "")
+        ]
+        return found[0] if found else ""
 
     def describe_failure(self, what: str, answer: Result) -> str:
         for path in WRITTEN:
             free = self.host.free(path)
             if free is not None and free < FULL:
                 return "%s: the disk is full, no free space left in %s. Free space there, then run again" % (what, path)
-        return explain_failure(what, answer)
+        return explain_failure(what, answer) + self.describe_hidden(find_hidden_names(answer.out + answer.err))
 
-    def run_change(self, what: str, argv: List[str]) -> Result:
+    def describe_hidden(self, names: List[str]) -> str:
+        """The end of a message about packages that were not found: lines that hide them, sources that were not read."""
+        lines = [line for name in names for line in find_hiding_lines(self.host, name)]
+        hidden = sorted(set(lines), key=lines.index)[:MOST_SHOWN]
+        text = ". Hidden by " + " and ".join(hidden) if hidden else ""
+        return text + (self.describe_failed_sources() if names else "")
+
+    def run_change(self, what: str, argv: List[str], needed: str = "") -> Result:
         """Call dnf (changes the host). A failed DKMS build of the driver is an error too, although rpm succeeds."""
-        answer = self.call("-y", argv, RUN_LIMIT)
+        answer = self.call("-y", argv, RUN_LIMIT, needed)
         if answer.rc != 0:
             kind = TransactionKilled if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
             raise kind(self.describe_failure(what, answer) + self.describe_make_log(answer))
@@ -170,14 +245,17 @@ class Dnf(Manager):
             ["--disablerepo=*", "--enablerepo=" + section] if self.form == "yum" else ["--repo=" + section, "--refresh"]
         )
         only += ["--setopt=%s.skip_if_unavailable=0" % section]
-        self.run_change("reading the repository " + section, only + ["makecache"])
+        self.run_change("reading the repository " + section, only + ["makecache"], needed=section)
 
     def resolve(self, specs: List[PackageSpec]) -> List[str]:
         """Arguments for install; PackageError names the offered versions where one is missing."""
         exact = [spec for spec in specs if spec.version is not None]
         offers = self.offers([spec.name for spec in exact])
         arguments = [spec.name for spec in specs if spec.version is None]
-        arguments += ["%s-%s" % (spec.name, choose_version(spec, offers.get(spec.name, []))) for spec in exact]
+        for spec in exact:
+            offered = offers.get(spec.name, [])
+            version = choose_version(spec, offered, self.describe_hidden([spec.name]))
+            arguments.append("%s-%s" % (spec.name, version))
         return arguments
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
@@ -359,6 +437,12 @@ def join_simulations(first: Simulation, second: Simulation) -> Simulation:
         first.fetch + second.fetch,
         first.unpacked + second.unpacked,
     )
+
+
+def adopted_options(record: Dict[str, Any]) -> List[str]:
+    """Options of a section that is not ours: only packages and metadata with the pinned key count, in our calls."""
+    checks = ["%s=%d" % (name, record[name]) for name in ("gpgcheck", "repo_gpgcheck") if record.get(name)]
+    return ["gpgkey=file://" + str(record["keyring"]), *checks, "skip_if_unavailable=0"]
 
 
 def find_program(host: Host) -> Tuple[str, str]:

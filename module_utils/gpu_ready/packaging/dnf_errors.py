@@ -5,6 +5,7 @@ from typing import List, Optional
 
 from ..base.download_errors import MIRRORED, download_remedy
 from ..base.host import TIMED_OUT, Result
+from .locations import split_list
 from .manager import HEADERS, RUN_LIMIT, WRONG_CLOCK, WRONG_SIGNATURE, describe_missing_headers, find_dkms_failure
 
 
@@ -70,6 +71,32 @@ def find_url(text: str) -> str:
     """The first URL of a text, "" where there is none."""
     match = re.search(r"\w+://[^\s)\]]+", text)
     return match.group() if match else ""
+
+
+def find_failed_repositories(text: str) -> List[str]:
+    """The repositories whose metadata could not be read, in the words of dnf 4, dnf5 and yum 3."""
+    found = re.findall(r"Failed to download metadata (?:\([^)]*\) )?for repo(?:sitory)? ['\"](\S+?)['\"]", text)
+    found += re.findall(r"(?:Cannot find a valid baseurl for repo: |failure: repodata/\S+ from )([^\s:/]+)", text)
+    found += [name for line in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in split_list(line)]
+    return sorted(set(found), key=found.index)
+
+
+def explain_failed_repository(text: str, name: str) -> str:
+    """Why one repository could not be read, and the remedy."""
+    block = re.search(r"for repository '%s':\n((?:  - [^\n]*\n)+)" % re.escape(name), text)
+    cause = find_causes(block.group(1) if block else text) or "no cause was printed"
+    return "the repository %s could not be read (%s). %s" % (name, cause, download_remedy(cause, find_url(cause)))
+
+
+def find_hidden_names(text: str) -> List[str]:
+    """The packages that dnf did not find, or that its filters hide, as it names them."""
+    found = re.findall(r"(?:filtering|No match) for argument: (\S+)", text)
+    found += re.findall(r"Argument '(\S+)' matches only", text)
+    found += re.findall(
+        r"(?m)package (\S+?)-[^-\s]+-[^-\s]+ (?:from \S+ )?is (?:filtered out by exclude|excluded)", text
+    )
+    found += [name for line in re.findall(r"Unable to find a match: ([^\n]+)", text) for name in line.split()]
+    return sorted(set(found), key=found.index)
 
 
 def explain_metadata(text: str) -> Optional[str]:

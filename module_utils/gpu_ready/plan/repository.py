@@ -231,7 +231,7 @@ def contradiction_refusals(facts: Facts) -> List[Refusal]:
     what = "remove %s" % own[0] if own else "remove one of the two entries"
     return [
         Refusal(
-            "sources_contradict",
+            "package_sources_conflict",
             apt_entries.describe_contradiction(pair),
             what + ", check with `apt-get update`, then run again",
         )

@@ -78,6 +78,12 @@ PARTS = (
         "tests/integration/matrix.py",
         "tests/integration/matrix.json",
     ),
+    _tests(
+        "pasts",
+        "hosts that somebody else set up, from the plan to the removal: the cells of pasts.md",
+        "tests/integration/pasts.py",
+        "tests/integration/pasts.json",
+    ),
     _tests("ubuntu", "Ubuntu: signed modules, Secure Boot, NVIDIA's package names before and after 590, IMEX"),
     _tests("elrepo", "Enterprise Linux with ELRepo's driver and its nvidia-detect"),
     _tests("runfile", "the driver as .run installer: install, replace, refuse, remove, change to packages and back"),

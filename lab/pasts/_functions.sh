@@ -2,9 +2,6 @@
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 . /etc/os-release
 
-# The URL of HOST/PATH: the lab answers for the vendors' own names.
-vendor() { echo "https://$1"; }
-
 # Download the URL $1 to the file $2, as `curl -fsSL URL -o FILE` of the vendors' pages.
 download() { curl -fsSL --retry 2 --max-time 120 "$1" -o "$2"; }
 

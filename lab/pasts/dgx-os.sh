@@ -2,8 +2,8 @@
 # Page: https://docs.nvidia.com/dgx/dgx-os-7-user-guide/
 install_debs ca-certificates curl gpg
 enable_components
-repository=$(vendor repo.download.nvidia.com/baseos/ubuntu/noble/x86_64)
-cuda=$(vendor developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64)
+repository=https://repo.download.nvidia.com/baseos/ubuntu/noble/x86_64
+cuda=https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64
 fetch_keyring /usr/share/keyrings/dgx_debian_prod.gpg "$repository/dgx_debian_prod.pub"
 fetch_keyring /usr/share/keyrings/cuda_debian_prod.gpg "$cuda/3bf863cc.pub"
 printf '%s\n' "Types: deb" "URIs: $repository/" "Suites: noble" "Components: common dgx" "Architectures: amd64" \

@@ -2,7 +2,7 @@
 # Page: https://docs.docker.com/engine/install/debian/ and .../ubuntu/ ("Install using the apt repository")
 install_debs ca-certificates curl
 install -m 0755 -d /etc/apt/keyrings
-repository=$(vendor "download.docker.com/linux/$ID")
+repository=https://download.docker.com/linux/$ID
 download "$repository/gpg" /etc/apt/keyrings/docker.asc
 chmod a+r /etc/apt/keyrings/docker.asc
 echo "deb [arch=$(dpkg --print-architecture) signed-by=/etc/apt/keyrings/docker.asc] $repository $VERSION_CODENAME stable" \

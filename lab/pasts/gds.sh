@@ -1,6 +1,6 @@
 # H1: GPUDirect Storage beside the driver: nvidia-fs of DKMS, its tools; after a driver
 # Page: https://docs.nvidia.com/gpudirect-storage/troubleshooting-guide/ ("Installing GPUDirect Storage")
-install_debs dkms "linux-headers-$(uname -r)"
+install_debs dkms gcc make "linux-headers-$(uname -r)"
 files=$(mktemp -d)
 source=$files/usr/src/nvidia-fs-2.27.3
 mkdir -p "$source"

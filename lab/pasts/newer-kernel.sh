@@ -1,4 +1,4 @@
-# J3: an upgrade brought a newer kernel, and the host waits for its reboot
+# J3: an upgrade installed a newer kernel, and the host waits for its reboot
 # Page: https://wiki.debian.org/UnattendedUpgrades ("reboot required")
 release=$(uname -r)
 newer=$(echo "$release" | sed -E 's/-([0-9]+)-/-999-/')

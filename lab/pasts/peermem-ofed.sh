@@ -1,4 +1,4 @@
-# H1: NVIDIA's OFED from its archive, whose directory is gone, and the peer memory module loaded at boot; after a driver
+# H1: NVIDIA's OFED from its archive, whose directory was removed, and the peer memory module loaded at boot; after a driver
 # Page: https://docs.nvidia.com/networking/display/mlnxofedv24100700/installing+mlnx_ofed
 install_made_deb ofed-scripts 24.10-OFED.24.10.0.7.0
 install_made_deb mlnx-ofed-kernel-dkms 24.10.OFED.24.10.0.7.0.1-1

@@ -7,6 +7,8 @@ build/pasts.json; the page is made of the copy of it that the repository keeps.
 import datetime
 import json
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pasts
@@ -31,7 +33,7 @@ tar -c --files-from /dev/null | docker import - {WORK} >/dev/null
 docker run -d --restart no --name {WORK} -v /usr:/usr:ro -v /lib:/lib:ro -v /lib64:/lib64:ro {WORK} /usr/bin/sleep infinity
 """
 """Starts a container without a GPU where docker runs; it has the host's programs, because a lab host pulls no image."""
-STOP_WORK = f"! docker inspect {WORK} >/dev/null 2>&1 || docker rm -f {WORK} && docker rmi {WORK}"
+STOP_WORK = f"if docker inspect {WORK} >/dev/null 2>&1; then docker rm -f {WORK}; docker rmi {WORK}; fi"
 RUNNING_SERVICES = """
 for unit in $(systemctl list-units --type=service --state=running --no-legend --plain | cut -d ' ' -f 1); do
   echo "$unit $(systemctl show --property=MainPID --value "$unit")"
@@ -74,21 +76,19 @@ def live(batch: list[Case]) -> Life:
     lab("down", "pasts")
     lab("up", "--hosts", ",".join(case.host for case in batch), "lab/fleets/pasts.yml")
     files = take_files(batch)
-    health = {case.host: fleet.ssh(case.host, HEALTH, check=False) for case in batch}
-    for case in batch:
-        fleet.ssh(case.host, START_WORK)
-    running = {case.host: services(fleet, case.host) for case in batch}
+    health = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
+    on_each(batch, lambda host: fleet.ssh(host, START_WORK))
+    running = on_each(batch, lambda host: services(fleet, host))
     checked = fleet.play("--check")
     worked = fleet.play()
-    running_then = {case.host: services(fleet, case.host) for case in batch}
-    for case in batch:
-        fleet.ssh(case.host, STOP_WORK)
+    running_then = on_each(batch, lambda host: services(fleet, host))
+    on_each(batch, lambda host: fleet.ssh(host, STOP_WORK))
     hindered = any("host_in_use" in codes(worked, case.host) for case in batch)
     first = fleet.play() if hindered else worked
     second = fleet.play()
-    health_then = {case.host: fleet.ssh(case.host, HEALTH, check=False) for case in batch}
+    health_then = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
     removed = fleet.play(playbook="playbooks/uninstall.yml", extra={"gpu_ready_uninstall": True})
-    health_last = {case.host: fleet.ssh(case.host, HEALTH, check=False) for case in batch}
+    health_last = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
     return Life(
         checked, worked, first, second, removed,
         (files, take_files(batch)), (health, health_then, health_last), (running, running_then),
@@ -96,7 +96,14 @@ def live(batch: list[Case]) -> Life:
 
 
 def take_files(batch: list[Case]) -> dict[str, dict[str, str]]:
-    return {case.host: footprint.take(hosts.find(f"pasts/{case.host}")) for case in batch}
+    return on_each(batch, lambda host: footprint.take(hosts.find(f"pasts/{host}")))
+
+
+def on_each(batch: list[Case], read: Callable[[str], Any]) -> dict[str, Any]:
+    """Read something on all hosts of a batch at once."""
+    names = [case.host for case in batch]
+    with ThreadPoolExecutor(BATCH) as pool:
+        return dict(zip(names, pool.map(read, names), strict=True))
 
 
 def services(fleet: Fleet, host: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Pasts of lab hosts: each names its page, and a fleet file that names an unknown one is told the known ones."""
+"""Pasts of lab hosts: each names its page, and the error for an unknown one lists the known ones."""
 
 import re
 import subprocess

@@ -30,8 +30,8 @@ answers for the vendors' names: [lab.md](lab.md) says what such a host shows and
 `tests/integration/test_pasts.py` ran the cells, last on {{date}}.
 
 - **expected**: `adopt`: what is installed stays and is verified. `extend`: it stays, and what is missing is added.
-  `refuse`: refused with this code before any change. `replace`: replaced, because a variable asks for it. What follows is
-  what no step of the plan installs or replaces. `lab/fleets/pasts.yml` has the expectations.
+  `refuse`: refused with this code before any change. `replace`: replaced, because a variable asks for it. What follows
+  is what no step of the plan installs or replaces. `lab/fleets/pasts.yml` has the expectations.
 - **{PLAN}**: `--check` has the expected outcome.
 - **{RUN}**: the run ends verified, with no step that the plan did not have; or refused, with nothing changed.
 - **{SECOND}**: the next run has no step and changes nothing.

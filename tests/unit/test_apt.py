@@ -11,7 +11,7 @@ from gpu_ready.base.download_errors import download_remedy
 from gpu_ready.base.host import TIMED_OUT, Host, Result
 from gpu_ready.packaging import apt, apt_errors, apt_lists
 from gpu_ready.packaging import manager as packages
-from gpu_ready.packaging.dpkg_status import parse_dpkg_status
+from gpu_ready.packaging.dpkg_status import STATUS, parse_dpkg_status
 from gpu_ready.packaging.version_match import version_matches
 
 from tests.unit.recorded import RecordedHost
@@ -302,3 +302,16 @@ def test_the_remedy_for_a_file_that_cannot_be_fetched(cause: str, words: str) ->
     assert "gpu_ready_mirror" not in download_remedy(cause, "https://developer.download.nvidia.com/compute/x.run")
     mirrored = download_remedy(cause, "https://mirror.site:8080/nvidia/developer.download.nvidia.com/compute/x.run")
     assert "mirror" in mirrored
+
+
+def test_what_another_apt_is_doing_is_waited_for_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first boot of a cloud image: unattended-upgrades has a package unpacked, and finishes it."""
+    stanza = "Package: linux-firmware\nStatus: install ok %s\nVersion: 1\n"
+    host = RecordedHost({STATUS: stanza % "half-configured"}, locks={"/var/lib/dpkg/lock-frontend": 812})
+
+    def sleep(seconds: float) -> None:
+        host.files[STATUS], host.locks = stanza % "installed", {}
+
+    manager = apt.Apt(host, wait=5.0)
+    monkeypatch.setattr(manager, "wait_for_locks", lambda: packages.Manager.wait_for_locks(manager, sleep))
+    assert manager.repair([]) == [] and host.asked == []

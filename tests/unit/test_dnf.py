@@ -336,6 +336,19 @@ def test_a_module_of_others_that_dkms_could_not_build_is_not_the_drivers_failure
         dnf.Dnf(Scripted({"-y install": Result(0, both, "")}, files=files), wait=0.0).run_change("x", ["install", "n"])
 
 
+def test_what_another_dnf_is_doing_is_waited_for_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A running upgrade has a package in two versions, until it removes the older."""
+    row = "glibc\t(none)\t2.34\t%d.el9\tx86_64\n"
+    host = Scripted({}, row % 1 + row % 2, locks={"/var/lib/rpm/.rpm.lock": 812})
+
+    def sleep(seconds: float) -> None:
+        host.rows, host.locks = row % 2, {}
+
+    manager = dnf.Dnf(host, wait=5.0)
+    monkeypatch.setattr(manager, "wait_for_locks", lambda: packages.Manager.wait_for_locks(manager, sleep))
+    assert manager.repair([]) == [] and host.made == []
+
+
 def test_another_stream_is_left_before_one_is_enabled() -> None:
     module = "[nvidia-driver]\nname=nvidia-driver\nstream=575-open\nprofiles=\nstate=enabled\n"
     host = Scripted({}, files={"/etc/dnf/modules.d/nvidia-driver.module": module})

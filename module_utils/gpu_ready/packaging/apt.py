@@ -162,10 +162,10 @@ class Apt(Manager):
         A package of ``owned`` that cannot be configured, such as a module that does not compile, is removed: the plan
         may have another one by now, and the installation of the same one reports why it fails.
         """
+        self.wait_for_locks()  # while somebody installs, packages look interrupted
         found = self.find_interrupted()
         if not found:
             return []
-        self.wait_for_locks()
         self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         # Its status does not count: dependencies of unpacked packages may be missing, which apt installs below.
         trouble = self.remove_unconfigurable(owned or [])

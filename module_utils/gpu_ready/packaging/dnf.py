@@ -363,11 +363,11 @@ class Dnf(Manager):
         Packages that were being installed are reinstalled, so that their scripts run. The older of two versions of one
         package is removed, and a package of ``owned`` that cannot be reinstalled.
         """
+        self.wait_for_locks()  # while somebody installs, packages look interrupted
         state = rpm.read_state(self.host, self.pending)
         if not state.broken:
             return []
         concerned = state.broken
-        self.wait_for_locks()
         if state.unreadable:
             self.rebuild_database()
             state = rpm.read_state(self.host, self.pending)

@@ -231,14 +231,15 @@ def check_next_boot(facts: Facts, chosen: DriverChoice, more: AuditFacts) -> Aud
 def dkms_text(facts: Facts, kernel: str) -> str:
     """Return whether DKMS could build the module for a kernel, and what is missing for it."""
     base = facts.base
-    known = sorted({row.version for row in facts.driver.dkms}, key=versions.key)
+    known = sorted(facts.driver.dkms, key=lambda row: versions.key(row.version))
     missing = [] if base.kernel.headers.get(kernel) else ["its headers"]
     missing += [] if base.compiler else ["a compiler"]
     if not known:
         return "DKMS knows no source to build it from"
     if missing:
-        return "DKMS cannot build %s without %s" % (known[-1], " and ".join(missing))
-    return "'dkms autoinstall -k %s' would build %s: headers and compiler are installed" % (kernel, known[-1])
+        return "DKMS cannot build %s without %s" % (known[-1].version, " and ".join(missing))
+    module = "%s/%s" % (known[-1].name, known[-1].version)
+    return "'dkms install %s -k %s' would build it: headers and compiler are installed" % (module, kernel)
 
 
 def check_reboot(facts: Facts, decided: compose.Plan, more: AuditFacts) -> AuditCheck:

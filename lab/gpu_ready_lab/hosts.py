@@ -153,8 +153,9 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     with _locked():  # an address is taken once its container or guest exists
         present = {r.host: r for r in existing() if r.fleet == fleet.name}
         address = _addresses(fleet, present)
+        tree = mirror.tree_of_checkout(paths.cache())
         for each in address.values():
-            mirror_server.point_at(paths.STATE, mirror.tree_of_checkout(paths.cache()), each)
+            mirror_server.point_at(paths.STATE, tree, each)
         new = [host for host in containers if host.name not in present]
         missing = [host.name for host in fleet.hosts if host.name not in present]
         say(

@@ -6,6 +6,7 @@
 import argparse
 import contextlib
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -95,12 +96,13 @@ def repositories() -> dict[str, dict[str, Any]]:
     return entries
 
 
-def names() -> list[str]:
+@functools.cache
+def names() -> tuple[str, ...]:
     """Return the vendors' host names: those that declared repositories and files are at."""
     at = [path for entry in repositories().values() for path in (entry["path"], *entry.get("also", []), *entry["keys"])]
     at += downloads.places(DECLARATIONS / "downloads.yml")
     at += [METALINKS, *(entry.path for entry in published.read(DECLARATIONS / "published.yml"))]
-    return sorted({path.split("/")[0] for path in at})
+    return tuple(sorted({path.split("/")[0] for path in at}))
 
 
 def declared() -> list[packages.Package]:

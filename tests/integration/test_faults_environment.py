@@ -32,7 +32,7 @@ def grid(lab_machine: None) -> Fleet:
         pytest.param(DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"], marks=pytest.mark.long),
         (DEBIAN, "half-configured", ["1"], ["gpu-ready-half"]),
         pytest.param(ROCKY, "mirror-500", [], ["500"], marks=pytest.mark.long),
-        (ROCKY, "dns", [], ["dl.rockylinux.org", "resolve"]),
+        (ROCKY, "dns", [], ["dl.fedoraproject.org", "cannot resolve"]),
     ],
 )
 def test_a_broken_host_or_network_is_reported_with_cause_and_remedy(

@@ -73,6 +73,7 @@ class Past(NamedTuple):
     dkms: str = "nvidia"
     card: str = "T4"
     smi: bool = True
+    without: tuple[str, ...] = ()
     switches: int = 0
     fabricmanager: bool = False
     files: Mapping[str, str] = {}
@@ -197,6 +198,15 @@ PASTS = {
         dkms="",
         smi=False,
     ),
+    "ubuntu-drivers-gpgpu-outdated": Past(
+        "the same, of a version that the archive no longer has: nothing can be added in that version",
+        "ubuntu-drivers-common @ d3d7856",
+        "ubuntu2404",
+        gpgpu("580.95.05-0ubuntu0.24.04.1"),
+        module="kernel/nvidia-580srv-open",
+        dkms="",
+        smi=False,
+    ),
     "ubuntu-drivers-server": Past(
         "apt install nvidia-driver-580-server-open",
         "ubuntu-drivers-common @ d3d7856",
@@ -215,6 +225,7 @@ PASTS = {
         UBUNTU,
         module="kernel/nvidia-580-open",
         dkms="",
+        requests=(OTHERS, {"nvidia_driver_source": "distro"}),
     ),
     "ubuntu-desktop-dkms": Past(
         "apt install nvidia-driver-580-open with DKMS",
@@ -259,6 +270,19 @@ PASTS = {
             {"nvidia_driver_branch": "580", "nvidia_driver_source": "cuda_repo"},
         ),
     ),
+    "debian-nvidia-driver-without-recommends": Past(
+        "the same with --no-install-recommends: libcuda1, nvidia-smi and nvidia-modprobe are missing",
+        "wiki.debian.org/NvidiaGraphicsDrivers",
+        "debian12",
+        {name: version for name, version in debian("535.261.03-1").items() if name not in ("libcuda1", "nvidia-smi")},
+        {},
+        DEBIAN,
+        driver=("535.261.03", "proprietary"),
+        loaded=("535.261.03", "proprietary"),
+        dkms="nvidia-current",
+        without=("libcuda",),
+        smi=False,
+    ),
     "graphics-drivers-ppa": Past(
         "the graphics-drivers PPA",
         "launchpad.net/~graphics-drivers",
@@ -266,6 +290,15 @@ PASTS = {
         ubuntu("580", "580.95.05-0ubuntu0~gpu24.04.1"),
         {"nvidia-prime": "0.8.17.2"},
         PPA,
+    ),
+    "graphics-drivers-ppa-half-upgraded": Past(
+        "the same after an upgrade whose module was not built",
+        "launchpad.net/~graphics-drivers",
+        "ubuntu2404",
+        ubuntu("580", "580.178.04-0ubuntu0~gpu24.04.1"),
+        {},
+        PPA,
+        libraries=("580.178.04",),
     ),
     "graphics-drivers-ppa-removed": Past(
         "the same after the PPA was removed, recognised by its revision",
@@ -537,7 +570,9 @@ def recorded(past: Past) -> RecordedHost:
         files["/sys/module/nvidia/version"] = past.loaded[0] + "\n"
     directory = "/usr/lib64/" if is_rpm else "/usr/lib/x86_64-linux-gnu/"
     versions = past.libraries if past.libraries is not None else (past.driver[0],) if past.driver else ()
-    files |= {f"{directory}{name}.so.{one}": "" for one in versions for name in ("libcuda", "libnvidia-ml")}
+    files |= {
+        f"{directory}{name}.so.{one}": "" for one in versions for name in {"libcuda", "libnvidia-ml"} - {*past.without}
+    }
     if past.smi:
         files["/usr/bin/nvidia-smi"] = ""
     programs["systemctl", "is-active", "--quiet", "nvidia-fabricmanager"] = Result(

@@ -222,7 +222,7 @@ MODINFO = "version:        580.95.05\nlicense:        Dual MIT/GPL\nsrcversion: 
 def test_a_module_that_is_the_installed_one_is_not_reloaded(
     swap: Any, proc: str, source: str, installed: str, unloads: bool
 ) -> None:
-    """Another metapackage was installed, and the module did not change: nobody's GPU is taken away."""
+    """Another metapackage was installed, and the module did not change: every GPU stays in use."""
     host = Kernel(("nvidia", "nvidia_uvm"), ("nvidia-persistenced.service",))
     host.files |= {"/proc/driver/nvidia/version": proc, "/sys/module/nvidia/srcversion": source}
     run = host.run

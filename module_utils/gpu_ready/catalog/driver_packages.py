@@ -80,6 +80,11 @@ def publisher_name(key: str) -> str:
     return str(entry["name"])
 
 
+def is_archive_publisher(key: str) -> bool:
+    """True for the distribution's own archive, whichever of its series."""
+    return bool(publishers().get(key, {}).get("archive"))
+
+
 def source_of_publisher(key: str) -> str:
     """The driver source that a publisher is; the publisher itself where gpu-ready installs nothing from it."""
     return str(publishers().get(key, {}).get("source", key))

@@ -70,7 +70,9 @@ def adopt_driver(
         return None
     if not state.missing_parts and (request.profile == driver_sources.PROFILES[0] or not missing or not known):
         return driver
-    if known and names and len(missing) < len(names):
+    # Without a repository that has the installed version, nothing can be added in that version.
+    offered = state.repository or not facts.apt.sources
+    if known and names and len(missing) < len(names) and offered:
         return driver._replace(satisfied=False, extends=True, packages=names)
     return None
 
@@ -99,11 +101,10 @@ def exact_packages(facts: Facts, request: DriverRequest) -> Dict[str, str]:
 
 
 def is_sound(facts: Facts) -> bool:
-    """True if module and libraries have one version, of one origin, and no installation of them was cut off."""
+    """True if module and libraries have one version, of one origin, and no installer of them was cut off."""
     state = facts.driver
     assert state.on_disk
-    half = set(facts.packages.broken) & set(state.packages)
-    return state.userspace == [state.on_disk.version] and state.origin != MIXED and not state.interrupted and not half
+    return state.userspace == [state.on_disk.version] and state.origin != MIXED and not state.interrupted
 
 
 def is_requested(request: DriverRequest, origin: str, data: Distribution) -> bool:
@@ -112,7 +113,7 @@ def is_requested(request: DriverRequest, origin: str, data: Distribution) -> boo
     A driver that `auto` would not install does not stay where it may be replaced.
     """
     if request.source is not None:
-        return request.source == origin
+        return request.source in (origin, "distro" if driver_packages.is_archive_publisher(origin) else origin)
     return not request.replace or origin in driver_sources.automatic_sources(data)
 
 

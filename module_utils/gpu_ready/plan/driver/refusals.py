@@ -383,10 +383,19 @@ def foreign_driver(facts: Facts, driver: DriverChoice, data: Distribution) -> Re
         without_manager = ", which has no fabric manager for the %d NVSwitches of this host" % len(
             facts.base.nvswitches
         )
+    origin = origins.get(state.origin or "", named)
+    if version and state.userspace not in ([], [version]):
+        return Refusal(
+            "foreign_driver",
+            "the driver of this host, from %s, is inconsistent: its kernel module is %s, its libraries are %s"
+            % (origin, version, " and ".join(state.userspace)),
+            "complete it with the program that installed it, or set nvidia_driver_replace_foreign to true to have it "
+            "replaced by the driver of %s" % driver_packages.publisher_name(driver.source),
+        )
     return Refusal(
         "foreign_driver",
         "the driver %s of this host is from %s%s, and two drivers of different origin break each other; requested "
-        "is %s" % (version or "files", origins.get(state.origin or "", named), without_manager, driver.source),
+        "is %s" % (version or "files", origin, without_manager, driver.source),
         "set nvidia_driver_replace_foreign to true to have it replaced, or nvidia_driver_source to none to keep it",
     )
 

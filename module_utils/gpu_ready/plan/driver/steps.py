@@ -260,8 +260,9 @@ def extension_step(facts: Facts, driver: DriverChoice) -> Step:
     disk = facts.driver.on_disk
     assert disk
     missing = [name for name in driver.packages if name not in facts.packages.installed]
+    tied = driver_packages.driver_packages(dict.fromkeys(missing, ""))  # nvidia-modprobe has versions of its own
     params = DriverInstallParams(
-        packages=[PackageTarget(name, disk.version + "-*") for name in missing],
+        packages=[PackageTarget(name, disk.version + "-*" if name in tied else None) for name in missing],
         pin_packages=[],
         pin_remove=[],
         streams={},
@@ -452,7 +453,7 @@ def is_held_by_us(facts: Facts, driver: DriverChoice) -> bool:
     """True for a driver of a known source or of the distribution: others are upgraded by whoever set them up."""
     return not facts.base.managed_by and (
         driver.source in driver_sources.source_names(catalog.distro(facts.base.distro or ""))
-        or bool(driver_packages.publishers().get(driver.source, {}).get("archive"))
+        or driver_packages.is_archive_publisher(driver.source)
     )
 
 

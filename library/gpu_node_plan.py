@@ -99,8 +99,7 @@ options:
     default: false
   docker_engine_restart_ok:
     description: >-
-      Allow a restart of docker or containerd that stops running GPU containers (no live-restore). Without
-      permission such a host is refused.
+      The older name of V(gpu_ready_disrupt: [docker_restart, containerd_restart]), which is still honoured.
     type: bool
     default: false
   docker_engine_source:
@@ -121,6 +120,13 @@ options:
     type: str
     default: auto
     choices: [auto, reload, reboot, none]
+  gpu_ready_disrupt:
+    description: >-
+      Disruptions that may stop running work. Without permission a host on which work would be stopped is refused
+      before any change, and the message names that work. An idle host needs none of them.
+    type: list
+    elements: str
+    default: []
   gpu_ready_mirror:
     description: >-
       Base URL of a site mirror that replaces every upstream server. A file of V(https://HOST/PATH) is then
@@ -135,8 +141,8 @@ options:
     default: {}
   gpu_ready_reboot_ok:
     description: >-
-      Allow the playbook to reboot a host that needs it. Without permission the host fails with a message that
-      says why a reboot is required.
+      Allow the playbook to reboot an idle host that needs it. Without permission the host fails with a message
+      that says why a reboot is required. Where work runs, V(gpu_ready_disrupt) must name V(reboot) too.
     type: bool
     default: false
   gpu_ready_treat_as:
@@ -278,6 +284,13 @@ options:
     type: str
     default: ""
   # END variables
+  drains:
+    description:
+      - How the host is drained before the plan is carried out, as in V(gpu_upgrade_drain). Work that a drain moves away
+        is no reason to refuse the host.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     description: Computes the same plan; RV(changed) is true if the real run would change something.
@@ -349,11 +362,14 @@ from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.catalog.settings import Settings
 from ansible.module_utils.gpu_ready.lifecycle import decide
 
-ARGUMENT_SPEC = {name: {"type": "raw"} for name in Settings._fields}
+ARGUMENT_SPEC = dict(
+    {name: {"type": "raw"} for name in Settings._fields}, drains={"type": "list", "elements": "str", "default": []}
+)
 
 
 def run(host, params, check):
-    answer = decide.plan_json(host, params)
+    variables = {name: value for name, value in params.items() if name != "drains"}
+    answer = decide.plan_json(host, variables, params["drains"])
     return dict(answer, changed=check and bool(answer["todo"]))
 
 

@@ -8,11 +8,20 @@ description:
   - Reverts the changes in the manifest of the node. Purges exactly the added packages, restores or deletes the files
     that were written, removes the keys set in docker's configuration and the cuDNN files, releases holds, and unloads
     the driver when nothing uses it. From a source list that was edited since, only the added components are removed.
-  - Does nothing when another package needs one of these packages, or when docker would have to restart and that would
-    end running GPU containers. A second call changes nothing.
+  - Does nothing when another package needs one of these packages, or when that would stop running work without
+    permission. A second call changes nothing.
 options:
+  gpu_ready_uninstall:
+    description: Confirm the removal. Without it the module fails with what it would remove, and removes nothing.
+    type: bool
+    default: false
+  gpu_ready_disrupt:
+    description: Disruptions that may stop running work, as for M(gpu_node_plan).
+    type: list
+    elements: str
+    default: []
   docker_engine_restart_ok:
-    description: Permit a restart of docker that ends running GPU containers.
+    description: The older name of V(docker_restart) and V(containerd_restart) in O(gpu_ready_disrupt).
     type: bool
     default: false
 attributes:
@@ -24,15 +33,17 @@ author: [gpu-ready]
 EXAMPLES = r"""
 - name: Uninstall
   gpu_uninstall:
+    gpu_ready_uninstall: true
   register: uninstalled
 
 - name: Show what would be reverted
   gpu_uninstall:
   check_mode: true
 
-- name: Uninstall, even if that ends running GPU containers
+- name: Uninstall, even if that stops containers
   gpu_uninstall:
-    docker_engine_restart_ok: true
+    gpu_ready_uninstall: true
+    gpu_ready_disrupt: [docker_restart]
 
 - name: Show what was reverted
   ansible.builtin.debug:
@@ -45,6 +56,11 @@ actions:
   returned: always
   type: list
   sample: [delete /etc/profile.d/cuda.sh]
+stops:
+  description: Running work that this stops, as gpu_ready_disrupt permits.
+  returned: always
+  type: list
+  sample: ["docker would be removed, which stops container web"]
 reboot_required:
   description: Whether the driver stays loaded until a reboot, because something uses it.
   returned: always
@@ -59,15 +75,25 @@ from ansible.module_utils.gpu_ready.base import files
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.lifecycle import uninstall
+from ansible.module_utils.gpu_ready.plan import in_use
+from ansible.module_utils.gpu_ready.plan.model import DISRUPTIONS
 
-ARGUMENT_SPEC = {"docker_engine_restart_ok": {"type": "bool", "default": False}}
+ARGUMENT_SPEC = {
+    "gpu_ready_uninstall": {"type": "bool", "default": False},
+    "gpu_ready_disrupt": {"type": "list", "elements": "str", "default": []},
+    "docker_engine_restart_ok": {"type": "bool", "default": False},
+}
 
 
 def run(host, params, check):
     done = []
+    only_list = not (params["gpu_ready_uninstall"] or check)
+    permitted = in_use.permitted(params["gpu_ready_disrupt"], params["docker_engine_restart_ok"])
     try:
-        work = uninstall.Uninstall(host, restart_ok=params["docker_engine_restart_ok"])
+        work = uninstall.Uninstall(host, permitted=DISRUPTIONS if only_list else permitted)
         actions = work.actions()
+        if actions and only_list:
+            raise GpuReadyError(uninstall.describe_unconfirmed(actions, work.stops))
         for action in actions:
             if not check:
                 action.act()
@@ -80,9 +106,10 @@ def run(host, params, check):
     return {
         "changed": bool(actions),
         "actions": done,
+        "stops": work.stops,
         "held_by": work.held_by,
         "reboot_required": bool(work.held_by),
-        "diff": {"before": "".join(words + "\n" for words in done), "after": ""},
+        "diff": {"before": "".join(words + "\n" for words in work.stops + done), "after": ""},
     }
 
 

@@ -129,8 +129,12 @@ class Fleet:
         extra: dict[str, Any] | None = None,
         moments: Sequence[dict[str, Any]] = (),
     ) -> Run:
-        """Run a playbook on the fleet, record results and remote calls; moments: callback_plugins/moment.py."""
-        extra = {"gpu_report_directory": str(self.reports)} | (extra or {})
+        """Run a playbook on the fleet, record results and remote calls; moments: callback_plugins/moment.py.
+
+        An uninstallation is confirmed, unless ``extra`` says otherwise.
+        """
+        confirmed = {"gpu_ready_uninstall": True} if playbook.endswith("/uninstall.yml") else {}
+        extra = {"gpu_report_directory": str(self.reports)} | confirmed | (extra or {})
         if extra:
             arguments = (*arguments, "-e", json.dumps(extra))
         with tempfile.TemporaryDirectory() as directory:

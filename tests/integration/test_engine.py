@@ -135,7 +135,7 @@ def test_an_upgrade_that_would_stop_gpu_containers_needs_permission(fleet: Fleet
     image = fleet.ssh(DEB, "docker images -q gpu-ready/verify | head -1").strip()
     fleet.ssh(DEB, f"docker run -d --rm --name training --gpus all --network none {image} sleep 3600")
     run = play(fleet, version="26.1", **OPTIONS)
-    assert refusal_codes(run, DEB) == ["gpu_containers_running"]
+    assert refusal_codes(run, DEB) == ["host_in_use"]
     assert "docker-ce is 5:20.10.24" in run.failures(DEB) and "training" in run.failures(DEB)
     assert engine(fleet, DEB)[0].startswith(OLD)
     assert "training" in fleet.ssh(DEB, "docker ps --format '{{.Names}}'")

@@ -153,7 +153,7 @@ def test_running_gpu_containers_keep_the_toolkit_on_the_host(fleet: Fleet) -> No
         run = play(fleet, dict.fromkeys(HOSTS, "native"), "--limit", OLD_DOCKER)
         assert run.rc != 0 and run.changed(OLD_DOCKER) == []
         refusals = run.plan(OLD_DOCKER)["refusals"]
-        assert {refusal["code"] for refusal in refusals} == {"gpu_containers_running"}
+        assert {refusal["code"] for refusal in refusals} == {"host_in_use"}
         assert all("training" in refusal["message"] for refusal in refusals)
     finally:
         fleet.ssh(OLD_DOCKER, "docker rm -f training")

@@ -288,7 +288,8 @@ def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> No
         after["base"]["nouveau"].update(loaded=False, bound=[])
     disk = after["driver"]["on_disk"]
     after["driver"]["loaded"] = {"version": disk["version"], "flavour": disk["flavour"]}
-    after["driver"].update(busy=False, clients=[])
+    after["driver"].update(busy=False)
+    after["work"].update(processes=[])
 
 
 def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:

@@ -71,7 +71,10 @@ def test_the_kernels_own_driver_on_the_gpu_needs_a_reboot(name: str) -> None:
 
 def test_a_program_on_the_gpu_makes_auto_reboot_and_is_named() -> None:
     facts = host("535.104.05")
-    facts = having(facts, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}, {"pid": 42, "name": "python3"}]})
+    facts = having(
+        facts,
+        work={"processes": [{"pid": 7, "name": "nvidia-persiste", "service": True}, {"pid": 42, "name": "python3"}]},
+    )
     (step,) = decide(facts).steps
     assert step.params.action == "reboot"
     assert "held by PID 42 (python3)" in step.why
@@ -81,13 +84,13 @@ def test_a_program_on_the_gpu_makes_auto_reboot_and_is_named() -> None:
 
 def test_the_service_that_is_stopped_anyway_needs_no_reboot() -> None:
     facts = host("535.104.05")
-    facts = having(facts, driver={"clients": [{"pid": 7, "name": "nvidia-persiste"}]})
+    facts = having(facts, work={"processes": [{"pid": 7, "name": "nvidia-persiste", "service": True}]})
     assert decide(facts).steps[0].params.action == "reload"
 
 
 def test_the_same_program_in_a_container_is_not_stopped() -> None:
     facts = host("535.104.05")
-    facts = having(facts, driver={"clients": [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 64}]})
+    facts = having(facts, work={"processes": [{"pid": 7, "name": "dcgm-exporter", "container": "a" * 12}]})
     (step,) = decide(facts).steps
     assert step.params.action == "reboot" and "7 (dcgm-exporter)" in step.why
 

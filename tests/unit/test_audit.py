@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import holders
+from gpu_ready.facts import collect
 from gpu_ready.facts.model import Facts, GpuProcess
-from gpu_ready.lifecycle import audit, variables
+from gpu_ready.lifecycle import audit, decide, variables
 from gpu_ready.plan import compose
 from gpu_ready.report import audit_table as audit_report
 from gpu_ready.report import run as report
@@ -19,7 +19,6 @@ from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out, having
 from tests.unit.recorded import RecordedHost
 
 SETTINGS = variables.parse_settings({}).settings
-CONTAINER = "c0ffee" + "0" * 58
 
 
 def ready(*devices: str, **base: Any) -> Facts:
@@ -152,67 +151,14 @@ def test_a_host_that_lost_all_its_gpus_differs_from_a_host_without_gpu() -> None
     assert audited(having(host, base={"gpus": given}))["state"] == "no_gpu"
 
 
-# ---------------------------------------------------------------------------------------------------------- holders
-
-
-def in_use(cgroup: str, sockets: dict[tuple[str, str], str] | None = None) -> RecordedHost:
-    files = {
-        "/sys/module/nvidia/refcnt": "1\n",
-        "/proc/4711/comm": "python3\n",
-        "/proc/4711/cmdline": "python3\0train.py\0--epochs\0" + "9\0",
-        "/proc/4711/cgroup": cgroup,
-        "/run/docker.sock": "",
-        "/proc/1/comm": "systemd\n",
-    }
-    return RecordedHost(files, {"/proc/4711/fd/3": "/dev/nvidia0", "/proc/1/fd/0": "/dev/null"}, sockets=sockets)
-
-
-@pytest.mark.parametrize(
-    ("cgroup", "container"),
-    [
-        ("0::/user.slice/user-0.slice\n", None),
-        (f"0::/system.slice/docker-{CONTAINER}.scope\n", "trainer"),
-        (f"12:devices:/docker/{CONTAINER}\n1:name=systemd:/docker/{CONTAINER}\n", "trainer"),
-        (f"0::/machine.slice/libpod-{'a' * 64}.scope/container\n", "a" * 12),
-        (f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{'b' * 64}.scope\n", "b" * 12),
-    ],
-)
-def test_a_holder_has_its_command_and_container(cgroup: str, container: str | None) -> None:
-    sockets = {("/run/docker.sock", f"/containers/{CONTAINER}/json"): '{"Name": "/trainer"}'}
-    assert holders.collect(in_use(cgroup, sockets)) == [
-        GpuProcess(4711, "python3", container, "python3 train.py --epochs 9")
-    ]
-
-
-def test_the_drivers_own_services_are_identified_by_their_truncated_names() -> None:
-    host = in_use("")
-    host.files["/proc/4711/comm"] = "nvidia-persiste\n"
-    assert [holder.service for holder in holders.collect(host)] == [True]
-
-
-def test_a_holder_keeps_its_secrets() -> None:
-    host = in_use("")
-    words = [
-        "serve",
-        "--hf-token=hf_1",
-        "--db-password",
-        "pw",
-        "--url",
-        "https://me:pw@x/y",
-        "--secret",
-        "--port",
-        "80",
-    ]
-    host.files["/proc/4711/cmdline"] = "\0".join(words)
-    (holder,) = holders.collect(host)
-    assert holder.command == "serve --hf-token=*** --db-password *** --url https://***@x/y --secret --port 80"
-
-
-def test_an_idle_driver_costs_no_walk_through_proc() -> None:
-    host = in_use("")
-    host.files["/sys/module/nvidia/refcnt"] = "0\n"
-    assert holders.collect(host) == []
-    assert not [path for path in host.opened if path.startswith("/proc")]
+def test_running_work_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same host refuses site.yml: a driver change would end that work."""
+    host = having(ready(T4), work={"processes": [GpuProcess(4711, "python3")]})
+    monkeypatch.setattr(collect, "collect", lambda host, treat_as=None: facts)
+    facts = having(host, driver={"userspace": ["550.1.1"]})
+    answer = audit.audit_json(RecordedHost(), {})
+    assert answer["state"] == "drift" and [one["pid"] for one in answer["holders"]] == [4711]  # type: ignore[attr-defined]
+    assert decide.plan_host(RecordedHost(), {}).plan.refusals
 
 
 # ----------------------------------------------------------------------------------------------------------- report

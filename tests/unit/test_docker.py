@@ -92,27 +92,9 @@ def test_runtimes_conflict_only_by_name() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("container", "holds"),
-    [
-        ({"HostConfig": {"Runtime": "runc"}}, False),
-        ({"HostConfig": {"DeviceRequests": [{"Capabilities": [["gpu"]]}]}}, True),
-        ({"HostConfig": {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=all"]}]}}, True),
-        ({"HostConfig": {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["vendor.com/nic=0"]}]}}, False),
-        ({"HostConfig": {"Devices": [{"PathOnHost": "/dev/nvidia0"}]}}, True),
-        ({"HostConfig": {"Runtime": "nvidia"}, "Config": {"Env": ["NVIDIA_VISIBLE_DEVICES=all"]}}, True),
-        ({"HostConfig": {"Runtime": "nvidia"}, "Config": {"Env": ["NVIDIA_VISIBLE_DEVICES=void"]}}, False),
-        ({}, False),
-    ],
-)
-def test_containers_that_hold_gpus(container: dict, holds: bool) -> None:  # type: ignore[type-arg]
-    assert docker.uses_gpu(container) is holds
-
-
 def engine(hook_time: float = 10.0, marker: "float | None" = None) -> RecordedHost:
     info = {"ServerVersion": "26.1.5+dfsg1", "Runtimes": {"runc": {"path": "runc"}}, "DefaultRuntime": "runc",
             "LiveRestoreEnabled": False, "CDISpecDirs": ["/etc/cdi"], "ContainersRunning": 1}  # fmt: skip
-    gpu = {"Name": "/train", "HostConfig": {"Devices": [{"PathOnHost": "/dev/nvidia0"}]}}
     files = {
         "/usr/sbin/dockerd": "", "/run/docker.sock": "", "/run/docker.pid": "712", "/proc/712/comm": "dockerd\n",
         "/usr/lib/systemd/system/docker.service": DEBIAN, "/etc/docker/daemon.json": "{\n", "/etc/default/docker": "",
@@ -125,8 +107,6 @@ def engine(hook_time: float = 10.0, marker: "float | None" = None) -> RecordedHo
         times[docker_facts.PENDING] = marker
     sockets = {
         ("/run/docker.sock", "/info"): json.dumps(info),
-        ("/run/docker.sock", "/containers/json?limit=64"): json.dumps([{"Id": "a1"}]),
-        ("/run/docker.sock", "/containers/a1/json"): json.dumps(gpu),
     }
     return RecordedHost(files=files, sockets=sockets, times=times)
 
@@ -136,7 +116,6 @@ def test_no_program_is_started_where_the_engine_answers() -> None:
     found, runtime = docker_facts.collect(host)
     assert host.asked == []
     assert (found.version, found.package, found.active) == ("26.1.5+dfsg1", "docker.io", True)
-    assert found.gpu_containers == ["train"]
     assert found.daemon_json.error == DaemonJsonFault("expecting property name enclosed in double quotes", 2, 1)
     assert runtime.toolkit is True
     json.dumps(records.to_json((found, runtime)))

@@ -92,15 +92,10 @@ def test_a_restart_that_is_still_due(mark: "float | None", socket: float, pendin
     assert collect(host(files, times=times)).containerd.pending is pending
 
 
-def test_gpu_containers_by_their_bundles() -> None:
-    bundle = engines.TASKS + "/k8s.io/%s/config.json"
-    tasks = {bundle % "gpu": '"/dev/nvidia0"', bundle % "env": '"NVIDIA_VISIBLE_DEVICES=all"', bundle % "none": "{}"}
-    tasks[bundle % "void"] = '"NVIDIA_VISIBLE_DEVICES=void"'
-    tasks[engines.TASKS + "/moby/docker/config.json"] = '"/dev/nvidia0"'
-    found = collect(host(tasks)).containerd
-    assert found.keeps_containers and found.gpu_containers == ["k8s.io/env", "k8s.io/gpu"]
-    found = collect(host({**tasks, UNIT: "[Service]\nExecStart=/usr/bin/containerd\n"})).containerd
-    assert not found.keeps_containers
+def test_whether_a_restart_keeps_containers() -> None:
+    assert collect(host({})).containerd.keeps_containers
+    unit = {UNIT: "[Service]\nExecStart=/usr/bin/containerd\n"}
+    assert not collect(host(unit)).containerd.keeps_containers
 
 
 def test_what_the_manifest_lists() -> None:

@@ -7,7 +7,7 @@ import pytest
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts.model import CdiSpecFacts, ConfigFile
+from gpu_ready.facts.model import CdiSpecFacts, ConfigFile, ContainerFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 
@@ -106,13 +106,6 @@ def test_a_docker_that_still_uses_a_removed_runtime_is_restarted_after_a_kill() 
     assert todo(runtime(decide(facts, ["podman"], "native"))["configure"])["activation"] == "restart"
 
 
-def test_gpu_containers_of_docker_are_not_ended_by_its_leaving_without_permission() -> None:
-    facts = host(text=json.dumps({"runtimes": {"nvidia": NVIDIA}}), gpu_containers=["train"])
-    facts = having(facts, runtime={"manifest": {"keys": KEYS}})
-    assert [one.code for one in decide(facts, ["podman"]).refusals] == ["gpu_containers_running"]
-    assert decide(facts, ["podman"], docker_engine_restart_ok=True).refusals == []
-
-
 def with_containerd(facts: Any) -> Any:
     """Return the host after containerd was configured for the toolkit's runtime."""
     return hosts.carried_out(facts, decide(facts, ["containerd"]))
@@ -185,9 +178,9 @@ def test_a_specification_that_the_cleanup_removes_is_no_conflict(names: "list[st
 @pytest.mark.parametrize("names", [*NAMES, ["docker"]], ids=",".join)
 def test_containers_of_containerd_are_not_left_without_the_runtime_that_ends_them(names: "list[str]") -> None:
     facts = host()
-    facts = having(facts, engines={"containerd": {"gpu_containers": ["k8s.io/abc"]}})
+    facts = having(facts, work={"containers": [ContainerFacts("containerd", "abc", "k8s.io/abc", "GPU")]})
     for leave in (False, True):
         decided = decide(facts, names, "cdi", docker_engine_restart_ok=leave)
-        assert "gpu_containers_running" in [one.code for one in decided.refusals]
+        assert "host_in_use" in [one.code for one in decided.refusals]
         assert "k8s.io/abc" in decided.refusals[0].message
     assert decide(facts, names, "toolkit").refusals == []

@@ -18,7 +18,7 @@ def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **
     """The running engine of a host (``version=None``: not installed)."""
     info = {
         "version": version, "runtimes": ["runc"], "default_runtime": "runc", "live_restore": False,
-        "cdi_dirs": [], "cgroup_driver": "systemd", "running": len(more.get("gpu_containers", ())),
+        "cdi_dirs": [], "cgroup_driver": "systemd", "running": 0,
     }  # fmt: skip
     info.update(more.pop("info", {}))
     part = having(
@@ -113,22 +113,6 @@ def test_a_flag_of_the_same_name_is_refused_and_names_file_flag_and_key() -> Non
     assert refusal.code == "daemon_json_flag_conflict"
     for part in (DAEMON_JSON, "--log-driver", "/etc/default/docker"):
         assert part in refusal.message
-
-
-@pytest.mark.parametrize(
-    ("more", "allowed", "codes"),
-    [
-        ({}, False, []),
-        ({"gpu_containers": ["train"]}, False, ["gpu_containers_running"]),
-        ({"gpu_containers": ["train"]}, True, []),
-        ({"gpu_containers": ["train"], "info": {"live_restore": True}}, False, []),
-    ],
-)
-def test_a_restart_that_would_end_gpu_containers_needs_permission(more: Any, allowed: bool, codes: list[str]) -> None:
-    decision = decide(
-        engine(text="{}", **more), docker_engine_daemon_options={"mtu": 1}, docker_engine_restart_ok=allowed
-    )
-    assert [refusal.code for refusal in decision.refusals] == codes
 
 
 def test_an_outstanding_restart_of_a_killed_run_is_planned() -> None:
@@ -233,23 +217,6 @@ def test_another_version_changes_engine_and_client_and_announces_the_restart(ver
 def test_a_client_of_another_version_gets_that_of_the_engine() -> None:
     decision = packaged({**CE, "docker-ce-cli": "5:27.0.1-1~debian.12~bookworm"}, PINNED, version="28.5")
     assert decision.steps[-1].why.startswith("docker-ce-cli is 5:27.0.1")
-
-
-@pytest.mark.parametrize(
-    ("more", "info", "codes"),
-    [
-        ({}, {}, ["gpu_containers_running"]),
-        ({"restart_ok": True}, {}, []),
-        ({}, {"live_restore": True}, []),
-        ({"source": "distro", "version": "20.10", "replace_conflicting": True}, {"live_restore": True}, ["gpu_containers_running"]),
-        ({"source": "distro", "version": "20.10", "replace_conflicting": True, "restart_ok": True}, {}, []),
-    ],
-)  # fmt: skip
-def test_a_replacement_that_ends_gpu_containers_needs_permission(more: Any, info: Any, codes: list[str]) -> None:
-    part = engine("28.5.1", gpu_containers=["train"], info=info)
-    decision = packaged(CE, PINNED, part=part, **{"version": "29.0", **more})
-    assert [refusal.code for refusal in decision.refusals] == codes
-    assert bool(decision.steps) is not bool(codes)
 
 
 def test_a_missing_hold_is_set_and_an_obsolete_one_released() -> None:
@@ -389,7 +356,7 @@ def test_options_of_a_file_that_may_not_be_edited_are_refused_with_its_place() -
 
 
 def test_all_refusals_are_reported_at_once() -> None:
-    part = engine("28.5.1", gpu_containers=["train"], flags=[{"key": "log-driver", "flag": "--log-driver", "value": "x", "file": "/f"}])  # fmt: skip
+    part = engine("28.5.1", flags=[{"key": "log-driver", "flag": "--log-driver", "value": "x", "file": "/f"}])  # fmt: skip
     given_settings = {
         "docker_engine_version": "29",
         "docker_engine_log_driver": "local",
@@ -397,7 +364,7 @@ def test_all_refusals_are_reported_at_once() -> None:
     }
     decision = docker.decide(host(part, installed=CE), settings(**given_settings), Choices())
     assert [refusal.code for refusal in decision.refusals] == [
-        "gpu_containers_running", "daemon_options_contradict", "daemon_json_flag_conflict",
+        "daemon_options_contradict", "daemon_json_flag_conflict",
     ]  # fmt: skip
     assert (decision.steps, decision.warnings) == ([], [])
 

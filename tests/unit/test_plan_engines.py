@@ -145,14 +145,6 @@ def test_containerd_is_configured_once_and_restarted_only_then() -> None:
     assert (todo(step)["state"], step.disruption) == ("started", "none")
 
 
-def test_a_restart_that_would_end_gpu_containers_needs_permission() -> None:
-    host = with_engines(keeps_containers=False, gpu_containers=["k8s.io/abc"])
-    (refusal,) = decide(host, ["containerd"]).refusals
-    assert refusal.code == "gpu_containers_running" and "k8s.io/abc" in refusal.message
-    assert decide(host, ["containerd"]).steps == []
-    assert ids(decide(host, ["containerd"], docker_engine_restart_ok=True)) == ["containerd"]
-
-
 @pytest.mark.parametrize(
     ("host", "names", "mode", "more", "codes"),
     [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.containers import cdi, driver_volume
-from gpu_ready.facts.model import CdiSpecFacts, DockerFacts, ManifestFacts, RuntimeFacts
+from gpu_ready.facts.model import CdiSpecFacts, ContainerFacts, DockerFacts, ManifestFacts, RuntimeFacts
 from gpu_ready.plan.containers import daemon_json_keys, runtime
 
 from tests.unit.hosts import having
@@ -53,6 +53,40 @@ def test_plan_of_a_bare_host_is_repository_toolkit_and_one_restart() -> None:
     assert decision.steps[-1].disruption == "docker_restart"
     assert decision.steps[-1].diff[0].before is None
     assert '"nvidia"' in decision.steps[-1].diff[0].after
+
+
+WEB = ContainerFacts("docker", "c1", "web")
+
+
+@pytest.mark.parametrize(
+    ("containers", "given_settings", "info", "activation"),
+    [
+        ([], {}, {}, "restart"),
+        ([WEB], {}, {}, "reload"),
+        ([WEB], {"gpu_ready_disrupt": ["docker_restart"]}, {}, "restart"),
+        ([WEB], {}, {"live_restore": True}, "restart"),
+    ],
+)
+def test_the_first_installation_does_not_stop_containers(
+    containers: list[ContainerFacts], given_settings: dict[str, Any], info: Any, activation: str
+) -> None:
+    """--runtime=nvidia needs a reload only; the hook that --gpus needs is found at the next start of dockerd."""
+    facts = having(host(engine("28.5.1", info=info), toolkit(False)), work={"containers": containers})
+    decision = runtime.decide(facts, settings(**given_settings), driver_choice(satisfied=True))
+    assert todo(decision.steps[-1])["activation"] == activation
+    waits = activation == "reload"
+    assert [one.code for one in decision.warnings] == (["docker_restart_later"] if waits else [])
+    assert decision.choice and decision.choice.args == (runtime.WITHOUT_HOOK if waits else ["--gpus", "all"])
+    # The next run has nothing to do; without the containers it restarts docker.
+    after = having(
+        facts, docker={"daemon_json": {"exists": True, "text": NVIDIA}, "info": {"runtimes": ["nvidia", "runc"]}}
+    )
+    after = after._replace(runtime=toolkit(hook_known=not waits))
+    assert runtime.decide(after, settings(**given_settings), driver_choice(satisfied=True)).steps == []
+    idle = runtime.decide(
+        having(after, work={"containers": []}), settings(**given_settings), driver_choice(satisfied=True)
+    )
+    assert [todo(step)["activation"] for step in idle.steps] == (["restart"] if waits else [])
 
 
 def test_nothing_is_planned_for_a_converged_host() -> None:
@@ -303,17 +337,6 @@ def test_a_foreign_default_runtime_keeps_its_program(text: str, options: dict[st
     assert theirs.refusals == []
 
 
-@pytest.mark.parametrize("survive", [False, True])
-def test_running_gpu_containers_keep_the_toolkit(survive: bool) -> None:
-    facts = by_toolkit("29.0.1", gpu_containers=["train"], info={"live_restore": survive})
-    codes = {refusal.code for refusal in switched(facts, "native").refusals}
-    assert codes == {"gpu_containers_running"}
-    decision = switched(facts, "native", docker_engine_restart_ok=True)
-    assert decision.refusals == []
-    assert todo(decision.steps[0])["containers"] == ["train"]
-    assert decision.steps[0].disruption == "docker_restart"
-
-
 NATIVE_FILES = ["/etc/cdi/gpu-ready.json", cdi.BOOT_NODES, driver_volume.HELPER]
 
 
@@ -410,12 +433,6 @@ def test_an_abandoned_product_is_refused(packages: list[str], legacy: Any, given
     decision = switched(at(engine(text=NVIDIA, info=KNOWN), part, packages), "toolkit", **given_settings)
     assert [refusal.code for refusal in decision.refusals] == [code]
     assert decision.steps == []
-
-
-def test_running_gpu_containers_keep_an_abandoned_product() -> None:
-    facts = at(engine(text=NVIDIA, info=KNOWN, gpu_containers=["train"]), toolkit(), ["nvidia-docker2"])
-    (refusal,) = switched(facts, "toolkit", nvidia_container_runtime_migrate=True).refusals
-    assert refusal.code == "gpu_containers_running" and "train" in refusal.message
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def engine(tmp_path: Path, keys: dict[str, object], text: str, **more: object) -
         },
         sockets={
             ("/run/docker.sock", "/info"): json.dumps(info),
-            ("/run/docker.sock", "/containers/json?limit=64"): '[{"Id": "c1"}]',
+            ("/run/docker.sock", "/containers/json"): '[{"Id": "c1", "Names": ["/train"]}]',
             ("/run/docker.sock", "/containers/c1/json"): json.dumps(container),
         },
         times={"/run/docker.pid": 10.0},
@@ -169,24 +169,35 @@ def engine(tmp_path: Path, keys: dict[str, object], text: str, **more: object) -
 
 
 @pytest.mark.parametrize(
-    ("keys", "text", "restart_ok", "verb"),
-    [(RUNTIME, NVIDIA, False, "reload"), (CDI, '{"features": {"cdi": true}}', True, "restart")],
+    ("keys", "text", "permitted", "verb"),
+    [(RUNTIME, NVIDIA, [], "reload"), (CDI, '{"features": {"cdi": true}}', ["docker_restart"], "restart")],
 )
 def test_docker_applies_the_removal_of_keys(
-    tmp_path: Path, keys: dict[str, object], text: str, restart_ok: bool, verb: str
+    tmp_path: Path, keys: dict[str, object], text: str, permitted: list[str], verb: str
 ) -> None:
     host, directory = engine(tmp_path, keys, text)
-    (action,) = uninstall.Uninstall(host, directory, restart_ok).docker()
+    work = uninstall.Uninstall(host, directory, permitted)
+    (action,) = work.docker()
     action.act()
     assert host.asked == [("systemctl", verb, "docker")]
     assert not (tmp_path / "daemon.json").exists()
     assert (tmp_path / "docker-restart.json").exists() == (verb == "restart")
-    assert ("ends 1 running container" in action.words) == (verb == "restart")
+    assert work.stops == (
+        [
+            "docker would restart (features is removed from %s), which stops container train (GPU)"
+            % (tmp_path / "daemon.json")
+        ]
+        if verb == "restart"
+        else []
+    )
 
 
-def test_a_restart_that_would_stop_gpu_containers_is_refused_before_any_change(tmp_path: Path) -> None:
+def test_a_restart_that_would_stop_containers_is_refused_before_any_change(tmp_path: Path) -> None:
     host, directory = engine(tmp_path, CDI, '{"features": {"cdi": true}}')
-    with pytest.raises(uninstall.UninstallError, match="end the running GPU container train.*docker_engine_restart_ok"):
+    with pytest.raises(
+        uninstall.UninstallError,
+        match=r"stops container train \(GPU\); nothing was removed.*gpu_ready_disrupt: \[docker_restart\]",
+    ):
         uninstall.Uninstall(host, directory).actions()
     host, directory = engine(tmp_path, CDI, '{"features": {"cdi": true}}', LiveRestoreEnabled=True)
     assert uninstall.Uninstall(host, directory).actions()
@@ -196,6 +207,7 @@ def test_an_outstanding_restart_of_a_killed_run_is_done_by_the_next(tmp_path: Pa
     host, directory = engine(tmp_path, CDI, '{"debug": true}', ContainersRunning=0)
     host.files["/var/lib/gpu-ready/docker-restart.json"] = ""
     host.times["/var/lib/gpu-ready/docker-restart.json"] = 20.0
+    host.sockets["/run/docker.sock", "/containers/json"] = "[]"
     (action,) = uninstall.Uninstall(host, directory).docker()
     action.act()
     assert action.words == "restart docker" and host.asked[-1] == ("systemctl", "restart", "docker")

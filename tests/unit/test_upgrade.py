@@ -39,9 +39,9 @@ def host_facts(
         "on_disk": ModuleFacts(version, "open") if version else None,
         "origin": "cuda_repo" if version else None,
         "dkms": [DkmsFacts("nvidia", version or "", [])],
-        "clients": [GpuProcess(7, name) for name in clients],
     }
-    return having(bare(T4), driver=driver)._replace(upgrade=recorded)
+    work = {"processes": [GpuProcess(7, name) for name in clients]}
+    return having(bare(T4), driver=driver, work=work)._replace(upgrade=recorded)
 
 
 CHOSEN = DriverChoice(

@@ -29,6 +29,7 @@ class Settings(NamedTuple):
     docker_engine_source: str
     docker_engine_version: str
     gpu_ready_activation: str
+    gpu_ready_disrupt: List[str]
     gpu_ready_mirror: str
     gpu_ready_mirror_keys: Dict[str, Any]
     gpu_ready_reboot_ok: bool
@@ -77,6 +78,7 @@ DEFAULTS: Dict[str, Any] = {
     'docker_engine_source': 'auto',
     'docker_engine_version': '',
     'gpu_ready_activation': 'auto',
+    'gpu_ready_disrupt': [],
     'gpu_ready_mirror': '',
     'gpu_ready_mirror_keys': {},
     'gpu_ready_reboot_ok': False,
@@ -103,7 +105,7 @@ DEFAULTS: Dict[str, Any] = {
     'nvidia_driver_source': 'auto',
     'nvidia_driver_version': '',
 }
-POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_ready_activation', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'cuda_toolkit_default': ('str', (), '\\d+\\.\\d+|auto', 'a version such as 12.9, or empty', 'text'),
@@ -126,6 +128,7 @@ RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'docker_engine_source': ('str', ('auto', 'distro', 'docker_ce', 'none'), '', '', 'text'),
     'docker_engine_version': ('str', (), '(\\d+:)?\\d+[\\w.+~-]*', 'a version such as 28.5 or 28.5.1, or empty', 'text'),
     'gpu_ready_activation': ('str', ('auto', 'reload', 'reboot', 'none'), '', '', 'text'),
+    'gpu_ready_disrupt': ('list', ('docker_restart', 'containerd_restart', 'driver_reload', 'reboot'), '', '', 'text'),
     'gpu_ready_mirror': ('str', (), '', '', 'mirror'),
     'gpu_ready_mirror_keys': ('dict', (), '', '', 'fingerprint'),
     'gpu_ready_reboot_ok': ('bool', (), '', '', 'text'),

@@ -180,20 +180,52 @@ def capabilities(version: Optional[str]) -> EngineCapabilities:
 
 
 def uses_gpu(container: Dict[str, Any]) -> bool:
-    """True if a container (an answer to ``GET /containers/ID/json``) has a GPU."""
+    """True if a container (an answer to ``GET /containers/ID/json``) requested a GPU."""
     host = container.get("HostConfig") or {}
     environment = (container.get("Config") or {}).get("Env") or []
     visible = [text.split("=", 1)[1] for text in environment if text.startswith("NVIDIA_VISIBLE_DEVICES=")]
-    if host.get("Runtime") == "nvidia" and visible and visible[-1] not in ("", "void", "none"):
+    # The engine fills in its default runtime; the toolkit has nvidia, nvidia-cdi and nvidia-legacy.
+    if str(host.get("Runtime")).startswith("nvidia") and visible and visible[-1] not in ("", "void", "none"):
         return True
     for request in host.get("DeviceRequests") or []:
         requested = [name for names in request.get("Capabilities") or [] for name in names]
         ids = request.get("DeviceIDs") or []
         if "gpu" in requested or "nvidia" in requested or request.get("Driver") == "nvidia":
             return True
-        if any(str(name).startswith("nvidia.com/") for name in ids):
+        if any("nvidia.com/" in str(name) for name in ids):
             return True
     return any("/dev/nvidia" in str(device.get("PathOnHost")) for device in host.get("Devices") or [])
+
+
+def gpu_access(container: Dict[str, Any]) -> str:
+    """How a container (an answer to ``GET /containers/ID/json``) can reach a GPU, "" if it cannot.
+
+    A privileged container has all device nodes; one that mounts /dev has those that its device rules allow.
+    """
+    host = container.get("HostConfig") or {}
+    if uses_gpu(container):
+        return "GPU"
+    if host.get("Privileged"):
+        return "privileged"
+    sources = [str(mount.get("Source")) for mount in container.get("Mounts") or []]
+    sources += [str(bind).split(":")[0] for bind in host.get("Binds") or []]
+    sources += [str(device.get("PathOnHost")) for device in host.get("Devices") or []]
+    if any(source.startswith("/dev/nvidia") for source in sources):
+        return "GPU"
+    return "/dev" if any(source.rstrip("/") == "/dev" for source in sources) else ""
+
+
+def oci_access(text: str, spec: Dict[str, Any]) -> str:
+    """How a container can reach a GPU by its OCI specification, parsed and as text; "" if it cannot.
+
+    A privileged container has a rule that allows all devices: no type, no number.
+    """
+    if "/dev/nvidia" in text or "NVIDIA_VISIBLE_DEVICES=" in text.replace("DEVICES=void", ""):
+        return "GPU"
+    rules = ((spec.get("linux") or {}).get("resources") or {}).get("devices") or []
+    if any(rule.get("allow") and rule.get("type") in (None, "a") and rule.get("major") is None for rule in rules):
+        return "privileged"
+    return "/dev" if any(mount.get("source") == "/dev" for mount in spec.get("mounts") or []) else ""
 
 
 # ---------------------------------------------------------------------------------------------------------- the unit

@@ -34,7 +34,6 @@ WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
 CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
 SNAPS = ("/snap/docker/current", "/var/lib/snapd/snap/docker/current")
 """Where snapd mounts docker, on the Debian family and elsewhere. Its dockerd is in no directory of PATH."""
-MOST_CONTAINERS = 64
 
 
 def collect(host: Host) -> Tuple[DockerFacts, RuntimeFacts]:
@@ -45,11 +44,11 @@ def collect(host: Host) -> Tuple[DockerFacts, RuntimeFacts]:
 def collect_engine(host: Host) -> DockerFacts:
     program = host.which("dockerd")
     service = read_service(host)
-    info, socket = read_info(host)
+    pid = running_pid(host, service.pidfile)
+    info, socket = read_info(host) if pid else (None, None)
     version = info.version if info else None
     if version is None and program is not None:
         version = docker.parse_version(host.run([program, "--version"], timeout=10.0).out)
-    pid = running_pid(host, service.pidfile)
     return DockerFacts(
         installed=program is not None,
         program=program,
@@ -64,7 +63,6 @@ def collect_engine(host: Host) -> DockerFacts:
         info=info,
         flags=list(service.flags),
         daemon_json=read_daemon_json(host, service.config),
-        gpu_containers=gpu_containers(host, socket, info),
         restart_pending=restart_pending(host, service.pidfile, pid),
         outdated=is_outdated(host, program, service.pidfile, pid),
         held_by_us=held_by_us(host),
@@ -84,7 +82,10 @@ def read_service(host: Host) -> docker.DockerdService:
 
 
 def read_info(host: Host) -> Tuple[Optional[docker.EngineInfo], Optional[str]]:
-    """Return the engine's answer to ``GET /info`` and the socket it came from."""
+    """Return the engine's answer to ``GET /info`` and the socket it came from.
+
+    Only for a dockerd that runs: systemd would start it for the request.
+    """
     for socket in docker.SOCKETS[:1] if host.exists(docker.SOCKETS[0]) else docker.SOCKETS[1:]:
         if host.exists(socket):
             return docker.parse_info(host.http_unix(socket, "/info")), socket
@@ -115,18 +116,6 @@ def read_daemon_json(host: Host, path: str) -> DaemonJsonFacts:
         return DaemonJsonFacts(path, True, daemon_json.parse(data).text)
     except daemon_json.DaemonJsonError as error:
         return DaemonJsonFacts(path, True, error=DaemonJsonFault(error.problem, error.line, error.column))
-
-
-def gpu_containers(host: Host, socket: Optional[str], info: Optional[docker.EngineInfo]) -> List[str]:
-    """Return the names of running containers that use a GPU, of the first 64: each costs a request."""
-    if info is None or socket is None or not info.running:
-        return []
-    names = []
-    for row in objects(query(host, socket, "/containers/json?limit=%d" % MOST_CONTAINERS)):
-        container = query(host, socket, "/containers/%s/json" % row.get("Id"))
-        if isinstance(container, dict) and docker.uses_gpu(container):
-            names.append(str(container.get("Name") or row.get("Id")).lstrip("/"))
-    return sorted(names)
 
 
 def query(host: Host, socket: str, url: str) -> object:

@@ -72,7 +72,6 @@ def collect(
     runfile = installed_files.find_uninstaller(host)
     use = module_use(host) if loaded else {}
     busy = is_busy(use)
-    outdated = bool(on_disk and loaded and loaded.version != on_disk.version)
     origin = driver_origin.collect(host, installed, runfile, system.distro, yum, record)
     next_boot_has_module = kernel.next_boot == kernel.running or bool(find_modules(host, kernel.next_boot))
     return DriverFacts(
@@ -89,7 +88,6 @@ def collect(
         missing_parts=missing_parts(host) if on_disk else [],
         use=use,
         busy=busy,
-        clients=gpu_processes(host) if busy and outdated else [],
         dkms=dkms_versions(host),
         persistenced=persistenced_runs(host),
         imex=imex_facts(host),
@@ -196,8 +194,8 @@ def module_use(host: Host) -> Dict[str, ModuleUse]:
     for name in host.listdir("/sys/module"):
         if name == "nvidia" or name.startswith("nvidia_"):
             directory = "/sys/module/" + name
-            count = (host.read(directory + "/refcnt") or "0").strip()
-            modules[name] = ModuleUse(int(count or 0), host.listdir(directory + "/holders"))
+            count = re.match(r"\s*([0-9]{1,9})\s*$", host.read(directory + "/refcnt") or "")
+            modules[name] = ModuleUse(int(count.group(1)) if count else 0, host.listdir(directory + "/holders"))
     return modules
 
 

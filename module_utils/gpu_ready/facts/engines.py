@@ -13,8 +13,6 @@ from .model import ContainerdFacts, EngineFacts, PodmanFacts
 PENDING = manifest.DIRECTORY + "/" + containerd_config.RESTART_MARK
 RANCHER = ("/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent")
 """Where k3s and rke2 have a containerd of their own, whose configuration they write at each start."""
-TASKS = "/run/containerd/io.containerd.runtime.v2.task"
-MOST_CONTAINERS = 256
 MOST_FILES = 64
 PACKAGES = {"podman": ("podman",), "containerd": ("containerd", "containerd.io")}
 
@@ -54,7 +52,6 @@ def collect_containerd(host: Host, packages: Dict[str, str]) -> ContainerdFacts:
         after=recorded.after,
         pending=is_restart_pending(host),
         keeps_containers=containerd_config.keeps_containers(texts),
-        gpu_containers=gpu_containers(host),
     )
 
 
@@ -116,21 +113,6 @@ def is_restart_pending(host: Host) -> bool:
     """Return whether containerd runs since before our change; it creates its socket at each start."""
     mark, socket = host.changed_at(PENDING), host.changed_at(containerd_config.SOCKET)
     return mark is not None and socket is not None and mark > socket
-
-
-def gpu_containers(host: Host) -> List[str]:
-    """Return the running containers that use a GPU, by the bundles of their shims (of the first 256), but docker's."""
-    found = []
-    bundles = [
-        (space, name)
-        for space in host.listdir(TASKS) if space != "moby"
-        for name in host.listdir(posixpath.join(TASKS, space))
-    ]  # fmt: skip
-    for space, name in bundles[:MOST_CONTAINERS]:
-        content = host.read(posixpath.join(TASKS, space, name, "config.json")) or ""
-        if "/dev/nvidia" in content or "NVIDIA_VISIBLE_DEVICES=" in content.replace("DEVICES=void", ""):
-            found.append("%s/%s" % (space, name))
-    return found
 
 
 def public(facts: EngineFacts) -> Dict[str, object]:

@@ -158,13 +158,17 @@ class ModuleUse(NamedTuple):
 
 
 class GpuProcess(NamedTuple):
-    """A process with a device node of the driver open. ``container``: its id, later its name."""
+    """A process with a device node of the driver open. ``container``: its id, later its name. ``job``: of Slurm.
+
+    ``service``: one of the driver's own, such as the persistence daemon.
+    """
 
     pid: int
     name: str
     container: Optional[str] = None
     command: str = ""
     service: bool = False
+    job: Optional[str] = None
 
 
 class DkmsFacts(NamedTuple):
@@ -190,9 +194,8 @@ class DriverFacts(NamedTuple):
     "unknown"; ``repository``: where its packages came from, "" where that is unknown. ``missing_parts``: what is
     missing beside the module of what programs compute with (libcuda, libnvidia-ml, nvidia-smi).
 
-    ``busy``: something uses the loaded module; ``clients`` are then asked for only where that matters.
-    ``interrupted``: the .run installer was cut off. ``stopped``: services that an interrupted live reload did not start
-    again. ``fabricmanager``: runs; None where there is no NVSwitch.
+    ``busy``: something uses the loaded module. ``interrupted``: the .run installer was cut off. ``stopped``: services
+    that an interrupted live reload did not start again. ``fabricmanager``: runs; None where there is no NVSwitch.
     ``mig_instances``: parts of GPUs, as "gpu0/gi1".
     """
 
@@ -209,7 +212,6 @@ class DriverFacts(NamedTuple):
     missing_parts: List[str] = []
     use: Dict[str, ModuleUse] = {}
     busy: bool = False
-    clients: List[GpuProcess] = []
     dkms: List[DkmsFacts] = []
     persistenced: bool = False
     imex: ImexFacts = ImexFacts()
@@ -310,7 +312,6 @@ class DockerFacts(NamedTuple):
     info: Optional[EngineInfo] = None
     flags: List[DockerdFlag] = []
     daemon_json: DaemonJsonFacts = DaemonJsonFacts()
-    gpu_containers: List[str] = []
     restart_pending: bool = False
     outdated: bool = False
     held_by_us: List[str] = []
@@ -397,7 +398,6 @@ class ContainerdFacts(NamedTuple):
     after: Optional[str] = None
     pending: bool = False
     keeps_containers: bool = True
-    gpu_containers: List[str] = []
 
 
 class EngineFacts(NamedTuple):
@@ -406,6 +406,38 @@ class EngineFacts(NamedTuple):
     podman: PodmanFacts = PodmanFacts()
     containerd: ContainerdFacts = ContainerdFacts()
     nodes: Dict[str, str] = {}
+
+
+# ---- work ----------------------------------------------------------------------------------------------------------
+
+
+class ContainerFacts(NamedTuple):
+    """A running container. ``engine``: docker, containerd, k3s, or podman (also CRI-O). ``name``: of its pod, if any.
+
+    ``gpu``: how it can reach a GPU, "" if it cannot.
+    """
+
+    engine: str
+    id: str
+    name: str
+    gpu: str = ""
+    pod: bool = False
+
+
+class WorkFacts(NamedTuple):
+    """What runs on the host and could be stopped. ``processes`` hold a GPU; ``jobs``: ids of Slurm jobs.
+
+    ``unlisted``: running containers of docker that are not in ``containers``.
+    """
+
+    processes: List[GpuProcess] = []
+    containers: List[ContainerFacts] = []
+    unlisted: int = 0
+    jobs: List[str] = []
+
+    def gpu_containers(self, engine: str) -> List[str]:
+        """Return the names of an engine's containers that can reach a GPU."""
+        return sorted(one.name for one in self.containers if one.engine == engine and one.gpu)
 
 
 # ---- our own records -----------------------------------------------------------------------------------------------
@@ -449,6 +481,7 @@ class Facts(NamedTuple):
     docker: DockerFacts = DockerFacts()
     runtime: RuntimeFacts = RuntimeFacts()
     engines: EngineFacts = EngineFacts()
+    work: WorkFacts = WorkFacts()
     verified: Optional[VerifiedFacts] = None
     upgrade: Optional[UpgradeJournal] = None
 

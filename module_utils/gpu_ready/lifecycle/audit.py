@@ -8,7 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ..base import records, versions
 from ..base.host import Host
-from ..facts import driver, holders
+from ..facts import driver
 from ..facts.model import Facts, GpuProcess, ModuleFacts
 from ..plan import compose, verification
 from ..plan import upgrade as plan_upgrade
@@ -63,7 +63,7 @@ NO_AUDIT_FACTS = AuditFacts()
 
 def audit_json(host: Host, given: Mapping[str, object]) -> Dict[str, object]:
     """Audit a host; ``given`` are the variables of gpu_node_plan."""
-    planned = decide.plan_host(host, given)
+    planned = decide.plan_host(host, given, ["none"])  # work that runs is no drift
     more = collect_audit_facts(host, planned.facts) if planned.plan.gpu_host else NO_AUDIT_FACTS
     return answer_json(planned.facts, planned.plan, more)
 
@@ -75,7 +75,7 @@ def collect_audit_facts(host: Host, facts: Facts) -> AuditFacts:
         paths = driver.find_modules(host, kernel.next_boot)
         module = driver.read_module(host, paths[0]) if paths else None
     reboot_mark = next((path for path in REBOOT_MARKS if host.exists(path)), None)
-    return AuditFacts(module, holders.collect(host), reboot_mark)
+    return AuditFacts(module, facts.work.processes, reboot_mark)
 
 
 def answer_json(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Dict[str, object]:

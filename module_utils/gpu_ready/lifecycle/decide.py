@@ -1,12 +1,12 @@
 """Collect the facts of one host and plan it: gpu_node_plan without Ansible."""
 
 import time
-from typing import Dict, List, Mapping, NamedTuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence
 
 from ..base import records
 from ..base.host import Host
 from ..catalog.settings import Settings
-from ..facts import collect, driver
+from ..facts import collect
 from ..facts.model import Facts
 from ..plan import compose
 from ..plan import upgrade as plan_upgrade
@@ -22,24 +22,20 @@ class PlannedHost(NamedTuple):
     plan: compose.Plan
 
 
-def plan_json(host: Host, given: Mapping[str, object]) -> Dict[str, object]:
+def plan_json(host: Host, given: Mapping[str, object], drains: Sequence[str] = ()) -> Dict[str, object]:
     """Return the result of gpu_node_plan for a host and the variables as they were given."""
-    planned = plan_host(host, given)
+    planned = plan_host(host, given, drains)
     status = plan_upgrade.upgrade_status(planned.facts, planned.plan, planned.settings, int(time.time()))
     return dict(answer_json(planned.facts, planned.plan), upgrade=records.to_json(status))
 
 
-def plan_host(host: Host, given: Mapping[str, object]) -> PlannedHost:
+def plan_host(host: Host, given: Mapping[str, object], drains: Sequence[str] = ()) -> PlannedHost:
+    """Collect facts and plan; ``drains``: how the host is drained before the plan is carried out."""
     settings, errors = variables.parse_settings(dict(given))
     facts = collect.collect(host, settings.gpu_ready_treat_as or None)
     if errors:
         return PlannedHost(facts, settings, refused_plan(errors))
-    decided = compose.plan(facts, settings)
-    if facts.driver.busy and any(step.id == "nvidia_driver.activate" for step in decided.steps):
-        # To find who holds the device means to search /proc, so that is done only if the answer matters.
-        facts = facts._replace(driver=facts.driver._replace(clients=driver.gpu_processes(host)))
-        decided = compose.plan(facts, settings)
-    return PlannedHost(facts, settings, decided)
+    return PlannedHost(facts, settings, compose.plan(facts, settings, drains))
 
 
 def refused_plan(errors: List[str]) -> compose.Plan:

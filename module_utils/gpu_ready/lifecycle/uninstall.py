@@ -5,7 +5,7 @@ import functools
 import os
 import re
 import shutil
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ..base import files, json_file, manifest
 from ..base import pending as rebuilds
@@ -29,11 +29,13 @@ from ..driver.runfile import installed_files
 from ..driver.runfile.spec import RunfileError
 from ..facts import docker as observe_docker
 from ..facts import engines as observe_engines
-from ..facts.model import DockerFacts
+from ..facts import work as observe_work
+from ..facts.model import DockerFacts, WorkFacts
 from ..packaging import apt_sources, rpm, select, yum_repos
 from ..packaging import manager as packages
-from ..plan.containers import containerd as plan_containerd
+from ..plan import in_use
 from ..plan.containers import docker as plan_docker
+from ..plan.model import CONTAINERD_RESTART, DOCKER_RESTART, DRIVER_RELOAD
 from ..upgrade import journal
 
 LIMIT = 1200.0
@@ -85,6 +87,13 @@ def reverted_content(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> 
     return apt_sources.disable_components(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
 
 
+def describe_unconfirmed(actions: List[Action], stops: List[str]) -> str:
+    """Return the error for an uninstallation that nobody confirmed: what it would do and stop."""
+    lines = [action.words for action in actions] + stops
+    text = "nothing was removed: set gpu_ready_uninstall=true to remove what gpu-ready added to this host. That would:"
+    return "\n- ".join([text] + lines)
+
+
 def remove_empty(directory: str) -> None:
     """Remove the empty directories below a directory, and itself if it is empty then."""
     for path, _, _ in os.walk(directory, topdown=False):
@@ -93,17 +102,23 @@ def remove_empty(directory: str) -> None:
 
 
 class Uninstall:
-    """The changes to revert on this host. The list is made first, so check mode shows what a real run does."""
+    """The changes to revert on this host. The list is made first, so check mode shows what a real run does.
 
-    def __init__(self, host: Host, directory: str = manifest.DIRECTORY, restart_ok: bool = False) -> None:
+    ``permitted``: disruptions that may stop work (gpu_ready_disrupt). ``stops``: what the permitted ones stop.
+    """
+
+    def __init__(self, host: Host, directory: str = manifest.DIRECTORY, permitted: Sequence[str] = ()) -> None:
         self.host = host
         self.directory = directory
-        self.restart_ok = restart_ok
+        self.permitted = permitted
+        self.stops: List[str] = []
         self.path = directory + "/manifest.json"
         self.mark = directory + "/" + os.path.basename(rebuilds.PATH)
         self.manager = select.choose_manager(host, journal.is_open(host))
         self.recorded = manifest.read(self.path)
         self.held_by = ""
+        self._engine: Optional[DockerFacts] = None
+        self._work: Optional[WorkFacts] = None
 
     def actions(self) -> List[Action]:
         """Everything that is still to be reverted, in order."""
@@ -130,6 +145,33 @@ class Uninstall:
         if self.host.isdir(self.directory):
             found.append(Action("remove " + self.directory, lambda: shutil.rmtree(self.directory)))
         return found
+
+    @property
+    def engine(self) -> DockerFacts:
+        if self._engine is None:
+            self._engine = observe_docker.collect_engine(self.host)
+        return self._engine
+
+    @property
+    def work(self) -> WorkFacts:
+        """What runs on the host, collected once."""
+        if self._work is None:
+            self._work = observe_work.collect(self.host, self.engine)
+        return self._work
+
+    def refuse_work(self, disruption: str, text: str, work: in_use.AffectedWork) -> None:
+        """Raise UninstallError for work that would be stopped without permission; remember what may be stopped.
+
+        ``text`` has a %s for the work.
+        """
+        if work.is_empty:
+            return
+        if disruption not in self.permitted:
+            raise UninstallError(
+                "%s; nothing was removed: let it end or stop it, or permit it with gpu_ready_disrupt: [%s]"
+                % (text % work.text(), disruption)
+            )
+        self.stops.append(text % work.text())
 
     def refuse_drained(self) -> None:
         """Raise UninstallError while the host is drained for an upgrade: its journal would be removed too."""
@@ -194,8 +236,9 @@ class Uninstall:
             return []
         engine = observe_engines.collect_containerd(self.host, {})
         why = "gpu-ready's keys are removed from its files"
-        for refusal in plan_containerd.restart_refusals(engine, self.restart_ok, why) if engine.active else []:
-            raise UninstallError("%s; nothing was removed: %s" % (refusal.message, refusal.remedy))
+        if engine.active and not engine.keeps_containers:
+            work = in_use.containers_of_engines(self.work, engines.CONTAINERD, engines.DOCKER)
+            self.refuse_work(CONTAINERD_RESTART, in_use.CONSEQUENCES[CONTAINERD_RESTART] % (why, "%s"), work)
         words = "remove gpu-ready's keys from " + ", ".join(edit.path for edit in edits)
         words += " and restart containerd; containers keep running" if engine.active else ""
         return [Action(words, functools.partial(self.revert_containerd, edits, engine.active))]
@@ -213,11 +256,11 @@ class Uninstall:
         manifest.drop("containerd", list(self.recorded.get("containerd", {})), self.path)
 
     def docker(self) -> List[Action]:
-        """Remove gpu-ready's keys from docker's configuration; refuse if the restart would stop GPU containers."""
+        """Remove gpu-ready's keys from docker's configuration; refuse if the restart would stop containers."""
         recorded = self.recorded.get("daemon_json", {})
         if not recorded:
             return []
-        engine = observe_docker.collect_engine(self.host)
+        engine = self.engine
         found = []
         for path, entry in sorted(recorded.items()):
             before = restored(entry)
@@ -231,7 +274,10 @@ class Uninstall:
             need = plan_docker.RESTART if engine.restart_pending else daemon_json.activation(keys)
             need = need if engine.active and self.docker_stays() else "none"
             why = "%s is removed from %s" % (", ".join(keys), path) if keys else "an interrupted run changed " + path
-            words = self.consequence(engine, need, why)
+            words = " and restart docker" if need == plan_docker.RESTART else ""
+            if words and not (engine.info and engine.info.live_restore):
+                work = in_use.containers_of_engines(self.work, engines.DOCKER)
+                self.refuse_work(DOCKER_RESTART, in_use.CONSEQUENCES[DOCKER_RESTART] % (why, "%s"), work)
             if after != text:
                 act = functools.partial(self.configure, path, after, need)  # type: Callable[[], object]
                 found.append(Action("remove gpu-ready's keys from " + path + words, act))
@@ -239,15 +285,6 @@ class Uninstall:
                 act = functools.partial(self.run, ["systemctl", "restart", "docker"])
                 found.append(Action("restart docker", act))
         return found
-
-    def consequence(self, engine: DockerFacts, need: str, why: str) -> str:
-        """Describe the effect of docker's restart on containers; UninstallError if it is not permitted."""
-        if need != plan_docker.RESTART:
-            return ""
-        for refusal in plan_docker.restart_refusals(engine, self.restart_ok, need, why):
-            raise UninstallError("%s; nothing was removed: %s" % (refusal.message, refusal.remedy))
-        notices = plan_docker.restart_notices(engine, need)
-        return " (%s)" % "; ".join(notice.message for notice in notices) if notices else " and restart docker"
 
     def configure(self, path: str, after: Optional[str], need: str) -> None:
         """Write docker's configuration, and reload or restart docker if it runs and stays."""
@@ -270,6 +307,8 @@ class Uninstall:
         driver = driver_packages.driver_packages(dict.fromkeys(self.recorded.get("packages", {}), ""))
         if not names or not (self.recorded.get("modules") or driver or "driver" in self.recorded.get("runfile", {})):
             return []
+        text = "the driver would be removed while it is used by %s"
+        self.refuse_work(DRIVER_RELOAD, text, in_use.users_of_gpus(self.work))
         return [Action("unload " + " ".join(names), lambda: self.unload(names))]
 
     def unload(self, names: List[str]) -> None:
@@ -366,10 +405,20 @@ class Uninstall:
         ]
         if not names:
             return []
+        self.refuse_removal_in_use(names)
         argv = self.manager.removal_command(names)
         if not self.manager.find_interrupted():
             self.would_purge(argv, names)
         return [Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: self.purge(argv, names))]
+
+    def refuse_removal_in_use(self, names: List[str]) -> None:
+        """Raise UninstallError where containers need what would be purged: docker, or the container toolkit."""
+        if set(packages.GROUPS["docker"]) & set(names):
+            work = in_use.containers_of_engines(self.work, engines.DOCKER)
+            self.refuse_work(DOCKER_RESTART, "docker would be removed, which stops %s", work)
+        elif "nvidia-container-toolkit" in names:
+            work = in_use.users_of_gpus(WorkFacts(containers=[one for one in self.work.containers if one.gpu == "GPU"]))
+            self.refuse_work(DOCKER_RESTART, "the NVIDIA container toolkit would be removed, which is used by %s", work)
 
     def groups(self) -> List[Action]:
         """Delete the users, and the groups without members, that the packages created."""

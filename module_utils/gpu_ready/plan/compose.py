@@ -6,13 +6,13 @@ in the order in which the roles act.
 
 import hashlib
 import json
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import repository, verification
+from . import in_use, repository, verification
 from .containers import docker, engines, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -67,8 +67,11 @@ class ReportRow(NamedTuple):
     why: str
 
 
-def plan(facts: Facts, settings: Settings) -> Plan:
-    """Plan one host. The same input gives the same plan, also under --check."""
+def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
+    """Plan one host. The same input gives the same plan, also under --check.
+
+    ``drains``: how the host is drained before the plan is carried out (values of gpu_upgrade_drain).
+    """
     managed = managed_host(facts.base.managed_by, always=True)
     if managed and settings.nvidia_driver_source != "none":
         return Plan(True, managed.message, refusals=[managed])
@@ -92,11 +95,13 @@ def plan(facts: Facts, settings: Settings) -> Plan:
         others = engines.decide(facts, settings, choices)
         choices = choices._replace(engines=others.choice)
         decisions += [activated, served, toolkits, libraries, engine, container, others]
+    planned = [step for decision in decisions for step in decision.steps]
+    decisions.append(in_use.decide(facts, settings, planned, drains))
     refusals = [refusal for decision in decisions for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
-    if any(decision.steps for decision in decisions):
+    if planned:
         refusals += repository.contradiction_refusals(facts)
-    steps = [] if refusals else repair_steps(facts) + [step for decision in decisions for step in decision.steps]
+    steps = [] if refusals else repair_steps(facts) + planned
     digest = state_digest(settings, choices)
     if not refusals:
         warnings += in_progress_warnings(facts, steps)

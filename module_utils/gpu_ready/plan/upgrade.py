@@ -224,7 +224,7 @@ def activation_way(facts: Facts, decided: Plan) -> Tuple[str, str]:
     """
     for step in decided.steps:
         if isinstance(step.params, ActivateParams):
-            clients = facts.driver.clients
+            clients = [one for one in facts.work.processes if one.container or not one.service]
             if step.params.action == "reboot" and step.params.fallback == "reboot" and clients:
                 names = sorted({client.name for client in clients})
                 return "live", "unless %s still hold the GPUs after the drain" % ", ".join(names)

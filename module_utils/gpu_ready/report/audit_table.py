@@ -54,6 +54,7 @@ class GpuHolder(NamedTuple):
     command: str = ""
     container: Optional[str] = None
     service: bool = False
+    job: Optional[str] = None
 
 
 class HostAudit(NamedTuple):

@@ -1,4 +1,4 @@
-"""The changes that containerd's configuration needs, and what its restart does to running containers."""
+"""The changes that containerd's configuration needs."""
 
 from typing import List, NamedTuple, Optional, Tuple
 
@@ -19,7 +19,7 @@ class ContainerdDecision(NamedTuple):
 def decide(engine: ContainerdFacts, settings: Settings, mode: str) -> ContainerdDecision:
     """Return the step that configures containerd for GPUs in a mode, or reverts that (``config.NONE``)."""
     if mode == config.NONE:
-        return revert(engine, settings)
+        return revert(engine)
     default = settings.nvidia_container_runtime_default
     refusals = impossible(engine, mode, default)
     if refusals:
@@ -38,10 +38,10 @@ def decide(engine: ContainerdFacts, settings: Settings, mode: str) -> Containerd
         why = "containerd is installed, but does not run"
     else:
         return ContainerdDecision(None, [])
-    return apply_change(engine, settings, ContainerdMode(mode, default), change, why)
+    return apply_change(engine, ContainerdMode(mode, default), change, why)
 
 
-def revert(engine: ContainerdFacts, settings: Settings) -> ContainerdDecision:
+def revert(engine: ContainerdFacts) -> ContainerdDecision:
     """Return the step that reverts our keys where containerd is no longer among the engines."""
     if not engine.installed or engine.rancher:
         return ContainerdDecision(None, [])
@@ -58,7 +58,7 @@ def revert(engine: ContainerdFacts, settings: Settings) -> ContainerdDecision:
         return ContainerdDecision(None, [])
     why = "containerd is no longer among nvidia_container_runtime_engines: "
     why += "its configuration loses %s" % ", ".join(change.keys) if change.edits else "it was not restarted since"
-    return apply_change(engine, settings, ContainerdMode(config.NONE, False), change, why)
+    return apply_change(engine, ContainerdMode(config.NONE, False), change, why)
 
 
 class ContainerdMode(NamedTuple):
@@ -69,9 +69,9 @@ class ContainerdMode(NamedTuple):
 
 
 def apply_change(
-    engine: ContainerdFacts, settings: Settings, mode: ContainerdMode, change: config.ContainerdChange, why: str
+    engine: ContainerdFacts, mode: ContainerdMode, change: config.ContainerdChange, why: str
 ) -> ContainerdDecision:
-    """Return the step for a change, or why containerd may not restart for it."""
+    """Return the step for a change."""
     restart = engine.active and bool(change.edits or engine.pending)
     state = "restarted" if restart else "started" if mode.mode != config.NONE else ""
     step = Step(
@@ -81,7 +81,7 @@ def apply_change(
         ContainerdParams(mode.mode, mode.default, state),
         [FileDiff(edit.path, edit.before, edit.after) for edit in change.edits],
     )
-    return ContainerdDecision(step, restart_refusals(engine, settings.docker_engine_restart_ok, why) if restart else [])
+    return ContainerdDecision(step, [])
 
 
 def version(engine: ContainerdFacts) -> Tuple[int, ...]:
@@ -121,18 +121,3 @@ def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusa
             )
         ]
     return []
-
-
-def restart_refusals(engine: ContainerdFacts, permitted: bool, why: str) -> List[Refusal]:
-    """Refuse a restart that would end running GPU containers; ``permitted``: by docker_engine_restart_ok."""
-    names = engine.gpu_containers
-    if engine.keeps_containers or not names or permitted:
-        return []
-    return [
-        Refusal(
-            "gpu_containers_running",
-            "containerd must restart (%s), and without KillMode=process in its unit that would end the running GPU "
-            "container%s %s" % (why, "" if len(names) == 1 else "s", ", ".join(names)),
-            "stop them, set KillMode=process in the unit, or allow it with docker_engine_restart_ok: true",
-        )
-    ]

@@ -16,10 +16,14 @@ RELOAD, RESTART = "reload", "restart"
 
 
 class ActivationReason(NamedTuple):
-    """Why docker must reload or restart (``need``) although daemon.json may be right already."""
+    """Why docker must reload or restart (``need``) although daemon.json may be right already.
+
+    ``can_wait``: GPUs can be used without it, by --runtime=nvidia.
+    """
 
     text: str
     need: str
+    can_wait: bool = False
 
 
 class RevertedKeys(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which docker engine a host gets, which options its daemon.json gets, and what that does to running containers."""
+"""Which docker engine a host gets, and which options its daemon.json gets."""
 
 from typing import List, Optional
 
@@ -6,8 +6,8 @@ from ...catalog.settings import Settings
 from ...containers import docker
 from ...containers.daemon_json import merge as daemon_json
 from ...containers.names import DOCKER as DOCKER
-from ...facts.model import DaemonJsonFacts, DockerFacts, Facts
-from ..model import DOCKER_RELOAD, DOCKER_RESTART, NONE, Choices, Decision, FileDiff, Notice, Refusal, Step
+from ...facts.model import DaemonJsonFacts, Facts
+from ..model import DOCKER_RELOAD, DOCKER_RESTART, NONE, Choices, Decision, FileDiff, Refusal, Step
 from . import docker_options, docker_packages
 from .model import DaemonJsonEdit, DaemonJsonParams, DaemonOptions
 
@@ -22,16 +22,9 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]
         return Decision()
     packages = docker_packages.decide(facts, settings)
     steps, refusals, warnings = list(packages.steps), list(packages.refusals), list(packages.warnings)
-    if packages.restart_reason:
-        refusals += restart_refusals(
-            facts.docker, settings.docker_engine_restart_ok, RESTART, packages.restart_reason, packages.survivable
-        )
-        warnings += restart_notices(facts.docker, RESTART, packages.survivable)
     options = decide_options(facts, settings)
     steps += options.steps
-    codes = [refusal.code for refusal in refusals]
-    refusals += [refusal for refusal in options.refusals if refusal.code not in codes]
-    warnings += [warning for warning in options.warnings if warning not in warnings]
+    refusals += options.refusals
     return Decision(None, [] if refusals else steps, refusals, [] if refusals else warnings)
 
 
@@ -58,9 +51,9 @@ def decide_options(facts: Facts, settings: Settings) -> Decision[None]:
     why = "daemon.json gets %s" % ", ".join(change.keys)
     if not change.keys:
         why = "an interrupted run changed daemon.json and did not restart docker"
-    refusals = refusals + activation_refusals(facts, settings, change.after, need, why)
+    refusals = refusals + flag_conflicts(facts, daemon_json.parse(change.after).value)
     step = configure("docker_engine.configure", why, facts, change, options, [], need)
-    return Decision(None, [step], refusals, restart_notices(facts.docker, need))
+    return Decision(None, [step], refusals)
 
 
 def configure(
@@ -86,14 +79,7 @@ def read_text(found: DaemonJsonFacts) -> Optional[str]:
     return found.text
 
 
-# --- refusals and warnings ---------------------------------------------------------------------------------------
-
-
-def activation_refusals(facts: Facts, settings: Settings, after: str, need: str, why: str) -> List[Refusal]:
-    """Refuse a daemon.json that conflicts with flags, or whose activation ends GPU containers."""
-    return flag_conflicts(facts, daemon_json.parse(after).value) + restart_refusals(
-        facts.docker, settings.docker_engine_restart_ok, need, why
-    )
+# --- refusals ---------------------------------------------------------------------------------------
 
 
 def flag_conflicts(facts: Facts, options: DaemonOptions) -> List[Refusal]:
@@ -107,42 +93,6 @@ def flag_conflicts(facts: Facts, options: DaemonOptions) -> List[Refusal]:
             % (clash.flag, clash.file, clash.key),
         )
         for clash in docker.conflicts(facts.docker.flags, options)
-    ]
-
-
-def restart_refusals(
-    engine: DockerFacts, permitted: bool, need: str, why: str, survivable: bool = True
-) -> List[Refusal]:
-    """Refuse a restart that would end running GPU containers.
-
-    ``permitted``: by docker_engine_restart_ok. ``survivable``: live-restore would keep them running.
-    """
-    containers = engine.gpu_containers
-    survive = survivable and engine.info is not None and engine.info.live_restore
-    if need != RESTART or not containers or survive or permitted:
-        return []
-    return [
-        Refusal(
-            "gpu_containers_running",
-            "docker must restart (%s), which would end the running GPU container%s %s"
-            % (why, "" if len(containers) == 1 else "s", ", ".join(containers)),
-            "stop them%s, or allow it with docker_engine_restart_ok: true"
-            % (", turn on live-restore" if survivable else ""),
-        )
-    ]
-
-
-def restart_notices(engine: DockerFacts, need: str, survivable: bool = True) -> List[Notice]:
-    """Warn of a restart that ends containers, with or without GPUs."""
-    info = engine.info
-    if need != RESTART or info is None or not info.running or (survivable and info.live_restore):
-        return []
-    return [
-        Notice(
-            "docker_restart",
-            "restarting docker ends %d running container%s" % (info.running, "" if info.running == 1 else "s"),
-            "containers with a restart policy start again by themselves; live-restore keeps all of them running",
-        )
     ]
 
 

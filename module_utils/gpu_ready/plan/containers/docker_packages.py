@@ -1,4 +1,4 @@
-"""Which docker engine a host gets: its source and version, what it replaces, and what that does to containers."""
+"""Which docker engine a host gets: its source and version, and what it replaces."""
 
 import re
 from typing import Dict, List, NamedTuple, Optional
@@ -50,16 +50,11 @@ class DockerTarget(NamedTuple):
 
 
 class PackageDecision(NamedTuple):
-    """The steps for the packages. ``restart_reason``: why the engine restarts, "" where it does not.
-
-    ``survivable``: live-restore keeps containers running through that restart.
-    """
+    """The steps for the packages and the service."""
 
     steps: List[Step] = []
     refusals: List[Refusal] = []
     warnings: List[Notice] = []
-    restart_reason: str = ""
-    survivable: bool = True
 
 
 def decide(facts: Facts, settings: Settings) -> PackageDecision:
@@ -96,8 +91,7 @@ def decide(facts: Facts, settings: Settings) -> PackageDecision:
     why = install_reason(facts, target, missing)
     steps.append(install(facts, target, why, DOCKER_RESTART if engine.active else NONE, remove))
     warnings = [replaced_notice(remove)] if remove else []
-    # Replacing containerd too loses the containers, with or without live-restore.
-    return PackageDecision(steps, [], warnings, why if engine.active else "", not remove)
+    return PackageDecision(steps, [], warnings)
 
 
 # --- which engine ------------------------------------------------------------------------------------------------
@@ -273,7 +267,7 @@ def decide_installed(facts: Facts, settings: Settings, target: DockerTarget) -> 
         reasons.append("docker still runs the program from before its packages changed")
     why = "; ".join(reasons)
     steps = [install(facts, target, why, DOCKER_RESTART if restart else NONE, [])] if reasons else []
-    return PackageDecision(steps, [], warnings, why if restart else "")
+    return PackageDecision(steps, [], warnings)
 
 
 def install_reason(facts: Facts, target: DockerTarget, missing: List[str]) -> str:

@@ -39,8 +39,8 @@ def decide(facts: Facts, settings: Settings, cleanup: CleanupDecision) -> Decisi
     why += "; ".join(lost + [reason.text for reason in reasons])
     identity = "nvidia_container_runtime.configure"
     step = docker.configure(identity, why, facts, change, reverted.set_, reverted.unset, need)
-    refusals = cleanup.refusals + docker.activation_refusals(facts, settings, change.after, need, why)
-    return Decision(None, cleanup.steps + [step], refusals, [] if refusals else docker.restart_notices(engine, need))
+    refusals = cleanup.refusals + docker.flag_conflicts(facts, daemon_json.parse(change.after).value)
+    return Decision(None, cleanup.steps + [step], refusals)
 
 
 def cleanup_alone(cleanup: CleanupDecision) -> Decision[RuntimeChoice]:

@@ -1,10 +1,11 @@
 """The removal of NVIDIA's abandoned products, nvidia-docker 1.0 and nvidia-docker2."""
 
 from ...catalog.settings import Settings
+from ...containers import names as engines
 from ...facts.model import Facts, LegacyFacts
 from ..model import DOCKER_RESTART, NONE, Decision, Notice, Refusal, Step
 from .model import MigrationParams
-from .runtime_cleanup import TOOLKIT_PACKAGES, still_running
+from .runtime_cleanup import TOOLKIT_PACKAGES
 
 DOCKER2 = "nvidia-docker2"
 DOCKER1 = "nvidia-docker"
@@ -26,12 +27,8 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
         return Decision(None, [], [unpackaged(legacy.plugin)])
     if not settings.nvidia_container_runtime_migrate:
         return Decision(None, [], [abandoned(names)])
-    refusals = []
-    containers = facts.docker.gpu_containers
-    if containers and not settings.docker_engine_restart_ok:
-        refusals.append(still_running(containers, "%s, which they use, would be removed" % names))
-    if legacy.containers:
-        refusals.append(volume_used(legacy))
+    refusals = [volume_used(legacy)] if legacy.containers else []
+    containers = facts.work.gpu_containers(engines.DOCKER)
     step = Step(
         "nvidia_container_runtime.migrate",
         "%s is replaced: NVIDIA has abandoned it" % names,

@@ -12,8 +12,18 @@ from ...containers import cdi, driver_volume
 from ...containers import docker as engines
 from ...containers.daemon_json import merge as daemon_json
 from ...facts.model import Facts
-from .. import repository
-from ..model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, RuntimeChoice, Step
+from .. import in_use, repository
+from ..model import (
+    DOCKER_RESTART,
+    Choices,
+    Decision,
+    Notice,
+    PackageTarget,
+    Refusal,
+    RepositoryParams,
+    RuntimeChoice,
+    Step,
+)
 from . import (
     cdi_spec,
     cdi_versions,
@@ -38,6 +48,9 @@ ARGUMENTS = {
     VOLUME: [],
 }
 """What makes ``docker run`` give a container all GPUs; with a volume it is what the helper prints."""
+WITHOUT_HOOK = ["--runtime=nvidia", "--env", "NVIDIA_VISIBLE_DEVICES=all"]
+"""The same where dockerd does not know the toolkit's hook yet, which it looks for when it starts (moby's
+daemon/nvidia_linux.go). ``runtimes`` is a key that it reloads."""
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[RuntimeChoice]:
@@ -48,7 +61,8 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Runti
     default = settings.nvidia_container_runtime_default
     access = access_mode(mode, docker_packages.engine_version(facts, settings))
     helper = driver_volume.HELPER if access == VOLUME else None
-    choice = RuntimeChoice(mode, default, ARGUMENTS[access], helper)
+    waits = access == TOOLKIT and restart_waits(facts, settings)
+    choice = RuntimeChoice(mode, default, WITHOUT_HOOK if waits else ARGUMENTS[access], helper)
     migrated = migration.decide(facts, settings)
     refusals = impossible(facts, settings, mode, default) + migrated.refusals
     if refusals:
@@ -66,10 +80,33 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Runti
         refusals = spec.refusals
         if spec.params is not None:
             steps = [Step("nvidia_container_runtime.cdi_spec", spec.why, params=spec.params)]
-    step, more, warnings = configure(facts, settings, access, reasons, bool(migrated.steps))
+    step, more = configure(facts, settings, access, reasons, bool(migrated.steps))
     refusals = refusals + cleaned.refusals + more
     steps = migrated.steps + cleaned.steps + steps + ([step] if step else [])
-    return Decision(choice, steps, refusals, [] if refusals else migrated.warnings + warnings)
+    warnings = migrated.warnings + ([restart_later()] if waits else [])
+    return Decision(choice, steps, refusals, [] if refusals else warnings)
+
+
+def restart_waits(facts: Facts, settings: Settings) -> bool:
+    """Return whether the restart by which docker finds the toolkit's hook waits, because it would stop containers.
+
+    The runtime that daemon.json names is used after a reload; the hook is what ``--gpus`` needs.
+    """
+    hook_missing = not facts.runtime.toolkit or facts.runtime.hook_known is False
+    allowed = in_use.permitted(settings.gpu_ready_disrupt, settings.docker_engine_restart_ok)
+    running = in_use.containers_of_engines(facts.work, docker.DOCKER)
+    survive = facts.docker.info is not None and facts.docker.info.live_restore
+    return hook_missing and not (running.is_empty or survive or DOCKER_RESTART in allowed)
+
+
+def restart_later() -> Notice:
+    """Warn that ``--gpus`` does not work yet."""
+    return Notice(
+        "docker_restart_later",
+        "docker is not restarted, because that would stop its containers: `docker run --gpus` works after its next "
+        "restart, `docker run --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all` works now",
+        "restart docker when that suits, or permit it with gpu_ready_disrupt: [docker_restart]",
+    )
 
 
 def access_mode(mode: str, version: Optional[str]) -> str:
@@ -140,7 +177,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
     if facts.runtime.toolkit:
         late = facts.runtime.hook_known is False
         why = "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
-        return [], [ActivationReason(why, docker.RESTART)] if late else [], []
+        return [], [ActivationReason(why, docker.RESTART, True)] if late else [], []
     steps = []
     needed = [repository.parameters(toolkit_repository(facts), settings)]
     missing = repository.missing_repositories(facts, needed)
@@ -160,7 +197,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
         )
     )
     why = "docker looks for nvidia-container-runtime-hook only when it starts"
-    return steps, [ActivationReason(why, docker.RESTART)], repository.source_refusals(facts, missing)
+    return steps, [ActivationReason(why, docker.RESTART, True)], repository.source_refusals(facts, missing)
 
 
 def toolkit_repository(facts: Facts) -> str:
@@ -204,7 +241,7 @@ def foreign_volume() -> Refusal:
 
 def configure(
     facts: Facts, settings: Settings, access: str, reasons: List[ActivationReason], migrating: bool
-) -> Tuple[Optional[Step], List[Refusal], List[Notice]]:
+) -> Tuple[Optional[Step], List[Refusal]]:
     """Return the step for daemon.json; it follows that of docker_engine, whose options count as written."""
     engine = facts.docker
     default = settings.nvidia_container_runtime_default
@@ -221,31 +258,33 @@ def configure(
         change = daemon_json.merge(before, written, reverted.unset)
     except daemon_json.DaemonJsonError as error:
         if options or engine.restart_pending or not daemon_json_keys.needed_keys(None, version, access, default):
-            return None, [], []  # the planner of docker_engine refuses it, or no key is needed
-        return None, [docker.invalid_file(facts, error)], []
+            return None, []  # the planner of docker_engine refuses it, or no key is needed
+        return None, [docker.invalid_file(facts, error)]
     contradicted = [key for key in changed_keys if daemon_json_keys.is_set(options, key.split("."))]
     if contradicted:
-        return None, [contradiction(contradicted[0])], []
+        return None, [contradiction(contradicted[0])]
     if access != TOOLKIT and not facts.runtime.toolkit and daemon_json_keys.has_nvidia_default(change.after):
-        return None, [daemon_json_keys.missing_runtime(engine.daemon_json.path)], []
+        return None, [daemon_json_keys.missing_runtime(engine.daemon_json.path)]
     if [key for key in reverted.unset if key.partition(".")[0] in ("runtimes", "default-runtime")]:
         # On SIGHUP dockerd keeps runtimes and the default runtime that the file no longer names.
         reasons = reasons + [ActivationReason("docker forgets a runtime only when it starts", docker.RESTART)]
     elif not change.changed:
         reasons = reasons + daemon_json_keys.not_applied(engine, access, default, before)
+    if restart_waits(facts, settings):
+        reasons = [reason for reason in reasons if not reason.can_wait]
     needs = [change.activation] + [reason.need for reason in reasons]
     need = max(needs, key=("none", docker.RELOAD, docker.RESTART).index)
     if need == "none":
-        return None, [], []
+        return None, []
     lost = [key for key in change.keys if key in reverted.unset]
     gained = [key for key in change.keys if key not in lost]
     texts = ["daemon.json gets %s" % ", ".join(gained)] if gained else []
     texts += ["daemon.json loses %s, which gpu-ready added" % ", ".join(lost)] if lost else []
     why = "; ".join(texts + [reason.text for reason in reasons])
-    refusals = docker.activation_refusals(facts, settings, change.after, need, why)
+    refusals = docker.flag_conflicts(facts, daemon_json.parse(change.after).value)
     identity = "nvidia_container_runtime.configure"
     step = docker.configure(identity, why, facts, change, written, reverted.unset, need)
-    return step, refusals, docker.restart_notices(engine, need)
+    return step, refusals
 
 
 def contradiction(key: str) -> Refusal:

@@ -4,6 +4,7 @@ from typing import List, NamedTuple, Set
 
 from ...catalog.settings import Settings
 from ...containers import cdi, driver_volume
+from ...containers import names as engines
 from ...facts.model import DriverVolumeFacts, Facts
 from ..model import DOCKER_RESTART, NONE, Refusal, Step
 from .model import CleanupParams
@@ -40,13 +41,9 @@ def decide(facts: Facts, settings: Settings, used: List[str]) -> CleanupDecision
         return CleanupDecision([], [], facts)
     refreshed = packages and facts.runtime.refresh and cdi.REFRESHED in existing_files(facts)
     remains = [cdi.REFRESHED] if refreshed and cdi.REFRESHED not in unused else []
-    containers = facts.docker.gpu_containers if packages else []
-    of_containerd = facts.engines.containerd.gpu_containers if packages else []
-    refusals = []
-    if containers and not settings.docker_engine_restart_ok:
-        refusals.append(still_running(containers, "the NVIDIA container toolkit, which they use, would be removed"))
-    if of_containerd:
-        refusals.append(containerd_still_running(of_containerd))
+    containers = facts.work.gpu_containers(engines.DOCKER) if packages else []
+    of_containerd = facts.work.gpu_containers(engines.CONTAINERD) if packages else []
+    refusals = [containerd_still_running(of_containerd)] if of_containerd else []
     removed = ["the NVIDIA container toolkit"] * bool(packages) + sorted(unused)
     why = "no engine needs %s any more, which gpu-ready added for another mode or engine" % ", ".join(removed)
     params = CleanupParams(packages, containers, sorted(unused), remains)
@@ -104,23 +101,13 @@ def facts_after(facts: Facts, removed: Set[str], toolkit_removed: bool) -> Facts
     return facts._replace(runtime=runtime, engines=facts.engines._replace(nodes=nodes))
 
 
-def still_running(containers: List[str], cause: str) -> Refusal:
-    """Refuse to remove what running GPU containers need."""
-    return Refusal(
-        "gpu_containers_running",
-        "the GPU container%s %s run%s, and %s"
-        % ("" if len(containers) == 1 else "s", ", ".join(containers), "s" if len(containers) == 1 else "", cause),
-        "stop them, or allow it with docker_engine_restart_ok: true",
-    )
-
-
 def containerd_still_running(containers: List[str]) -> Refusal:
     """Refuse to remove the runtime that also stops containers of containerd.
 
     No setting permits that: the containers would keep running, and nothing could stop them.
     """
     return Refusal(
-        "gpu_containers_running",
+        "host_in_use",
         "the GPU container%s %s of containerd use%s the NVIDIA container toolkit, which would be removed, and nothing "
         "could stop them without it"
         % ("" if len(containers) == 1 else "s", ", ".join(containers), "s" if len(containers) == 1 else ""),

@@ -3,7 +3,6 @@
 from typing import List, Optional, Tuple
 
 from ...catalog.settings import Settings
-from ...driver import gpu_services
 from ...facts.model import Facts, ModuleFacts
 from ..model import DRIVER_RELOAD, NONE, REBOOT, ActivationChoice, Choices, Decision, DriverChoice, Notice, Step
 from . import services
@@ -85,8 +84,8 @@ def blocking_processes(facts: Facts) -> List[str]:
     """
     return [
         "%d (%s)" % (client.pid, client.name)
-        for client in facts.driver.clients
-        if client.container or not gpu_services.is_gpu_service(client.name)
+        for client in facts.work.processes
+        if client.container or not client.service
     ]
 
 

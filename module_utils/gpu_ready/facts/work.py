@@ -1,0 +1,188 @@
+"""The work of a host that a change could stop: processes that hold a GPU, running containers, jobs of Slurm.
+
+Collecting starts nothing: docker is asked only where dockerd runs, because systemd may start it for a request to its
+socket (docker.socket). Names are those of other people: they are cut and cleaned.
+"""
+
+import json
+import posixpath
+import re
+from typing import Dict, List, NamedTuple
+
+from ..base.host import Host
+from ..containers import docker
+from ..driver import gpu_services
+from ..driver.gpu_processes import command_line
+from . import driver
+from .docker import objects, query
+from .model import ContainerFacts, DockerFacts, GpuProcess, WorkFacts
+
+LONGEST_NAME = 64
+LONGEST_COMMAND = 200
+MOST_CONTAINERS = 256
+"""Containers of an engine that are described; each costs a request or a file. Of more, only the number is known."""
+MOST_PROCESSES = 256
+TASKS = {
+    "/run/containerd/io.containerd.runtime.v2.task": "containerd",
+    "/run/k3s/containerd/io.containerd.runtime.v2.task": "k3s",
+}
+"""Where containerd has a directory for each namespace with one for each running container, by engine."""
+DOCKERS_NAMESPACE = "moby"
+SLURM_STEP = re.compile(r"slurmstepd: \[(\d+)")
+"""The process title of a job's step: ``slurmstepd: [4711.batch]`` (slurm.schedmd.com/cgroup_v2.html)."""
+SLURM_CGROUP = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
+
+
+class ListedContainers(NamedTuple):
+    """Docker's running containers, and how many more of them are not described."""
+
+    containers: List[ContainerFacts]
+    unlisted: int
+
+
+def collect(host: Host, engine: DockerFacts) -> WorkFacts:
+    """Collect the work of a host.
+
+    The driver counts its open nodes, so the open files of all processes are only searched where that count is not zero.
+    """
+    found = docker_containers(host, engine)
+    steps, monitors = find_daemons(host)
+    containers = found.containers + containerd_containers(host) + monitored_containers(host, monitors)
+    busy = driver.is_busy(driver.module_use(host))
+    processes = sorted(driver.gpu_processes(host))[:MOST_PROCESSES] if busy else []
+    inside = {process.container for process in processes}
+    containers = [one._replace(gpu=one.gpu or "GPU") if one.id in inside else one for one in containers]
+    names = {one.id: one.name for one in containers}
+    return WorkFacts(
+        processes=[describe_process(host, process, names) for process in processes],
+        containers=containers,
+        unlisted=found.unlisted,
+        jobs=slurm_jobs(host, steps),
+    )
+
+
+def clean(text: str, longest: int = LONGEST_NAME) -> str:
+    """Return a name of the host without control characters and of limited length."""
+    plain = "".join(character if character.isprintable() else "?" for character in text[: longest + 1])
+    return plain if len(plain) <= longest else plain[: longest - 3] + "..."
+
+
+# ---- processes -----------------------------------------------------------------------------------------------------
+
+
+def describe_process(host: Host, process: GpuProcess, names: Dict[str, str]) -> GpuProcess:
+    """Add command line, name of the container, Slurm job, and whether it is a service of the driver."""
+    job = SLURM_CGROUP.search(host.read("/proc/%d/cgroup" % process.pid) or "")
+    identity = process.container
+    return process._replace(
+        name=clean(process.name),
+        command=clean(command_line(host, process.pid, LONGEST_COMMAND), LONGEST_COMMAND),
+        container=names.get(identity, identity[:12]) if identity else None,
+        service=gpu_services.is_gpu_service(process.name),
+        job=job.group(1) if job else None,
+    )
+
+
+class Daemons(NamedTuple):
+    """Processes that stand for work: ``slurmstepd`` for a job's step, ``conmon`` for a container of podman or CRI-O."""
+
+    steps: List[int]
+    monitors: List[int]
+
+
+def find_daemons(host: Host) -> Daemons:
+    found: Dict[str, List[int]] = {}
+    for name in host.listdir("/proc"):
+        if name.isdigit():
+            found.setdefault((host.read("/proc/%s/comm" % name) or "").strip(), []).append(int(name))
+    return Daemons(found.get("slurmstepd", []), found.get("conmon", []))
+
+
+def slurm_jobs(host: Host, steps: List[int]) -> List[str]:
+    """Return the ids of the Slurm jobs whose steps run here. ``slurmstepd infinity`` belongs to no job."""
+    titles = [host.read("/proc/%d/cmdline" % pid) or "" for pid in steps]
+    found = {match.group(1) for match in map(SLURM_STEP.match, titles) if match}
+    return sorted(found, key=int)
+
+
+# ---- containers ----------------------------------------------------------------------------------------------------
+
+
+def docker_containers(host: Host, engine: DockerFacts) -> ListedContainers:
+    """Return docker's running containers, also paused ones.
+
+    Asked without ``limit``, which means "this number of most recently created containers, including non-running ones"
+    (docs.docker.com, Docker Engine API 1.57, ContainerList; the default is the running ones).
+    """
+    if engine.info is None or engine.socket is None:
+        return ListedContainers([], 0)
+    rows = query(host, engine.socket, "/containers/json")
+    if not isinstance(rows, list):
+        return ListedContainers([], engine.info.running)
+    listed = objects(rows)
+    found = []
+    for row in listed[:MOST_CONTAINERS]:
+        answer = query(host, engine.socket, "/containers/%s/json" % row.get("Id"))
+        found.append(describe_container(row, answer))
+    return ListedContainers(found, len(listed) - len(found))
+
+
+def describe_container(row: Dict[str, object], answer: object) -> ContainerFacts:
+    """Return a container of docker by its row in the list and, where docker described it, its details."""
+    identity, names = str(row.get("Id") or ""), row.get("Names")
+    name = str(names[0] if isinstance(names, list) and names else identity[:12]).lstrip("/")
+    labels = row.get("Labels")
+    pod = pod_name(labels, "io.kubernetes.pod.namespace", "io.kubernetes.pod.name")
+    gpu = docker.gpu_access(answer) if isinstance(answer, dict) else "not described by docker"
+    return ContainerFacts("docker", identity, clean(pod or name), gpu, bool(pod))
+
+
+def pod_name(labels: object, namespace: str, name: str) -> str:
+    """Return "namespace/name" of a container's pod, "" where it belongs to none."""
+    if not isinstance(labels, dict) or not labels.get(name):
+        return ""
+    return "%s/%s" % (labels.get(namespace) or "default", labels[name])
+
+
+def containerd_containers(host: Host) -> List[ContainerFacts]:
+    """Return the running containers of containerd by the bundles of their shims, but docker's."""
+    bundles = [
+        (engine, root, space, name)
+        for root, engine in sorted(TASKS.items())
+        for space in host.listdir(root)
+        if space != DOCKERS_NAMESPACE
+        for name in host.listdir(posixpath.join(root, space))
+    ]
+    return [
+        bundled_container(host, engine, posixpath.join(root, space, name), "%s/%s" % (space, name))
+        for engine, root, space, name in bundles[:MOST_CONTAINERS]
+    ]
+
+
+def bundled_container(host: Host, engine: str, bundle: str, name: str) -> ContainerFacts:
+    """Return a container by its bundle (the OCI runtime's config.json)."""
+    text = host.read(bundle + "/config.json") or ""
+    try:
+        spec = json.loads(text or "{}")
+    except ValueError:
+        spec = None
+    if not isinstance(spec, dict):
+        return ContainerFacts(engine, posixpath.basename(bundle), clean(name), "not readable")
+    annotations = spec.get("annotations")
+    pod = pod_name(annotations, "io.kubernetes.cri.sandbox-namespace", "io.kubernetes.cri.sandbox-name")
+    pod = pod or pod_name(annotations, "io.kubernetes.pod.namespace", "io.kubernetes.pod.name")
+    return ContainerFacts(
+        engine, posixpath.basename(bundle), clean(pod or name), docker.oci_access(text, spec), bool(pod)
+    )
+
+
+def monitored_containers(host: Host, monitors: List[int]) -> List[ContainerFacts]:
+    """Return the running containers of podman and CRI-O, by the arguments of their conmon."""
+    found = []  # conmon -c ID -n NAME -b BUNDLE
+    for pid in monitors[:MOST_CONTAINERS]:
+        words = (host.read("/proc/%d/cmdline" % pid) or "").split("\0")
+        options = {word: words[index + 1] for index, word in enumerate(words[:-1]) if word in ("-c", "-n", "-b")}
+        if {"-c", "-b"} <= set(options):
+            container = bundled_container(host, "podman", options["-b"], options.get("-n") or options["-c"][:12])
+            found.append(container._replace(id=options["-c"]))
+    return found

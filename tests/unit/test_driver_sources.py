@@ -9,6 +9,8 @@ from gpu_ready.catalog import driver_packages, driver_sources
 from gpu_ready.catalog import model as catalog
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose, repository
+from gpu_ready.plan.driver import steps as driver_steps
+from gpu_ready.plan.driver.model import HeadersParams
 from gpu_ready.plan.model import RepositoryParams
 
 from tests.unit.goldens import decide
@@ -168,24 +170,78 @@ def test_a_hold_installs_its_tool_once(distro: str) -> None:
 # --- Ubuntu's archive and NVIDIA's repository for it ---------------------------------------------------------------
 
 UBUNTU = "ubuntu2404"
+KERNEL_UPDATES = {"linux-image-generic": "6.8.0-88.88"}
 
 
 def modules(branch: int, flavour: str = "-open") -> str:
     return f"linux-modules-nvidia-{branch}-server{flavour}-{bare(distro=UBUNTU).base.kernel.running}"
 
 
-@pytest.mark.parametrize("boot", [{}, SECURE, ENROLLED])
-def test_modules_signed_by_the_distribution_are_preferred_and_need_no_key(boot: dict[str, Any]) -> None:
-    host = bare(T4, distro=UBUNTU, **({"secure_boot": boot} if boot else {}))
-    decided = decide(host)
+def test_modules_signed_by_the_distribution_are_taken_where_secure_boot_rejects_others() -> None:
+    decided = decide(bare(T4, distro=UBUNTU, secure_boot=SECURE))
     assert (decided.choices.driver.source, decided.choices.driver.kind) == ("distro", "precompiled")
     assert modules(580) in names(steps(decided)["install"])
     assert not [step for step in decided.steps if step.role == "kernel_headers"]
 
 
+@pytest.mark.parametrize("boot", [{}, {"secure_boot": ENROLLED}])
+def test_the_module_is_built_here_for_each_kernel_that_an_update_installs(boot: dict[str, Any]) -> None:
+    """The libraries are held, and precompiled modules for the next kernel may need newer ones."""
+    host = with_packages(bare(T4, distro=UBUNTU, **boot), **KERNEL_UPDATES)
+    decided = decide(host)
+    assert (decided.choices.driver.source, decided.choices.driver.kind) == ("distro", "dkms")
+    (headers,) = [step for step in decided.steps if step.id == "kernel_headers.install"]
+    assert isinstance(headers.params, HeadersParams) and headers.params.optional == ["linux-headers-generic"]
+    after = with_packages(carried_out(host, decided), **{"linux-headers-generic": "6.8.0-88.88"})
+    assert "next_kernel_uncovered" not in [one.code for one in decide(after).warnings]
+
+
+def test_a_kernel_update_that_would_cost_the_gpu_is_a_warning() -> None:
+    """Audits report it before the update. Hosts without a package that follows the kernels get none."""
+    quiet = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
+    assert "next_kernel_uncovered" not in [one.code for one in decide(quiet).warnings]
+    (warning,) = [one for one in decide(with_packages(quiet, **KERNEL_UPDATES)).warnings if "next" in one.code]
+    assert warning.code == "next_kernel_uncovered" and "6.8.0-88-generic" in warning.message
+    assert "nvidia_driver_kernel_modules to dkms" in warning.remedy
+    built = with_packages(installed(UBUNTU, T4, "distro", NEW, "open"), **KERNEL_UPDATES)
+    (warning,) = [one for one in decide(built).warnings if "next" in one.code]
+    assert warning.message.startswith("linux-headers-generic is not installed")
+    assert warning.remedy == "install linux-headers-generic with apt-get"
+
+
+@pytest.mark.parametrize(
+    ("package", "series"),
+    [
+        ("linux-image-generic", ["generic"]),
+        ("linux-image-generic-hwe-24.04", ["generic-hwe-24.04"]),
+        ("linux-image-aws", ["aws"]),
+        ("linux-image-cloud-amd64", ["cloud-amd64"]),
+        ("linux-image-6.8.0-88-generic", []),
+        ("linux-image-unsigned-6.8.0-88-generic", []),
+        ("linux-image-amd64-dbg", []),
+        ("linux-image-extra-virtual", []),
+        ("linux-headers-generic", []),
+    ],
+)
+def test_packages_that_follow_the_kernels_of_a_series(package: str, series: list[str]) -> None:
+    assert driver_steps.kernel_series(with_packages(bare(T4, distro=UBUNTU), **{package: "1"})) == series
+
+
+def test_another_branch_keeps_the_kind_of_module() -> None:
+    """The host may have no compiler; also after a reboot into a kernel without a module."""
+    host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
+    assert decide(host, nvidia_driver_branch=595).choices.driver.kind == "precompiled"
+    newer = "6.8.0-99-generic"
+    exact = decide(host, nvidia_driver_version="580.95.05")
+    assert not exact.refusals and exact.choices.driver.kind == "dkms"
+    kernel = {"running": newer, "next_boot": newer, "installed": [newer]}
+    rebooted = having(host, base={"kernel": kernel}, driver={"on_disk": None, "loaded": None})
+    assert decide(rebooted).choices.driver.kind == "precompiled"
+
+
 def test_modules_are_installed_also_for_the_kernel_that_boots_next() -> None:
     """A fresh image waits for a reboot into a newer kernel: without its modules the host has no GPUs after it."""
-    host = bare(T4, distro=UBUNTU)
+    host = bare(T4, distro=UBUNTU, secure_boot=SECURE)
     newer = "6.8.0-99-generic"
     host = having(host, base={"kernel": {"next_boot": newer}})
     asked = names(steps(decide(host))["install"])
@@ -211,7 +267,7 @@ def test_a_newer_kernel_without_modules_is_a_warning_before_it_boots() -> None:
 
 def test_modules_of_a_kernel_are_removed_with_it_so_they_are_not_held() -> None:
     """Held, they would keep every old kernel forever; newer ones need a driver that the hold prevents."""
-    todo = steps(decide(bare(T4, distro=UBUNTU)))
+    todo = steps(decide(bare(T4, distro=UBUNTU, secure_boot=SECURE)))
     assert todo["hold"]["packages"] == ["nvidia-headless-no-dkms-580-server-open", "nvidia-utils-580-server"]
     assert modules(580) in names(todo["install"])
 

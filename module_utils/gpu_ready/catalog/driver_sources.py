@@ -33,17 +33,14 @@ def automatic_sources(data: Distribution) -> List[str]:
 def module_kinds(data: Distribution, source: str) -> List[str]:
     """Kinds of kernel module of a source, first the kind that `auto` prefers.
 
-    Modules that the distribution signed need neither a compiler nor a key of the site; modules that anybody else
-    compiled are for the kernels of one vendor only, so they come after DKMS.
+    DKMS first: it builds the module for each kernel that an unattended update installs, in the version of the libraries
+    that are held. Precompiled modules are for one kernel, and those for the next may need newer libraries. They are
+    taken where Secure Boot would reject what DKMS builds.
     """
     entry = data["driver_sources"].get(source) or {}
     if entry.get("kernel_modules"):
         return [entry["kernel_modules"]]
-    other = entry.get("precompiled")
-    if not other:
-        return [DKMS]
-    first = other.get("signed_by") == "distribution"
-    return [PRECOMPILED, DKMS] if first else [DKMS, PRECOMPILED]
+    return [DKMS, PRECOMPILED] if entry.get("precompiled") else [DKMS]
 
 
 def source_entry(data: Distribution, source: str, kind: str = DKMS) -> DriverSource:

@@ -4,7 +4,6 @@ Sound is one whose module on disk and libraries have one version, which drives e
 superset of the packages that gpu-ready would install is as good as they are.
 """
 
-import re
 from typing import Dict, List, Optional
 
 from ...base import versions
@@ -15,12 +14,10 @@ from ...catalog.model import Distribution
 from ...facts.model import Facts, GpuFacts
 from ..model import DriverChoice
 from . import steps as driver_steps
-from .candidates import Candidate, DriverRequest, installed_kinds
+from .candidates import OF_KERNEL, Candidate, DriverRequest, installed_kinds
 
 MODULES = ["nvidia", "nvidia-uvm"]
 MIXED = "mixed"
-OF_KERNEL = re.compile(r"-\d+\.\d+\.\d+-\d+-[a-z]")
-"""In the names of Ubuntu's packages with modules for one kernel (linux-modules-nvidia-580-server-6.8.0-88-generic)."""
 
 
 def adopt_driver(

@@ -14,6 +14,8 @@ from ...facts.model import Facts, GpuFacts
 OPEN_FOR_ALL = 560
 """First branch whose open module drives GeForce and workstation gpus as well as data-centre ones by default."""
 FOREIGN_DRIVERS = ("vfio-pci", "pci-stub", "xen-pciback")
+OF_KERNEL = re.compile(r"-\d+\.\d+\.\d+-\d+-[a-z]")
+"""In the names of Ubuntu's packages with modules for one kernel (linux-modules-nvidia-580-server-6.8.0-88-generic)."""
 FILE_VERSION = re.compile(r"-(\d{2,4}(?:\.\d+){1,2})(?:-[\w-]+)?\.run$")
 
 
@@ -175,9 +177,22 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
             not is_trusted(facts, data, one),
             is_ended_elsewhere(facts, one),
             lesser_flavour(one, possible, gpus),
+            not keeps_kernel_packages(facts, data, one),
         )
     )
     return found
+
+
+def keeps_kernel_packages(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
+    """True if the host has packages with modules for one kernel, and this driver has such packages too.
+
+    A request for another branch is none for another kind of module: the host may have no compiler.
+    """
+    return (
+        candidate.source == facts.driver.origin
+        and any(OF_KERNEL.search(name) for name in facts.driver.packages)
+        and is_versioned_by_kernel(data, candidate.source, candidate.kind)
+    )
 
 
 def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:

@@ -61,6 +61,7 @@ def complete(
     if driver.satisfied and not driver_steps.next_kernel_steps(facts):
         names = driver_steps.packages_for_next_boot(facts, driver, data)
         warnings += driver_refusals.next_boot_warnings(facts, names)
+    warnings += driver_refusals.kernel_update_warnings(facts, driver, driver_steps.kernel_series(facts))
     return Decision(driver, steps, [], warnings)
 
 

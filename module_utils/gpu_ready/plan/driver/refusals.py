@@ -5,11 +5,12 @@ from typing import Dict, List, Optional, Set
 from ...base import versions
 from ...catalog import driver_packages, driver_sources
 from ...catalog import model as catalog
-from ...catalog.driver_sources import FLAVOURS, PRECOMPILED, Pair
+from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED, Pair
 from ...catalog.model import Distribution
 from ...facts.model import Facts, GpuFacts, SecureBootFacts
 from ..model import DriverChoice, Notice, Refusal
 from .candidates import (
+    OF_KERNEL,
     Candidate,
     DriverRequest,
     fits_kernel,
@@ -365,6 +366,39 @@ def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
             "new kernel" % first,
         )
     ]
+
+
+def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: List[str]) -> List[Notice]:
+    """Warn that a kernel update by apt will have no module; ``series``: the kernels that updates install.
+
+    Ubuntu's metapackage linux-modules-nvidia-BRANCH-server-generic brings the modules of the next kernel. They are of
+    the driver of that day (nvidia-kernel-common), which is not installed beside the held libraries of another version.
+    """
+    if not series:
+        return []
+    installed = facts.packages.installed
+    missing = ["linux-headers-" + name for name in series if "linux-headers-" + name not in installed]
+    if driver.kind == DKMS and missing and driver.satisfied:
+        return [
+            Notice(
+                "next_kernel_uncovered",
+                "%s is not installed: a kernel that an update installs gets no headers, so DKMS builds no NVIDIA "
+                "module for it, and after its reboot there would be no GPU" % " and ".join(missing),
+                "install %s with apt-get" % " and ".join(missing),
+            )
+        ]
+    names = list(facts.driver.packages) if driver.satisfied else driver.packages
+    if driver.kind == PRECOMPILED and any(OF_KERNEL.search(name) for name in names):
+        return [
+            Notice(
+                "next_kernel_uncovered",
+                "the NVIDIA module is a package for kernel %s: an update to another kernel may come without one, and "
+                "after its reboot there would be no GPU" % facts.base.kernel.running,
+                "run this after each kernel update and before the reboot, or set nvidia_driver_kernel_modules to dkms "
+                "(with Secure Boot, after the key of DKMS was enrolled)",
+            )
+        ]
+    return []
 
 
 def foreign_driver(facts: Facts, driver: DriverChoice, data: Distribution) -> Refusal:

@@ -35,6 +35,7 @@ from .model import (
 )
 
 FABRICMANAGER_PACKAGE = re.compile(r"nvidia-fabric-?manager(-\d{3})?$")
+KERNEL_METAPACKAGE = re.compile(r"^linux-image-(?!unsigned-|extra-)([a-z][a-z0-9.+-]*)(?<!-dbg)$")
 NOUVEAU_PATH = "/etc/modprobe.d/gpu-ready-blacklist-nouveau.conf"
 NOUVEAU_CONTENT = (
     "# The NVIDIA driver needs the GPU for itself.\n"
@@ -81,23 +82,40 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
     installed = facts.packages.installed
     tools = missing_build_tools(facts, driver, data)
     matching = matching_packages(facts, data)
+    following = missing_kernel_followers(facts)
     third = build_repositories(facts, settings, driver, data)
     sections = repository.sections_to_enable(facts, data.get("build_enable") or [])
     found = []
     if third or sections:
         reason = "what the module is built with comes from %s" % " and ".join([one.id for one in third] + sections)
         found.append(Step("kernel_headers.repository", reason, params=RepositoryParams(third, enable=sections or None)))
-    if missing or tools or matching:
+    if missing or tools or matching or following:
         cause = "DKMS comes with the headers of an installed kernel"
+        cause = "%s brings those of the next kernel" % " and ".join(following) if following else cause
         cause = "there is no compiler" if tools else cause
         cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else cause
         params = HeadersParams(
             packages=[package for name in missing for package in headers_packages(data, name, installed)] + tools,
-            optional=matching,
+            optional=matching + following,
             kernel=facts.base.kernel.running,
         )
         found.append(Step("kernel_headers.install", "the driver's module is built here, and %s" % cause, params=params))
     return found
+
+
+def missing_kernel_followers(facts: Facts) -> List[str]:
+    """Return the missing packages of Debian and Ubuntu that bring the headers of each kernel that an update installs.
+
+    linux-image-generic depends on the newest kernel, and linux-headers-generic on its headers.
+    """
+    headers = ["linux-headers-" + name for name in kernel_series(facts)]
+    return [name for name in headers if name not in facts.packages.installed]
+
+
+def kernel_series(facts: Facts) -> List[str]:
+    """Return the series of kernels that updates install (generic, aws, amd64); [] where the kernel stays."""
+    found = map(KERNEL_METAPACKAGE.match, sorted(facts.packages.installed))
+    return [match.group(1) for match in found if match]
 
 
 def kernels_without_headers(facts: Facts) -> List[str]:

@@ -188,11 +188,12 @@ def keeps_kernel_packages(facts: Facts, data: Distribution, candidate: Candidate
 
     A request for another branch is none for another kind of module: the host may have no compiler.
     """
-    return (
-        candidate.source == facts.driver.origin
-        and any(OF_KERNEL.search(name) for name in facts.driver.packages)
-        and is_versioned_by_kernel(data, candidate.source, candidate.kind)
-    )
+    return has_kernel_packages(facts) and is_versioned_by_kernel(data, candidate.source, candidate.kind)
+
+
+def has_kernel_packages(facts: Facts) -> bool:
+    """True if driver packages with modules for one kernel are installed."""
+    return any(OF_KERNEL.search(name) for name in facts.driver.packages)
 
 
 def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
@@ -269,7 +270,8 @@ def installed_kinds(facts: Facts, data: Distribution, candidate: Candidate) -> L
         ]
         if names and all(name in packages for name in names)
     ]
-    return known or kinds
+    by_kernel = [kind for kind in kinds if is_versioned_by_kernel(data, candidate.source, kind)]
+    return known or (by_kernel if has_kernel_packages(facts) else []) or kinds
 
 
 def is_trusted(facts: Facts, data: Distribution, candidate: Candidate) -> bool:

@@ -130,7 +130,7 @@ def lists_locked(root: AptRoot) -> Iterator[None]:
 def test_a_lock_that_another_apt_was_faster_to_get_is_tried_again(
     root: AptRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`locks=()`: nobody held it when that was looked at."""
+    """`locks=()`: nobody held it when the locks were read."""
     monkeypatch.setattr(apt, "RETRY", 0.2)
     with lists_locked(root):
         started = time.monotonic()
@@ -139,3 +139,17 @@ def test_a_lock_that_another_apt_was_faster_to_get_is_tried_again(
     with lists_locked(root), pytest.raises(PackageError, match="lists/lock"):
         manager(root, wait=0.0).update()
     assert fcntl.LOCK_EX
+
+
+INSTALLED = "Package: gpu-tool\nStatus: install ok installed\nVersion: 1.0-1\nArchitecture: amd64\nMaintainer: x <x@x.example>\nDescription: x\n"
+
+
+def test_a_removal_works_where_two_sources_contradict_each_other(root: AptRoot) -> None:
+    """The owner followed a vendor's page after gpu-ready: uninstall.yml must still work."""
+    root.write("/var/lib/dpkg/status", INSTALLED)
+    for name in ("a", "b"):
+        root.write(f"/etc/apt/sources.list.d/{name}.list", f"deb [signed-by=/{name}.gpg] http://x.example/y /\n")
+    found = manager(root)
+    with pytest.raises(PackageError, match="Conflicting values"):
+        found.simulate("removing it", ["purge", "gpu-tool"])
+    assert found.simulate("removing it", found.removal_command(["gpu-tool"])).remove == ["gpu-tool"]

@@ -107,7 +107,17 @@ def query(*lines: str) -> dict[tuple[str, ...], Result]:
 
 
 def simulate(names: list[str], out: str) -> dict[tuple[str, ...], Result]:
-    argv = ["apt-get", *apt.OPTIONS, "-s", "-o", "Debug::NoLocking=1", "purge", "--allow-change-held-packages", *names]
+    argv = [
+        "apt-get",
+        *apt.OPTIONS,
+        "-s",
+        "-o",
+        "Debug::NoLocking=1",
+        *apt.WITHOUT_SOURCES,
+        "purge",
+        "--allow-change-held-packages",
+        *names,
+    ]
     return {tuple(argv): Result(0, out, "")}
 
 

@@ -43,6 +43,8 @@ OPTIONS = [
     "-o", "Acquire::http::Timeout=30",
     "-o", "Acquire::https::Timeout=30",
 ]  # fmt: skip
+WITHOUT_SOURCES = ["-o", "Dir::Etc::sourcelist=/dev/null", "-o", "Dir::Etc::sourceparts=-"]
+"""A removal needs no package source, and works where two contradict each other (apt.conf(5), Dir::Etc)."""
 DAY = 86400.0
 READING = "reading the package lists"
 RETRY = 2.0
@@ -308,7 +310,7 @@ class Apt(Manager):
         self.host.sync_disks()  # dpkg waits for its own files, and for nothing that the packages' scripts write
 
     def removal_command(self, names: List[str]) -> List[str]:
-        return ["purge", "--allow-change-held-packages"] + names
+        return WITHOUT_SOURCES + ["purge", "--allow-change-held-packages"] + names
 
     def hold(self, names: List[str]) -> None:
         """Protect packages from upgrades (changes the host)."""

@@ -17,7 +17,8 @@ from gpu_ready.plan import repository
 from gpu_ready.plan.model import RepositoryRequest
 
 from tests.unit.apt_root import AptRoot, apt_is_here
-from tests.unit.hosts import T4, bare, having
+from tests.unit.goldens import decide
+from tests.unit.hosts import T4, bare, carried_out, having
 from tests.unit.plans import settings
 from tests.unit.recorded import RecordedHost
 
@@ -235,6 +236,28 @@ def test_two_entries_that_stop_apt_are_refused_with_both_files(paths: tuple[str,
     (refusal,) = repository.contradiction_refusals(facts)
     assert all(path in refusal.message for path in paths) and "developer.download.nvidia.com" in refusal.message
     assert repository.contradiction_refusals(with_cuda_page()) == []
+
+
+def test_a_host_with_nothing_to_do_is_warned_of_them() -> None:
+    (_, line), *_ = CUDA_PAGE.items()
+    texts = {"/etc/apt/sources.list.d/a.list": line, "/etc/apt/sources.list.d/b.list": line.replace("cuda-arch", "x")}
+    host = bare(T4)
+    done = carried_out(host, decide(host))
+    assert decide(done).warnings == []
+    broken = having(done, apt={"sources": {**done.apt.sources, **texts}})
+    found = decide(broken)
+    assert [one.code for one in found.warnings] == ["package_sources_conflict"] and found.converged
+    refused = decide(having(host, apt={"sources": {**host.apt.sources, **texts}}))
+    assert "package_sources_conflict" in [one.code for one in refused.refusals] and not refused.steps
+
+
+def test_a_pin_that_prefers_nvidia_to_the_drivers_source_is_a_warning_with_its_file() -> None:
+    host = with_cuda_page()
+    assert "repository_outranks" not in [one.code for one in decide(host).warnings]
+    (warning,) = [
+        one for one in decide(host, nvidia_driver_source="distro").warnings if one.code == "repository_outranks"
+    ]
+    assert "/etc/apt/preferences.d/cuda-repository-pin-600" in warning.message
 
 
 # ---- dnf --------------------------------------------------------------------------------------------------------------

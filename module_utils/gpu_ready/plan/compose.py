@@ -99,12 +99,16 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
     decisions.append(in_use.decide(facts, settings, planned, drains))
     refusals = [refusal for decision in decisions for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
+    contradictions = repository.contradiction_refusals(facts)
     if planned:
-        refusals += repository.contradiction_refusals(facts)
+        refusals += contradictions
+    else:
+        warnings += [Notice(*one) for one in contradictions]
     steps = [] if refusals else repair_steps(facts) + planned
     digest = state_digest(settings, choices)
     if not refusals:
         warnings += in_progress_warnings(facts, steps)
+        warnings += repository.outranking_warnings(facts, settings, driven.choice.source if driven.choice else None)
         steps += verify_steps(facts, choices, steps, digest)
     return Plan(True, summarize(facts, choices, steps, refusals), choices, steps, refusals, warnings, digest)
 

@@ -8,13 +8,14 @@ from ..catalog.settings import Settings
 from ..facts.model import AptFacts, Facts
 from ..packaging import apt_entries, apt_sources, yum_repos
 from ..packaging.locations import is_same_repository, url_location
-from .model import PinRequest, Refusal, RepositoryRequest
+from .model import Notice, PinRequest, Refusal, RepositoryRequest
 
 KEYRINGS = "/etc/apt/keyrings"
 LISTS = "/etc/apt/sources.list.d"
 PREFERENCES = "/etc/apt/preferences.d"
 RPM_KEYRINGS = "/etc/pki/rpm-gpg"
 RPM_LISTS = "/etc/yum.repos.d"
+DEFAULT_PRIORITY = 500
 BEHIND = 100
 """Priority of a repository that only serves what no other source has (apt_preferences(5))."""
 
@@ -69,6 +70,13 @@ def parameters(identity: str, settings: Settings, behind_distribution: bool = Fa
         if pin
         else None,
     )
+
+
+class ForeignPin(NamedTuple):
+    """A pin of others, by the path of its file."""
+
+    path: str
+    priority: int
 
 
 class ServingEntry(NamedTuple):
@@ -284,18 +292,40 @@ def is_pinned(apt: AptFacts, pin: PinRequest) -> bool:
     text = apt.pins.get(own)
     if own in apt.preferences and (text is None or "Pin-Priority: %s\n" % pin.priority in text):
         return True
-    before = [
-        name
-        for name in sorted(apt.preferences)
-        if name < own and name.rpartition(".")[1:] in (("", name), (".", "pref"))
+    return bool(find_earlier_pin(apt, pin))
+
+
+def find_earlier_pin(apt: AptFacts, pin: PinRequest) -> Optional[ForeignPin]:
+    """Return the pin of others for the same packages in a file that apt reads before ours; None where there is none."""
+    own = pin.path.rpartition("/")[2]
+    for name in sorted(apt.preferences):
+        read = name.rpartition(".")[1:] in (("", name), (".", "pref"))  # as apt_preferences(5) says
+        for part in re.split(r"\n[ \t]*\n", apt.pins.get(name) or "") if read and name < own else []:
+            fields = apt_entries.parse_fields(part)
+            same = split_words(fields.get("package", "")) == split_words(pin.package)
+            priority = fields.get("pin-priority", "")
+            if same and split_words(fields.get("pin", "")) == split_words(pin.pin):
+                return ForeignPin("%s/%s" % (PREFERENCES, name), int(priority) if re.match(r"-?\d+$", priority) else 0)
+    return None
+
+
+def outranking_warnings(facts: Facts, settings: Settings, source: Optional[str]) -> List[Notice]:
+    """Warn where a pin of others prefers NVIDIA's repository to the distribution's, which the driver comes from."""
+    entry = catalog.distro(facts.base.distro)["driver_sources"].get("cuda_repo") if facts.base.distro else None
+    if source != "distro" or not entry:
+        return []
+    nvidia = parameters(entry["repository"], settings, behind_distribution=True)
+    pin = find_earlier_pin(facts.apt, nvidia.pin) if nvidia.pin and find_entry(facts, nvidia) else None
+    if pin is None or pin.priority <= DEFAULT_PRIORITY:
+        return []
+    return [
+        Notice(
+            "repository_outranks",
+            "%s prefers NVIDIA's repository to the distribution's for all packages, and the driver comes from the "
+            "distribution: an upgrade without its hold would replace it" % pin.path,
+            "keep nvidia_driver_hold, set nvidia_driver_source: cuda_repo, or lower the priority there to %d" % BEHIND,
+        )
     ]
-    stanzas = [part for name in before for part in re.split(r"\n[ \t]*\n", apt.pins.get(name) or "")]
-    fields = [apt_entries.parse_fields(part) for part in stanzas]
-    return any(
-        split_words(one.get("package", "")) == split_words(pin.package)
-        and split_words(one.get("pin", "")) == split_words(pin.pin)
-        for one in fields
-    )
 
 
 def components_missing(facts: Facts, components: Sequence[str], codename: str) -> bool:

@@ -28,7 +28,17 @@ PRODUCT = ("ansible.cfg", "catalog", "library", "module_utils", "playbooks", "pl
 LAB = (
     "lab",
     "requirements",
-    *(f"tests/integration/{name}" for name in ("callback_plugins", "conftest.py", "cores.py", "fleet.py")),
+    *(
+        f"tests/integration/{name}"
+        for name in (
+            "callback_plugins",
+            "conftest.py",
+            "cores.py",
+            "fleet.py",
+            "package_health.py",
+            "package_health.sh",
+        )
+    ),
 )
 PASSED, FAILED = "passed", "FAILED"
 
@@ -111,6 +121,7 @@ PARTS = (
         "tests/integration/drain.yml",
         "tests/integration/drain_hook.yml",
     ),
+    _tests("in_use", "hosts with running work: each kind, each disruption, with and without permission"),
     _tests("pull", "a host that provisions itself by ansible-pull; the audit", "deploy/pull"),
     _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
     _tests("vendors", "defaults: the vendors' own names with TLS, and faults of their servers"),

@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import package_health
 import yaml
 from gpu_ready_lab import mirror_faults, paths
 
@@ -128,11 +130,14 @@ class Fleet:
         playbook: str = "site.yml",
         extra: dict[str, Any] | None = None,
         moments: Sequence[dict[str, Any]] = (),
+        packages_broken_by: str = "",
     ) -> Run:
         """Run a playbook on the fleet, record results and remote calls; moments: callback_plugins/moment.py.
 
-        An uninstallation is confirmed, unless ``extra`` says otherwise.
+        An uninstallation is confirmed, unless `extra` says otherwise. On hosts where a run failed or was refused, the
+        package manager must work as before. `packages_broken_by` names what of the test, not of the run, breaks it.
         """
+        begun = time.time()
         confirmed = {"gpu_ready_uninstall": True} if playbook.endswith("/uninstall.yml") else {}
         extra = {"gpu_report_directory": str(self.reports)} | confirmed | (extra or {})
         if extra:
@@ -159,7 +164,23 @@ class Fleet:
             recorded = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
             counted = count_calls(calls.read_text() if calls.exists() else "", self.addresses())
         print(done.stdout[-20000:], done.stderr[-4000:])
-        return Run(done.returncode, done.stdout + done.stderr, recorded, counted)
+        run = Run(done.returncode, done.stdout + done.stderr, recorded, counted)
+        failed = {e["host"] for e in recorded if e["status"] == "failed"}
+        if failed and not packages_broken_by:
+            self.check_packages(failed, begun)
+        return run
+
+    def check_packages(self, hosts: Collection[str], since: float = 0) -> None:
+        """Fail with what the package managers of hosts print that do not work, if their files were written since then."""
+        addresses = {name: address for address, name in self.addresses().items() if name in hosts}
+        asked = time.time()
+        with package_health.faults_suspended(addresses.values()):
+            found = package_health.problems(self.directory / "ssh_config", addresses, since)
+        print(f"package managers of {', '.join(sorted(addresses))}: checked in {time.time() - asked:.1f} s")
+        shown = "\n".join(f"{host}: {text}" for host, text in found.items())
+        assert not found, (
+            f"the run left package managers broken; a test that does so itself sets packages_broken_by:\n{shown}"
+        )
 
     def set_mirror_rules(self, rules: dict[str, dict[str, Any]] | None) -> None:
         """Let the vendor mirror answer this fleet's hosts by these rules only; None: answer as usual.

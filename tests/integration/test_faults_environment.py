@@ -41,9 +41,10 @@ def test_a_broken_host_or_network_is_reported_with_cause_and_remedy(
     running = hosts.find(f"grid/{host}")
     faults.inject(running, fault, arguments)
     try:
-        run = grid.play("--limit", host)
+        run = grid.play("--limit", host, packages_broken_by=f"the fault {fault}, until it is healed")
     finally:
         faults.heal(running, fault)
+    grid.check_packages([host])
     message = run.failures(host)
     assert run.rc != 0
     assert not RAW.search(message)

@@ -26,6 +26,7 @@ WRITTEN = ROOT / "build/pasts.json"
 RESULTS: dict[tuple[str, str], str] = {}
 """Result of each cell that was run: empty where it passed, else the first line of its error."""
 
+PAST = "some pasts: the cells of the column compare with before"
 WORK = "past-work"
 START_WORK = f"""
 systemctl is-active --quiet docker.service || exit 0
@@ -79,15 +80,17 @@ def live(batch: list[Case]) -> Life:
     health = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
     on_each(batch, lambda host: fleet.ssh(host, START_WORK))
     running = on_each(batch, lambda host: services(fleet, host))
-    checked = fleet.play("--check")
-    worked = fleet.play()
+    checked = fleet.play("--check", packages_broken_by=PAST)
+    worked = fleet.play(packages_broken_by=PAST)
     running_then = on_each(batch, lambda host: services(fleet, host))
     on_each(batch, lambda host: fleet.ssh(host, STOP_WORK))
     hindered = any("host_in_use" in codes(worked, case.host) for case in batch)
-    first = fleet.play() if hindered else worked
-    second = fleet.play()
+    first = fleet.play(packages_broken_by=PAST) if hindered else worked
+    second = fleet.play(packages_broken_by=PAST)
     health_then = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
-    removed = fleet.play(playbook="playbooks/uninstall.yml", extra={"gpu_ready_uninstall": True})
+    removed = fleet.play(
+        playbook="playbooks/uninstall.yml", extra={"gpu_ready_uninstall": True}, packages_broken_by=PAST
+    )
     health_last = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
     return Life(
         checked, worked, first, second, removed,

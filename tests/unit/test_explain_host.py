@@ -60,6 +60,10 @@ def test_the_text_gives_the_reason_and_the_steps(release: str, capsys: Any) -> N
 def test_message_of_a_wrong_setting(release: str, capsys: Any) -> None:
     assert explain_host.main(["--pci-id", "1b38", "--os-release", release, "--set", "x"]) == 2
     assert "name=value" in capsys.readouterr().err
+    for value in ("[", '{"a"', "[" * 100_000):
+        words = ["--pci-id", "1b38", "--os-release", release, "--set", "cuda_toolkit_versions=" + value]
+        assert explain_host.main(words) == 2
+        assert "--set cuda_toolkit_versions: the value is not valid JSON (" in capsys.readouterr().err
     assert explain_host.main(["--pci-id", "1b38", "--os-release", release, "--set", "nvidia_driver_hold=x"]) == 1
     assert "true or false" in capsys.readouterr().out
 

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ..base import records
 from ..base.host import MISSING, Host, Result
+from ..base.json_file import parse_json
 from ..catalog import model as catalog
 from ..facts.model import BaseFacts
 from ..hardware import lspci, pci
@@ -135,7 +136,10 @@ def read_settings(words: List[str]) -> Dict[str, Any]:
         name, sign, value = word.partition("=")
         if not sign:
             raise ValueError("--set %s: write it as name=value" % word)
-        given[name] = json.loads(value) if value[:1] in ("[", "{") else value
+        try:
+            given[name] = parse_json(value) if value[:1] in ("[", "{") else value
+        except ValueError as error:
+            raise ValueError("--set %s: the value is not valid JSON (%s)" % (name, error)) from None
     return given
 
 

@@ -15,10 +15,12 @@ from gpu_ready.drain import journal as drain
 from gpu_ready.drain import kubernetes
 from gpu_ready.facts import collect
 from gpu_ready.packaging import dpkg_status, rpm
+from gpu_ready.plan import compose
 from gpu_ready.upgrade import journal as upgrade
 from gpu_ready.upgrade import modules
 from gpu_ready.verify import compute, frameworks, nvml, requirement
 
+from tests.unit.plans import settings
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_facts import DEBIAN, p40
 
@@ -100,20 +102,20 @@ def answers(call: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("path", FILES)
-def test_facts_of_a_host_with_a_damaged_file(path: str, damage: str) -> None:
-    answers(lambda: collect.collect(p40(files={**ENGINE, path: DAMAGES[damage]})))
+def test_facts_and_plan_of_a_host_with_a_damaged_file(path: str, damage: str) -> None:
+    answers(lambda: compose.plan(collect.collect(p40(files={**ENGINE, path: DAMAGES[damage]})), settings()))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("path", RPM_FILES)
-def test_facts_of_a_host_with_rpms_and_a_damaged_file(path: str, damage: str) -> None:
+def test_facts_and_plan_of_a_host_with_rpms_and_a_damaged_file(path: str, damage: str) -> None:
     system = 'ID="rocky"\nVERSION_ID="9.6"\nID_LIKE="rhel centos fedora"\n'
     rows = "glibc\t(none)\t2.34\t1.el9\tx86_64\n"
     host = p40(
         files={**ENGINE, "/etc/os-release": system, path: DAMAGES[damage]},
         programs={tuple(rpm.QUERY): Result(0, rows, "")},
     )
-    answers(lambda: collect.collect(host))
+    answers(lambda: compose.plan(collect.collect(host), settings()))
 
 
 class Socket(RecordedHost):
@@ -139,10 +141,10 @@ ODD = [
 
 @pytest.mark.parametrize("text", [*(DAMAGES[name].decode("utf-8", "replace") for name in SHALLOW), *ODD])
 @pytest.mark.parametrize("given", [{}, {"/info": INFO}])
-def test_facts_of_a_host_whose_docker_answers_something_else(text: str, given: dict[str, str]) -> None:
+def test_facts_and_plan_of_a_host_whose_docker_answers_something_else(text: str, given: dict[str, str]) -> None:
     files = {**ENGINE, "/etc/os-release": DEBIAN, **{socket: "" for socket in docker.SOCKETS}}
     host = Socket(text, given, files=files)
-    answers(lambda: collect.collect(host))
+    answers(lambda: compose.plan(collect.collect(host), settings()))
 
 
 IMAGE_LINES = [

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.drain import journal as drain
 from gpu_ready.drain import kubernetes
 from gpu_ready.facts import collect
+from gpu_ready.lifecycle import uninstall
 from gpu_ready.packaging import dpkg_status, rpm
 from gpu_ready.plan import compose
 from gpu_ready.upgrade import journal as upgrade
@@ -201,3 +203,34 @@ def test_records_of_other_modules(damage: str) -> None:
     answers(lambda: (toolkit.parse_record(text), cudnn.parse_record(text), toolkit.parse_version_json(text)))
     answers(lambda: cudnn.parse_manifest(text, "cuda12", "https://x"))
     answers(lambda: (kubernetes.parse_node(text), kubernetes.parse_pods(text)))
+
+
+ENTRIES: list[dict[str, Any]] = [
+    {},
+    *({"before": value} for value in (None, 3, [], "!!", "YQ==")),
+    {"manual": 3},
+    {"enabled": "x", "active": []},
+    {"keyring": 3, "gpgcheck": 4},
+    {"version": "9", "files": {"a": 3}},
+    {"keys": {"a": 3}},
+    *({"record": value} for value in ([], [[[], 1]], [[["a", 3], 1]], [[["a"], 1]])),
+    {"components": [1], "codename": "x", "before": "YQ=="},
+    {"sections": [1], "before": None},
+    {"mode": "x", "before": None, "existed": 3},
+]
+SYSTEM = {
+    "/usr/bin/dpkg": "ELF",
+    "/usr/bin/apt-get": "ELF",
+    "/etc/x": "a",
+    "/etc/apt/sources.list": "deb http://x y main\n",
+    "/etc/yum.repos.d/a.repo": "[a]\nenabled=1\n",
+}
+
+
+@pytest.mark.parametrize("section", manifest.SECTIONS)
+@pytest.mark.parametrize("key", ["/etc/x", "", "12.9", "driver", "/etc/apt/sources.list", "/etc/yum.repos.d/a.repo"])
+def test_uninstall_with_odd_entries_of_the_manifest(section: str, key: str, tmp_path: Path) -> None:
+    for entry in ENTRIES:
+        (tmp_path / "manifest.json").write_text(json.dumps({section: {key: entry}}))
+        host = RecordedHost(files=SYSTEM, directories=[str(tmp_path)])
+        answers(lambda host=host: uninstall.Uninstall(host, str(tmp_path)).actions())  # type: ignore[misc]

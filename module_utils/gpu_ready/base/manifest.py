@@ -142,7 +142,9 @@ def _is_content(text: Any) -> bool:
 
 
 def _is_key_value(item: Any) -> bool:
-    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], list)
+    if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], list):
+        return False
+    return bool(item[0]) and all(isinstance(name, str) for name in item[0])
 
 
 def _damaged(path: str, what: str) -> ManifestError:

@@ -86,7 +86,7 @@ def revert_edits(host: Host, recorded: Dict[str, Dict[str, Any]]) -> List[FileEd
     for main, entry in sorted(recorded.get("containerd", {}).items()):
         text = host.read(main)
         record = [(tuple(path), value) for path, value in entry["record"]]
-        before, after = decode_text(entry["before"]), decode_text(entry.get("after"))
+        before, after = decode_text(entry.get("before")), decode_text(entry.get("after"))
         reverted = None if text is None else edits.revert_keys(text, before, after, record)
         found += [FileEdit(main, text, reverted)] if reverted != text else []
     drop_in = host.read(DROP_IN) if DROP_IN in recorded.get("files", {}) else None

@@ -294,6 +294,8 @@ def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> No
 
 def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
     version = after["driver"]["on_disk"]["version"]
+    for name in params["remove"]:
+        after["packages"]["installed"].pop(name, None)
     for package in params["packages"]:
         after["packages"]["installed"][package["name"]] = package_version(
             records.from_json(Facts, after), package["name"], version
@@ -303,6 +305,8 @@ def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) 
 
 
 def _imex(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    for name in params["remove"]:
+        after["packages"]["installed"].pop(name, None)
     for package in params["packages"]:
         after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
     after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})

@@ -19,6 +19,7 @@ from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose
 from gpu_ready.plan.model import RepositoryParams
 from gpu_ready.system import os_release
+from gpu_ready.upgrade import stage
 from gpu_ready.verify import verdict
 
 from tests.unit import test_verify as verdicts
@@ -36,6 +37,7 @@ from tests.unit.hosts import (
     carried_out,
     having,
     installed,
+    with_packages,
 )
 from tests.unit.recorded import RecordedHost
 
@@ -327,6 +329,25 @@ def test_over_the_rename_the_new_fabric_manager_comes_with_the_new_driver() -> N
     assert "nvidia-fabric-manager" in host.packages.installed
     todo = compose.todo_json(decide(host, nvidia_driver_branch="580"))
     assert todo["nvidia_driver.fabricmanager"]["packages"][0]["name"] == "nvidia-fabricmanager"
+    assert todo["nvidia_driver.fabricmanager"]["remove"] == ["nvidia-fabric-manager"]
+
+
+@pytest.mark.parametrize("service", ["fabricmanager", "imex"])
+def test_a_service_with_the_branch_in_its_name_replaces_that_of_the_other_branch(service: str) -> None:
+    """The packages of two branches have the same files, so one of them has to be removed for the other."""
+    host = bare(H100, distro="ubuntu2404", nvswitches=4)
+    host = carried_out(host, decide(host))
+    assert "nvidia-fabricmanager-580" in host.packages.installed
+    host = with_packages(host, **{"nvidia-imex-580": "580.178.04-1", "nvidia-fs-dkms": "2.25-1"})
+    host = having(host, driver={"imex": {"member": True}})
+    request = {"nvidia_driver_branch": "595"}
+    if service == "imex":
+        request |= {"nvidia_driver_source": "cuda_repo"}
+    decided = decide(host, **request, nvidia_driver_replace_foreign=True)
+    params = compose.todo_json(decided)[f"nvidia_driver.{service}"]
+    assert params["remove"] == [f"nvidia-{service}-580"]
+    staged = stage.build_request(compose.todo_json(decided))
+    assert f"nvidia-{service}-580" in staged.remove and "nvidia-fs-dkms" not in staged.remove + staged.allowed
 
 
 def test_streams_only_where_there_is_modularity() -> None:

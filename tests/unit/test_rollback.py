@@ -189,4 +189,4 @@ def test_a_driver_of_unknown_origin_is_refused_by_its_own_message() -> None:
     settings = variables.parse_settings({"nvidia_driver_replace_foreign": True}).settings
     status = upgrade.upgrade_status(before, compose.plan(before, settings), settings)
     assert status.state == upgrade.REFUSED
-    assert "The origin of the installed driver is unknown, so it could not be restored" in status.refusal
+    assert "The installed driver is from an unknown source, so it could not be restored" in status.refusal

@@ -2,7 +2,7 @@
 
 from typing import List, NamedTuple, Optional, Tuple
 
-from ..catalog import driver_sources
+from ..catalog import driver_packages, driver_sources
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from ..facts.model import Facts, ModuleFacts
@@ -28,7 +28,7 @@ LOST = (
 )
 NO_DRIVER = "There is no driver to upgrade on this host. Remedy: run site.yml for it, which installs one."
 NOT_RECORDABLE = (
-    "The origin of the installed driver is %s, so it could not be restored after a failure. Remedy: run site.yml for "
+    "The installed driver is from %s, so it could not be restored after a failure. Remedy: run site.yml for "
     "this host, or leave it out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
 )
 NO_ROLLBACK = (
@@ -87,7 +87,11 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         state = CURRENT
     elif installed is None and not opened:
         state = REFUSED
-        refusals = [NOT_RECORDABLE % facts.driver.origin if facts.driver.on_disk else NO_DRIVER]
+        refusals = [
+            NOT_RECORDABLE % driver_packages.publisher_name(facts.driver.origin or "")
+            if facts.driver.on_disk
+            else NO_DRIVER
+        ]
     elif not opened and rollback_refusals(facts, decided, settings):
         state, refusals = REFUSED, rollback_refusals(facts, decided, settings)
     elif way == "reboot" and not settings.gpu_ready_reboot_ok:

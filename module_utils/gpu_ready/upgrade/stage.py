@@ -67,13 +67,14 @@ def build_request(todo: Mapping[str, Mapping[str, object]]) -> StageRequest:
         ("nvidia_driver.hold", "tools"),
     ):
         names += _values(todo.get(step) or {}, key)
+    services = [todo.get(step) or {} for step in ("nvidia_driver.fabricmanager", "nvidia_driver.imex")]
     streams, runfile = install.get("streams"), todo.get("nvidia_driver.runfile")
     return StageRequest(
         names,
         _values(install, "pin_packages"),
         _texts(install, "pin_remove"),
         {str(name): str(stream) for name, stream in streams.items()} if isinstance(streams, dict) else {},
-        _texts(install, "remove"),
+        _texts(install, "remove") + [name for params in services for name in _texts(params, "remove")],
         _texts(install, "allow_remove"),
         _texts(todo.get("nvidia_driver.remove_packages") or {}, "packages"),
         read_installer(runfile) if runfile else None,

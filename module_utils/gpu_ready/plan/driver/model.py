@@ -93,9 +93,13 @@ class HoldParams(NamedTuple):
 
 
 class ServiceParams(NamedTuple):
-    """A service of the driver: its packages, those to hold, its unit, and whether it is started."""
+    """A service of the driver: its packages, those to hold, its unit, and whether it is started.
+
+    ``remove``: the same service under the name that another branch gives it.
+    """
 
     packages: List[PackageTarget]
     hold: List[str]
     service: str
     start: bool = True
+    remove: List[str] = []

@@ -17,7 +17,7 @@ from ...catalog.settings import Settings
 from ...facts.model import Facts, ModuleFacts
 from ..model import Choices, Decision, DriverChoice, Notice, PackageTarget, ServicesChoice, Step
 from .model import ServiceParams
-from .steps import installed_fabricmanager
+from .steps import FABRICMANAGER_PACKAGE, installed_fabricmanager
 
 FABRICMANAGER = "nvidia-fabricmanager"
 SUBNET_MANAGER = "nvlsm"
@@ -133,7 +133,9 @@ def fits_driver(facts: Facts, driver: DriverChoice, name: str) -> bool:
 
 def service_params(facts: Facts, driver: DriverChoice, name: str, service: str, hold: bool) -> ServiceParams:
     package = PackageTarget(name, package_version(driver, facts.driver.on_disk))
-    return ServiceParams([package], [name] if hold else [], service)
+    pattern = {FABRICMANAGER: FABRICMANAGER_PACKAGE, IMEX: IMEX_PACKAGE}.get(service)
+    others = [one for one in facts.packages.installed if pattern and pattern.match(one) and one != name]
+    return ServiceParams([package], [name] if hold else [], service, remove=sorted(others))
 
 
 def package_version(driver: DriverChoice, disk: Optional[ModuleFacts]) -> str:

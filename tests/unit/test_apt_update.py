@@ -152,4 +152,6 @@ def test_a_removal_works_where_two_sources_contradict_each_other(root: AptRoot) 
     found = manager(root)
     with pytest.raises(PackageError, match="Conflicting values"):
         found.simulate("removing it", ["purge", "gpu-tool"])
+    assert root.run(["apt-mark", "showmanual", "gpu-tool"]).rc != 0
+    assert root.run(["apt-mark", *apt.WITHOUT_SOURCES, "showmanual", "gpu-tool"]).rc == 0
     assert found.simulate("removing it", found.removal_command(["gpu-tool"])).remove == ["gpu-tool"]

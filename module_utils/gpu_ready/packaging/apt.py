@@ -44,7 +44,7 @@ OPTIONS = [
     "-o", "Acquire::https::Timeout=30",
 ]  # fmt: skip
 WITHOUT_SOURCES = ["-o", "Dir::Etc::sourcelist=/dev/null", "-o", "Dir::Etc::sourceparts=-"]
-"""A removal needs no package source, and works where two contradict each other (apt.conf(5), Dir::Etc)."""
+"""A removal and a hold need no package source, and work where two contradict each other (apt.conf(5), Dir::Etc)."""
 DAY = 86400.0
 READING = "reading the package lists"
 RETRY = 2.0
@@ -323,7 +323,7 @@ class Apt(Manager):
     def mark(self, verb: str, names: List[str]) -> None:
         """Set or release holds (changes the host)."""
         self.wait_for_locks()
-        answer = self.host.run(["apt-mark", verb] + names, timeout=120.0)
+        answer = self.host.run(["apt-mark"] + WITHOUT_SOURCES + [verb] + names, timeout=120.0)
         if answer.rc != 0:
             raise PackageError(explain_failure("apt-mark %s %s" % (verb, " ".join(names)), answer))
 

@@ -202,7 +202,7 @@ class Dnf(Manager):
         """The end of a message about packages that were not found: lines that hide them, sources that were not read."""
         lines = [line for name in names for line in find_hiding_lines(self.host, name)]
         hidden = sorted(set(lines), key=lines.index)[:MOST_SHOWN]
-        text = ". Hidden by " + " and ".join(hidden) if hidden else ""
+        text = ". Hidden by %s: change that, then run again" % " and ".join(hidden) if hidden else ""
         return text + (self.describe_failed_sources() if names else "")
 
     def run_change(self, what: str, argv: List[str], needed: str = "") -> Result:

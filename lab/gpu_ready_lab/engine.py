@@ -120,7 +120,7 @@ def _start() -> bool:
     need_packages(NEEDS, "the lab's docker engine and host images")
     need_packages({DOCKER: "docker-cli"}, "the lab's docker engine")  # its own package from Debian 13 on
     _raise_limits()
-    ran = answers()
+    ran = answers() and _pid("containerd") is not None
     if not ran:
         _start_processes()
     names = docker("network", "ls", "--format", "{{.Name}}").split()
@@ -158,6 +158,7 @@ def _start_processes() -> None:
     paths.STATE.mkdir(parents=True, exist_ok=True)
     data = paths.cache() / "engine"
     data.mkdir(parents=True, exist_ok=True)
+    _stop_processes()  # one of the two may have been killed alone; the other one has locked its data
     say("starting the lab's own docker engine")
     (paths.STATE / "containerd.toml").write_text('version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n')
     (paths.STATE / "daemon.json").write_text("{}\n")
@@ -229,6 +230,18 @@ def stop() -> None:
                     if "active endpoints" not in str(error) or docker("ps", "--all", "--quiet").split():
                         raise
                     miscounted = True
+    _stop_processes()
+    if miscounted:
+        (paths.cache() / NETWORKS).unlink()
+    if Path(f"/sys/class/net/{paths.BRIDGE}").exists():
+        run(["/usr/sbin/ip", "link", "delete", paths.BRIDGE], limit=10, what=f"delete {paths.BRIDGE}")
+    _unmount_below(paths.STATE)
+    _unmount_below(paths.cache())
+    _remove_control_groups()
+    _restore_limits()
+
+
+def _stop_processes() -> None:
     for name in ("dockerd", "containerd"):
         pid = _pid(name)
         if pid is None:
@@ -239,14 +252,6 @@ def stop() -> None:
             os.kill(pid, signal.SIGKILL)
             if not _ends(name, 10):
                 raise LabError(f"{name} (process {pid}) cannot be ended")
-    if miscounted:
-        (paths.cache() / NETWORKS).unlink()
-    if Path(f"/sys/class/net/{paths.BRIDGE}").exists():
-        run(["/usr/sbin/ip", "link", "delete", paths.BRIDGE], limit=10, what=f"delete {paths.BRIDGE}")
-    _unmount_below(paths.STATE)
-    _unmount_below(paths.cache())
-    _remove_control_groups()
-    _restore_limits()
 
 
 def _ends(name: str, limit: float) -> bool:

@@ -1,7 +1,10 @@
 """Requirements of the lab's engine on its machine."""
 
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,3 +39,31 @@ def test_only_one_of_two_fleets_installs_packages_that_both_need(
     for one in fleets:
         one.join(timeout=30)
     assert calls == [["qemu-system-x86"]]
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("survivor", ["containerd", "dockerd"])
+def test_what_a_killed_engine_left_running_ends_before_a_new_one_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survivor: str
+) -> None:
+    """Of dockerd and containerd one may be killed alone; both lock their data, so a second one would wait in vain."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", str(tmp_path)])
+    pids = {name: tmp_path / f"{name}.pid" for name in ("dockerd", "containerd")}
+    pids[survivor].write_text(f"{process.pid}\n")
+    started: list[int | None] = []
+
+    def spawn(name: str, argv: Sequence[str]) -> None:
+        started.append(process.poll())
+
+    monkeypatch.setattr(paths, "STATE", tmp_path)
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+    for name, value in {"PIDS": pids, "SOCKET": tmp_path / "a.sock", "CONTAINERD": tmp_path / "b.sock"}.items():
+        monkeypatch.setattr(engine, name, value)
+    monkeypatch.setattr(engine, "_spawn", spawn)
+    monkeypatch.setattr(engine, "_wait", lambda name, process, ready: None)
+    threading.Thread(target=process.wait, daemon=True).start()
+    try:
+        engine._start_processes()
+    finally:
+        process.kill()
+    assert len(started) == 2 and None not in started

@@ -9,6 +9,7 @@ from gpu_ready.base import manifest
 from gpu_ready.base.host import Result
 from gpu_ready.lifecycle import uninstall
 from gpu_ready.packaging import apt, rpm
+from gpu_ready.plan.model import DISRUPTIONS
 
 from tests.unit.recorded import RecordedHost
 
@@ -211,6 +212,74 @@ def test_a_restart_that_would_stop_containers_is_refused_before_any_change(tmp_p
         uninstall.Uninstall(host, directory).actions()
     host, directory = engine(tmp_path, CDI, '{"features": {"cdi": true}}', LiveRestoreEnabled=True)
     assert uninstall.Uninstall(host, directory).actions()
+
+
+def in_use(recorded: dict[str, object], tmp_path: Path) -> tuple[RecordedHost, str]:
+    """A host with a container on a GPU, which holds it, and what gpu-ready added there."""
+    host, _ = engine(tmp_path, CDI, "{}")
+    host.files |= {
+        "/sys/module/nvidia/refcnt": "1\n",
+        "/proc/42/comm": "python3\n",
+        "/proc/42/cgroup": "0::/user.slice\n",
+        "/var/lib/dpkg/status": "".join(
+            f"Package: {name}\nStatus: install ok installed\nVersion: 1\n\n" for name in INSTALLED
+        ),
+    }
+    host.links["/proc/42/fd/3"] = "/dev/nvidia0"
+    host.programs |= query()
+    return host, note(tmp_path, recorded)
+
+
+INSTALLED = ("docker.io", "nvidia-container-toolkit")
+DRIVER_USED = "the driver would be removed while it is used by process 42 (python3), container train (GPU)"
+DOCKER_USED = "docker would be removed, which stops container train (GPU)"
+TOOLKIT_USED = "the NVIDIA container toolkit would be removed, which is used by container train (GPU)"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "disruption", "message"),
+    [
+        ({"modules": {"nvidia": {}}}, "driver_reload", DRIVER_USED),
+        ({"runfile": {"driver": {}}}, "driver_reload", DRIVER_USED),
+        ({"packages": {"docker.io": {}}}, "docker_restart", DOCKER_USED),
+        ({"packages": {"nvidia-container-toolkit": {}}}, "docker_restart", TOOLKIT_USED),
+    ],
+)
+def test_what_is_in_use_is_not_removed_without_permission(
+    recorded: dict[str, object], disruption: str, message: str, tmp_path: Path
+) -> None:
+    host, directory = in_use(recorded, tmp_path)
+    for permitted in ([], ["reboot"]):
+        work = uninstall.Uninstall(host, directory, permitted)
+        with pytest.raises(uninstall.UninstallError) as caught:
+            refuse(work)
+        assert str(caught.value).startswith(message + "; nothing was removed")
+        assert f"gpu_ready_disrupt: [{disruption}]" in str(caught.value)
+    work = uninstall.Uninstall(host, directory, [disruption])
+    refuse(work)
+    assert work.stops == [message]
+
+
+def refuse(work: uninstall.Uninstall) -> None:
+    """Look for work that the removal would stop, as the list of the actions does."""
+    work.modules()
+    work.refuse_removal_in_use(sorted(work.recorded.get("packages", {})))
+
+
+def test_the_drivers_own_services_do_not_keep_it(tmp_path: Path) -> None:
+    host, directory = in_use({"modules": {"nvidia": {}}}, tmp_path)
+    host.files["/proc/42/comm"] = "nvidia-persiste\n"
+    host.sockets["/run/docker.sock", "/containers/json"] = "[]"
+    assert [action.words for action in uninstall.Uninstall(host, directory).modules()] == ["unload nvidia"]
+
+
+def test_without_confirmation_it_is_listed_what_would_be_removed_and_stopped(tmp_path: Path) -> None:
+    host, directory = in_use({"modules": {"nvidia": {}}, "files": {"/etc/a": {"before": None}}}, tmp_path)
+    host.files["/etc/a"] = "ours"
+    work = uninstall.Uninstall(host, directory, DISRUPTIONS)
+    lines = uninstall.describe_unconfirmed(work.actions(), work.stops).splitlines()
+    assert lines[0].startswith("nothing was removed: set gpu_ready_uninstall=true")
+    assert {"- unload nvidia", "- delete /etc/a", "- " + DRIVER_USED} <= set(lines)
 
 
 def test_an_outstanding_restart_of_a_killed_run_is_done_by_the_next(tmp_path: Path) -> None:

@@ -371,7 +371,7 @@ def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
 def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: List[str]) -> List[Notice]:
     """Warn that a kernel update by apt will have no module; ``series``: the kernels that updates install.
 
-    Ubuntu's metapackage linux-modules-nvidia-BRANCH-server-generic brings the modules of the next kernel. They are of
+    Ubuntu's metapackage linux-modules-nvidia-BRANCH-server-generic installs the modules of the next kernel. They are of
     the driver of that day (nvidia-kernel-common), which is not installed beside the held libraries of another version.
     """
     if not series:

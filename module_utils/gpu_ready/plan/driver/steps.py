@@ -91,7 +91,7 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
         found.append(Step("kernel_headers.repository", reason, params=RepositoryParams(third, enable=sections or None)))
     if missing or tools or matching or following:
         cause = "DKMS comes with the headers of an installed kernel"
-        cause = "%s brings those of the next kernel" % " and ".join(following) if following else cause
+        cause = "%s adds those of the next kernel" % " and ".join(following) if following else cause
         cause = "there is no compiler" if tools else cause
         cause = "the headers of kernel %s are missing" % " and ".join(missing) if missing else cause
         params = HeadersParams(
@@ -104,7 +104,7 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
 
 
 def missing_kernel_followers(facts: Facts) -> List[str]:
-    """Return the missing packages of Debian and Ubuntu that bring the headers of each kernel that an update installs.
+    """Return the missing packages of Debian and Ubuntu that install the headers of each kernel that an update installs.
 
     linux-image-generic depends on the newest kernel, and linux-headers-generic on its headers.
     """

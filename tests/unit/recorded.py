@@ -60,6 +60,9 @@ class RecordedHost(Host):
         content = self.files.get(path, self.files.get(self.realpath(path)))
         return content.encode() if isinstance(content, str) else content
 
+    def read_foreign(self, path: str) -> str | None:
+        return self.read(path)
+
     def listdir(self, path: str) -> list[str]:
         names = set()
         for directory in {path.rstrip("/"), self.realpath(path)}:

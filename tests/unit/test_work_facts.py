@@ -1,9 +1,12 @@
 """What runs on a host: processes that hold a GPU, containers by how they reach one, Slurm jobs; nothing is started."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.base.host import FOREIGN_LIMIT, Host
 from gpu_ready.containers import docker
 from gpu_ready.facts import docker as docker_facts
 from gpu_ready.facts import work
@@ -155,6 +158,27 @@ def test_containers_of_podman_by_their_monitor() -> None:
         bundle + "/config.json": json.dumps({"linux": {"devices": [{"path": "/dev/nvidia0"}]}}),
     }
     assert collect(RecordedHost(files)).containers == [ContainerFacts("podman", CONTAINER, "train", "GPU")]
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[]", "{", '{"linux": 3}', '{"linux": {"resources": {"devices": [3]}}}', '{"mounts": [1]}']
+)
+def test_a_bundle_of_another_form_is_not_readable(text: str) -> None:
+    """Any user can start a program called conmon, whose arguments name any file."""
+    files = {"/proc/9/comm": "conmon\n", "/proc/9/cmdline": f"conmon\0-c\0{CONTAINER}\0-b\0/home/u\0"}
+    (found,) = collect(RecordedHost({**files, "/home/u/config.json": text})).containers
+    assert found.gpu == "not readable"
+
+
+def test_a_file_that_a_user_chose_neither_blocks_nor_floods(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", FOREIGN_LIMIT + 1)
+    (tmp_path / "small").write_text("{}")
+    read = {path.name: Host().read_foreign(str(path)) for path in tmp_path.iterdir()}
+    assert read == {"pipe": None, "zeros": None, "large": None, "small": "{}"}
+    assert Host().read_foreign(str(tmp_path)) is None and Host().read_foreign(str(tmp_path / "absent")) is None
 
 
 def test_slurm_jobs_by_the_titles_of_their_steps() -> None:

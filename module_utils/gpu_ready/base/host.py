@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import socket
+import stat
 import struct
 import subprocess
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -18,6 +19,8 @@ TIMED_OUT = 124
 
 GRACE = 10.0
 """Seconds within which a killed program must end."""
+
+FOREIGN_LIMIT = 4 << 20
 
 PATH_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Root's usual PATH. A login's may have no sbin, or begin with a directory of its user (`become_method: su`)."""
@@ -50,6 +53,26 @@ class Host:
         """UTF-8 with undecodable bytes replaced, None where the file is absent."""
         data = self.read_bytes(path)
         return None if data is None else data.decode("utf-8", "replace")
+
+    def read_foreign(self, path: str) -> Optional[str]:
+        """Text of a regular file of at most 4 MiB, else None: for a path that a user of the host may have chosen.
+
+        A pipe would block, a link could lead to /dev/zero.
+        """
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        except OSError:
+            return None
+        try:
+            answer = os.fstat(handle)
+            if not stat.S_ISREG(answer.st_mode) or answer.st_size > FOREIGN_LIMIT:
+                return None
+            with os.fdopen(handle, "rb", closefd=False) as stream:
+                return stream.read(FOREIGN_LIMIT).decode("utf-8", "replace")
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
 
     def listdir(self, path: str) -> List[str]:
         """Sorted names, [] where there is no such directory."""

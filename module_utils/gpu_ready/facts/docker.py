@@ -3,13 +3,13 @@
 Read from files and the engine's socket; ``dockerd --version`` runs only where an installed engine does not answer.
 """
 
-import json
 import posixpath
 import re
 from typing import Dict, List, Optional, Tuple
 
 from ..base import manifest
 from ..base.host import Host
+from ..base.json_file import parse_json
 from ..containers import cdi, docker, driver_volume
 from ..containers.daemon_json import merge as daemon_json
 from ..driver.libraries import library_directories
@@ -121,7 +121,7 @@ def read_daemon_json(host: Host, path: str) -> DaemonJsonFacts:
 def query(host: Host, socket: str, url: str) -> object:
     """Return the engine's answer as JSON, None where there is none."""
     try:
-        answer: object = json.loads(host.http_unix(socket, url) or "null")
+        answer: object = parse_json(host.http_unix(socket, url) or "null")
     except ValueError:
         return None
     return answer

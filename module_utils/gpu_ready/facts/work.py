@@ -4,12 +4,12 @@ Collecting starts nothing: docker is asked only where dockerd runs, because syst
 socket (docker.socket). Names are those of other people: they are cut and cleaned.
 """
 
-import json
 import posixpath
 import re
 from typing import Dict, List, NamedTuple
 
 from ..base.host import Host
+from ..base.json_file import parse_json
 from ..containers import docker
 from ..driver import gpu_services
 from ..driver.gpu_processes import command_line
@@ -161,19 +161,16 @@ def containerd_containers(host: Host) -> List[ContainerFacts]:
 
 def bundled_container(host: Host, engine: str, bundle: str, name: str) -> ContainerFacts:
     """Return a container by its bundle (the OCI runtime's config.json)."""
-    text = host.read(bundle + "/config.json") or ""
+    text = host.read_foreign(bundle + "/config.json") or ""
     try:
-        spec = json.loads(text or "{}")
-    except ValueError:
-        spec = None
-    if not isinstance(spec, dict):
+        spec = parse_json(text or "{}")
+        access = docker.oci_access(text, spec)
+    except (ValueError, AttributeError, TypeError):
         return ContainerFacts(engine, posixpath.basename(bundle), clean(name), "not readable")
     annotations = spec.get("annotations")
     pod = pod_name(annotations, "io.kubernetes.cri.sandbox-namespace", "io.kubernetes.cri.sandbox-name")
     pod = pod or pod_name(annotations, "io.kubernetes.pod.namespace", "io.kubernetes.pod.name")
-    return ContainerFacts(
-        engine, posixpath.basename(bundle), clean(pod or name), docker.oci_access(text, spec), bool(pod)
-    )
+    return ContainerFacts(engine, posixpath.basename(bundle), clean(pod or name), access, bool(pod))
 
 
 def monitored_containers(host: Host, monitors: List[int]) -> List[ContainerFacts]:

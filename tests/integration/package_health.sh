@@ -11,10 +11,13 @@ run() {
     output=$(LC_ALL=C "$@" 2>&1 </dev/null) || printf '%s ended with %s:\n%s\n' "$*" $? "$output"
 }
 if command -v apt-get >/dev/null; then
-    [ -n "$(newer /etc/apt /usr/share/keyrings /var/lib/dpkg /var/lib/apt/lists)" ] || exit 0
+    sources=$(newer /etc/apt /usr/share/keyrings /var/lib/apt/lists)
+    [ -n "$sources$(newer /var/lib/dpkg)" ] || exit 0
     run apt-get check
-    run apt-get -q -o APT::Update::Error-Mode=any -o DPkg::Lock::Timeout=60 update
-    run apt-get -q --simulate install tree
+    if [ -n "$sources" ]; then  # a first update of a bare host takes seconds
+        run apt-get -q -o APT::Update::Error-Mode=any -o DPkg::Lock::Timeout=60 update
+        run apt-get -q --simulate install tree
+    fi
 elif command -v dnf >/dev/null || command -v yum >/dev/null; then
     [ -n "$(newer /etc/yum.repos.d /etc/yum.conf /etc/dnf /etc/pki/rpm-gpg /var/lib/rpm /usr/lib/sysimage/rpm)" ] || exit 0
     dnf=$(command -v dnf || command -v yum)

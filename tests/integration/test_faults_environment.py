@@ -4,6 +4,7 @@ A sample of the cells of tools/fault_grid.py (docs/dev/faults.md): faults that o
 """
 
 import re
+import time
 
 import pytest
 from fleet import Fleet
@@ -38,13 +39,13 @@ def grid(lab_machine: None) -> Fleet:
 def test_a_broken_host_or_network_is_reported_with_cause_and_remedy(
     grid: Fleet, host: str, fault: str, arguments: list[str], words: list[str]
 ) -> None:
-    running = hosts.find(f"grid/{host}")
+    running, begun = hosts.find(f"grid/{host}"), time.time()
     faults.inject(running, fault, arguments)
     try:
         run = grid.play("--limit", host, packages_broken_by=f"the fault {fault}, until it is healed")
     finally:
         faults.heal(running, fault)
-    grid.check_packages([host])
+    grid.check_packages([host], begun)
     message = run.failures(host)
     assert run.rc != 0
     assert not RAW.search(message)

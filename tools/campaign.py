@@ -95,6 +95,11 @@ PARTS = (
         "tests/integration/pasts.json",
     ),
     _tests("ubuntu", "Ubuntu: signed modules, Secure Boot, NVIDIA's package names before and after 590, IMEX"),
+    _tests(
+        "ubuntu_kernel",
+        "Ubuntu with defaults: an update installs a newer kernel, a reboot into it",
+        "tests/integration/kernel_update.sh",
+    ),
     _tests("elrepo", "Enterprise Linux with ELRepo's driver and its nvidia-detect"),
     _tests("runfile", "the driver as .run installer: install, replace, refuse, remove, change to packages and back"),
     _tests("versions", "ansible-core 2.16 with Python 3.6 on hosts, the newest one, a host without Python"),

@@ -33,7 +33,7 @@ def boot_id(fleet: Fleet, host: str) -> str:
 
 
 def reboot(fleet: Fleet, host: str) -> None:
-    """Reboot a guest as its operator would, and wait until it is up."""
+    """Reboot a guest or a lab host as its operator would, and wait until it is up."""
     before = boot_id(fleet, host)
     fleet.ssh(host, "systemctl reboot", check=False)
     for _ in range(60):

@@ -18,14 +18,7 @@ from .say import LabError, say, warn
 def _up(args: argparse.Namespace) -> int:
     with _in_use(fcntl.LOCK_SH):
         read = fleet.read(args.fleet)
-        chosen = [h for h in read.hosts if not (args.sample and h.extra)]
-        if args.hosts:
-            unknown = sorted({*args.hosts} - {h.name for h in read.hosts})
-            if unknown:
-                known = ", ".join(h.name for h in read.hosts)
-                raise LabError(f"{args.fleet} has no host {', '.join(unknown)}; it has {known}")
-            chosen = [h for h in read.hosts if h.name in args.hosts]
-        return _start(replace(read, hosts=tuple(chosen)))
+        return _start(fleet.choose(read, args.hosts, args.sample))
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Fleet files: which hosts a lab has, what hardware they simulate, and their expected results."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -167,6 +167,16 @@ def parse(text: str, file: str = "fleet") -> Fleet:
     parsed = tuple(_host(where / "hosts" / host, str(host), value) for host, value in hosts.items())
     vendors = (where / "vendors").text(top.get("vendors", NAMES), (NAMES, MIRROR))
     return Fleet(name, parsed, (where / "vars").mapping(top.get("vars")), vendors)
+
+
+def choose(fleet: Fleet, names: Sequence[str] | None, sample: bool) -> Fleet:
+    """Return a fleet with the named hosts only, or all (None); a sample has none that is marked as extra."""
+    known = [host.name for host in fleet.hosts]
+    unknown = sorted({*(names or ())} - {*known})
+    if unknown:
+        raise LabError(f"{fleet.name} has no host {', '.join(unknown)}; it has {', '.join(known)}")
+    chosen = [host for host in fleet.hosts if (names is None or host.name in names) and not (sample and host.extra)]
+    return replace(fleet, hosts=tuple(chosen))
 
 
 @cache

@@ -80,3 +80,13 @@ def test_a_host_may_be_an_image_of_the_users_with_secure_boot():
     read = fleet.parse('{name: x, hosts: {a: {distribution: rocky9, image: "own/rocky:9", secure_boot: true}}}')
     (host,) = read.hosts
     assert (host.image, host.secure_boot, host.python) == ("own/rocky:9", True, None)
+
+
+def test_some_hosts_of_a_fleet_can_be_chosen():
+    text = "{name: x, hosts: {a: {distribution: debian12}, b: {distribution: debian12, extra: true}, c: {distribution: debian13}}}"
+    whole = fleet.parse(text)
+    assert fleet.choose(whole, None, sample=False) == whole
+    assert [host.name for host in fleet.choose(whole, None, sample=True).hosts] == ["a", "c"]
+    assert [host.name for host in fleet.choose(whole, ["b"], sample=False).hosts] == ["b"]
+    with pytest.raises(LabError, match="x has no host d; it has a, b, c"):
+        fleet.choose(whole, ["a", "d"], sample=False)

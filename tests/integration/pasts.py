@@ -36,6 +36,8 @@ class Case(NamedTuple):
     outcome: str
     refusal_codes: tuple[str, ...]
     keeps: tuple[str, ...]
+    repaired: tuple[str, ...]
+    """Begin of the differences that a run makes for good, such as the package that it configured."""
     extra: bool
 
 
@@ -50,6 +52,7 @@ def cases() -> list[Case]:
             host["expect"]["past"],
             tuple(host["expect"].get("refusal_codes", ())),
             tuple(host["expect"].get("keeps", ())),
+            tuple(host["expect"].get("repaired", ())),
             host.get("extra", False),
         )
         for name, host in data["hosts"].items()

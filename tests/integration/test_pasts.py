@@ -19,6 +19,7 @@ from pasts import COLUMNS, HEALTHY, PLAN, RUN, RUNNING, SECOND, STEPS, UNINSTALL
 
 pytestmark = pytest.mark.lab
 
+FLEET = "pasts"
 CASES = [case for case in pasts.cases() if CAMPAIGN or not case.extra]
 BATCH = 4
 BATCHES = [CASES[start : start + BATCH] for start in range(0, len(CASES), BATCH)]
@@ -49,6 +50,9 @@ else
   dnf --assumeno install libvdpau 2>&1 | grep -E '^(Error|No match|Operation|Nothing)'
 fi
 """
+LEFT_BY_OTHERS = r"/usr/local/bin/\S+: .* link to /usr/lib/gpu-ready-lab/compiler$|\S+: absent became 4\d{4} "
+"""Differences that uninstall.yml leaves: links of the lab's compiler cache, and directories. Services make some when they
+start, and the lab's RPMs own none; the files in them are compared for themselves."""
 # Short-lived by their nature, or of the login that asks.
 PASSING_SERVICES = r"(user@|session-|systemd-|ssh|lab-apt|getty|polkit|dbus|packagekit)"
 
@@ -73,9 +77,9 @@ class Life(NamedTuple):
 
 def live(batch: list[Case]) -> Life:
     """Make the hosts of a batch, and take them through all phases."""
-    fleet = Fleet("pasts")
-    lab("down", "pasts")
-    lab("up", "--hosts", ",".join(case.host for case in batch), "lab/fleets/pasts.yml")
+    fleet = Fleet(FLEET)
+    lab("down", FLEET)
+    lab("up", "--hosts", ",".join(case.host for case in batch), str(pasts.FLEET_FILE))
     files = take_files(batch)
     health = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
     on_each(batch, lambda host: fleet.ssh(host, START_WORK))
@@ -99,7 +103,7 @@ def live(batch: list[Case]) -> Life:
 
 
 def take_files(batch: list[Case]) -> dict[str, dict[str, str]]:
-    return on_each(batch, lambda host: footprint.take(hosts.find(f"pasts/{host}")))
+    return on_each(batch, lambda host: footprint.take(hosts.find(f"{FLEET}/{host}")))
 
 
 def on_each(batch: list[Case], read: Callable[[str], Any]) -> dict[str, Any]:
@@ -144,15 +148,16 @@ class Lives:
 @pytest.fixture(scope="module")
 def lives(lab_machine: None) -> Any:
     yield Lives()
-    lab("down", "pasts")
+    lab("down", FLEET)
 
 
 def check_plan(life: Life, case: Case) -> None:
     plan = life.checked.plan(case.host)
     steps = life.checked.steps(case.host)
-    assert codes(life.checked, case.host) == list(case.refusal_codes), plan["refusals"]
+    assert codes(life.checked, case.host) == list(case.refusal_codes), plan["refusals"] or "planned, not refused"
     assert case.outcome != "refuse" or steps == []
-    assert [step for step in steps for kept in case.keeps if step in STEPS[kept]] == []
+    unwanted = [step for step in steps for kept in case.keeps if step in STEPS[kept]]
+    assert not unwanted, f"planned: {', '.join(unwanted)}"
 
 
 def check_run(life: Life, case: Case) -> None:
@@ -161,7 +166,7 @@ def check_run(life: Life, case: Case) -> None:
         assert life.first.changed(case.host) == []
         return
     check_clean(life.first, case.host)
-    assert "ready" in life.first.screen or life.first.row(case.host)
+    assert re.search(r" yes( |$)", life.first.row(case.host)), life.first.row(case.host)  # verified
     planned, done = life.checked.steps(case.host), done_steps(life.first, case.host)
     assert [step for step in done if step not in planned] == []
 
@@ -180,25 +185,27 @@ def check_second(life: Life, case: Case) -> None:
         assert codes(life.second, case.host) == list(case.refusal_codes)
     else:
         check_clean(life.second, case.host)
-        assert life.second.steps(case.host) == []
-    assert life.second.recap(case.host)["changed"] == 0
+        assert life.second.steps(case.host) == [], life.second.steps(case.host)
+    assert life.second.recap(case.host)["changed"] == 0, life.second.changed(case.host)
 
 
 def check_healthy(life: Life, case: Case) -> None:
     before, then, last = (health[case.host] for health in life.health)
-    assert then == before
-    assert last == before
+    assert then == before, f"{before!r} became {then!r}"
+    assert last == before, f"{before!r} became {last!r}"
 
 
 def check_running(life: Life, case: Case) -> None:
     before, then = (running[case.host] for running in life.running)
-    assert before - then == set()
+    assert before <= then, f"stopped: {sorted(before - then)}"
 
 
 def check_uninstall(life: Life, case: Case) -> None:
     check_clean(life.removed, case.host)
     before, last = (files[case.host] for files in life.files)
-    assert footprint.differences(before, last) == []
+    left = [line for line in footprint.differences(before, last) if not re.match(LEFT_BY_OTHERS, line)]
+    left = [line for line in left if not line.startswith(case.repaired)]
+    assert not left, "\n".join(left)
 
 
 CHECKS = {

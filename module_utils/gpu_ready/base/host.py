@@ -136,10 +136,11 @@ class Host:
     def lock_holder(self, path: str) -> Optional[int]:
         """Process that holds the lock on a file (0 where it is not visible from here), None where it is free.
 
-        Asks the kernel and takes no lock: F_GETLK of fcntl(2).
+        Asks the kernel and takes no lock: F_GETLK of fcntl(2), for which the file need not be open for writing. On an
+        overlay that would copy the file, which changes it.
         """
         try:
-            handle = os.open(path, os.O_RDWR)
+            handle = os.open(path, os.O_RDONLY)
         except OSError:
             return None
         try:

@@ -43,7 +43,7 @@ done
 """
 HEALTH = """
 if command -v apt-get >/dev/null; then
-  apt-get update 2>&1 | grep -E '^(E|W|Err):?' | sort -u; apt-get update >/dev/null 2>&1; echo "update $?"
+  apt-get update 2>&1 | grep -E '^(E|W|Err):?' | sed 's/^Err:[0-9]*/Err/' | sort -u; apt-get update >/dev/null 2>&1; echo "update $?"
   apt-get --simulate install tree 2>&1 | grep -E '^(E|W|Inst)' | sed 's/ (.*//'
 else
   dnf -q makecache 2>&1 | sort -u; dnf -q makecache >/dev/null 2>&1; echo "makecache $?"
@@ -87,10 +87,12 @@ def live(batch: list[Case]) -> Life:
     checked = fleet.play("--check", packages_broken_by=PAST)
     worked = fleet.play(packages_broken_by=PAST)
     running_then = on_each(batch, lambda host: services(fleet, host))
-    on_each(batch, lambda host: fleet.ssh(host, STOP_WORK))
-    hindered = any("host_in_use" in codes(worked, case.host) for case in batch)
-    first = fleet.play(packages_broken_by=PAST) if hindered else worked
+    first = worked
+    if any("host_in_use" in codes(worked, case.host) for case in batch):
+        on_each(batch, lambda host: fleet.ssh(host, STOP_WORK))
+        first = fleet.play(packages_broken_by=PAST)
     second = fleet.play(packages_broken_by=PAST)
+    on_each(batch, lambda host: fleet.ssh(host, STOP_WORK))
     health_then = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
     removed = fleet.play(
         playbook="playbooks/uninstall.yml", extra={"gpu_ready_uninstall": True}, packages_broken_by=PAST

@@ -213,8 +213,8 @@ options:
     default: [docker]
   nvidia_container_runtime_migrate:
     description: >-
-      Allow the replacement of nvidia-docker2 and nvidia-docker 1.0. Without permission a host that has one of
-      them is refused.
+      Replace nvidia-docker2 and nvidia-docker 1.0. Without permission nvidia-docker2 stays, and a host with
+      nvidia-docker 1.0 is refused.
     type: bool
     default: false
   nvidia_container_runtime_mode:

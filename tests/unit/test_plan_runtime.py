@@ -422,7 +422,7 @@ PLUGIN = {"plugin": "/usr/bin/nvidia-docker-plugin", "volumes": ["nvidia_driver_
 @pytest.mark.parametrize(
     ("packages", "legacy", "given_settings", "code"),
     [
-        (["nvidia-docker2"], {}, {}, "legacy_nvidia_docker"),
+        (["nvidia-docker2"], PLUGIN, {}, "legacy_nvidia_docker"),
         (["nvidia-docker"], PLUGIN, {}, "legacy_nvidia_docker"),
         ([], PLUGIN, {"nvidia_container_runtime_migrate": True}, "legacy_nvidia_docker"),
         (["nvidia-docker"], {**PLUGIN, "containers": ["old"]}, {"nvidia_container_runtime_migrate": True}, "legacy_volume_in_use"),
@@ -433,6 +433,15 @@ def test_an_abandoned_product_is_refused(packages: list[str], legacy: Any, given
     decision = switched(at(engine(text=NVIDIA, info=KNOWN), part, packages), "toolkit", **given_settings)
     assert [refusal.code for refusal in decision.refusals] == [code]
     assert decision.steps == []
+
+
+@pytest.mark.parametrize("path", ["nvidia-container-runtime", "/usr/bin/nvidia-container-runtime"])
+def test_nvidia_docker2_stays_beside_the_current_toolkit(path: str) -> None:
+    """Its package has written the runtime into daemon.json, and depends on the toolkit."""
+    text = json.dumps({"runtimes": {"nvidia": {"path": path, "runtimeArgs": []}}})
+    decision = switched(at(engine(text=text, info=KNOWN), toolkit(), ["nvidia-docker2"]), "toolkit")
+    assert (decision.refusals, decision.steps) == ([], [])
+    assert [warning.code for warning in decision.warnings] == ["legacy_nvidia_docker"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
     if legacy.plugin and DOCKER1 not in packages:
         return Decision(None, [], [unpackaged(legacy.plugin)])
     if not settings.nvidia_container_runtime_migrate:
-        return Decision(None, [], [abandoned(names)])
+        # nvidia-docker2 is a configuration file and a script beside the current toolkit, which it depends on.
+        return Decision(warnings=[kept(names)]) if packages == [DOCKER2] else Decision(None, [], [abandoned(names)])
     refusals = [volume_used(legacy)] if legacy.containers else []
     containers = facts.work.gpu_containers(engines.DOCKER)
     step = Step(
@@ -53,6 +54,15 @@ def abandoned(names: str) -> Refusal:
         "legacy_nvidia_docker",
         "%s is installed, which NVIDIA has abandoned and which owns parts of docker's configuration" % names,
         "allow its replacement with nvidia_container_runtime_migrate: true, or remove it yourself",
+    )
+
+
+def kept(names: str) -> Notice:
+    """Warn of a product that nobody maintains and that does no harm."""
+    return Notice(
+        "legacy_nvidia_docker",
+        "%s is installed, which NVIDIA has abandoned. It stays" % names,
+        "have it replaced with nvidia_container_runtime_migrate: true",
     )
 
 

@@ -28,7 +28,7 @@ from ansible.module_utils.gpu_ready.drain import journal as drain
 from ansible.module_utils.gpu_ready.lifecycle import variables
 from ansible.module_utils.gpu_ready.plan import compose
 from ansible.module_utils.gpu_ready.facts.model import (
-    BaseFacts, DkmsFacts, DriverFacts, Facts, KernelFacts, ModuleFacts,
+    BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts,
 )
 from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
 from ansible.module_utils.gpu_ready.plan.upgrade import upgrade_status
@@ -56,7 +56,9 @@ driver = DriverFacts(
     on_disk=ModuleFacts(state["installed"], "open"), origin="cuda_repo", dkms=[DkmsFacts("nvidia", state["installed"])]
 )
 system = OsRelease(*[None] * 3, [], "debian", *[None] * 5)
-facts = Facts(BaseFacts(system, None, KernelFacts("6.1.0", [], "6.1.0", {})), driver=driver, upgrade=journal)
+gpus = [GpuFacts("0000:3b:00.0", "1eb8", "nvidia", "Tesla T4")]
+base = BaseFacts(system, "debian12", KernelFacts("6.1.0", [], "6.1.0", {}), gpus=gpus)
+facts = Facts(base, driver=driver, upgrade=journal)
 due = state["gpu"] and (state["installed"] != requested or not state["verified"])
 steps = [Step("nvidia_driver.install", "x", DRIVER_RELOAD)] if due and state["installed"] != requested else []
 choice = DriverChoice("cuda_repo", "dkms", int(requested.split(".")[0]), "open", requested, None, [], [])

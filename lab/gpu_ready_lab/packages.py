@@ -474,10 +474,13 @@ class Key:
             )
 
 
+NO_QUESTIONS = ("--batch", "--no-tty", "--pinentry-mode", "loopback")
+"""Options of gpg where nobody can answer a question."""
+
+
 def gpg(home: Path, *arguments: str) -> str:
     """Run gpg with a home of its own and return what it printed."""
-    options = ["--homedir", str(home), "--batch", "--quiet", "--yes", "--no-tty", "--pinentry-mode", "loopback"]
-    options += ["--passphrase", "", "--digest-algo", "SHA512"]
+    options = ["--homedir", str(home), *NO_QUESTIONS, "--quiet", "--yes", "--passphrase", "", "--digest-algo", "SHA512"]
     return run(["/usr/bin/gpg", *options, *arguments], limit=120, what=f"run gpg {arguments[0]}")
 
 

@@ -236,6 +236,7 @@ def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
                     [
                         "/usr/bin/rpmsign", "--define", f"_gpg_path {home}", "--define", "__gpg /usr/bin/gpg",
                         "--define", f"_gpg_name {key.fingerprint}", "--define", "_gpg_digest_algo sha512",
+                        "--define", f"_gpg_sign_cmd_extra_args {' '.join(packages.NO_QUESTIONS)}",
                         "--addsign", *signed,
                     ],
                     limit=300, what=f"sign {len(signed)} RPMs",

@@ -50,10 +50,14 @@ def test_what_a_killed_engine_left_running_ends_before_a_new_one_starts(
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", str(tmp_path)])
     pids = {name: tmp_path / f"{name}.pid" for name in ("dockerd", "containerd")}
     pids[survivor].write_text(f"{process.pid}\n")
+    command_line = Path(f"/proc/{process.pid}/cmdline")
     running: list[bool] = []
 
     def spawn(name: str, argv: Sequence[str]) -> None:
-        running.append(Path(f"/proc/{process.pid}").exists())
+        try:
+            running.append(bool(command_line.read_bytes()))  # empty where it has ended and nobody waited for it yet
+        except OSError:
+            running.append(False)
 
     monkeypatch.setattr(paths, "STATE", tmp_path)
     monkeypatch.setattr(paths, "cache", lambda: tmp_path)

@@ -45,6 +45,9 @@ CAPABILITIES = (
     "CHECKPOINT_RESTORE",
 )  # fmt: skip
 SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+BUNDLES = ("etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "etc/pki/tls/certs/ca-bundle.crt")
+"""Certificates that ansible's open_url loads by itself, which fails with Python 3.6 linked with OpenSSL 3
+("unknown error (_ssl.c:3626)"), also for http. Enterprise Linux 8 has that Python with OpenSSL 1.1.1."""
 BOOT_WITHOUT_PYTHON = "/usr/lib/gpu-ready-lab/boot-without-python"
 FIRST_ADDRESS, LAST_ADDRESS = 10, 250
 NEW_IDENTITY = "etc/gpu-ready-lab/new-identity"
@@ -298,6 +301,7 @@ def _create(
     if absent:
         own[BOOT_WITHOUT_PYTHON.lstrip("/")] = ((paths.DATA / "python/boot-without").read_bytes(), 0o755)
     elif host.python:
+        own |= {bundle: ("", 0o644) for bundle in BUNDLES}
         engine.docker(
             "cp", "-", f"{name}:/", stdin=python.archive(host.python), what=f"copy Python {host.python} to {host.name}"
         )

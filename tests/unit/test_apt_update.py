@@ -2,12 +2,9 @@
 
 import contextlib
 import fcntl
-import functools
 import gzip
-import http.server
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 from gpu_ready.packaging import apt, apt_lists, install
 from gpu_ready.packaging.manager import PackageError, PackageSpec
 
+from tests.unit import web_server
 from tests.unit.apt_root import AptRoot, apt_is_here
 
 pytestmark = [pytest.mark.host_io, pytest.mark.skipif(not apt_is_here(), reason="this machine has no apt")]
@@ -35,16 +33,8 @@ def archive(tmp_path: Path) -> Iterator[str]:
         (directory / "Packages.gz").write_bytes(gzip.compress(text))
     (tmp_path / "www/unsigned/Release").write_text("Origin: x\n")
 
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-    handler = functools.partial(Handler, directory=str(tmp_path / "www"))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with web_server.serve_directory(tmp_path / "www") as url:
+        yield url
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Placing, repairing, replacing and removing cuDNN, from the test's own HTTP server."""
 
 import hashlib
-import http.server
 import importlib.util
 import io
 import json
 import shutil
 import tarfile
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,8 @@ from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
 from gpu_ready.cuda.cudnn import install as cudnn_install
 from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.cuda.cudnn.model import CudnnError
+
+from tests.unit import web_server
 
 pytestmark = pytest.mark.host_io
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ class Site:
 def site() -> Iterator[Site]:
     offered = Site()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(web_server.QuietHandler):
         def do_GET(self) -> None:
             offered.asked.append(self.path)
             body = offered.files.get(self.path)
@@ -57,17 +57,9 @@ def site() -> Iterator[Site]:
             self.end_headers()
             self.wfile.write(body[: len(body) // 2] if self.path in offered.cut else body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    offered.url = f"http://127.0.0.1:{server.server_port}/redist/"
-    yield offered
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with web_server.serve(Handler) as url:
+        offered.url = f"{url}/redist/"
+        yield offered
 
 
 def header(version: str) -> bytes:

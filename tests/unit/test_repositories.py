@@ -1,7 +1,5 @@
 """gpu_repository: which keys are trusted, where they come from, and what a failure leaves behind."""
 
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,8 @@ from gpu_ready.base.host import Host
 from gpu_ready.packaging import apt, openpgp, repositories, shipped_keys
 from gpu_ready.packaging.manager import PackageError
 from gpu_ready.packaging.repository import Repository, parse_repository
+
+from tests.unit import web_server
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88"
@@ -51,20 +51,14 @@ def key_url() -> Iterator[str]:
     (docker,) = openpgp.parse_keys((ROOT / f"catalog/keys/{DOCKER}.asc").read_bytes())
     user = bytes([0xB4, 3]) + b"new"
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(web_server.QuietHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
             self.wfile.write(OWN + docker.data + user)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/key"
-    server.shutdown()
-    server.server_close()
+    with web_server.serve(Handler) as url:
+        yield f"{url}/key"
 
 
 @pytest.fixture

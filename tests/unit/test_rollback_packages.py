@@ -119,6 +119,17 @@ def with_old_driver(host: PrivateRoot, repository: Repository) -> None:
     assert manager(host).run_change("emptying the cache", ["clean"]).rc == 0
 
 
+def upgrade_and_forget(host: PrivateRoot, repository: Repository) -> None:
+    """Upgrade the driver; then the repository no longer has the old version, and the cache is empty."""
+    with_old_driver(host, repository)
+    repository.driver(OLD, NEW)
+    prepare_upgrade(host)
+    install(host, NEW)
+    repository.driver(NEW)
+    manager(host).update()
+    manager(host).run_change("emptying the cache", ["clean"])
+
+
 def test_an_upgrade_keeps_the_files_of_its_rollback(host: PrivateRoot, repository: Repository) -> None:
     with_old_driver(host, repository)
     repository.driver(OLD, NEW)
@@ -131,26 +142,14 @@ def test_an_upgrade_keeps_the_files_of_its_rollback(host: PrivateRoot, repositor
 
 def test_the_rollback_needs_no_source_that_still_has_the_version(host: PrivateRoot, repository: Repository) -> None:
     """The lists are read again between upgrade and rollback, as apt-daily does, and the cache is emptied."""
-    with_old_driver(host, repository)
-    repository.driver(OLD, NEW)
-    prepare_upgrade(host)
-    install(host, NEW)
-    repository.driver(NEW)
-    manager(host).update()
-    manager(host).run_change("emptying the cache", ["clean"])
+    upgrade_and_forget(host, repository)
     shutil.move(repository.directory, f"{repository.directory}.away")
     install(host, OLD)
     assert installed(host) == {DRIVER: OLD, LIBRARY: OLD}
 
 
 def test_a_kept_file_that_was_changed_is_not_installed(host: PrivateRoot, repository: Repository) -> None:
-    with_old_driver(host, repository)
-    repository.driver(OLD, NEW)
-    prepare_upgrade(host)
-    install(host, NEW)
-    repository.driver(NEW)
-    manager(host).update()
-    manager(host).run_change("emptying the cache", ["clean"])
+    upgrade_and_forget(host, repository)
     path = archives.find_kept(host, LIBRARY, OLD, str(host.root / "packages"))
     assert path
     with Path(path).open("ab") as file:

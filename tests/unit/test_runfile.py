@@ -1,7 +1,5 @@
 """The .run installer: options by release, texts, what is missing, refused and downloaded."""
 
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +16,8 @@ from gpu_ready.driver.runfile import state as runfile_state
 from gpu_ready.driver.runfile.fetch import InstallerSource
 from gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
 from recorded import RecordedHost
+
+from tests.unit import web_server
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
 SETTINGS = DriverSpec("580.178.04", "open", [KERNEL])
@@ -272,17 +272,8 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     root = tmp_path / "served"
     root.mkdir()
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *words: object) -> None:
-            super().__init__(*words, directory=str(root))  # type: ignore[arg-type]
-
-        def log_message(self, *_words: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as listening:
-        threading.Thread(target=listening.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{listening.server_address[1]}", root
-        listening.shutdown()
+    with web_server.serve_directory(root) as url:
+        yield url, root
 
 
 def obtain(source: InstallerSource, directory: Path, settings: DriverSpec = SETTINGS) -> str:

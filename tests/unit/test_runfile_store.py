@@ -1,8 +1,6 @@
 """Installers stored on a host beforehand: downloaded and verified, used only unchanged, and no more than needed."""
 
 import hashlib
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +10,8 @@ from gpu_ready.driver.runfile import store as runfile_store
 from gpu_ready.driver.runfile.fetch import RunfileLimits
 from gpu_ready.driver.runfile.spec import RunfileError
 from gpu_ready.driver.runfile.store import StoredInstaller
+
+from tests.unit import web_server
 
 VERSION = "580.178.04"
 BODY = f'#!/bin/sh\nlabel="NVIDIA Accelerated Graphics Driver for Linux-x86_64 {VERSION}"\n'.encode()
@@ -25,16 +25,8 @@ def server(tmp_path: Path) -> Iterator[str]:
     (root / "a.run").write_bytes(BODY)
     (root / "a.run.sha256sum").write_text(f"{SHA}  a.run\n")
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: object) -> None:
-            super().__init__(*arguments, directory=str(root))  # type: ignore[arg-type]
-
-        def log_message(self, *_: object) -> None: ...
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as found:
-        threading.Thread(target=found.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{found.server_address[1]}"
-        found.shutdown()
+    with web_server.serve_directory(root) as url:
+        yield url
 
 
 def store(directory: Path, installer: StoredInstaller) -> bool:

@@ -140,6 +140,17 @@ def test_missing_versions_name_what_is_on_offer() -> None:
         apt.Apt(Host()).resolve([packages.PackageSpec("linux-headers-6.1.0-1-amd64")], {})
 
 
+def test_headers_may_be_in_a_source_that_was_not_read() -> None:
+    manager = apt.Apt(Host())
+    manager.failed_sources = ["/etc/apt/sources.list: the archive does not answer"]
+    with pytest.raises(packages.PackageError) as found:
+        manager.resolve([packages.PackageSpec("linux-headers-6.1.0-1-amd64")], {})
+    assert "could be read. Not read were: /etc/apt/sources.list: the archive does not answer. Repair" in str(
+        found.value
+    )
+    assert "no longer carries" not in str(found.value)
+
+
 URIS = """'http://mirror.example/cuda/InRelease' mirror.example_cuda_InRelease 0
 'http://deb.example/debian/dists/bookworm/InRelease' deb.example_debian_dists_bookworm_InRelease 0
 'http://deb.example/debian/dists/bookworm/main/binary-amd64/Packages.xz' deb.example_debian_dists_bookworm_main_binary-amd64_Packages 0

@@ -286,7 +286,7 @@ class Apt(Manager):
         for spec in specs:
             versions = offers.get(spec.name, [])
             if not versions and HEADERS.match(spec.name):
-                raise PackageError(describe_missing_headers(spec.name) + self.describe_failed_sources())
+                raise PackageError(describe_missing_headers(spec.name, self.describe_failed_sources()))
             if spec.version is None:
                 arguments.append(spec.name)
                 continue

@@ -123,7 +123,13 @@ def format_megabytes(count: int) -> str:
     return "%d MB" % (count // 1000000)
 
 
-def describe_missing_headers(name: str) -> str:
+def describe_missing_headers(name: str, unread: str = "") -> str:
+    """``unread``: the sources that were not read, as describe_failed_sources() lists them. One of them may have it."""
+    if unread:
+        return (
+            "%s (headers of the running kernel) is in no package source that could be read%s. Repair these sources, "
+            "then run this again" % (name, unread)
+        )
     return (
         "%s is in no package source of this host: the archive no longer carries the headers of the running kernel. "
         "Upgrade the kernel together with its headers and reboot, or add a source that keeps old kernels "

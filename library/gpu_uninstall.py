@@ -75,6 +75,7 @@ from ansible.module_utils.gpu_ready.base import files
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.lifecycle import uninstall
+from ansible.module_utils.gpu_ready.lifecycle.removal.context import Removal
 from ansible.module_utils.gpu_ready.plan import in_use
 from ansible.module_utils.gpu_ready.plan.model import DISRUPTIONS
 
@@ -90,8 +91,8 @@ def run(host, params, check):
     only_list = not (params["gpu_ready_uninstall"] or check)
     permitted = in_use.permitted(params["gpu_ready_disrupt"], params["docker_engine_restart_ok"])
     try:
-        work = uninstall.Uninstall(host, permitted=DISRUPTIONS if only_list else permitted)
-        actions = work.actions()
+        work = Removal(host, permitted=DISRUPTIONS if only_list else permitted)
+        actions = uninstall.find_actions(work)
         if actions and only_list:
             raise GpuReadyError(uninstall.describe_unconfirmed(actions, work.stops))
         for action in actions:

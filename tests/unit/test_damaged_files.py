@@ -16,6 +16,7 @@ from gpu_ready.drain import journal as drain
 from gpu_ready.drain import kubernetes
 from gpu_ready.facts import collect
 from gpu_ready.lifecycle import uninstall
+from gpu_ready.lifecycle.removal.context import Removal
 from gpu_ready.packaging import dpkg_status, rpm
 from gpu_ready.plan import compose
 from gpu_ready.upgrade import journal as upgrade
@@ -232,4 +233,4 @@ def test_uninstall_with_odd_entries_of_the_manifest(section: str, key: str, tmp_
     for entry in ENTRIES:
         (tmp_path / "manifest.json").write_text(json.dumps({section: {key: entry}}))
         host = RecordedHost(files=SYSTEM, directories=[str(tmp_path)])
-        answers(lambda host=host: uninstall.Uninstall(host, str(tmp_path)).actions())  # type: ignore[misc]
+        answers(lambda host=host: uninstall.find_actions(Removal(host, str(tmp_path))))  # type: ignore[misc]

@@ -15,6 +15,7 @@ from gpu_ready.drain import kubernetes as drain_kubernetes
 from gpu_ready.drain import slurm as drain_slurm
 from gpu_ready.drain.journal import DrainError
 from gpu_ready.lifecycle import uninstall
+from gpu_ready.lifecycle.removal.context import Removal, UninstallError
 
 from tests.unit.recorded import RecordedHost
 
@@ -376,8 +377,8 @@ def test_a_damaged_or_newer_journal_is_refused(text: str) -> None:
 def test_uninstall_refuses_while_a_host_is_drained(tmp_path: Path) -> None:
     note = '{"slurm": {"node": "n1", "controller": "n1", "reason": "r"}}'
     host = RecordedHost(files={str(tmp_path / "drain.json"): note})
-    with pytest.raises(uninstall.UninstallError, match=r"slurm's node n1 is drained.*playbooks/undrain\.yml"):
-        uninstall.Uninstall(host, str(tmp_path)).actions()
+    with pytest.raises(UninstallError, match=r"slurm's node n1 is drained.*playbooks/undrain\.yml"):
+        uninstall.find_actions(Removal(host, str(tmp_path)))
 
 
 def test_a_wait_reports_progress_and_ends() -> None:

@@ -15,6 +15,8 @@ from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.drain import journal as drain
 from gpu_ready.facts import docker, verified
 from gpu_ready.lifecycle import uninstall
+from gpu_ready.lifecycle.removal import written_files
+from gpu_ready.lifecycle.removal.context import Removal, UninstallError
 from gpu_ready.upgrade import journal as upgrade
 from gpu_ready.upgrade.model import Fetched, RecordedDriver
 
@@ -49,8 +51,8 @@ def test_the_first_change_keeps_its_records(tmp_path: Path) -> None:
 
 def test_uninstall_removes_its_directories(tmp_path: Path) -> None:
     shutil.copy(STATE / "manifest.json", tmp_path)
-    work = uninstall.Uninstall(RecordedHost(directories=[VOLUME]), str(tmp_path))
-    assert [action.words for action in work.directories()] == ["delete " + VOLUME]
+    work = Removal(RecordedHost(directories=[VOLUME]), str(tmp_path))
+    assert [action.words for action in written_files.find_directories(work)] == ["delete " + VOLUME]
 
 
 def test_an_interrupted_toolkit_in_its_own_directory_is_removable(tmp_path: Path) -> None:
@@ -69,8 +71,8 @@ def test_the_drain_journal_is_described_and_keeps_uninstall_away(tmp_path: Path)
     assert found.kubernetes and found.kubernetes.kubeconfig == "/etc/kubernetes/admin.conf"
     assert found.tasks == drain.TasksDrain(["/srv/drain.yml"])
     host = RecordedHost(files={str(tmp_path / "drain.json"): text("drain.json")})
-    with pytest.raises(uninstall.UninstallError, match="train are stopped; slurm's node gpu1 is drained"):
-        uninstall.Uninstall(host, str(tmp_path)).actions()
+    with pytest.raises(UninstallError, match="train are stopped; slurm's node gpu1 is drained"):
+        uninstall.find_actions(Removal(host, str(tmp_path)))
 
 
 def test_undraining_removes_its_entries(tmp_path: Path) -> None:

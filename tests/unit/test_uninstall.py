@@ -8,6 +8,8 @@ import pytest
 from gpu_ready.base import manifest
 from gpu_ready.base.host import Result
 from gpu_ready.lifecycle import uninstall
+from gpu_ready.lifecycle.removal import drivers, engines, packages, written_files
+from gpu_ready.lifecycle.removal.context import Removal, UninstallError
 from gpu_ready.packaging import apt, rpm
 from gpu_ready.plan.model import DISRUPTIONS
 
@@ -24,7 +26,7 @@ def note(directory: Path, value: dict[str, object]) -> str:
 
 
 def test_an_empty_manifest_changes_nothing(tmp_path: Path) -> None:
-    assert uninstall.Uninstall(RecordedHost(), str(tmp_path / "none")).actions() == []
+    assert uninstall.find_actions(Removal(RecordedHost(), str(tmp_path / "none"))) == []
 
 
 def test_files_are_restored_or_deleted_when_they_differ(tmp_path: Path) -> None:
@@ -40,7 +42,7 @@ def test_files_are_restored_or_deleted_when_they_differ(tmp_path: Path) -> None:
         },
     )
     host = RecordedHost(files={"/etc/a": "ours", "/etc/b": "new", "/etc/same": "x"})
-    words = [action.words for action in uninstall.Uninstall(host, directory).actions()]
+    words = [action.words for action in uninstall.find_actions(Removal(host, directory))]
     assert words == ["delete /etc/a", "restore /etc/b"]
 
 
@@ -67,7 +69,7 @@ def test_components_are_removed_from_a_source_list_that_was_edited_since(
     path = tmp_path / "sources.list"
     path.write_text(now)
     directory = note(tmp_path, {"files": {str(path): SOURCES}})
-    actions = uninstall.Uninstall(RecordedHost(files={str(path): now}), directory).files()
+    actions = written_files.find_files(Removal(RecordedHost(files={str(path): now}), directory))
     assert len(actions) == (after is not None)
     for action in actions:
         action.act()
@@ -79,13 +81,13 @@ def test_an_outstanding_rebuild_after_a_modprobe_file_is_done_by_the_next_run(tm
     directory = note(tmp_path, {"files": {"/etc/modprobe.d/x.conf": {"before": None, "mode": None}}})
     argv = ("update-initramfs", "-u", "-k", "all")
     host = RecordedHost(files={"/etc/modprobe.d/x.conf": ""}, programs={argv: Result(0, "", "")})
-    work = uninstall.Uninstall(host, directory)
-    words = [action.words for action in work.files()]
+    work = Removal(host, directory)
+    words = [action.words for action in written_files.find_files(work)]
     assert words == ["delete /etc/modprobe.d/x.conf", "rebuild the initial RAM disk"]
-    work.restore(str(path), None, None, list(argv))
+    written_files.restore_file(work, str(path), None, None, list(argv))
     del host.files["/etc/modprobe.d/x.conf"]
     host.files[work.mark] = Path(work.mark).read_text()
-    (action,) = uninstall.Uninstall(host, directory).files()
+    (action,) = written_files.find_files(Removal(host, directory))
     action.act()
     assert host.asked == [argv]
 
@@ -100,7 +102,7 @@ def test_the_record_of_a_source_list_has_the_components_of_all_runs(tmp_path: Pa
 
 def test_a_source_list_that_somebody_deleted_is_not_restored(tmp_path: Path) -> None:
     directory = note(tmp_path, {"files": {"/etc/apt/sources.list": SOURCES}})
-    assert uninstall.Uninstall(RecordedHost(), directory).files() == []
+    assert written_files.find_files(Removal(RecordedHost(), directory)) == []
 
 
 def query(*lines: str) -> dict[tuple[str, ...], Result]:
@@ -126,15 +128,15 @@ def test_only_installed_packages_are_purged(tmp_path: Path) -> None:
     directory = note(tmp_path, {"packages": {"a": {}, "b": {}, "c": {}}})
     programs = query("a\t1\tinstalled\tinstall", "b\t1\tconfig-files\tdeinstall", "x\t1\tinstalled\tinstall")
     programs |= simulate(["a", "b"], "Purg b [1]\nPurg a [1]\n")
-    words = [a.words for a in uninstall.Uninstall(RecordedHost(programs=programs), directory).actions()]
+    words = [a.words for a in uninstall.find_actions(Removal(RecordedHost(programs=programs), directory))]
     assert words == ["purge 2 packages: a, b"]
 
 
 def test_a_dependent_package_of_others_stops_it_before_any_change(tmp_path: Path) -> None:
     directory = note(tmp_path, {"packages": {"a": {}}, "files": {"/etc/a": {"before": None, "mode": None}}})
     programs = query("a\t1\tinstalled\tinstall") | simulate(["a"], "Remv theirs [1]\nPurg a [1]\n")
-    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready installed"):
-        uninstall.Uninstall(RecordedHost(files={"/etc/a": ""}, programs=programs), directory).actions()
+    with pytest.raises(UninstallError, match="theirs needs packages that gpu-ready installed"):
+        uninstall.find_actions(Removal(RecordedHost(files={"/etc/a": ""}, programs=programs), directory))
 
 
 def test_own_keys_are_removed_from_daemon_json(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_own_keys_are_removed_from_daemon_json(tmp_path: Path) -> None:
     host = RecordedHost(
         files={"/etc/docker/daemon.json": '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'}
     )
-    words = [a.words for a in uninstall.Uninstall(host, directory).actions()]
+    words = [a.words for a in uninstall.find_actions(Removal(host, directory))]
     assert words == ["remove gpu-ready's keys from /etc/docker/daemon.json"]
 
 
@@ -187,8 +189,8 @@ def test_docker_applies_the_removal_of_keys(
     tmp_path: Path, keys: dict[str, object], text: str, permitted: list[str], verb: str
 ) -> None:
     host, directory = engine(tmp_path, keys, text)
-    work = uninstall.Uninstall(host, directory, permitted)
-    (action,) = work.docker()
+    work = Removal(host, directory, permitted)
+    (action,) = engines.find_docker_edits(work)
     action.act()
     assert host.asked == [("systemctl", verb, "docker")]
     assert not (tmp_path / "daemon.json").exists()
@@ -206,12 +208,12 @@ def test_docker_applies_the_removal_of_keys(
 def test_a_restart_that_would_stop_containers_is_refused_before_any_change(tmp_path: Path) -> None:
     host, directory = engine(tmp_path, CDI, '{"features": {"cdi": true}}')
     with pytest.raises(
-        uninstall.UninstallError,
+        UninstallError,
         match=r"stops container train \(GPU\); nothing was removed.*gpu_ready_disrupt: \[docker_restart\]",
     ):
-        uninstall.Uninstall(host, directory).actions()
+        uninstall.find_actions(Removal(host, directory))
     host, directory = engine(tmp_path, CDI, '{"features": {"cdi": true}}', LiveRestoreEnabled=True)
-    assert uninstall.Uninstall(host, directory).actions()
+    assert uninstall.find_actions(Removal(host, directory))
 
 
 def in_use(recorded: dict[str, object], tmp_path: Path) -> tuple[RecordedHost, str]:
@@ -250,34 +252,34 @@ def test_what_is_in_use_is_not_removed_without_permission(
 ) -> None:
     host, directory = in_use(recorded, tmp_path)
     for permitted in ([], ["reboot"]):
-        work = uninstall.Uninstall(host, directory, permitted)
-        with pytest.raises(uninstall.UninstallError) as caught:
+        work = Removal(host, directory, permitted)
+        with pytest.raises(UninstallError) as caught:
             refuse(work)
         assert str(caught.value).startswith(message + "; nothing was removed")
         assert f"gpu_ready_disrupt: [{disruption}]" in str(caught.value)
-    work = uninstall.Uninstall(host, directory, [disruption])
+    work = Removal(host, directory, [disruption])
     refuse(work)
     assert work.stops == [message]
 
 
-def refuse(work: uninstall.Uninstall) -> None:
+def refuse(work: Removal) -> None:
     """Look for work that the removal would stop, as the list of the actions does."""
-    work.modules()
-    work.refuse_removal_in_use(sorted(work.recorded.get("packages", {})))
+    drivers.find_modules(work)
+    packages.refuse_removal_in_use(work, sorted(work.recorded.get("packages", {})))
 
 
 def test_the_drivers_own_services_do_not_keep_it(tmp_path: Path) -> None:
     host, directory = in_use({"modules": {"nvidia": {}}}, tmp_path)
     host.files["/proc/42/comm"] = "nvidia-persiste\n"
     host.sockets["/run/docker.sock", "/containers/json"] = "[]"
-    assert [action.words for action in uninstall.Uninstall(host, directory).modules()] == ["unload nvidia"]
+    assert [action.words for action in drivers.find_modules(Removal(host, directory))] == ["unload nvidia"]
 
 
 def test_without_confirmation_it_is_listed_what_would_be_removed_and_stopped(tmp_path: Path) -> None:
     host, directory = in_use({"modules": {"nvidia": {}}, "files": {"/etc/a": {"before": None}}}, tmp_path)
     host.files["/etc/a"] = "ours"
-    work = uninstall.Uninstall(host, directory, DISRUPTIONS)
-    lines = uninstall.describe_unconfirmed(work.actions(), work.stops).splitlines()
+    work = Removal(host, directory, DISRUPTIONS)
+    lines = uninstall.describe_unconfirmed(uninstall.find_actions(work), work.stops).splitlines()
     assert lines[0].startswith("nothing was removed: set gpu_ready_uninstall=true")
     assert {"- unload nvidia", "- delete /etc/a", "- " + DRIVER_USED} <= set(lines)
 
@@ -287,7 +289,7 @@ def test_an_outstanding_restart_of_a_killed_run_is_done_by_the_next(tmp_path: Pa
     host.files["/var/lib/gpu-ready/docker-restart.json"] = ""
     host.times["/var/lib/gpu-ready/docker-restart.json"] = 20.0
     host.sockets["/run/docker.sock", "/containers/json"] = "[]"
-    (action,) = uninstall.Uninstall(host, directory).docker()
+    (action,) = engines.find_docker_edits(Removal(host, directory))
     action.act()
     assert action.words == "restart docker" and host.asked[-1] == ("systemctl", "restart", "docker")
 
@@ -304,7 +306,7 @@ def test_an_outstanding_restart_of_a_killed_run_is_done_by_the_next(tmp_path: Pa
 )
 def test_modules_of_a_removed_driver_are_unloaded(recorded: dict[str, object], unloaded: bool, tmp_path: Path) -> None:
     host = RecordedHost(files={"/sys/module/nvidia/refcnt": "0\n"}, programs=query())
-    actions = uninstall.Uninstall(host, note(tmp_path, recorded)).modules()
+    actions = drivers.find_modules(Removal(host, note(tmp_path, recorded)))
     assert [action.words for action in actions] == (["unload nvidia"] if unloaded else [])
 
 
@@ -312,10 +314,10 @@ def test_own_images_are_removed_from_a_docker_that_stays(tmp_path: Path) -> None
     ls = ("docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "gpu-ready/verify")
     host = RecordedHost(programs={ls: Result(0, "gpu-ready/verify:1\ngpu-ready/verify:2\n", "")})
     directory = note(tmp_path, {"modules": {"nvidia": {}}})
-    (action,) = uninstall.Uninstall(host, directory).images()
+    (action,) = engines.find_images(Removal(host, directory))
     assert action.words == "remove the images gpu-ready/verify:1, gpu-ready/verify:2"
     directory = note(tmp_path, {"packages": {"docker.io": {}}})
-    assert uninstall.Uninstall(host, directory).images() == []
+    assert engines.find_images(Removal(host, directory)) == []
 
 
 def test_leftovers_of_a_purge_are_removed_unless_they_existed_before(tmp_path: Path) -> None:
@@ -326,14 +328,14 @@ def test_leftovers_of_a_purge_are_removed_unless_they_existed_before(tmp_path: P
         "/var/lib/dkms/mok.pub": "",
         "/etc/group": "docker:x:103:\n",
     }
-    words = [a.words for a in uninstall.Uninstall(RecordedHost(files=files, programs=query()), directory).actions()]
+    words = [a.words for a in uninstall.find_actions(Removal(RecordedHost(files=files, programs=query()), directory))]
     assert words == ["delete the group docker", "delete /etc/docker/key.json", "delete /var/lib/dkms/mok.pub"]
 
 
 def test_a_group_with_members_stays(tmp_path: Path) -> None:
     directory = note(tmp_path, {"packages": {"docker.io": {}}})
     host = RecordedHost(files={"/etc/group": "docker:x:103:ann\n"}, programs=query())
-    assert uninstall.Uninstall(host, directory).actions() == []
+    assert uninstall.find_actions(Removal(host, directory)) == []
 
 
 ROCKY = 'ID="rocky"\nPLATFORM_ID="platform:el9"\nVERSION_ID="9.6"\n'
@@ -360,17 +362,17 @@ def test_packages_streams_and_keys_of_a_host_with_rpms(tmp_path: Path) -> None:
             keys: Result(0, "d6839024 gpg-pubkey-d6839024-6b012e80\n11111111 gpg-pubkey-11111111-1\n", ""),
         },
     )
-    work = uninstall.Uninstall(host, note(tmp_path, recorded))
+    work = Removal(host, note(tmp_path, recorded))
     removal = ("/usr/bin/dnf", "--assumeno", *work.manager.options(), "remove", *names)  # type: ignore[attr-defined]
     host.programs[removal] = Result(1, table, "Operation aborted.")
-    assert [action.words for action in work.actions()] == [
+    assert [action.words for action in uninstall.find_actions(work)] == [
         "purge 2 packages: " + ", ".join(names),
         "restore the module stream none of nvidia-driver",
         "remove gpg-pubkey-d6839024-6b012e80 from the RPM database",
     ]
     host.programs[removal] = Result(1, table + " theirs x86_64 1-1 @r 1 k\n", "Operation aborted.")
-    with pytest.raises(uninstall.UninstallError, match="theirs needs packages that gpu-ready installed"):
-        work.actions()
+    with pytest.raises(UninstallError, match="theirs needs packages that gpu-ready installed"):
+        uninstall.find_actions(work)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +388,7 @@ def test_enabled_sections_are_disabled_again_and_an_edit_stays(tmp_path: Path, n
     path.write_text(now)
     entry = {"before": text("[a]\nenabled=1\n[crb]\nenabled=0\n"), "mode": 420, "sections": ["crb"]}
     directory = note(tmp_path, {"files": {str(path): entry}})
-    for action in uninstall.Uninstall(RecordedHost(files=DNF | {str(path): now}), directory).files():
+    for action in written_files.find_files(Removal(RecordedHost(files=DNF | {str(path): now}), directory)):
         action.act()
     assert path.read_text() == (now if after is None else after)
 
@@ -394,10 +396,10 @@ def test_enabled_sections_are_disabled_again_and_an_edit_stays(tmp_path: Path, n
 def test_the_driver_of_an_own_installer_is_removed_and_that_of_another_stays(tmp_path: Path) -> None:
     argv = ("/usr/bin/nvidia-uninstall", "--silent")
     host = RecordedHost(files={"/usr/bin/nvidia-uninstall": "#!/bin/sh\n"}, programs={argv: Result(1, "", "no")})
-    assert uninstall.Uninstall(host, note(tmp_path, {"packages": {}})).runfile() == []
-    (action,) = uninstall.Uninstall(host, note(tmp_path, {"runfile": {"driver": {"before": None}}})).runfile()
+    assert drivers.find_installer_driver(Removal(host, note(tmp_path, {"packages": {}}))) == []
+    (action,) = drivers.find_installer_driver(Removal(host, note(tmp_path, {"runfile": {"driver": {"before": None}}})))
     assert "installer" in action.words
-    with pytest.raises(uninstall.UninstallError, match="did not remove the driver"):
+    with pytest.raises(UninstallError, match="did not remove the driver"):
         action.act()
 
 
@@ -406,10 +408,10 @@ def test_empty_directories_of_module_sources_are_removed(tmp_path: Path) -> None
     (tmp_path / "nvidia-1.0/lib").mkdir(parents=True)
     (tmp_path / "nvidia-1.0/notes").touch()
     for name in ("nvidia-580.95.05", "nvidia-1.0"):
-        uninstall.remove_empty(str(tmp_path / name))
+        packages.remove_empty(str(tmp_path / name))
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == ["nvidia-1.0", "nvidia-1.0/notes"]  # fmt: skip
     host = RecordedHost(files={"/usr/src/nvidia-1.0/a": "", "/usr/src/zfs-2/a": "", "/var/lib/dkms/nvidia/b": ""})
-    found = uninstall.Uninstall(host, str(tmp_path)).module_sources()
+    found = packages.find_module_sources(Removal(host, str(tmp_path)))
     assert found == ["/usr/src/nvidia-1.0", "/var/lib/dkms/nvidia"]
 
 
@@ -418,7 +420,7 @@ def test_toolkits_of_the_installer_are_removed_before_packages_and_after_cudnn(t
         "cuda_runfile": {"12.9": {"before": None}, "12.8": {"before": None}},
         "cudnn": {"12.9": {"version": "9.10.2.21", "files": {}}},
     }
-    words = [action.words for action in uninstall.Uninstall(RecordedHost(), note(tmp_path, value)).actions()]
+    words = [action.words for action in uninstall.find_actions(Removal(RecordedHost(), note(tmp_path, value)))]
     assert words == [
         "remove cuDNN from CUDA 12.9",
         "remove CUDA 12.8 of NVIDIA's installer",
@@ -429,5 +431,7 @@ def test_toolkits_of_the_installer_are_removed_before_packages_and_after_cudnn(t
 @pytest.mark.parametrize("enabled", [True, False])
 def test_enabled_imex_is_disabled_before_its_package_is_removed(tmp_path: Path, enabled: bool) -> None:
     directory = note(tmp_path, {"packages": {"nvidia-imex": {}, "libcuda1": {}}})
-    files = {uninstall.WANTS + "nvidia-imex.service": ""} if enabled else {}
-    assert uninstall.Uninstall(RecordedHost(files=files), directory).imex() == (["nvidia-imex"] if enabled else [])
+    files = {packages.WANTS + "nvidia-imex.service": ""} if enabled else {}
+    assert packages.enabled_imex_packages(Removal(RecordedHost(files=files), directory)) == (
+        ["nvidia-imex"] if enabled else []
+    )

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from ..base import files, manifest
 from ..base.host import Host
 from ..packaging.manager import Manager
-from . import uninstall
+from .removal import context, packages, written_files
 
 DIRECTORY_OF_OURS = "a directory of gpu-ready\n"
 
@@ -34,7 +34,7 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
             if not check:
                 shutil.rmtree(path)
         elif entry or path in request.leftovers:
-            before = uninstall.restored(entry) if entry else None
+            before = context.restored(entry) if entry else None
             present = host.read_bytes(path)
             if present == before:
                 continue
@@ -54,8 +54,8 @@ def purge_packages(host: Host, manager: Manager, names: List[str], recorded: Lis
     owned = [name for name in names if name in installed and installed[name].state != "not-installed"]
     owned = [name for name in owned if name in recorded]
     if owned and not check:
-        work = uninstall.Uninstall(host)
-        work.purge(work.manager.removal_command(owned), owned)
+        work = context.Removal(host)
+        packages.purge_packages(work, work.manager.removal_command(owned), owned)
         manifest.drop("packages", owned)
     return owned
 
@@ -67,7 +67,7 @@ def restore_file(path: str, before: Optional[bytes], mode: Optional[int]) -> Non
     elif os.path.lexists(path):
         os.unlink(path)
         directory = os.path.dirname(path)
-        if directory in uninstall.DIRECTORIES and not os.listdir(directory):
+        if directory in written_files.DIRECTORIES and not os.listdir(directory):
             os.rmdir(directory)
 
 

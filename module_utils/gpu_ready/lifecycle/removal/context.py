@@ -1,0 +1,104 @@
+"""What all subjects of an uninstallation share: the host, the manifest, what runs there, and the list of actions."""
+
+import base64
+import os
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from ...base import manifest
+from ...base import pending as rebuilds
+from ...base.errors import GpuReadyError
+from ...base.host import Host
+from ...facts import docker as observe_docker
+from ...facts import work as observe_work
+from ...facts.model import DockerFacts, WorkFacts
+from ...packaging import manager as packages
+from ...packaging import select
+from ...plan import in_use
+from ...upgrade import journal
+
+LIMIT = 1200.0
+
+
+class UninstallError(GpuReadyError):
+    """A recorded change cannot be reverted. The message has cause and remedy."""
+
+
+class Action(NamedTuple):
+    """One change to revert: its description, and the function that does it."""
+
+    words: str
+    act: Callable[[], object]
+
+
+def restored(entry: Dict[str, Any]) -> Optional[bytes]:
+    """Content of a file before gpu-ready, None if it did not exist."""
+    return None if entry.get("before") is None else base64.b64decode(entry["before"])
+
+
+class Removal:
+    """The changes to revert on this host. The list is made first, so check mode shows what a real run does.
+
+    ``permitted``: disruptions that may stop work (gpu_ready_disrupt). ``stops``: what the permitted ones stop.
+    """
+
+    def __init__(self, host: Host, directory: str = manifest.DIRECTORY, permitted: Sequence[str] = ()) -> None:
+        self.host = host
+        self.directory = directory
+        self.permitted = permitted
+        self.stops: List[str] = []
+        self.path = directory + "/manifest.json"
+        self.mark = directory + "/" + os.path.basename(rebuilds.PATH)
+        self.manager = select.choose_manager(host, journal.is_open(host))
+        self.recorded = manifest.read(self.path)
+        self.held_by = ""
+        self._engine: Optional[DockerFacts] = None
+        self._work: Optional[WorkFacts] = None
+
+    @property
+    def engine(self) -> DockerFacts:
+        """What docker answers, collected once."""
+        if self._engine is None:
+            self._engine = observe_docker.collect_engine(self.host)
+        return self._engine
+
+    @property
+    def work(self) -> WorkFacts:
+        """What runs on the host, collected once."""
+        if self._work is None:
+            self._work = observe_work.collect(self.host, self.engine)
+        return self._work
+
+    def refuse_work(self, disruption: str, text: str, work: in_use.AffectedWork) -> None:
+        """Raise UninstallError for work that would be stopped without permission; remember what may be stopped.
+
+        ``text`` has a %s for the work.
+        """
+        if work.is_empty:
+            return
+        if disruption not in self.permitted:
+            raise UninstallError(
+                "%s; nothing was removed: let it end or stop it, or permit it with gpu_ready_disrupt: [%s]"
+                % (text % work.text(), disruption)
+            )
+        self.stops.append(text % work.text())
+
+    def run(self, argv: List[str]) -> None:
+        """Run a program that changes the host; UninstallError when it fails."""
+        answer = self.host.run(argv, LIMIT)
+        if answer.rc != 0:
+            raise UninstallError(
+                "`%s` ended with %d (%s): repair the cause on the host, then run again"
+                % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
+            )
+
+    def docker_stays(self) -> bool:
+        """True if docker was installed before gpu-ready."""
+        return not set(packages.GROUPS["docker"]) & set(self.recorded.get("packages", {}))
+
+    def delete(self, path: str) -> None:
+        """Delete a file that may be deleted already, and its directory if that is empty."""
+        if os.path.lexists(path):
+            os.unlink(path)
+        directory = os.path.dirname(path)
+        if os.path.isdir(directory) and not os.listdir(directory):
+            os.rmdir(directory)

@@ -1,0 +1,61 @@
+"""Unloads the driver that is removed, and removes a driver of NVIDIA's .run installer."""
+
+import functools
+from typing import List
+
+from ...base import manifest
+from ...catalog import driver_packages
+from ...driver import gpu_services, kernel_module
+from ...driver.runfile import install as runfile
+from ...driver.runfile import installed_files
+from ...driver.runfile.spec import RunfileError
+from ...plan import in_use
+from ...plan.model import DRIVER_RELOAD
+from .context import Action, Removal, UninstallError
+
+
+def find_modules(removal: Removal) -> List[Action]:
+    """Unload the modules of a driver that gpu-ready installed or loaded, if nothing holds them.
+
+    After a reboot the host has loaded them itself.
+    """
+    names = kernel_module.loaded_modules(removal.host)
+    driver = driver_packages.driver_packages(dict.fromkeys(removal.recorded.get("packages", {}), ""))
+    if not names or not (removal.recorded.get("modules") or driver or "driver" in removal.recorded.get("runfile", {})):
+        return []
+    text = "the driver would be removed while it is used by %s"
+    removal.refuse_work(DRIVER_RELOAD, text, in_use.users_of_gpus(removal.work))
+    return [Action("unload " + " ".join(names), lambda: unload_modules(removal, names))]
+
+
+def unload_modules(removal: Removal, names: List[str]) -> None:
+    """Stop the services that hold the GPUs for the system, then unload; what is held stays until a reboot."""
+    for unit in gpu_services.UNITS:
+        if removal.host.run(["systemctl", "is-active", unit]).rc == 0:
+            removal.run(["systemctl", "stop", unit])
+    removal.held_by = kernel_module.module_users(removal.host, names)
+    if not removal.held_by:
+        for name in names:
+            removal.run(["rmmod", name])
+    manifest.drop("modules", list(removal.recorded.get("modules", {})), removal.path)
+
+
+def find_installer_driver(removal: Removal) -> List[Action]:
+    """Run the uninstaller of a driver that gpu-ready installed by a .run installer."""
+    if "driver" not in removal.recorded.get("runfile", {}):
+        return []
+    version = installed_files.installed_version(removal.host)
+    return [
+        Action(
+            "remove the driver %s of NVIDIA's installer" % (version or ""),
+            functools.partial(remove_installer_driver, removal),
+        )
+    ]
+
+
+def remove_installer_driver(removal: Removal) -> None:
+    """Run the driver's own uninstaller."""
+    try:
+        runfile.remove(removal.host, removal.directory)
+    except RunfileError as error:
+        raise UninstallError(str(error)) from None

@@ -1,0 +1,165 @@
+"""Removes packages that gpu-ready installed, and what belongs to them: holds, streams, keys, accounts, leftovers."""
+
+import functools
+import os
+import re
+from typing import List
+
+from ...containers import engine as engines
+from ...facts.model import WorkFacts
+from ...packaging import manager as packages
+from ...packaging import rpm
+from ...plan import in_use
+from ...plan.model import DOCKER_RESTART
+from .context import Action, Removal, UninstallError
+
+IMEX = "nvidia-imex"
+WANTS = "/etc/systemd/system/multi-user.target.wants/"
+MODULE_SOURCES = ("/usr/src", "/var/lib/dkms")
+"""Directories with the sources of the driver's module, which not every package removes."""
+
+
+def remove_empty(directory: str) -> None:
+    """Remove the empty directories below a directory, and itself if it is empty then."""
+    for path, _, _ in os.walk(directory, topdown=False):
+        if not os.listdir(path):
+            os.rmdir(path)
+
+
+def find_holds(removal: Removal) -> List[Action]:
+    """Release the packages that gpu-ready holds."""
+    installed = removal.manager.installed() if removal.recorded.get("holds") else {}
+    names = [name for name in sorted(removal.recorded.get("holds", {})) if name in installed and installed[name].hold]
+    return [Action("release " + ", ".join(names), lambda: removal.manager.unhold(names))] if names else []
+
+
+def find_streams(removal: Removal) -> List[Action]:
+    """Restore module streams."""
+    enabled = removal.manager.streams() if removal.recorded.get("streams") else {}
+    before = {name: entry.get("before") for name, entry in removal.recorded.get("streams", {}).items()}
+    changed = {name: stream for name, stream in before.items() if enabled.get(name) != stream}
+    words = ", ".join("%s:%s" % (name, stream) if stream else "none of " + name for name, stream in changed.items())
+    act = functools.partial(removal.manager.restore_streams, changed)
+    return [Action("restore the module stream " + words, act)] if changed else []
+
+
+def find_rpm_keys(removal: Removal) -> List[Action]:
+    """Remove the keys of gpu-ready's repositories from the RPM database."""
+    recorded = removal.recorded.get("rpm_keys", {})
+    argv = ["rpm", "-q", "gpg-pubkey", "--qf", "%{VERSION} %{NAME}-%{VERSION}-%{RELEASE}\n"]
+    rows = [line.split() for line in removal.host.run(argv).out.splitlines()] if recorded else []
+    names = sorted(
+        row[1] for row in rows if len(row) == 2 and [key for key in recorded if rpm.is_same_key(row[0], key)]
+    )
+    argv = ["rpm", "-e", "--allmatches"] + names
+    words = "remove %s from the RPM database" % ", ".join(names)
+    return [Action(words, functools.partial(removal.run, argv))] if names else []
+
+
+def find_packages(removal: Removal) -> List[Action]:
+    """Purge the packages that gpu-ready installed; refuse if a foreign package needs one."""
+    if not removal.recorded.get("packages"):
+        return []
+    installed = removal.manager.installed()
+    names = [
+        n for n in sorted(removal.recorded["packages"]) if n in installed and installed[n].state != "not-installed"
+    ]
+    if not names:
+        return []
+    refuse_removal_in_use(removal, names)
+    argv = removal.manager.removal_command(names)
+    if not removal.manager.find_interrupted():
+        refuse_foreign_removals(removal, argv, names)
+    return [
+        Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: purge_packages(removal, argv, names))
+    ]
+
+
+def refuse_removal_in_use(removal: Removal, names: List[str]) -> None:
+    """Raise UninstallError where containers need what would be purged: docker, or the container toolkit."""
+    if set(packages.GROUPS["docker"]) & set(names):
+        work = in_use.containers_of_engines(removal.work, engines.DOCKER)
+        removal.refuse_work(DOCKER_RESTART, "docker would be removed, which stops %s", work)
+    elif "nvidia-container-toolkit" in names:
+        work = in_use.users_of_gpus(WorkFacts(containers=[one for one in removal.work.containers if one.gpu == "GPU"]))
+        removal.refuse_work(DOCKER_RESTART, "the NVIDIA container toolkit would be removed, which is used by %s", work)
+
+
+def refuse_foreign_removals(removal: Removal, argv: List[str], names: List[str]) -> None:
+    """Raise UninstallError if the purge would remove or install foreign packages."""
+    simulation = removal.manager.simulate("purging gpu-ready's packages", argv)
+    # Of a package with two installed versions, the full name is recorded, and the short one is in the simulation.
+    known = [name for name in simulation.remove if name in names or [n for n in names if n.startswith(name + "-")]]
+    others = [name for name in simulation.remove if name not in known] + sorted(simulation.install)
+    if others:
+        raise UninstallError(
+            "%s needs packages that gpu-ready installed and would be removed or changed with them: remove it "
+            "yourself, then run again; nothing was removed" % ", ".join(others[:8])
+        )
+
+
+def purge_packages(removal: Removal, argv: List[str], names: List[str]) -> None:
+    """Purge exactly the recorded packages."""
+    removal.manager.repair(sorted(removal.recorded["packages"]))
+    refuse_foreign_removals(removal, argv, names)
+    sources = find_module_sources(removal)
+    if set(names) & set(enabled_imex_packages(removal)):
+        # gpu-ready enabled it, not its package, whose removal would leave the link.
+        removal.run(["systemctl", "disable", "--now", IMEX])
+    removal.manager.run_change("purging gpu-ready's packages", argv)
+    for directory in sources:
+        remove_empty(directory)
+
+
+def enabled_imex_packages(removal: Removal) -> List[str]:
+    """The recorded packages of IMEX, if it is enabled."""
+    names = [name for name in removal.recorded["packages"] if name.startswith(IMEX)]
+    return names if removal.host.exists(WANTS + IMEX + ".service") else []
+
+
+def find_module_sources(removal: Removal) -> List[str]:
+    """Directories with sources of a driver's module."""
+    return [
+        "%s/%s" % (directory, name)
+        for directory in MODULE_SOURCES
+        for name in removal.host.listdir(directory)
+        if name.startswith("nvidia") and removal.host.isdir("%s/%s" % (directory, name))
+    ]
+
+
+def find_accounts(removal: Removal) -> List[Action]:
+    """Delete the users, and the groups without members, that the packages created."""
+    found = []
+    for names, path, program in (
+        (packages.USERS, "/etc/passwd", "userdel"),
+        (packages.GROUPS, "/etc/group", "groupdel"),
+    ):
+        text = removal.host.read(path) or ""
+        accounts = {line.split(":")[0]: line.split(":") for line in text.splitlines()}
+        what = "user" if path == "/etc/passwd" else "group"
+        found += [
+            Action("delete the %s %s" % (what, name), functools.partial(delete_account, removal, path, name, program))
+            for name, owners in sorted(names.items())
+            if set(owners) & set(removal.recorded.get("packages", {}))
+            and name in accounts
+            and (what == "user" or not accounts[name][-1])
+            and name not in removal.recorded.get("stays", {})
+        ]
+    return found
+
+
+def delete_account(removal: Removal, path: str, name: str, program: str) -> None:
+    """Delete a user or group if it still exists: a group may be deleted with its user."""
+    if re.search("(?m)^%s:" % re.escape(name), removal.host.read(path) or ""):
+        removal.run([program, name])
+
+
+def find_leftovers(removal: Removal) -> List[Action]:
+    """Delete files that programs of the packages wrote and that their removal leaves."""
+    return [
+        Action("delete " + path, functools.partial(removal.delete, path))
+        for path, owners in sorted(packages.LEFTOVERS.items())
+        if set(owners) & set(removal.recorded.get("packages", {}))
+        and path not in removal.recorded.get("stays", {})
+        and removal.host.exists(path)
+    ]

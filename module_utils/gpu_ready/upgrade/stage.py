@@ -15,7 +15,7 @@ from ..base import manifest
 from ..driver.runfile import fetch as runfile_fetch
 from ..driver.runfile import store as runfile_store
 from ..driver.runfile.store import StoredInstaller
-from ..packaging import apt, archives, dnf
+from ..packaging import apt, archives, dnf, signatures
 from ..packaging.manager import Manager, PackageError, PackageSpec, Simulation, package_specs, refuse_unrequested
 
 PREFERENCES = "/etc/apt/preferences.d"
@@ -100,7 +100,10 @@ def stage_packages(manager: Manager, request: StageRequest) -> StagedPackages:
     if isinstance(manager, dnf.Dnf):
         manager.extra_options = DNF_OPTIONS + (["--setopt=*.module_hotfixes=1"] if request.streams else [])
     if not request.names and not request.pins:
-        return StagedPackages([], download_installed(manager, request.replaced))
+        kept = download_installed(manager, request.replaced)
+        if isinstance(manager, dnf.Dnf):
+            verify_downloads(manager, kept)
+        return StagedPackages([], kept)
     if isinstance(manager, apt.Apt):
         return stage_apt(manager, request)
     if isinstance(manager, dnf.Dnf):
@@ -238,12 +241,7 @@ def future_preferences(manager: apt.Apt, pins: Simulation, removed: List[str]) -
             if archive is None:
                 continue
             unpacked = os.path.join(directory, "unpacked")
-            answer = manager.host.run(["dpkg-deb", "-x", archive, unpacked], timeout=120.0)
-            if answer.rc != 0:
-                raise PackageError(
-                    "%s: it cannot be unpacked (%s). Clear apt's cache, then run again."
-                    % (archive, answer.err[-300:].strip())
-                )
+            signatures.unpack_deb(manager.host, "%s=%s" % (name, version), archive, unpacked)
             for path in list_files(unpacked + PREFERENCES, []):
                 shutil.copy(path, new)
         yield ["-o", "Dir::Etc::PreferencesParts=" + new]
@@ -277,5 +275,19 @@ def stage_dnf(manager: dnf.Dnf, request: StageRequest) -> StagedPackages:
     simulation = manager.simulate(WHAT, argv)
     refuse_unrequested(simulation, request.remove + request.allowed + request.pins_removed)
     manager.run_change(WHAT, argv[:2] + ["--downloadonly"] + arguments)
-    kept = installed_versions(manager, simulation)
-    return StagedPackages(new_versions(simulation), download_installed(manager, bare_names(kept)))
+    replaced = installed_versions(manager, simulation)
+    staged = StagedPackages(new_versions(simulation), download_installed(manager, bare_names(replaced)))
+    verify_downloads(manager, staged.coming + staged.kept)
+    return staged
+
+
+def verify_downloads(manager: dnf.Dnf, packages: List[str]) -> None:
+    """Verify the downloaded files of repositories with a pinned key; the others are verified when dnf installs them."""
+    found = {}
+    for package in packages:
+        name, _, version = package.partition("=")
+        path = archives.find_rpm(manager.host, name, version)
+        key = signatures.find_pinned_key(manager.host, path) if path else None
+        if path and key:
+            found[package] = signatures.PinnedFile(path, key)
+    signatures.verify_rpms(manager.host, found)

@@ -7,7 +7,8 @@ short_description: Build a driver's modules beforehand, and use those of another
 description:
   - V(built) builds the modules of a package in the package manager's cache, in a directory of its own, and packs them
     into C(/var/lib/gpu-ready/modules/modules.tar.gz).
-  - V(accepted) accepts such an archive of another host, which the role copied there, by its checksum and content.
+  - V(accepted) accepts such an archive of a builder that the operator named, which the role copied there, by its
+    checksum, its content and the host's own package.
   - V(offered) makes DKMS copy these modules in place of compiling, by a file in C(/etc/dkms) for this version and
     kernel. V(withdrawn) removes that file. DKMS signs and installs the modules as usual.
 options:
@@ -17,7 +18,7 @@ options:
     choices: [built, accepted, offered, withdrawn]
     required: true
   alike:
-    description: RV(gpu_upgrade_stage#module:alike) of this host; for V(built) and V(accepted).
+    description: RV(gpu_upgrade_stage#module:alike) of this host; except for V(withdrawn).
     type: dict
     default: {}
   record:
@@ -53,7 +54,7 @@ record:
   description: The archive - for which hosts it is, name and version of the module, checksum.
   returned: for built and accepted
   type: dict
-  sample: {"name": "nvidia", "version": "595.91.07", "sha256": "6f1e..."}
+  sample: {"name": "nvidia", "version": "595.91.07", "sha256": "6f1e...", "size": 41943040}
 offered:
   description: True if DKMS will copy the modules; else it compiles.
   returned: for offered
@@ -74,9 +75,9 @@ ARGUMENT_SPEC = {
 }
 
 
-def offer(host, check):
+def offer(host, alike, check):
     try:
-        offered = bool(modules.find_archive(host)) if check else modules.offer(host)
+        offered = bool(modules.find_archive(host, alike)) if check else modules.offer(host, alike)
     except modules.ModulesError as error:
         modules.withdraw(host)  # DKMS compiles then, which is no reason for the upgrade to fail
         return {"changed": False, "offered": False, "why": str(error)}
@@ -88,10 +89,13 @@ def run(host, params, check):
     if state == "withdrawn":
         return {"changed": bool(not check and modules.withdraw(host))}
     if state == "offered":
-        return offer(host, check)
+        return offer(host, alike, check)
     given = modules.from_json(params["record"]) if state == "accepted" else None
     known = modules.find_archive(host, alike)
-    if check or (known and given in (None, known)):
+    # What another host built is never handed on.
+    if known and not (known.built_here if given is None else known == given._replace(built_here=False)):
+        known = None
+    if check or known:
         return {"changed": check and known is None, "record": modules.to_json(known) if known else {}}
     archive = modules.accept(host, given, alike) if given else modules.build(host, alike)
     return {"changed": True, "record": modules.to_json(archive)}

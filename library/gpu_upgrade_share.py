@@ -5,7 +5,8 @@ DOCUMENTATION = r"""
 module: gpu_upgrade_share
 short_description: Assign which host builds a driver's modules for which others
 description:
-  - Of hosts with the same distribution, kernel and driver package, the first one builds. Runs on the control node.
+  - Only hosts that C(gpu_upgrade_builders) names build. A host takes modules from the first builder that its own value
+    names and that has the same distribution, kernel and driver package. Runs on the control node.
 options:
   hosts:
     description: Hosts that are prepared, in the order of the rollout.
@@ -16,8 +17,12 @@ options:
     description: RV(gpu_upgrade_stage#module:alike) by host.
     type: dict
     required: true
-  enabled:
-    description: C(gpu_upgrade_build_once) by host.
+  named:
+    description: C(gpu_upgrade_builders) by host.
+    type: dict
+    required: true
+  groups:
+    description: The inventory's groups.
     type: dict
     default: {}
   failures:
@@ -35,14 +40,16 @@ EXAMPLES = r"""
   gpu_upgrade_share:
     hosts: [gpu1, gpu2]
     alike: {gpu1: {kernel: 6.1.0-40-amd64}, gpu2: {kernel: 6.1.0-40-amd64}}
+    named: {gpu1: [gpu1], gpu2: [gpu1]}
   delegate_to: localhost
   run_once: true
 
-- name: Let one host build its own
+- name: Let a group of hosts build
   gpu_upgrade_share:
     hosts: [gpu1, gpu2]
     alike: "{{ alike }}"
-    enabled: {gpu1: true, gpu2: false}
+    named: {gpu1: [builders], gpu2: [builders]}
+    groups: {builders: [gpu1], all: [gpu1, gpu2]}
   delegate_to: localhost
   run_once: true
 
@@ -50,6 +57,7 @@ EXAMPLES = r"""
   gpu_upgrade_share:
     hosts: [gpu1, gpu2]
     alike: "{{ alike }}"
+    named: {gpu1: [gpu1], gpu2: [gpu1]}
     failures: {gpu1: the disk is full}
   delegate_to: localhost
   run_once: true
@@ -61,6 +69,10 @@ builders:
   returned: always
   type: dict
   sample: {"gpu1": "gpu1", "gpu2": "gpu1"}
+limit:
+  description: Bytes that an archive of modules may have.
+  returned: always
+  type: int
 origins:
   description: Where the modules of each host come from.
   returned: always
@@ -74,20 +86,23 @@ table:
 
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.upgrade import share
+from ansible.module_utils.gpu_ready.upgrade.model import ARCHIVE_LIMIT
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},
     "alike": {"type": "dict", "required": True},
-    "enabled": {"type": "dict", "default": {}},
+    "named": {"type": "dict", "required": True},
+    "groups": {"type": "dict", "default": {}},
     "failures": {"type": "dict", "default": {}},
 }
 
 
 def run(host, params, check):
-    shares = share.assign_builders(params["hosts"], params["alike"], params["enabled"])
+    trusted = share.resolve_builders(params["hosts"], params["named"], params["groups"])
+    shares = share.assign_builders(params["hosts"], params["alike"], trusted)
     origins = share.module_origins(params["hosts"], shares, params["failures"])
     table = share.origins_table(params["hosts"], origins)
-    return {"changed": False, "builders": shares.builders, "origins": origins, "table": table}
+    return {"changed": False, "builders": shares.builders, "origins": origins, "table": table, "limit": ARCHIVE_LIMIT}
 
 
 def main():

@@ -29,6 +29,8 @@ FLEET_FILE = yaml.safe_load((ROOT / "lab/fleets/upgrade24.yml").read_text())
 HOSTS = tuple(FLEET_FILE["hosts"])
 APT = tuple(host for host in HOSTS if not FLEET_FILE["hosts"][host]["distribution"].startswith("rocky"))
 CANARY, RED = APT[1], APT[-1]
+BUILDERS = list({FLEET_FILE["hosts"][host]["distribution"]: host for host in HOSTS}.values())
+"""One host of each kind."""
 FORWARD, BACK = ({"nvidia_driver_version": version} for version in (NEW, OLD))
 
 
@@ -67,7 +69,9 @@ def heals(fleet: Fleet) -> None:
 
 def test_a_red_canary_is_rolled_back_and_all_others_are_untouched(fleet: Fleet) -> None:
     breaks(fleet, CANARY, NEW)
-    run = fleet.play(playbook=UPGRADE, extra={"nvidia_driver_version": NEW, "gpu_upgrade_canaries": [CANARY]})
+    run = fleet.play(
+        playbook=UPGRADE, extra=FORWARD | {"gpu_upgrade_canaries": [CANARY], "gpu_upgrade_builders": BUILDERS}
+    )
     heals(fleet)
     assert run.rc != 0
     assert "rolled back" in run.row(CANARY)

@@ -90,7 +90,8 @@ module.exit_json(changed=True, journal=upgrade.to_json(journal))
 module.exit_json(changed=False, coming=[], kept=[], installers=[], files={}, alike={"package": "p", "kernel": "k"})
 """,
     "gpu_upgrade_modules": """
-module.exit_json(changed=False, record={"sha256": "1"}, offered=False, why="none")
+# A builder that answers what an attacker would: an archive that does not fit the control node.
+module.exit_json(changed=False, record={"sha256": "1", "size": 10**12}, offered=False, why="none")
 """,
     "gpu_drain_journal": """
 path = directory + "/drain.json"
@@ -194,7 +195,6 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
         gpu_upgrade_canaries="first",
         gpu_upgrade_batches=["100%"],
         gpu_upgrade_max_failures=9,
-        gpu_upgrade_build_once=False,
     )
     text = " ".join(done.stdout.split())
 
@@ -215,6 +215,36 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert ["gpu_drain_journal", ""] in asked[back:] and asked[back - 1] != ["gpu_drain_journal", ""]
     assert fleet.journal("dead")["phase"] == "stuck"
     assert done.returncode == 4  # unreachable
+
+
+def test_modules_come_only_from_builders_that_the_operator_names(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "evil", "good")
+    done = fleet.run(gpu_upgrade_batches=["100%"])
+    assert done.returncode == 0, done.stdout
+    for name in fleet.names:
+        assert fleet.calls(name, "gpu_upgrade_modules") == ["withdrawn"], "every host compiles its own"
+    assert "modules built" not in done.stdout
+
+    for name in fleet.names:
+        fleet.set(name)
+        (tmp_path / name / "calls").unlink()
+        (tmp_path / name / "upgrade.json").unlink()
+    # This host names itself; the other one does not name it.
+    fleet.hosts[0] += " gpu_upgrade_builders=evil"
+    fleet.hosts[1] += " gpu_upgrade_builders=good"
+    done = fleet.run(gpu_upgrade_batches=["100%"])
+    assert "modules built beforehand: evil, good" in done.stdout
+    assert fleet.calls("good", "gpu_upgrade_modules") == ["built", "withdrawn"]
+
+    for name in fleet.names:
+        fleet.set(name)
+        (tmp_path / name / "calls").unlink()
+        (tmp_path / name / "upgrade.json").unlink()
+    done = fleet.run(gpu_upgrade_batches=["100%"], gpu_upgrade_builders=["good"])
+    assert fleet.calls("good", "gpu_upgrade_modules")[0] == "built"
+    assert fleet.calls("evil", "gpu_upgrade_modules") == ["withdrawn"]
+    assert "the archive of modules is larger than 134217728 bytes" in done.stdout
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_its_soak(

@@ -198,7 +198,7 @@ def test_records_of_other_modules(damage: str) -> None:
     answers(lambda: drain.read(host(drain.PATH)))
     answers(lambda: upgrade.read(host(upgrade.PATH)))
     paths = modules.DEFAULT_PATHS
-    answers(lambda: modules.find_archive(host(f"{paths.directory}/{modules.RECORD}")))
+    answers(lambda: modules.find_archive(host(f"{paths.directory}/{modules.RECORD}"), {}))
     text = DAMAGES[damage].decode("utf-8", "replace")
     answers(lambda: (toolkit.parse_record(text), cudnn.parse_record(text), toolkit.parse_version_json(text)))
     answers(lambda: cudnn.parse_manifest(text, "cuda12", "https://x"))

@@ -1,5 +1,7 @@
 """Modules that are built once: which hosts are alike, what is accepted from another host, and the DKMS configuration."""
 
+import gzip
+import hashlib
 import io
 import json
 import tarfile
@@ -11,12 +13,20 @@ from gpu_ready.base import manifest
 from gpu_ready.base.host import Host, Result
 from gpu_ready.upgrade import modules as upgrade_modules
 from gpu_ready.upgrade import share as upgrade_share
+from gpu_ready.upgrade.fleet import FleetError
 from gpu_ready.upgrade.modules import ModuleArchive, ModulePaths, ModulesError
 from recorded import RecordedHost
 
 KERNEL, VERSION = "6.1.0-40-amd64", "595.91.07"
 PACKAGE = f"nvidia-kernel-open-dkms={VERSION}-1"
 ALIKE = {"package": PACKAGE, "system": "debian 12", "kernel": KERNEL, "architecture": "x86_64"}
+DKMS_CONF = f"""\
+PACKAGE_NAME="nvidia"
+PACKAGE_VERSION="{VERSION}"
+BUILT_MODULE_NAME[0]="nvidia"
+DEST_MODULE_LOCATION[0]="/updates/dkms"
+BUILT_MODULE_NAME[1]="nvidia-uvm"
+"""
 SYSTEM = {"/etc/os-release": 'ID=debian\nVERSION_ID="12"\n', "/proc/sys/kernel/osrelease": KERNEL}
 
 
@@ -35,12 +45,16 @@ class Built(Host):
 
 
 def archive(directory: Path, names: tuple[str, ...] = ("./nvidia.ko", "./sub/nvidia-uvm.ko")) -> str:
+    return pack(directory, [(tarfile.TarInfo(name), b"ELF") for name in names])
+
+
+def pack(directory: Path, members: list[tuple[tarfile.TarInfo, bytes]], **options: Any) -> str:
+    """Write an archive of modules; its checksum."""
     directory.mkdir(exist_ok=True)
-    with tarfile.open(directory / upgrade_modules.ARCHIVE, "w:gz") as file:
-        for name in names:
-            member = tarfile.TarInfo(name)
-            member.size = 3
-            file.addfile(member, io.BytesIO(b"ELF"))
+    with tarfile.open(directory / upgrade_modules.ARCHIVE, "w:gz", **options) as file:
+        for member, data in members:
+            member.size = len(data)
+            file.addfile(member, io.BytesIO(data))
     return str(upgrade_modules.file_checksum(str(directory / upgrade_modules.ARCHIVE)))
 
 
@@ -48,9 +62,28 @@ def paths(tmp_path: Path) -> ModulePaths:
     return ModulePaths(str(tmp_path / "modules"), str(tmp_path / "dkms"), str(tmp_path / "manifest.json"))
 
 
+def recorded(tmp_path: Path, checksum: str, **change: Any) -> ModuleArchive:
+    """What a builder answers of the archive in the directory."""
+    size = (tmp_path / "modules" / upgrade_modules.ARCHIVE).stat().st_size
+    return ModuleArchive(ALIKE, "nvidia", VERSION, checksum, size, True)._replace(**change)
+
+
 def accepted(tmp_path: Path, host: Host, **change: Any) -> ModuleArchive:
-    given = ModuleArchive(ALIKE, "nvidia", VERSION, archive(tmp_path / "modules"))
-    return upgrade_modules.accept(host, given._replace(**change), ALIKE, paths(tmp_path))
+    given = recorded(tmp_path, archive(tmp_path / "modules"), **change)
+    return upgrade_modules.accept(host, given, ALIKE, paths(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def own_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the host its own package, already verified (test_signatures): its dkms.conf alone."""
+
+    def unpack(host: Host, package: str, root: str) -> None:
+        assert package == PACKAGE
+        source = Path(root) / f"usr/src/nvidia-{VERSION}"
+        source.mkdir(parents=True)
+        (source / "dkms.conf").write_text(DKMS_CONF)
+
+    monkeypatch.setattr(upgrade_modules, "unpack_package", unpack)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +141,10 @@ def test_nothing_is_accepted_under_secure_boot_without_the_key() -> None:
 
 def test_dkms_uses_accepted_modules_and_is_restored(tmp_path: Path) -> None:
     where, host = paths(tmp_path), Built()
-    assert not upgrade_modules.offer(host, where)
+    assert not upgrade_modules.offer(host, ALIKE, where)
     accepted(tmp_path, host)
-    assert upgrade_modules.offer(host, where) and upgrade_modules.offer(host, where)
+    assert not upgrade_modules.offer(host, ALIKE | {"package": "other=1"}, where)
+    assert upgrade_modules.offer(host, ALIKE, where) and upgrade_modules.offer(host, ALIKE, where)
     file = tmp_path / "dkms" / f"nvidia-{VERSION}-{KERNEL}-x86_64.conf"
     assert f'MAKE[0]="cp -r {tmp_path}/modules/files/. ."' in file.read_text()
     assert (tmp_path / "modules/files/sub/nvidia-uvm.ko").read_bytes() == b"ELF"
@@ -123,8 +157,11 @@ def test_dkms_uses_accepted_modules_and_is_restored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("host", "change", "words"),
     [
-        (Built(), {"sha256": "0"}, "in place of 0"),
+        (Built(), {"sha256": "0" * 64}, "another archive than the builder recorded"),
+        (Built(), {"size": 1}, "another archive than the builder recorded"),
         (Built(), {"alike": ALIKE | {"kernel": "x"}}, "was built for"),
+        (Built(), {"name": "zfs"}, f"is of zfs {VERSION}, and {PACKAGE} builds nvidia {VERSION}"),
+        (Built(), {"version": "580.95.05"}, "is of nvidia 580.95.05"),
         (Built(kernel="6.1.0-41-amd64"), {}, "it is for the kernel 6.1.0-41-amd64"),
         (Built(version="580.95.05"), {}, "it is of version 580.95.05"),
     ],
@@ -133,9 +170,63 @@ def test_other_modules_are_not_accepted(tmp_path: Path, host: Host, change: dict
     with pytest.raises(ModulesError, match=words):
         accepted(tmp_path, host, **change)
     assert upgrade_modules.find_archive(host, ALIKE, paths(tmp_path)) is None
+    assert list((tmp_path / "modules").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["../nvidia.ko", "/etc/nvidia.ko", "nvidia.sh", "./a/../../b.ko"])
+def refused(tmp_path: Path, checksum: str, words: str) -> None:
+    """Expect that an archive of a builder is refused and that nothing of it stays."""
+    with pytest.raises(ModulesError, match=words):
+        upgrade_modules.accept(Built(), recorded(tmp_path, checksum), ALIKE, paths(tmp_path))
+    assert list((tmp_path / "modules").iterdir()) == []
+
+
+def test_a_module_that_the_own_package_does_not_build_is_refused(tmp_path: Path) -> None:
+    checksum = archive(tmp_path / "modules", ("./nvidia.ko", "./kernel/evil.ko"))
+    refused(tmp_path, checksum, f"evil.ko: it is no module of nvidia {VERSION}")
+
+
+def test_an_archive_that_unpacks_to_much_is_refused_before_it_fills_the_disk(tmp_path: Path) -> None:
+    checksum = pack(tmp_path / "modules", [(tarfile.TarInfo("./nvidia.ko"), bytes(300 * 1024 * 1024))], compresslevel=1)
+    assert (tmp_path / "modules" / upgrade_modules.ARCHIVE).stat().st_size < 4 * 1024 * 1024
+    refused(tmp_path, checksum, "more than 268435456 bytes")
+
+
+def test_headers_of_tar_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read to memory."""
+    monkeypatch.setattr(upgrade_modules, "UNPACKED_LIMIT", 1024 * 1024)
+    member = tarfile.TarInfo("./nvidia.ko")
+    member.pax_headers = {"comment": "x" * (2 * 1024 * 1024)}
+    checksum = pack(tmp_path / "modules", [(member, b"ELF")], format=tarfile.PAX_FORMAT)
+    refused(tmp_path, checksum, "more than 1048576 bytes")
+
+
+def test_an_archive_with_many_members_is_refused(tmp_path: Path) -> None:
+    checksum = archive(tmp_path / "modules", tuple(f"./d{number}/nvidia.ko" for number in range(65)))
+    refused(tmp_path, checksum, "more than 64 members")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no gzip", gzip.compress(b"no tar" * 99, mtime=0), gzip.compress(bytes(4096), mtime=0)[:-9]],
+    ids=["empty", "text", "no tar", "cut"],
+)
+def test_a_damaged_archive_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / upgrade_modules.ARCHIVE).write_bytes(data)
+    refused(tmp_path, hashlib.sha256(data).hexdigest(), "damaged")
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
+    member = tarfile.TarInfo("./nvidia.ko")
+    member.type, member.linkname = kind, "/etc/shadow"
+    refused(tmp_path, pack(tmp_path / "modules", [(member, b"")]), "no kernel module")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../nvidia.ko", "/etc/nvidia.ko", "nvidia.sh", "./a/../../b.ko", "./nvidia.ko\n", "./" + "a/" * 20 + "b.ko"],
+)
 def test_an_archive_with_anything_else_is_refused(tmp_path: Path, name: str) -> None:
     archive(tmp_path / "modules", ("./nvidia.ko", name))
     with pytest.raises(ModulesError, match="no kernel module"):
@@ -160,7 +251,7 @@ def test_a_file_of_the_host_is_not_overwritten(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_text("theirs")
     with pytest.raises(ModulesError, match="not a file of gpu-ready"):
-        upgrade_modules.offer(host, where)
+        upgrade_modules.offer(host, ALIKE, where)
     assert file.read_text() == "theirs" and not upgrade_modules.withdraw(host, where)
     assert not (tmp_path / "modules/files").exists()
 
@@ -169,41 +260,101 @@ def test_a_file_of_the_host_is_not_overwritten(tmp_path: Path) -> None:
 def test_the_build_keeps_its_modules(tmp_path: Path, quote: str) -> None:
     source = tmp_path / "usr/src/nvidia-595"
     source.mkdir(parents=True)
-    (source / "dkms.conf").write_text(f"PACKAGE_NAME={quote}nvidia{quote}\nPACKAGE_VERSION={quote}{VERSION}{quote}\n")
-    assert upgrade_modules.prepare_build(str(tmp_path), "/out") == ("nvidia", VERSION)
+    values = {"PACKAGE_NAME": "nvidia", "PACKAGE_VERSION": VERSION, "BUILT_MODULE_NAME[0]": "nvidia"}
+    lines = [f"{name}={quote}{value}{quote}\n" for name, value in values.items()]
+    (source / "dkms.conf").write_text("".join(lines))
+    assert upgrade_modules.prepare_build(str(tmp_path), "/out") == ("nvidia", VERSION, ["nvidia"])
     assert (source / "dkms.conf").read_text().endswith("-exec cp --parents {} /out ';'\"\n")
 
 
 # ---- who builds for whom
 
 
-def test_the_first_of_those_that_are_alike_builds() -> None:
+def assigned(
+    alike: dict[str, Any], named: dict[str, Any], groups: dict[str, list[str]] | None = None
+) -> upgrade_share.ModuleShares:
+    hosts = list(alike)
+    known = {"all": [*hosts, "elsewhere"]} | (groups or {})
+    return upgrade_share.assign_builders(hosts, alike, upgrade_share.resolve_builders(hosts, named, known))
+
+
+def test_nobody_builds_for_others_until_the_operator_names_builders() -> None:
+    shares = assigned({"a": ALIKE, "b": ALIKE}, {"b": []})
+    assert shares.builders == {}
+    origins = upgrade_share.module_origins(["a", "b"], shares, {})
+    assert origins == {"a": "", "b": ""} and upgrade_share.origins_table(["a", "b"], origins) == ""
+
+
+def test_hosts_take_from_the_first_named_builder_that_is_alike() -> None:
     other = ALIKE | {"kernel": "6.1.0-41-amd64"}
-    known: dict[str, dict[str, Any]] = {"a": ALIKE, "b": other, "c": ALIKE, "d": {"why": "no package"}, "e": ALIKE}
-    shares = upgrade_share.assign_builders(["c", "b", "a", "d", "e", "f"], known, {"e": False})
-    assert shares.builders == {"c": "c", "b": "b", "a": "c"}
-    words = upgrade_share.module_origins(["c", "b", "a", "d", "e", "f"], shares, {})
-    assert (words["c"], words["a"]) == ("built beforehand", "built on c")
-    assert "gpu_upgrade_build_once" in words["e"] and "no package" in words["d"] and "resumed run" in words["f"]
-    ready = upgrade_share.assign_builders(["c", "g"], known | {"g": {"why": ""}}, {})
-    words_of_ready = upgrade_share.module_origins(["c", "g"], ready, {})
-    assert words_of_ready == {"c": "built beforehand", "g": ""}
-    assert upgrade_share.origins_table(["c", "g"], words_of_ready) == "modules built beforehand: c"
-    failed = upgrade_share.module_origins(["c", "b", "a"], shares, {"c": "the disk is full", "b": "no compiler"})
+    known: dict[str, Any] = {"c": ALIKE, "b": other, "a": ALIKE, "d": {"why": "no package"}, "e": ALIKE, "f": None}
+    everyone = dict.fromkeys(known, ["builders", "e"])
+    shares = assigned(known, everyone, {"builders": ["c", "d"]})
+    assert shares.builders == {"c": "c", "a": "c", "e": "e"}  # a builder takes from nobody
+    words = upgrade_share.module_origins(list(known), shares, {})
+    assert (words["c"], words["a"], words["e"]) == ("built beforehand", "built on c", "built beforehand")
+    assert "no host of gpu_upgrade_builders" in words["b"] and "no package" in words["d"] and "resumed" in words["f"]
+    failed = upgrade_share.module_origins(["c", "a", "e"], shares, {"c": "the disk\nis full", "e": "no compiler"})
     assert failed == {
         "c": "not built beforehand (the disk is full)",
-        "b": "not built beforehand (no compiler)",
         "a": "not built beforehand (c did not build them)",
+        "e": "not built beforehand (no compiler)",
     }
-    assert upgrade_share.origins_table(["c", "b", "a"], words).splitlines() == ["modules built beforehand: c, b", "modules built on c: a"]  # fmt: skip
+    assert upgrade_share.origins_table(["c", "e", "a"], words).splitlines() == ["modules built beforehand: c, e", "modules built on c: a"]  # fmt: skip
+    ready = assigned({"c": ALIKE, "g": {"why": ""}}, {"c": "c", "g": "c"})
+    assert upgrade_share.module_origins(["c", "g"], ready, {}) == {"c": "built beforehand", "g": ""}
+
+
+def test_a_host_gives_modules_to_nobody_whose_variable_does_not_name_it() -> None:
+    """A host may answer what it likes, and its own facts may even replace its own variables."""
+    alike = {"evil": ALIKE, "good": ALIKE, "victim": ALIKE}
+    named = {"evil": ["evil", "victim"], "good": ["good"], "victim": ["good"]}
+    assert assigned(alike, named).builders == {"evil": "evil", "good": "good", "victim": "good"}
+    assert assigned(alike, named | {"victim": []}).builders == {"evil": "evil", "good": "good"}
+    # Nor does a host make another one compile.
+    assert assigned(alike, {"evil": ["victim"], "victim": []}).builders == {}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[], "x", 7, {"kernel": 7}, {"kernel": "x" * 201}, {str(number): "" for number in range(9)}, {"why": ["x"]}],
+)
+def test_an_answer_of_another_form_concerns_its_host_alone(answer: object) -> None:
+    shares = assigned({"evil": answer, "b": ALIKE}, dict.fromkeys(("evil", "b"), ["all"]))
+    assert shares.builders == {"b": "b"} and list(shares.alone) == ["evil"]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(["nobody"], "nobody is neither a host nor a group"), ({"a": 1}, "list"), ([7], "list")]
+)
+def test_wrong_builders_are_a_message(value: object, words: str) -> None:
+    with pytest.raises(FleetError, match=f"gpu_upgrade_builders: .*{words}"):
+        assigned({"a": ALIKE}, {"a": value})
+
+
+def test_a_builder_that_takes_no_part_in_the_rollout_builds_nothing() -> None:
+    assert assigned({"a": ALIKE}, {"a": ["elsewhere"]}).builders == {}
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"name": "../x"}, {"version": "1/2"}, {"sha256": 7}, {"schema": 2}, {"more": ""}, {"alike": {"kernel": ".."}}],
+    [
+        {"name": "../ld.so.conf.d/evil"},
+        {"name": "nvidia\n"},
+        {"version": "1/2"},
+        {"alike": {"kernel": ".."}},
+        {"sha256": 7},
+        {"sha256": "../x"},
+        {"size": 0},
+        {"size": 10**15},
+        {"size": "1"},
+        {"built_here": 1},
+        {"schema": 2},
+        {"more": ""},
+    ],
 )
 def test_a_record_of_another_form_is_refused(change: dict[str, Any]) -> None:
-    value = upgrade_modules.to_json(ModuleArchive(ALIKE, "nvidia", VERSION, "0")) | change
+    value = upgrade_modules.to_json(ModuleArchive(ALIKE, "nvidia", VERSION, "0" * 64, 1, True)) | change
     with pytest.raises(ModulesError, match="another form"):
         upgrade_modules.from_json(value)
 

@@ -9,6 +9,8 @@ CLOSED = (STAGED, DONE, UNTOUCHED)
 """Phases in which a host is in service. In all others the upgrade or its rollback is unfinished."""
 ENDS = (DONE, BACK, UNTOUCHED)
 """Phases that end the time out of service."""
+ARCHIVE_LIMIT = 128 * 1024 * 1024
+"""Bytes of an archive of modules, which the control node holds in memory while it fetches it."""
 
 
 class RecordedDriver(NamedTuple):

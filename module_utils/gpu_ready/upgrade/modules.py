@@ -7,21 +7,25 @@ cannot be used: the postinst of Debian's packages removes what was loaded before
 """
 
 import glob
+import gzip
 import io
 import os
 import re
 import shutil
 import tarfile
 import tempfile
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+import zlib
+from typing import IO, Dict, List, Mapping, NamedTuple, Optional
 
 from ..base import files, manifest, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..base.json_file import read_json_object, write_json_file
 from ..driver.runfile import messages as runfile_messages
-from ..packaging import archives
+from ..packaging import archives, signatures
+from ..packaging.manager import PackageError
 from ..system import nvrm_version, os_release
+from .model import ARCHIVE_LIMIT
 
 DIRECTORY = manifest.DIRECTORY + "/modules"
 SCHEMA = 1
@@ -31,12 +35,19 @@ UNPACKED = "files"
 OVERRIDES = "/etc/dkms"
 BUILD_LIMIT = 1800.0
 LIMIT = 300.0
+LONGEST = 200
+"""Characters of a text that another host wrote, in a message."""
 PACKAGE = re.compile(r"^(?:kmod-)?nvidia-(?!headless-no-)(?:[\w-]*-)?dkms(?:-[\w-]+)?$")
 SOURCE = re.compile(r"^nvidia-kernel-source(?:-[\w-]+)?$")
 """Ubuntu's sources are in this package, and dkms.conf in the package that compiles them."""
-PART = re.compile(r"^[\w+~][\w.+~-]*$")
+PART = re.compile(r"[\w+~][\w.+~-]{0,99}\Z", re.ASCII)
 """A name, version, kernel or architecture, of which DKMS makes a file name."""
-MEMBER = re.compile(r"^(?:\./)?(?:[\w-]+/)*[\w-]+\.ko$")
+CHECKSUM = re.compile(r"[0-9a-f]{64}\Z")
+MEMBER = re.compile(r"(?:\./)?(?:[\w-]+/){0,9}[\w-]{1,99}\.ko\Z", re.ASCII)
+MOST_MEMBERS = 64
+"""Modules and directories of one archive; NVIDIA's drivers have five modules."""
+UNPACKED_LIMIT = 256 * 1024 * 1024
+"""Bytes of an unpacked archive. NVIDIA's modules without debugging symbols have about 100 MB."""
 
 
 class ModulesError(GpuReadyError):
@@ -59,12 +70,25 @@ DEFAULT_PATHS = ModulePaths()
 
 
 class ModuleArchive(NamedTuple):
-    """An archive of modules. ``alike``: properties of hosts that may use it. ``name``: DKMS's name of the module."""
+    """An archive of modules. ``alike``: properties of hosts that may use it. ``name``: DKMS's name of the module.
+
+    ``size``: bytes of the archive. ``built_here``: False if another host built it.
+    """
 
     alike: Dict[str, str]
     name: str
     version: str
     sha256: str
+    size: int
+    built_here: bool
+
+
+class DkmsPackage(NamedTuple):
+    """What a package's dkms.conf builds: DKMS's name and version, and the names of the modules."""
+
+    name: str
+    version: str
+    modules: List[str]
 
 
 def from_json(value: object) -> ModuleArchive:
@@ -73,7 +97,9 @@ def from_json(value: object) -> ModuleArchive:
         found = records.from_json(ModuleArchive, records.without_schema(value, SCHEMA, RECORD))
         parts = (found.name, found.version, found.alike.get("kernel", ""), found.alike.get("architecture", ""))
         if not all(PART.match(part) for part in parts):
-            raise records.RecordError("%s cannot be part of a file name" % "-".join(parts))
+            raise records.RecordError("%r cannot be part of a file name" % "-".join(parts)[:LONGEST])
+        if not CHECKSUM.match(found.sha256) or not 0 < found.size <= ARCHIVE_LIMIT:
+            raise records.RecordError("its checksum or its size")
         return found
     except records.RecordError as error:
         raise ModulesError("%s: it has another form (%s). Build the modules again." % (RECORD, error)) from None
@@ -113,22 +139,23 @@ def shared_properties(host: Host, coming: List[str], unsigned: bool) -> Dict[str
 # ---- the archive on this host ----------------------------------------------------------------------------------------
 
 
-def find_archive(
-    host: Host, alike: Optional[Mapping[str, str]] = None, paths: ModulePaths = DEFAULT_PATHS
-) -> Optional[ModuleArchive]:
+def find_archive(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PATHS) -> Optional[ModuleArchive]:
     """The stored archive; None if it is missing, damaged, or for other hosts than ``alike``."""
     value = read_json_object(host, os.path.join(paths.directory, RECORD), SCHEMA)
     try:
         found = from_json(value) if value else None
     except ModulesError:
         return None
-    if found is None or (alike and found.alike != alike):
+    if found is None or found.alike != alike:
         return None
     return found if file_checksum(paths.archive) == found.sha256 else None
 
 
 def file_checksum(path: str) -> Optional[str]:
-    return files.checksum(path) if os.path.isfile(path) else None
+    """SHA-256 checksum of an archive; None if there is none, or if it is too large to be one."""
+    if not os.path.isfile(path) or os.path.getsize(path) > ARCHIVE_LIMIT:
+        return None
+    return files.checksum(path)
 
 
 def write_record(archive: ModuleArchive, paths: ModulePaths) -> ModuleArchive:
@@ -150,16 +177,16 @@ def build(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PAT
         root, tree, out = (os.path.join(directory, name) for name in ("root", "tree", "out"))
         for name in (root, tree, out):
             os.mkdir(name)
-        for package in [alike["package"]] + ([alike["source"]] if "source" in alike else []):
-            unpack_package(host, package, root)
-        name, version = prepare_build(root, out)
-        common = ["--dkmstree", tree, "--sourcetree", root + "/usr/src", "-m", name, "-v", version]
+        for one in [alike["package"]] + ([alike["source"]] if "source" in alike else []):
+            unpack_package(host, one, root)
+        package = prepare_build(root, out)
+        common = ["--dkmstree", tree, "--sourcetree", root + "/usr/src", "-m", package.name, "-v", package.version]
         run_program(host, ["dkms", "add"] + common)
         # The host is in service: its work has priority over the compiler.
         argv = ["nice", "-n", "5", "dkms", "build"] + common + ["-k", alike["kernel"]]
         answer = host.run(argv, BUILD_LIMIT)
         if answer.rc != 0:
-            log = host.read("%s/%s/%s/build/make.log" % (tree, name, version)) or ""
+            log = host.read("%s/%s/%s/build/make.log" % (tree, package.name, package.version)) or ""
             why = runfile_messages.explain_failure(log, answer.out + "\n" + answer.err)
             raise ModulesError(
                 "%s: DKMS could not build it for the kernel %s (exit status %d): %s"
@@ -169,9 +196,12 @@ def build(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PAT
         if not built:
             raise ModulesError("%s: its build created no module." % alike["package"])
         run_program(host, ["strip", "--strip-debug"] + built)
-        check_modules(host, built, alike["kernel"], version)
+        check_modules(host, built, alike["kernel"], package)
         pack(out, paths.archive)
-    return write_record(ModuleArchive(dict(alike), name, version, files.checksum(paths.archive)), paths)
+    found = describe_archive(paths)
+    if not found.sha256:
+        raise ModulesError("the archive of modules: it has more than %d bytes." % ARCHIVE_LIMIT)
+    return write_record(found._replace(alike=dict(alike), name=package.name, version=package.version), paths)
 
 
 def run_program(host: Host, argv: List[str]) -> None:
@@ -184,32 +214,44 @@ def run_program(host: Host, argv: List[str]) -> None:
 
 
 def unpack_package(host: Host, package: str, root: str) -> None:
-    """Unpack a package from the package manager's cache below ``root``, without running its scripts."""
+    """Verify a package from the package manager's cache, and unpack it below ``root`` without running its scripts."""
     name, _, version = package.partition("=")
     path = archives.find_archive(host, name, version)
     if path is None:
         raise ModulesError("%s: it is not in the package manager's cache." % package)
-    if path.endswith(".deb"):
-        run_program(host, ["dpkg-deb", "-x", path, root])
-    else:
-        run_program(
-            host, ["rpm", "-i", "--root", root, "--nodeps", "--noscripts", "--notriggers", "--nosignature", path]
-        )
+    unpack_verified = signatures.unpack_deb if path.endswith(".deb") else signatures.unpack_rpm
+    try:
+        unpack_verified(host, package, path, root)
+    except PackageError as error:
+        raise ModulesError(str(error)) from None
 
 
-def prepare_build(root: str, out: str) -> Tuple[str, str]:
-    """Make the build copy its modules to ``out`` before DKMS signs and compresses them; returns name and version."""
-    found = glob.glob(root + "/usr/src/*/dkms.conf")
+def prepare_build(root: str, out: str) -> DkmsPackage:
+    """Make the build copy its modules to ``out`` before DKMS signs and compresses them."""
+    path = find_dkms_conf(root)
+    found = read_dkms_conf(path)
+    with open(path, "a", encoding="utf-8") as handle:
+        handle.write("\nMAKE[0]=\"${MAKE[0]} && find . -name '*.ko' -exec cp --parents {} %s ';'\"\n" % out)
+    return found
+
+
+def find_dkms_conf(root: str) -> str:
+    """The dkms.conf of an unpacked package."""
+    found = glob.glob(glob.escape(root) + "/usr/src/*/dkms.conf")
     if len(found) != 1:
         raise ModulesError("the package: it contains %d dkms.conf files in place of one." % len(found))
-    with open(found[0], encoding="utf-8", errors="replace") as handle:
+    return found[0]
+
+
+def read_dkms_conf(path: str) -> DkmsPackage:
+    """Name, version and modules that a dkms.conf names as plain texts, as NVIDIA's and the distributions' do."""
+    with open(path, encoding="utf-8", errors="replace") as handle:
         text = handle.read()
     names = {key: value for key, _, value in re.findall(r"(?m)^PACKAGE_(NAME|VERSION)=(['\"]?)([\w.+-]+)\2\s*$", text)}
-    if set(names) != {"NAME", "VERSION"}:
+    if set(names) != {"NAME", "VERSION"} or not all(PART.match(one) for one in names.values()):
         raise ModulesError("dkms.conf: it does not contain PACKAGE_NAME and PACKAGE_VERSION.")
-    with open(found[0], "a", encoding="utf-8") as handle:
-        handle.write("\nMAKE[0]=\"${MAKE[0]} && find . -name '*.ko' -exec cp --parents {} %s ';'\"\n" % out)
-    return names["NAME"], names["VERSION"]
+    modules = re.findall(r"(?m)^\s*BUILT_MODULE_NAME\[\d+\]=(['\"]?)([\w-]+)\1\s*$", text)
+    return DkmsPackage(names["NAME"], names["VERSION"], [name for _, name in modules])
 
 
 def pack(directory: str, path: str) -> None:
@@ -232,47 +274,112 @@ def pack(directory: str, path: str) -> None:
 def accept(
     host: Host, given: ModuleArchive, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PATHS
 ) -> ModuleArchive:
-    """Accept an archive that the role copied: by its builder's checksum, and if its modules are for this kernel."""
-    if given.alike != alike:
-        raise ModulesError("the archive of modules: it was built for %s." % given.alike)
+    """Accept an archive that the role copied from a builder that the operator named; deleted if it is refused.
+
+    Its record is compared with this host's own package: name, version and modules are those of its dkms.conf.
+    """
+    try:
+        if given.alike != alike:
+            raise ModulesError("the archive of modules: it was built for hosts with other properties.")
+        found = describe_archive(paths)
+        if (found.sha256, found.size) != (given.sha256, given.size):
+            raise ModulesError("the archive of modules: it is another archive than the builder recorded.")
+        with tempfile.TemporaryDirectory(prefix="take-", dir=paths.directory) as directory:
+            root = os.path.join(directory, "root")
+            os.mkdir(root)
+            unpack_package(host, alike["package"], root)
+            package = read_dkms_conf(find_dkms_conf(root))
+            if (given.name, given.version) != (package.name, package.version):
+                raise ModulesError(
+                    "the archive of modules: it is of %s %s, and %s builds %s %s."
+                    % (given.name, given.version, alike["package"], package.name, package.version)
+                )
+            check_modules(host, unpack(paths.archive, os.path.join(directory, "out")), alike["kernel"], package)
+    except ModulesError:
+        delete_archive(paths)
+        raise
+    return write_record(given._replace(built_here=False), paths)
+
+
+def describe_archive(paths: ModulePaths) -> ModuleArchive:
+    """Checksum and size of the stored archive, "" and 0 where there is none of a permitted size."""
     found = file_checksum(paths.archive)
-    if found != given.sha256:
-        raise ModulesError("the archive of modules: its sha256 is %s in place of %s." % (found, given.sha256))
-    with tempfile.TemporaryDirectory(prefix="take-", dir=paths.directory) as directory:
-        check_modules(host, unpack(paths.archive, directory), alike["kernel"], given.version)
-    return write_record(given, paths)
+    return ModuleArchive({}, "", "", found or "", os.path.getsize(paths.archive) if found else 0, True)
+
+
+def delete_archive(paths: ModulePaths) -> None:
+    """Delete the stored archive and its record."""
+    for path in (os.path.join(paths.directory, RECORD), paths.archive):
+        if os.path.lexists(path):
+            os.unlink(path)
+
+
+class BoundedFile:
+    """A file that can be read up to a number of bytes; ModulesError after that."""
+
+    def __init__(self, file: IO[bytes], limit: int) -> None:
+        self.file, self.limit, self.left = file, limit, limit
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(size if 0 <= size <= self.left else self.left + 1)
+        self.left -= len(data)
+        if self.left < 0:
+            raise ModulesError("the archive of modules: it unpacks to more than %d bytes." % self.limit)
+        return data
 
 
 def unpack(archive: str, directory: str) -> List[str]:
-    """Unpack an archive that must contain only kernel modules; returns their paths."""
-    found = []
-    with tarfile.open(archive, "r:gz") as handle:
-        for member in handle:
-            if member.isdir():
-                continue
-            source = handle.extractfile(member) if member.isfile() and MEMBER.match(member.name) else None
-            if source is None:
-                raise ModulesError("the archive of modules: it contains %s, which is no kernel module." % member.name)
-            path = os.path.join(directory, os.path.normpath(member.name))
-            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-            with open(path, "wb") as target:
-                shutil.copyfileobj(source, target)
-            found.append(path)
+    """Unpack an archive that must contain only kernel modules, to a directory; returns their paths.
+
+    All that is decompressed counts, also tar's own headers: they are read to memory.
+    """
+    found: List[str] = []
+    try:
+        with gzip.open(archive, "rb") as packed:
+            file = BoundedFile(packed, UNPACKED_LIMIT)  # type: ignore[arg-type]
+            with tarfile.open(fileobj=file, mode="r|") as handle:  # type: ignore[call-overload]
+                for number, member in enumerate(handle):
+                    if number >= MOST_MEMBERS:
+                        raise ModulesError("the archive of modules: it has more than %d members." % MOST_MEMBERS)
+                    if not member.isdir():
+                        found.append(unpack_member(handle, member, directory))
+    except (tarfile.TarError, EOFError, ValueError, zlib.error) as error:
+        raise ModulesError("the archive of modules: it is damaged (%s)." % error) from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise ModulesError("the archive of modules: it is damaged (%s)." % error) from None  # gzip's own
     return found
 
 
-def check_modules(host: Host, modules: List[str], kernel: str, version: str) -> None:
-    """ModulesError if a module is for another kernel, or one of the driver is of another version."""
+def unpack_member(handle: tarfile.TarFile, member: tarfile.TarInfo, directory: str) -> str:
+    """Unpack one module; returns its path."""
+    plain = member.isreg() and not member.issparse() and MEMBER.match(member.name)
+    source = handle.extractfile(member) if plain else None
+    if source is None:
+        raise ModulesError("the archive of modules: it contains %r, which is no kernel module." % member.name[:LONGEST])
+    path = os.path.join(directory, os.path.normpath(member.name))
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    with open(path, "wb") as target:
+        shutil.copyfileobj(source, target)
+    return path
+
+
+def check_modules(host: Host, modules: List[str], kernel: str, package: DkmsPackage) -> None:
+    """ModulesError if a module is for another kernel, none of the package, or one of the driver in another version."""
     for path in modules:
+        name = os.path.basename(path)
+        if name[: -len(".ko")] not in package.modules:
+            raise ModulesError("%s: it is no module of %s %s." % (name, package.name, package.version))
         text = host.run(["modinfo", path]).out
         magic = re.search(r"(?m)^vermagic:\s+(\S+)", text)
         if magic is None or magic.group(1) != kernel:
             raise ModulesError(
-                "%s: it is for the kernel %s, not %s." % (os.path.basename(path), magic and magic.group(1), kernel)
+                "%s: it is for the kernel %s, not %s." % (name, magic and magic.group(1)[:LONGEST], kernel)
             )
         found = nvrm_version.read_modinfo(text).version
-        if found not in (None, version):
-            raise ModulesError("%s: it is of version %s, not %s." % (os.path.basename(path), found, version))
+        if found not in (None, package.version):
+            raise ModulesError("%s: it is of version %s, not %s." % (name, found[:LONGEST], package.version))
 
 
 # ---- use ------------------------------------------------------------------------------------------------------------
@@ -289,9 +396,9 @@ def is_for_running_kernel(host: Host, archive: ModuleArchive) -> bool:
     return host.uname() == (archive.alike.get("kernel"), archive.alike.get("architecture"))
 
 
-def offer(host: Host, paths: ModulePaths = DEFAULT_PATHS) -> bool:
-    """Make DKMS copy the stored modules; False if there are none for the running kernel."""
-    found = find_archive(host, None, paths)
+def offer(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PATHS) -> bool:
+    """Make DKMS copy the stored modules; False if there are none for ``alike`` and the running kernel."""
+    found = find_archive(host, alike, paths)
     if found is None or not is_for_running_kernel(host, found):
         return False
     path, target = override_path(found, paths), os.path.join(paths.directory, UNPACKED)
@@ -300,7 +407,7 @@ def offer(host: Host, paths: ModulePaths = DEFAULT_PATHS) -> bool:
     if os.path.isdir(target):
         shutil.rmtree(target)
     os.makedirs(target, mode=0o755)
-    check_modules(host, unpack(paths.archive, target), found.alike["kernel"], found.version)
+    unpack(paths.archive, target)  # build or accept checked them, and find_archive that they are the same
     manifest.note("files", {path: {"before": None, "mode": None}}, paths.listing)
     text = "# Modules that gpu-ready built beforehand for this kernel. This file is removed after the installation.\n"
     text += 'MAKE[0]="cp -r %s/. ."\n' % target

@@ -73,7 +73,7 @@ import os
 import re
 import tempfile
 
-from ansible.module_utils.gpu_ready.base import files, manifest
+from ansible.module_utils.gpu_ready.base import files, manifest_notes
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers import cdi
@@ -156,7 +156,9 @@ def run(host, params, check):
         after = run_nvidia_ctk(host, params["feature_flags"])
     changed = before != after.encode("utf-8") or bool(removed)
     if changed and not check:
-        manifest.note_files(host, [path, *removed])
+        contents = {path: after.encode("utf-8")}
+        contents.update(dict.fromkeys(removed))
+        manifest_notes.note_files(host, contents)
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
         files.write_atomic(path, after.encode("utf-8"))
         for name in removed:

@@ -8,8 +8,9 @@ description:
   - Reverts the changes in the manifest of the node. Purges exactly the added packages, restores or deletes the files
     that were written, removes the keys set in docker's configuration and the cuDNN files, releases holds, and unloads
     the driver when nothing uses it. From a source list that was edited since, only the added components are removed.
-  - Does nothing when another package needs one of these packages, or when that would stop running work without
-    permission. A second call changes nothing.
+  - Keeps, and lists with the reason, files that somebody changed since, and packages that somebody marked as installed
+    by hand or that other packages need.
+  - Does nothing when that would stop running work without permission. A second call changes nothing.
 options:
   gpu_ready_uninstall:
     description: Confirm the removal. Without it the module fails with what it would remove, and removes nothing.
@@ -61,6 +62,13 @@ stops:
   returned: always
   type: list
   sample: ["docker would be removed, which stops container web"]
+kept:
+  description:
+    - What gpu-ready added and does not remove, each with the reason. That is what somebody changed since, or marked as
+      their own, or what other packages need now.
+  returned: always
+  type: list
+  sample: ["/etc/profile.d/cuda.sh: somebody changed it after gpu-ready wrote it"]
 reboot_required:
   description: Whether the driver stays loaded until a reboot, because something uses it.
   returned: always
@@ -94,7 +102,7 @@ def run(host, params, check):
         work = Removal(host, permitted=DISRUPTIONS if only_list else permitted)
         actions = uninstall.find_actions(work)
         if actions and only_list:
-            raise GpuReadyError(uninstall.describe_unconfirmed(actions, work.stops))
+            raise GpuReadyError(uninstall.describe_unconfirmed(actions, work))
         for action in actions:
             if not check:
                 action.act()
@@ -108,9 +116,13 @@ def run(host, params, check):
         "changed": bool(actions),
         "actions": done,
         "stops": work.stops,
+        "kept": work.kept,
         "held_by": work.held_by,
         "reboot_required": bool(work.held_by),
-        "diff": {"before": "".join(words + "\n" for words in work.stops + done), "after": ""},
+        "diff": {
+            "before": "".join(words + "\n" for words in work.stops + done),
+            "after": "".join("keep %s\n" % one for one in work.kept),
+        },
     }
 
 

@@ -84,6 +84,9 @@ class RecordedHost(Host):
     def mode(self, path: str) -> int | None:
         return self.modes.get(path, 0o644) if self.exists(path) else None
 
+    def owner(self, path: str) -> int | None:
+        return 0 if self.exists(path) else None
+
     def changed_at(self, path: str) -> float | None:
         return self.times.get(path, 0.0) if self.exists(path) else None
 

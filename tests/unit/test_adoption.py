@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.catalog import model as catalog
 from gpu_ready.facts import base as base_facts
 from gpu_ready.facts import rpm as rpm_facts
@@ -340,8 +340,8 @@ def test_epel_10_names_its_mirrors_by_the_minor_version() -> None:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
     path = str(tmp_path / "state/manifest.json")
-    for name in ("read", "note", "note_files", "drop"):
-        monkeypatch.setattr(getattr(manifest, name), "__defaults__", (path,))
+    for function in (manifest.read, manifest.note, manifest.drop, manifest_notes.note_files):
+        monkeypatch.setattr(function, "__defaults__", (path,))
     return AptRoot(tmp_path / "root")
 
 

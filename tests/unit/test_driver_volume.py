@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.base.host import Host
 from gpu_ready.containers import cdi, driver_volume, driver_volume_files
 from gpu_ready.facts import docker as docker_facts
@@ -119,20 +119,20 @@ def test_restored_keys_are_forgotten_only_when_the_file_is_written(tmp_path: Pat
         "/default-runtime": {"after": "nvidia", "before": "crun"},
         "/mtu": {"after": 1400},
     }
-    manifest.note_keys(config, None, ours, path)
+    manifest_notes.note_keys(config, None, ours, path)
     back = {
         "/default-runtime": {"before": "nvidia", "after": "crun"},
         "/runtimes": {"before": {"nvidia": {"path": "x"}}},
     }
-    manifest.note_keys(config, None, back, path)
+    manifest_notes.note_keys(config, None, back, path)
     assert manifest.read(path)["daemon_json"][config]["keys"] == ours
-    manifest.forget_keys(config, back, path)
+    manifest_notes.forget_keys(config, back, path)
     assert json.loads(Path(path).read_text())["daemon_json"][config]["keys"] == {"/mtu": {"after": 1400}}
 
 
 def test_a_removed_key_of_others_is_recorded(tmp_path: Path) -> None:
     path, config = str(tmp_path / "manifest.json"), "/etc/docker/daemon.json"
     theirs = {"/runtimes/nvidia": {"before": {"path": "x"}}}
-    manifest.note_keys(config, "e30K", theirs, path)
-    manifest.forget_keys(config, theirs, path)
+    manifest_notes.note_keys(config, "e30K", theirs, path)
+    manifest_notes.forget_keys(config, theirs, path)
     assert manifest.read(path)["daemon_json"][config]["keys"] == theirs

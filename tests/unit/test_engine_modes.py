@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, records
+from gpu_ready.base import manifest_notes, records
 from gpu_ready.containers import cdi, docker, driver_volume
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
@@ -170,7 +170,7 @@ def configure(host: Json, params: Any, decided: Any) -> None:
     found.update(text=change.after, exists=True)
     known = host["runtime"]["manifest"]["keys"]
     for name, state in change.record.items():
-        back = manifest.keys_restored_by(known, name, state)
+        back = manifest_notes.keys_restored_by(known, name, state)
         for one in back:
             del known[one]
         if not back:

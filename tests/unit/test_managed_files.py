@@ -1,11 +1,13 @@
 """gpu_files and its rebuild: the next run completes what a killed run left."""
 
 import functools
+import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import managed_files, manifest
+from gpu_ready.base import managed_files, manifest, manifest_notes
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
 
@@ -20,8 +22,8 @@ class Node:
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.file, self.built, self.mark = directory / "x.conf", directory / "built", directory / "rebuild-pending"
         self.manifest = str(directory / "manifest.json")
-        recorded = functools.partial(manifest.note_files, path=self.manifest)
-        monkeypatch.setattr(managed_files.manifest, "note_files", recorded)
+        recorded = functools.partial(manifest_notes.note_files, path=self.manifest)
+        monkeypatch.setattr(managed_files.manifest_notes, "note_files", recorded)
         self.patch = monkeypatch
         self.write = managed_files.files.write_atomic
 
@@ -54,7 +56,10 @@ def test_content_and_mode_of_before_are_recorded(node: Node) -> None:
     node.file.write_bytes(b"theirs")
     node.file.chmod(0o600)
     assert node.run(argv=[])["diff"][0]["before"] == "theirs"
-    assert manifest.read(node.manifest)["files"] == {str(node.file): {"before": "dGhlaXJz", "mode": 0o600}}
+    written = [[hashlib.sha256(b"x\n").hexdigest(), 0o644, os.geteuid()]]
+    assert manifest.read(node.manifest)["files"] == {
+        str(node.file): {"before": "dGhlaXJz", "mode": 0o600, "written": written}
+    }
     assert node.file.stat().st_mode & 0o777 == 0o644 and node.run(argv=[], mode=0o600)["changed"]
 
 

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 
 from tests.unit.recorded import RecordedHost
 
@@ -35,7 +35,7 @@ def test_a_run_that_keeps_the_lock_is_named_after_a_time(tmp_path: Path) -> None
 def test_removing_a_record_creates_no_directory(tmp_path: Path) -> None:
     path = str(tmp_path / "gpu-ready/manifest.json")
     manifest.drop("packages", ["tree"], path)
-    manifest.forget_keys("/etc/docker/daemon.json", {}, path)
+    manifest_notes.forget_keys("/etc/docker/daemon.json", {}, path)
     assert not (tmp_path / "gpu-ready").exists()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready.base import download, manifest
+from gpu_ready.base import download, manifest, manifest_notes
 from gpu_ready.base.host import Host
 from gpu_ready.packaging import apt, openpgp, repositories, shipped_keys
 from gpu_ready.packaging.manager import PackageError
@@ -65,8 +65,8 @@ def key_url() -> Iterator[str]:
 def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Configure one repository whose files are below tmp_path; returns the module's values."""
     path = str(tmp_path / "state/manifest.json")
-    for name in ("read", "note", "note_files", "drop"):
-        monkeypatch.setattr(getattr(manifest, name), "__defaults__", (path,))
+    for function in (manifest.read, manifest.note, manifest.drop, manifest_notes.note_files):
+        monkeypatch.setattr(function, "__defaults__", (path,))
     monkeypatch.setattr(Node, "run", lambda *_: type("Answer", (), {"out": "amd64\n", "rc": 0}))
 
     def configure(manager: apt.Apt, check: bool = False, **values: Any) -> dict[str, Any]:

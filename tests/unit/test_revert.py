@@ -35,9 +35,10 @@ def host(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(name)
     recorded = str(tmp_path / "manifest.json")
     files = {"ours": None, "changed": before}
-    manifest.note(
-        "files", {str(tmp_path / name): {"before": old, "mode": 0o644} for name, old in files.items()}, recorded
-    )
+    for name, old in files.items():
+        path = str(tmp_path / name)
+        written = [list(manifest.read_state(Host(), path))]
+        manifest.note("files", {path: {"before": old, "mode": 0o644, "written": written}}, recorded)
     manifest.note("directories", {str(tmp_path / "volume"): {}}, recorded)
     return tmp_path
 
@@ -53,7 +54,17 @@ def test_own_files_are_removed_also_from_the_manifest(host: Path, run_revert: An
     assert sorted(path.name for path in host.iterdir()) == ["changed", "manifest.json", "other"]
     assert (host / "changed").read_text() == "theirs"
     assert manifest.read(str(host / "manifest.json")) == {}
-    assert run_revert(**values) == {"changed": False, "packages": [], "paths": [], "diff": []}
+    assert run_revert(**values) == {"changed": False, "packages": [], "paths": [], "diff": [], "warnings": []}
+
+
+def test_a_file_that_somebody_changed_is_kept_and_forgotten(host: Path, run_revert: Any) -> None:
+    (host / "ours").write_text("ours, and a line of the administrator")
+    found = run_revert(paths=[str(host / "ours")])
+    assert not found["changed"] and (host / "ours").exists()
+    assert found["warnings"] == [
+        f"{host}/ours is kept: somebody changed it after gpu-ready wrote it. Delete it if nothing needs it"
+    ]
+    assert str(host / "ours") not in manifest.read(str(host / "manifest.json"))["files"]
 
 
 def test_a_file_of_others_at_a_released_path_stays(host: Path, run_revert: Any) -> None:

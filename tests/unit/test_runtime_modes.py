@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, records
+from gpu_ready.base import manifest_notes, records
 from gpu_ready.containers import cdi, docker, driver_volume
 from gpu_ready.containers.daemon_json import merge as daemon_json
 from gpu_ready.facts.model import Facts
@@ -101,7 +101,7 @@ def configure(after: Json, params: dict[str, Any]) -> None:
     found["text"] = change.after
     known = after["runtime"]["manifest"]["keys"]
     for name, state in change.record.items():
-        back = manifest.keys_restored_by(known, name, state)
+        back = manifest_notes.keys_restored_by(known, name, state)
         for one in back:
             del known[one]
         if not back:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.base.host import Result
 from gpu_ready.lifecycle import uninstall
 from gpu_ready.lifecycle.removal import drivers, engines, packages, written_files
@@ -25,6 +25,12 @@ def note(directory: Path, value: dict[str, object]) -> str:
     return str(directory)
 
 
+def written(content: str, before: str | None = None) -> dict[str, object]:
+    """The record of a file that gpu-ready wrote, and that RecordedHost has with its mode and owner."""
+    states = [[manifest.digest(content.encode()), 0o644, 0]]
+    return {"before": None if before is None else text(before), "mode": before and 0o644, "written": states}
+
+
 def test_an_empty_manifest_changes_nothing(tmp_path: Path) -> None:
     assert uninstall.find_actions(Removal(RecordedHost(), str(tmp_path / "none"))) == []
 
@@ -34,8 +40,8 @@ def test_files_are_restored_or_deleted_when_they_differ(tmp_path: Path) -> None:
         tmp_path,
         {
             "files": {
-                "/etc/a": {"before": None, "mode": None},
-                "/etc/b": {"before": text("old"), "mode": 420},
+                "/etc/a": written("ours"),
+                "/etc/b": written("new", "old"),
                 "/etc/same": {"before": text("x"), "mode": 420},
                 "/etc/deleted": {"before": None, "mode": None},
             }
@@ -78,7 +84,7 @@ def test_components_are_removed_from_a_source_list_that_was_edited_since(
 
 def test_an_outstanding_rebuild_after_a_modprobe_file_is_done_by_the_next_run(tmp_path: Path) -> None:
     path = tmp_path / "x.conf"
-    directory = note(tmp_path, {"files": {"/etc/modprobe.d/x.conf": {"before": None, "mode": None}}})
+    directory = note(tmp_path, {"files": {"/etc/modprobe.d/x.conf": written("")}})
     argv = ("update-initramfs", "-u", "-k", "all")
     host = RecordedHost(files={"/etc/modprobe.d/x.conf": ""}, programs={argv: Result(0, "", "")})
     work = Removal(host, directory)
@@ -95,7 +101,7 @@ def test_an_outstanding_rebuild_after_a_modprobe_file_is_done_by_the_next_run(tm
 def test_the_record_of_a_source_list_has_the_components_of_all_runs(tmp_path: Path) -> None:
     path = note(tmp_path, {"files": {"/a": {"before": "", "mode": 420}}}) + "/manifest.json"
     for names in (["contrib"], ["contrib", "non-free"]):
-        manifest.note_components("/a", names, "trixie", path)
+        manifest_notes.note_components("/a", names, "trixie", path)
     entry = manifest.read(path)["files"]["/a"]
     assert entry == {"before": "", "mode": 420, "codename": "trixie", "components": ["contrib", "non-free"]}
 
@@ -276,10 +282,10 @@ def test_the_drivers_own_services_do_not_keep_it(tmp_path: Path) -> None:
 
 
 def test_without_confirmation_it_is_listed_what_would_be_removed_and_stopped(tmp_path: Path) -> None:
-    host, directory = in_use({"modules": {"nvidia": {}}, "files": {"/etc/a": {"before": None}}}, tmp_path)
+    host, directory = in_use({"modules": {"nvidia": {}}, "files": {"/etc/a": written("ours")}}, tmp_path)
     host.files["/etc/a"] = "ours"
     work = Removal(host, directory, DISRUPTIONS)
-    lines = uninstall.describe_unconfirmed(uninstall.find_actions(work), work.stops).splitlines()
+    lines = uninstall.describe_unconfirmed(uninstall.find_actions(work), work).splitlines()
     assert lines[0].startswith("nothing was removed: set gpu_ready_uninstall=true")
     assert {"- unload nvidia", "- delete /etc/a", "- " + DRIVER_USED} <= set(lines)
 

@@ -105,6 +105,13 @@ class Host:
         except OSError:
             return None
 
+    def owner(self, path: str) -> Optional[int]:
+        """Number of the user that owns a path, None where it is absent."""
+        try:
+            return os.stat(path).st_uid
+        except OSError:
+            return None
+
     def uname(self) -> Tuple[str, str]:
         """Release of the running kernel and the architecture of the machine."""
         answer = os.uname()

@@ -3,7 +3,7 @@
 import os
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import files, manifest, pending
+from . import files, manifest_notes, pending
 from .errors import GpuReadyError
 from .host import Host
 
@@ -77,7 +77,7 @@ def find_changes(host: Host, desired: List[ManagedFile]) -> List[FileChange]:
 
 def write(host: Host, change: FileChange) -> None:
     """Record a file, then write or delete it."""
-    manifest.note_files(host, [change.file.path])
+    manifest_notes.note_files(host, {change.file.path: change.file.content}, mode=change.file.mode)
     if change.file.content is None:
         os.unlink(change.file.path)
         return

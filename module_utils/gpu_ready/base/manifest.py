@@ -6,7 +6,9 @@ which a run that was killed and repeated must not overwrite. Sections and their 
 =============  ==========================================  =====================================================
 section        key                                         value
 =============  ==========================================  =====================================================
-files          path of a file that we write                {"before": base64 text or null, "mode": int or null},
+files          path of a file that we write                {"before": base64 text or null, "mode": int or null,
+                                                           "written": [[sha256, mode, owner]], null where we deleted
+                                                           it; before and after a write that may be interrupted},
                                                            a source list of Debian's also {"components": [...] that
                                                            we enabled, "codename": text}; a .repo file of the
                                                            distribution's {"sections": [...] that we enabled}
@@ -37,9 +39,10 @@ The first release had other names for "directories" and "existed" (EARLIER_NAMES
 import base64
 import contextlib
 import fcntl
+import hashlib
 import os
 import time
-from typing import Any, Dict, Iterator, Union
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Union
 
 from .errors import GpuReadyError
 from .host import Host
@@ -71,6 +74,14 @@ SECTIONS: Dict[str, Dict[str, type]] = {
 EARLIER_NAMES = {"directories": "folders", "existed": "folder"}  # third-party text: of the first release
 CONTENTS = {"files": ("before",), "daemon_json": ("before",), "containerd": ("before", "after")}
 """Parts that hold the content of a file, by section."""
+
+
+class FileState(NamedTuple):
+    """What makes a file ours: checksum, permission bits and number of the owner; None where it is absent."""
+
+    sha256: Optional[str]
+    mode: Optional[int]
+    owner: Optional[int]
 
 
 class ManifestError(GpuReadyError):
@@ -128,6 +139,18 @@ def _is_entry(section: str, entry: Any) -> bool:
         and all(isinstance(entry.get(name), kind) for name, kind in SECTIONS[section].items())
         and all(_is_content(entry.get(name)) for name in CONTENTS.get(section, ()))
         and all(_is_key_value(item) for item in entry.get("record", ()))
+        and (section != "files" or _are_states(entry.get("written", [])))
+    )
+
+
+def _are_states(items: Any) -> bool:
+    """True for a list of [sha256 or null, mode or null, owner or null]."""
+    return isinstance(items, list) and all(
+        isinstance(item, list)
+        and len(item) == 3
+        and isinstance(item[0], (str, type(None)))
+        and all(isinstance(value, (int, type(None))) for value in item[1:])
+        for item in items
     )
 
 
@@ -192,14 +215,15 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
             write_json_file(path, value)
 
 
-def note_files(host: Host, paths: "list[str]", path: str = PATH) -> None:
-    """Record content and mode that files have before they are changed."""
-    entries = {}
-    for name in paths:
-        data = host.read_bytes(name)
-        known = None if data is None else base64.b64encode(data).decode("ascii")
-        entries[name] = {"before": known, "mode": host.mode(name)}
-    note("files", entries, path)
+def read_state(host: Host, path: str) -> FileState:
+    """The present state of a file."""
+    data = host.read_bytes(path)
+    return FileState(None if data is None else digest(data), host.mode(path), host.owner(path))
+
+
+def digest(data: bytes) -> str:
+    """The sha256 of a file's content in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def replace_note(section: str, key: str, entry: Any, path: str = PATH) -> None:
@@ -211,79 +235,6 @@ def replace_note(section: str, key: str, entry: Any, path: str = PATH) -> None:
             write_json_file(path, value)
 
 
-def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
-    """Add enabled components to the existing record of a source list of Debian."""
-    with lock_manifest(path):
-        value = read(path)
-        entry = value["files"][path_of_file]
-        known = entry.get("components", [])
-        entry.update(components=known + [name for name in names if name not in known], codename=codename)
-        write_json_file(path, value)
-
-
-def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> None:
-    """Add enabled repositories to the existing record of a .repo file of the distribution."""
-    with lock_manifest(path):
-        value = read(path)
-        entry = value["files"][path_of_file]
-        known = entry.get("sections", [])
-        entry["sections"] = known + [name for name in names if name not in known]
-        write_json_file(path, value)
-
-
-def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], path: str = PATH) -> None:
-    """Record keys of docker's configuration; the recorded text and recorded keys keep their first value.
-
-    A key that is set again keeps the value from before gpu-ready and gets the newest one that gpu-ready set. A key that
-    returns to its value before gpu-ready is not recorded: :func:`forget_keys` drops its record after the write.
-    """
-    with lock_manifest(path):
-        value = read(path)
-        entry = value.setdefault("daemon_json", {}).setdefault(path_of_file, {"before": before, "keys": {}})
-        for name, state in keys.items():
-            if keys_restored_by(entry["keys"], name, state):
-                continue
-            known = entry["keys"].setdefault(name, state)
-            if "after" in state:
-                known["after"] = state["after"]
-        write_json_file(path, value)
-
-
-def keys_restored_by(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
-    """Recorded keys that a change of ``name`` returns to their value before gpu-ready."""
-    if "after" in state:
-        return [name] if name in known and known[name].get("before") == state["after"] else []
-    related = [one for one in known if one == name or name in known[one].get("made", ())]
-    return related if all("after" in known[one] and "before" not in known[one] for one in related) else []
-
-
-def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> None:
-    """Drop the records of keys of docker's configuration that have their value before gpu-ready again."""
-    if not os.path.exists(path):
-        return
-    with lock_manifest(path):
-        value = read(path)
-        known = value.get("daemon_json", {}).get(path_of_file, {"keys": {}})["keys"]
-        restored = [one for name, state in keys.items() for one in keys_restored_by(known, name, state)]
-        for one in restored:
-            known.pop(one, None)
-        if restored:
-            write_json_file(path, value)
-
-
-def note_containerd(
-    path_of_file: str, before: "str | None", after: "str | None", record: "list[Any]", path: str = PATH
-) -> None:
-    """Record containerd's main file: text and keys keep their first recorded value, ``after`` the last."""
-    with lock_manifest(path):
-        value = read(path)
-        entry = value.setdefault("containerd", {}).setdefault(path_of_file, {"before": before, "record": []})
-        known = [list(name) for name, _ in entry["record"]]
-        entry["record"] += [[list(name), old] for name, old in record if list(name) not in known]
-        entry["after"] = after
-        write_json_file(path, value)
-
-
 def delete_copied_file(path: str, directory: str = "") -> None:
     """Delete a file that a role copied to this directory from the control node; files elsewhere are kept.
 
@@ -291,21 +242,6 @@ def delete_copied_file(path: str, directory: str = "") -> None:
     """
     if os.path.dirname(path) == (directory or DIRECTORY) and os.path.isfile(path):
         os.unlink(path)
-
-
-def forget_containerd(path_of_file: str, keys: "list[list[str]]", path: str = PATH) -> None:
-    """Drop records of keys of containerd's main file; without any left, that of the file too."""
-    if not os.path.exists(path):
-        return
-    with lock_manifest(path):
-        value = read(path)
-        entry = value.get("containerd", {}).get(path_of_file)
-        if entry is None:
-            return
-        entry["record"] = [[list(name), old] for name, old in entry["record"] if list(name) not in keys]
-        if not entry["record"]:
-            del value["containerd"][path_of_file]
-        write_json_file(path, value)
 
 
 def drop(section: str, keys: "list[str]", path: str = PATH) -> None:

@@ -25,7 +25,7 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
     recorded = manifest.read()
     purged = purge_packages(host, manager, request.packages, list(recorded.get("packages", {})), check)
     diff = [format_diff("packages", "\n".join(purged) + "\n", "")] if purged else []
-    reverted = []
+    reverted, kept = [], []
     for path in request.paths + request.leftovers:
         entry = recorded.get("files", {}).get(path)
         if path in recorded.get("directories", {}) and host.isdir(path):
@@ -38,6 +38,10 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
             present = host.read_bytes(path)
             if present == before:
                 continue
+            edit = written_files.describe_edit(host, path, entry) if entry and path not in request.leftovers else ""
+            if edit:
+                kept.append("%s is kept: %s. Delete it if nothing needs it" % (path, edit))
+                continue
             diff.append(format_diff(path, decode(present), decode(before)))
             reverted.append(path)
             if not check:
@@ -45,7 +49,7 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
     if not check:
         manifest.drop("files", request.paths)
         manifest.drop("directories", request.paths)
-    return {"changed": bool(diff), "packages": purged, "paths": reverted, "diff": diff}
+    return {"changed": bool(diff), "packages": purged, "paths": reverted, "diff": diff, "warnings": kept}
 
 
 def purge_packages(host: Host, manager: Manager, names: List[str], recorded: List[str], check: bool) -> List[str]:

@@ -39,9 +39,9 @@ def find_actions(removal: Removal) -> List[Action]:
     return found
 
 
-def describe_unconfirmed(actions: List[Action], stops: List[str]) -> str:
-    """Return the error for an uninstallation that nobody confirmed: what it would do and stop."""
-    lines = [action.words for action in actions] + stops
+def describe_unconfirmed(actions: List[Action], removal: Removal) -> str:
+    """Return the error for an uninstallation that nobody confirmed: what it would do, stop and keep."""
+    lines = [action.words for action in actions] + removal.stops + ["keep " + one for one in removal.kept]
     text = "nothing was removed: set gpu_ready_uninstall=true to remove what gpu-ready added to this host. That would:"
     return "\n- ".join([text] + lines)
 

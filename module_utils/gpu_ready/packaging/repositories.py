@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
-from ..base import download, files, manifest, validation
+from ..base import download, files, manifest, manifest_notes, validation
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from . import apt, apt_sources, dnf, openpgp, rpm, shipped_keys, yum_repos
@@ -18,6 +18,7 @@ KEY_LIMIT = 1024 * 1024
 """Most bytes of a file with keys; the vendors' have less than 10 kB."""
 KEY_LIMITS = download.DownloadLimits(30.0, 120.0)
 SUBSCRIPTION_LIMIT = 300.0
+MODE = 0o644
 
 
 class Request(NamedTuple):
@@ -222,11 +223,11 @@ def apply_edits(
 ) -> None:
     """Write the files and read the package lists; on failure restores files and manifest."""
     recorded = manifest.read().get("files", {})
-    manifest.note_files(host, list(edits.files))
+    manifest_notes.note_files(host, edits.files, mode=MODE)
     for path in edits.component_files:
-        manifest.note_components(path, request.components, edits.codename)
+        manifest_notes.note_components(path, request.components, edits.codename)
     for path, names in edits.sections.items():
-        manifest.note_sections(path, names)
+        manifest_notes.note_sections(path, names)
     rpms = [repository for repository in edits.repositories if repository.kind == "rpm"]
     keys = note_rpm_keys(host, rpms) if rpms else []
     adopted = {one.adopted: describe_adopted(one) for one in rpms if one.adopted}
@@ -243,7 +244,7 @@ def apply_edits(
         try:
             read_lists(host, manager, request, edits)
         except PackageError as error:
-            if not replace_shipped_keys(edits, error):
+            if not replace_shipped_keys(host, edits, error):
                 raise
             read_lists(host, manager, request, edits)
         manager.check_sources()
@@ -258,7 +259,7 @@ def apply_edits(
         raise
 
 
-def replace_shipped_keys(edits: Edits, error: PackageError) -> bool:
+def replace_shipped_keys(host: Host, edits: Edits, error: PackageError) -> bool:
     """Replace shipped keys by their owners' present copies, which may have a younger subkey; False if that is no cause.
 
     The fingerprint of the primary key stays the pinned one.
@@ -270,6 +271,7 @@ def replace_shipped_keys(edits: Edits, error: PackageError) -> bool:
         keyrings = {one.keyring: format_keyring(one, download_keys(one)) for one in new}
     except GpuReadyError:
         return False
+    manifest_notes.note_files(host, keyrings, mode=MODE)
     for path, data in keyrings.items():
         write_or_delete(path, data)
     return any(data != edits.files[path] for path, data in keyrings.items())
@@ -330,7 +332,7 @@ def describe_adopted(repository: Repository) -> Dict[str, Any]:
 def write_or_delete(path: str, data: Optional[bytes]) -> None:
     if data is not None:
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-        files.write_atomic(path, data, 0o644)
+        files.write_atomic(path, data, MODE)
     elif os.path.exists(path):
         os.unlink(path)
 

@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from typing import IO, Dict, List, Mapping, NamedTuple, Optional
 
-from ..base import files, manifest, records
+from ..base import files, manifest, manifest_notes, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..base.json_file import read_json_object, write_json_file
@@ -408,9 +408,9 @@ def offer(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PAT
         shutil.rmtree(target)
     os.makedirs(target, mode=0o755)
     unpack(paths.archive, target)  # build or accept checked them, and find_archive that they are the same
-    manifest.note("files", {path: {"before": None, "mode": None}}, paths.listing)
     text = "# Modules that gpu-ready built beforehand for this kernel. This file is removed after the installation.\n"
     text += 'MAKE[0]="cp -r %s/. ."\n' % target
+    manifest_notes.note_files(host, {path: text.encode("utf-8")}, paths.listing, mode=0o644)
     os.makedirs(paths.overrides, mode=0o755, exist_ok=True)
     files.write_atomic(path, text.encode("utf-8"), 0o644)
     return True

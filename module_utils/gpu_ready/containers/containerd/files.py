@@ -5,7 +5,7 @@ import shutil
 import time
 from typing import Any, Dict, List, Optional
 
-from ...base import files, json_file, manifest
+from ...base import files, json_file, manifest, manifest_notes
 from ...base.host import Host
 from . import edits
 from .config import DROP_IN, RESTART_MARK, ConfigError, ContainerdChange, FileEdit, decode_text, encode_text
@@ -20,13 +20,13 @@ def write(host: Host, change: ContainerdChange, main: str, state_dir: str = mani
     manifest_path = os.path.join(state_dir, "manifest.json")
     for edit in change.edits:
         if edit.path == main:
-            manifest.note_containerd(
+            manifest_notes.note_containerd(
                 main, encode_text(edit.before), encode_text(edit.after), change.record, manifest_path
             )
             _back_up(main, state_dir)
         else:
-            entry = {"before": encode_text(edit.before), "mode": host.mode(edit.path)}
-            manifest.note("files", {edit.path: entry}, manifest_path)
+            after = None if edit.after is None else edit.after.encode("utf-8")
+            manifest_notes.note_files(host, {edit.path: after}, manifest_path)
     mark = os.path.join(state_dir, RESTART_MARK)
     restart_was_due = os.path.exists(mark)
     json_file.write_mark(mark)
@@ -47,7 +47,7 @@ def write(host: Host, change: ContainerdChange, main: str, state_dir: str = mani
     for edit in change.edits:
         if edit.path == main:
             recorded = manifest.read(manifest_path)["containerd"][main]["record"]
-            manifest.forget_containerd(main, edits.reverted_keys(edit.after, recorded), manifest_path)
+            manifest_notes.forget_containerd(main, edits.reverted_keys(edit.after, recorded), manifest_path)
 
 
 def _validate(host: Host, change: ContainerdChange, main: str) -> Optional[str]:

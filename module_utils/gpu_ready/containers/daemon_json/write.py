@@ -7,7 +7,7 @@ import tempfile
 import time
 from typing import Optional
 
-from ...base import files, json_file, manifest, validation
+from ...base import files, json_file, manifest, manifest_notes, validation
 from ...base.host import Host
 from .document import parse
 from .merge import RESTART_MARK, DaemonJsonChange
@@ -46,7 +46,7 @@ def write(
     uninstalled.
     """
     encoded = None if before is None else base64.b64encode(before).decode("ascii")
-    manifest.note_keys(path, encoded, change.record, os.path.join(state_dir, "manifest.json"))
+    manifest_notes.note_keys(path, encoded, change.record, os.path.join(state_dir, "manifest.json"))
     backup = None
     if before is not None:
         backups = os.path.join(state_dir, "backup")
@@ -60,7 +60,7 @@ def write(
     for leftover in files.leftovers(path):
         os.unlink(leftover)
     files.write_atomic(path, change.after.encode("utf-8"), _file_mode(change))
-    manifest.forget_keys(path, change.record, os.path.join(state_dir, "manifest.json"))
+    manifest_notes.forget_keys(path, change.record, os.path.join(state_dir, "manifest.json"))
     return backup
 
 

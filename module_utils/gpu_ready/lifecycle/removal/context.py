@@ -39,6 +39,7 @@ class Removal:
     """The changes to revert on this host. The list is made first, so check mode shows what a real run does.
 
     ``permitted``: disruptions that may stop work (gpu_ready_disrupt). ``stops``: what the permitted ones stop.
+    ``kept``: what gpu-ready added and does not remove, each with the reason.
     """
 
     def __init__(self, host: Host, directory: str = manifest.DIRECTORY, permitted: Sequence[str] = ()) -> None:
@@ -46,6 +47,7 @@ class Removal:
         self.directory = directory
         self.permitted = permitted
         self.stops: List[str] = []
+        self.kept: List[str] = []
         self.path = directory + "/manifest.json"
         self.mark = directory + "/" + os.path.basename(rebuilds.PATH)
         self.manager = select.choose_manager(host, journal.is_open(host))

@@ -15,6 +15,7 @@ from ...plan import in_use
 from ...plan.containers import docker as plan_docker
 from ...plan.model import CONTAINERD_RESTART, DOCKER_RESTART
 from .context import Action, Removal, UninstallError, restored
+from .written_files import describe_edit
 
 
 def find_images(removal: Removal) -> List[Action]:
@@ -54,6 +55,9 @@ def find_containerd_edits(removal: Removal) -> List[Action]:
         raise UninstallError(
             "containerd's main file is no valid TOML (%s): repair it, then run again" % error
         ) from None
+    drop_in = removal.recorded.get("files", {}).get(containerd_config.DROP_IN)
+    if drop_in and describe_edit(removal.host, containerd_config.DROP_IN, drop_in):
+        edits = [edit for edit in edits if edit.path != containerd_config.DROP_IN]  # reported with the other files
     if not edits:
         return []
     engine = observe_engines.collect_containerd(removal.host, {})

@@ -7,9 +7,11 @@ from typing import Any, Dict, List, Optional
 
 from ...base import files, manifest
 from ...base import pending as rebuilds
+from ...base.host import Host
 from ...containers import cdi
 from ...containers.containerd import config as containerd_config
 from ...packaging import apt_sources, yum_repos
+from . import earlier
 from .context import Action, Removal, UninstallError, restored
 
 DIRECTORIES = cdi.DIRECTORIES + (
@@ -23,10 +25,50 @@ INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--r
 """What rebuilds the initial RAM disk, as the catalog's distributions name it."""
 
 
+SAVED = ".gpu-ready.orig"
+"""Ending of the copy of a file before gpu-ready, where the present one is kept.
+
+No program reads it: apt ignores it silently (Dir::Ignore-Files-Silently of `apt-config dump`), yum, modprobe and
+systemd read files with their own endings only.
+"""
+
+
+def is_merged(entry: Dict[str, Any]) -> bool:
+    """True for a file of the distribution in which gpu-ready enabled components or sections."""
+    return entry.get("before") is not None and bool({"components", "sections"} & set(entry))
+
+
+def describe_edit(host: Host, path: str, entry: Dict[str, Any]) -> str:
+    """What somebody changed in a file after gpu-ready wrote it, "" where it is still as gpu-ready wrote it."""
+    now = manifest.read_state(host, path)
+    if "written" not in entry:
+        data = host.read_bytes(path)
+        known = data is not None and earlier.is_written_by_earlier_release(path, data)
+        return "" if known else "it is not recorded what an earlier release wrote"
+    written = [manifest.FileState(*item) for item in entry["written"]]
+    if now in written:
+        return ""
+    if now.sha256 is None:
+        return "somebody deleted it"
+    if now.sha256 not in [one.sha256 for one in written]:
+        return "somebody changed it after gpu-ready wrote it"
+    same = [one for one in written if one.sha256 == now.sha256]
+    what = "mode" if now.mode not in [one.mode for one in same] else "owner"
+    return "somebody changed its %s after gpu-ready wrote it" % what
+
+
+def find_user(host: Host, keyring: str, deleted: List[str]) -> str:
+    """A list of package sources that is not deleted and names a keyring, "" where there is none."""
+    paths = [apt_sources.MAIN_FILE]
+    for directory in (apt_sources.DIRECTORY, yum_repos.DIRECTORY):
+        paths += [directory + "/" + name for name in host.listdir(directory) if not name.endswith(SAVED)]
+    return next((path for path in paths if path not in deleted and keyring in (host.read(path) or "")), "")
+
+
 def reverted_content(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Optional[bytes]:
     """A file without the changes of gpu-ready: its former content, or a source list without what was enabled in it."""
     before = restored(entry)
-    if before is None or not {"components", "sections"} & set(entry):
+    if before is None or not is_merged(entry):
         return before
     if now is None:
         return None
@@ -41,13 +83,16 @@ def reverted_content(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> 
 
 
 def find_files(removal: Removal) -> List[Action]:
-    """Restore or delete the files that gpu-ready wrote."""
+    """Restore or delete the files that gpu-ready wrote; one that somebody changed since is kept."""
     found = []
     rebuild = rebuilds.read_pending_rebuild(removal.host, removal.mark)
-    for path, entry in sorted(removal.recorded.get("files", {}).items()):
-        now = removal.host.read_bytes(path)
-        after = reverted_content(path, entry, now)
-        if now == after:
+    changes = find_changed_files(removal)
+    deleted = [path for path, after in changes.items() if after is None]
+    for path, after in changes.items():
+        entry = removal.recorded["files"][path]
+        user = find_user(removal.host, path, deleted) if after is None and "/keyrings/" in path else ""
+        if user:
+            removal.kept.append("%s: %s needs it" % (path, user))
             continue
         if path == yum_repos.SUBSCRIPTIONS and removal.host.which("subscription-manager"):
             off = ["subscription-manager", "repos"] + ["--disable=" + name for name in entry.get("sections", [])]
@@ -60,6 +105,35 @@ def find_files(removal: Removal) -> List[Action]:
         found.append(Action(words, functools.partial(restore_file, removal, path, after, entry.get("mode"), argv)))
     if rebuild:
         found.append(Action("rebuild the initial RAM disk", lambda: removal.run(rebuild)))
+    return found + find_originals(removal)
+
+
+def find_changed_files(removal: Removal) -> Dict[str, Optional[bytes]]:
+    """The content to give to each file that is not reverted yet, None to delete it, without those that are kept."""
+    found = {}
+    for path, entry in sorted(removal.recorded.get("files", {}).items()):
+        now = removal.host.read_bytes(path)
+        after = reverted_content(path, entry, now)
+        if now == after:
+            continue
+        edit = "" if is_merged(entry) else describe_edit(removal.host, path, entry)
+        if edit:
+            removal.kept.append("%s: %s" % (path, edit))
+        else:
+            found[path] = after
+    return found
+
+
+def find_originals(removal: Removal) -> List[Action]:
+    """Save what was in kept files before gpu-ready, which the manifest alone has."""
+    found = []
+    for path, entry in sorted(removal.recorded.get("files", {}).items()):
+        now, before = removal.host.read_bytes(path), restored(entry)
+        if before is None or is_merged(entry) or now == before or not describe_edit(removal.host, path, entry):
+            continue
+        if removal.host.read_bytes(path + SAVED) != before:
+            act = functools.partial(files.write_atomic, path + SAVED, before, entry.get("mode"))
+            found.append(Action("save %s as it was before gpu-ready as %s" % (path, path + SAVED), act))
     return found
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ NODE, KUBE = "dr-node", "dr-kube"
 JOURNAL = "/var/lib/gpu-ready/drain.json"
 REASON = "gpu-ready: driver upgrade"
 HOOKS = ["docker", "slurm", "kubernetes", str(ROOT / "tests/integration/drain_hook.yml")]
+ELSEWHERE = {"gpu_drain_kubernetes_host": KUBE, "gpu_drain_kubernetes_kubeconfig": "/root/kubeconfig"}
 INSTALL = """
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install %s >/root/apt.log 2>&1 || tail /root/apt.log
@@ -129,8 +131,7 @@ def call(fleet: Fleet, entry: str, *arguments: str, hooks: list[str] | str = "no
         "entry": entry,
         "gpu_upgrade_drain": hooks,
         "gpu_upgrade_drain_timeout": 240,
-        "gpu_drain_kubernetes_host": KUBE,
-        "gpu_drain_kubernetes_kubeconfig": "/root/kubeconfig",
+        **ELSEWHERE,
     }
     return fleet.play("--limit", NODE, *arguments, playbook="tests/integration/drain.yml", extra=values | extra)
 
@@ -139,7 +140,7 @@ def call(fleet: Fleet, entry: str, *arguments: str, hooks: list[str] | str = "no
 def busy(fleet: Fleet) -> Fleet:
     """A node with containers, a job that is cancelled 35 s after the drain began, and pods."""
     pods(fleet, PODS)  # first: what an interrupted run of these tests left is undrained on this node
-    assert call(fleet, "undrain").rc == 0
+    assert call(fleet, "undrain", hooks=HOOKS).rc == 0
     fleet.ssh(NODE, DOCKER)
     wait = f"until scontrol show node {NODE} | grep -q DRAIN; do sleep 1; done; sleep 35; scancel --user root"
     fleet.ssh(
@@ -183,7 +184,10 @@ def test_a_drained_node_is_not_drained_again_and_uninstall_keeps_it_drained(busy
 
 
 def test_undrain_restores_only_what_gpu_ready_drained(busy: Fleet) -> None:
-    run = busy.play("--limit", NODE, playbook="playbooks/undrain.yml")
+    undrain = partial(busy.play, "--limit", NODE, playbook="playbooks/undrain.yml")
+    refused = undrain()
+    assert refused.rc != 0 and "gpu_upgrade_drain of this run does not name" in refused.failures(NODE)
+    run = undrain(extra=ELSEWHERE | {"gpu_upgrade_drain": HOOKS})
     assert run.rc == 0, run.failures(NODE)
     assert running(busy) == ["asked", "holds", "without"]
     assert slurm(busy)[0] == "IDLE"  # slurm forgets the reason later

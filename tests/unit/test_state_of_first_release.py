@@ -69,7 +69,7 @@ def test_the_drain_journal_is_described_and_keeps_uninstall_away(tmp_path: Path)
     assert found.docker and found.docker.containers == {"a" * 64: drain.StoppedContainer("train", True)}
     assert found.slurm == drain.SlurmDrain("gpu1", "ctl", "gpu-ready: driver upgrade")
     assert found.kubernetes and found.kubernetes.kubeconfig == "/etc/kubernetes/admin.conf"
-    assert found.tasks == drain.TasksDrain(["/srv/drain.yml"])
+    assert found.tasks == drain.TasksDrain([drain.hook_marker("/srv/drain.yml")])
     host = RecordedHost(files={str(tmp_path / "drain.json"): text("drain.json")})
     with pytest.raises(UninstallError, match="train are stopped; slurm's node gpu1 is drained"):
         uninstall.find_actions(Removal(host, str(tmp_path)))
@@ -81,7 +81,7 @@ def test_undraining_removes_its_entries(tmp_path: Path) -> None:
     assert drain.remove_entries(Host(), ["docker", "slurm"], str(path))
     assert drain.describe(drain.read(Host(), str(path))) == [
         "the Kubernetes node gpu1 is cordoned",
-        "task files drained it: /srv/drain.yml",
+        "task files of gpu_upgrade_drain drained it: 1",
     ]
     assert drain.remove_entries(Host(), ["kubernetes", "tasks"], str(path)) and not path.exists()
 

@@ -4,6 +4,7 @@ Each drain hook records its entry before it acts. Only entries are undrained. A 
 act finds the entry and acts.
 """
 
+import hashlib
 from typing import Dict, List, NamedTuple, Optional
 
 from ..base import json_file, manifest, records
@@ -51,9 +52,12 @@ class KubernetesDrain(NamedTuple):
 
 
 class TasksDrain(NamedTuple):
-    """Task files of the operator, in the order in which they ran."""
+    """Task files of the operator, in the order in which they ran: the sha256 of the path of each.
 
-    files: List[str] = []
+    Whoever can write the journal must not select a file of the control node: the paths come from gpu_upgrade_drain.
+    """
+
+    hooks: List[str] = []
 
 
 class DrainJournal(NamedTuple):
@@ -82,12 +86,27 @@ def read(host: Host, path: str = PATH) -> DrainJournal:
             return DrainJournal()
         if isinstance(value, dict):
             value.setdefault("schema", SCHEMA)  # journals of the first releases have none
+            value = _without_paths(value)
         return from_json(records.without_schema(value, SCHEMA, path))
     except (json_file.DamagedFileError, records.RecordError) as error:
         raise DrainError(
             "%s: it cannot be read, so what was drained here is unknown (%s). Undrain this host by hand "
             "(docker start, scontrol, kubectl uncordon), then delete that file." % (path, error)
         ) from None
+
+
+def hook_marker(path: str) -> str:
+    """The entry of a task file in TasksDrain."""
+    return hashlib.sha256(path.encode("utf-8")).hexdigest()
+
+
+def _without_paths(value: Dict[str, object]) -> Dict[str, object]:
+    """Journals of earlier releases have the paths of task files: return them with markers."""
+    tasks = value.get("tasks")
+    files = tasks.get("files") if isinstance(tasks, dict) else None
+    if not isinstance(files, list):
+        return value
+    return dict(value, tasks={"hooks": [hook_marker(str(path)) for path in files]})
 
 
 def merge(journal: DrainJournal, entries: DrainJournal) -> DrainJournal:
@@ -132,5 +151,5 @@ def describe(journal: DrainJournal) -> List[str]:
     if journal.kubernetes:
         found.append("the Kubernetes node %s is cordoned" % journal.kubernetes.node)
     if journal.tasks:
-        found.append("task files drained it: %s" % ", ".join(journal.tasks.files))
+        found.append("task files of gpu_upgrade_drain drained it: %d" % len(journal.tasks.hooks))
     return found

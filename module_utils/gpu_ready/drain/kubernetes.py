@@ -25,6 +25,9 @@ TIMEOUT = re.compile(
 )
 CONFLICT = re.compile(r"\bConflict\b|object has been modified")
 BUDGET = "disruption budget"
+NODE_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+"""A DNS subdomain of RFC 1123 (kubernetes.io/docs/concepts/overview/working-with-objects/names)."""
+LONGEST_NAME = 253
 
 
 class KubernetesNode(NamedTuple):
@@ -160,6 +163,12 @@ class KubernetesHook(NodeHook):
         options: EvictionOptions = DEFAULT_OPTIONS,
         seconds: int = 30,
     ) -> None:
+        """DrainError if ``name`` cannot be that of a node; kubectl would take one with a dash for an option."""
+        if len(name) > LONGEST_NAME or not NODE_NAME.match(name):
+            raise DrainError(
+                "gpu_drain_kubernetes_node: %r is not the name of a node. Set it to the name that `kubectl get nodes` "
+                "shows: small letters, digits, dots and dashes." % name[:LONGEST_NAME]
+            )
         self.host = host
         self.name = name
         self.access = access

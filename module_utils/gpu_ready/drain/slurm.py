@@ -19,6 +19,8 @@ BUSY = frozenset(("ALLOCATED", "MIXED", "COMPLETING"))
 JOB_FORMAT = "%i|%u|%T"
 """squeue's format: number, user, state."""
 NAMED_JOBS = 5
+NODE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z")
+LONGEST_NAME = 255
 
 
 class SlurmNode(NamedTuple):
@@ -107,6 +109,12 @@ class SlurmHook(NodeHook):
     """A node through slurm's programs on this host, in ``directory`` or in PATH."""
 
     def __init__(self, host: Host, name: str, directory: str = "") -> None:
+        """DrainError if ``name`` cannot be that of one node: Slurm takes lists, ranges and ALL for several."""
+        if not NODE_NAME.match(name) or name.upper() == "ALL":
+            raise DrainError(
+                "gpu_drain_slurm_node: %r is not the name of one node. Set it to the name that sinfo shows: letters, "
+                "digits, dots, dashes and underscores." % name[:LONGEST_NAME]
+            )
         self.host = host
         self.name = name
         self.directory = directory

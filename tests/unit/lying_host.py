@@ -1,0 +1,92 @@
+"""A host whose root is an attacker: its Python answers for Ansible's modules what the attacker wants.
+
+The connection is local, and the attacker is `ansible_python_interpreter`: everything that Ansible sends to a host reaches
+this program, and everything that comes back is its. Nothing of the machine is read or changed on its behalf.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(sys.executable).parent
+TRUTHFUL = "True"
+"""An answer for modules that really run."""
+
+INTERPRETER = """\
+#!{python}
+import json, os, re, shutil, sys
+home = {home!r}
+for folder, _, names in os.walk(home + "/tmp"):
+    for name in names:
+        if "AnsiballZ_" not in name:
+            shutil.copy(folder + "/" + name, home + "/loot/" + os.path.basename(folder) + name)
+found = re.search(r"AnsiballZ_(\\w+)[.]py", " ".join(sys.argv))
+name = found.group(1) if found else ""
+with open(home + "/calls", "a") as log:
+    log.write(name + "\\n")
+answers = json.load(open(home + "/answers.json"))
+answer = answers.get(name, {{"changed": True}})
+if isinstance(answer, list):
+    answer = answer[min(open(home + "/calls").read().split().count(name), len(answer)) - 1]
+if answer == "{truthful}":
+    os.execv(sys.executable, [sys.executable] + sys.argv[1:])
+if isinstance(answer, str):
+    exec(answer)
+else:
+    print(json.dumps(answer))
+"""
+"""A list gives one answer after the other; a text is a program that prints the answer."""
+
+
+def make_liar(directory: Path, name: str, answers: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of a host with these answers by module name; what it gets lies in ``directory/name/loot``."""
+    home = directory / name
+    for part in ("tmp", "loot"):
+        (home / part).mkdir(parents=True)
+    (home / "calls").write_text("")
+    (home / "answers.json").write_text(json.dumps({"stat": {"stat": {"exists": False}}} | answers))
+    program = home / "python"
+    program.write_text(INTERPRETER.format(python=sys.executable, home=str(home), truthful=TRUTHFUL))
+    program.chmod(0o755)
+    return {
+        "ansible_connection": "local",
+        "ansible_become": False,
+        "ansible_pipelining": False,
+        "ansible_python_interpreter": str(program),
+        "ansible_remote_tmp": str(home / "tmp"),
+    }
+
+
+def loot(directory: Path, name: str) -> str:
+    """Everything that Ansible sent to the host in files of their own."""
+    return "\n".join(file.read_text(errors="replace") for file in sorted((directory / name / "loot").iterdir()))
+
+
+def calls(directory: Path, name: str) -> list[str]:
+    """The modules that Ansible ran on the host."""
+    return (directory / name / "calls").read_text().split()
+
+
+def run_playbook(
+    directory: Path,
+    playbook: str | Path,
+    hosts: dict[str, dict[str, Any]],
+    *arguments: str,
+    limit_s: int = 120,
+    **more: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run a playbook of the project, or of the test by its absolute path, over these hosts and their variables."""
+    inventory = directory / "hosts.json"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    environment |= {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
+    return subprocess.run(
+        [str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(ROOT / playbook), *arguments],
+        cwd=directory, env=environment | more, capture_output=True, text=True, check=False, timeout=limit_s,
+    )  # fmt: skip

@@ -1,0 +1,88 @@
+"""What a host's drain journal can make the control node do: nothing but to undrain this host as the variables say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready.drain.hook import MOST_CALLS
+from lying_host import ROOT, calls, make_liar, run_playbook
+
+REASON = "gpu-ready: driver upgrade"
+HOOK = """\
+- name: Say that the hook ran
+  ansible.builtin.copy: {{content: "{{{{ gpu_drain_action }}}}", dest: {mark}, mode: "0600"}}
+  delegate_to: localhost
+"""
+
+
+def journal(**entries: Any) -> dict[str, Any]:
+    return {"gpu_drain_journal": {"journal": entries, "description": []}}
+
+
+def make_hook(path: Path) -> Path:
+    """A task file that leaves ``path``.ran."""
+    path.write_text(HOOK.format(mark=f"{path}.ran"))
+    return path
+
+
+def make_program(path: Path, text: str) -> None:
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+@pytest.mark.host_io
+def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
+    """Task files, kubectl and its options, delegation and reason come from the operator's variables of this host."""
+    mine, other = make_hook(tmp_path / "mine.yml"), make_hook(tmp_path / "other.yml")
+    marker = hashlib.sha256(str(mine).encode()).hexdigest()
+    make_program(tmp_path / "kubectl", f'printf "%s\\n" "$*" >> {tmp_path}/kubectl.log; exit 1\n')
+    operator = {
+        "gpu_upgrade_drain": [str(mine)],
+        "gpu_drain_kubernetes_kubectl": str(tmp_path / "kubectl"),
+        "gpu_drain_kubernetes_kubeconfig": "/operator/kubeconfig",
+    }
+    plain = {"host": "localhost", "kubeconfig": "/operator/kubeconfig", "context": "", "reason": REASON}
+    peer = {"node": "peer", "controller": "peer", "reason": "RMA: broken"}
+    answers = {
+        "paths": journal(tasks={"files": [str(other)], "hooks": [str(other)]}),
+        "marker": journal(tasks={"hooks": [hashlib.sha256(str(other).encode()).hexdigest()]}),
+        "honest": journal(tasks={"hooks": [marker]}),
+        "server": journal(kubernetes=plain | {"node": "--server=https://evil.example:6443"}),
+        "config": journal(kubernetes=plain | {"node": "config", "kubeconfig": "/home/evil/kubeconfig"}),
+        "elsewhere": journal(kubernetes=plain | {"node": "elsewhere", "host": "peer"}),
+        "slurm": journal(slurm=peer),
+        "good": journal(kubernetes=plain | {"node": "good"}),
+    }
+    hosts = {name: make_liar(tmp_path, name, answer) | operator for name, answer in answers.items()}
+    hosts["peer"] = make_liar(tmp_path, "peer", journal()) | operator
+    done = run_playbook(tmp_path, "playbooks/undrain.yml", hosts)
+    assert not Path(f"{other}.ran").exists() and Path(f"{mine}.ran").read_text() == "undrain", done.stdout
+    assert (tmp_path / "kubectl.log").read_text().splitlines() == [
+        "--kubeconfig=/operator/kubeconfig get node good --output=json --request-timeout=30s"
+    ]
+    assert calls(tmp_path, "peer") == ["gpu_drain_journal"], "nothing runs on another host"
+    text = " ".join(done.stdout.split())
+    for phrase in (
+        "was drained with node peer, controller peer, reason RMA: broken",
+        "1 task files drained this host that",
+    ):
+        assert phrase in text, done.stdout
+
+
+@pytest.mark.host_io
+def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path) -> None:
+    waited = {"done": False, "waiting": "time", "deadline": 0, "remaining_s": 10**9, "changed": False}
+    (tmp_path / "drain.yml").write_text((ROOT / "tests/integration/drain.yml").read_text())
+    # The count goes on from here: 70 rounds would take a minute.
+    hosts = {
+        "one": make_liar(tmp_path, "one", journal() | {"gpu_drain_docker": waited})
+        | {"__gpu_drain_rounds": MOST_CALLS + 7}
+    }
+    values = json.dumps({"entry": "drain", "gpu_upgrade_drain": "docker", "__gpu_drain_again": True})
+    done = run_playbook(tmp_path, tmp_path / "drain.yml", hosts, "-e", values, ANSIBLE_ROLES_PATH=str(ROOT / "roles"))
+    assert calls(tmp_path, "one").count("gpu_drain_docker") == 3
+    assert "more than gpu_upgrade_drain_timeout allows" in " ".join(done.stdout.split()) and done.returncode == 2

@@ -1,0 +1,126 @@
+"""Which files of the control node reach a host: those that the operator's variables name for it, whatever it answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lying_host import ROOT, calls, loot, make_liar, run_playbook
+
+SECRET = "the private key of the operator"
+WANTED = "the installer of the operator"
+
+
+def plan(**todo: Any) -> dict[str, Any]:
+    """The answer of gpu_node_plan with these steps; two underscores in a name are a dot."""
+    steps = {name.replace("__", "."): parameters for name, parameters in todo.items()}
+    shown = {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": False, "summary": ""}
+    return {"plan": shown, "todo": steps, "lines": [], "row": {}, "refusal": "", "upgrade": {}, "verification": None}
+
+
+def ask_driver(path: str) -> dict[str, Any]:
+    step = {"source": path, "version": "580.95.05", "flavour": "open", "kernels": [], "uninstall": None}
+    return {"gpu_node_plan": plan(nvidia_driver__runfile=step | {"sha256": "", "sha256_url": ""}),
+            "gpu_driver_runfile": {"needs_file": True, "changed": True}}  # fmt: skip
+
+
+def ask_toolkit(path: str) -> dict[str, Any]:
+    installer = {"source": path, "file": "/var/lib/gpu-ready/cuda_12.9.run", "version": "12.9"}
+    step = {"installers": [installer], "packages": []}
+    return {"gpu_node_plan": plan(cuda_toolkit__runfile=step), "gpu_cuda_runfile": {"needs": ["12.9"], "changed": True}}
+
+
+def ask_cudnn(path: str) -> dict[str, Any]:
+    return {"gpu_node_plan": plan(cudnn__install={"file": path, "installs": []})}
+
+
+ASKING = {
+    "driver": ("nvidia_driver_runfile", ask_driver, str),
+    "toolkit": ("cuda_toolkit_runfiles", ask_toolkit, lambda path: {"12.9": path}),
+    "sums": ("cuda_toolkit_runfiles", ask_toolkit, lambda path: {"12.9": {"file": path, "sha256": "0" * 64}}),
+    "cudnn": ("cudnn_archive", ask_cudnn, str),
+}
+
+
+@pytest.mark.host_io
+def test_a_host_gets_no_file_that_the_operator_did_not_name(tmp_path: Path) -> None:
+    secret, wanted = tmp_path / "id_ed25519", tmp_path / "wanted"
+    secret.write_text(SECRET)
+    wanted.write_text(WANTED)
+    hosts = {}
+    for name, (variable, ask, setting) in ASKING.items():
+        hosts |= {
+            f"{name}-plain": make_liar(tmp_path, f"{name}-plain", ask(str(secret))),
+            f"{name}-beside": make_liar(tmp_path, f"{name}-beside", ask(str(secret)))
+            | {variable: setting(str(wanted))},
+            f"{name}-absent": make_liar(tmp_path, f"{name}-absent", ask(str(tmp_path / "absent"))),
+        }
+    done = run_playbook(tmp_path, "site.yml", hosts)
+    for host in hosts:
+        assert SECRET not in loot(tmp_path, host) and WANTED not in loot(tmp_path, host)
+    for name in ASKING:
+        absent, plain = calls(tmp_path, f"{name}-absent"), calls(tmp_path, f"{name}-plain")
+        assert absent == plain, "a host does not learn whether a file exists"
+    refused = [
+        line
+        for line in done.stdout.splitlines()
+        if "failed at" in line and "that no variable of this host names" in line
+    ]
+    assert len(refused) == len(hosts), done.stdout
+    assert done.returncode == 2
+
+
+@pytest.mark.host_io
+def test_a_host_gets_the_file_that_the_operator_named(tmp_path: Path) -> None:
+    wanted, typo = tmp_path / "wanted.run", tmp_path / "typo.run"
+    wanted.write_text(WANTED)
+    hosts = {
+        name: make_liar(tmp_path, name, ask(str(wanted))) | {variable: setting(str(wanted))}
+        for name, (variable, ask, setting) in ASKING.items()
+    }
+    hosts["wrong"] = make_liar(tmp_path, "wrong", ask_driver(str(typo))) | {"nvidia_driver_runfile": str(typo)}
+    done = run_playbook(tmp_path, "site.yml", hosts)
+    for name in ASKING:
+        assert loot(tmp_path, name) == WANTED, done.stdout
+    assert "no variable" not in done.stdout
+    assert f"{typo}: there is no such file on the control node" in " ".join(done.stdout.split()), done.stdout
+
+
+ROLLBACK = """\
+- hosts: all
+  gather_facts: false
+  vars:
+    gpu_plan_result: {todo: {}}
+    gpu_upgrade_planned: {from: "{{ version }}", installer: {}}
+  tasks:
+    - ansible.builtin.include_role: {name: gpu_upgrade, tasks_from: installers}
+"""
+
+
+@pytest.mark.host_io
+def test_the_installer_for_a_rollback_lies_beside_the_new_one(tmp_path: Path) -> None:
+    """Its version is the host's answer: it selects nothing but a version of the operator's file."""
+    for version in ("595.71.05", "580.95.05"):
+        (tmp_path / f"NVIDIA-Linux-x86_64-{version}.run").write_text(f"installer {version}\n")
+    (tmp_path / "id_ed25519").write_text(SECRET)
+    (tmp_path / "stage.yml").write_text(ROLLBACK)
+    new, old = (str(tmp_path / f"NVIDIA-Linux-x86_64-{version}.run") for version in ("595.71.05", "580.95.05"))
+    beside = "580.95.05/../../id_ed25519"
+    asked = {
+        "honest": ("580.95.05", [new, old]),
+        "lying": ("580.95.05", [new, str(tmp_path / "id_ed25519")]),
+        "climbing": (beside, [new.replace("595.71.05", beside)]),
+    }
+    hosts = {
+        name: make_liar(tmp_path, name, {"gpu_upgrade_stage": {"files": {file: f"/x/{file[-12:]}" for file in files}}})
+        | {"nvidia_driver_runfile": new, "version": version}
+        for name, (version, files) in asked.items()
+    }
+    done = run_playbook(tmp_path, tmp_path / "stage.yml", hosts, ANSIBLE_ROLES_PATH=str(ROOT / "roles"))
+    assert "installer 595.71.05" in loot(tmp_path, "honest") and "installer 580.95.05" in loot(tmp_path, "honest"), (
+        done.stdout
+    )
+    for name in ("lying", "climbing"):
+        assert loot(tmp_path, name) == "", done.stdout
+        assert f"{name} failed" in done.stdout or f"[{name}]: FAILED!" in done.stdout, done.stdout

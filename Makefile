@@ -41,6 +41,7 @@ lint-files: dev
 	@$(VENV)/python tools/compile_variables.py --check
 	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/python tools/past_table.py --check
+	@$(VENV)/python tools/hostile_table.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, word list, generated pages, vermin (Python 3.6 on hosts): clean"
 
@@ -61,9 +62,10 @@ catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argumen
 	@$(VENV)/python tools/compile_catalog.py
 	@$(VENV)/python tools/compile_variables.py
 
-docs: dev  ## write the pages about distributions and pasts from the planner and the tests' records
+docs: dev  ## write the pages about distributions, pasts and hostile hosts from the planner and the tests' records
 	@$(VENV)/python tools/distribution_table.py
 	@$(VENV)/python tools/past_table.py
+	@$(VENV)/python tools/hostile_table.py
 
 lab-up: setup  ## start a lab fleet: make lab-up FLEET=demo
 	@$(LAB) up lab/fleets/$(FLEET).yml

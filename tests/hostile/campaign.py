@@ -1,0 +1,356 @@
+"""Runs playbooks over hostile hosts beside honest ones, without the lab, and says what each hostile answer did.
+
+A hostile host is a directory: lab/hostile/interpreter.py is its Python and its sudo. Many attacks share a run. What a
+run does to all hosts is attributed by running halves of it again.
+"""
+
+import csv
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.hostile import attacks
+from tests.hostile.scenes import Answers, Scene
+
+ROOT = Path(__file__).resolve().parents[2]
+INTERPRETER = ROOT / "lab/hostile/interpreter.py"
+HONEST = ("a-honest", "z-honest")
+SECRET = "CANARY-7f3a"
+BOUND = 300.0
+"""Seconds that a run may take."""
+MEMORY = 1200
+"""MiB that a process of the control node may use at most."""
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+FORMULA = re.compile(r"^[=+\-@\t\r]")
+NOT_REACHED = "not reached"
+
+
+class Cell(NamedTuple):
+    """An attack on a module in a playbook."""
+
+    scene: Scene
+    module: str
+    attack: attacks.Change
+
+    @property
+    def name(self) -> str:
+        """Name of the cell's host."""
+        return f"h-{self.module.replace('_', '-')}-{self.attack.__name__.replace('_', '-')}"
+
+
+class Ran(NamedTuple):
+    """What a run printed and wrote. ``calls``: by host, what its Python was asked. ``seconds`` is None if it was killed."""
+
+    status: int
+    text: str
+    reports: dict[str, str]
+    calls: dict[str, list[str]]
+    seconds: float | None
+    memory: int
+
+
+def cells(scenes: Iterable[Scene]) -> list[Cell]:
+    """Return all attacks on the modules of scenes."""
+    return [
+        Cell(scene, module, attack)
+        for scene in scenes
+        for module in scene.modules
+        for attack in attacks.of_module(module)
+    ]
+
+
+def groups(chosen: Sequence[Cell], size: int = 12) -> list[list[Cell]]:
+    """Return cells in the groups that share a run: of one scene, and those that take long or much apart."""
+    found: list[list[Cell]] = []
+    for scene in dict.fromkeys(cell.scene.name for cell in chosen):
+        of_scene = [cell for cell in chosen if cell.scene.name == scene]
+        apart = [[cell for cell in of_scene if cell.attack is one] for one in (attacks.silence, attacks.flood)]
+        others = [cell for cell in of_scene if cell.attack not in (attacks.silence, attacks.flood)]
+        found += [others[begin : begin + size] for begin in range(0, len(others), size)]
+        found += [part for part in apart if part]
+    return found
+
+
+class Place:
+    """A directory with a control node's files and hosts."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.home, self.ran, self.programs = directory / "home", directory / "ran", directory / "programs"
+        for path in (self.home / ".ssh", self.ran, self.programs, directory / "reports", directory / "evil"):
+            path.mkdir(parents=True)
+        self.key = self.home / ".ssh/id_ed25519"
+        self.key.write_text(f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}\n")
+        for name in ("kubectl", "scontrol", "squeue", "sudo-of-the-attacker", "docker", "nvidia-smi"):
+            program = self.programs / name
+            program.write_text(f'#!/bin/sh\necho "$0 $*" >> {shlex.quote(str(self.ran))}/{name}\nexit 1\n')
+            program.chmod(0o755)
+        (directory / "evil/kubeconfig").write_text("{}")
+
+    def targets(self, cell: Cell) -> attacks.Targets:
+        """Return what the attack of a cell aims at."""
+        mark = "MARK" + cell.name.replace("-", "").upper()
+        ran = self.ran / cell.name
+        tasks = self.directory / f"evil/{cell.name}.yml"
+        tasks.write_text(
+            f"- ansible.builtin.command: touch {ran}\n  delegate_to: localhost\n  become: false\n  changed_when: false\n"
+        )
+        program = self.directory / f"evil/{cell.name}"
+        program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+        program.chmod(0o755)
+        return attacks.Targets(self.key, tasks, self.directory / "evil/kubeconfig", program, ran, HONEST[0], mark)
+
+    def add_host(self, name: str, answers: Answers, asked: Sequence[dict[str, Any]]) -> None:
+        """Make a host with honest answers and attacks."""
+        host = self.directory / "hosts" / name
+        host.mkdir(parents=True)
+        for role in ("python", "sudo"):
+            start = f"exec {sys.executable} -I -S {INTERPRETER} {shlex.quote(str(host))} {role}"
+            (host / role).write_text(f'#!/bin/sh\n{start} "$@"\n')
+            (host / role).chmod(0o755)
+        (host / "answers.json").write_text(json.dumps(answers).replace('"NODE"', json.dumps(name)))
+        (host / "attack.json").write_text(json.dumps(list(asked)))
+        (host / "calls").touch()
+
+
+def inventory(place: Place, scene: Scene, names: Sequence[str]) -> dict[str, Any]:
+    """Return the inventory of a run; the operator's variables include a secret that no host needs."""
+    hosts = {}
+    for name in names:
+        host = place.directory / "hosts" / name
+        hosts[name] = {
+            "ansible_python_interpreter": str(host / "python"),
+            "ansible_become_exe": str(host / "sudo"),
+            "ansible_remote_tmp": str(host / "tmp"),
+        }
+    common = {
+        "ansible_connection": "local",
+        "site_password": SECRET,
+        "gpu_report_directory": str(place.directory / "reports"),
+        "gpu_audit_path": str(place.directory / "reports/audit"),
+        **scene.variables,
+    }
+    return {"all": {"hosts": hosts, "vars": common}}
+
+
+def run(place: Place, scene: Scene, chosen: Sequence[Cell], bound: float = BOUND) -> Ran:
+    """Run a playbook over the honest hosts and the hostile ones of these cells."""
+    for name in HONEST:
+        place.add_host(name, scene.answers_for(""), ())
+    for cell in chosen:
+        answers = scene.answers_for(cell.module)
+        asked = cell.attack(answers.get(cell.module, {"changed": False}), place.targets(cell))
+        place.add_host(cell.name, answers, (*scene.before, {"module": cell.module, **asked}))
+    names = [HONEST[0], *(cell.name for cell in chosen), HONEST[1]]
+    path = place.directory / "inventory.json"
+    path.write_text(json.dumps(inventory(place, scene, names)))
+    programs = Path(sys.executable).parent
+    environment = {
+        "HOME": str(place.home),
+        "PATH": f"{place.programs}:{programs}:/usr/bin:/bin:/usr/sbin:/sbin",
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_FORKS": "10",
+        "ANSIBLE_HOME": str(place.home / ".ansible"),
+        "LC_ALL": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    output, began = place.directory / "output", time.monotonic()
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [str(programs / "ansible-playbook"), "-i", str(path), scene.playbook],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        ended, status, memory = wait(process, bound)
+    seconds = time.monotonic() - began if ended else None
+    reports = {
+        one.name: one.read_text(encoding="utf-8", errors="surrogateescape")
+        for one in (place.directory / "reports").iterdir()
+        if one.is_file()
+    }
+    calls = {name: (place.directory / "hosts" / name / "calls").read_text().splitlines() for name in names}
+    return Ran(status, output.read_text(encoding="utf-8", errors="surrogateescape"), reports, calls, seconds, memory)
+
+
+def wait(process: "subprocess.Popen[bytes]", bound: float) -> tuple[bool, int, int]:
+    """Wait for the end of a run, at most ``bound`` seconds: whether it came, the exit status, the memory in MiB."""
+    end = time.monotonic() + bound
+    while time.monotonic() < end:
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            kill_session(process.pid)
+            return True, process.returncode, used.ru_maxrss // 1024
+        time.sleep(0.1)
+    kill_session(process.pid)
+    _, _, used = os.wait4(process.pid, 0)
+    process.returncode = -signal.SIGKILL
+    return False, process.returncode, used.ru_maxrss // 1024
+
+
+def kill_session(leader: int) -> None:
+    """Kill what a run left: the hosts that sleep. Ansible starts its own groups, in the session of the run."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        if int(fields[3]) == leader and fields[0] != "Z":
+            os.kill(int(stat.parent.name), signal.SIGKILL)
+
+
+# ---- judgement --------------------------------------------------------------------------------------------------------
+
+
+def leaks(place: Place) -> dict[str, str]:
+    """Return by host what it got of the control node's secrets."""
+    found = {}
+    for host in sorted((place.directory / "hosts").iterdir()):
+        kept = [host / "calls", *(host / "loot").glob("*")]
+        for path in kept:
+            if SECRET.encode() in path.read_bytes():
+                found[host.name] = f"it got the operator's private key or password ({path.name})"
+    return found
+
+
+def executions(place: Place) -> dict[str, str]:
+    """Return by name what was started on the control node."""
+    return {path.name: path.read_text() for path in place.ran.iterdir()}
+
+
+def raw_texts(ran: Ran) -> list[str]:
+    """Return what a terminal, a spreadsheet or a browser would act on, in the output and in the reports."""
+    found = []
+    for name, text in {"the screen": ran.text, **ran.reports}.items():
+        for line in text.split("\n"):
+            if CONTROL.search(line):
+                found.append(f"{name} has control characters: {line[:3000]!a}")
+        if "<script>MARK" in text and text.lstrip().startswith("<"):
+            found.append(f"{name} has markup: {text[text.index('<script>MARK') :][:200]!a}")
+    text = ran.reports.get("audit", "")
+    if text.startswith("host,"):
+        for row in csv.reader(text.splitlines(keepends=True)):
+            found += [
+                f"the CSV has a formula: {cell[:2000]!a}" for cell in row if FORMULA.search(cell) and "MARK" in cell
+            ]
+    return found
+
+
+def honest_view(ran: Ran, place: Place) -> dict[str, list[str]]:
+    """Return by honest host what it was asked and what the run says of it, without times and directories."""
+    view = {}
+    for name in HONEST:
+        asked = []
+        for line in ran.calls[name]:
+            module, arguments = json.loads(line)
+            kept = {key: value for key, value in arguments.items() if not key.startswith("_") and key != "src"}
+            if abs(int(kept.get("rollout") or 0) - time.time()) < 24 * 3600:
+                kept["rollout"] = "now"
+            asked.append(json.dumps([module, kept], sort_keys=True).replace(str(place.directory), ""))
+        # A row of a table or a line about the host; a message about another host may have its name too.
+        about = [line for line in ran.text.splitlines() if re.match(rf"\s*{name}(?:\s*:|\s\s)", line)]
+        printed = [" ".join(re.sub(r"\d+ s\b", "N s", line).split()) for line in about]
+        view[name] = [*sorted(asked), *sorted(printed), *reported(ran, name)]
+    return view
+
+
+def reported(ran: Ran, name: str) -> list[str]:
+    """Return what the reports say of a host."""
+    latest = json.loads(ran.reports.get("latest.json", "{}"))
+    audit = ran.reports.get("audit", "")
+    found = [latest, json.loads(audit) if audit.startswith("{") else {}]
+    lines = [line for line in audit.splitlines() if line.startswith(f"{name},")]
+    return [json.dumps(one["hosts"][name], sort_keys=True) for one in found if one.get("hosts")] + lines
+
+
+def difference(expected: dict[str, list[str]], found: dict[str, list[str]]) -> str:
+    """Return how the honest hosts fared otherwise than alone; empty if they did not."""
+    for name in HONEST:
+        missing = [line for line in expected[name] if line not in found[name]]
+        more = [line for line in found[name] if line not in expected[name]]
+        if missing or more or len(expected[name]) != len(found[name]):
+            return f"{name}: without {[one[:150] for one in missing[:2]]}, with {[one[:150] for one in more[:2]]}"
+    return ""
+
+
+def judge(place: Place, ran: Ran, chosen: Sequence[Cell], expected: dict[str, list[str]]) -> tuple[dict[str, str], str]:
+    """Return what each cell did, and what the run did that no cell can be named for."""
+    errors: dict[str, str] = {}
+    shared = []
+    secrets, started, texts = leaks(place), executions(place), raw_texts(ran)
+    for cell in chosen:
+        mark = place.targets(cell).mark
+        own = [text for text in texts if mark + "\\" in text or mark + "'" in text or mark in re.split(r"\W+", text)]
+        if cell.name in secrets:
+            errors[cell.name] = secrets[cell.name]
+        elif cell.name in started:
+            errors[cell.name] = "its program ran on the control node"
+        elif own:
+            errors[cell.name] = own[0][:300]
+        elif not (place.directory / "hosts" / cell.name / "fired").exists():
+            errors[cell.name] = NOT_REACHED
+    shared += [f"{name}: {text}" for name, text in secrets.items() if name not in errors]
+    shared += [f"the control node ran {text.strip()[:200]}" for name, text in started.items() if name not in errors]
+    if ran.seconds is None:
+        shared.append("the run did not end in time")
+    elif ran.memory > MEMORY:
+        shared.append(f"a process of the control node used {ran.memory} MiB")
+    else:
+        other = difference(expected, honest_view(ran, place))
+        shared += [other] if other else []
+    if "Traceback (most recent call last)" in ran.text or "Unexpected Exception" in ran.text:
+        shared.append("a traceback on the screen: " + ran.text[ran.text.rfind("Traceback") :][:200])
+    return errors, "; ".join(shared)
+
+
+class Campaign:
+    """Runs cells, in a directory for each run."""
+
+    def __init__(self, directory: Path, bound: float = BOUND) -> None:
+        self.directory, self.bound = directory, bound
+        self.number = 0
+        self.expected: dict[str, dict[str, list[str]]] = {}
+
+    def place(self, name: str) -> Place:
+        """Return the place of the next run."""
+        self.number += 1
+        return Place(self.directory / f"{self.number:03}-{name}")
+
+    def alone(self, scene: Scene) -> dict[str, list[str]]:
+        """Return how the honest hosts of a scene fare without hostile ones."""
+        if scene.name not in self.expected:
+            place = self.place(f"{scene.name}-alone")
+            ran = run(place, scene, (), self.bound)
+            assert ran.seconds is not None, ran.text
+            view = honest_view(ran, place)
+            for name in HONEST:
+                assert any(scene.good in line for line in view[name]), (scene.good, view[name], ran.text)
+            self.expected[scene.name] = view
+        return self.expected[scene.name]
+
+    def test(self, scene: Scene, chosen: Sequence[Cell]) -> dict[str, str]:
+        """Return by host's name what a cell did that it must not do; empty where it held."""
+        expected = self.alone(scene)
+        place = self.place(scene.name)
+        ran = run(place, scene, chosen, self.bound)
+        errors, shared = judge(place, ran, chosen, expected)
+        if shared and len(chosen) == 1:
+            errors[chosen[0].name] = "; ".join(
+                filter(None, [errors.get(chosen[0].name, "").replace(NOT_REACHED, ""), shared])
+            )
+        elif shared:
+            half = len(chosen) // 2
+            errors = {**self.test(scene, chosen[:half]), **self.test(scene, chosen[half:])}
+        return {**{cell.name: "" for cell in chosen}, **errors}

@@ -1,0 +1,296 @@
+"""Playbooks with honest hosts: what each module of a run answers, computed by the product's own planner."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpu_ready.base import records
+from gpu_ready.facts.model import Facts, GpuProcess, ModuleFacts
+from gpu_ready.lifecycle import audit as lifecycle_audit
+from gpu_ready.lifecycle import decide, variables
+from gpu_ready.plan import compose, upgrade
+
+from tests.unit.hosts import T4, bare, carried_out, having
+
+Answers = dict[str, dict[str, Any]]
+OLD, NEW = "580.95.05", "595.91.07"
+DRIVER = {"version": OLD, "branch": "580", "flavour": "open", "source": "cuda_repo", "kernel_modules": "dkms"}
+JOURNAL = {"schema": 1, "phase": "done", "time": 100, "to": NEW, "seconds": 5, "from": {**DRIVER, "packages": []}}
+DRAINS = {
+    "docker": {"containers": {"0" * 64: {"name": "train", "paused": False}}},
+    "slurm": {"node": "NODE", "controller": "NODE", "reason": "gpu-ready: driver upgrade"},
+}
+"""Entries of drain.json; NODE is the name of the host."""
+
+
+class Scene(NamedTuple):
+    """A playbook, the operator's variables, and the honest answers of one host."""
+
+    name: str
+    playbook: str
+    variables: Mapping[str, Any]
+    answers: Answers
+    modules: tuple[str, ...]
+    """The modules whose answers the campaign attacks here."""
+    before: tuple[dict[str, Any], ...] = ()
+    """What the hostile host answers besides its attack, so that the run comes to the module."""
+    steps: Mapping[str, tuple[str, ...]] = {}
+    """By module, the steps of the hostile host's plan that use it; all hosts have those of "" in their plan."""
+    good: str = "failed=0"
+    """What the output or a report says of an honest host."""
+
+    def answers_for(self, module: str) -> Answers:
+        """Return the answers of a host whose plan has the steps that use a module, so that the run comes to it soon."""
+        requested = (*self.steps.get(module, ()), *self.steps.get("", ()))
+        answer = self.answers.get("gpu_node_plan")
+        if answer is None or not self.steps:
+            return self.answers
+        missing = [step for step in requested if step not in answer["todo"]]
+        assert not missing, f"{self.name}: the plan has no step {missing}"
+        shown = [step for step in answer["plan"]["steps"] if step["id"] in requested]
+        todo = {step: params for step, params in answer["todo"].items() if step in requested}
+        return {**self.answers, "gpu_node_plan": {**answer, "plan": {**answer["plan"], "steps": shown}, "todo": todo}}
+
+
+def plan(facts: Facts, given: Mapping[str, Any], drains: tuple[str, ...] = ()) -> tuple[compose.Plan, dict[str, Any]]:
+    """Return the plan of a host, and the answer of gpu_node_plan with it."""
+    reading = variables.parse_settings(dict(given))
+    assert not reading.errors, reading.errors
+    decided = compose.plan(facts, reading.settings, drains)
+    assert not decided.refusals, decided.refusals
+    status = records.to_json(upgrade.upgrade_status(facts, decided, reading.settings, 100))
+    return decided, {"changed": False, **decide.answer_json(facts, decided), "upgrade": status}
+
+
+def plain_answers() -> Answers:
+    """Return what the modules of roles answer where nothing fails."""
+    return {
+        "stat": {"changed": False, "stat": {"exists": False}},
+        "file": {"changed": True, "path": "/var/lib/gpu-ready", "state": "directory", "mode": "0755", "size": 0},
+        "copy": {
+            "changed": True,
+            "dest": "/var/lib/gpu-ready/x",
+            "checksum": "0" * 40,
+            "mode": "0600",
+            "state": "file",
+        },
+        "slurp": {"changed": False, "content": "", "encoding": "base64", "source": "/var/lib/gpu-ready/x"},
+        "systemd_service": {"changed": True, "name": "docker", "state": "started", "status": {"Id": "docker"}},
+        "uri": {"changed": False, "status": 200, "msg": "OK", "json": {"Runtimes": {"nvidia": {}}}, "url": "http://x"},
+        "command": {"changed": True, "rc": 0, "stdout": "ok", "stderr": "", "cmd": ["x"], "start": "", "end": ""},
+        "gpu_packages": {"changed": True},
+        "gpu_repository": {"changed": True},
+        "gpu_files": {"changed": True},
+        "gpu_kernel_module": {
+            "changed": True,
+            "loaded_version": OLD,
+            "modules": ["nvidia"],
+            "held_by": "",
+            "reboot_required": False,
+            "services": [],
+        },
+        "gpu_driver_runfile": {"changed": True, "needs_file": True},
+        "gpu_cuda_runfile": {"changed": True, "needs": ["12.9"]},
+        "gpu_verify": {
+            "changed": True,
+            "verify": {
+                "ok": True,
+                "checks": [{"name": "loaded", "ok": True, "expected": OLD, "found": OLD}],
+                "nvml": {},
+                "container": None,
+                "not_run": [],
+            },
+            "row": {"driver_loaded": OLD, "verified": "2026-11-21T02:12:00Z"},
+        },
+        "gpu_upgrade_journal": {"changed": True, "journal": JOURNAL},
+        "gpu_upgrade_stage": {
+            "changed": True,
+            "coming": ["libcuda1=595.91.07-1"],
+            "kept": ["libcuda1=580.95.05-1"],
+            "installers": [],
+            "files": {},
+            "alike": {"package": "nvidia-kernel-open-dkms=595.91.07-1", "system": "debian 12", "kernel": "6.1.0"},
+        },
+        "gpu_upgrade_modules": {
+            "changed": True,
+            "offered": True,
+            "why": "",
+            "record": {"name": "nvidia", "sha256": "1"},
+        },
+        "gpu_drain_journal": {"changed": False, "journal": {}, "description": []},
+        "gpu_drain_docker": {
+            "changed": True,
+            "containers": ["train"],
+            "done": True,
+            "waiting": "",
+            "deadline": 0.0,
+            "remaining_s": 0,
+        },
+        "gpu_drain_slurm": {
+            "changed": True,
+            "owned": True,
+            "kept": "",
+            "done": True,
+            "waiting": "",
+            "deadline": 0.0,
+            "remaining_s": 0,
+        },
+        "gpu_uninstall": {
+            "changed": True,
+            "actions": ["delete /etc/profile.d/cuda.sh"],
+            "stops": [],
+            "reboot_required": False,
+            "held_by": "",
+        },
+    }
+
+
+def scenes(files: Path) -> list[Scene]:
+    """Return all scenes; ``files``: directory of the operator's installers on the control node."""
+    return [
+        provision(),
+        provision_files(files),
+        failed_service(),
+        without_python(),
+        audit("csv"),
+        audit("json"),
+        upgrade_drivers("upgrade_drivers.yml", "upgrade"),
+        upgrade_drivers("rollback_drivers.yml", "rollback"),
+        Scene("undrain", "playbooks/undrain.yml", {}, {**plain_answers(), "gpu_drain_journal": drained()}, UNDRAINING),
+        Scene(
+            "uninstall", "playbooks/uninstall.yml", {"gpu_ready_uninstall": True}, plain_answers(), ("gpu_uninstall",)
+        ),
+    ]
+
+
+UNDRAINING = ("gpu_drain_journal", "gpu_drain_docker", "gpu_drain_slurm")
+PROVISIONING = (
+    "gpu_node_plan", "gpu_packages", "gpu_repository", "gpu_files", "gpu_kernel_module", "gpu_cuda_toolkit_default",
+    "gpu_cudnn_archive", "systemd_service", "uri", "gpu_daemon_json", "gpu_verify",
+)  # fmt: skip
+COPYING = ("gpu_node_plan", "gpu_driver_runfile", "gpu_cuda_runfile", "file", "copy", "stat")
+UPGRADING = (
+    "gpu_node_plan", "gpu_upgrade_journal", "gpu_upgrade_stage", "gpu_upgrade_modules", "gpu_drain_journal",
+    "gpu_drain_docker", "gpu_drain_slurm", "gpu_kernel_module", "gpu_verify",
+)  # fmt: skip
+
+
+READY = '"result": "ready"'
+VERIFIED: dict[str, tuple[str, ...]] = {"": ("gpu_verify.verify",)}
+SITE_STEPS = {
+    **VERIFIED,
+    "gpu_packages": ("kernel_headers.install",),
+    "gpu_repository": ("nvidia_driver.repository",),
+    "gpu_files": ("nvidia_driver.blacklist_nouveau",),
+    "gpu_kernel_module": ("nvidia_driver.activate",),
+    "gpu_cuda_toolkit_default": ("cuda_toolkit.default",),
+    "gpu_cudnn_archive": ("cudnn.install",),
+    "systemd_service": ("nvidia_driver.persistenced",),
+    "gpu_service_failure": ("nvidia_driver.persistenced",),
+    "uri": ("docker_engine.install",),
+    "gpu_daemon_json": ("nvidia_container_runtime.configure",),
+}
+FILE_STEPS = {
+    **VERIFIED,
+    **dict.fromkeys(("gpu_driver_runfile", "file", "copy", "stat"), ("nvidia_driver.runfile",)),
+    "gpu_node_plan": ("nvidia_driver.runfile", "cuda_toolkit.runfile", "cudnn.install"),
+    "gpu_cuda_runfile": ("cuda_toolkit.runfile",),
+}
+
+
+def drained() -> dict[str, Any]:
+    """Return the answer of gpu_drain_journal on a drained host."""
+    return {"changed": False, "journal": DRAINS, "description": ["docker's container train is stopped"]}
+
+
+def provision() -> Scene:
+    """Return site.yml with the defaults on a bare host."""
+    _, answer = plan(bare(T4), {})
+    return Scene(
+        "site", "site.yml", {}, {**plain_answers(), "gpu_node_plan": answer}, PROVISIONING, (), SITE_STEPS, READY
+    )
+
+
+def provision_files(files: Path) -> Scene:
+    """Return site.yml with installers of the control node."""
+    given: dict[str, Any] = {
+        "nvidia_driver_source": "runfile",
+        "nvidia_driver_version": OLD,
+        "nvidia_driver_runfile": str(files / "driver.run"),
+        "nvidia_driver_runfile_sha256": "0" * 64,
+        "cuda_toolkit_source": "runfile",
+        "cuda_toolkit_versions": ["12.9.1"],
+        "cuda_toolkit_runfiles": {"12.9.1": {"file": str(files / "cuda.run"), "sha256": "0" * 64}},
+        "cudnn_archive": str(files / "cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"),
+        "cudnn_version": "9.10.2",
+    }
+    _, answer = plan(bare(T4), given)
+    return Scene(
+        "site_files", "site.yml", given, {**plain_answers(), "gpu_node_plan": answer}, COPYING, (), FILE_STEPS, READY
+    )
+
+
+def failed_service() -> Scene:
+    """Return site.yml where services do not start, so that the host is asked why."""
+    fails = {"module": "systemd_service", "do": "merge", "value": {"failed": True, "msg": "it does not start"}}
+    return provision()._replace(name="site_service", modules=("gpu_service_failure",), before=(fails,))
+
+
+def without_python() -> Scene:
+    """Return site.yml on a host whose Python does not start, so that a shell is asked."""
+    text = "L2Jpbi9zaDogL3Vzci9iaW4vcHl0aG9uMzogbm90IGZvdW5kCg=="  # /bin/sh: /usr/bin/python3: not found
+    fails = {"module": "gpu_node_plan", "do": "print", "value": text}
+    return provision()._replace(name="site_python", modules=("raw",), before=(fails,))
+
+
+def audit(form: str) -> Scene:
+    """Return audit.yml in a format."""
+    decided, _ = plan(bare(T4), {})
+    facts = carried_out(bare(T4), decided)
+    facts = having(facts, driver={"loaded": ModuleFacts("570.10.01", "open")})
+    decided, _ = plan(facts, {})
+    holder = GpuProcess(7, "python3", "python3 train.py")
+    found = lifecycle_audit.answer_json(facts, decided, lifecycle_audit.AuditFacts(holders=[holder]))
+    answer = {"changed": False, "audit": found}
+    return Scene(
+        f"audit_{form}",
+        "playbooks/audit.yml",
+        {"gpu_audit_format": form},
+        {**plain_answers(), "gpu_audit": answer},
+        ("gpu_audit",),
+        good='"state": "drift"' if form == "json" else "drift,loaded",
+    )
+
+
+def upgrade_drivers(playbook: str, name: str) -> Scene:
+    """Return an upgrade or a rollback of a fleet, with hosts drained by slurm and docker."""
+    given: dict[str, Any] = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": OLD}
+    decided, _ = plan(bare(T4), given)
+    facts = carried_out(bare(T4), decided)
+    changed = {**given, "nvidia_driver_version": NEW, "cuda_toolkit_source": "none", "cudnn_source": "none"}
+    _, answer = plan(facts, changed, ("slurm", "docker"))
+    if name == "rollback":
+        answer["upgrade"]["journal"] = {**JOURNAL, "rollout": 1700000000, "touched": True, "reason": "", "since": None}
+        answer["upgrade"]["back"] = {
+            "nvidia_driver_source": "cuda_repo",
+            "nvidia_driver_version": OLD,
+            "nvidia_driver_packages": [],
+            "nvidia_driver_branch": "580",
+            "nvidia_driver_flavour": "open",
+            "nvidia_driver_kernel_modules": "dkms",
+            "nvidia_driver_runfile": "",
+            "nvidia_driver_runfile_sha256": "",
+        }
+    operator = {
+        **changed,
+        "gpu_upgrade_drain": ["slurm", "docker"],
+        "gpu_upgrade_soak": 0,
+        "gpu_upgrade_batches": ["100%"],
+        "gpu_upgrade_max_failures": 1000,
+        "gpu_upgrade_leave_out": True,
+        "gpu_drain_slurm_node": "{{ inventory_hostname }}",
+    }
+    answers = {**plain_answers(), "gpu_node_plan": answer, "gpu_drain_journal": drained()}
+    modules = UPGRADING if name == "upgrade" else ("gpu_node_plan", "gpu_upgrade_journal")
+    good = "rolled back" if name == "rollback" else "upgraded"
+    return Scene(name, f"playbooks/{playbook}", operator, answers, modules, good=good)

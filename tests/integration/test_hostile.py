@@ -1,0 +1,41 @@
+"""The campaign over hostile hosts: every answer of tests/hostile for every module, recorded for docs/dev/hostile.md.
+
+It needs no lab: the hosts are directories. GPU_READY_HOSTILE limits it to scenes, as in GPU_READY_HOSTILE="site undrain".
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import record
+from tests.hostile.campaign import Campaign, cells, groups
+from tests.hostile.scenes import scenes
+
+pytestmark = pytest.mark.long
+FILES = Path("/tmp/gpu-ready-hostile")
+REQUESTED = os.environ.get("GPU_READY_HOSTILE", "").split()
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    """Return the campaign, which keeps how the honest hosts of each scene fare alone."""
+    return Campaign(tmp_path_factory.mktemp("hostile"))
+
+
+NAMES = [scene.name for scene in scenes(FILES) if not REQUESTED or scene.name in REQUESTED]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_hosts_get_nothing_and_stop_nobody(campaign: Campaign, tmp_path: Path, name: str) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    for file in ("driver.run", "cuda.run", "cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"):
+        (files / file).write_text("installer")
+    (scene,) = [one for one in scenes(files) if one.name == name]
+    failed = {}
+    for group in groups(cells([scene])):
+        found = campaign.test(scene, group)
+        record.record_cells(scene.name, group, found)
+        failed |= {host: error for host, error in found.items() if error}
+    assert failed == {}

@@ -1,0 +1,68 @@
+"""A sample of the campaign over hostile hosts (tests/hostile), and that the campaign finds what it must find."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import attacks
+from tests.hostile.campaign import HONEST, INTERPRETER, ROOT, Campaign, Cell, cells, groups
+from tests.hostile.scenes import Scene, plain_answers, scenes
+from tools import hostile_table
+
+pytestmark = pytest.mark.host_io
+SAMPLE = {
+    "audit_csv": {"gpu_audit": ("templates", "no_json", "lists", "numbers", "unreachable")},
+    "undrain": {"gpu_drain_journal": ("drained_elsewhere", "no_keys", "templates")},
+}
+
+
+def operator_files(directory: Path) -> Path:
+    """Make the installers of the operator."""
+    directory.mkdir()
+    for name in ("driver.run", "cuda.run", "cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"):
+        (directory / name).write_text("installer")
+    return directory
+
+
+def trusting() -> Scene:
+    """Return a playbook that trusts its hosts."""
+    answer = {"changed": False, "summary": "", "lines": [""]}
+    answers = {**plain_answers(), "gpu_node_plan": answer}
+    return Scene("trusting", str(ROOT / "tests/hostile/trusting.yml"), {}, answers, ("gpu_node_plan",))
+
+
+def test_the_campaign_finds_what_a_trusting_playbook_gives_away(tmp_path: Path) -> None:
+    scene = trusting()
+    kinds = (attacks.absolute_paths, attacks.task_files, attacks.failed_with_escapes, attacks.no_keys)
+    chosen = [Cell(scene, "gpu_node_plan", kind) for kind in kinds]
+    found = Campaign(tmp_path, 120).test(scene, chosen)
+    assert "private key" in found["h-gpu-node-plan-absolute-paths"]
+    assert "ran on the control node" in found["h-gpu-node-plan-task-files"]
+    assert found["h-gpu-node-plan-no-keys"] == ""
+    other = Campaign(tmp_path / "other", 120).test(scene, [Cell(scene, "gpu_node_plan", attacks.other_hosts)])
+    assert f"{HONEST[0]}: without" in other["h-gpu-node-plan-other-hosts"]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_hostile_host_gets_nothing_and_stops_nobody(tmp_path: Path, name: str) -> None:
+    (scene,) = [one for one in scenes(operator_files(tmp_path / "files")) if one.name == name]
+    chosen = [cell for cell in cells([scene]) if cell.attack.__name__ in SAMPLE[name].get(cell.module, ())]
+    assert len(chosen) == sum(map(len, SAMPLE[name].values()))
+    found = Campaign(tmp_path / "runs", 120).test(scene, chosen)
+    assert found == dict.fromkeys(found, "")
+
+
+def test_every_module_that_runs_on_hosts_is_attacked(tmp_path: Path) -> None:
+    attacked = {cell.module for cell in cells(scenes(tmp_path))}
+    modules = {path.stem for path in (ROOT / "library").glob("*.py")}
+    assert modules - attacked == set(hostile_table.NOT_ATTACKED)
+
+
+def test_every_cell_is_in_one_group(tmp_path: Path) -> None:
+    chosen = cells(scenes(tmp_path))
+    grouped = [cell for group in groups(chosen) for cell in group]
+    assert len(grouped) == len(chosen) == len({(cell.scene.name, cell.name) for cell in grouped})
+
+
+def test_the_attackers_python_runs_on_the_oldest_hosts() -> None:
+    assert 'f"' not in INTERPRETER.read_text() and "import annotations" not in INTERPRETER.read_text()

@@ -7,7 +7,7 @@ FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
 
-.PHONY: help setup dev demo test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench clean
+.PHONY: help setup dev demo test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -81,6 +81,9 @@ lab-status: setup
 
 bench: dev  ## measure on lab hosts, print ratios, write docs/dev/benchmarks.md
 	@$(VENV)/python bench/run.py
+
+simulation: dev  ## the playbooks over 2,000 simulated hosts; writes docs/scale.md (half an hour)
+	@$(VENV)/python bench/simulation/simulate.py --record
 
 clean:  ## remove what was built in this checkout
 	rm -rf .venv build reports .lab *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -334,7 +334,7 @@ def costs_table(known: dict[str, float | str], costs: Costs) -> str:
     descriptions = {
         "call_cpu": f"CPU seconds of the control node for a remote call: fork, ssh, templates, result, and a share of the run's start | measured: {known['cpu']}",
         "main_mib": f"MiB of the main process | measured: {known['memory']}",
-        "host_mib": "MiB per host in the main process | assumed: results of 10 to 30 kB, and copies of them",
+        "host_mib": f"MiB per host in the main process | measured: {known['host_memory']}",
         "fork_mib": "MiB per fork | measured, the same runs",
         "look_seconds": f"seconds to collect facts and plan on a host, with the SSH connection | measured, lab hosts: {known['rollout']}; the budget for a real node is 0.4 s and a connection",
         "stage_calls": "remote calls per host in the prestage, with modules that another host built | measured, the same lab hosts",

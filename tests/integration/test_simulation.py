@@ -1,0 +1,37 @@
+"""A small version of bench/simulation: the real upgrade over simulated hosts, killed and repeated, and beyond its budget.
+
+No lab host takes part: the bench's connection plugin and a program of this process answer.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/simulation"))
+
+import simulate as simulation
+
+SCALE = 0.005
+
+
+def test_a_killed_upgrade_ends_with_every_host_upgraded_or_failed_after_one_turn() -> None:
+    held = simulation.kill_and_resume(count=8, seed=3, scale=SCALE, kills=3)
+    assert held.problems == [], held
+
+
+def test_no_turn_begins_after_the_budget_is_spent() -> None:
+    held = simulation.rollout_beyond_budget(count=10, seed=3, scale=SCALE, budget=1, forks=3)
+    assert held.problems == [], held
+
+
+def test_site_asks_hosts_in_the_desired_state_once_and_fails_those_that_do_not_answer() -> None:
+    with simulation.bench(4, 3, SCALE, {}) as bench:
+        site = bench.command("ansible-playbook", "site.yml")
+        assert bench.run(site).rc == 0
+        assert [call.module for call in bench.fleet.calls] == ["gpu_node_plan"] * 4
+        bench.fleet.hosts["gpu0002"].fault = "unreachable"
+        first = bench.fleet.hosts["gpu0001"]
+        first.facts = first.facts._replace(verified=None)
+        ran = bench.run(site)
+        assert ran.rc == 2 and "4 hosts: 3 ready, 1 unreachable" in ran.output, ran.output
+        assert ran.output.splitlines()[-1].endswith("failed: gpu0002") and bench.fleet.errors == []
+        assert sorted(call.host for call in bench.fleet.calls[4:] if call.module == "gpu_verify") == ["gpu0001"]

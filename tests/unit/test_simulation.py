@@ -1,0 +1,106 @@
+"""The simulated hosts of bench/simulation: what their checks find, how calls are read, and the page of their record."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/simulation"))
+
+import simulate as simulation
+from simulated_hosts import Turn
+
+
+def loaded(name: str, path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+simulated: Any = loaded("simulated", ROOT / "bench/simulation/connection_plugins/simulated.py")
+
+
+def turns(*given: tuple[str, str, float, float, str]) -> Any:
+    """A fleet in which these turns took place: host, controller, begin, end, how."""
+    fleet = simulation.Fleet(6, 1, 0.0, {})
+    for host, controller, began, ended, end in given:
+        one = Turn(host, controller, began)
+        one.finish(ended, end)
+        fleet.turns.append(one)
+    return fleet
+
+
+def test_a_turn_that_begins_after_the_budget_is_spent_is_found() -> None:
+    fleet = turns(("gpu0001", "a", 0, 1, "back"), ("gpu0002", "a", 2, 3, "back"), ("gpu0003", "a", 4, 5, "done"))
+    assert simulation.begun_too_late(fleet, budget=1, batch=0) == ["1 turns began after failure 2: gpu0003"]
+    assert simulation.begun_too_late(fleet, budget=2, batch=0) == []
+
+
+def test_more_failures_than_budget_and_open_turns_are_found() -> None:
+    fleet = turns(*((f"gpu000{number}", "a", number * 2, number * 2 + 1, "stuck") for number in range(1, 5)))
+    assert simulation.over_budget(fleet, 1) == ["4 turns failed, at most 2 may"]
+    assert simulation.over_budget(fleet, 3) == []
+
+
+def test_two_controllers_on_one_host_are_found() -> None:
+    fleet = turns(("gpu0001", "a", 0, 5, "done"), ("gpu0001", "b", 3, 6, "done"), ("gpu0002", "a", 0, 1, "done"))
+    assert simulation.two_at_work(fleet) == ["gpu0001: a and b"]
+    assert "gpu0001: 2 turns to their end" in simulation.wrong_turns(fleet)
+    assert simulation.most_at_once(fleet) == 2
+
+
+def test_a_second_turn_is_allowed_only_after_an_interruption() -> None:
+    fleet = turns(("gpu0001", "a", 0, 1, "interrupted"), ("gpu0001", "a", 2, 3, "done"))
+    assert simulation.wrong_turns(fleet, 1) == []
+    assert simulation.wrong_turns(fleet, 0) == ["gpu0001: 1 interrupted turns"]
+
+
+def test_a_batch_that_begins_too_early_is_found() -> None:
+    fleet = turns(("gpu0005", "a", 0, 3, "done"), ("gpu0001", "a", 2, 4, "done"))
+    assert len(simulation.wrong_order(fleet, ["gpu0005"], [1, 1])) == 1
+    assert len(simulation.wrong_order(fleet, ["gpu0002"], [])) == 1
+
+
+def test_hosts_that_are_not_upgraded_or_still_drained_are_found() -> None:
+    fleet = simulation.Fleet(2, 1, 0.0, {"install": 0.5})
+    assert len(simulation.wrong_ends(fleet)) == 2
+    fleet.hosts["gpu0001"].drained = True
+    assert simulation.touched_without_turn(fleet) == ["gpu0001: no turn, and 580.95.05 is loaded, drained"]
+
+
+def test_the_same_seed_gives_the_same_faults() -> None:
+    faults = [[host.fault for host in simulation.Fleet(500, seed, 1.0).hosts.values()] for seed in (1, 1, 2)]
+    assert faults[0] == faults[1] != faults[2]
+    assert faults[0].count("reboot") == 10 and faults[0].count("install") == 2
+
+
+OLD_WRAPPER = """def _ansiballz_main():
+    ANSIBALLZ_PARAMS = '{"ANSIBLE_MODULE_ARGS": {"data": "it\\'s"}}'
+        temp_path = tempfile.mkdtemp(prefix='ansible_' + 'ping' + '_payload_')
+"""
+NEW_WRAPPER = """    _ansiballz_main(
+ansible_module='ansible.legacy.ping',
+params='{"ANSIBLE_MODULE_ARGS": {"data": "it\\'s"}}',
+)
+"""
+
+
+@pytest.mark.parametrize("text", [OLD_WRAPPER, NEW_WRAPPER])
+def test_the_module_of_a_program_is_read(text: str) -> None:
+    assert simulated.read_payload(text.encode()) == ("ping", {"data": "it's"})
+
+
+def test_a_program_without_a_module_is_an_error() -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        simulated.read_payload(b"#!/bin/sh\n")
+
+
+def test_the_page_shows_the_record() -> None:
+    record = json.loads((ROOT / "bench/simulation/record.json").read_text())
+    assert simulation.page_text(record) in (ROOT / "docs/scale.md").read_text()

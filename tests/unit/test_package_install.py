@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.packaging import install
 from gpu_ready.packaging.manager import Installed, Manager, PackageChange, PackageError, PackageSpec, Simulation
 from recorded import RecordedHost
@@ -60,8 +60,10 @@ class Fake(Manager):
 
 @pytest.fixture(autouse=True)
 def manifest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("read", "note", "drop"):
-        monkeypatch.setattr(getattr(manifest, name), "__defaults__", (str(tmp_path / "manifest.json"),))
+    path = str(tmp_path / "manifest.json")
+    for function in (manifest.read, manifest.note, manifest.drop, manifest_notes.note_packages):
+        monkeypatch.setattr(function, "__defaults__", (path,))
+    monkeypatch.setattr(manifest_notes.forget_packages, "__defaults__", ((), path))
 
 
 def converge(manager: Fake, check: bool = False, **values: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class OneFile:
 
 
 @given(st.sampled_from([None, b"before"]), OPERATIONS)
-def test_the_newest_content_of_the_administrator_is_there_and_ours_is_gone(
+def test_the_newest_content_of_the_administrator_stays_and_ours_is_removed(
     theirs: bytes | None, operations: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -112,7 +112,10 @@ def test_a_source_list_that_somebody_deleted_is_not_restored(tmp_path: Path) -> 
 
 
 def query(*lines: str) -> dict[tuple[str, ...], Result]:
-    return {("dpkg-query", "-W", "-f", apt.QUERY): Result(0, "".join(line + "\n" for line in lines), "")}
+    return {
+        ("dpkg-query", "-W", "-f", apt.QUERY): Result(0, "".join(line + "\n" for line in lines), ""),
+        ("apt-mark", *apt.WITHOUT_SOURCES, "showmanual"): Result(0, "", ""),
+    }
 
 
 def simulate(names: list[str], out: str) -> dict[tuple[str, ...], Result]:
@@ -138,11 +141,12 @@ def test_only_installed_packages_are_purged(tmp_path: Path) -> None:
     assert words == ["purge 2 packages: a, b"]
 
 
-def test_a_dependent_package_of_others_stops_it_before_any_change(tmp_path: Path) -> None:
-    directory = note(tmp_path, {"packages": {"a": {}}, "files": {"/etc/a": {"before": None, "mode": None}}})
+def test_a_package_that_others_need_is_kept_and_the_rest_is_reverted(tmp_path: Path) -> None:
+    directory = note(tmp_path, {"packages": {"a": {}}, "files": {"/etc/a": written("ours")}})
     programs = query("a\t1\tinstalled\tinstall") | simulate(["a"], "Remv theirs [1]\nPurg a [1]\n")
-    with pytest.raises(UninstallError, match="theirs needs packages that gpu-ready installed"):
-        uninstall.find_actions(Removal(RecordedHost(files={"/etc/a": ""}, programs=programs), directory))
+    removal = Removal(RecordedHost(files={"/etc/a": "ours"}, programs=programs), directory)
+    assert [action.words for action in uninstall.find_actions(removal)] == ["delete /etc/a"]
+    assert removal.kept == ["the package a: theirs needs it"]
 
 
 def test_own_keys_are_removed_from_daemon_json(tmp_path: Path) -> None:
@@ -318,7 +322,9 @@ def test_modules_of_a_removed_driver_are_unloaded(recorded: dict[str, object], u
 
 def test_own_images_are_removed_from_a_docker_that_stays(tmp_path: Path) -> None:
     ls = ("docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "gpu-ready/verify")
-    host = RecordedHost(programs={ls: Result(0, "gpu-ready/verify:1\ngpu-ready/verify:2\n", "")})
+    images = Result(0, "gpu-ready/verify:1\ngpu-ready/verify:2\n", "")
+    installed = query("docker.io\t1\tinstalled\tinstall") | simulate(["docker.io"], "Purg docker.io [1]\n")
+    host = RecordedHost(programs={ls: images, **installed})
     directory = note(tmp_path, {"modules": {"nvidia": {}}})
     (action,) = engines.find_images(Removal(host, directory))
     assert action.words == "remove the images gpu-ready/verify:1, gpu-ready/verify:2"
@@ -350,7 +356,7 @@ DNF = {"/etc/os-release": ROCKY, "/usr/bin/dnf": ""}
 
 def test_packages_streams_and_keys_of_a_host_with_rpms(tmp_path: Path) -> None:
     recorded: dict[str, object] = {
-        "packages": {"nvidia-driver": {}, "kernel-devel-5.14.0-600.el9.x86_64": {}, "deleted": {}},
+        "packages": {"nvidia-driver": {"manual": True}, "kernel-devel-5.14.0-600.el9.x86_64": {}, "deleted": {}},
         "streams": {"nvidia-driver": {"before": None}},
         "rpm_keys": {"b31eec9d30382b5b98a2c5801d7127ecd6839024": {}},
     }
@@ -371,14 +377,21 @@ def test_packages_streams_and_keys_of_a_host_with_rpms(tmp_path: Path) -> None:
     work = Removal(host, note(tmp_path, recorded))
     removal = ("/usr/bin/dnf", "--assumeno", *work.manager.options(), "remove", *names)  # type: ignore[attr-defined]
     host.programs[removal] = Result(1, table, "Operation aborted.")
+    options = work.manager.options()  # type: ignore[attr-defined]
+    query = ("/usr/bin/dnf", "-y", *options, "repoquery", "--userinstalled", "--qf", "%{name}\\n")
+    host.programs[query] = Result(0, "bash\nnvidia-driver\n", "")  # recorded as requested by gpu-ready itself
     assert [action.words for action in uninstall.find_actions(work)] == [
         "purge 2 packages: " + ", ".join(names),
         "restore the module stream none of nvidia-driver",
         "remove gpg-pubkey-d6839024-6b012e80 from the RPM database",
     ]
     host.programs[removal] = Result(1, table + " theirs x86_64 1-1 @r 1 k\n", "Operation aborted.")
-    with pytest.raises(UninstallError, match="theirs needs packages that gpu-ready installed"):
-        uninstall.find_actions(work)
+    devel = Result(1, "\n".join(table.splitlines()[:2]) + "\n", "Operation aborted.")
+    host.programs[(*removal[:-2], names[0])] = devel
+    work = Removal(host, str(tmp_path))
+    uninstall.find_actions(work)
+    assert work.packages == ([names[0]], {"nvidia-driver": "theirs needs it"})
+    assert work.kept == ["the package nvidia-driver: theirs needs it"]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ files          path of a file that we write                {"before": base64 tex
                                                            a source list of Debian's also {"components": [...] that
                                                            we enabled, "codename": text}; a .repo file of the
                                                            distribution's {"sections": [...] that we enabled}
-packages       name of a package that we installed (beside {"manual": true when requested by name}
-               another version of it: name-version)
+packages       name of a package that we installed (beside {"manual": true when requested by name, "removed": true
+               another version of it: name-version)        when it is not installed any more}
 stays          group or file that a purge keeps, not ours   {}
 streams        name of a module of dnf                     {"before": stream or null}
 rpm_keys       fingerprint of a key in the RPM database    {}
@@ -202,6 +202,11 @@ def lock_manifest(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def owned_packages(value: Dict[str, Dict[str, Any]]) -> "list[str]":
+    """Packages that gpu-ready installed and that were installed since."""
+    return sorted(name for name, entry in value.get("packages", {}).items() if not entry.get("removed"))
 
 
 def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:

@@ -2,7 +2,7 @@
 
 import base64
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Container, Dict, Iterable, Mapping, Optional
 
 from .host import Host
 from .json_file import write_json_file
@@ -48,6 +48,43 @@ def record_write(
     # A run that ends before the write leaves the file as it is.
     entry["written"] = [list(one) for one in written if one.sha256 == now.sha256 and one != later] + [list(later)]
     return entry
+
+
+def note_packages(names: Mapping[str, bool], path: str = PATH) -> None:
+    """Record packages before they are installed; the value is True for those requested by name.
+
+    One that is requested by name now counts as requested: the package manager marks it so.
+    """
+    with lock_manifest(path):
+        value = read(path)
+        known = value.setdefault("packages", {})
+        for name, manual in names.items():
+            entry = known.get(name, {})
+            if not entry or entry.get("removed"):
+                known[name] = {"manual": manual}
+            elif manual:
+                entry["manual"] = True
+        write_json_file(path, value)
+
+
+def forget_packages(names: Iterable[str], owners: Container[str] = (), path: str = PATH) -> None:
+    """Drop the records of packages that are not installed: somebody may install them later.
+
+    Those in ``owners`` are marked as removed: their users, groups and files are still to be removed.
+    """
+    if not os.path.exists(path):
+        return
+    with lock_manifest(path):
+        value = read(path)
+        known = value.get("packages", {})
+        before = dict(known)
+        for name in names:
+            if name in owners and name in known:
+                known[name] = dict(known[name], removed=True)
+            else:
+                known.pop(name, None)
+        if known != before:
+            write_json_file(path, value)
 
 
 def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:

@@ -25,7 +25,7 @@ def _collect_packages(host: Host, packages: Dict[str, str], packaged: List[cudnn
     known = manifest.collect(host) if names else {}
     return CudnnPackageFacts(
         installed={name: packages[name] for name in names},
-        ours=[name for name in names if name in known.get("packages", {})],
+        ours=[name for name in names if name in manifest.owned_packages(known)],
         held_by_us=[name for name in names if name in known.get("holds", {})],
     )
 

@@ -196,7 +196,7 @@ def read_manifest(host: Host, config: str) -> ManifestFacts:
     return ManifestFacts(
         files=sorted(known.get("files", {})),
         directories=sorted(known.get("directories", {})),
-        packages=sorted(known.get("packages", {})),
+        packages=manifest.owned_packages(known),
         keys=(known.get("daemon_json", {}).get(config) or {}).get("keys", {}),
     )
 

@@ -59,7 +59,8 @@ def purge_packages(host: Host, manager: Manager, names: List[str], recorded: Lis
     owned = [name for name in owned if name in recorded]
     if owned and not check:
         work = context.Removal(host)
-        packages.purge_packages(work, work.manager.removal_command(owned), owned)
+        work.manager.repair(manifest.owned_packages(work.recorded))
+        packages.purge_packages(work, owned)
         manifest.drop("packages", owned)
     return owned
 

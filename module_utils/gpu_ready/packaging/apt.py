@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from ..base.host import TIMED_OUT, Host, Result
 from . import apt_entries, apt_lists, apt_sources, archives
@@ -125,6 +125,13 @@ class Apt(Manager):
         if answer.rc != 0:
             raise PackageError(explain_failure("reading the package database", answer))
         return parse_installed(answer.out)
+
+    def user_installed(self) -> Set[str]:
+        """Packages without apt's mark of a dependency (apt-mark(8), showmanual)."""
+        answer = self.host.run(["apt-mark"] + WITHOUT_SOURCES + ["showmanual"], timeout=ASK_LIMIT)
+        if answer.rc != 0:
+            raise PackageError(explain_failure("reading apt's marks", answer))
+        return {name.partition(":")[0] for name in answer.out.split()}
 
     def locks_held(self) -> List[Tuple[str, int]]:
         return held_locks(self.host, self.locks)

@@ -6,7 +6,7 @@ Only their commands are used: their Python libraries belong to one interpreter o
 import os
 import re
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ..base import manifest
 from ..base.host import TIMED_OUT, Host, Result
@@ -98,6 +98,15 @@ class Dnf(Manager):
         for name, package in rpm.newest(packages).items():
             found[name] = Installed(package.evr, "installed", name in held)
         return found
+
+    def user_installed(self) -> Set[str]:
+        """Packages whose reason in the history is the user (dnf(8), repoquery --userinstalled; yumdb of yum 3)."""
+        if self.form == "yum":
+            return rpm.read_user_installed(self.host)
+        answer = self.call("-y", ["repoquery", "--userinstalled", "--qf", "%{name}\\n"], ASK_LIMIT)
+        if answer.rc != 0:
+            raise PackageError(self.describe_failure("reading why packages were installed", answer))
+        return set(answer.out.split())
 
     def find_interrupted(self) -> List[str]:
         return rpm.read_state(self.host, self.pending).broken

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from ..base import manifest
+from ..base import manifest, manifest_notes
 from .manager import (
     GROUPS,
     LEFTOVERS,
@@ -18,6 +18,9 @@ from .manager import (
     pins_parts,
 )
 from .version_match import version_matches
+
+OWNERS = {owner for owners in (GROUPS, USERS, LEFTOVERS) for names in owners.values() for owner in names}
+"""Packages whose removal leaves users, groups or files."""
 
 
 class PackageRequest(NamedTuple):
@@ -61,9 +64,11 @@ def parse_request(params: Dict[str, Any]) -> PackageRequest:
 def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str, Any]:
     """Install, remove and hold what the request asks for; returns the module's values."""
     result: Dict[str, Any] = {"installed": {}, "removed": [], "held": [], "versions": {}}
-    owned = sorted(manifest.read().get("packages", {}))
+    owned = manifest.owned_packages(manifest.read())
     result["repaired"] = manager.find_interrupted() if check else manager.repair(owned)
     before = manager.installed()
+    if not check:
+        manifest_notes.forget_packages([name for name in owned if name not in before], OWNERS)
 
     locked = manager.held() if request.unhold else []
     result["unheld"] = [name for name in request.unhold if name in locked]
@@ -172,17 +177,16 @@ def change_packages(
     change = PackageChange(missing, remove, request.allow_remove)
     calls, simulation = manager.plan_change(request.what, change)
     if not check:
-        record_new_packages(manager, simulation, [spec.name for spec in specs])
+        requested = [spec.name for spec in missing]
         try:
-            manager.apply_change(request.what, calls, simulation)
+            apply_recorded(manager, request.what, calls, simulation, requested)
         except PackageError as error:
             if "404" not in str(error):
                 raise
             # Lists that are older than the mirror name files that it no longer has: read them again, once.
             manager.update()
             calls, simulation = manager.plan_change(request.what, change)
-            record_new_packages(manager, simulation, [spec.name for spec in specs])
-            manager.apply_change(request.what, calls, simulation)
+            apply_recorded(manager, request.what, calls, simulation, requested)
     result["installed"].update({name: after for name, (_, after) in simulation.install.items()})
     result["removed"] += simulation.remove
     if remove and not check and missing_packages(manager.installed(), missing):
@@ -190,9 +194,26 @@ def change_packages(
         change_packages(manager, request, specs, [], check, result)
 
 
-def record_new_packages(manager: Manager, simulation: Simulation, requested: List[str]) -> None:
-    """Record what will be new, before it is installed; and what existed before and a removal leaves."""
-    known = manifest.read().get("packages", {})
+def apply_recorded(
+    manager: Manager, what: str, calls: List[List[str]], simulation: Simulation, requested: List[str]
+) -> None:
+    """Record what will be new, then install it; what a failed transaction did not install is not recorded as ours."""
+    before = manager.installed()
+    fresh = record_new_packages(manager, simulation, requested)
+    try:
+        manager.apply_change(what, calls, simulation)
+    except PackageError:
+        after = manager.installed()
+        manifest_notes.forget_packages([name for name in fresh if after.get(name) == before.get(name)])
+        raise
+
+
+def record_new_packages(manager: Manager, simulation: Simulation, requested: List[str]) -> List[str]:
+    """Record what will be new, before it is installed; and what existed before and a removal leaves.
+
+    Returns the packages that were not recorded yet.
+    """
+    known = manifest.owned_packages(manifest.read())
     fresh = {package for package in simulation.new if package not in known}
     stays: List[str] = []
     for names, path in ((GROUPS, "/etc/group"), (USERS, "/etc/passwd")):
@@ -200,7 +221,9 @@ def record_new_packages(manager: Manager, simulation: Simulation, requested: Lis
         stays += [name for name, owners in names.items() if fresh.intersection(owners) and name in existing]
     stays += [path for path, own in LEFTOVERS.items() if fresh.intersection(own) and manager.host.exists(path)]
     manifest.note("stays", {name: {} for name in stays})
-    manifest.note("packages", {name: {"manual": name in requested} for name in simulation.new})
+    noted = simulation.new + [name for name in requested if name in known]
+    manifest_notes.note_packages({name: name in requested for name in noted})
+    return sorted(fresh)
 
 
 def purge_configuration(manager: Manager, names: List[str]) -> None:

@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..base import validation
 from ..base.errors import GpuReadyError
@@ -207,6 +207,10 @@ class Manager:
 
     def installed(self) -> Dict[str, Installed]:
         """Installed packages by name."""
+        raise NotImplementedError
+
+    def user_installed(self) -> Set[str]:
+        """Names of the packages that somebody requested, in contrast to dependencies."""
         raise NotImplementedError
 
     def held(self) -> List[str]:

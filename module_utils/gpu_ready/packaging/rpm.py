@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..base.host import Host
 from ..base.json_file import read_json_texts
@@ -14,6 +14,7 @@ DNF_LOCKS = "/etc/dnf/plugins/versionlock.list"
 DNF5_LOCKS = "/etc/dnf/versionlock.toml"
 YUM_LOCKS = "/etc/yum/pluginconf.d/versionlock.list"
 YUM_STATE = "/var/lib/yum"
+YUMDB = YUM_STATE + "/yumdb"
 PENDING = "/var/lib/gpu-ready/packages-pending.json"
 """Names of packages that are being installed; it outlives only a run that was killed. dpkg keeps such a mark itself."""
 MODULES = "/etc/dnf/modules.d"
@@ -228,6 +229,20 @@ def read_streams(host: Host) -> Dict[str, str]:
     for name in host.listdir(MODULES):
         if name.endswith(".module"):
             found.update(parse_stream_file(host.read("%s/%s" % (MODULES, name)) or ""))
+    return found
+
+
+def read_user_installed(host: Host) -> Set[str]:
+    """Names of the packages that a user requested, from the database of yum 3.
+
+    It has one directory per package, LETTER/CHECKSUM-NAME-VERSION-RELEASE-ARCH (yum 3, rpmsack.py,
+    RPMDBAdditionalDataPackage).
+    """
+    found = set()
+    for letter in host.listdir(YUMDB):
+        for directory in host.listdir("%s/%s" % (YUMDB, letter)):
+            if (host.read("%s/%s/%s/reason" % (YUMDB, letter, directory)) or "").strip() == "user":
+                found.add(directory.partition("-")[2].rsplit("-", 3)[0])
     return found
 
 

@@ -15,6 +15,7 @@ from ...packaging import manager as packages
 from ...packaging import select
 from ...plan import in_use
 from ...upgrade import journal
+from .package_plan import PackagePlan, plan_packages
 
 LIMIT = 1200.0
 
@@ -55,6 +56,7 @@ class Removal:
         self.held_by = ""
         self._engine: Optional[DockerFacts] = None
         self._work: Optional[WorkFacts] = None
+        self._packages: Optional[PackagePlan] = None
 
     @property
     def engine(self) -> DockerFacts:
@@ -93,9 +95,16 @@ class Removal:
                 % (" ".join(argv), answer.rc, (answer.err or answer.out).strip()[-300:])
             )
 
+    @property
+    def packages(self) -> PackagePlan:
+        """Which packages are removed and which are kept, asked once."""
+        if self._packages is None:
+            self._packages = plan_packages(self.manager, self.recorded)
+        return self._packages
+
     def docker_stays(self) -> bool:
-        """True if docker was installed before gpu-ready."""
-        return not set(packages.GROUPS["docker"]) & set(self.recorded.get("packages", {}))
+        """True if gpu-ready does not remove docker."""
+        return not set(packages.GROUPS["docker"]) & set(self.packages.remove)
 
     def delete(self, path: str) -> None:
         """Delete a file that may be deleted already, and its directory if that is empty."""

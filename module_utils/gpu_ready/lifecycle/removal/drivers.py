@@ -20,7 +20,8 @@ def find_modules(removal: Removal) -> List[Action]:
     After a reboot the host has loaded them itself.
     """
     names = kernel_module.loaded_modules(removal.host)
-    driver = driver_packages.driver_packages(dict.fromkeys(removal.recorded.get("packages", {}), ""))
+    ours = [name for name in manifest.owned_packages(removal.recorded) if name not in removal.packages.kept]
+    driver = driver_packages.driver_packages(dict.fromkeys(ours, ""))
     if not names or not (removal.recorded.get("modules") or driver or "driver" in removal.recorded.get("runfile", {})):
         return []
     text = "the driver would be removed while it is used by %s"

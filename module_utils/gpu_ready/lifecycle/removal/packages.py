@@ -3,8 +3,9 @@
 import functools
 import os
 import re
-from typing import List
+from typing import List, Sequence
 
+from ...base import manifest
 from ...containers import engine as engines
 from ...facts.model import WorkFacts
 from ...packaging import manager as packages
@@ -12,6 +13,7 @@ from ...packaging import rpm
 from ...plan import in_use
 from ...plan.model import DOCKER_RESTART
 from .context import Action, Removal, UninstallError
+from .package_plan import WHAT, find_foreign_changes, plan_packages
 
 IMEX = "nvidia-imex"
 WANTS = "/etc/systemd/system/multi-user.target.wants/"
@@ -57,22 +59,14 @@ def find_rpm_keys(removal: Removal) -> List[Action]:
 
 
 def find_packages(removal: Removal) -> List[Action]:
-    """Purge the packages that gpu-ready installed; refuse if a foreign package needs one."""
-    if not removal.recorded.get("packages"):
+    """Purge the packages that gpu-ready installed, without those that somebody requested since or that others need."""
+    plan = removal.packages
+    removal.kept += ["the package %s: %s" % item for item in sorted(plan.kept.items())]
+    if not plan.remove:
         return []
-    installed = removal.manager.installed()
-    names = [
-        n for n in sorted(removal.recorded["packages"]) if n in installed and installed[n].state != "not-installed"
-    ]
-    if not names:
-        return []
-    refuse_removal_in_use(removal, names)
-    argv = removal.manager.removal_command(names)
-    if not removal.manager.find_interrupted():
-        refuse_foreign_removals(removal, argv, names)
-    return [
-        Action("purge %d packages: %s" % (len(names), ", ".join(names)), lambda: purge_packages(removal, argv, names))
-    ]
+    refuse_removal_in_use(removal, plan.remove)
+    words = "purge %d packages: %s" % (len(plan.remove), ", ".join(plan.remove))
+    return [Action(words, functools.partial(purge_planned_packages, removal))]
 
 
 def refuse_removal_in_use(removal: Removal, names: List[str]) -> None:
@@ -85,28 +79,30 @@ def refuse_removal_in_use(removal: Removal, names: List[str]) -> None:
         removal.refuse_work(DOCKER_RESTART, "the NVIDIA container toolkit would be removed, which is used by %s", work)
 
 
-def refuse_foreign_removals(removal: Removal, argv: List[str], names: List[str]) -> None:
-    """Raise UninstallError if the purge would remove or install foreign packages."""
-    simulation = removal.manager.simulate("purging gpu-ready's packages", argv)
-    # Of a package with two installed versions, the full name is recorded, and the short one is in the simulation.
-    known = [name for name in simulation.remove if name in names or [n for n in names if n.startswith(name + "-")]]
-    others = [name for name in simulation.remove if name not in known] + sorted(simulation.install)
+def purge_planned_packages(removal: Removal) -> None:
+    """Finish what a killed run left incomplete, then purge what was planned."""
+    plan = removal.packages
+    if removal.manager.repair(manifest.owned_packages(removal.recorded)):
+        plan = plan_packages(removal.manager, removal.recorded)
+        new = {name: why for name, why in plan.kept.items() if name not in removal.packages.kept}
+        removal.kept += ["the package %s: %s" % item for item in sorted(new.items())]
+    if plan.remove:
+        purge_packages(removal, plan.remove)
+
+
+def purge_packages(removal: Removal, names: List[str]) -> None:
+    """Purge exactly these packages. Raises UninstallError where that would change others."""
+    others = find_foreign_changes(removal.manager, names)
     if others:
         raise UninstallError(
             "%s needs packages that gpu-ready installed and would be removed or changed with them: remove it "
             "yourself, then run again; nothing was removed" % ", ".join(others[:8])
         )
-
-
-def purge_packages(removal: Removal, argv: List[str], names: List[str]) -> None:
-    """Purge exactly the recorded packages."""
-    removal.manager.repair(sorted(removal.recorded["packages"]))
-    refuse_foreign_removals(removal, argv, names)
     sources = find_module_sources(removal)
     if set(names) & set(enabled_imex_packages(removal)):
         # gpu-ready enabled it, not its package, whose removal would leave the link.
         removal.run(["systemctl", "disable", "--now", IMEX])
-    removal.manager.run_change("purging gpu-ready's packages", argv)
+    removal.manager.run_change(WHAT, removal.manager.removal_command(names))
     for directory in sources:
         remove_empty(directory)
 
@@ -140,12 +136,20 @@ def find_accounts(removal: Removal) -> List[Action]:
         found += [
             Action("delete the %s %s" % (what, name), functools.partial(delete_account, removal, path, name, program))
             for name, owners in sorted(names.items())
-            if set(owners) & set(removal.recorded.get("packages", {}))
+            if owns_leftovers(removal, owners)
             and name in accounts
             and (what == "user" or not accounts[name][-1])
             and name not in removal.recorded.get("stays", {})
         ]
     return found
+
+
+def owns_leftovers(removal: Removal, owners: Sequence[str]) -> bool:
+    """True if gpu-ready installed one of these packages and none of them stays."""
+    if not set(owners) & set(removal.recorded.get("packages", {})):
+        return False
+    installed = removal.manager.installed()
+    return not [one for one in owners if packages.is_installed(installed, one) and one not in removal.packages.remove]
 
 
 def delete_account(removal: Removal, path: str, name: str, program: str) -> None:
@@ -159,7 +163,7 @@ def find_leftovers(removal: Removal) -> List[Action]:
     return [
         Action("delete " + path, functools.partial(removal.delete, path))
         for path, owners in sorted(packages.LEFTOVERS.items())
-        if set(owners) & set(removal.recorded.get("packages", {}))
+        if owns_leftovers(removal, owners)
         and path not in removal.recorded.get("stays", {})
         and removal.host.exists(path)
     ]

@@ -7,13 +7,14 @@ from pathlib import Path
 class GpgHome:
     """A home of gpg with keys that have no passphrase."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *options: str) -> None:
+        self.path, self.options = path, options
         path.mkdir(mode=0o700)
 
     def run(self, *argv: str, data: bytes | None = None) -> bytes:
         """The output of gpg; CalledProcessError if it fails."""
-        command = ["gpg", "--batch", "--quiet", "--homedir", str(self.path), "--pinentry-mode", "loopback", *argv]
+        command = ["gpg", "--batch", "--quiet", "--homedir", str(self.path), "--pinentry-mode", "loopback"]
+        command += [*self.options, *argv]
         return subprocess.run(
             command, check=True, capture_output=True, input=data if data is not None else b"", timeout=120
         ).stdout

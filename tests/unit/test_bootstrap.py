@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from gpu_ready.catalog import model as catalog
 from gpu_ready.lifecycle import bootstrap, python_scripts
+from gpu_ready.packaging import openpgp
+
+from tests.unit.gpg_keys import GpgHome
 
 CENTOS = 'system\nNAME="CentOS Linux"\nVERSION_ID="7"\nID="centos"\nID_LIKE="rhel fedora"\nPRETTY_NAME="CentOS Linux 7 (Core)"\n'
 ROCKY = 'system\nID="rocky"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\nPRETTY_NAME="Rocky Linux 8.10"\n'
@@ -75,24 +78,83 @@ def test_the_scripts_are_what_a_posix_shell_can_read(system: str, vault: bool) -
 DOCKER, TOOLKIT = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88", "C95B321B61E88C1809C4F759DDCAE044F796ECB0"
 
 
-@pytest.mark.host_io
-@pytest.mark.parametrize(
-    ("keys", "trusted"), [([DOCKER], True), ([TOOLKIT], False), ([DOCKER, TOOLKIT], False), ([], False)]
-)
-def test_exactly_the_pinned_key_of_an_archive_is_trusted(tmp_path: Path, keys: list[str], trusted: bool) -> None:
-    """A key beside the pinned one in the same file would be trusted too: yum imports all keys of a gpgkey file."""
-    if not shutil.which("gpg"):
-        pytest.skip("no gpg on this machine")
-    root = Path(__file__).resolve().parents[2]
-    (tmp_path / "served").write_text("".join((root / f"catalog/keys/{name}.asc").read_text() for name in keys))
-    (tmp_path / "curl").write_text(f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp {tmp_path}/served "$2"\n')
-    (tmp_path / "timeout").write_text("#!/bin/sh\necho installing\n")
+NEEDS_GPG = pytest.mark.skipif(not shutil.which("gpg"), reason="no gpg on this machine")
+
+
+def picked(directory: Path, served: bytes, pinned: str) -> tuple[bytes | None, str]:
+    """The key file that yum gets where this key file is served, or None, and what is printed."""
+    (directory / "served").write_bytes(served)
+    (directory / "curl").write_text(f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp {directory}/served "$2"\n')
+    (directory / "timeout").write_text(
+        f"#!/bin/sh\nfor one; do case $one in */yum.conf) cp ${{one%/*}}/os.key {directory}/imported; esac; done\n"
+    )
     for name in ("curl", "timeout"):
-        (tmp_path / name).chmod(0o755)
-    text = python_scripts.VAULT.format(manager="yum", adds=f"add os http://x/ http://x/key {DOCKER}")
-    path = f"{tmp_path}:/usr/bin:/bin"
+        (directory / name).chmod(0o755)
+    text = python_scripts.VAULT.format(manager="yum", adds=f"add os http://x/ http://x/key {pinned}")
+    path = f"{directory}:/usr/bin:/bin"
     done = subprocess.run(["/bin/sh", "-c", text], env={"PATH": path}, capture_output=True, text=True, timeout=60)
-    assert ("installing" in done.stdout, "is not the pinned one" in done.stderr) == (trusted, not trusted)
+    imported = directory / "imported"
+    assert imported.exists() == (done.returncode == 0)
+    return imported.read_bytes() if imported.exists() else None, done.stderr
+
+
+@pytest.mark.host_io
+@NEEDS_GPG
+@pytest.mark.parametrize(
+    ("keys", "trusted"), [([DOCKER], True), ([TOOLKIT], False), ([DOCKER, TOOLKIT], True), ([TOOLKIT, DOCKER], True), ([], False)]
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", " "])
+def test_exactly_the_pinned_key_of_an_archive_is_trusted(
+    tmp_path: Path, keys: list[str], trusted: bool, before: str
+) -> None:
+    """A key beside the pinned one in the same file would be trusted too: yum imports all keys of a gpgkey file.
+
+    A space before a block hides it from gpg, but not from rpm.
+    """
+    root = Path(__file__).resolve().parents[2]
+    texts = [(root / f"catalog/keys/{name}.asc").read_text() for name in keys]
+    served = "".join(text if number == 0 else before + text for number, text in enumerate(texts))
+    imported, printed = picked(tmp_path, served.encode(), DOCKER)
+    assert (imported is not None, "is not the pinned one" in printed) == (trusted, not trusted)
+    if imported is not None:
+        assert imported.count(b"BEGIN PGP") == 1 and openpgp.list_fingerprints(imported) == [DOCKER]
+
+
+@pytest.mark.host_io
+@NEEDS_GPG
+def test_a_key_that_has_the_pinned_one_as_its_subkey_is_not_trusted(tmp_path: Path) -> None:
+    """A subkey has the fingerprint of its material and its time, whoever binds it."""
+    gpg = GpgHome(tmp_path / "gpg", "--faked-system-time", "20200101T000000!")
+    try:
+        pinned, evil = gpg.generate("vendor"), gpg.generate("evil")
+        listed = gpg.run("--with-colons", "--with-keygrip", "--list-keys", pinned).decode()
+        (grip,) = re.findall(r"^grp:*(\w+):", listed, re.MULTILINE)
+        answers = f"addkey\n13\n{grip}\nq\n0\nsave\n".encode()
+        gpg.run("--passphrase", "", "--expert", "--command-fd", "0", "--edit-key", evil, data=answers)
+        assert pinned in gpg.fingerprints(evil)
+        served = gpg.export(f"{evil}")
+    finally:
+        gpg.close()
+    assert picked(tmp_path, served, pinned) == (None, f"the key http://x/key is not the pinned one ({pinned})\n")
+
+
+@pytest.mark.host_io
+@NEEDS_GPG
+def test_a_subkey_that_the_pinned_key_did_not_sign_is_left_out(tmp_path: Path) -> None:
+    gpg = GpgHome(tmp_path / "gpg")
+    try:
+        pinned, evil = gpg.generate("vendor"), gpg.generate("evil")
+        own, foreign = gpg.add_subkey(pinned, usage="sign"), gpg.add_subkey(evil, usage="sign")
+        subkey = [one for one in openpgp.parse_packets(gpg.export(evil)) if one.tag in (14, 2)][-2:]
+        served = gpg.export(pinned) + b"".join(packet.raw for packet in subkey)
+    finally:
+        gpg.close()
+    imported, _ = picked(tmp_path, served, pinned)
+    assert imported is not None
+    found = [
+        openpgp.fingerprint(one.body) for one in openpgp.parse_packets(openpgp.dearmor(imported)) if one.tag in (6, 14)
+    ]
+    assert found == [pinned, own] and foreign not in found
 
 
 @pytest.mark.host_io

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.packaging import openpgp
+from gpu_ready.packaging import openpgp, pinned_key
 
 # An Ed25519 key packet built by hand: version 4, time 1, algorithm 22, curve OID and a point.
 BODY = bytes([4, 0, 0, 0, 1, 22, 9]) + bytes.fromhex("2b06010401da470f01") + bytes([1, 7, 0x40]) + bytes(32)
@@ -33,12 +33,12 @@ def test_parse_key_in_every_form(data: bytes) -> None:
 def test_pick_omits_other_keys() -> None:
     other = BODY[:4] + b"\x02" + BODY[5:]
     both = OLD + USER + bytes([0x98, len(other)]) + other
-    assert openpgp.pick_key(both, openpgp.fingerprint(BODY).lower()) == OLD + USER
+    assert pinned_key.pick_key(both, openpgp.fingerprint(BODY).lower()) == OLD + USER
 
 
 def test_a_wrong_fingerprint_names_both() -> None:
     with pytest.raises(openpgp.OpenPgpError, match=f"{openpgp.fingerprint(BODY)}, expected is {'AB' * 20}"):
-        openpgp.pick_key(OLD, "ABAB " * 10)
+        pinned_key.pick_key(OLD, "ABAB " * 10)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.driver import nvidia_detect
 from gpu_ready.facts import driver as look_at_driver
 from gpu_ready.hardware import pci
-from gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, rpm
+from gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, pinned_key, rpm
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose
 from gpu_ready.plan.model import RepositoryParams
@@ -492,13 +492,13 @@ KEY = bytes([0x98, len(BODY)]) + BODY
 def test_a_key_that_is_cut_short_or_something_else_is_not_trusted(data: bytes, words: str) -> None:
     """Keys that are piped into the keyring as they come trust a proxy's error page, or somebody else."""
     with pytest.raises(openpgp.OpenPgpError, match=words):
-        openpgp.pick_key(data, "AB" * 20)
+        pinned_key.pick_key(data, "AB" * 20)
 
 
 def test_another_key_is_not_trusted_although_it_is_a_good_one() -> None:
     """NVIDIA changed its key in 2022; whoever took what the address served would have taken any key."""
     with pytest.raises(openpgp.OpenPgpError, match="expected is"):
-        openpgp.pick_key(KEY, "AB" * 20)
+        pinned_key.pick_key(KEY, "AB" * 20)
 
 
 EXPIRED = """\

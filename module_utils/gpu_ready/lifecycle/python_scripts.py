@@ -30,14 +30,25 @@ set -eu
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 printf '[main]\nreposdir=/dev/null\ngpgcheck=1\nplugins=0\ncachedir=%s/cache\n' "$directory" >"$directory/yum.conf"
+quiet_gpg() {{ gpg --homedir "$directory" --batch --trust-model always "$@" 2>/dev/null; }}
+pick() {{
+    ring="$directory/$1.ring"
+    quiet_gpg --no-default-keyring --keyring "$ring" --import "$directory/$1.download" &&
+        quiet_gpg --no-default-keyring --keyring "$ring" --export-options export-minimal,no-export-attributes \
+            --armor --export "$2" >"$directory/$1.key" &&
+        quiet_gpg --with-fingerprint --with-colons "$directory/$1.key" |
+        awk -F: -v pinned="$2" '/^pub/ {{ keys++ }} /^fpr/ && !found {{ found = $10 }}
+            END {{ exit !(keys == 1 && found == pinned) }}'
+}}
 add() {{
-    curl -fsSL --max-time 60 -o "$directory/$1.key" "$3"
-    gpg --homedir "$directory" --batch --with-fingerprint --with-colons "$directory/$1.key" 2>/dev/null |
-        awk -F: -v pinned="$4" '/^pub/ {{ keys++ }} /^fpr/ && !found {{ found = $10 }}
-            END {{ exit !(keys == 1 && found == pinned) }}' ||
-        {{ echo "the key $3 is not the pinned one ($4)" >&2; return 1; }}
+    curl -fsSL --max-time 60 --max-filesize 1000000 -o "$directory/$1.download" "$3"
+    pick "$1" "$4" || {{ echo "the key $3 is not the pinned one ($4)" >&2; return 1; }}
     printf '[%s]\nname=%s\nbaseurl=%s\ngpgkey=file://%s\n' "$1" "$1" "$2" "$directory/$1.key" >>"$directory/yum.conf"
 }}
 {adds}
 """ + _TIMEOUT + '{manager} -y -c "$directory/yum.conf" install python3' + _LATE_FORM  # fmt: skip
-"""From the archive of an ended release. Exactly the pinned key is trusted; every system with yum has gpg and awk."""
+"""From the archive of an ended release. Every system with yum has gpg and awk.
+
+yum gets exactly the pinned key, as gpg exports it (without subkeys and user ids that the key did not sign), never the
+downloaded file: rpm imports every armoured block of a file, also such as gpg does not see (with a space before it).
+"""

@@ -112,16 +112,6 @@ def list_fingerprints(data: bytes) -> List[str]:
         return []
 
 
-def pick_key(data: bytes, pinned: str) -> bytes:
-    """The key with the pinned fingerprint (spaces allowed) in binary form, and no other key of the file."""
-    name = "".join(pinned.split()).upper()
-    found = parse_keys(data)
-    for key in found:
-        if key.fingerprint == name:
-            return key.data
-    raise OpenPgpError("it holds the key %s, expected is %s" % (" and ".join(key.fingerprint for key in found), name))
-
-
 def armor(data: bytes) -> bytes:
     """A binary key in armour, which rpm requires (RFC 9580, section 6)."""
     text = base64.b64encode(data).decode("ascii")

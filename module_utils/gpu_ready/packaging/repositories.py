@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 from ..base import download, files, manifest, manifest_notes, validation
 from ..base.errors import GpuReadyError
 from ..base.host import Host
-from . import apt, apt_sources, dnf, openpgp, rpm, shipped_keys, yum_repos
+from . import apt, apt_sources, dnf, openpgp, pinned_key, rpm, shipped_keys, yum_repos
 from .manager import Manager, PackageError
 from .repository import Repository, format_deb822, format_preferences, format_repo_file, parse_repository
 
@@ -190,7 +190,7 @@ def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
 def format_keyring(repository: Repository, data: bytes) -> bytes:
     """A keyring that holds the pinned key of ``data`` and no other."""
     try:
-        key = openpgp.pick_key(data, repository.fingerprint)
+        key = pinned_key.pick_key(data, repository.fingerprint)
     except openpgp.OpenPgpError as error:
         raise wrong_key(repository, error) from None
     return openpgp.armor(key) if repository.kind == "rpm" else key

@@ -121,10 +121,10 @@ def verify_rpm(host: Host, package: str, path: str, key: str, root: str) -> None
     answer = host.run(["rpmkeys"] + database(root + DATABASE) + ["--checksig", path], CHECK_LIMIT)
     printed = answer.out.strip()
     if answer.rc != 0 or printed != "%s: %s" % (path, VERIFIED):
-        said = (printed or answer.err.strip())[-300:]
+        reported = (printed or answer.err.strip())[-300:]
         raise PackageError(
             "%s: it is not signed with the pinned key %s (rpmkeys: %s). Delete it from the cache (`dnf clean "
-            "packages`), check the mirror, then run again" % (path, key, said.rpartition(": ")[2])
+            "packages`), check the mirror, then run again" % (path, key, reported.rpartition(": ")[2])
         )
     named = host.run(["rpm"] + database(root + DATABASE) + ["-qp", "--qf", NAME, path], CHECK_LIMIT).out.strip()
     if named.replace("=0:", "=") != package.replace("=0:", "="):

@@ -22,10 +22,10 @@ INTERPRETER = """\
 #!{python}
 import json, os, re, shutil, sys
 home = {home!r}
-for folder, _, names in os.walk(home + "/tmp"):
+for parent, _, names in os.walk(home + "/tmp"):
     for name in names:
         if "AnsiballZ_" not in name:
-            shutil.copy(folder + "/" + name, home + "/loot/" + os.path.basename(folder) + name)
+            shutil.copy(parent + "/" + name, home + "/loot/" + os.path.basename(parent) + name)
 found = re.search(r"AnsiballZ_(\\w+)[.]py", " ".join(sys.argv))
 name = found.group(1) if found else ""
 with open(home + "/calls", "a") as log:
@@ -45,7 +45,7 @@ else:
 
 
 def make_liar(directory: Path, name: str, answers: dict[str, Any]) -> dict[str, Any]:
-    """Return the variables of a host with these answers by module name; what it gets lies in ``directory/name/loot``."""
+    """Return the variables of a host with these answers by module name; what it gets is in ``directory/name/loot``."""
     home = directory / name
     for part in ("tmp", "loot"):
         (home / part).mkdir(parents=True)
@@ -78,7 +78,7 @@ def run_playbook(
     playbook: str | Path,
     hosts: dict[str, dict[str, Any]],
     *arguments: str,
-    limit_s: int = 120,
+    limit_s: int = 400,
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a playbook of the project, or of the test by its absolute path, over these hosts and their variables."""

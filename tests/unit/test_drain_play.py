@@ -37,11 +37,11 @@ def make_program(path: Path, text: str) -> None:
 @pytest.mark.host_io
 def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
     """Task files, kubectl and its options, delegation and reason come from the operator's variables of this host."""
-    mine, other = make_hook(tmp_path / "mine.yml"), make_hook(tmp_path / "other.yml")
-    marker = hashlib.sha256(str(mine).encode()).hexdigest()
+    own, other = make_hook(tmp_path / "own.yml"), make_hook(tmp_path / "other.yml")
+    marker = hashlib.sha256(str(own).encode()).hexdigest()
     make_program(tmp_path / "kubectl", f'printf "%s\\n" "$*" >> {tmp_path}/kubectl.log; exit 1\n')
     operator = {
-        "gpu_upgrade_drain": [str(mine)],
+        "gpu_upgrade_drain": [str(own)],
         "gpu_drain_kubernetes_kubectl": str(tmp_path / "kubectl"),
         "gpu_drain_kubernetes_kubeconfig": "/operator/kubeconfig",
     }
@@ -60,7 +60,7 @@ def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
     hosts = {name: make_liar(tmp_path, name, answer) | operator for name, answer in answers.items()}
     hosts["peer"] = make_liar(tmp_path, "peer", journal()) | operator
     done = run_playbook(tmp_path, "playbooks/undrain.yml", hosts)
-    assert not Path(f"{other}.ran").exists() and Path(f"{mine}.ran").read_text() == "undrain", done.stdout
+    assert not Path(f"{other}.ran").exists() and Path(f"{own}.ran").read_text() == "undrain", done.stdout
     assert (tmp_path / "kubectl.log").read_text().splitlines() == [
         "--kubeconfig=/operator/kubeconfig get node good --output=json --request-timeout=30s"
     ]
@@ -77,7 +77,7 @@ def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
 def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path) -> None:
     waited = {"done": False, "waiting": "time", "deadline": 0, "remaining_s": 10**9, "changed": False}
     (tmp_path / "drain.yml").write_text((ROOT / "tests/integration/drain.yml").read_text())
-    # The count goes on from here: 70 rounds would take a minute.
+    # The count continues from here: 70 rounds would take a minute.
     hosts = {
         "one": make_liar(tmp_path, "one", journal() | {"gpu_drain_docker": waited})
         | {"__gpu_drain_rounds": MOST_CALLS + 7}

@@ -9,7 +9,7 @@ import pytest
 from lying_host import ROOT, calls, loot, make_liar, run_playbook
 
 SECRET = "the private key of the operator"
-WANTED = "the installer of the operator"
+GIVEN = "the installer of the operator"
 
 
 def plan(**todo: Any) -> dict[str, Any]:
@@ -45,20 +45,19 @@ ASKING = {
 
 @pytest.mark.host_io
 def test_a_host_gets_no_file_that_the_operator_did_not_name(tmp_path: Path) -> None:
-    secret, wanted = tmp_path / "id_ed25519", tmp_path / "wanted"
+    secret, given = tmp_path / "id_ed25519", tmp_path / "given"
     secret.write_text(SECRET)
-    wanted.write_text(WANTED)
+    given.write_text(GIVEN)
     hosts = {}
     for name, (variable, ask, setting) in ASKING.items():
         hosts |= {
             f"{name}-plain": make_liar(tmp_path, f"{name}-plain", ask(str(secret))),
-            f"{name}-beside": make_liar(tmp_path, f"{name}-beside", ask(str(secret)))
-            | {variable: setting(str(wanted))},
+            f"{name}-beside": make_liar(tmp_path, f"{name}-beside", ask(str(secret))) | {variable: setting(str(given))},
             f"{name}-absent": make_liar(tmp_path, f"{name}-absent", ask(str(tmp_path / "absent"))),
         }
     done = run_playbook(tmp_path, "site.yml", hosts)
     for host in hosts:
-        assert SECRET not in loot(tmp_path, host) and WANTED not in loot(tmp_path, host)
+        assert SECRET not in loot(tmp_path, host) and GIVEN not in loot(tmp_path, host)
     for name in ASKING:
         absent, plain = calls(tmp_path, f"{name}-absent"), calls(tmp_path, f"{name}-plain")
         assert absent == plain, "a host does not learn whether a file exists"
@@ -73,16 +72,16 @@ def test_a_host_gets_no_file_that_the_operator_did_not_name(tmp_path: Path) -> N
 
 @pytest.mark.host_io
 def test_a_host_gets_the_file_that_the_operator_named(tmp_path: Path) -> None:
-    wanted, typo = tmp_path / "wanted.run", tmp_path / "typo.run"
-    wanted.write_text(WANTED)
+    given, typo = tmp_path / "given.run", tmp_path / "typo.run"
+    given.write_text(GIVEN)
     hosts = {
-        name: make_liar(tmp_path, name, ask(str(wanted))) | {variable: setting(str(wanted))}
+        name: make_liar(tmp_path, name, ask(str(given))) | {variable: setting(str(given))}
         for name, (variable, ask, setting) in ASKING.items()
     }
     hosts["wrong"] = make_liar(tmp_path, "wrong", ask_driver(str(typo))) | {"nvidia_driver_runfile": str(typo)}
     done = run_playbook(tmp_path, "site.yml", hosts)
     for name in ASKING:
-        assert loot(tmp_path, name) == WANTED, done.stdout
+        assert loot(tmp_path, name) == GIVEN, done.stdout
     assert "no variable" not in done.stdout
     assert f"{typo}: there is no such file on the control node" in " ".join(done.stdout.split()), done.stdout
 
@@ -99,7 +98,7 @@ ROLLBACK = """\
 
 
 @pytest.mark.host_io
-def test_the_installer_for_a_rollback_lies_beside_the_new_one(tmp_path: Path) -> None:
+def test_the_installer_for_a_rollback_is_beside_the_new_one(tmp_path: Path) -> None:
     """Its version is the host's answer: it selects nothing but a version of the operator's file."""
     for version in ("595.71.05", "580.95.05"):
         (tmp_path / f"NVIDIA-Linux-x86_64-{version}.run").write_text(f"installer {version}\n")

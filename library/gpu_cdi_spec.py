@@ -159,7 +159,7 @@ def run(host, params, check):
         contents = {path: after.encode("utf-8")}
         contents.update(dict.fromkeys(removed))
         manifest_notes.note_files(host, contents)
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        manifest_notes.make_parents(path)
         files.write_atomic(path, after.encode("utf-8"))
         for name in removed:
             os.unlink(name)

@@ -10,7 +10,8 @@ from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.base.files import write_atomic
 from gpu_ready.base.host import Host
 from gpu_ready.lifecycle.removal.context import Removal
-from gpu_ready.lifecycle.removal.written_files import SAVED, find_files
+from gpu_ready.lifecycle.removal.drivers import find_installer_driver, is_own_installer_driver
+from gpu_ready.lifecycle.removal.written_files import SAVED, find_files, find_parents
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,3 +168,40 @@ def test_a_record_of_the_first_release_has_no_checksum_and_what_it_wrote_is_reco
     removal = Removal(RecordedHost(files={path: content + "# mine\n"}), str(tmp_path))
     kept = [path + ": it is not recorded what an earlier release wrote"]
     assert ([action.words for action in find_files(removal)], removal.kept) == ([], kept)
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_directories_made_for_a_file_are_removed_unless_somebody_uses_them(tmp_path: Path, others: bool) -> None:
+    path = tmp_path / "etc/docker/conf.d/x"
+    (tmp_path / "etc").mkdir()
+    manifest_notes.make_parents(str(path), str(tmp_path / "manifest.json"))
+    assert path.parent.is_dir()
+    if others:
+        (tmp_path / "etc/docker/key.json").touch()
+    for action in find_parents(Removal(Host(), str(tmp_path))):
+        action.act()
+    left = ["etc", "etc/docker", "etc/docker/key.json", "manifest.json"] if others else ["etc", "manifest.json"]
+    assert sorted(one.relative_to(tmp_path).as_posix() for one in tmp_path.rglob("*")) == left
+
+
+@pytest.mark.parametrize(
+    ("record", "verified", "own"),
+    [
+        ({"versions": ["580.95.05"]}, None, True),
+        ({"versions": ["570.1.1", "580.95.05"]}, None, True),
+        ({"versions": ["570.1.1"]}, "580.95.05", False),
+        ({}, "580.95.05", True),  # of a release that recorded no version
+        ({}, "570.1.1", False),
+        ({}, None, False),
+    ],
+)
+def test_a_later_installer_driver_of_the_operator_is_kept(
+    record: dict[str, object], verified: str | None, own: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"runfile": {"driver": {"before": None, **record}}}))
+    files = {"/var/lib/nvidia/log": "1.0-5809505 (580.95.05)\n", "/usr/bin/nvidia-uninstall": ""}
+    if verified:
+        files["/var/lib/gpu-ready/verified.json"] = json.dumps({"schema": 1, "ok": True, "driver": verified})
+    removal = Removal(RecordedHost(files=files), str(tmp_path))
+    assert is_own_installer_driver(removal) == own
+    assert bool(find_installer_driver(removal)) == own and bool(removal.kept) != own

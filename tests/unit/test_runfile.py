@@ -400,7 +400,9 @@ def test_one_run_of_the_installer_and_one_build_for_each_further_kernel(
     ran = [argv for argv in host.asked if argv[0] in ("sh", "dkms")]
     assert [argv[2] for argv in ran[:2]] == ["--check", "--silent"]
     assert ran[2:] == [("dkms", "install", "-m", "nvidia", "-v", "580.178.04", "-k", NEWER)]
-    assert manifest.read(str(tmp_path / "manifest.json")) == {"runfile": {"driver": {"before": None}}}
+    assert manifest.read(str(tmp_path / "manifest.json")) == {
+        "runfile": {"driver": {"before": None, "versions": ["580.178.04"]}}
+    }
     assert not (tmp_path / installed_files.PENDING).exists()
 
 

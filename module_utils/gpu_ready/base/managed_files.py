@@ -81,7 +81,7 @@ def write(host: Host, change: FileChange) -> None:
     if change.file.content is None:
         os.unlink(change.file.path)
         return
-    os.makedirs(os.path.dirname(change.file.path), mode=0o755, exist_ok=True)
+    manifest_notes.make_parents(change.file.path)
     files.write_atomic(change.file.path, change.file.content, change.file.mode)
 
 

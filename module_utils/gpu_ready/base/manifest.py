@@ -28,9 +28,12 @@ containerd     path of containerd's main file              {"before": base64 tex
 cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
 modules        kernel module that we loaded                {}
 directories    path of a directory that is completely ours {}
+parents        path of a directory that we made for a file {}
 cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its directory before us, or null,
                                                            "existed": whether that directory existed}
-runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null}
+runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null,
+                                                           "versions": ours, before and after an installation that
+                                                           may be interrupted}
 =============  ==========================================  =====================================================
 
 The first release had other names for "directories" and "existed" (EARLIER_NAMES), which are read too.
@@ -67,6 +70,7 @@ SECTIONS: Dict[str, Dict[str, type]] = {
     "cudnn": {"version": str, "files": dict},
     "modules": {},
     "directories": {},
+    "parents": {},
     "cuda_runfile": {},
     "runfile": {},
 }

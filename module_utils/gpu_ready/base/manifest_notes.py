@@ -6,7 +6,7 @@ from typing import Any, Container, Dict, Iterable, Mapping, Optional
 
 from .host import Host
 from .json_file import write_json_file
-from .manifest import PATH, FileState, digest, lock_manifest, read, read_state
+from .manifest import PATH, FileState, digest, lock_manifest, note, read, read_state
 
 
 def note_files(
@@ -48,6 +48,17 @@ def record_write(
     # A run that ends before the write leaves the file as it is.
     entry["written"] = [list(one) for one in written if one.sha256 == now.sha256 and one != later] + [list(later)]
     return entry
+
+
+def make_parents(file: str, path: str = PATH) -> None:
+    """Make the missing directories of a file, recorded first: uninstalling removes them if they are empty."""
+    missing, directory = [], os.path.dirname(os.path.realpath(file))
+    while not os.path.lexists(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    if missing:
+        note("parents", {name: {} for name in missing}, path)
+        os.makedirs(missing[0], mode=0o755, exist_ok=True)
 
 
 def note_packages(names: Mapping[str, bool], path: str = PATH) -> None:

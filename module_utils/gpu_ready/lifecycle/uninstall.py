@@ -25,6 +25,7 @@ SUBJECTS = (
     toolkits.find_alternatives,
     written_files.find_directories,
     written_files.find_files,
+    written_files.find_parents,
     services.find_services,
 )
 """What finds the actions of each subject, in the order in which the actions are run."""

@@ -221,8 +221,8 @@ def record_new_packages(manager: Manager, simulation: Simulation, requested: Lis
         stays += [name for name, owners in names.items() if fresh.intersection(owners) and name in existing]
     stays += [path for path, own in LEFTOVERS.items() if fresh.intersection(own) and manager.host.exists(path)]
     manifest.note("stays", {name: {} for name in stays})
-    noted = simulation.new + [name for name in requested if name in known]
-    manifest_notes.note_packages({name: name in requested for name in noted})
+    recorded = simulation.new + [name for name in requested if name in known]
+    manifest_notes.note_packages({name: name in requested for name in recorded})
     return sorted(fresh)
 
 

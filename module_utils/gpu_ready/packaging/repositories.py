@@ -331,7 +331,7 @@ def describe_adopted(repository: Repository) -> Dict[str, Any]:
 
 def write_or_delete(path: str, data: Optional[bytes]) -> None:
     if data is not None:
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        manifest_notes.make_parents(path)
         files.write_atomic(path, data, MODE)
     elif os.path.exists(path):
         os.unlink(path)

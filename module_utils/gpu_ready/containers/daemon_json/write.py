@@ -56,7 +56,7 @@ def write(
         shutil.copy2(path, backup)
     if change.activation == "restart":
         json_file.write_mark(os.path.join(state_dir, RESTART_MARK))
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    manifest_notes.make_parents(path, os.path.join(state_dir, "manifest.json"))
     for leftover in files.leftovers(path):
         os.unlink(leftover)
     files.write_atomic(path, change.after.encode("utf-8"), _file_mode(change))

@@ -79,15 +79,20 @@ def _pending_mark(host: Host, spec: DriverSpec, state_dir: str) -> Iterator[Opti
     """
     manifest_path, mark = os.path.join(state_dir, "manifest.json"), os.path.join(state_dir, installed_files.PENDING)
     previous = installed_files.installed_version(host)
-    recorded = "driver" in manifest.read(manifest_path).get("runfile", {})
-    manifest.note("runfile", {"driver": {"before": previous}}, manifest_path)
+    recorded = manifest.read(manifest_path).get("runfile", {}).get("driver")
+    entry = dict(recorded or {"before": previous})
+    # An installer that is killed leaves the previous driver, which may be ours too.
+    entry["versions"] = [version for version in entry.get("versions", []) if version == previous] + [spec.version]
+    manifest.replace_note("runfile", "driver", entry, manifest_path)
     files.write_atomic(mark, (spec.version + "\n").encode("ascii"), 0o600)
     try:
         yield previous
     except RunfileError:
         if installed_files.installed_version(host) == previous:
             os.unlink(mark)
-            if not recorded:
+            if recorded:
+                manifest.replace_note("runfile", "driver", recorded, manifest_path)
+            else:
                 manifest.drop("runfile", ["driver"], manifest_path)
         raise
     host.sync_disks()

@@ -9,6 +9,7 @@ from ...driver import gpu_services, kernel_module
 from ...driver.runfile import install as runfile
 from ...driver.runfile import installed_files
 from ...driver.runfile.spec import RunfileError
+from ...facts import verified
 from ...plan import in_use
 from ...plan.model import DRIVER_RELOAD
 from .context import Action, Removal, UninstallError
@@ -22,7 +23,7 @@ def find_modules(removal: Removal) -> List[Action]:
     names = kernel_module.loaded_modules(removal.host)
     ours = [name for name in manifest.owned_packages(removal.recorded) if name not in removal.packages.kept]
     driver = driver_packages.driver_packages(dict.fromkeys(ours, ""))
-    if not names or not (removal.recorded.get("modules") or driver or "driver" in removal.recorded.get("runfile", {})):
+    if not names or not (removal.recorded.get("modules") or driver or is_own_installer_driver(removal)):
         return []
     text = "the driver would be removed while it is used by %s"
     removal.refuse_work(DRIVER_RELOAD, text, in_use.users_of_gpus(removal.work))
@@ -41,11 +42,31 @@ def unload_modules(removal: Removal, names: List[str]) -> None:
     manifest.drop("modules", list(removal.recorded.get("modules", {})), removal.path)
 
 
+def is_own_installer_driver(removal: Removal) -> bool:
+    """True if the driver of NVIDIA's installer is one that gpu-ready installed, or is incomplete.
+
+    Earlier releases did not record the version: there the driver of the last verification counts as theirs.
+    """
+    entry = removal.recorded.get("runfile", {}).get("driver")
+    version = installed_files.installed_version(removal.host)
+    if entry is None or version is None:
+        return entry is not None
+    if "versions" in entry:
+        return version in entry["versions"]
+    last = verified.collect(removal.host)
+    return last is not None and last.driver == version
+
+
 def find_installer_driver(removal: Removal) -> List[Action]:
     """Run the uninstaller of a driver that gpu-ready installed by a .run installer."""
     if "driver" not in removal.recorded.get("runfile", {}):
         return []
     version = installed_files.installed_version(removal.host)
+    if not is_own_installer_driver(removal):
+        removal.kept.append(
+            "the driver %s of NVIDIA's installer: it is not recorded that gpu-ready installed this version" % version
+        )
+        return []
     return [
         Action(
             "remove the driver %s of NVIDIA's installer" % (version or ""),

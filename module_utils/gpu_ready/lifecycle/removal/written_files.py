@@ -158,3 +158,19 @@ def find_directories(removal: Removal) -> List[Action]:
         for path in sorted(removal.recorded.get("directories", {}))
         if removal.host.isdir(path)
     ]
+
+
+def find_parents(removal: Removal) -> List[Action]:
+    """Remove the directories that gpu-ready made for its files, where nobody has put anything else into them."""
+    made = sorted(removal.recorded.get("parents", {}), key=len, reverse=True)
+    return [
+        Action("remove %s if it is empty" % path, functools.partial(remove_if_empty, path))
+        for path in made
+        if removal.host.isdir(path)
+    ]
+
+
+def remove_if_empty(path: str) -> None:
+    """Remove a directory that may be removed already; one with entries is kept."""
+    if os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path):
+        os.rmdir(path)

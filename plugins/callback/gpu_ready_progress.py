@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -58,6 +59,15 @@ TICK = 1.0
 """Seconds between updates of the live line while no event arrives."""
 SETTLED = 3
 """Hosts that must have finished before the time left is estimated."""
+
+
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+    "\ud800-\udfff]"
+)
+"""As in module_utils/gpu_ready/base/plain_text.py, which a callback plugin cannot import."""
+COLOURS = re.compile(rf"(\x1b\[(?:{'|'.join(re.escape(code) for code in ['0', *C.COLOR_CODES.values()])})m)")
+"""What Ansible writes around its coloured texts (ansible.utils.color.stringc)."""
 
 
 class Line(NamedTuple):
@@ -226,7 +236,7 @@ class Screen:
 
     def draw(self, text: str) -> None:
         """Draw the live line and move the cursor to its start, so that other output overwrites it."""
-        text = text[: shutil.get_terminal_size().columns - 1]
+        text = plain_text(text)[: shutil.get_terminal_size().columns - 1]
         if text != self.drawn:
             self.write(f"\r\x1b[2K{text}\r")
             self.drawn = text
@@ -245,6 +255,35 @@ class Screen:
         Nothing waits in the buffer, since Ansible empties it after every line.
         """
         os.write(sys.stdout.fileno(), text.encode(sys.stdout.encoding or "utf-8", "replace"))
+
+
+def plain_text(text: str) -> str:
+    """The text with a question mark in place of each control character; tabs and newlines stay."""
+    return CONTROLS.sub("?", text)
+
+
+def plain_but_colours(text: str) -> str:
+    """Like :func:`plain_text`, without a change to the colours that Ansible put into the text."""
+    if not CONTROLS.search(text):
+        return text
+    return "".join(part if COLOURS.fullmatch(part) else plain_text(part) for part in COLOURS.split(text))
+
+
+def strip_controls(display: Any) -> None:
+    """Let Ansible's one way to the terminal and the log show no control characters of hosts: warnings, differences too.
+
+    Ansible itself escapes them in the results that it dumps, and nowhere else (2.16 to 2.21).
+    """
+    show = display.display
+    if getattr(show, "strips_controls", False):
+        return
+
+    @functools.wraps(show)
+    def show_plain(msg: str, *arguments: Any, **options: Any) -> Any:
+        return show(plain_but_colours(msg), *arguments, **options)
+
+    show_plain.strips_controls = True  # type: ignore[attr-defined]
+    display.display = show_plain
 
 
 class Ticker(threading.Thread):
@@ -330,6 +369,7 @@ class CallbackModule(Default):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
+        strip_controls(self._display)
         self.normal = True
         self.playbook = ""
         self.began = time.monotonic()

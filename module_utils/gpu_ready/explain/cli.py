@@ -9,6 +9,7 @@ import tarfile
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ..base.host import Host
+from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..driver import nvidia_detect
@@ -362,10 +363,11 @@ def main(argv: Optional[List[str]] = None) -> int:
         answer = kind.read(read_file(arguments.file))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        sys.stderr.write("gpu-explain read: %s: %s; give a file, or - for standard input\n" % (arguments.file, reason))
+        text = "gpu-explain read: %s: %s; give a file, or - for standard input\n" % (arguments.file, reason)
+        sys.stderr.write(plain_text(text))
         return 2
     shown = json.dumps(answer, indent=1) if arguments.json else "\n".join(kind.describe(answer))
-    sys.stdout.write(shown + "\n")
+    sys.stdout.write(plain_text(shown) + "\n")
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ..base import records
 from ..base.host import MISSING, Host, Result
 from ..base.json_file import parse_json
+from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..facts.model import BaseFacts
 from ..hardware import lspci, pci
@@ -174,10 +175,10 @@ def main(argv: Optional[List[str]] = None) -> int:
         release = read_file(arguments.os_release) if arguments.os_release else ""
         answer = explain(listing, ids, release, given)
     except (OSError, ValueError) as error:
-        sys.stderr.write("gpu-explain host: %s\n" % error)
+        sys.stderr.write(plain_text("gpu-explain host: %s\n" % error))
         return 2
     shown = answer.pop("text")
-    sys.stdout.write((json.dumps(answer, indent=1, default=str) if arguments.json else shown) + "\n")
+    sys.stdout.write(plain_text(json.dumps(answer, indent=1, default=str) if arguments.json else shown) + "\n")
     return 1 if answer["plan"]["refusals"] else 0
 
 

@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..base import records
+from ..base.plain_text import plain_text
 from . import run as report
 from .run import one_line
 
@@ -33,6 +35,8 @@ COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("state", "state", 8),
 )
 """Key, heading, and the least width that a column keeps when the table is too wide."""
+FORMULA = re.compile("[=+@＝＋－＠-]")
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?$")
 CSV_COLUMNS = ("host", "state", "check", "desired", "found", "ok", "why")
 
 
@@ -122,13 +126,13 @@ def to_json(audit: Audit) -> Dict[str, object]:
 def text(audit: Audit, form: str, width: int, differences: bool = False) -> str:
     """The audit in one of the formats "table", "diff", "json" and "csv"; a table may have differences below."""
     if form == "json":
-        return json.dumps(to_json(audit), indent=1, sort_keys=True)
+        return json.dumps(to_json(audit), indent=1, sort_keys=True)  # ASCII: other characters are escaped
     if form == "csv":
         return as_csv(audit)
     if form == "diff":
-        return "\n".join(part for part in (diff(audit), counts(audit)) if part)
+        return plain_text("\n".join(part for part in (diff(audit), counts(audit)) if part))
     below = diff(audit) if differences else ""
-    return table(audit, width) + ("\n\n" + below.rstrip("\n") if below else "")
+    return plain_text(table(audit, width) + ("\n\n" + below.rstrip("\n") if below else ""))
 
 
 def cell(one: HostAudit, key: str, name: str) -> str:
@@ -202,10 +206,10 @@ def diff(audit: Audit) -> str:
         lines += ["--- %s: found" % name, "+++ %s: desired" % name]
         for check in one.checks:
             if check.ok is False:
-                lines += ["@@ %s @@ %s" % (check.name, check.why)]
-                lines += ["-%s" % (check.found or "none"), "+%s" % (check.desired or "as planned")]
+                lines += ["@@ %s @@ %s" % (one_line(check.name), one_line(check.why))]
+                lines += ["-%s" % (one_line(check.found) or "none"), "+%s" % (one_line(check.desired) or "as planned")]
         if one.state != "drift":
-            lines += ["@@ %s @@" % one.state.replace("_", " ")] + [" %s" % one_line(why) for why in one.why]
+            lines += ["@@ %s @@" % one_line(one.state).replace("_", " ")] + [" %s" % one_line(why) for why in one.why]
     return "".join(line + "\n" for line in lines)
 
 
@@ -216,14 +220,24 @@ def as_csv(audit: Audit) -> str:
     writer.writerow(CSV_COLUMNS)
     for name, one in audit.hosts.items():
         why = one.summary if one.checks else "; ".join(one_line(part) for part in one.why)
-        writer.writerow([name, one.state, "host", "", "", yes_or_no(one.is_good), why])
-        for check in one.checks:
-            values = [check.desired or "", check.found or "", yes_or_no(check.ok), check.why]
-            writer.writerow([name, one.state, check.name] + values)
+        rows = [("host", "", "", yes_or_no(one.is_good), why)]
+        rows += [
+            (check.name, check.desired or "", check.found or "", yes_or_no(check.ok), check.why) for check in one.checks
+        ]
         for holder in one.holders:
             where = "container %s" % holder.container if holder.container else ""
-            writer.writerow([name, one.state, "holder", "", "%d %s" % (holder.pid, holder.command), "", where])
+            rows.append(("holder", "", "%d %s" % (holder.pid, holder.command), "", where))
+        writer.writerows([harmless_cell(text) for text in (name, one.state) + row] for row in rows)
     return out.getvalue()
+
+
+def harmless_cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula; numbers stay numbers.
+
+    The characters and the apostrophe are those of OWASP (owasp.org/www-community/attacks/CSV_Injection).
+    """
+    text = one_line(text)
+    return "'" + text if FORMULA.match(text) and not NUMBER.match(text) else text
 
 
 def yes_or_no(ok: Optional[bool]) -> str:
@@ -243,9 +257,9 @@ def bad(audit: Audit) -> Dict[str, str]:
 
 def verdict(one: HostAudit) -> str:
     """The state of a host with the parts that drift, or with the reason of any other state."""
-    parts = [check.name for check in one.checks if check.ok is False]
+    parts = [one_line(check.name) for check in one.checks if check.ok is False]
     if one.state == "drift":
         return "drift in %s; the audit above has the reasons, 'site.yml --check --diff' shows what would be done" % (
             ", ".join(parts)
         )
-    return "%s: %s" % (one.state.replace("_", " "), "; ".join(one_line(why) for why in one.why))
+    return "%s: %s" % (one_line(one.state).replace("_", " "), "; ".join(one_line(why) for why in one.why))

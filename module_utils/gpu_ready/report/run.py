@@ -4,6 +4,7 @@ import textwrap
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..base import records, validation
+from ..base.plain_text import plain_text
 
 SCHEMA = 1
 WIDTH = 150
@@ -147,8 +148,8 @@ def steps_text(steps: Sequence[object]) -> str:
 
 
 def one_line(value: object) -> str:
-    """A value as text without line breaks; "" for None."""
-    return "" if value is None else " ".join(str(value).split())
+    """A value as plain text without line breaks; "" for None."""
+    return "" if value is None else plain_text(" ".join(str(value).split()))
 
 
 def build(hosts: Mapping[str, object], time: str, check_mode: bool = False) -> Report:
@@ -201,7 +202,7 @@ def table(report: Report, width: int = WIDTH) -> str:
         shown += ["", heading] if texts else []
         for text in texts:
             shown += paragraph(text, width)
-    return "\n".join(shown + ["", counts_text(report.counts, len(report.hosts))])
+    return plain_text("\n".join(shown + ["", counts_text(report.counts, len(report.hosts))]))
 
 
 def skipped_checks(report: Report) -> List[Tuple[str, str]]:

@@ -128,7 +128,7 @@ def run_nvidia_ctk(host, flags):
         raise CdiSpecError("nvidia-ctk is not installed. Install nvidia-container-toolkit, or use mode native")
     # The variable, not the option: versions before 1.17 fail on an unknown option.
     env = {cdi.FEATURES: ",".join(flags)} if flags else None
-    directory = tempfile.mkdtemp(prefix="gpu-ready-cdi-")
+    directory = tempfile.mkdtemp(prefix="gpu-ready-cdi-", dir=files.SMALL_FILES)
     path = os.path.join(directory, "nvidia.yaml")
     try:
         answer = host.run([program, "cdi", "generate", "--output=" + path], timeout=120.0, env=env)

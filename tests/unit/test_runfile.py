@@ -1,5 +1,6 @@
 """The .run installer: options by release, texts, what is missing, refused and downloaded."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -343,13 +344,44 @@ def test_temporary_directories_are_removed_also_those_of_a_killed_run(
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path),))
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     left = tmp_path / (runfile_fetch.PREFIX + "left")
-    left.mkdir()
+    (left / "unpacked").mkdir(parents=True)
     with runfile_fetch.work_directory() as directory:
         Path(directory, "file").write_text("x")
         assert not left.exists()
         with pytest.raises(RunfileError, match="another run"), runfile_fetch.work_directory():
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_what_other_users_put_into_var_tmp_neither_blocks_nor_redirects_an_installer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    earlier, own, kept = tmp_path / "var-tmp", tmp_path / "own", tmp_path / "kept"
+    for directory in (earlier, own, kept):
+        directory.mkdir()
+    (kept / "file").write_text("of an administrator")
+    (earlier / (runfile_fetch.PREFIX + "file")).write_text("")
+    (earlier / (runfile_fetch.PREFIX + "link")).symlink_to(kept)
+    (earlier / (runfile_fetch.PREFIX + "ours")).mkdir()
+    (earlier / (runfile_fetch.PREFIX + "ours") / "link").symlink_to(kept)
+    theirs = earlier / (runfile_fetch.PREFIX + "theirs")
+    theirs.mkdir()
+    if os.geteuid() == 0:
+        os.chown(theirs, 65534, 65534)
+    monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(own),))
+    monkeypatch.setattr(runfile_fetch, "EARLIER_DIRECTORIES", (str(earlier), str(tmp_path / "absent")))
+    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
+    with runfile_fetch.work_directory() as directory:
+        assert Path(directory).parent == own
+        assert Path(directory).stat().st_mode & 0o777 == 0o700
+    left = sorted(path.name.rpartition("-")[2] for path in earlier.iterdir())
+    assert left == ["file", "link", *(["theirs"] if os.geteuid() == 0 else [])]
+    assert (kept / "file").read_text() == "of an administrator"
+
+
+@pytest.mark.parametrize("path", runfile_fetch.WORK_DIRECTORIES)
+def test_installers_work_where_only_root_writes(path: str) -> None:
+    assert not path.startswith(("/tmp", "/var/tmp", "/dev/shm", "/home"))
 
 
 # ---- change ---------------------------------------------------------------------------------------------------------

@@ -183,6 +183,24 @@ def test_no_file_is_made_that_others_may_write(path: Path) -> None:
         assert ast.unparse(call.func) != "tempfile.mktemp"
 
 
+TEMPORARY = ("tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.TemporaryDirectory", "tempfile.NamedTemporaryFile")
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_temporary_files_are_where_only_root_writes(path: Path) -> None:
+    """In /tmp and /var/tmp every user can fill the disk; ``dir`` names a directory of root, or that of the target."""
+    for call in calls(path):
+        if ast.unparse(call.func) in TEMPORARY:
+            assert "dir" in {word.arg for word in call.keywords}, ast.unparse(call)
+    assert not re.search(r"""["'](?:/var)?/tmp(?:/[^"']*)?["']""", allowed_mentions(path))
+
+
+def allowed_mentions(path: Path) -> str:
+    """The code without the places that only read or clean up there."""
+    lines = path.read_text().splitlines()
+    return "\n".join(line for line in lines if not re.match(r"EARLIER_DIRECTORIES|WRITTEN", line))
+
+
 @pytest.mark.host_io
 def test_directories_and_programs_do_not_inherit_the_umask_of_the_login(tmp_path: Path) -> None:
     code = (

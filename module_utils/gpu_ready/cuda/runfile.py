@@ -46,13 +46,13 @@ CAUSES: List[Tuple[str, str, str, str]] = [
         "no_space",
         r"No space left on device|[Nn]ot enough (?:disk )?space|Disk space check has failed",
         "a disk is full",
-        "free disk space in /usr/local and /var/tmp",
+        "free disk space in /usr/local and /var/lib/gpu-ready",
     ),
     (
         "no_place_for_programs",
         r"cuda-installer: Permission denied|Permission denied.*cuda-installer",
         "the temporary directory is mounted noexec",
-        "mount /var/tmp without noexec",
+        "mount /var/lib/gpu-ready or /root without noexec",
     ),
     (
         "compiler_refused",

@@ -198,7 +198,7 @@ def format_keyring(repository: Repository, data: bytes) -> bytes:
 
 def download_keys(repository: Repository) -> bytes:
     """The repository's key file, not yet verified."""
-    directory = tempfile.mkdtemp(prefix="gpu-ready-key-")
+    directory = tempfile.mkdtemp(prefix="gpu-ready-key-", dir=files.SMALL_FILES)
     try:
         path = os.path.join(directory, "key")
         download.download(repository.key_url, path, KEY_LIMITS, max_bytes=KEY_LIMIT)

@@ -22,7 +22,7 @@ def validate(host: Host, text: str) -> bool:
     program = host.which("dockerd")
     if program is None:
         return False
-    handle, path = tempfile.mkstemp(prefix="gpu-ready-daemon-", suffix=".json")
+    handle, path = tempfile.mkstemp(prefix="gpu-ready-daemon-", suffix=".json", dir=files.SMALL_FILES)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(text.encode("utf-8"))

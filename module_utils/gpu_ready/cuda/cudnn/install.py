@@ -84,9 +84,7 @@ def _is_ours(path: str, content: str) -> bool:
 def archive_directory(paths: CudnnPaths) -> Iterator[str]:
     """A temporary directory for archives, with a lock against other runs; also deletes that of a killed run."""
     with _lock(paths):
-        for name in os.listdir(paths.records):
-            if name.startswith(ARCHIVES):
-                shutil.rmtree(os.path.join(paths.records, name))
+        files.delete_leftover_directories(paths.records, ARCHIVES)
         directory = tempfile.mkdtemp(prefix=ARCHIVES, dir=paths.records)
         try:
             yield directory
@@ -259,10 +257,7 @@ def _lock(paths: CudnnPaths) -> Iterator[None]:
 def _staging(cuda_path: str) -> Iterator[str]:
     # In the toolkit's directory: the same file system, so that a rename installs a file.
     root = os.path.realpath(cuda_path)
-    for name in os.listdir(root):
-        if name.startswith(STAGING):
-            # Left by a killed run: the lock shows that none is active.
-            shutil.rmtree(os.path.join(root, name))
+    files.delete_leftover_directories(root, STAGING)  # the lock shows that no run is active
     directory = tempfile.mkdtemp(prefix=STAGING, dir=root)
     try:
         yield directory

@@ -14,7 +14,10 @@ from ...base import files, manifest
 from ...base.download import DAMAGED, Checksum, DownloadLimits, download, new_hash
 from .spec import DriverSpec, RunfileError
 
-WORK_DIRECTORIES = ("/var/tmp", manifest.DIRECTORY, "/root", "/tmp")
+WORK_DIRECTORIES = (manifest.DIRECTORY, "/root", "/usr/src")
+"""Root's alone: in /var/tmp every user could take our names, and fill the disk. Which has space, and is not noexec."""
+EARLIER_DIRECTORIES = ("/var/tmp", "/tmp")
+"""Where earlier releases worked; what a killed run left there is deleted."""
 PREFIX = "gpu-ready-runfile-"
 LOCK = "/run/gpu-ready-runfile.lock"
 UNPACKED = 4
@@ -54,6 +57,7 @@ class RunfileLimits(NamedTuple):
 @contextlib.contextmanager
 def work_directory(needed: int = 0) -> Iterator[str]:
     """A temporary directory with ``needed`` bytes free, on a file system without noexec."""
+    os.makedirs(WORK_DIRECTORIES[0], mode=0o755, exist_ok=True)
     with open(LOCK, "w", encoding="ascii") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,10 +66,8 @@ def work_directory(needed: int = 0) -> Iterator[str]:
                 "another run uses a .run installer on this host (%s is locked). Wait until it ends, then run again"
                 % LOCK
             ) from error
-        for root in WORK_DIRECTORIES:
-            for name in os.listdir(root) if os.path.isdir(root) else []:
-                if name.startswith(PREFIX):  # left by a killed run: the lock shows that none is active
-                    shutil.rmtree(os.path.join(root, name))
+        for root in WORK_DIRECTORIES + EARLIER_DIRECTORIES:
+            files.delete_leftover_directories(root, PREFIX)  # the lock shows that no run is active
         directory = tempfile.mkdtemp(prefix=PREFIX, dir=choose_work_directory(needed))
         try:
             yield directory

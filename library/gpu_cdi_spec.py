@@ -73,7 +73,7 @@ import os
 import re
 import tempfile
 
-from ansible.module_utils.gpu_ready.base import files, manifest_notes
+from ansible.module_utils.gpu_ready.base import files, manifest_notes, work_directories
 from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.containers import cdi
@@ -128,7 +128,7 @@ def run_nvidia_ctk(host, flags):
         raise CdiSpecError("nvidia-ctk is not installed. Install nvidia-container-toolkit, or use mode native")
     # The variable, not the option: versions before 1.17 fail on an unknown option.
     env = {cdi.FEATURES: ",".join(flags)} if flags else None
-    directory = tempfile.mkdtemp(prefix="gpu-ready-cdi-", dir=files.SMALL_FILES)
+    directory = tempfile.mkdtemp(prefix="gpu-ready-cdi-", dir=work_directories.SMALL_FILES)
     path = os.path.join(directory, "nvidia.yaml")
     try:
         answer = host.run([program, "cdi", "generate", "--output=" + path], timeout=120.0, env=env)

@@ -198,7 +198,7 @@ def run(host, params, check):
         if params["state"] == "present" and missing:
             raise cudnn.CudnnError("installs: the entry for CUDA %s has no %s" % (entry["cuda"], ", ".join(missing)))
     paths = cudnn_install.CudnnPaths()
-    result = converge(params, check, paths, lambda: cuda_runfile.refresh_linker_cache(host))
+    result = converge(params, check, paths, lambda: refresh_linker_cache(host))
     text = {
         name: "".join("CUDA %s: cuDNN %s\n" % item for item in sorted(result[name].items()) if item[1])
         for name in ("before", "after")
@@ -209,6 +209,12 @@ def run(host, params, check):
         "removed": result["removed"],
         "diff": {"before": text["before"], "after": text["after"]},
     }
+
+
+def refresh_linker_cache(host):
+    """Update the dynamic linker's cache and flush it to the disk."""
+    cuda_runfile.refresh_linker_cache(host)
+    host.sync_disks()
 
 
 def main():

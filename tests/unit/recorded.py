@@ -60,6 +60,10 @@ class RecordedHost(Host):
         content = self.files.get(path, self.files.get(self.realpath(path)))
         return content.encode() if isinstance(content, str) else content
 
+    def command_lines(self, pids: list[int], limit: float = 1.0) -> dict[int, list[str]]:
+        lines = {pid: self.read(f"/proc/{pid}/cmdline") for pid in pids}
+        return {pid: line.split("\0") for pid, line in lines.items() if line is not None}
+
     def read_foreign(self, path: str) -> str | None:
         return self.read(path)
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from gpu_ready.base import manifest
 from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.cuda.cudnn import redist_manifest
 from gpu_ready.facts import cudnn as cudnn_facts
 from gpu_ready.facts.model import CudnnPackageFacts, ToolkitFacts
 from hypothesis import given
@@ -42,9 +43,11 @@ def test_redist_manifest() -> None:
     text = json.dumps(
         {"release_date": "2026-09-01", "cudnn": {"version": "9.26.0.51", "linux-x86_64": {"cuda13": entry}}}
     )
-    assert cudnn.parse_manifest(text, "cuda13", "M") == cudnn.RedistArchive(PATH, SHA, 909961620, "9.26.0.51")
+    assert redist_manifest.parse_manifest(text, "cuda13", "M") == redist_manifest.RedistArchive(
+        PATH, SHA, 909961620, "9.26.0.51"
+    )
     with pytest.raises(cudnn.CudnnError, match=r"^M has no cuDNN for cuda11 on linux-x86_64 \(it has: cuda13\)"):
-        cudnn.parse_manifest(text, "cuda11", "M")
+        redist_manifest.parse_manifest(text, "cuda11", "M")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,7 @@ def test_redist_manifest() -> None:
 )
 def test_a_useless_manifest_is_one_message(text: str) -> None:
     with pytest.raises(cudnn.CudnnError) as caught:
-        cudnn.parse_manifest(text, "cuda13", "http://m/redistrib.json")
+        redist_manifest.parse_manifest(text, "cuda13", "http://m/redistrib.json")
     assert "http://m/redistrib.json" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -62,7 +65,7 @@ def test_readers_survive_any_text(text: str) -> None:
     cudnn.parse_header(text)
     cudnn.parse_record(text)
     with pytest.raises(cudnn.CudnnError):
-        cudnn.parse_manifest(text, "cuda12", "M")
+        redist_manifest.parse_manifest(text, "cuda12", "M")
 
 
 @given(st.booleans(), st.dictionaries(st.text(), st.text()))
@@ -167,10 +170,10 @@ def test_which_packages_and_holds_are_ours() -> None:
 def test_an_odd_size_counts_as_unknown(size: object) -> None:
     listed = {"relative_path": PATH, "sha256": SHA, "size": size}
     text = json.dumps({"cudnn": {"linux-x86_64": {"cuda13": listed}}})
-    assert cudnn.parse_manifest(text, "cuda13", "M").size == 0
+    assert redist_manifest.parse_manifest(text, "cuda13", "M").size == 0
 
 
 def test_a_manifest_that_nests_without_end_is_a_message() -> None:
     for text in ("[" * 200000, '{"cudnn":' * 100000):
         with pytest.raises(cudnn.CudnnError, match="not a cuDNN manifest"):
-            cudnn.parse_manifest(text, "cuda13", "M")
+            redist_manifest.parse_manifest(text, "cuda13", "M")

@@ -12,6 +12,7 @@ from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi, docker, engine
 from gpu_ready.cuda import toolkit
 from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.cuda.cudnn import redist_manifest
 from gpu_ready.drain import journal as drain
 from gpu_ready.drain import kubernetes
 from gpu_ready.facts import collect
@@ -201,7 +202,7 @@ def test_records_of_other_modules(damage: str) -> None:
     answers(lambda: modules.find_archive(host(f"{paths.directory}/{modules.RECORD}"), {}))
     text = DAMAGES[damage].decode("utf-8", "replace")
     answers(lambda: (toolkit.parse_record(text), cudnn.parse_record(text), toolkit.parse_version_json(text)))
-    answers(lambda: cudnn.parse_manifest(text, "cuda12", "https://x"))
+    answers(lambda: redist_manifest.parse_manifest(text, "cuda12", "https://x"))
     answers(lambda: (kubernetes.parse_node(text), kubernetes.parse_pods(text)))
 
 

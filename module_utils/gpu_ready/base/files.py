@@ -1,6 +1,5 @@
 """Write files atomically, and calculate checksums."""
 
-import contextlib
 import errno
 import hashlib
 import os
@@ -25,26 +24,6 @@ def write_atomic(path: str, data: bytes, mode: Optional[int] = None) -> None:
     except OSError as error:
         error.filename = path  # not the temporary one, and a full disk names none
         raise
-
-
-SMALL_FILES = "/run"
-"""Where temporary files of a few kilobytes are written: root's alone, unlike /tmp, which every user can fill."""
-
-
-def delete_leftover_directories(parent: str, prefix: str) -> None:
-    """Delete the directories that a killed run of gpu-ready left in ``parent``. Never raises.
-
-    Files, links and directories of others stay: /var/tmp, which earlier releases used, is writable for every user. What
-    root owns there nobody else can replace (its sticky bit), and rmtree follows no links.
-    """
-    import shutil  # here, since few calls need its archive formats
-
-    with contextlib.suppress(OSError):
-        for entry in list(os.scandir(parent)):
-            if not entry.name.startswith(prefix) or not entry.is_dir(follow_symlinks=False):
-                continue
-            if entry.stat(follow_symlinks=False).st_uid == os.geteuid():
-                shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _write_atomic(target: str, data: bytes, mode: Optional[int]) -> None:

@@ -5,11 +5,13 @@ Code that collects facts takes a :class:`Host`, so that tests can pass a recorde
 
 import fcntl
 import os
+import select
 import signal
 import socket
 import stat
 import struct
 import subprocess
+import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 MISSING = 127
@@ -20,6 +22,7 @@ TIMED_OUT = 124
 GRACE = 10.0
 """Seconds within which a killed program must end."""
 
+MOST_STUCK = 4
 FOREIGN_LIMIT = 4 << 20
 
 PATH_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -73,6 +76,24 @@ class Host:
             return None
         finally:
             os.close(handle)
+
+    def command_lines(self, pids: List[int], limit: float = 1.0) -> Dict[int, List[str]]:
+        """Arguments of processes, without those that have ended or whose memory is not readable in ``limit`` seconds.
+
+        /proc/PID/cmdline is read under the process's mmap_sem (fs/proc/base.c, uninterruptible before Linux 5.3): the
+        read does not return where a thread waits in a driver or for a dead file server. After some, no more are tried.
+        """
+        found = {}  # type: Dict[int, List[str]]
+        stuck = 0
+        for pid in pids:
+            try:
+                data = read_in_child("/proc/%d/cmdline" % pid, limit) if stuck < MOST_STUCK else None
+            except TimeoutError:
+                stuck += 1
+                continue
+            if data is not None:
+                found[pid] = data.decode("utf-8", "replace").split("\0")
+        return found
 
     def listdir(self, path: str) -> List[str]:
         """Sorted names, [] where there is no such directory."""
@@ -221,6 +242,36 @@ class Host:
             return None
         finally:
             connection.close()
+
+
+def read_in_child(path: str, limit: float) -> Optional[bytes]:
+    """The first 16 kB of a file, None where it is absent; TimeoutError if a read of it does not return in ``limit`` s.
+
+    A thread would keep this process from ending. The child may outlive it, so it keeps no lock and no pipe to Ansible.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.closerange(0, writer)
+            os.closerange(writer + 1, 1024)
+            handle = os.open(path, os.O_RDONLY)
+            os.write(writer, b"+" + os.read(handle, 1 << 14))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    try:
+        if not select.select([reader], [], [], limit)[0]:
+            raise TimeoutError(path)
+        data = os.read(reader, 1 << 15)
+        return data[1:] if data else None
+    finally:
+        os.close(reader)
+        os.kill(child, signal.SIGKILL)
+        for _ in range(50):  # not for ever: a signal does not reach a child that waits in the kernel
+            if os.waitpid(child, os.WNOHANG) != (0, 0):
+                break
+            time.sleep(0.01)
 
 
 def read_remaining_output(process: "subprocess.Popen[bytes]") -> bytes:

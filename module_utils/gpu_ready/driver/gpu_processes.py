@@ -1,7 +1,7 @@
 """Processes that have a GPU open."""
 
 import re
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from ..base import validation
 from ..base.host import Host
@@ -18,11 +18,14 @@ def gpu_process_ids(host: Host) -> List[int]:
     return open_files.processes_with_open_file(host, lambda path: path.startswith(DEVICE_NODES))
 
 
-def command_line(host: Host, pid: int, limit: int) -> str:
-    """Command line of a process, at most ``limit`` characters, with secrets masked; its name if it has none."""
-    words = [word for word in (host.read("/proc/%d/cmdline" % pid) or "").split("\0") if word]
-    command = " ".join(" ".join(validation.mask_command(words)).split())
-    return command[:limit] or (host.read("/proc/%d/comm" % pid) or "?").strip()
+def describe_commands(host: Host, pids: List[int], limit: int) -> Dict[int, str]:
+    """Command lines of processes, at most ``limit`` characters, with secrets masked; the name where there is none."""
+    lines = host.command_lines(pids)
+    words = {pid: validation.mask_command([word for word in lines.get(pid, []) if word]) for pid in pids}
+    return {
+        pid: " ".join(" ".join(words[pid]).split())[:limit] or (host.read("/proc/%d/comm" % pid) or "?").strip()
+        for pid in pids
+    }
 
 
 def container_id(host: Host, pid: int) -> Optional[str]:

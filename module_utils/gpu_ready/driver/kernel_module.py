@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional
 from ..base.host import Host
 from ..hardware import pci
 from ..system import nvrm_version
-from .gpu_processes import command_line, gpu_process_ids
+from .gpu_processes import describe_commands, gpu_process_ids
 
 UNLOAD_ORDER = (
     "nv_peer_mem", "gdrdrv", "nvidia_fs", "nvidia_vgpu_vfio", "nvidia_drm", "nvidia_modeset", "nvidia_uvm",
@@ -76,9 +76,9 @@ def foreign_users(host: Host, names: List[str]) -> List[str]:
 
 def module_users(host: Host, names: List[str]) -> str:
     """What uses the modules and prevents unloading, for messages; "" if nothing does."""
-    processes = gpu_process_ids(host)
-    if processes:
-        return "process " + ", ".join("%d (%s)" % (pid, command_line(host, pid, 80)) for pid in processes[:8])
+    commands = describe_commands(host, gpu_process_ids(host)[:8], 80)
+    if commands:
+        return "process " + ", ".join("%d (%s)" % item for item in commands.items())
     users = foreign_users(host, names)
     if users:
         return "the module " + ", ".join(users)

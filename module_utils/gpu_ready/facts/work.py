@@ -12,7 +12,7 @@ from ..base.host import Host
 from ..base.json_file import parse_json
 from ..containers import docker
 from ..driver import gpu_services
-from ..driver.gpu_processes import command_line
+from ..driver.gpu_processes import describe_commands
 from . import driver
 from .docker import objects, query
 from .model import ContainerFacts, DockerFacts, GpuProcess, WorkFacts
@@ -53,8 +53,9 @@ def collect(host: Host, engine: DockerFacts) -> WorkFacts:
     inside = {process.container for process in processes}
     containers = [one._replace(gpu=one.gpu or "GPU") if one.id in inside else one for one in containers]
     names = {one.id: one.name for one in containers}
+    commands = describe_commands(host, [process.pid for process in processes], LONGEST_COMMAND)
     return WorkFacts(
-        processes=[describe_process(host, process, names) for process in processes],
+        processes=[describe_process(host, process, names, commands[process.pid]) for process in processes],
         containers=containers,
         unlisted=found.unlisted,
         jobs=slurm_jobs(host, steps),
@@ -70,13 +71,13 @@ def clean(text: str, longest: int = LONGEST_NAME) -> str:
 # ---- processes -----------------------------------------------------------------------------------------------------
 
 
-def describe_process(host: Host, process: GpuProcess, names: Dict[str, str]) -> GpuProcess:
-    """Add command line, name of the container, Slurm job, and whether it is a service of the driver."""
+def describe_process(host: Host, process: GpuProcess, names: Dict[str, str], command: str) -> GpuProcess:
+    """Add the command line, name of the container, Slurm job, and whether it is a service of the driver."""
     job = SLURM_CGROUP.search(host.read("/proc/%d/cgroup" % process.pid) or "")
     identity = process.container
     return process._replace(
         name=clean(process.name),
-        command=clean(command_line(host, process.pid, LONGEST_COMMAND), LONGEST_COMMAND),
+        command=clean(command, LONGEST_COMMAND),
         container=names.get(identity, identity[:12]) if identity else None,
         service=gpu_services.is_gpu_service(process.name),
         job=job.group(1) if job else None,
@@ -99,10 +100,17 @@ def find_daemons(host: Host) -> Daemons:
 
 
 def slurm_jobs(host: Host, steps: List[int]) -> List[str]:
-    """Return the ids of the Slurm jobs whose steps run here. ``slurmstepd infinity`` belongs to no job."""
-    titles = [host.read("/proc/%d/cmdline" % pid) or "" for pid in steps]
-    found = {match.group(1) for match in map(SLURM_STEP.match, titles) if match}
-    return sorted(found, key=int)
+    """Return the ids of the Slurm jobs whose steps run here. ``slurmstepd infinity`` belongs to no job.
+
+    A step whose title cannot be read in time is a job too, by its cgroup or by its process.
+    """
+    titles = host.command_lines(steps)
+    found = {match.group(1) for match in (SLURM_STEP.match(words[0]) for words in titles.values()) if match}
+    for pid in steps:
+        if pid not in titles and host.isdir("/proc/%d" % pid):
+            match = SLURM_CGROUP.search(host.read("/proc/%d/cgroup" % pid) or "")
+            found.add(match.group(1) if match else "of process %d" % pid)
+    return sorted(found, key=lambda job: (len(job), job))
 
 
 # ---- containers ----------------------------------------------------------------------------------------------------
@@ -176,8 +184,11 @@ def bundled_container(host: Host, engine: str, bundle: str, name: str) -> Contai
 def monitored_containers(host: Host, monitors: List[int]) -> List[ContainerFacts]:
     """Return the running containers of podman and CRI-O, by the arguments of their conmon."""
     found = []  # conmon -c ID -n NAME -b BUNDLE
+    lines = host.command_lines(monitors[:MOST_CONTAINERS])
     for pid in monitors[:MOST_CONTAINERS]:
-        words = (host.read("/proc/%d/cmdline" % pid) or "").split("\0")
+        if pid not in lines and host.isdir("/proc/%d" % pid):
+            found.append(ContainerFacts("podman", "", "of process %d" % pid, "not readable"))
+        words = lines.get(pid, [])
         options = {word: words[index + 1] for index, word in enumerate(words[:-1]) if word in ("-c", "-n", "-b")}
         if {"-c", "-b"} <= set(options):
             container = bundled_container(host, "podman", options["-b"], options.get("-n") or options["-c"][:12])

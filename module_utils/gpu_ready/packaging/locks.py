@@ -23,8 +23,8 @@ def held_pid_files(host: Host, paths: Iterable[str]) -> List[Tuple[str, int]]:
     found = []
     for path in paths:
         text = (host.read(path) or "").strip()
-        command = host.read("/proc/%s/cmdline" % text) if text.isdigit() else None
-        if command and re.search(r"dnf|yum|packagekit|rpm", command, re.IGNORECASE):
+        words = host.command_lines([int(text)]).get(int(text), []) if re.match(r"[0-9]{1,9}$", text) else []
+        if re.search(r"dnf|yum|packagekit|rpm", " ".join(words), re.IGNORECASE):
             found.append((path, int(text)))
     return found
 

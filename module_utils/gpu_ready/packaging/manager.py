@@ -330,7 +330,7 @@ class Manager:
                 return
             path, pid = held[0]
             if time.monotonic() >= end:
-                command = (self.host.read("/proc/%d/cmdline" % pid) or "").replace("\0", " ").strip() if pid else ""
+                command = " ".join(self.host.command_lines([pid]).get(pid, [])).strip() if pid else ""
                 raise PackageError(
                     "%s is held by process %s (%s) for more than %d s. Wait until it ends, or stop it, then run again"
                     % (path, pid or "unknown", command or "command unknown", self.wait)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
-from ..base import download, files, manifest, manifest_notes, validation
+from ..base import download, files, manifest, manifest_notes, validation, work_directories
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from . import apt, apt_sources, dnf, openpgp, pinned_key, rpm, shipped_keys, yum_repos
@@ -198,7 +198,7 @@ def format_keyring(repository: Repository, data: bytes) -> bytes:
 
 def download_keys(repository: Repository) -> bytes:
     """The repository's key file, not yet verified."""
-    directory = tempfile.mkdtemp(prefix="gpu-ready-key-", dir=files.SMALL_FILES)
+    directory = tempfile.mkdtemp(prefix="gpu-ready-key-", dir=work_directories.SMALL_FILES)
     try:
         path = os.path.join(directory, "key")
         download.download(repository.key_url, path, KEY_LIMITS, max_bytes=KEY_LIMIT)

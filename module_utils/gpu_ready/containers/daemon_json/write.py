@@ -7,7 +7,7 @@ import tempfile
 import time
 from typing import Optional
 
-from ...base import files, json_file, manifest, manifest_notes, validation
+from ...base import files, json_file, manifest, manifest_notes, validation, work_directories
 from ...base.host import Host
 from .document import parse
 from .merge import RESTART_MARK, DaemonJsonChange
@@ -22,7 +22,7 @@ def validate(host: Host, text: str) -> bool:
     program = host.which("dockerd")
     if program is None:
         return False
-    handle, path = tempfile.mkstemp(prefix="gpu-ready-daemon-", suffix=".json", dir=files.SMALL_FILES)
+    handle, path = tempfile.mkstemp(prefix="gpu-ready-daemon-", suffix=".json", dir=work_directories.SMALL_FILES)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(text.encode("utf-8"))

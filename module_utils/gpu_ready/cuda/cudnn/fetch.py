@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ...base import files
 from ...base.download import Checksum, DownloadLimits, download
-from . import model as cudnn
 from .model import CudnnError
+from .redist_manifest import parse_manifest
 
 MANIFEST_LIMIT = 8 << 20
 UNPACKED = 3
@@ -47,7 +47,7 @@ def fetch_archive(install: CudnnInstall, directory: str, limits: DownloadLimits)
     listing = os.path.join(directory, "manifest.json")
     download(install.manifest_url, listing, limits, max_bytes=MANIFEST_LIMIT)
     with open(listing, encoding="utf-8", errors="replace") as handle:
-        entry = cudnn.parse_manifest(handle.read(), install.key, install.manifest_url)
+        entry = parse_manifest(handle.read(), install.key, install.manifest_url)
     if install.sha256 and entry.sha256 != install.sha256.lower():
         raise CudnnError(
             "%s has sha256 %s for cuDNN %s, but the catalog has %s. Nothing was fetched. Find out who changed the "

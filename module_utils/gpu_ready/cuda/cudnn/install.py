@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set
 
-from ...base import files, manifest
+from ...base import files, manifest, work_directories
 from ...base.download import DownloadLimits
 from .. import toolkit as cuda
 from . import model as cudnn
@@ -84,7 +84,7 @@ def _is_ours(path: str, content: str) -> bool:
 def archive_directory(paths: CudnnPaths) -> Iterator[str]:
     """A temporary directory for archives, with a lock against other runs; also deletes that of a killed run."""
     with _lock(paths):
-        files.delete_leftover_directories(paths.records, ARCHIVES)
+        work_directories.delete_leftover_directories(paths.records, ARCHIVES)
         directory = tempfile.mkdtemp(prefix=ARCHIVES, dir=paths.records)
         try:
             yield directory
@@ -97,8 +97,9 @@ def install_archive(
 ) -> str:
     """Install one cuDNN and return its full version. Raises CudnnError.
 
-    ``refresh`` updates the dynamic linker's cache; it is called before the record becomes complete, so that the next
-    run repeats a failed one. ``directory`` is that of :func:`archive_directory`: an archive in it is not fetched again.
+    ``refresh`` updates the dynamic linker's cache and flushes it to the disk; it is called before the record becomes
+    complete, so that the next run repeats a failed one. ``directory`` is that of :func:`archive_directory`: an archive
+    in it is not fetched again.
     """
     libraries = os.path.realpath(os.path.join(install.cuda_path, "lib64"))
     headers = os.path.realpath(os.path.join(install.cuda_path, "include"))
@@ -135,8 +136,9 @@ def install_archive(
             files.write_atomic(path, text, 0o644)
         for path in stale:
             os.unlink(path)
+        for directory in {os.path.dirname(path) for path in list(installed) + stale}:
+            work_directories.flush_directory(directory)
         refresh()
-        os.sync()
         _write_record(cudnn.CudnnRecord(install.cuda, version, True, installed, install.origin), paths)
     return version
 
@@ -257,7 +259,7 @@ def _lock(paths: CudnnPaths) -> Iterator[None]:
 def _staging(cuda_path: str) -> Iterator[str]:
     # In the toolkit's directory: the same file system, so that a rename installs a file.
     root = os.path.realpath(cuda_path)
-    files.delete_leftover_directories(root, STAGING)  # the lock shows that no run is active
+    work_directories.delete_leftover_directories(root, STAGING)  # the lock shows that no run is active
     directory = tempfile.mkdtemp(prefix=STAGING, dir=root)
     try:
         yield directory

@@ -10,7 +10,7 @@ import tempfile
 import urllib.parse
 from typing import Iterator, NamedTuple, Optional, Tuple
 
-from ...base import files, manifest
+from ...base import files, manifest, work_directories
 from ...base.download import DAMAGED, Checksum, DownloadLimits, download, new_hash
 from .spec import DriverSpec, RunfileError
 
@@ -67,7 +67,7 @@ def work_directory(needed: int = 0) -> Iterator[str]:
                 % LOCK
             ) from error
         for root in WORK_DIRECTORIES + EARLIER_DIRECTORIES:
-            files.delete_leftover_directories(root, PREFIX)  # the lock shows that no run is active
+            work_directories.delete_leftover_directories(root, PREFIX)  # the lock shows that no run is active
         directory = tempfile.mkdtemp(prefix=PREFIX, dir=choose_work_directory(needed))
         try:
             yield directory

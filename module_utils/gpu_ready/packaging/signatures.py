@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from ..base import files, manifest
+from ..base import files, manifest, work_directories
 from ..base.host import Host
 from . import openpgp, yum_repos
 from .manager import PackageError
@@ -87,7 +87,7 @@ def verify_rpms(host: Host, packages: Mapping[str, PinnedFile]) -> None:
     """Verify RPMs, by ``name=version``, each with its pinned key alone; PackageError for the first that fails."""
     for key in sorted({one.key for one in packages.values()}):
         with_key = {package: one.path for package, one in packages.items() if one.key == key}
-        directory = tempfile.mkdtemp(prefix="gpu-ready-keys-")
+        directory = tempfile.mkdtemp(prefix="gpu-ready-keys-", dir=work_directories.SMALL_FILES)
         try:
             import_key(host, key, directory)
             for package, path in sorted(with_key.items()):

@@ -276,8 +276,8 @@ def rollout_with_failures(count: int, seed: int, scale: float, forks: int = FORK
 
 
 def rollout_beyond_budget(count: int, seed: int, scale: float, budget: int = 2, forks: int = 5) -> Held:
-    """Upgrade a fleet in which a fifth fails, with a budget that this exceeds."""
-    with bench(count, seed, scale, {"install": 0.2}, forks) as one:
+    """Upgrade a fleet in which a fifth fails, with a budget that this exceeds, or two more than it in a small one."""
+    with bench(count, seed, scale, {"install": max(0.2, (budget + 2) / count)}, forks) as one:
         ran = one.run(one.upgrade(gpu_upgrade_max_failures=budget, gpu_upgrade_batches=[1, "20%", "30%"]))
         fleet = one.fleet
         problems = [

@@ -11,7 +11,9 @@ import asyncio
 import functools
 import hashlib
 import json
+import os
 import random
+import re
 import sys
 import threading
 import time
@@ -39,8 +41,14 @@ from tests.unit.recorded import RecordedHost
 
 OLD, NEW = "580.95.05", "595.91.07"
 VARIABLES = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": OLD}
-REAL = ("gpu_node_plan", "gpu_upgrade_journal", "gpu_drain_journal")
-"""Modules of library/ that run for a simulated host."""
+REAL = tuple(
+    name
+    for name in ("gpu_node_plan", "gpu_upgrade_journal", "gpu_drain_journal", "gpu_lease")
+    if (ROOT / "library" / f"{name}.py").exists()
+)
+"""Modules of library/ that run for a simulated host: they read facts and write only gpu-ready's own files."""
+ENVIRONMENT = re.compile(r"""\b(GPU_READY_\w+)=(?:['"]+([^'"]+)['"]|([^'"\s]+))""")
+"""Variables that a task gives its module."""
 SECONDS = {
     "gpu_node_plan": 1.0, "gpu_upgrade_stage": 60.0, "gpu_packages": 10.0, "NVIDIA driver": 90.0, "gpu_kernel_module": 15.0,
     "gpu_verify": 10.0, "boot": 300.0, "silence": 120.0,
@@ -100,7 +108,11 @@ class SimulatedHost(RecordedHost):
         self.lock = asyncio.Lock()
 
     def read_bytes(self, path: str) -> bytes | None:
-        """Return a file of gpu-ready's own."""
+        """Return a file of gpu-ready's own, or what the kernel says of this boot."""
+        if path == "/proc/sys/kernel/random/boot_id":
+            return b"boot %d\n" % self.boots
+        if path == "/proc/uptime":
+            return b"%.2f 0.00\n" % time.monotonic()
         content = self.files.get(path)
         return content.encode() if isinstance(content, str) else content
 
@@ -257,7 +269,8 @@ class Fleet:
                 return {"failed": True, "msg": "; ".join(checked.error_messages)}
             given = checked.validated_parameters
         if name in REAL:
-            value = self.run_real(host, call["controller"], name, given, check)
+            with environment(call["command"]):
+                value = self.run_real(host, call["controller"], name, given, check)
         else:
             value = getattr(self, "answer_" + name)(host, given)
         return {**value, "invocation": {"module_args": given}}
@@ -458,6 +471,18 @@ class Fleet:
 
 ACTING = types.SimpleNamespace(host=None)
 """The host whose module runs; only one runs at a time."""
+
+
+@contextmanager
+def environment(command: str) -> Iterator[None]:
+    """Give a module the variables of its task, which Ansible writes before the interpreter."""
+    given = {name: quoted or plain for name, quoted, plain in ENVIRONMENT.findall(command)}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name in given:
+            del os.environ[name]
 
 
 def write_own_file(path: str, value: object, mode: int = 0o600) -> None:

@@ -242,6 +242,10 @@ def test_every_variable_of_every_role_is_tested() -> None:
         ('{"log-opts": {"splunk-token": "A\\"B", "tag": "x"}}', '{"log-opts": {"splunk-token": "***", "tag": "x"}}'),
         ("mail me@host about http://plain/path", "mail me@host about http://plain/path"),
         ("ssh user@host: http://a.b/c?x=y@z", "ssh user@host: http://a.b/c?x=y@z"),
+        ("proxy http://me:a/b'c@d@10.0.0.1:3128/ refused", "proxy http://***@10.0.0.1:3128/ refused"),
+        ("curl: proxy me:a/b@proxy.site:3128 refused", "curl: proxy ***@proxy.site:3128 refused"),
+        ("http://mirror:8080/a@b, ['http://h:80/','u@x']", "http://mirror:8080/a@b, ['http://h:80/','u@x']"),
+        ("cuda:12@sha256:" + "1" * 64, "cuda:12@sha256:" + "1" * 64),
     ],
 )
 def test_passwords_are_hidden_in_what_is_printed(text: str, printed: str) -> None:

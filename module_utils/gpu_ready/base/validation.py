@@ -11,7 +11,11 @@ LONGEST = 4096
 """Most characters of one value: no path and no URL of a package server is longer (PATH_MAX)."""
 HIDDEN = "***"
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-_USERINFO = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s\"'<>]*@")
+_USERINFO = re.compile(
+    r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^/\s\"'<>]*|[^/\s\"'<>:@]*:(?!\d*[/'])[^\s\"<>]{0,256})@"
+    r"|(?<![\w@/.:%+-])[\w.%+-]+:(?!//)[^\s\"<>]{1,256}@(?=[\w.-]+:\d{1,5}(?!\w))"
+)
+"""User and password before a host; without a scheme, before a host with a port. A port is no password."""
 _URL = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)?")
 _BASE = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?")
 _SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
@@ -73,7 +77,9 @@ def _url_fault(text: str, form: Any, words: str) -> str:
 
 def mask_secrets(text: str) -> str:
     """Replace users and passwords of URLs, and values of secret keys in JSON."""
-    return _SECRET_PAIR.sub(r'\1"%s"' % HIDDEN, _USERINFO.sub(r"\1%s@" % HIDDEN, text))
+    return _SECRET_PAIR.sub(
+        r'\1"%s"' % HIDDEN, _USERINFO.sub(lambda match: (match.group(1) or "") + HIDDEN + "@", text)
+    )
 
 
 def mask_command(words: List[str]) -> List[str]:

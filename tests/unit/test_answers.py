@@ -1,0 +1,175 @@
+"""No task lets a host's answer select what runs or is read on the control node, or on another host.
+
+An answer is the result of a task on a host, and every variable that is computed from one, through `set_fact`, `vars` and
+loops. The names are compared over all roles and playbooks at once, so a name that is an answer anywhere is one everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").rglob("*.yml"), ROOT / "site.yml"])
+BLOCKS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
+SELECTING = (
+    "include_tasks",
+    "import_tasks",
+    "include_role",
+    "import_role",
+    "include_vars",
+    "import_playbook",
+    "script",
+)
+COPYING = ("copy", "template", "unarchive", "assemble")
+READING = re.compile(r"\b(?:lookup|query|q)\(|\bfileglob\b|\brealpath\b|\bis (?:not )?(?:file|directory|exists|link)\b")
+AS_DATA = {
+    "gpu_report": "the table and the JSON file: text",
+    "gpu_audit_report": "the same; the path is the operator's",
+    "gpu_upgrade_fleet": "versions and states by host, from which it decides who takes part; the hosts are the inventory's",
+    "gpu_upgrade_share": "properties of hosts that the operator paired, compared for being equal",
+    "gpu_python": "what a shell printed; it becomes the path of a Python on that same host",
+}
+"""Modules on the control node that read answers as data, and why nothing else can come of it."""
+TRAVELLING = {
+    "__gpu_drain_is_recorded": "true or false: whether gpu-ready drained this host; a lie is about the liar's own node",
+    "__gpu_drain_deadline": "a number (an option of type float): the end of a wait, whose rounds are counted",
+}
+"""Values that modules on other hosts get, and why they select nothing."""
+CHECKED = {
+    "__gpu_upgrade_earlier": "the operator's path with another version in its name, which must be digits and dots",
+}
+"""Variables that are computed from an answer and are none any more, and why."""
+WORDS = re.compile(r"\b[A-Za-z_]\w*")
+
+
+def tasks_of(value: Any) -> Iterator[dict[str, Any]]:
+    """Every task, block and play of a file."""
+    for entry in value or []:
+        if isinstance(entry, dict):
+            yield entry
+            for key in BLOCKS:
+                yield from tasks_of(entry.get(key))
+
+
+TASKS = [(path, task) for path in FILES for task in tasks_of(yaml.safe_load(path.read_text()))]
+ROLE_VARIABLES = [yaml.safe_load(path.read_text()) or {} for path in sorted((ROOT / "roles").glob("*/vars/*.yml"))]
+
+
+def short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def action(task: dict[str, Any], names: tuple[str, ...] | dict[str, str]) -> Any:
+    """The arguments of the task's module if it is one of these, else None."""
+    return next((value for key, value in task.items() if short(key) in names), None)
+
+
+def delegated(task: dict[str, Any]) -> str:
+    return str(task.get("delegate_to", ""))
+
+
+def words(value: Any) -> set[str]:
+    """The names in a value without its quoted texts."""
+    if isinstance(value, dict):
+        return set().union(set(), *(words(one) for pair in value.items() for one in pair))
+    if isinstance(value, list):
+        return set().union(set(), *(words(one) for one in value))
+    return set(WORDS.findall(re.sub(r"'[^']*'", "", value))) if isinstance(value, str) else set()
+
+
+def find_answers(tasks: list[tuple[Path, dict[str, Any]]], variables: list[dict[str, Any]]) -> set[str]:
+    """Names of variables that hold an answer, or something that is computed from one."""
+    found = {"ansible_failed_result", "ansible_facts"}
+    found |= {task["register"] for _, task in tasks if "register" in task and delegated(task) != "localhost"}
+    while True:
+        new = set(found)
+        scopes = variables + [task["vars"] for _, task in tasks if isinstance(task.get("vars"), dict)]
+        scopes += [task[key] for _, task in tasks for key in task if short(key) == "set_fact"]
+        new |= {name for scope in scopes for name, value in scope.items() if words(value) & found}
+        new |= {
+            task.get("loop_control", {}).get("loop_var", "") for _, task in tasks if words(task.get("loop")) & found
+        } - {""}
+        new -= set(CHECKED)
+        if new == found:
+            return found
+        found = new
+
+
+def violations(task: dict[str, Any], answers: set[str]) -> Iterator[str]:
+    """What a task selects by an answer."""
+    known = answers | ({"item"} if words(task.get("loop")) & answers else set())
+    if words(task.get("delegate_to")) & known:
+        yield "delegate_to"
+    selected = action(task, SELECTING)
+    if words(selected) & known:
+        yield "the file or role that is included"
+    copied = action(task, COPYING)
+    if isinstance(copied, dict) and not copied.get("remote_src") and words(copied.get("src")) & known:
+        yield "src of the control node"
+    fetched = action(task, ("fetch",))
+    if isinstance(fetched, dict) and words(fetched.get("dest")) & known:
+        yield "dest on the control node"
+    for text in texts([value for key, value in task.items() if key not in BLOCKS]):
+        if READING.search(text) and words(text) & known:
+            yield f"a path that the control node reads: {text}"
+    if "delegate_to" in task and action(task, AS_DATA) is None:
+        for key, value in task.items():
+            if (
+                isinstance(value, dict)
+                and key not in ("vars", "loop_control", "args")
+                and words(value) & known - set(TRAVELLING)
+            ):
+                yield f"an argument of a module on {delegated(task)}: {sorted(words(value) & known)}"
+
+
+def texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts(one)
+    elif isinstance(value, str):
+        yield value
+
+
+ANSWERS = find_answers(TASKS, ROLE_VARIABLES)
+
+
+def test_answers_are_found_through_variables() -> None:
+    assert {"gpu_plan_result", "__gpu_drain_recorded", "gpu_upgrade_planned", "__cuda_toolkit_installers"} <= ANSWERS
+    assert not {"nvidia_driver_runfile", "__gpu_drain_slurm", "__gpu_drain_hooks", "inventory_hostname"} & ANSWERS
+
+
+def test_no_task_selects_by_an_answer() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {task.get('name')}: {what}"
+        for path, task in TASKS
+        for what in violations(task, ANSWERS)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- copy: {src: '{{ gpu_plan_result.todo.x | realpath }}', dest: /x}",
+        "- copy: {src: '{{ item.source }}', dest: /x}\n  loop: '{{ gpu_plan_result.files }}'",
+        "- include_tasks: '{{ name_of_file }}'\n  vars: {name_of_file: '{{ gpu_plan_result.path }}'}",
+        "- set_fact: {taken: '{{ gpu_plan_result.host }}'}\n- command: {argv: [id]}\n  delegate_to: '{{ taken }}'",
+        "- debug: {msg: \"{{ lookup('file', gpu_plan_result.path) }}\"}",
+        "- fail: {msg: x}\n  when: gpu_plan_result.path is not file",
+        "- command: {argv: [kubectl, '{{ gpu_plan_result.node }}']}\n  delegate_to: localhost",
+        "- fetch: {src: /x, dest: '/tmp/{{ gpu_plan_result.name }}'}",
+    ],
+)
+def test_a_task_that_selects_by_an_answer_is_found(text: str) -> None:
+    tasks = [(ROOT, task) for task in tasks_of(yaml.safe_load(text))]
+    answers = find_answers([*TASKS, *tasks], ROLE_VARIABLES)
+    assert [what for _, task in tasks for what in violations(task, answers)]

@@ -134,6 +134,8 @@ PARTS = (
     _tests("failure", "builds, modules and services that fail"),
     _tests("security", "hostile settings, ownership and modes"),
     _tests("hostile", "every wrong answer of a host for every module: the cells of hostile.md", "tests/hostile"),
+    _tests("hostile_host", "a hostile host behind ssh", "tests/hostile"),
+    _tests("simulation", "a small simulated fleet: killed and repeated, and beyond its budget", "bench"),
     _tests("molecule", "the molecule scenarios", "molecule"),
     _tests("mirror_dnf", "the lab's RPM repositories, read by a real dnf"),
     _tests("vm_sample", "guest: power cut during the driver's installation", GUESTS),

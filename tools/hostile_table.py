@@ -100,6 +100,7 @@ def page() -> str:
 NOT_COVERED = (
     "The second and later answers of a module: an attack begins with the first.",
     "Two wrong answers of different modules in one run, where the first is needed for the second to be reached.",
+    "A host that names another Python (`raw`): on `local` connections it would be one of the control node.",
     "A reboot: Ansible refuses it on `local` connections.",
     "Attacks on ssh itself, on sudo's prompt, and on Ansible's own protocol below the answer of a module.",
     f"The size of answers: Ansible reads all that a host prints into memory before anybody can judge it. "

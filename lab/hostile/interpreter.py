@@ -27,8 +27,8 @@ import time
 
 DAY = 24 * 3600
 BLOCK = 1024 * 1024
-FOUND_PYTHON = 'python 3.11 /usr/bin/python3\nsystem\nID=debian\nVERSION_ID="12"\n'
-"""What the script of bootstrap_python.yml prints on a host that has a Python."""
+FOUND_PYTHON = 'python 3.11 %s\nsystem\nID=debian\nVERSION_ID="12"\n'
+"""What the script of bootstrap_python.yml prints on a host with a Python: this one, never that of the control node."""
 
 
 def describe_module(program):
@@ -121,7 +121,7 @@ def answer_sudo(directory, arguments):
     if asked:
         attack(directory, asked, json.dumps({}))
     else:
-        sys.stdout.write(FOUND_PYTHON)
+        sys.stdout.write(FOUND_PYTHON % own)
 
 
 if __name__ == "__main__":

@@ -409,11 +409,6 @@ def waits_for_ever(honest: Any, at: Targets) -> Attack:
     return merged({"done": False, "waiting": at.mark, "deadline": 9e15, "remaining_s": 10**9})
 
 
-def foreign_python(honest: Any, at: Targets) -> Attack:
-    """The answer of a shell that names programs of the control node as Python."""
-    return printed(f'python 3.11 {at.program}\npython 3.11 /x; touch {at.ran}\nsystem\nID=debian\nVERSION_ID="12"\n')
-
-
 GENERAL: tuple[Change, ...] = (
     escapes, failed_with_escapes, warns_with_escapes, direction, templates, only_templates, tagged_templates, formulas,
     other_formulas, markup, absolute_paths, climbing_paths, task_files, options, commands, other_hosts, control_node,
@@ -439,7 +434,6 @@ OWN: dict[str, tuple[Change, ...]] = {
     "gpu_drain_journal": (drained_elsewhere,),
     "gpu_drain_docker": (waits_for_ever,),
     "gpu_drain_slurm": (waits_for_ever,),
-    "raw": (foreign_python,),
 }
 """For one module."""
 RAW = (escapes, no_text, nothing, commands, flood, silence, templates)

@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 INTERPRETER = ROOT / "lab/hostile/interpreter.py"
 HONEST = ("a-honest", "z-honest")
 SECRET = "CANARY-7f3a"
-BOUND = 300.0
-"""Seconds that a run may take."""
+BOUND = 2000.0
+"""Seconds that a run may take: a host that never answers ends with the time limit of its task, 900 s for facts."""
 MEMORY = 1200
 """MiB that a process of the control node may use at most."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -116,7 +116,7 @@ class Place:
             start = f"exec {sys.executable} -I -S {INTERPRETER} {shlex.quote(str(host))} {role}"
             (host / role).write_text(f'#!/bin/sh\n{start} "$@"\n')
             (host / role).chmod(0o755)
-        (host / "answers.json").write_text(json.dumps(answers).replace('"NODE"', json.dumps(name)))
+        (host / "answers.json").write_text(json.dumps(answers))
         (host / "attack.json").write_text(json.dumps(list(asked)))
         (host / "calls").touch()
 
@@ -141,12 +141,18 @@ def inventory(place: Place, scene: Scene, names: Sequence[str]) -> dict[str, Any
     return {"all": {"hosts": hosts, "vars": common}}
 
 
+def named(answers: Answers, name: str) -> Answers:
+    """Return the answers of a host of this name."""
+    found: Answers = json.loads(json.dumps(answers).replace('"NODE"', json.dumps(name)))
+    return found
+
+
 def run(place: Place, scene: Scene, chosen: Sequence[Cell], bound: float = BOUND) -> Ran:
     """Run a playbook over the honest hosts and the hostile ones of these cells."""
     for name in HONEST:
-        place.add_host(name, scene.answers_for(""), ())
+        place.add_host(name, named(scene.answers_for(""), name), ())
     for cell in chosen:
-        answers = scene.answers_for(cell.module)
+        answers = named(scene.answers_for(cell.module), cell.name)
         asked = cell.attack(answers.get(cell.module, {"changed": False}), place.targets(cell))
         place.add_host(cell.name, answers, (*scene.before, {"module": cell.module, **asked}))
     names = [HONEST[0], *(cell.name for cell in chosen), HONEST[1]]

@@ -148,6 +148,7 @@ def test_a_package_that_somebody_removed_and_installed_again_is_theirs(root: Ins
 
 def test_a_package_that_somebody_marked_is_kept_with_what_it_needs(root: InstallingRoot) -> None:
     converge(root, "driver")
+    root.good("apt-mark", "hold", "driver")  # as gpu-ready does: apt removes what depends on a package, but no hold
     root.good("apt-mark", "manual", "dkms")
     kept = {"dkms": MARKED, "gcc": "dkms needs it", "make": "dkms needs it"}
     assert plan(root) == PackagePlan(["driver", "libdriver"], kept)
@@ -176,3 +177,12 @@ def test_what_gpu_ready_itself_requests_later_is_no_mark_of_somebody(root: Insta
     root.good("apt-get", "remove", "-y", "driver", "dkms")
     converge(root, "driver", "dkms")
     assert "dkms" in Apt(root, locks=()).user_installed() and plan(root) == PackagePlan(DRIVER, {})
+
+
+def test_halves_are_asked_about_although_packages_outside_of_them_are_held(root: InstallingRoot) -> None:
+    converge(root, "driver")
+    root.good("apt-mark", "hold", "driver")
+    root.good("apt-get", "install", "-y", "slurm", "either")
+    assert plan(root) == PackagePlan(
+        ["dkms", "driver", "gcc"], {"libdriver": "slurm needs it", "make": "either needs it"}
+    )

@@ -128,6 +128,7 @@ def simulate(names: list[str], out: str) -> dict[tuple[str, ...], Result]:
         *apt.WITHOUT_SOURCES,
         "purge",
         "--allow-change-held-packages",
+        "--ignore-hold",
         *names,
     ]
     return {tuple(argv): Result(0, out, "")}

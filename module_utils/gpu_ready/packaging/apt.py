@@ -317,7 +317,7 @@ class Apt(Manager):
         self.host.sync_disks()  # dpkg waits for its own files, and for nothing that the packages' scripts write
 
     def removal_command(self, names: List[str]) -> List[str]:
-        return WITHOUT_SOURCES + ["purge", "--allow-change-held-packages"] + names
+        return WITHOUT_SOURCES + ["purge", "--allow-change-held-packages", "--ignore-hold"] + names
 
     def hold(self, names: List[str]) -> None:
         """Protect packages from upgrades (changes the host)."""

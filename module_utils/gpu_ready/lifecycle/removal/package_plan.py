@@ -34,30 +34,32 @@ def plan_packages(manager: Manager, recorded: Dict[str, Dict[str, Any]]) -> Pack
     if manager.find_interrupted():
         return PackagePlan(names, kept)  # nothing can be simulated before it is repaired
     needed: Dict[str, str] = {}
-    return PackagePlan(sorted(find_removable(manager, [], names, needed)), dict(kept, **needed))
+    return PackagePlan(sorted(find_removable(manager, [], names, needed, names)), dict(kept, **needed))
 
 
-def find_removable(manager: Manager, accepted: List[str], names: List[str], needed: Dict[str, str]) -> List[str]:
+def find_removable(
+    manager: Manager, accepted: List[str], names: List[str], needed: Dict[str, str], ours: List[str]
+) -> List[str]:
     """``accepted`` and those of ``names`` that can be removed with them; adds the rest to ``needed``, with the reason.
 
     The package manager is asked about halves, as it alone knows what else would satisfy a dependency.
     """
     if not names:
         return accepted
-    foreign = find_foreign_changes(manager, accepted + names)
+    foreign = find_foreign_changes(manager, accepted + names, ours)
     if not foreign:
         return accepted + names
     if len(names) == 1:
         needed[names[0]] = "%s needs it" % ", ".join(foreign[:3])
         return accepted
     middle = len(names) // 2
-    accepted = find_removable(manager, accepted, names[:middle], needed)
-    return find_removable(manager, accepted, names[middle:], needed)
+    accepted = find_removable(manager, accepted, names[:middle], needed, ours)
+    return find_removable(manager, accepted, names[middle:], needed, ours)
 
 
-def find_foreign_changes(manager: Manager, names: List[str]) -> List[str]:
-    """Other packages that the removal of these would remove or install."""
+def find_foreign_changes(manager: Manager, names: List[str], ours: List[str]) -> List[str]:
+    """Packages beside ``ours`` that the removal of ``names`` would remove or install."""
     simulation = manager.simulate(WHAT, manager.removal_command(names))
     # Of a package with two installed versions, the full name is recorded, and the short one is in the simulation.
-    known = [name for name in simulation.remove if name in names or [n for n in names if n.startswith(name + "-")]]
+    known = [name for name in simulation.remove if name in ours or [n for n in ours if n.startswith(name + "-")]]
     return [name for name in simulation.remove if name not in known] + sorted(simulation.install)

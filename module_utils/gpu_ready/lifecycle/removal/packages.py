@@ -92,7 +92,7 @@ def purge_planned_packages(removal: Removal) -> None:
 
 def purge_packages(removal: Removal, names: List[str]) -> None:
     """Purge exactly these packages. Raises UninstallError where that would change others."""
-    others = find_foreign_changes(removal.manager, names)
+    others = find_foreign_changes(removal.manager, names, names)
     if others:
         raise UninstallError(
             "%s needs packages that gpu-ready installed and would be removed or changed with them: remove it "

@@ -46,12 +46,24 @@ options:
     type: list
     elements: raw
     default: ["100%"]
+  rollout:
+    description: With O(backwards), the rollout to undo; 0 for the last one.
+    type: int
+    default: 0
+  max_failures:
+    description: Failures that the rollout tolerates, a number or a share of its hosts such as V(10%).
+    type: raw
+    default: 0
+  settings:
+    description: Settings of the whole rollout by variable and host. They must not differ.
+    type: dict
+    default: {}
   drains:
     description: How each host is drained, for the table.
     type: dict
     default: {}
   backwards:
-    description: Roll back to the recorded driver. Hosts that the last rollout did not change keep theirs.
+    description: Roll back to the recorded driver. Hosts of other rollouts keep theirs.
     type: bool
     default: false
   limited:
@@ -77,7 +89,7 @@ options:
     elements: str
     default: [current, upgraded]
   budget:
-    description: Failures that the rollout tolerates.
+    description: For the report, RV(budget) of the plan.
     type: int
     default: 0
 attributes:
@@ -157,12 +169,21 @@ kept:
   description: Why hosts keep their driver in a rollback, by host.
   returned: without ended
   type: dict
-  sample: {"gpu4": "no rollback: the last rollout did not change this host"}
+  sample: {"gpu4": "no rollback: another rollout changed this host last"}
 rollout:
   description: The id of this rollout, in seconds since 1970; a resumed run keeps it.
   returned: without ended
   type: int
   sample: 1767225600
+resumed:
+  description: An earlier run began this rollout.
+  returned: without ended
+  type: bool
+budget:
+  description: The number of hosts that may fail in the rollout.
+  returned: without ended
+  type: int
+  sample: 2
 refused:
   description: Why hosts cannot take part, by host.
   returned: without ended
@@ -182,8 +203,6 @@ table:
   type: str
 """
 
-import time
-
 from ansible.module_utils.gpu_ready.base.module import run_module
 from ansible.module_utils.gpu_ready.upgrade import fleet
 
@@ -196,6 +215,9 @@ ARGUMENT_SPEC = {
     "first": {"type": "list", "elements": "str", "default": []},
     "exclude": {"type": "list", "elements": "str", "default": []},
     "batches": {"type": "list", "elements": "raw", "default": ["100%"]},
+    "rollout": {"type": "int", "default": 0},
+    "max_failures": {"type": "raw", "default": 0},
+    "settings": {"type": "dict", "default": {}},
     "drains": {"type": "dict", "default": {}},
     "backwards": {"type": "bool", "default": False},
     "limited": {"type": "bool", "default": False},
@@ -219,12 +241,12 @@ def run(host, params, check):
             "bad": fleet.failed_hosts(results, params["good"], excluded),
             "table": fleet.result_table(results, params["good"], params["budget"]),
         }
+    fleet.require_equal_settings(params["settings"])
     request = fleet.RolloutRequest(**{name: params[name] for name in fleet.RolloutRequest._fields})
     roll = fleet.plan_rollout(hosts, upgrades, request)
     lineup = fleet.build_lineup(roll.due, roll.serial, params["limited"])
-    number = fleet.rollout_id(upgrades, int(time.time()))
-    table = fleet.plan_table(roll, upgrades, params["drains"])
-    return dict(dict(roll._asdict(), **lineup._asdict()), changed=False, table=table, rollout=number)
+    table = fleet.plan_table(roll, upgrades, params["drains"], backwards=request.backwards)
+    return dict(dict(roll._asdict(), **lineup._asdict()), changed=False, table=table)
 
 
 def main():

@@ -42,6 +42,8 @@ extends_documentation_fragment:
 PLAYBOOKS = ("site.yml", "provision.yml", "upgrade_drivers.yml", "rollback_drivers.yml", "audit.yml")
 PHASES = ("plan", "prestage", "drain", "switch", "verify", "rollback")
 """Words before the bar in task names that name the phase of an upgrade."""
+NO_WORK = ("meta", "include_role", "include_tasks")
+"""Actions that do nothing on a host."""
 GOOD = "done"
 BAD = "failed"
 NAMES = 8
@@ -77,6 +79,14 @@ class Line(NamedTuple):
     stays: bool = True
 
 
+class Turn(NamedTuple):
+    """The phase and task of a host in a play whose hosts are at different tasks, and when the task began."""
+
+    phase: str
+    task: str
+    began: float
+
+
 class Progress:
     """The state of a run. ``now`` returns seconds; every event returns the lines to print."""
 
@@ -86,6 +96,8 @@ class Progress:
         self.play = ""
         self.phase = ""
         self.task = ""
+        self.pinned = False
+        self.turns: dict[str, Turn] = {}
         self.batches = 0
         self.batch: set[str] = set()
         self.waiting: set[str] = set()
@@ -99,8 +111,12 @@ class Progress:
 
     # ---- events
 
-    def batch_starts(self, play: str, hosts: list[str], everyone: list[str]) -> list[Line]:
-        """Begin a play, or the next batch of one: ``hosts`` are those of the batch, ``everyone`` all of the play."""
+    def batch_starts(self, play: str, hosts: list[str], everyone: list[str], pinned: bool = False) -> list[Line]:
+        """Begin a play, or the next batch of one: ``hosts`` are those of the batch, ``everyone`` all of the play.
+
+        ``pinned``: the hosts are at different tasks, and as many run at once as there are forks.
+        """
+        self.pinned, self.turns = pinned, {}
         lines = self.batch_ends()
         is_next_batch = play == self.play and len(everyone) > len(hosts)
         self.batches = self.batches + 1 if is_next_batch else 1
@@ -133,6 +149,10 @@ class Progress:
     def host_starts(self, host: str) -> list[Line]:
         """Begin the present task on a host."""
         self.busy.add(host)
+        if self.pinned and host not in self.ended:
+            head, bar, _ = self.task.partition(" | ")
+            last = self.turns[host].phase if host in self.turns else ""
+            self.turns[host] = Turn(head if bar and head in PHASES else last, self.task, self.now())
         return self.live()
 
     def host_answers(self, host: str) -> list[Line]:
@@ -151,6 +171,7 @@ class Progress:
             self.good.discard(host)
             (self.bad if how == BAD else self.good).add(host)
         self.busy.discard(host)
+        self.turns.pop(host, None)
         return [*([Line(f"  {host}: {note}")] if note else []), *self.live()]
 
     def batch_ends(self) -> list[Line]:
@@ -168,17 +189,34 @@ class Progress:
         if not self.batch:
             return []
         running = len(self.batch) - len(self.good) - len(self.bad)
+        later = len(self.waiting)
+        if self.pinned:
+            running, later = len(self.turns), running - len(self.turns) + later
         where = f"{self.play} {self.batches}" if self.waiting or self.batches > 1 else self.play
         parts = [f"{len(self.good)} done", f"{running} running", f"{len(self.bad)} failed"]
-        parts += [f"{len(self.waiting)} left"] if self.waiting else []
+        parts += [f"{later} left"] if later else []
         left = self.time_left()
         parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]
+        doing = self.phases_of_hosts() if self.pinned else self.present_task()
+        return [Line(f"{where}: {', '.join(parts)}{f' | {doing}' if doing else ''}", False)]
+
+    def present_task(self) -> str:
+        """The task that all hosts are at, and how many are still on it."""
         task = self.task.partition(" | ")[2] or self.task
         task = f"{self.phase}: {task}" if self.phase else task
         lasts = self.now() - self.task_began
         since = f", {span(lasts)}" if lasts >= LASTS else ""
-        on = f" ({len(self.busy)} on it{since})" if self.busy else ""
-        return [Line(f"{where}: {', '.join(parts)} | {task}{on}", False)]
+        return f"{task} ({len(self.busy)} on it{since})" if self.busy else task
+
+    def phases_of_hosts(self) -> str:
+        """How many hosts are in which phase; of a single host its task."""
+        if len(self.turns) == 1:
+            phase, task, began = next(iter(self.turns.values()))
+            lasts = self.now() - began
+            task = task.partition(" | ")[2] or task
+            return (f"{phase}: " if phase else "") + task + (f" ({span(lasts)})" if lasts >= LASTS else "")
+        phases = [turn.phase for turn in self.turns.values()]
+        return ", ".join(f"{phases.count(phase)} {phase or 'begin'}" for phase in ("", *PHASES) if phase in phases)
 
     def time_left(self) -> float | None:
         """Estimated seconds until all hosts have finished, None if unknown."""
@@ -405,8 +443,9 @@ class CallbackModule(Default):  # type: ignore[misc]
             [name for name in known[key] if name not in self.watch]
             for key in ("ansible_play_batch", "ansible_play_hosts_all")
         )
-        lines = self.progress.batch_starts(play.get_name().strip(), batch, everyone)
-        # Shown with the first task of the batch: if too many hosts failed, the batch ends before it has one.
+        pinned = play.strategy == "host_pinned"
+        lines = self.progress.batch_starts(play.get_name().strip(), batch, everyone, pinned)
+        # Shown with the first task of the batch: if too many hosts failed, it has none but the skipped upgrade.
         self.heading = lines[-1:] if batch else []
         self.screen.show_lines(lines[: len(lines) - len(self.heading)])
 
@@ -420,7 +459,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         if self.normal:
             super().v2_playbook_on_task_start(task, is_conditional)
             return
-        if task.action.rpartition(".")[2] == "meta":
+        if task.action.rpartition(".")[2] in NO_WORK:
             return
         self.screen.show_lines([*self.heading, *self.progress.task_starts(task.name or task.action)])
         self.heading = []
@@ -461,6 +500,8 @@ class CallbackModule(Default):  # type: ignore[misc]
         """Begin a task on a host."""
         if self.normal:
             super().v2_runner_on_start(host, task)
+            return
+        if task.action.rpartition(".")[2] in NO_WORK:
             return
         self.screen.show_lines(self.progress.host_starts(host.get_name()))
 

@@ -1,5 +1,6 @@
 """The plays of an upgrade as they are, run by Ansible over hosts that are a file each: who is selected, drained, undrained."""
 
+import itertools
 import json
 import os
 import re
@@ -42,6 +43,8 @@ directory = module._remote_tmp
 state = json.load(open(directory + "/state.json"))
 with open(directory + "/calls", "a") as calls:
     calls.write(json.dumps([MODULE, given.get("phase") or given.get("state") or ""]) + "\\n")
+with open(os.path.dirname(directory) + "/order", "a") as order:
+    order.write(json.dumps([os.path.basename(directory), given.get("phase") or MODULE]) + "\\n")
 
 
 def save():
@@ -121,7 +124,7 @@ class Fleet:
         spec = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/look.yml").read_text())[0]["gpu_node_plan"]
         for name, text in MODULES.items():
             listed = list(spec) if name == "gpu_node_plan" else NAMES[name].split()
-            head = HEAD.replace("NAMES", repr(listed)).replace("MODULE,", repr(name) + ",")
+            head = HEAD.replace("NAMES", repr(listed)).replace("MODULE", repr(name))
             (directory / "library" / f"{name}.py").write_text(head + text)
         for name in ("gpu_upgrade_fleet", "gpu_upgrade_share"):
             (directory / "library" / f"{name}.py").symlink_to(ROOT / "library" / f"{name}.py")
@@ -151,8 +154,12 @@ class Fleet:
         rows = [json.loads(line) for line in (self.directory / name / "calls").read_text().splitlines()]
         return [what for called, what in rows if called == module]
 
+    def order(self) -> list[tuple[str, str]]:
+        """The calls of modules on all hosts: host, and phase of the journal or module."""
+        return [(host, what) for host, what in map(json.loads, (self.directory / "order").read_text().splitlines())]
+
     def run(
-        self, playbook: str = "upgrade_drivers.yml", limit: str = "", **output: Any
+        self, playbook: str = "upgrade_drivers.yml", limit: str = "", forks: int = 3, **output: Any
     ) -> "subprocess.CompletedProcess[str]":
         """Run the playbook."""
         common = f"ansible_become=false ansible_python_interpreter={sys.executable} nvidia_driver_version={NEW}"
@@ -162,7 +169,7 @@ class Fleet:
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_MODULE_UTILS": str(ROOT / "module_utils"),
             "ANSIBLE_STDOUT_CALLBACK": "default",
-            "ANSIBLE_FORKS": "3",
+            "ANSIBLE_FORKS": str(forks),
         }
         argv = [str(self.programs / "ansible-playbook"), "-i", str(self.directory / "hosts")]
         argv += [playbook, "-e", json.dumps(output), *(["--limit", limit] if limit else [])]
@@ -200,8 +207,8 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
 
     assert re.search(r"first .* none +none +a GPU", done.stdout)
     assert re.search(r"busy .* none +\./busy\.yml +resume", done.stdout)
-    turns = [set(names.split(", ")) for names in re.findall(r"/turn[.]yml for (.*)", done.stdout)]
-    assert turns == [{"first"}, {"busy", "dead"}]
+    turns = ", ".join(re.findall(r"/turn[.]yml for (.*)", done.stdout)).split(", ")
+    assert turns[0] == "first" and set(turns[1:]) == {"busy", "dead"}
 
     assert re.search(r"^ *lost: left out$", done.stdout, re.MULTILINE) and "unreachable during its preparation" in text
     assert fleet.journal("first")["phase"] == "done"
@@ -280,7 +287,59 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     assert (fleet.installed("changed"), fleet.installed("left")) == (OLD, OLD)
     assert fleet.journal("left") == upgrade.to_json(journal)
     assert re.search(r"changed +rolled back +595.91.07 +580.95.05", back.stdout)
-    assert re.search(r"left +current +580.95.05 +- .*no rollback: the last rollout", back.stdout)
+    assert re.search(r"left +current +580.95.05 +- .*no rollback: another rollout", back.stdout)
     assert back.returncode == 0
     alone = fleet.run("rollback_drivers.yml", limit="left")
     assert alone.returncode == 0 and fleet.installed("left") == "570.10.01"
+
+
+def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, programs: Path) -> None:
+    names = [f"h{number}" for number in range(1, 8)]
+    fleet = Fleet(tmp_path, programs, *names)
+    fleet.set("h2", red=[NEW])
+    fleet.set("h4", red=[NEW])
+    # One other value on one host would change how many may fail.
+    hosts, fleet.hosts = fleet.hosts, [*fleet.hosts[:-1], fleet.hosts[-1] + " gpu_upgrade_max_failures=50"]
+    differs = fleet.run()
+    assert differs.returncode == 2 and "hosts have different values: 50 on h7; 0 on h1 and 5 more" in " ".join(
+        differs.stdout.split()
+    )
+    fleet.hosts = hosts
+    wrong = fleet.run(gpu_upgrade_max_failures="unlimited")
+    assert wrong.returncode == 2 and "is no number of hosts" in " ".join(wrong.stdout.split())
+    assert not list(tmp_path.glob("*/upgrade.json"))
+
+    # 15% of seven hosts is one: h2 fails inside the budget, h4 beyond it.
+    done = fleet.run(forks=1, gpu_upgrade_batches=[1, "100%"], gpu_upgrade_max_failures="15%", gpu_upgrade_soak=1)
+    phases = [fleet.journal(name)["phase"] for name in names]
+    assert phases == ["done", "back", "done", "back", "staged", "staged", "staged"], done.stdout[-3000:]
+    assert [fleet.installed(name) == NEW for name in names] == [True, False, True, False, False, False, False]
+    text = " ".join(done.stdout.split())
+    assert "2 hosts failed and gpu_upgrade_max_failures is 1; 3 are unchanged" in text, done.stdout[-3000:]
+    assert all(re.search(f"{name} +not reached", done.stdout) for name in names[4:])
+    # Each host went through its whole upgrade, its second verification included, before the next one began.
+    order = fleet.order()
+    upgrades = order[[what for _, what in order].index("draining") :]
+    assert [name for name, _ in itertools.groupby(name for name, _ in upgrades)] == names[:4]
+    assert [what for name, what in upgrades if name == "h1"][-2:] == ["done", "gpu_verify"]
+    assert done.returncode == 2
+
+    fleet.set("h2")
+    fleet.set("h4")
+    resumed = fleet.run(gpu_upgrade_batches=[1, "100%"])
+    assert "2 done, 5 to do." in resumed.stdout and resumed.returncode == 0
+    assert {fleet.journal(name)["rollout"] for name in names} == {fleet.journal("h1")["rollout"]}
+    assert {fleet.installed(name) for name in names} == {NEW}
+
+
+def test_one_damaged_journal_refuses_that_host_only(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "good", "bad")
+    journal = upgrade.to_json(upgrade.advance(None, "staged", 1, DRIVER, NEW, "", 7))
+    (tmp_path / "bad/upgrade.json").write_text(json.dumps(journal | {"rollout": 10**15}))
+    stopped = fleet.run()
+    text = " ".join(stopped.stdout.split())
+    assert stopped.returncode == 2 and "its rollout 1000000000000000 begins in the future" in text
+    assert not (tmp_path / "good/upgrade.json").exists()
+    done = fleet.run(gpu_upgrade_leave_out=True)
+    assert done.returncode == 2 and re.search(r"good +upgraded", done.stdout)
+    assert fleet.installed("bad") == OLD

@@ -77,6 +77,34 @@ def test_a_rollout_of_200_hosts_counts_done_running_failed_and_left(progress: An
     )
 
 
+def test_hosts_at_different_tasks_are_counted_by_phase(progress: Any, clock: Clock) -> None:
+    everyone = hosts(12)
+    progress.batch_starts("Roll", everyone[:1], everyone, pinned=True)
+    progress.task_starts("turn | Begin")
+    progress.host_starts("n001")
+    progress.task_starts("switch | Load the driver")
+    progress.host_starts("n001")
+    clock.seconds = 60
+    assert (
+        live(progress.live()) == "Roll 1: 0 done, 1 running, 0 failed, 11 left, 1 min | switch: Load the driver (1 min)"
+    )
+    progress.host_ends("n001", GOOD)
+    progress.batch_starts("Roll", everyone[1:], everyone, pinned=True)
+    for host, task in (
+        ("n002", "drain | Wait"),
+        ("n003", "drain | Wait"),
+        ("n004", "verify | Look"),
+        ("n002", "Stop jobs"),
+        ("n005", "turn | Begin"),
+    ):
+        progress.task_starts(task)
+        progress.host_starts(host)
+    progress.host_answers("n002")
+    assert live(progress.live()) == "Roll 2: 0 done, 4 running, 0 failed, 7 left, 0 s | 1 begin, 2 drain, 1 verify"
+    progress.host_ends("n002", BAD)
+    assert "0 done, 3 running, 1 failed, 7 left" in live(progress.host_starts("n002"))
+
+
 def test_nobody_guesses_the_time_from_a_canary(progress: Any, clock: Clock) -> None:
     everyone = hosts(50)
     progress.batch_starts("Roll", everyone[:1], everyone)
@@ -234,21 +262,31 @@ LASTING = """\
 """
 
 
+TURN = """\
+- name: Count the failure
+  ansible.builtin.group_by: {key: gpu_upgrade_failed}
+- name: Remember
+  ansible.builtin.set_fact:
+    gpu_upgrade_result: {state: rolled_back, reason: red}
+"""
+
 STOPPED = """\
 - name: Roll
   hosts: all
   gather_facts: false
   connection: local
   serial: [1, 3]
+  strategy: host_pinned
   tasks:
-    - name: budget | Begin no further batch where too many hosts failed
-      ansible.builtin.meta: end_play
-      when: hostvars.n001.gpu_upgrade_result is defined
-    - name: A name that represents the control node
+    - name: Upgrade one host
+      ansible.builtin.include_tasks: turn.yml
+      when: groups.gpu_upgrade_failed | default([]) | length == 0
+- name: A name that represents the control node
+  hosts: n001
+  gather_facts: false
+  tasks:
+    - name: Add it
       ansible.builtin.add_host: {name: gpu_upgrade_batch_1, groups: [gpu_upgrade_watch]}
-    - name: Remember
-      ansible.builtin.set_fact:
-        gpu_upgrade_result: {state: rolled_back, reason: red}
 - name: Line up nobody
   hosts: gpu_upgrade_due
   gather_facts: false
@@ -346,6 +384,7 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
 @pytest.mark.host_io
 def test_a_rollout_that_stopped_begins_no_batch_and_counts_hosts(tmp_path: Path) -> None:
     (tmp_path / "upgrade_drivers.yml").write_text(STOPPED)
+    (tmp_path / "turn.yml").write_text(TURN)
     shown = in_pipe(tmp_path, "upgrade_drivers.yml")
     assert "Roll, batch 1: n001" in shown and "batch 2" not in shown and "skipping" not in shown
     assert re.search(r"(?m)^4 hosts in \d+ s; not in the desired state: n001, n002, n003, n004$", shown)

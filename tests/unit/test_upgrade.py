@@ -273,14 +273,19 @@ def entry(state: str, **more: Any) -> HostUpgrade:
 
 
 SILENT = upgrade_fleet.read_host(None, "no answer")
-
+NOW = 1_767_225_600  # 2026-01-01
 
 HOSTS = ["a", "b", "c", "d", "e"]
 
 
 def rollout(entries: dict[str, HostUpgrade], **given: Any) -> upgrade_fleet.Rollout:
     fields = {"groups": {"test": ["d"], "rack": ["b", "c"]}, "batches": [1, "100%"]} | given
-    return upgrade_fleet.plan_rollout(HOSTS, entries, upgrade_fleet.RolloutRequest(**fields))
+    return upgrade_fleet.plan_rollout(list(entries), entries, upgrade_fleet.RolloutRequest(**fields), NOW)
+
+
+def staged(**more: Any) -> HostUpgrade:
+    """A host that an earlier run of the rollout 7 prepared, and did not reach."""
+    return entry("due", journal={"phase": "staged", "to": "595", "rollout": 7}, **more)
 
 
 def test_the_operator_selects_canaries_and_exclusions() -> None:
@@ -305,15 +310,15 @@ def test_batches_grow_also_without_an_eligible_canary() -> None:
 
 
 def test_a_repeated_canary_precedes_all_others() -> None:
-    tried = {"opened": True, "journal": {"phase": "back", "to": "595.91.07"}}
-    over = entry("current", journal={"phase": "done", "to": "595.91.07"})
+    tried = {"opened": True, "journal": {"phase": "back", "to": "595.91.07", "rollout": 7}}
+    over = entry("current", journal={"phase": "done", "to": "595.91.07", "rollout": 7})
     # It failed within the budget: the later batches continued and have ended.
-    failed = {"a": over, "b": over, "c": entry("due"), "d": entry("due", **tried), "e": entry("due")}
+    failed = {"a": over, "b": over, "c": staged(), "d": entry("due", **tried), "e": staged()}
     roll = rollout(failed, canaries=["d"])
     assert (roll.due, roll.serial) == (["d", "c", "e"], [1, 2])
     assert rollout(failed, canaries=["d", "a"]).serial == [1, 2]  # the other canary has passed
     assert rollout(failed, canaries=["d", "c"]).serial == [2, 1]
-    assert rollout(failed | {"b": entry("due")}, canaries=["d"], batches=[2, "100%"]).serial == [1, 1, 2]
+    assert rollout(failed | {"b": staged()}, canaries=["d"], batches=[2, "100%"]).serial == [1, 1, 2]
     passed = failed | {"d": over}
     assert rollout(passed, canaries=["d"], batches=[1, "100%"]).serial == [2]
 
@@ -342,14 +347,14 @@ def test_only_hosts_of_the_last_rollout_are_rolled_back() -> None:
     entries = {
         "a": changed(7),
         "b": changed(5),
-        "c": changed(5, opened=True),
+        "c": changed(7, opened=True),
         "d": older,
         "e": entry("refused", back=None),
     }
     roll = rollout(entries, backwards=True)
     assert roll.due == ["a", "c"] and roll.current == ["b", "d", "e"] and roll.refused == {}
     assert set(roll.kept) == {"b", "d", "e"} and roll.done == []
-    assert "no rollback" in roll.kept["b"] and "the last rollout" in roll.kept["b"]
+    assert "no rollback" in roll.kept["b"] and "another rollout" in roll.kept["b"]
     assert "no rollback" in roll.kept["e"] and "no upgrade" in roll.kept["e"]
     table = upgrade_fleet.plan_table(roll, entries, {})
     assert table.count("no rollback:") == 3
@@ -361,19 +366,111 @@ def test_only_hosts_of_the_last_rollout_are_rolled_back() -> None:
     assert rollout(before, backwards=True).due == HOSTS
 
 
-def test_a_resumed_run_belongs_to_the_same_rollout() -> None:
-    def reported(phase: str, to: str, rollout: int) -> HostUpgrade:
-        return entry("current", to="595", journal={"phase": phase, "to": to, "rollout": rollout})
+def test_a_rollback_says_which_rollout_it_undoes_and_refuses_unfinished_hosts_of_others() -> None:
+    def changed(rollout: int, **more: Any) -> HostUpgrade:
+        journal = {"phase": "done", "to": "595.91.07", "rollout": rollout}
+        return entry("due", back={"nvidia_driver_branch": "580"}, journal=journal, **more)
 
-    assert upgrade_fleet.rollout_id({"a": entry("due"), "b": SILENT}, 100) == 100
-    assert upgrade_fleet.rollout_id({"a": reported("done", "595.91.07", 7), "b": reported("back", "595", 7)}, 100) == 7
-    assert upgrade_fleet.rollout_id({"a": reported("back", "595.91.07", 7)}, 100) == 100  # no host was completed
-    # The newest had another target: hosts that an older rollout changed to the same driver are no part of this one.
+    before = NOW - 90 * 24 * 3600
+    over = entry("current", back={"a": "b"}, to="580", journal={"phase": "done", "to": "580.95.05", "rollout": NOW})
+    entries = {"a": changed(NOW), "b": changed(NOW), "c": over, "d": changed(before), "e": changed(before, opened=True)}
+    roll = rollout(entries, backwards=True)
+    assert (roll.due, roll.done, roll.rollout) == (["a", "b"], ["c"], NOW)
+    earlier = rollout(entries, backwards=True, rollout=before)
+    assert (earlier.due, list(earlier.kept), earlier.refused) == (["d", "e"], ["a", "b", "c"], {})
+    with pytest.raises(
+        FleetError, match="gpu_upgrade_rollout: no host .* 5. Known are: 1767225600 of 2026-01-01 00:00 UTC, 17594"
+    ):
+        rollout(entries, backwards=True, rollout=5)
+    assert list(roll.refused) == ["e"] and "the rollout of 2025-10-03 00:00 UTC" in roll.refused["e"]
+    table = upgrade_fleet.plan_table(roll, entries, {}, backwards=True)
     assert (
-        upgrade_fleet.rollout_id({"a": reported("done", "595.91.07", 7), "b": reported("done", "580.95.05", 8)}, 100)
-        == 100
+        "Rolls back rollout 1767225600 of 2026-01-01 00:00 UTC to 595.91.07: 2 hosts, 1 rolled back already." in table
     )
-    assert upgrade_fleet.rollout_id({"a": reported("done", "580.95.05", 200)}, 100) == 201  # the clock was set back
+    assert "Hosts of other rollouts keep their driver: 1 of rollout 1759449600 of 2025-10-03 00:00 UTC." in table
+
+
+def test_a_resumed_run_belongs_to_the_same_rollout() -> None:
+    def reported(state: str, phase: str, to: str, rollout: int) -> HostUpgrade:
+        return entry(state, to="595", journal={"phase": phase, "to": to, "rollout": rollout})
+
+    def number(**entries: HostUpgrade) -> int:
+        return rollout(entries).rollout
+
+    assert number(a=entry("due"), b=SILENT) == NOW
+    over = reported("current", "done", "595.91.07", 7)
+    for phase in ("staged", "draining", "switching", "back", "stuck", "untouched"):
+        assert number(a=over, b=reported("due", phase, "595", 7)) == 7
+    assert number(a=over, b=entry("due")) == NOW  # all hosts of that rollout are finished
+    assert number(a=over, b=reported("due", "done", "580.95.05", 7)) == NOW
+    assert number(a=over, b=reported("due", "back", "590", 7)) == NOW  # another driver is another rollout
+    # Runs with --limit: an older rollout can be unfinished.
+    assert number(a=reported("current", "done", "595.91.07", 8), b=reported("due", "staged", "595", 7)) == 7
+    assert number(a=reported("due", "done", "580.95.05", NOW + 3600)) == NOW + 3601  # the clock was set back
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "serial"),
+    [
+        (100, 1900, [1, 10, 25, 50, 14]),
+        (100, 100, [1, 10, 25, 50, 14]),
+        (1, 1900, [1]),
+    ],
+)
+def test_hosts_of_a_finished_rollout_are_no_batches_of_the_next(new: int, old: int, serial: list[int]) -> None:
+    over = entry("current", journal={"phase": "done", "to": "595.91.07", "rollout": 7})
+    entries = {f"old{number}": over for number in range(old)} | {f"new{number}": entry("due") for number in range(new)}
+    roll = rollout(entries, batches=[1, "10%", "25%", "50%", "100%"], max_failures="10%")
+    assert (roll.serial, roll.done, roll.budget, roll.resumed) == (serial, [], new // 10, False)
+    assert rollout(entries, batches=["100%"], canaries=["old0"]).serial == [1, new - 1][: len(roll.due)]
+    # Their rollback concerns them alone, since they have a number of their own.
+    changed = {"phase": "done", "to": "595.91.07", "rollout": roll.rollout}
+    after = {
+        name: entry("due", back={"a": "b"}, journal=changed if name in roll.due else changed | {"rollout": 7})
+        for name in entries
+    }
+    back = rollout(after, backwards=True)
+    assert back.due == roll.due and len(back.kept) == old
+
+
+def test_a_new_host_of_a_resumed_rollout_is_a_canary() -> None:
+    over = entry("current", journal={"phase": "done", "to": "595.91.07", "rollout": 7})
+    entries = (
+        {name: over for name in "abcdefgh"}
+        | {name: staged() for name in "ijkl"}
+        | {"m": entry("due"), "n": entry("due")}
+    )
+    roll = rollout(entries, batches=[1, "10%", "100%"], groups={})
+    assert roll.due == ["m", "i", "j", "k", "l", "n"] and roll.serial == [1, 5] and roll.rollout == 7
+    assert rollout(entries, batches=["100%"], groups={}).serial == [6]  # the operator asked for no canary
+    assert rollout(entries, batches=[1, "100%"], groups={}, canaries=["n", "i"]).serial == [2, 4]
+    known = {name: one for name, one in entries.items() if name not in ("m", "n")}
+    assert rollout(known, batches=[1, "10%", "100%"], groups={}).serial == [4]
+
+
+@pytest.mark.parametrize(
+    ("value", "budget"), [(0, 0), ("3", 3), (7, 7), ("10%", 2), ("9%", 2), ("0%", 0), ("100%", 24), (" 25% ", 6)]
+)
+def test_the_budget_is_a_number_or_a_share_of_the_rollout(value: object, budget: int) -> None:
+    assert upgrade_fleet.failure_budget(value, 24) == budget
+
+
+@pytest.mark.parametrize("value", [-1, "unlimited", "", None, 1.5, "101%", "10 %%", True, [1], {}, "1" * 5000])
+def test_a_wrong_budget_is_refused_before_anything_starts(value: object) -> None:
+    with pytest.raises(FleetError, match="gpu_upgrade_max_failures: .* is no number of hosts. Give"):
+        rollout({name: entry("due") for name in HOSTS}, max_failures=value)
+
+
+def test_a_setting_of_the_rollout_is_the_same_on_all_hosts() -> None:
+    equal = {"gpu_upgrade_max_failures": dict.fromkeys(HOSTS, 5), "gpu_upgrade_first": dict.fromkeys(HOSTS, "")}
+    upgrade_fleet.require_equal_settings(equal)
+    values = dict.fromkeys(HOSTS, "0") | {"a": 0, "b": 50, "c": 50}
+    with pytest.raises(FleetError) as caught:
+        upgrade_fleet.require_equal_settings(equal | {"gpu_upgrade_max_failures": values})
+    assert str(caught.value) == (
+        "gpu_upgrade_max_failures: it is a setting of the whole rollout, and hosts have different values: 50 on b and 1 "
+        "more; 0 on a and 2 more. Set it for all hosts, in group_vars of all or with -e."
+    )
 
 
 def test_the_journal_knows_the_rollout_that_changed_the_host_last() -> None:
@@ -393,14 +490,15 @@ def test_a_host_beyond_the_limit_is_known() -> None:
 
 
 def test_hosts_of_an_earlier_run_are_not_repeated() -> None:
-    done = {"phase": "done", "to": "595.91.07"}
-    entries = {name: entry("due") for name in HOSTS} | {"a": entry("current", journal=done)}
+    done = {"phase": "done", "to": "595.91.07", "rollout": 7}
+    entries = {name: staged() for name in HOSTS} | {"a": entry("current", journal=done)}
     roll = rollout(entries | {"b": entry("refused", refusal="The disk is full."), "c": SILENT})
     assert (roll.due, roll.serial, roll.done) == (["d", "e"], [2], ["a"])
     assert roll.refused == {"b": "The disk is full.", "c": "no answer"}
     table = upgrade_fleet.plan_table(roll, entries | {"c": SILENT}, {"d": "docker", "e": ["slurm", "./x.yml"]})
     assert "2 to do, 1 current, 2 refused, 0 excluded; batches of 2" in table and "live  docker" in table
     assert "live  slurm ./x.yml" in table
+    assert "Resumes rollout 7 of 1970-01-01 00:00 UTC: 1 done, 2 to do." in table
 
 
 def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
@@ -432,17 +530,45 @@ def test_reasons_in_the_report_are_not_truncated() -> None:
     assert found["c"].state == "left_out" and "unreachable during its preparation" in found["c"].reason
 
 
-def test_an_invalid_answer_refuses_that_host_only() -> None:
-    for answer in (
-        [],
-        "x",
-        {"state": "due", "journal": []},
-        {"state": "else"},
-        {"state": "due", "journal": {"rollout": "x"}},
-    ):
-        entries = {name: entry("due") for name in HOSTS} | {"c": upgrade_fleet.read_host(answer)}
-        roll = rollout(entries)
-        assert roll.due == ["a", "b", "d", "e"] and list(roll.refused) == ["c"], answer
+DUE_ANSWER: dict[str, Any] = {"state": "due", "opened": False, "to": "595", "back": None}
+WRONG_ANSWERS: list[Any] = [
+    [],
+    "x",
+    7,
+    {"state": "else"},
+    {"state": ["due"]},
+    {"state": "due"},  # opened is missing
+    *(
+        DUE_ANSWER | change
+        for change in (
+            {"opened": 1}, {"opened": None}, {"journal": []}, {"journal": "x"}, {"installed": [1]}, {"back": "x"}, {"to": 595}, {"why": {}},
+        )
+    ),
+    *(
+        DUE_ANSWER | {"journal": {"phase": "done", "to": "595"} | change}
+        for change in (
+            {"rollout": "abc"}, {"rollout": [1]}, {"rollout": {}}, {"rollout": None}, {"rollout": True}, {"rollout": 1.5}, {"rollout": -1},
+            {"rollout": 10**15}, {"rollout": 10**400}, {"rollout": NOW + 2 * 24 * 3600}, {"phase": "other"}, {"phase": 3}, {"to": {}},
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("answer", WRONG_ANSWERS, ids=lambda answer: repr(answer)[:60])
+def test_an_invalid_answer_refuses_that_host_only(answer: Any, backwards: bool) -> None:
+    changed = {"phase": "done", "to": "595.91.07", "rollout": NOW}
+    entries = {name: entry("due", back={"a": "b"}, journal=changed) for name in HOSTS}
+    entries["c"] = upgrade_fleet.read_host(answer, now=NOW)
+    roll = rollout(entries, backwards=backwards)
+    assert roll.due == ["a", "b", "d", "e"] and list(roll.refused) == ["c"]
+    assert "Remedy: " in roll.refused["c"] and len(roll.refused["c"]) < 400
+    assert "c:\n" in upgrade_fleet.plan_table(roll, entries, {}, backwards=backwards)
+
+
+def test_a_clock_that_is_ahead_by_less_than_a_day_is_accepted() -> None:
+    journal = {"phase": "done", "to": "595", "rollout": NOW + 3600}
+    assert upgrade_fleet.read_host(DUE_ANSWER | {"journal": journal}, now=NOW).rollout == NOW + 3600
 
 
 def test_a_host_that_was_rolled_back_is_tried_again() -> None:

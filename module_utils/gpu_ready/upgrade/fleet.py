@@ -3,21 +3,39 @@
 What hosts answered is read by :func:`read_host` only: an answer of another form refuses that host.
 """
 
+import json
 import re
+import time
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..base.errors import GpuReadyError
 from ..report import run as report
+from .model import PHASES
 
 CURRENT, DUE, REFUSED = "current", "due", "refused"
 BACK, DONE = "back", "done"
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
 RESULT_COLUMNS = ("host", "result", "from", "to", "way", "downtime s", "why")
 WIDTH = 150
+LONGEST_VALUE = 60
+"""Characters of a wrong value that are shown."""
 LONGEST_CELL = 80
 """Characters of a reason in a host's row; a longer one is printed below the table."""
+DAY = 24 * 3600
+"""Seconds by which the clock of another control node may be ahead."""
 NO_RECORD = "no rollback: no upgrade changed this host"
-LEFT_OUT = "no rollback: the last rollout did not change this host"
+LEFT_OUT = "no rollback: another rollout changed this host last"
+OTHER_ROLLOUT = (
+    "An upgrade of this host did not come to its end, and it belongs to %s. A rollback undoes one rollout. Remedy: "
+    "roll this host back alone (--limit), or leave it out with gpu_upgrade_exclude."
+)
+DAMAGED = (
+    "/var/lib/gpu-ready/upgrade.json: %s. Remedy: check the host's driver, move the file away, then run again; or "
+    "leave the host out with gpu_upgrade_exclude or gpu_upgrade_leave_out."
+)
+OTHER_FORM = (
+    "The answer of the host has another form: %s. Remedy: check the host's Python and its clock, then run again."
+)
 RETRY = "retry after a rollback"
 RESUME = "resume an interrupted upgrade"
 RUN_AGAIN = "Check that it is up, then run the same command again"
@@ -25,6 +43,10 @@ RUN_AGAIN = "Check that it is up, then run the same command again"
 
 class FleetError(GpuReadyError):
     """A variable of a rollout has a wrong value."""
+
+
+class AnswerError(GpuReadyError):
+    """A host answered what gpu_node_plan does not."""
 
 
 class HostUpgrade(NamedTuple):
@@ -51,11 +73,20 @@ class HostUpgrade(NamedTuple):
     @property
     def is_finished(self) -> bool:
         """An earlier run of this rollout upgraded the host."""
-        return self.phase == DONE and (self.reached + ".").startswith("%s." % self.to)
+        return self.phase == DONE and self.has_same_target
+
+    @property
+    def has_same_target(self) -> bool:
+        """The journal names the driver that is requested now, which may be a branch only."""
+        return (self.reached + ".").startswith("%s." % self.to)
 
 
 class RolloutRequest(NamedTuple):
-    """The operator's variables. ``batches``: numbers or shares. ``backwards``: roll back the last rollout."""
+    """The operator's variables. ``batches``: numbers or shares. ``backwards``: roll back one rollout.
+
+    ``max_failures``: a number, or a share of the rollout such as ``10%``. ``rollout``: the one to roll back, 0 for the
+    last.
+    """
 
     groups: Mapping[str, List[str]] = {}
     canaries: Sequence[str] = ()
@@ -63,12 +94,16 @@ class RolloutRequest(NamedTuple):
     exclude: Sequence[str] = ()
     batches: Sequence[object] = ("100%",)
     backwards: bool = False
+    max_failures: object = 0
+    rollout: int = 0
 
 
 class Rollout(NamedTuple):
     """``due``: hosts to upgrade, in order. ``serial``: sizes of their batches. ``done``: current ones of this rollout.
 
     ``kept`` and ``refused``: reasons by host; kept ones are current, because a rollback does not concern them.
+    ``rollout``: its id, the seconds since 1970 at which it began. ``budget``: the number of hosts that may fail.
+    ``resumed``: an earlier run began it.
     """
 
     due: List[str]
@@ -78,6 +113,9 @@ class Rollout(NamedTuple):
     done: List[str]
     refused: Dict[str, str]
     excluded: List[str]
+    rollout: int
+    budget: int
+    resumed: bool
 
 
 class Lineup(NamedTuple):
@@ -103,47 +141,71 @@ class HostResult(NamedTuple):
 # ---- what hosts answered ---------------------------------------------------------------------------------------------
 
 
-def read_host(answer: object, failure: object = None) -> HostUpgrade:
-    """Read the value ``upgrade`` of gpu_node_plan; ``failure``: why a host has none."""
+def read_host(answer: object, failure: object = None, now: Optional[int] = None) -> HostUpgrade:
+    """Read the value ``upgrade`` of gpu_node_plan; ``failure``: why a host has none. ``now``: seconds since 1970.
+
+    A host whose answer has another form is refused by its own ``failure``; it never stops the others.
+    """
     if answer is None or answer == {}:
         return HostUpgrade(failure=report.one_line(failure))
     try:
-        return _parse_host(answer)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        text = "%s: %s" % (type(error).__name__, error)
-        return HostUpgrade(failure="the host: its plan has another form (%s). Run again" % report.one_line(text)[:200])
+        return _parse_host(answer, int(time.time()) if now is None else now)
+    except AnswerError as error:
+        return HostUpgrade(failure=str(error))
 
 
-def _parse_host(answer: object) -> HostUpgrade:
-    found = _mapping(answer)
-    journal, installed = _mapping(found.get("journal")), _mapping(found.get("installed"))
-    state = str(found["state"])
+def _parse_host(answer: object, now: int) -> HostUpgrade:
+    found = _mapping(answer, "upgrade")
+    journal, installed = _mapping(found.get("journal"), "journal"), _mapping(found.get("installed"), "installed")
+    state = _text(found, "state")
     if state not in (CURRENT, DUE, REFUSED):
-        raise ValueError("state %s" % state[:40])
+        raise AnswerError(OTHER_FORM % ("state is %s" % _shown(found.get("state"))))
+    if not isinstance(found.get("opened"), bool):
+        raise AnswerError(OTHER_FORM % ("opened is %s" % _shown(found.get("opened"))))
+    phase = _text(journal, "phase") or ""
+    if phase not in ("", *PHASES):
+        raise AnswerError(DAMAGED % ("the phase %s is unknown" % _shown(phase)))
     return HostUpgrade(
         state,
-        found.get("opened") is True,
-        _text(found.get("from")),
-        _text(found.get("to")),
-        _text(found.get("way")),
-        _text(found.get("why")) or "",
-        _text(found.get("refusal")) or "",
-        _text(installed.get("version")),
-        bool(found.get("back")),
-        _text(journal.get("phase")) or "",
-        _text(journal.get("to")) or "",
-        int(str(journal.get("rollout") or 0)),  # journals of the first releases have none
+        found["opened"] is True,
+        _text(found, "from"),
+        _text(found, "to"),
+        _text(found, "way"),
+        _text(found, "why") or "",
+        _text(found, "refusal") or "",
+        _text(installed, "version"),
+        bool(_mapping(found.get("back"), "back")),
+        phase,
+        _text(journal, "to") or "",
+        _rollout(journal.get("rollout", 0), now),
     )
 
 
-def _mapping(value: object) -> Dict[str, object]:
+def _rollout(value: object, now: int) -> int:
+    """The id of a rollout; 0 in journals of the first releases, and of upgrades outside of a rollout."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise AnswerError(DAMAGED % ("its rollout is %s, not a time in seconds" % _shown(value)))
+    if value > now + DAY:
+        raise AnswerError(DAMAGED % ("its rollout %s begins in the future" % _shown(value)))
+    return value
+
+
+def _mapping(value: object, name: str) -> Dict[str, object]:
     if value is not None and not isinstance(value, dict):
-        raise TypeError("%s in place of a mapping" % type(value).__name__)
+        raise AnswerError(OTHER_FORM % ("%s is %s" % (name, _shown(value))))
     return value or {}
 
 
-def _text(value: object) -> Optional[str]:
+def _text(found: Mapping[str, object], name: str) -> Optional[str]:
+    value = found.get(name)
+    if value is not None and not isinstance(value, str):
+        raise AnswerError(OTHER_FORM % ("%s is %s" % (name, _shown(value))))
     return None if value is None else report.one_line(value)
+
+
+def _shown(value: object) -> str:
+    """A wrong value for a message, short."""
+    return report.one_line(json.dumps(value, default=str) if value is not None else "missing")[:LONGEST_VALUE]
 
 
 # ---- order and batches -----------------------------------------------------------------------------------------------
@@ -170,6 +232,45 @@ def batch_size(value: object, total: int) -> int:
         )
     number = int(match.group(1))
     return max(total * number // 100, 1) if match.group(2) else number
+
+
+def failure_budget(value: object, total: int) -> int:
+    """Hosts that may fail: a number from 0, or a share of the ``total`` hosts of the rollout such as ``10%``.
+
+    A share is rounded down. FleetError for anything else.
+    """
+    text = str(value).strip()
+    match = re.match(r"([0-9]{1,9})(%?)$", text)
+    if isinstance(value, bool) or not match or (match.group(2) and int(match.group(1)) > 100):
+        raise FleetError(
+            "gpu_upgrade_max_failures: %s is no number of hosts. Give a number such as 5, or a share of the rollout "
+            "such as 10%%." % _shown(value)
+        )
+    number = int(match.group(1))
+    return total * number // 100 if match.group(2) else number
+
+
+def require_equal_settings(values: Mapping[str, Mapping[str, object]]) -> None:
+    """Refuse settings of the whole rollout that differ between hosts; ``values``: by variable, then by host."""
+    for variable, by_host in values.items():
+        hosts: Dict[str, List[str]] = {}
+        for name, value in by_host.items():
+            text = json.dumps(value, sort_keys=True) if isinstance(value, (list, dict)) else str(value)
+            hosts.setdefault(text, []).append(name)
+        if len(hosts) > 1:
+            found = "; ".join(
+                "%s on %s" % (text[:LONGEST_VALUE], some_of(names))
+                for text, names in sorted(hosts.items(), key=lambda item: (len(item[1]), item[0]))
+            )
+            raise FleetError(
+                "%s: it is a setting of the whole rollout, and hosts have different values: %s. Set it for all hosts, "
+                "in group_vars of all or with -e." % (variable, found)
+            )
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return names[0] if len(names) == 1 else "%s and %d more" % (names[0], len(names) - 1)
 
 
 def batch_sizes(count: int, canaries: int, done: int, sizes: Sequence[object], passed: int = 0) -> List[int]:
@@ -212,60 +313,100 @@ def build_lineup(due: List[str], sizes: List[int], limited: bool) -> Lineup:
     return Lineup(names, [count + 1 for count in sizes], watch)
 
 
-def plan_rollout(hosts: List[str], upgrades: Mapping[str, HostUpgrade], request: RolloutRequest) -> Rollout:
-    """Who takes part, in which order. FleetError for a wrong variable."""
+def plan_rollout(
+    hosts: List[str], upgrades: Mapping[str, HostUpgrade], request: RolloutRequest, now: Optional[int] = None
+) -> Rollout:
+    """Who takes part, in which order. FleetError for a wrong variable. ``now``: seconds since 1970."""
     canaries, first, excluded = (
         resolve_hosts(names, request.groups, hosts, "gpu_upgrade_" + variable)
         for names, variable in (
             (request.canaries, "canaries"), (request.first, "first"), (request.exclude, "exclude"),
         )
     )  # fmt: skip
-    part = [name for name in hosts if name not in excluded]
-    kept = hosts_without_rollback(upgrades, part) if request.backwards else {}
-    states = {name: CURRENT if name in kept else upgrades[name].state for name in part}
-    refused = {name: refusal_text(upgrades[name]) for name in part if states[name] not in (CURRENT, DUE)}
-    ordered = canaries + first + hosts
-    due = [name for name in sorted(set(part), key=ordered.index) if states[name] == DUE]
-    current = [name for name in part if states[name] == CURRENT]
-    done = [name for name in current if name not in kept and upgrades[name].is_finished]
+    part = [name for name in hosts if name not in set(excluded)]
+    taking = {name: upgrades[name] for name in part}
+    newest = newest_rollout(taking)
+    undone = rollout_to_undo(taking, request.rollout) if request.backwards else 0
+    kept = hosts_without_rollback(taking, undone) if request.backwards else {}
+    refused = hosts_of_other_rollouts(taking, undone) if request.backwards else {}
+    for name in part:
+        if name not in kept and name not in refused and upgrades[name].state not in (CURRENT, DUE):
+            refused[name] = refusal_text(upgrades[name])
+    current = [name for name in part if name in kept or (name not in refused and upgrades[name].state == CURRENT)]
+    place = {name: number for number, name in reversed(list(enumerate(canaries + first + hosts)))}
+    due = sorted(set(part) - set(current) - set(refused), key=lambda name: place[name])
+    begun = undone if request.backwards else begun_rollout({name: upgrades[name] for name in due})
+    members = [name for name in current if name not in kept and begun and upgrades[name].rollout == begun]
+    done = [name for name in members if upgrades[name].is_finished]
+    budget = failure_budget(request.max_failures, len(due) + len(done))
     waiting = len([name for name in canaries if name in due])
     passed = len([name for name in canaries if name in done])
     if canaries and due and not waiting + passed:
         # None of the canaries can take part: one other host is the canary, so that not all are upgraded at once.
         waiting, passed = (0, 1) if done else (1, 0)
+    fresh = [name for name in due if upgrades[name].rollout != begun]
+    if done and fresh and not waiting and begins_with_one(request.batches, len(due) + len(done)):
+        # Earlier batches say nothing about hosts that are new in this rollout.
+        due, waiting = [fresh[0]] + [name for name in due if name != fresh[0]], 1
     serial = batch_sizes(len(due), waiting, len(done), request.batches, passed)
-    return Rollout(due, serial, current, kept, done, refused, excluded)
+    number = begun or max(int(time.time()) if now is None else now, newest + 1)
+    return Rollout(due, serial, current, kept, done, refused, excluded, number, budget, bool(begun))
 
 
-def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], part: List[str]) -> Dict[str, str]:
-    """Why hosts keep their driver in a rollback: the last rollout did not change them.
+def begins_with_one(sizes: Sequence[object], total: int) -> bool:
+    """True if the operator's first batch has one host."""
+    return bool(sizes) and batch_size(sizes[0], total) == 1
 
-    Such a host may have the record of an earlier rollout. A host with an unfinished upgrade always takes part.
-    """
-    newest = newest_rollout(upgrades)
+
+def rollout_to_undo(upgrades: Mapping[str, HostUpgrade], chosen: int) -> int:
+    """The rollout that the operator chose, or the last one. FleetError if no host belongs to the chosen one."""
+    known = {upgrade.rollout for upgrade in upgrades.values()}
+    if chosen and chosen not in known:
+        found = ", ".join("%d of %s" % (one, format_date(one)) for one in sorted(known, reverse=True)[:5] if one)
+        raise FleetError(
+            "gpu_upgrade_rollout: no host of this run belongs to rollout %d. Known are: %s." % (chosen, found or "none")
+        )
+    return chosen or newest_rollout(upgrades)
+
+
+def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], undone: int) -> Dict[str, str]:
+    """Why hosts keep their driver in a rollback: the rollout ``undone`` was not the last to change them."""
     found = {}
-    for name in part:
-        upgrade = upgrades[name]
+    for name, upgrade in upgrades.items():
         if upgrade.state and not upgrade.opened and not upgrade.rollback:
             found[name] = NO_RECORD
-        elif upgrade.state and not upgrade.opened and upgrade.rollout < newest:
+        elif upgrade.state and not upgrade.opened and upgrade.rollout != undone:
             found[name] = LEFT_OUT
     return found
+
+
+def hosts_of_other_rollouts(upgrades: Mapping[str, HostUpgrade], undone: int) -> Dict[str, str]:
+    """Why hosts are refused in a rollback: their unfinished upgrade belongs to another rollout than ``undone``."""
+    return {
+        name: OTHER_ROLLOUT % ("the rollout of " + format_date(upgrade.rollout) if upgrade.rollout else "no rollout")
+        for name, upgrade in upgrades.items()
+        if upgrade.state and upgrade.opened and upgrade.rollout != undone
+    }
 
 
 def newest_rollout(upgrades: Mapping[str, HostUpgrade]) -> int:
     return max([upgrade.rollout for upgrade in upgrades.values()] or [0])
 
 
-def rollout_id(upgrades: Mapping[str, HostUpgrade], now: int) -> int:
-    """The id of this rollout; a new one is its begin in seconds since 1970, ``now``.
+def begun_rollout(due: Mapping[str, HostUpgrade]) -> int:
+    """The rollout that this run resumes, 0 for none: the newest in which a host to upgrade is unfinished.
 
-    A run resumes the newest rollout that these hosts know if that led to the same driver on a host that it finished.
+    Its target must be that of this run. A rollout that finished all its hosts is over: hosts that are due now belong
+    to another one, also with the same target.
     """
-    newest = newest_rollout(upgrades)
-    if newest and newest in [upgrade.rollout for upgrade in upgrades.values() if upgrade.is_finished]:
-        return newest
-    return max(now, newest + 1)
+    return newest_rollout(
+        {name: one for name, one in due.items() if one.phase not in ("", DONE) and one.has_same_target}
+    )
+
+
+def format_date(rollout: int) -> str:
+    """When a rollout began, in UTC."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(rollout))
 
 
 def refusal_text(upgrade: HostUpgrade) -> str:
@@ -276,7 +417,11 @@ def refusal_text(upgrade: HostUpgrade) -> str:
 
 
 def plan_table(
-    roll: Rollout, upgrades: Mapping[str, HostUpgrade], drains: Mapping[str, object], width: int = WIDTH
+    roll: Rollout,
+    upgrades: Mapping[str, HostUpgrade],
+    drains: Mapping[str, object],
+    width: int = WIDTH,
+    backwards: bool = False,
 ) -> str:
     """What would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
     lines: List[List[Optional[str]]] = []
@@ -299,7 +444,31 @@ def plan_table(
     counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
     counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    return "\n".join(shown + ["", ", ".join(counts) + sizes])
+    return "\n".join(shown + ["", ", ".join(counts) + sizes] + rollout_lines(roll, upgrades, backwards))
+
+
+def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards: bool) -> List[str]:
+    """Which rollout a run resumes, or rolls back and on how many hosts."""
+    if not (roll.resumed and roll.due):
+        return []
+    which = "rollout %d of %s" % (roll.rollout, format_date(roll.rollout))
+    if not backwards:
+        return ["Resumes %s: %d done, %d to do." % (which, len(roll.done), len(roll.due))]
+    # A host that was rolled back already has its old driver in the journal.
+    targets = sorted({upgrades[name].reached for name in roll.due if upgrades[name].reached})
+    hosts = "1 host" if len(roll.due) == 1 else "%d hosts" % len(roll.due)
+    already = ", %d rolled back already" % len(roll.done) if roll.done else ""
+    lines = ["Rolls back %s to %s: %s%s." % (which, ", ".join(targets) or "an unknown driver", hosts, already)]
+    others: Dict[int, int] = {}
+    for name in roll.kept:
+        number = upgrades[name].rollout
+        others[number] = others.get(number, 0) + (roll.kept[name] == LEFT_OUT)
+    found = [
+        "%d of rollout %d of %s" % (others[number], number, format_date(number))
+        for number in sorted(others, reverse=True)[:5]
+        if number
+    ]
+    return lines + (["Hosts of other rollouts keep their driver: %s." % ", ".join(found)] if found else [])
 
 
 def drain_text(value: object) -> str:
@@ -314,14 +483,15 @@ def resume_text(upgrade: HostUpgrade) -> str:
 
 def read_result(host: str, value: Mapping[str, object]) -> HostResult:
     """The result that the playbook set for a host; absent parts have their defaults."""
-    seconds = value.get("seconds_unavailable")
+    seconds = re.match(r"[0-9]{1,9}$", str(value.get("seconds_unavailable")))
+    from_, to = value.get("from"), value.get("to")
     return HostResult(
         host,
         str(value.get("state") or "failed"),
-        _text(value.get("from")),
-        _text(value.get("to")),
+        report.one_line(from_) if from_ else None,
+        report.one_line(to) if to else None,
         str(value.get("way") or "none"),
-        int(str(seconds)) if str(seconds).isdigit() else None,
+        int(seconds.group()) if seconds else None,
         str(value.get("reason") or ""),
     )
 

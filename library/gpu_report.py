@@ -68,6 +68,11 @@ counts:
   returned: always
   type: dict
   sample: {"ready": 5, "refused": 1}
+bad:
+  description: A message per host that is not ready.
+  returned: always
+  type: dict
+  sample: {"node1": "Install: disk full"}
 path:
   description: The JSON file, null if none was written.
   returned: always
@@ -117,7 +122,7 @@ def run(host, params, check):
                 "The report cannot be written to %s (%s): set gpu_report_directory to a writable directory. "
                 "The report:\n\n%s" % (directory, error.strerror, table)
             ) from None
-    return {"changed": False, "table": table, "counts": made.counts, "path": path}
+    return {"changed": False, "table": table, "counts": made.counts, "bad": report.bad(made), "path": path}
 
 
 def main():

@@ -192,10 +192,9 @@ def table(report: Report, width: int = WIDTH) -> str:
         shown += wrap_row(line, sizes)
         if number == 0:
             shown.append(GAP.join("-" * size for size in sizes))
-    for name, one in report.hosts.items():
-        if one.result not in GOOD:
-            shown += ["", "%s: %s" % (name, one.result.replace("_", " "))]
-            shown += paragraph(one.why, width)
+    for name, why in bad(report).items():
+        shown += ["", "%s: %s" % (name, report.hosts[name].result.replace("_", " "))]
+        shown += paragraph(why, width)
     warnings = [(name, warning_text(warning)) for name, one in report.hosts.items() for warning in one.warnings]
     for heading, notes in (("warnings:", warnings), ("not verified:", skipped_checks(report))):
         texts = group_by_text(notes)
@@ -203,6 +202,11 @@ def table(report: Report, width: int = WIDTH) -> str:
         for text in texts:
             shown += paragraph(text, width)
     return plain_text("\n".join(shown + ["", counts_text(report.counts, len(report.hosts))]))
+
+
+def bad(report: Report) -> Dict[str, str]:
+    """Why each host that is not in a good state is not, by name."""
+    return {name: one.why for name, one in report.hosts.items() if one.result not in GOOD}
 
 
 def skipped_checks(report: Report) -> List[Tuple[str, str]]:

@@ -1,0 +1,37 @@
+"""The exit status of site.yml is 0 only if each host ended in a good state by the report, whatever its answers were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.unit.lying_host import calls, make_liar, run_playbook
+
+PLAN = {"gpu_host": True, "steps": [], "refusals": [], "warnings": []}
+ROW = {"distribution": "Debian 12", "why": "nothing to do"}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "not_reached": {"plan": PLAN, "todo": {}, "row": {}},
+    "unfinished": {"plan": PLAN | {"steps": [{"id": "nvidia_driver.install"}]}, "todo": {}, "row": ROW},
+    "another_form": {"plan": PLAN, "todo": {}, "row": ["x"]},
+}
+READY = {"plan": PLAN, "todo": {}, "row": ROW}
+
+
+def test_hosts_outside_the_good_states_fail_and_the_others_cost_one_call(tmp_path: Path) -> None:
+    hosts = {
+        name: make_liar(tmp_path, name, {"gpu_node_plan": answer})
+        for name, answer in (ANSWERS | {"ready": READY}).items()
+    }
+    done = run_playbook(tmp_path, "site.yml", hosts, ANSIBLE_STDOUT_CALLBACK="default")
+    assert done.returncode == 2, done.stdout
+    for name in ANSWERS:
+        assert f"fatal: [{name}]: FAILED!" in done.stdout, done.stdout
+    assert "fatal: [ready]" not in done.stdout
+    assert calls(tmp_path, "ready") == ["gpu_node_plan"]
+
+
+def test_hosts_in_good_states_end_with_status_0(tmp_path: Path) -> None:
+    answers = {"ready": READY, "no_gpu": READY | {"plan": PLAN | {"gpu_host": False}}}
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
+    done = run_playbook(tmp_path, "site.yml", hosts)
+    assert done.returncode == 0, done.stdout + done.stderr

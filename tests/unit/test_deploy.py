@@ -3,37 +3,73 @@
 import re
 from configparser import RawConfigParser
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 AWX, PULL = ROOT / "deploy/awx", ROOT / "deploy/pull"
+TEMPLATES: list[dict[str, Any]] = yaml.safe_load((AWX / "templates.yml").read_text())["gpu_awx_templates"]
 
 
 def test_every_job_template_runs_an_existing_playbook() -> None:
-    templates = yaml.safe_load((AWX / "templates.yml").read_text())["gpu_awx_templates"]
-    assert [template["name"] for template in templates] == [
+    assert [template["name"] for template in TEMPLATES] == [
         "provision",
         "audit",
         "upgrade drivers",
         "roll back drivers",
     ]
-    for template in templates:
+    for template in TEMPLATES:
         assert (ROOT / template["playbook"]).is_file(), template["playbook"]
     # Canaries and budget of a rollout count for the whole fleet.
-    assert {template["slices"] for template in templates if "drivers" in template["name"]} == {1}
+    assert {template["slices"] for template in TEMPLATES if "drivers" in template["name"]} == {1}
 
 
-def test_variables_of_the_templates_are_variables_of_the_roles() -> None:
-    text = (ROOT / "docs/variables.md").read_text() + "".join(
-        path.read_text() for path in ROOT.glob("roles/*/defaults/main.yml")
+def declared_variables() -> dict[str, Any]:
+    """The variables of the catalog by name."""
+    files = [yaml.safe_load(path.read_text())["variables"] for path in (ROOT / "catalog/variables").glob("*.yml")]
+    return {name: variable for file in files for name, variable in file.items()}
+
+
+def test_whoever_launches_a_job_sets_the_variables_of_its_survey_only() -> None:
+    """ansible_ssh_common_args, or the path of a task file, would start a program on the node of the controller."""
+    (play,) = yaml.safe_load((AWX / "job_templates.yml").read_text())
+    (made,) = [task["awx.awx.job_template"] for task in play["tasks"] if "awx.awx.job_template" in task]
+    asked = {name: value for name, value in made.items() if name.startswith("ask_")}
+    assert asked == {"ask_limit_on_launch": True, "ask_variables_on_launch": False}
+
+
+def test_templates_set_and_ask_for_declared_variables_and_no_paths() -> None:
+    declared = declared_variables()
+    for template in TEMPLATES:
+        assert set(template.get("variables", {})) <= set(declared)
+        names = [question["variable"] for question in template.get("survey", [])]
+        assert len(set(names)) == len(names)
+        assert not {name for name in names if declared[name]["type"] == "path" or "gpu_upgrade_drain" in name}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [question for template in TEMPLATES for question in template.get("survey", [])],
+    ids=lambda question: question["variable"],
+)
+def test_a_question_has_the_form_that_the_controller_accepts(question: dict[str, Any]) -> None:
+    """By awx/api/views/__init__.py, JobTemplateSurveySpec._validate_spec_data, of AWX 24."""
+    assert type(question["required"]) is bool and question["question_name"]
+    assert question["type"] in ("text", "multiplechoice", "multiselect")
+    assert type(question.get("default", "")) is str
+    # An optional text that may be empty would replace the inventory's value by an empty one.
+    assert question["type"] != "text" or question["required"] or question["min"] > 0
+    variable = declared_variables()[question["variable"]]
+    choices = (
+        ["false", "true"] if variable["type"] == "bool" else [str(choice) for choice in variable.get("choices", [])]
     )
-    for template in yaml.safe_load((AWX / "templates.yml").read_text())["gpu_awx_templates"]:
-        for name in template.get("variables") or {}:
-            assert name in text, name
+    assert question.get("choices", []) == choices
+    assert question.get("default", "") in ["", *choices] or not choices
 
 
-def test_the_survey_asks_for_all_required_variables() -> None:
+def test_the_example_has_all_settings_of_a_site() -> None:
     asked = set(re.findall(r"\b(gpu_awx_\w+)", (AWX / "job_templates.yml").read_text())) - {"gpu_awx_templates"}
     assert set(yaml.safe_load((AWX / "site.yml.example").read_text())) == asked
 

@@ -117,6 +117,11 @@ PARTS = (
     ),
     _tests("upgrade_fleet", "upgrade of 24 mixed hosts, with the control node killed ten times"),
     _tests("upgrade_sources", "upgrades without a network of .run and RPM drivers", HOOK),
+    _tests(
+        "upgrade_ubuntu",
+        "upgrades and rollbacks without a network of Ubuntu's packages, compiled on the host and precompiled",
+        HOOK,
+    ),
     _tests("upgrade_play", "the plays of an upgrade over simulated modules, also with ansible-core 2.16"),
     _tests("upgrade_exclude", "which hosts an upgrade leaves out"),
     _tests("sudo", "messages of a run where sudo refuses"),

@@ -1,8 +1,10 @@
 """What every test needs: the code under test as a host imports it, and the path of the shared corpus."""
 
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # No deadline: a test that fails because a machine is busy says nothing about the code. The gate tries the same examples
@@ -12,3 +14,18 @@ settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("gate")
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT), str(ROOT / "tests" / "unit")]
+
+from gpu_ready.base import manifest, manifest_notes  # noqa: E402  importable from here on
+
+
+@pytest.fixture(autouse=True)
+def no_manifest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test whose code would write the manifest of the machine that runs the tests."""
+    lock = manifest.lock_manifest
+
+    def refuse(path: str, **limits: float) -> AbstractContextManager[None]:
+        assert path != manifest.PATH, "this test writes " + path
+        return lock(path, **limits)
+
+    for module in (manifest, manifest_notes):
+        monkeypatch.setattr(module, "lock_manifest", refuse)

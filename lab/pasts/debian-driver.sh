@@ -2,5 +2,6 @@
 # Page: https://wiki.debian.org/NvidiaGraphicsDrivers
 enable_components
 install_debs "linux-headers-$(uname -r)" gcc make
-install_debs nvidia-driver
+# With its recommendations (nvidia-smi, libcuda1), as the page does.
+apt-get -q -y install nvidia-driver
 modprobe nvidia

@@ -423,7 +423,7 @@ FOR_ANSIBLE: tuple[Change, ...] = (
 """For modules whose answer no task uses: only Ansible itself and the output read it."""
 UNUSED = (
     "gpu_packages", "gpu_repository", "gpu_files", "gpu_cuda_toolkit_default", "gpu_cudnn_archive", "gpu_daemon_json",
-    "gpu_service_failure", "systemd_service", "file", "copy",
+    "gpu_service_failure", "gpu_service", "file", "copy",
 )  # fmt: skip
 OWN: dict[str, tuple[Change, ...]] = {
     "gpu_node_plan": (steal_by_plan, future_rollout, wrong_rollout),

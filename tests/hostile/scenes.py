@@ -75,7 +75,7 @@ def plain_answers() -> Answers:
             "state": "file",
         },
         "slurp": {"changed": False, "content": "", "encoding": "base64", "source": "/var/lib/gpu-ready/x"},
-        "systemd_service": {"changed": True, "name": "docker", "state": "started", "status": {"Id": "docker"}},
+        "gpu_service": {"changed": True},
         "uri": {"changed": False, "status": 200, "msg": "OK", "json": {"Runtimes": {"nvidia": {}}}, "url": "http://x"},
         "command": {"changed": True, "rc": 0, "stdout": "ok", "stderr": "", "cmd": ["x"], "start": "", "end": ""},
         "gpu_packages": {"changed": True},
@@ -166,7 +166,7 @@ def scenes(files: Path) -> list[Scene]:
 UNDRAINING = ("gpu_drain_journal", "gpu_drain_docker", "gpu_drain_slurm")
 PROVISIONING = (
     "gpu_node_plan", "gpu_packages", "gpu_repository", "gpu_files", "gpu_kernel_module", "gpu_cuda_toolkit_default",
-    "gpu_cudnn_archive", "systemd_service", "uri", "gpu_daemon_json", "gpu_verify",
+    "gpu_cudnn_archive", "gpu_service", "uri", "gpu_daemon_json", "gpu_verify",
 )  # fmt: skip
 COPYING = ("gpu_node_plan", "gpu_driver_runfile", "gpu_cuda_runfile", "file", "copy", "stat")
 UPGRADING = (
@@ -185,8 +185,8 @@ SITE_STEPS = {
     "gpu_kernel_module": ("nvidia_driver.activate",),
     "gpu_cuda_toolkit_default": ("cuda_toolkit.default",),
     "gpu_cudnn_archive": ("cudnn.install",),
-    "systemd_service": ("nvidia_driver.persistenced",),
-    "gpu_service_failure": ("nvidia_driver.persistenced",),
+    "gpu_service": ("nvidia_driver.persistenced",),
+    "gpu_service_failure": ("docker_engine.install",),
     "uri": ("docker_engine.install",),
     "gpu_daemon_json": ("nvidia_container_runtime.configure",),
 }
@@ -232,7 +232,7 @@ def provision_files(files: Path) -> Scene:
 
 def failed_service() -> Scene:
     """Return site.yml where services do not start, so that the host is asked why."""
-    fails = {"module": "systemd_service", "do": "merge", "value": {"failed": True, "msg": "it does not start"}}
+    fails = {"module": "gpu_service", "do": "merge", "value": {"failed": True, "msg": "it does not start"}}
     return provision()._replace(name="site_service", modules=("gpu_service_failure",), before=(fails,))
 
 

@@ -37,7 +37,7 @@ AS_DATA = {
 }
 """Modules on the control node that read answers as data, and why nothing else can come of it."""
 TRAVELLING = {
-    "__gpu_drain_is_recorded": "true or false: whether gpu-ready drained this host; a lie is about the liar's own node",
+    "__gpu_drain_is_recorded": "true or false: whether gpu-ready drained this host; a wrong one changes that host's own node only",
     "__gpu_drain_deadline": "a number (an option of type float): the end of a wait, whose rounds are counted",
 }
 """Values that modules on other hosts get, and why they select nothing."""
@@ -74,12 +74,12 @@ def delegated(task: dict[str, Any]) -> str:
     return str(task.get("delegate_to", ""))
 
 
-def words(value: Any) -> set[str]:
+def names_in(value: Any) -> set[str]:
     """The names in a value without its quoted texts."""
     if isinstance(value, dict):
-        return set().union(set(), *(words(one) for pair in value.items() for one in pair))
+        return set().union(set(), *(names_in(one) for pair in value.items() for one in pair))
     if isinstance(value, list):
-        return set().union(set(), *(words(one) for one in value))
+        return set().union(set(), *(names_in(one) for one in value))
     return set(WORDS.findall(re.sub(r"'[^']*'", "", value))) if isinstance(value, str) else set()
 
 
@@ -91,9 +91,9 @@ def find_answers(tasks: list[tuple[Path, dict[str, Any]]], variables: list[dict[
         new = set(found)
         scopes = variables + [task["vars"] for _, task in tasks if isinstance(task.get("vars"), dict)]
         scopes += [task[key] for _, task in tasks for key in task if short(key) == "set_fact"]
-        new |= {name for scope in scopes for name, value in scope.items() if words(value) & found}
+        new |= {name for scope in scopes for name, value in scope.items() if names_in(value) & found}
         new |= {
-            task.get("loop_control", {}).get("loop_var", "") for _, task in tasks if words(task.get("loop")) & found
+            task.get("loop_control", {}).get("loop_var", "") for _, task in tasks if names_in(task.get("loop")) & found
         } - {""}
         new -= set(CHECKED)
         if new == found:
@@ -103,29 +103,29 @@ def find_answers(tasks: list[tuple[Path, dict[str, Any]]], variables: list[dict[
 
 def violations(task: dict[str, Any], answers: set[str]) -> Iterator[str]:
     """What a task selects by an answer."""
-    known = answers | ({"item"} if words(task.get("loop")) & answers else set())
-    if words(task.get("delegate_to")) & known:
+    known = answers | ({"item"} if names_in(task.get("loop")) & answers else set())
+    if names_in(task.get("delegate_to")) & known:
         yield "delegate_to"
     selected = action(task, SELECTING)
-    if words(selected) & known:
+    if names_in(selected) & known:
         yield "the file or role that is included"
     copied = action(task, COPYING)
-    if isinstance(copied, dict) and not copied.get("remote_src") and words(copied.get("src")) & known:
+    if isinstance(copied, dict) and not copied.get("remote_src") and names_in(copied.get("src")) & known:
         yield "src of the control node"
     fetched = action(task, ("fetch",))
-    if isinstance(fetched, dict) and words(fetched.get("dest")) & known:
+    if isinstance(fetched, dict) and names_in(fetched.get("dest")) & known:
         yield "dest on the control node"
     for text in texts([value for key, value in task.items() if key not in BLOCKS]):
-        if READING.search(text) and words(text) & known:
+        if READING.search(text) and names_in(text) & known:
             yield f"a path that the control node reads: {text}"
     if "delegate_to" in task and action(task, AS_DATA) is None:
         for key, value in task.items():
             if (
                 isinstance(value, dict)
                 and key not in ("vars", "loop_control", "args")
-                and words(value) & known - set(TRAVELLING)
+                and names_in(value) & known - set(TRAVELLING)
             ):
-                yield f"an argument of a module on {delegated(task)}: {sorted(words(value) & known)}"
+                yield f"an argument of a module on {delegated(task)}: {sorted(names_in(value) & known)}"
 
 
 def texts(value: Any) -> Iterator[str]:

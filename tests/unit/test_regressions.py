@@ -419,6 +419,8 @@ def manifest_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install.manifest, "read", dict)
     monkeypatch.setattr(install.manifest, "note", lambda *_: None)
     monkeypatch.setattr(install.manifest, "drop", lambda *_: None)
+    monkeypatch.setattr(install.manifest_notes, "note_packages", lambda *_: None)
+    monkeypatch.setattr(install.manifest_notes, "forget_packages", lambda *_: None)
 
 
 def converge(manager: Packages, request: dict[str, Any], check: bool = False) -> None:

@@ -16,6 +16,7 @@ SUBJECTS = (
     drivers.find_installer_driver,
     toolkits.find_cudnn,
     toolkits.find_toolkits,
+    services.find_services,
     packages.find_holds,
     packages.find_packages,
     packages.find_streams,
@@ -26,7 +27,6 @@ SUBJECTS = (
     written_files.find_directories,
     written_files.find_files,
     written_files.find_parents,
-    services.find_services,
 )
 """What finds the actions of each subject, in the order in which the actions are run."""
 

@@ -131,7 +131,7 @@ def describe_missing_headers(name: str, unread: str = "") -> str:
             "then run this again" % (name, unread)
         )
     return (
-        "%s is in no package source of this host: the archive no longer carries the headers of the running kernel. "
+        "%s is in no package source of this host: the archive no longer carries the headers of that kernel. "
         "Upgrade the kernel together with its headers and reboot, or add a source that keeps old kernels "
         "(a snapshot or vault archive), or install the headers package yourself" % name
     )

@@ -455,6 +455,58 @@ class Docker(drain_docker.DockerEngine):
         return 204, None
 
 
+class OneContainer(Docker):
+    """An engine with one container, which requested no GPU and whose first process is 100; process 4711 holds a GPU."""
+
+    def __init__(self, main: str, holder: str, pid: int = 100):
+        super().__init__({"a" * 64: True})
+        files = {"/proc/100/cgroup": main, "/proc/4711/cgroup": holder}
+        self.host = RecordedHost(files, links={"/proc/4711/fd/3": "/dev/nvidia0"})
+        self.pid = pid
+
+    def ask(self, method: str, url: str, timeout: float = 60.0) -> tuple[int, Any]:
+        status, value = super().ask(method, url, timeout)
+        if isinstance(value, dict):
+            value = value | {"HostConfig": {}, "State": {"Running": True, "Pid": self.pid}}
+        return status, value
+
+
+SCOPE = f"0::/system.slice/docker-{'a' * 64}.scope"
+
+
+@pytest.mark.parametrize(
+    ("main", "holder"),
+    [
+        (SCOPE, SCOPE),
+        (SCOPE + "/init.scope", SCOPE + "/system.slice/train.service"),
+        (SCOPE, f"{SCOPE}/docker/{'b' * 64}"),
+        (f"0::/own.parent/{'a' * 64}", f"0::/own.parent/{'a' * 64}"),
+        (f"2:cpu:/docker/{'a' * 64}\n1:name=systemd:/docker/{'a' * 64}", f"2:cpu:/docker/{'a' * 64}\n"),
+    ],
+)
+def test_a_container_in_whose_cgroup_a_gpu_is_held_is_drained(main: str, holder: str) -> None:
+    assert [one.id for one in OneContainer(main + "\n", holder + "\n").gpu_containers()] == ["a" * 64]
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        f"0::/user.slice/user-1000.slice/user@1000.service/docker-{'a' * 64}.scope",
+        f"0::/user.slice/user-1000.slice/user@1000.service{SCOPE[3:]}",
+        f"0::/system.slice/notebook-alice.service/docker-{'a' * 64}.scope",
+        f"0::/system.slice/docker-{'b' * 64}.scope/docker-{'a' * 64}.scope",
+        "0::/",
+    ],
+)
+def test_a_user_who_names_a_cgroup_like_a_container_does_not_stop_it(holder: str) -> None:
+    """Below a unit with Delegate= its user makes cgroups of any name (systemd.resource-control(5))."""
+    assert OneContainer(SCOPE + "\n", holder + "\n").gpu_containers() == []
+
+
+def test_a_container_without_a_process_holds_no_gpu() -> None:
+    assert OneContainer(SCOPE + "\n", SCOPE + "\n", pid=0).gpu_containers() == []
+
+
 def test_records_of_containers_that_docker_deletes_are_removed(tmp_path: Path) -> None:
     path, engine = str(tmp_path / "drain.json"), Docker({"a": True}, temporary=True)
     assert drain_docker.stop_all(Host(), engine, True, -1, False, path) == ["a"]

@@ -212,6 +212,10 @@ def in_use(cgroup: str, name: str = "python3") -> Docker:
         (f"12:devices:/docker/{CONTAINER}\n1:name=systemd:/docker/{CONTAINER}\n", "trainer", None),
         (f"0::/machine.slice/libpod-{'a' * 64}.scope/container\n", "a" * 12, None),
         (f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{'b' * 64}.scope\n", "b" * 12, None),
+        (f"0::/user.slice/user-1000.slice/user@1000.service/app.slice/docker-{CONTAINER}.scope\n", "(rootless)", None),
+        (f"4:devices:/\n1:name=systemd:/user.slice/user@1000.service/docker/{CONTAINER}\n", "(rootless)", None),
+        (f"0::/system.slice/docker-{'c' * 64}.scope/docker/{CONTAINER}\n", "c" * 12, None),
+        (f"0::/system.slice/docker-{CONTAINER}.scope/user.slice/user@0.service/x.scope\n", "trainer", None),
         ("0::/system.slice/slurmstepd.scope/job_614/step_0/user/task_0\n", None, "614"),
         ("5:devices:/slurm/uid_1000/job_77/step_batch\n", None, "77"),
     ],
@@ -219,6 +223,12 @@ def in_use(cgroup: str, name: str = "python3") -> Docker:
 def test_a_process_has_its_command_container_and_job(cgroup: str, container: str | None, job: str | None) -> None:
     found = collect(in_use(cgroup)).processes
     assert found == [GpuProcess(4711, "python3", container, "python3 train.py --epochs 9", job=job)]
+
+
+def test_a_user_who_names_a_cgroup_like_a_container_does_not_make_it_hold_a_gpu() -> None:
+    host = in_use(f"0::/user.slice/user-1000.slice/user@1000.service/docker-{CONTAINER}.scope\n")
+    host.running[CONTAINER] = {"Name": "/trainer"}
+    assert [one.gpu for one in collect(host).containers] == [""]
 
 
 def test_a_container_whose_process_holds_a_gpu_has_one() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from ..base.host import Host
 from ..base.json_file import parse_json
 from ..containers import docker
-from ..driver.gpu_processes import container_id, gpu_process_ids
+from ..driver.gpu_processes import gpu_process_ids
 from . import journal
 from .hook import Values
 from .journal import DockerDrain, DrainError, DrainJournal, StoppedContainer
@@ -60,6 +60,23 @@ def parse_container(answer: Dict[str, Any]) -> GpuContainer:
         manager,
         GRACE if grace is None else int(grace),
     )
+
+
+def cgroup_lines(host: Host, pid: int) -> List[str]:
+    """One line for each hierarchy of cgroups (cgroups(7)); none of a process that has ended."""
+    return (host.read("/proc/%d/cgroup" % pid) or "").splitlines()
+
+
+def holds_gpu(host: Host, answer: Dict[str, Any], held: List[str]) -> bool:
+    """True if one of the cgroups ``held`` is in a container, an answer of ``GET /containers/ID/json``.
+
+    The container's cgroup is that of the process that docker started. The id alone is not enough: below a unit with
+    Delegate= a user makes cgroups of any name (systemd.resource-control(5)).
+    """
+    identity = str(answer["Id"])
+    lines = cgroup_lines(host, int((answer.get("State") or {}).get("Pid") or 0))
+    own = tuple(line.partition(identity)[0] + identity for line in lines if identity in line)
+    return any(line.startswith(own) for line in held)
 
 
 def split_work(found: List[GpuContainer], stop_temporary: bool) -> DockerWork:
@@ -126,11 +143,11 @@ class DockerEngine:
         _, rows = self.ask("GET", "/containers/json")
         if not isinstance(rows, list):
             raise DrainError("docker: it did not list its containers (%s). Run again." % error_message(rows))
-        held = {container_id(self.host, pid) for pid in gpu_process_ids(self.host)}
+        held = [line for pid in gpu_process_ids(self.host) for line in cgroup_lines(self.host, pid)]
         found = []
         for row in rows:
             value = self.inspect(str(row.get("Id")))
-            if value is not None and (value["Id"] in held or docker.uses_gpu(value)):
+            if value is not None and (docker.uses_gpu(value) or holds_gpu(self.host, value, held)):
                 found.append(parse_container(value))
         return sorted((one for one in found if one.running), key=lambda one: one.name)
 

@@ -215,6 +215,18 @@ def test_the_differences_are_found_and_desired() -> None:
     assert shown.splitlines()[0] == "--- asleep: found"
 
 
+@pytest.mark.parametrize("length", [20, 60, 100_000])
+def test_cells_of_one_host_do_not_cut_those_of_others(length: int) -> None:
+    wide = dict.fromkeys((key for key, _, _ in audit_report.COLUMNS), "x" * length)
+    hosts: dict[str, Any] = {"n1": {"audit": audited(ready(T4))}, "n2": {"audit": {"state": "ok", "row": wide}}}
+    text = audit_report.text(audit_report.build(hosts, "now"), "table", 150)
+    alone = audit_report.text(audit_report.build({"n1": hosts["n1"]}, "now"), "table", 150)
+    assert max(len(line) for line in text.splitlines()) <= 150
+    versions = [word for word in alone.split() if word.count(".") == 2]
+    (shown,) = [line.split() for line in text.splitlines() if line.startswith("n1 ")]
+    assert versions and [word for word in shown if word.count(".") == 2] == versions
+
+
 def test_a_table_with_differences_has_both() -> None:
     shown = audit_report.text(made(), "table", 150, differences=True)
     assert shown.startswith("host ") and "+++ drifted: desired" in shown

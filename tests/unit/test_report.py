@@ -99,6 +99,19 @@ def test_lines_fit_and_nothing_of_a_long_name_is_lost() -> None:
     assert name in column
 
 
+@pytest.mark.parametrize("length", [20, 60, 100_000])
+def test_cells_of_one_host_do_not_cut_those_of_others(length: int) -> None:
+    names = {f"gpu-node-{number:02}" for number in range(3)}
+    wide = {key: "x" * length for key in ROW}
+    hosts: dict[str, Any] = {name: {"row": ROW, "steps": []} for name in names}
+    text = report.table(made(hosts | {"wide": {"row": wide, "steps": [], "gpu_host": False}}))
+    assert max(len(line) for line in text.splitlines()) <= report.WIDTH
+    shown = [line.split() for line in text.splitlines() if line.split()[:1] and line.split()[0] in names]
+    versions = ["580", "580.178.04", "580.178.04", "580.178.04", "12.9", "9.10.2.21", "toolkit", "yes"]
+    assert len(shown) == 3 and all(words[-len(versions) - 3 : -3] == versions for words in shown)
+    assert len(text.splitlines()) < 50
+
+
 def test_parts_by_host_are_the_same_as_hosts_by_part() -> None:
     parts = {
         key: {host: entry[key] for host, entry in HOSTS.items() if key in entry} for key in ("row", "steps", "failure")

@@ -520,6 +520,21 @@ def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
     assert upgrade_fleet.failed_hosts(found, good, ["e"]) == ["a", "c", "d"]
 
 
+def test_cells_of_one_host_do_not_cut_those_of_others() -> None:
+    long = "x" * 100_000
+    wide = {"state": long, "from": long, "to": long, "way": long, "reason": long}
+    plain = {"state": "upgraded", "from": "580.95.05", "to": "595.91.07", "way": "live", "reason": "as requested"}
+    found = upgrade_fleet.host_results(["a", "b"], {"a": wide, "b": plain}, [], {}, [])
+    lines = upgrade_fleet.result_table(found, ["upgraded", long], 0).splitlines()
+    assert [line.split() for line in lines if line.startswith("b ")] == [
+        ["b", "upgraded", "580.95.05", "595.91.07", "live", "-", "as", "requested"]
+    ]
+    entries = {"a": entry("due", **{"from": long, "to": long, "way": long}), "b": entry("current")}
+    table = upgrade_fleet.plan_table(rollout(entries, groups={"all": ["a", "b"]}), entries, {})
+    (shown,) = [line for line in table.splitlines() if line.startswith("b ")]
+    assert shown.endswith("nothing to do")
+
+
 def test_reasons_in_the_report_are_not_truncated() -> None:
     left = {"state": "left_out", "reason": "The preparation failed: " + "the disk is full, " * 12 + "and that is all"}
     found = upgrade_fleet.host_results(

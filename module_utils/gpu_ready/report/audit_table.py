@@ -21,10 +21,10 @@ MOST_HOLDERS = 20
 COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("host", "host", 12),
     ("gpus", "GPUs", 12),
-    ("driver_desired", "desired", 7),
-    ("driver", "installed", 9),
-    ("loaded", "loaded", 6),
-    ("userspace", "userspace", 9),
+    ("driver_desired", "desired", 10),
+    ("driver", "installed", 11),
+    ("loaded", "loaded", 11),
+    ("userspace", "userspace", 11),
     ("fabric_manager", "fabric", 6),
     ("next_boot", "next boot", 9),
     ("holds", "holds", 5),
@@ -34,7 +34,7 @@ COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("holders", "in use", 6),
     ("state", "state", 8),
 )
-"""Key, heading, and the least width that a column keeps when the table is too wide."""
+"""Key, heading, and the least width that a column keeps when the table is too wide: that of a version, with ``!``."""
 FORMULA = re.compile("[=+@＝＋－＠-]")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?$")
 CSV_COLUMNS = ("host", "state", "check", "desired", "found", "ok", "why")
@@ -158,14 +158,8 @@ def cell(one: HostAudit, key: str, name: str) -> str:
 
 def table(audit: Audit, width: int) -> str:
     """The table, the reasons of every host that is not in the desired state, who holds GPUs, and the counts."""
-    lines = [[heading for _, heading, _ in COLUMNS]]
-    lines += [[cell(one, key, name) for key, _, _ in COLUMNS] for name, one in audit.hosts.items()]
-    sizes = report.widths(lines, width, COLUMNS)
-    shown = []
-    for number, line in enumerate(lines):
-        shown += report.wrap_row(line, sizes)
-        if number == 0:
-            shown.append(report.GAP.join("-" * size for size in sizes))
+    rows = [[cell(one, key, name) for key, _, _ in COLUMNS] for name, one in audit.hosts.items()]
+    shown = report.rows_text(rows, width, COLUMNS)
     for name, one in audit.hosts.items():
         if not one.is_good:
             shown += ["", "%s: %s" % (name, one.state.replace("_", " "))]

@@ -10,22 +10,27 @@ SCHEMA = 1
 WIDTH = 150
 GAP = "  "
 NOTHING = "-"
+LONGEST_CELL = 80
+"""Characters of a cell that are shown: more than any honest host answers. The JSON file has all of them."""
 
 COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("host", "host", 12),
     ("distribution", "distribution", 9),
     ("gpus", "GPUs", 12),
-    ("driver_desired", "desired", 7),
-    ("driver_installed", "installed", 9),
-    ("driver_loaded", "loaded", 6),
-    ("driver_userspace", "userspace", 9),
+    ("driver_desired", "desired", 10),
+    ("driver_installed", "installed", 10),
+    ("driver_loaded", "loaded", 10),
+    ("driver_userspace", "userspace", 10),
     ("cuda", "CUDA", 4),
-    ("cudnn", "cuDNN", 5),
-    ("docker_runtime", "docker", 6),
+    ("cudnn", "cuDNN", 9),
+    ("docker_runtime", "docker", 7),
     ("verified", "verified", 8),
-    ("why", "why", 24),
+    ("why", "why", 21),
 )
-"""Key of the row, heading, and the least width that a column keeps when the table is too wide."""
+"""Key of the row, heading, and the least width that a column keeps when the table is too wide.
+
+A version fits: it has no blank to break it at, and another host's cells must not cut it.
+"""
 
 GOOD = ("ready", "no_gpu", "planned")
 
@@ -169,29 +174,48 @@ def cells(name: str, report: HostReport) -> List[str]:
     return [one_line(row.get(key)) or NOTHING for key, _, _ in COLUMNS]
 
 
-def widths(
-    lines: List[List[str]], width: int = WIDTH, columns: Tuple[Tuple[str, str, int], ...] = COLUMNS
-) -> List[int]:
-    """Width of each column: that of its text, reduced from the widest column on until the table fits."""
-    found = [max(len(line[index]) for line in lines) for index in range(len(columns))]
-    available = width - len(GAP) * (len(columns) - 1)
-    while sum(found) > available:
-        spare = [(found[index] - least, index) for index, (_, _, least) in enumerate(columns) if found[index] > least]
-        if not spare:
-            break
-        found[max(spare)[1]] -= 1
-    return found
-
-
-def table(report: Report, width: int = WIDTH) -> str:
-    """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``."""
-    lines = [[heading for _, heading, _ in COLUMNS]] + [cells(name, one) for name, one in report.hosts.items()]
-    sizes = widths(lines, width)
+def rows_text(
+    rows: Sequence[List[str]], width: int = WIDTH, columns: Tuple[Tuple[str, str, int], ...] = COLUMNS
+) -> List[str]:
+    """The table's lines: headings, a rule and the rows, whose first cell is a name of the inventory."""
+    lines = [[heading for _, heading, _ in columns]]
+    lines += [row[:1] + [shortened(cell) for cell in row[1:]] for row in rows]
+    sizes = widths(lines, width, columns)
     shown = []
     for number, line in enumerate(lines):
         shown += wrap_row(line, sizes)
         if number == 0:
             shown.append(GAP.join("-" * size for size in sizes))
+    return shown
+
+
+def shortened(text: str, most: int = LONGEST_CELL) -> str:
+    """A text of at most ``most`` characters, with dots in place of its end."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def widths(lines: List[List[str]], width: int, columns: Tuple[Tuple[str, str, int], ...]) -> List[int]:
+    """Width of each column: that of its text, reduced from the widest column on until the table fits.
+
+    The first one is reduced last: whatever hosts answer, their names can be read and searched for.
+    """
+    found = [max(len(line[index]) for line in lines) for index in range(len(columns))]
+    available = width - len(GAP) * (len(columns) - 1)
+    while sum(found) > available:
+        spare = [
+            (index > 0, found[index] - least, index)
+            for index, (_, _, least) in enumerate(columns)
+            if found[index] > least
+        ]
+        if not spare:
+            break
+        found[max(spare)[2]] -= 1
+    return found
+
+
+def table(report: Report, width: int = WIDTH) -> str:
+    """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``."""
+    shown = rows_text([cells(name, one) for name, one in report.hosts.items()], width)
     for name, why in bad(report).items():
         shown += ["", "%s: %s" % (name, report.hosts[name].result.replace("_", " "))]
         shown += paragraph(why, width)

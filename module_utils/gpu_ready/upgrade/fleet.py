@@ -16,6 +16,10 @@ CURRENT, DUE, REFUSED = "current", "due", "refused"
 BACK, DONE = "back", "done"
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
 RESULT_COLUMNS = ("host", "result", "from", "to", "way", "downtime s", "why")
+ANSWERED = ("result", "from", "to", "way")
+"""Columns with what a host answers, before the last one."""
+LONGEST_ANSWER = 20
+"""Characters of a cell in these columns: more than a version of a driver has."""
 WIDTH = 150
 LONGEST_VALUE = 60
 """Characters of a wrong value that are shown."""
@@ -455,7 +459,8 @@ def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards:
     if not backwards:
         return ["Resumes %s: %d done, %d to do." % (which, len(roll.done), len(roll.due))]
     # A host that was rolled back already has its old driver in the journal.
-    targets = sorted({upgrades[name].reached for name in roll.due if upgrades[name].reached})
+    reached = {report.shortened(upgrades[name].reached, LONGEST_ANSWER) for name in roll.due}
+    targets = sorted(reached - {""})
     hosts = "1 host" if len(roll.due) == 1 else "%d hosts" % len(roll.due)
     already = ", %d rolled back already" % len(roll.done) if roll.done else ""
     lines = ["Rolls back %s to %s: %s%s." % (which, ", ".join(targets) or "an unknown driver", hosts, already)]
@@ -561,9 +566,17 @@ def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget:
     return "\n".join(shown + ["", report.counts_text(counts, len(results))])
 
 
+def shorten_answer(heading: str, text: str) -> str:
+    """The text of a cell; short in columns that a host's answer fills before the last one."""
+    return report.shortened(text, LONGEST_ANSWER) if heading in ANSWERED else text
+
+
 def format_columns(headings: Tuple[str, ...], lines: Sequence[Sequence[object]], width: int) -> List[str]:
-    """Rows as columns; a last column that exceeds ``width`` is cut."""
-    texts = [[report.one_line(cell) or report.NOTHING for cell in line] for line in [headings, *lines]]
+    """Rows as columns; a last column that exceeds ``width`` is cut. No host's answer widens the columns before it."""
+    texts = [
+        [shorten_answer(headings[index], report.one_line(cell)) or report.NOTHING for index, cell in enumerate(line)]
+        for line in [headings, *lines]
+    ]
     sizes = [max(len(line[index]) for line in texts) for index in range(len(headings))]
     shown = [report.GAP.join(cell.ljust(sizes[index]) for index, cell in enumerate(line)).rstrip() for line in texts]
     rule = report.GAP.join("-" * one for one in sizes)

@@ -366,6 +366,16 @@ def steal_by_check(honest: Any, at: Targets) -> Attack:
     return merged({"files": {key: "/tmp/x"}, "needs_file": True, "needs": ["12.9", key], "installers": [key]})
 
 
+def nothing_to_do(honest: Any, at: Targets) -> Attack:
+    """Nothing to do, and a number in place of the plan."""
+    return merged({"todo": {}, "plan": 7})
+
+
+def no_refusals(honest: Any, at: Targets) -> Attack:
+    """Nothing to do, and null in place of the list of refusals."""
+    return merged({"todo": {}, "plan": {**honest["plan"], "refusals": None}})
+
+
 def future_rollout(honest: Any, at: Targets) -> Attack:
     """The journal of a rollout in the far future."""
     found = copy.deepcopy(honest)
@@ -426,7 +436,7 @@ UNUSED = (
     "gpu_service_failure", "gpu_service", "file", "copy",
 )  # fmt: skip
 OWN: dict[str, tuple[Change, ...]] = {
-    "gpu_node_plan": (steal_by_plan, future_rollout, wrong_rollout),
+    "gpu_node_plan": (steal_by_plan, nothing_to_do, no_refusals, future_rollout, wrong_rollout),
     "gpu_driver_runfile": (steal_by_check,),
     "gpu_cuda_runfile": (steal_by_check,),
     "gpu_upgrade_stage": (steal_by_check,),

@@ -138,6 +138,7 @@ def plain_answers() -> Answers:
         "gpu_uninstall": {
             "changed": True,
             "actions": ["delete /etc/profile.d/cuda.sh"],
+            "kept": [],
             "stops": [],
             "reboot_required": False,
             "held_by": "",

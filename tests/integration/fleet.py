@@ -47,6 +47,8 @@ class Run:
         """Return the step ids ("role.action") behind the changed tasks, each once, in order."""
         steps: list[str] = []
         for name in self.changed(host):
+            if name.startswith("gpu_plan : copy_files | "):  # part of the step that needs the files, which follows
+                continue
             match = re.match(r"(\w+) : (\w+) \| ", name)
             step = f"{match[1]}.{match[2]}" if match else name
             if name.startswith("reboot | "):  # the playbook's part of activating the driver

@@ -344,11 +344,8 @@ class Fleet:
             **times,
         }
 
-    def answer_systemd_service(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
-        status = dict.fromkeys((f"Property{number}" for number in range(250)), "a value of systemctl show")
-        return {"name": given["name"], "state": "started", "enabled": True, "changed": False, "status": status}
-
-    answer_systemd = answer_systemd_service
+    def answer_gpu_service(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
+        return {"changed": False}
 
     def answer_gpu_packages(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         steps = {

@@ -10,7 +10,7 @@ from ..diagnostics import failure
 KINDS = ("container-error", "nvidia-smi", "dmesg")
 """What the journals of docker, the fabric manager and the persistence daemon are searched for, in this order."""
 START_LIMIT = 300.0
-"""Seconds for systemd to start a service; its own limit is 90 s for each of the unit's commands."""
+"""Seconds for a start: systemd has 90 (DefaultTimeoutStartSec, systemd-system.conf(5)), docker's unit no limit."""
 STARTED, RESTARTED, UNCHANGED = "started", "restarted", "unchanged"
 
 

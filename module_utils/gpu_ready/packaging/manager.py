@@ -127,7 +127,7 @@ def describe_missing_headers(name: str, unread: str = "") -> str:
     """``unread``: the sources that were not read, as describe_failed_sources() lists them. One of them may have it."""
     if unread:
         return (
-            "%s (headers of the running kernel) is in no package source that could be read%s. Repair these sources, "
+            "%s (kernel headers) is in no package source that could be read%s. Repair these sources, "
             "then run this again" % (name, unread)
         )
     return (

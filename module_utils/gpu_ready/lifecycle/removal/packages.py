@@ -100,7 +100,7 @@ def purge_packages(removal: Removal, names: List[str]) -> None:
         )
     sources = find_module_sources(removal)
     if set(names) & set(enabled_imex_packages(removal)):
-        # gpu-ready enabled it, not its package, whose removal would leave the link.
+        # Earlier releases enabled it without a record in `services`. Its package leaves the link.
         removal.run(["systemctl", "disable", "--now", IMEX])
     removal.manager.run_change(WHAT, removal.manager.removal_command(names))
     for directory in sources:

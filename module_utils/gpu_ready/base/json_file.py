@@ -54,13 +54,19 @@ def read_json_object(host: Host, path: str, schema: Optional[int] = None) -> Opt
     return value
 
 
-def read_json_texts(host: Host, path: str) -> List[str]:
-    """The list of texts in a file, [] where it is absent or damaged: for marks, which are written atomically."""
+def read_text_mark(host: Host, path: str, remedy: str) -> List[str]:
+    """The texts of a mark of unfinished work, [] where it is absent; DamagedFileError where it has another form.
+
+    A damaged mark, or one of a newer release, does not mean that nothing is to be done.
+    """
+    data = host.read_bytes(path)
     try:
-        value = read_json_file(host, path)
-    except DamagedFileError:
-        return []
-    return [str(item) for item in value] if isinstance(value, list) else []
+        value = [] if data is None else parse_json(data)
+    except ValueError:
+        value = None
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise DamagedFileError("%s is damaged, or of another release. %s, delete it, then run again." % (path, remedy))
+    return value
 
 
 def write_mark(path: str) -> None:

@@ -53,6 +53,7 @@ from .json_file import parse_json, write_json_file
 
 DIRECTORY = "/var/lib/gpu-ready"
 PATH = DIRECTORY + "/manifest.json"
+DRAIN = DIRECTORY + "/drain.json"
 LOCK_WAIT = 60.0
 """Seconds that a run waits for another one that writes the manifest, which takes it milliseconds."""
 SECTIONS: Dict[str, Dict[str, type]] = {

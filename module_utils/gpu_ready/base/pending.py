@@ -7,14 +7,15 @@ from typing import List
 
 from . import manifest
 from .host import Host
-from .json_file import delete_file, read_json_texts, write_json_file
+from .json_file import delete_file, read_text_mark, write_json_file
 
 PATH = manifest.DIRECTORY + "/rebuild-pending"
+REMEDY = "Rebuild the initial RAM disk (update-initramfs -u, or dracut --force)"
 
 
 def read_pending_rebuild(host: Host, path: str = PATH) -> List[str]:
     """Program and arguments of the rebuild that is due, [] where none is."""
-    return read_json_texts(host, path)
+    return read_text_mark(host, path, REMEDY)
 
 
 def mark_rebuild(argv: List[str], path: str = PATH) -> None:

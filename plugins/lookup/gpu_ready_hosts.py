@@ -1,0 +1,82 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""The hosts of a play of gpu-ready, if the command line lets all of its tasks run."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible import context
+from ansible.constants import LOCALHOST
+from ansible.errors import AnsibleLookupError
+from ansible.inventory.manager import split_host_pattern
+from ansible.plugins.lookup import LookupBase
+
+DOCUMENTATION = """
+name: gpu_ready_hosts
+short_description: the hosts of a play, unless tasks would be left out
+description:
+  - Returns the hosts, groups or patterns of a play.
+  - Fails if a playbook of gpu-ready was started with C(--tags), C(--skip-tags) or C(--start-at-task). The steps of a
+    host are one plan; of a part of the tasks Ansible would say that all went well.
+  - It is evaluated once per play, before anything runs.
+options:
+  _terms:
+    description: Host names, groups or patterns, as texts or lists.
+    required: true
+"""
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTION = "gpu_ready.nodes."
+MOLECULE = {"molecule-notest", "notest", "molecule-idempotence-notest"}
+"""What molecule skips in its runs (its option --skip-tags of ansible-playbook); no task here has these tags."""
+INSTEAD = (
+    "Leave it out: hosts in the desired state are left alone anyway, and a second run resumes where the first ended."
+    " To leave out parts, set variables: nvidia_driver_source=none, cuda_toolkit_source=none, cudnn_source=none,"
+    " docker_engine_source=none; to choose hosts, use --limit."
+)
+
+
+def is_own(playbook: str) -> bool:
+    """Whether this names a playbook of this checkout or collection."""
+    return playbook.startswith(COLLECTION) or Path(playbook).resolve().is_relative_to(ROOT)
+
+
+def refuse_parts(arguments: Mapping[str, Any]) -> None:
+    """Raise AnsibleLookupError if options of the command line select a part of the tasks.
+
+    Not where the playbook of a site imports one of gpu-ready: its tags, and tags at the import, concern whole plays.
+    """
+    tags, skipped = ([str(tag) for tag in arguments.get(name) or ()] for name in ("tags", "skip_tags"))
+    start = arguments.get("start_at_task")
+    if not any(is_own(str(playbook)) for playbook in arguments.get("args") or ()):
+        return
+    if tags and "all" not in tags:
+        raise AnsibleLookupError(f"--tags {','.join(tags)}: gpu-ready has no tags, so nothing would run. {INSTEAD}")
+    if set(skipped) - MOLECULE:
+        raise AnsibleLookupError(f"--skip-tags {','.join(skipped)}: gpu-ready has no tags. {INSTEAD}")
+    if start:
+        raise AnsibleLookupError(f"--start-at-task {start}: each step needs what the ones before it found. {INSTEAD}")
+
+
+def host_patterns(terms: Iterable[Any], groups: Mapping[str, Any]) -> list[str]:
+    """Return the patterns; raise AnsibleLookupError for an empty list, and for one without a host or group."""
+    patterns = [str(one) for one in split_host_pattern(list(terms))]
+    if not patterns:
+        raise AnsibleLookupError("gpu_ready_hosts is empty. Name hosts, groups or patterns, or leave it out for all.")
+    known = {*groups, *(host for hosts in groups.values() for host in hosts), *LOCALHOST}
+    for pattern in patterns:
+        name = pattern.lstrip("!&")
+        if groups and not set(name) & set("[~") and not fnmatch.filter(known, name):  # [~: parts of groups, expressions
+            raise AnsibleLookupError(f"gpu_ready_hosts: the inventory has no host or group {name}. Correct the name.")
+    return patterns
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]
+    def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[str]:
+        """Return the patterns in one text."""
+        refuse_parts(context.CLIARGS)
+        return [",".join(host_patterns(terms, (variables or {}).get("groups") or {}))]

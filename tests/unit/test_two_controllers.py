@@ -1,0 +1,149 @@
+"""Two processes of ansible-playbook on one host: the second is refused, a dead one is followed at once.
+
+The host is this machine, with a /var/lib of its own for Ansible's Python (a mount namespace).
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = 600
+"""Seconds; a run of Ansible takes more than a minute while other tests use the machine."""
+PROGRAM = str(Path(sys.executable).parent / "ansible-playbook")
+PYTHON = """\
+#!/bin/sh
+exec unshare --user --map-root-user --mount sh -c 'mount --bind "$0" /var/lib && exec "$@"' {state} {python} "$@"
+"""
+PLAY = """
+- hosts: all
+  gather_facts: false
+  environment: {GPU_READY_RUN: "{{ lookup('gpu_ready_run', 'run') }}"}
+  tasks:
+    - block:
+        - include_tasks: tasks/take_lease.yml
+        - wait_for: {path: "{{ playbook_dir }}/{{ gate | default('go') }}", timeout: 600, sleep: 1}
+          when: not ansible_check_mode
+        - gpu_drain_journal: {record: {docker: {containers: {}}}}
+        - gpu_drain_journal: {remove: [docker]}
+      always:
+        - include_tasks: tasks/release_lease.yml
+"""
+pytestmark = pytest.mark.host_io
+
+
+class Site:
+    """A host with a state of its own, and playbooks for it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.state = directory / "state"
+        self.state.mkdir()
+        self.lease = self.state / "gpu-ready/lease.json"
+        for name in ("library", "module_utils", "lookup_plugins", "tasks"):
+            (directory / name).symlink_to(ROOT / "playbooks" / name)
+        (directory / "change.yml").write_text(PLAY)
+        (directory / "python").write_text(PYTHON.format(state=self.state, python=sys.executable))
+        (directory / "python").chmod(0o755)
+        (directory / "hosts").write_text(
+            f"gpu1 ansible_connection=local ansible_become=false ansible_python_interpreter={directory}/python\n"
+        )
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start a run of its own session, as of another terminal."""
+        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
+        return subprocess.Popen(
+            [PROGRAM, "-i", str(self.directory / "hosts"), *arguments, str(self.directory / "change.yml")],
+            cwd=self.directory, env=environment, text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        process = self.start(*arguments)
+        out, _ = process.communicate(timeout=LONG)
+        return process.returncode, " ".join(out.split())
+
+    def release_gate(self, gate: str = "go") -> None:
+        """Let the run that waits there change the host."""
+        (self.directory / gate).touch()
+
+    def held(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.lease.read_text())
+        return found
+
+
+def wait_until(condition: Callable[[], bool], run: "subprocess.Popen[str]") -> None:
+    """Wait for what ``run`` does; fail with its output where it ends without."""
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end
+        assert run.poll() is None, run.communicate()[0]
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_the_second_run_is_refused_before_any_change_until_the_first_has_ended(site: Site) -> None:
+    first = site.start()
+    wait_until(site.lease.exists, first)
+    held = site.held()
+    status, out = site.run()
+    assert status == 2
+    assert "another run works on it: change.yml of " in out
+    assert f"{held['controller']}, since 2" in out
+    assert re.search(r"ends in \d+ min", out)
+    assert "gpu_ready_take_over=true" in out
+    assert site.held() == held
+    status, out = site.run("--check")
+    assert status == 0
+    assert "another run works on it" in out
+    assert site.held() == held
+    site.release_gate()
+    out, _ = first.communicate(timeout=LONG)
+    assert first.returncode == 0, out
+    assert not site.lease.exists()
+    status, out = site.run()
+    assert status == 0, out
+
+
+def test_the_same_command_follows_a_run_that_was_killed(site: Site) -> None:
+    first = site.start()
+    wait_until(site.lease.exists, first)
+    before = site.held()["run"]
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate(timeout=LONG)
+    site.release_gate()
+    assert site.held()["run"] == before
+    status, out = site.run()
+    assert status == 0, out
+    assert not site.lease.exists()
+
+
+def test_a_run_that_was_taken_over_stops_at_its_next_step(site: Site) -> None:
+    first = site.start()
+    wait_until(site.lease.exists, first)
+    before = site.held()["run"]
+    second = site.start("-e", "gpu_ready_take_over=true", "-e", "gate=other")
+    wait_until(lambda: site.held()["run"] != before, second)
+    held = site.held()
+    site.release_gate()
+    out, _ = first.communicate(timeout=LONG)
+    assert first.returncode == 2, out
+    assert "another run works on it" in " ".join(out.split())
+    assert site.held() == held
+    site.release_gate("other")
+    out, _ = second.communicate(timeout=LONG)
+    assert second.returncode == 0, out
+    assert not site.lease.exists()

@@ -60,10 +60,23 @@ def packages(
 ) -> List[str]:
     """Packages of a driver, [] where the source has none of that kind."""
     entry = source_entry(data, source, kind)
+    if is_absent(entry, branch, flavour):
+        return []
     listed = entry.get("branches")
     own = (listed.get(branch) or listed.get(str(branch))) if isinstance(listed, dict) else None
     found = ((own or {}).get("packages") or entry.get("packages") or {}).get(profile) or {}
     return [name.format(branch=branch, kernel=kernel) for name in found.get(flavour) or []]
+
+
+def is_absent(entry: DriverSource, branch: int, flavour: str) -> bool:
+    """True if a source has no such flavour of a branch, although its package names would fit."""
+    return any(is_within(branch, limits) for limits in (entry.get("absent") or {}).get(flavour) or ())
+
+
+def is_unverified(data: Distribution, source: str, field: str, value: object = None) -> bool:
+    """True if no public source confirms a field of a driver source, or a value of it (docs/dev/facts.md)."""
+    doubtful = (data["driver_sources"][source].get("unverified") or {}).get(field)
+    return doubtful is True or value in (doubtful or ())
 
 
 def module_stream(data: Distribution, source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
@@ -86,11 +99,12 @@ def companion_package(data: Distribution, source: str, what: str, branch: int) -
 
 
 def is_within(branch: int, limits: str) -> bool:
-    """True if a branch is inside limits such as ``<=575`` or ``>=580``."""
-    match = re.match(r"^(<=|>=)(\d+)$", str(limits))
+    """True if a branch is inside limits such as ``<=575``, ``>=580`` or ``550-575``."""
+    match = re.match(r"^(?:<=(?P<to>\d+)|>=(?P<at>\d+)|(?P<first>\d+)-(?P<last>\d+))$", str(limits))
     if not match:
-        raise ValueError("limits of a branch are <=N or >=N, not %r" % limits)
-    return branch <= int(match.group(2)) if match.group(1) == "<=" else branch >= int(match.group(2))
+        raise ValueError("limits of a branch are <=N, >=N or N-M, not %r" % limits)
+    first, last = match.group("at") or match.group("first"), match.group("to") or match.group("last")
+    return (first is None or int(first) <= branch) and (last is None or branch <= int(last))
 
 
 def branch_flavours(data: Distribution, source: str, kind: str, profile: str) -> Set[Pair]:

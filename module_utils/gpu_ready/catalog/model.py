@@ -1,5 +1,6 @@
 """The catalog: what is known about GPUs, drivers, CUDA, cuDNN, distributions and repositories (data: catalog/*.yml)."""
 
+import binascii
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import versions
@@ -17,7 +18,10 @@ Distribution = Dict[str, Any]
 
 
 class Gpu(NamedTuple):
-    """A GPU by its PCI device id. ``last_branch`` is the ceiling (None: served by current drivers)."""
+    """A GPU by its PCI device id. ``last_branch`` is the ceiling (None: served by current drivers).
+
+    ``verified``: a list of a driver has it; the others are in pci.ids only.
+    """
 
     device_id: str
     name: str
@@ -26,6 +30,7 @@ class Gpu(NamedTuple):
     first_branch: Optional[int]
     flavours: Tuple[str, ...]
     compute: Optional[str]
+    verified: bool = True
 
 
 class Branch(NamedTuple):
@@ -36,17 +41,18 @@ class Branch(NamedTuple):
     kind: str
     eol: Optional[str]
     cuda: str
-    min_kernel: str
     flavours: Tuple[str, ...]
 
 
 class Toolkit(NamedTuple):
-    """A CUDA toolkit: ``min_driver`` runs it (minor-version compatibility), ``native_driver`` it came with."""
+    """A CUDA toolkit: ``min_driver`` runs it (minor-version compatibility).
+
+    ``compute``: the first and the last compute capability that it supports.
+    """
 
     version: str
     min_driver: str
-    native_driver: str
-    architectures: Tuple[str, ...]
+    compute: Tuple[str, ...]
 
 
 class CudaInstaller(NamedTuple):
@@ -59,11 +65,14 @@ class CudaInstaller(NamedTuple):
 
 
 class Cudnn(NamedTuple):
-    """A cuDNN release; ``archives`` by (machine, CUDA major): path below the redist directory, sha256 where known."""
+    """A cuDNN release; ``archives`` by (machine, CUDA major): path below the redist directory, sha256 where known.
+
+    ``compute``: the first and the last compute capability that it supports.
+    """
 
     version: str
     cuda: Tuple[str, ...]
-    architectures: Tuple[str, ...]
+    compute: Tuple[str, ...]
     archives: Dict[Tuple[str, str], Dict[str, Optional[str]]]
 
 
@@ -75,21 +84,31 @@ def gpus() -> Dict[str, Gpu]:
     if not _gpus:
         found: Dict[str, Gpu] = {}
         head: List[str] = []
-        for line in catalog_data.GPUS.splitlines():
+        number = 0
+        for line in catalog_data.GPUS.strip().splitlines():
             if line.startswith("="):
                 head = line[1:].split("|")
                 first, last = (int(value) if value else None for value in head[1:3])
                 flavours = tuple(head[3].split(","))
+                number = 0
             else:
-                device, name = line.split(" ", 1)
-                found[device] = Gpu(device, name, head[0], last, first, flavours, head[4] or None)
+                step, _, name = line.partition(" ")
+                number += int(step, 16)
+                device = "%04x" % number
+                name = name or "GPU of before 2007"
+                found[device] = Gpu(device, name, head[0], last, first, flavours, head[4] or None, not head[5])
         _gpus.update(found)
     return _gpus
 
 
 def gpu(device_id: str) -> Optional[Gpu]:
-    """A GPU by its device id ("1b38"), None for one that is newer than the catalog."""
+    """A GPU by its device id ("1b38"), None for one that the catalog does not have."""
     return gpus().get(device_id.lower())
+
+
+def is_older_than_turing(device_id: str) -> bool:
+    """True if a device id is of a chip before Turing: one that the catalog does not have is no newer GPU."""
+    return int(device_id, 16) < int(catalog_data.FIRST_OF_TURING, 16)
 
 
 def nvswitch(device_id: str) -> Optional[str]:
@@ -107,7 +126,6 @@ def branches() -> List[Branch]:
             data["kind"],
             data["eol"],
             data["cuda"],
-            data["min_kernel"],
             tuple(data["flavours"]),
         )
         for number, data in sorted(catalog_data.BRANCHES.items())
@@ -127,7 +145,7 @@ def has_ended(number: int) -> bool:
 def toolkits() -> List[Toolkit]:
     """CUDA toolkits, ascending."""
     return [
-        Toolkit(version, data["min_driver"], data["native_driver"], tuple(data["architectures"]))
+        Toolkit(version, data["min_driver"], tuple(data["compute"]))
         for version, data in sorted(catalog_data.TOOLKITS.items(), key=lambda item: versions.key(item[0]))
     ]
 
@@ -139,7 +157,7 @@ def cuda_installers() -> List[CudaInstaller]:
     for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
         words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
         form = data["file" if entry.get("driver") else "file_without_driver"]
-        sha256 = entry.get("sha256") or ""
+        sha256 = binascii.hexlify(binascii.a2b_base64(entry.get("sha256") or "")).decode("ascii")
         found.append(CudaInstaller(release, form.format(**words), sha256, data["md5"].format(**words)))
     return found
 
@@ -155,7 +173,7 @@ def cudnns() -> List[Cudnn]:
         Cudnn(
             version,
             tuple(data["cuda"]),
-            tuple(data["architectures"]),
+            tuple(data["compute"]),
             {
                 ("x86_64", major): {
                     "path": catalog_data.CUDNN_PATH.format(version=version, cuda=major),

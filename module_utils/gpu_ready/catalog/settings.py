@@ -48,7 +48,9 @@ class Settings(NamedTuple):
     nvidia_driver_flavour: str
     nvidia_driver_hold: bool
     nvidia_driver_kernel_modules: str
+    nvidia_driver_module_parameters: Dict[str, Any]
     nvidia_driver_packages: List[str]
+    nvidia_driver_persistence: bool
     nvidia_driver_profile: str
     nvidia_driver_replace_foreign: bool
     nvidia_driver_runfile: str
@@ -97,7 +99,9 @@ DEFAULTS: Dict[str, Any] = {
     'nvidia_driver_flavour': 'auto',
     'nvidia_driver_hold': True,
     'nvidia_driver_kernel_modules': 'auto',
+    'nvidia_driver_module_parameters': {},
     'nvidia_driver_packages': [],
+    'nvidia_driver_persistence': True,
     'nvidia_driver_profile': 'compute',
     'nvidia_driver_replace_foreign': False,
     'nvidia_driver_runfile': '',
@@ -105,7 +109,7 @@ DEFAULTS: Dict[str, Any] = {
     'nvidia_driver_source': 'auto',
     'nvidia_driver_version': '',
 }
-POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'cuda_toolkit_default': ('str', (), '\\d+\\.\\d+|auto', 'a version such as 12.9, or empty', 'text'),
@@ -147,7 +151,9 @@ RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'nvidia_driver_flavour': ('str', ('auto', 'open', 'proprietary'), '', '', 'text'),
     'nvidia_driver_hold': ('bool', (), '', '', 'text'),
     'nvidia_driver_kernel_modules': ('str', ('auto', 'dkms', 'precompiled'), '', '', 'text'),
+    'nvidia_driver_module_parameters': ('dict', (), '(?!NVreg_NVreg_)(NVreg_)?[A-Z]\\w*=(?!None$)[\\w.,:;=/+-]{1,1024}', 'parameters such as NVreg_EnableStreamMemOPs, each with a value without spaces and quotes', 'text'),
     'nvidia_driver_packages': ('list', (), '[A-Za-z0-9][A-Za-z0-9.+_-]*=[A-Za-z0-9.+~:^_-]+', 'packages such as nvidia-utils-580-server=580.95.05-0ubuntu1', 'text'),
+    'nvidia_driver_persistence': ('bool', (), '', '', 'text'),
     'nvidia_driver_profile': ('str', ('compute', 'full'), '', '', 'text'),
     'nvidia_driver_replace_foreign': ('bool', (), '', '', 'text'),
     'nvidia_driver_runfile': ('str', (), '', '', 'location'),

@@ -9,7 +9,7 @@ import html
 import re
 from typing import Dict, List, Optional, Tuple
 
-from . import pci, pci_kernel
+from . import pci, pci_kernel, pci_tools
 from . import pci_listing as pci_reading
 from .pci_classes import CLASS, CLASSES, NVIDIA_NAME, SLOT, UNKNOWN, UNKNOWN_CLASS, split_vendor
 from .pci_listing import PciEntry, PciListing
@@ -45,6 +45,8 @@ RECORD = re.compile(
     r":(?:\s+(.*?))?\s*$"
 )
 DRIVER = re.compile(r"Kernel\s+driver\s+in\s+use:\s*(?!Kernel\b|Subsystem\b)([\w-]+)")
+TRAILING_DRIVER = re.compile(r"\s\[?[Dd]river(?: in use)?[:=]\s*([\w-]+)\]?$")
+"""At the end of a line of scripts that group functions by IOMMU group."""
 VERBOSE = re.compile(
     r"^\W*(?:[\w.-]+:\s+)?(?:(?:Flags|Control|Capabilities|Latency|Region \d):|Subsystem:(?!.*nvidia))",
     re.IGNORECASE | re.MULTILINE,
@@ -59,7 +61,10 @@ def parse_lspci(text: str) -> PciListing:
     """Parse any form, and the kernel's own lists."""
     lines = with_dumps(clean(text))
     return pci_reading.list_entries(
-        pci_kernel.parse_kernel_listing(lines) or parse_records(lines) or parse_lines(lines)
+        pci_kernel.parse_kernel_listing(lines)
+        or pci_tools.parse_tool_output(lines)
+        or parse_records(lines)
+        or parse_lines(lines)
     )
 
 
@@ -299,7 +304,7 @@ def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
     entry = entry_of_head(stanza.slot, head)
     if entry is None:
         return None
-    driver = DRIVER.search(details)
+    driver = DRIVER.search(details) or TRAILING_DRIVER.search(head)
     if driver:
         entry = entry._replace(driver=driver.group(1))
     elif shown and entry.driver is None:

@@ -12,14 +12,13 @@ MESSAGE = re.compile(
     % (SLOT, SLOT),
     re.IGNORECASE,
 )
-UEVENT = re.compile(r"\b(PCI_CLASS|PCI_ID|PCI_SLOT_NAME|DRIVER)=(\S+)")
 SYSFS = re.compile(r"devices/(?:\S*/)?(%s)/(vendor|device|class|modalias)\s*:?\s*(\S+)" % SLOT, re.IGNORECASE)
 MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S*?bc(\w\w)sc(\w\w)i(\w\w)", re.IGNORECASE)
 
 
 def parse_kernel_listing(lines: List[str]) -> List[PciEntry]:
     """Parse whichever list the lines hold, [] where they hold none."""
-    return parse_messages(lines) or parse_sysfs_files(lines) or parse_uevents(lines)
+    return parse_messages(lines) or parse_sysfs_files(lines)
 
 
 def parse_messages(lines: List[str]) -> List[PciEntry]:
@@ -46,22 +45,4 @@ def parse_sysfs_files(lines: List[str]) -> List[PciEntry]:
         if all(re.match(r"^(0x)?[0-9a-fA-F]{4,6}$", files.get(key, "")) for key in ("vendor", "device", "class")):
             raw = "0x" + files["class"].lower().replace("0x", "").zfill(6)
             found.append(entry_from_numbers(slot, files["vendor"][-4:], files["device"][-4:], raw))
-    return found
-
-
-def parse_uevents(lines: List[str]) -> List[PciEntry]:
-    """Parse uevent files of sysfs one after the other, as cat and udevadm print them."""
-    found = []
-    values: Dict[str, str] = {}
-    for match in map(UEVENT.search, lines):
-        if match:
-            if match.group(1) in values:
-                values = {}
-            values[match.group(1)] = match.group(2)
-            if all(key in values for key in ("PCI_CLASS", "PCI_ID", "PCI_SLOT_NAME")):
-                vendor, _, device = values["PCI_ID"].lower().partition(":")
-                raw = "0x" + values["PCI_CLASS"].lower().zfill(6)
-                entry = entry_from_numbers(values["PCI_SLOT_NAME"], vendor, device, raw)
-                found.append(entry._replace(driver=values.get("DRIVER", "")))
-                values = {}
     return found

@@ -1,0 +1,182 @@
+"""Facts of the catalog that public sources corrected, and PCI ids of every class: each with what a host gets by them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+from gpu_ready.plan.cuda import choose as cuda
+
+from tests.unit.hosts import T4, bare
+from tests.unit.test_plan_driver import decide
+
+PCI_IDS = Path(__file__).resolve().parents[3] / "shared/nvidia-data/pci.ids-nvidia-2026.10.24.txt"
+
+
+def carried(distro: str, source: str, kind: str = driver_sources.DKMS) -> set[tuple[int, str]]:
+    return driver_sources.branch_flavours(catalog.distro(distro), source, kind, "compute")
+
+
+@pytest.mark.parametrize("kind", [driver_sources.DKMS, driver_sources.PRECOMPILED])
+@pytest.mark.parametrize(
+    ("distro", "transitional"),
+    [("ubuntu2204", [590]), ("ubuntu2404", [590]), ("ubuntu2604", [570, 590])],
+)
+def test_transitional_names_of_ubuntus_archive_are_no_branches(distro: str, transitional: list[int], kind: str) -> None:
+    branches = {branch for branch, _ in carried(distro, "distro", kind)}
+    assert not branches & set(transitional)
+    assert (615, "open") in carried(distro, "distro", kind) and (615, "proprietary") not in carried(
+        distro, "distro", kind
+    )
+    assert (595, "proprietary") in carried(distro, "distro", kind)
+
+
+def test_a_transitional_branch_is_refused_with_what_there_is() -> None:
+    (refusal,) = decide(
+        bare(T4, distro="ubuntu2404"), nvidia_driver_source="distro", nvidia_driver_branch="590"
+    ).refusals
+    assert refusal.code == "source_impossible" and "distro carries 470, 535, 570, 580, 595, 615" in refusal.message
+
+
+def test_the_fabric_manager_of_470_is_a_transitional_name_on_ubuntu_2404() -> None:
+    assert driver_sources.fabricmanager_package(catalog.distro("ubuntu2404"), "distro", 470) is None
+    assert (
+        driver_sources.fabricmanager_package(catalog.distro("ubuntu2404"), "distro", 535) == "nvidia-fabricmanager-535"
+    )
+
+
+@pytest.mark.parametrize(
+    ("distro", "branch", "name"),
+    [
+        ("el8", 550, "nvidia-imex-550"),
+        ("el8", 575, "nvidia-imex-575"),
+        ("el9", 570, "nvidia-imex-570"),
+        ("el9", 580, "nvidia-imex"),
+        ("el9", 535, None),
+        ("el8", 470, None),
+        ("amzn2023", 570, "nvidia-imex-570"),
+        ("el10", 580, "nvidia-imex"),
+        ("debian12", 595, "nvidia-imex"),
+    ],
+)
+def test_the_name_of_imex(distro: str, branch: int, name: str | None) -> None:
+    assert driver_sources.companion_package(catalog.distro(distro), "cuda_repo", "imex", branch) == name
+
+
+@pytest.mark.parametrize("distro", ["ubuntu2204", "ubuntu2404", "ubuntu2604"])
+def test_nvidias_repository_for_ubuntu_has_the_persistence_daemon(distro: str) -> None:
+    assert driver_sources.source_entry(catalog.distro(distro), "cuda_repo")["persistenced"] == "nvidia-persistenced"
+
+
+def test_docker_for_enterprise_linux_8_comes_from_the_repository_that_is_kept() -> None:
+    assert "/linux/rhel/8/" in catalog.repository("docker-ce-el8")["url"]
+
+
+def test_fermi_has_a_driver_on_enterprise_linux_8() -> None:
+    tesla_c2050 = "06d1"
+    decision = decide(bare(tesla_c2050, distro="el8"), nvidia_driver_source="elrepo")
+    assert decision.choice.packages[0] == "kmod-nvidia-390xx" and not decision.refusals
+    (refusal,) = decide(bare(tesla_c2050, distro="el9"), nvidia_driver_source="elrepo").refusals
+    assert refusal.code == "source_impossible"
+
+
+def test_the_kind_of_615() -> None:
+    branch = catalog.branch(615)
+    assert branch is not None and branch.kind == "new_feature"
+
+
+@pytest.mark.parametrize(
+    ("device", "first", "last"),
+    [
+        pytest.param("118f", None, None, id="Tesla K10, 3.0"),
+        pytest.param("118a", None, None, id="GRID K520, 3.0"),
+        pytest.param("1023", "11.0", "11.8", id="Tesla K40m, 3.5"),
+        pytest.param("102d", "11.0", "11.8", id="Tesla K80, 3.7"),
+        pytest.param("17fd", "11.0", "12.9", id="Tesla M40, 5.2"),
+        pytest.param("1b38", "11.0", "12.9", id="Tesla P40"),
+        pytest.param("1db4", "11.0", "12.9", id="V100"),
+        pytest.param("1eb8", "11.0", "13.4", id="T4"),
+        pytest.param("2236", "11.0", "13.4", id="A10, 8.6"),
+        pytest.param("27b8", "11.8", "13.4", id="L4"),
+        pytest.param("2330", "11.8", "13.4", id="H100"),
+        pytest.param("2901", "12.8", "13.4", id="B200"),
+        pytest.param("06d1", None, None, id="Tesla C2050, Fermi"),
+    ],
+)
+def test_toolkits_by_compute_capability(device: str, first: str | None, last: str | None) -> None:
+    fitting = cuda.supported_toolkits(bare(device), None)
+    assert (fitting[:1], fitting[-1:]) == ([first] if first else [], [last] if last else [])
+
+
+def test_a_toolkit_that_dropped_a_card_names_its_compute_capability() -> None:
+    card = cuda.unsupported_gpu(cuda.gpus_by_compute(bare("118f")), ("3.5", "9.0"))
+    assert card == "Tesla K10 (compute capability 3.0)"
+
+
+# --- PCI ids -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device", "branch", "flavour"),
+    [
+        pytest.param("13bd", 580, "proprietary", id="Tesla M10"),
+        pytest.param("1db2", 580, "proprietary", id="V100 of DGX Station"),
+        pytest.param("15fc", 580, "proprietary", id="P100 of DGX Station"),
+        pytest.param("1b39", 580, "proprietary", id="Tesla P10"),
+        pytest.param("1df4", 580, "proprietary", id="CMP 100-210"),
+        pytest.param("1613", 580, "proprietary", id="GRID M60"),
+        pytest.param("102e", 470, "proprietary", id="Tesla K40d"),
+        pytest.param("1020", 470, "proprietary", id="Tesla K20X"),
+        pytest.param("20b8", 580, "open", id="A100X"),
+        pytest.param("20c2", 580, "open", id="CMP 170HX"),
+        pytest.param("2336", 580, "open", id="H100 that no list has"),
+        pytest.param("29bc", 580, "open", id="B100"),
+        pytest.param("3fff", 615, "open", id="newer than the catalog"),
+        pytest.param("1e3d", 615, "open", id="a chip of Turing without a product"),
+    ],
+)
+def test_the_driver_of_ids_that_no_list_of_a_driver_has(device: str, branch: int, flavour: str) -> None:
+    source = "runfile" if branch in (470, 615) else "auto"
+    choice = decide(bare(device, distro="el9"), nvidia_driver_source=source).choice
+    assert (choice.branch, choice.flavour) == (branch, flavour)
+
+
+OLD = "1d00"
+"""An id that neither the catalog nor pci.ids has, below those of Turing."""
+
+
+def test_an_unknown_chip_before_turing_is_refused_not_taken_for_new() -> None:
+    decision = decide(bare(OLD, distro="el9"))
+    (refusal,) = decision.refusals
+    assert refusal.code == "gpu_unknown" and "before Turing" in refusal.message and "580" in refusal.remedy
+    assert not decision.warnings and decision.choice is None
+
+
+def test_an_unknown_chip_beside_a_known_one_is_named() -> None:
+    (refusal,) = decide(bare(T4, OLD, distro="el9")).refusals
+    assert refusal.code == "gpu_unknown" and OLD in refusal.message
+
+
+def test_an_explicit_branch_drives_an_unknown_old_chip_with_the_proprietary_module() -> None:
+    choice = decide(bare(OLD, distro="el9"), nvidia_driver_branch="580").choice
+    assert (choice.branch, choice.flavour) == (580, "proprietary")
+    (refusal,) = decide(bare(OLD, distro="el9"), nvidia_driver_branch="580", nvidia_driver_flavour="open").refusals
+    assert refusal.code == "gpu_unknown"
+
+
+@pytest.mark.skipif(not PCI_IDS.exists(), reason=f"{PCI_IDS} is absent")
+def test_every_id_of_pci_ids_gets_a_driver_of_its_chip_or_none() -> None:
+    ceilings = {"GF": 390, "GK": 470, "GM": 580, "GP": 580, "GV": 580}
+    wrong: list[Any] = []
+    others = re.compile(r"Audio|USB|UCSI|NVSwitch|PCI bridge")
+    lines = [line for line in PCI_IDS.read_text().splitlines() if not others.search(line)]
+    for device, chip in re.findall(r"(?m)^\t([0-9a-f]{4})  (G[FKMPV]|TU|GA|AD|GH|GB)\d", "\n".join(lines)):
+        gpu = catalog.gpu(device)
+        newer = gpu is None and not catalog.is_older_than_turing(device)
+        if chip in ceilings and (newer or (gpu and gpu.last_branch not in (ceilings[chip], 367, 304, 340))):
+            wrong.append((device, chip))
+        if chip not in ceilings and (gpu.last_branch is not None if gpu else not newer):
+            wrong.append((device, chip))
+    assert not wrong

@@ -1,0 +1,97 @@
+"""Rows of the catalog without a public source: declared in the data, compiled as a flag, warned of by the plan."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready.catalog import driver_sources
+from gpu_ready.catalog import model as catalog
+
+from tests.unit.goldens import decide
+from tests.unit.hosts import P40, T4, bare, carried_out, having
+from tools import compile_catalog, fact_table
+
+ROOT = Path(__file__).resolve().parents[2]
+FIELDS = ("branches", "packages", "imex", "toolkits")
+
+
+def warnings(host: Any, **given: Any) -> dict[str, list[str]]:
+    decided = decide(host, **given)
+    found: dict[str, list[str]] = {}
+    for one in decided.warnings:
+        found.setdefault(one.code, []).append(one.message + " " + one.remedy)
+    return found
+
+
+def test_the_page_of_facts_is_current() -> None:
+    assert fact_table.PAGE.read_text(encoding="utf-8") == fact_table.page(), "run `make docs`"
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none(distro: str) -> None:
+    source = yaml.safe_load((ROOT / f"catalog/distros/{distro}.yml").read_text())["driver_sources"]["cuda_repo"]
+    present = {field for field in FIELDS if source.get(field)}
+    named = [name.split() for name in source["verified"]]
+    assert {field for field, *values in named if not values} == present
+    for field, *values in named:
+        assert set(values) <= {str(one) for one in source[field]}, (field, values)
+    for text in source["verified"].values():
+        assert text is False or (isinstance(text, str) and len(text) > 5)
+
+
+def test_values_take_precedence_over_their_field() -> None:
+    source = {
+        "branches": [580, 590],
+        "toolkits": ["13.0", "13.1", "13.2"],
+        "verified": {
+            "branches": "x",
+            "branches 590": False,
+            "toolkits": False,
+            "toolkits 13.1 13.2": "y",
+            "imex": False,
+        },
+    }
+    assert compile_catalog.unverified(source) == {"branches": [590], "toolkits": ["13.0"], "imex": True}
+
+
+def test_sources_do_not_travel_to_hosts() -> None:
+    data = catalog.distro("amzn2023")["driver_sources"]["cuda_repo"]
+    assert "verified" not in data and driver_sources.is_unverified(
+        catalog.distro("amzn2023"), "cuda_repo", "branches", 575
+    )
+    assert not driver_sources.is_unverified(catalog.distro("amzn2023"), "cuda_repo", "branches", 580)
+    assert not driver_sources.is_unverified(catalog.distro("amzn2023"), "runfile", "branches", 575)
+
+
+def test_a_plan_warns_of_a_branch_that_no_source_confirms() -> None:
+    given = {"nvidia_driver_branch": "575", "cuda_toolkit_source": "none"}
+    found = warnings(bare(T4, distro="amzn2023"), **given)
+    (text,) = found["catalog_unverified"]
+    assert "branch 575 of cuda_repo for Amazon Linux 2023" in text and "dnf list nvidia-driver-cuda" in text
+    assert "catalog_unverified" not in warnings(bare(T4, distro="amzn2023"), cuda_toolkit_source="none")
+
+
+def test_a_plan_warns_of_a_toolkit_that_no_source_confirms() -> None:
+    found = warnings(bare(P40, distro="debian12"), cuda_toolkit_versions=["12.4"])
+    (text,) = found["catalog_unverified"]
+    assert "CUDA 12.4 for Debian 12" in text and "apt-cache policy cuda-toolkit-12-4" in text
+
+
+def test_a_plan_warns_of_imex_that_no_source_confirms() -> None:
+    host = having(bare(T4, distro="fedora42"), driver={"imex": {"member": True}})
+    assert any("IMEX of cuda_repo" in text for text in warnings(host)["catalog_unverified"])
+
+
+def test_a_plan_warns_of_a_card_that_no_list_of_a_driver_has() -> None:
+    (text,) = warnings(bare("2336", distro="el9"))["gpu_unverified"]
+    assert "10de:2336" in text and "no list of a driver" in text
+    assert "gpu_unverified" not in warnings(bare("13bd", distro="el9"))
+
+
+def test_a_host_with_its_driver_is_not_warned() -> None:
+    host, given = bare("2336", distro="amzn2023"), {"nvidia_driver_branch": "575", "cuda_toolkit_versions": ["12.8"]}
+    decided = decide(host, **given)
+    assert {"catalog_unverified", "gpu_unverified"} <= {one.code for one in decided.warnings}
+    done = carried_out(host, decided)
+    assert not {"catalog_unverified", "gpu_unverified"} & set(warnings(done, **given))

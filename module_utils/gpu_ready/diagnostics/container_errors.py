@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, List, Optional
 
-from . import message_table, smi
+from . import message_table, smi, text_lines
 from .message_table import CONTAINER, Explanation, Found
 
 NEEDS_CUDA = re.compile(
@@ -13,20 +13,23 @@ NEEDS_CUDA = re.compile(
 RESOURCE = re.compile(r"nvidia\.com/(?:gpu|mig)", re.IGNORECASE)
 UNRELATED = "not_gpu"
 TOOLKIT = re.compile(r"nvidia-container|nvidia-ctk|nvidia-cdi|nvml|\bCDI\b|libnvidia|libcuda", re.IGNORECASE)
-GPU = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|\bcdi\b", re.IGNORECASE)
+PASSED_ON = re.compile(r"nvidia-(?:container|ctk|cdi|device-plugin)|device plugin|\bkubelet\b", re.IGNORECASE)
+"""Programs whose words are not those of nvidia-smi, although some of these are in them."""
+GPU = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|\bcdi\b|\bmig\b|\bhooks?\b|device.?plugin", re.IGNORECASE)
+"""Without one of these an unknown failure is not related to GPUs. Engines do not name the program of a hook."""
 DISPLAY = re.compile(r"(?:VGA compatible|3D|Display) controller(?: \[03\d\d\])?: (.{1,60})")
 ERROR = re.compile(r"error|fail|cannot|denied|not found|invalid|unknown|unable", re.IGNORECASE)
 
 
 def problems(text: str) -> List[Explanation]:
     """What a container's failure means, the root cause first; nvidia-smi's own failures in it included."""
-    flat = message_table.joined(text)
-    found = message_table.find(CONTAINER, flat) or message_table.find(CONTAINER, message_table.glued(text))
+    flat = text_lines.joined(text)
+    found = message_table.find_broken(CONTAINER, text)
     # "permission denied" in a message of the toolkit does not make it unrelated to GPUs.
     if TOOLKIT.search(without_images(flat)) or any(row.entry.names != UNRELATED for row in found):
         found = [row for row in found if row.entry.names != UNRELATED]
     if not found:
-        return smi.problems(text)
+        return [] if PASSED_ON.search(flat) else smi.problems(text)
     needs = needed_cuda(flat)
     found = [without_card(row, flat) for row in found]
     return [message_table.explanation(row, needs if row.entry.code == "driver_too_old" else None) for row in found]
@@ -62,10 +65,10 @@ def cause(text: str) -> Optional[str]:
     if found:
         names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}
         return names.get(found[0].code, found[0].code)
-    flat = message_table.joined(text)
+    flat = text_lines.joined(text)
     return UNRELATED if ERROR.search(flat) and not GPU.search(without_images(flat)) else None
 
 
 def read(text: str) -> Dict[str, Any]:
     """Read a container's failure."""
-    return {"cause": cause(text), "needs_cuda": needed_cuda(message_table.joined(text))}
+    return {"cause": cause(text), "needs_cuda": needed_cuda(text_lines.joined(text))}

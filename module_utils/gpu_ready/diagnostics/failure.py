@@ -6,7 +6,7 @@ Explanations are data (catalog/messages.yml). Pure functions over texts.
 import re
 from typing import List, Optional, Tuple
 
-from . import message_table, messages
+from . import messages, text_lines
 
 MAKE_LOG = re.compile(
     r"(?:Consult|see|in) '?(/\S*make\.log)\b|^# Consult (/\S*make\.log)", re.IGNORECASE | re.MULTILINE
@@ -15,8 +15,6 @@ ERROR = re.compile(
     r": (?:fatal )?error: |\*\*\* |^(?:ERROR|Error!|E|FATAL|modprobe: \w+|failed[^:]{0,40}): ?|\berror\b", re.IGNORECASE
 )
 LONGEST = 300
-BEGINNING = 15
-"""Characters by which a message is located in its text."""
 EVENTS = ("xid", "sxid")
 """Reports of a working GPU; never the reason why a module does not load."""
 
@@ -32,18 +30,8 @@ def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optiona
     for kind, text in texts:
         for found in messages.explain(kind, text):
             if found.code not in without:
-                return found._replace(message=found.message and within_line(found.message, text))
+                return found
     return None
-
-
-def within_line(message: str, text: str) -> str:
-    """Cut a message at the end of its first line; the next line of a log is about something else."""
-    for line in message_table.plain(text).split("\n"):
-        flat = " ".join(line.split())
-        place = flat.find(message[:BEGINNING])
-        if place >= 0 and message.startswith(flat[place:]):
-            return flat[place:].strip(" .!?;:")
-    return message
 
 
 def format_explanation(found: messages.Explanation) -> str:
@@ -63,7 +51,7 @@ def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ..
 
 def key_line(texts: List[str]) -> str:
     """The first line with an error, else the last line."""
-    lines = [line.strip() for text in texts for line in message_table.plain(text).split("\n") if line.strip()]
+    lines = [line.strip() for text in texts for line in text_lines.plain(text).split("\n") if line.strip()]
     errors = [line for line in lines if ERROR.search(line)]
     line = (errors or lines[-1:] or ["no output"])[0]
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."

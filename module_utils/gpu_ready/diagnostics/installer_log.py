@@ -7,21 +7,36 @@ is a consequence. Therefore a log is parsed entry by entry.
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import message_table
+from . import message_table, text_lines
 from .message_table import INSTALLER, Explanation, Found
+from .text_lines import Line, flatten, glued, lines_of
 
 STARTS = re.compile(
     r"^(?:ERROR: |WARNING: |-> |Error! |Using built-in|DKMS |make(?:\[\d+\])?: |dpkg: |Building |Consult |# "
     r"|\[ *\d+\.\d+\])"
 )
-OUTER = re.compile(r"^[>\s|]*(?:\w{3} [ \d]\d [\d:]{8} \S+ [\w./-]+(?:\[\d+\])?: )?(?:\S+T[\d:.]+\S* )?(?=\S)")
+OUTER = re.compile(
+    r"^[>\s|]*(?:\d{4}/\d\d/\d\d [\d:]{8} akmods\w*: )?(?:\w{3} [ \d]\d [\d:]{8} \S+ [\w./-]+(?:\[\d+\])?: )?"
+    r"(?:\S+T[\d:.]+\S* )?(?=\S)"
+)
+"""What akmods, syslog and journald write before a line."""
 CONTINUED = re.compile(
     r"\(Answer: '?(?:Continue|Yes|Install|Ignore)|Proceeding with installation despite", re.IGNORECASE
 )
 DESPITE = re.compile(
     r"(?:Proceeding with|Continuing) installation despite the presence of (?:a )?(Nouveau|loaded)", re.I
 )
-COMPLETE = message_table.prepared([r"\) is now complete", r"^DKMS: install completed"], re.MULTILINE)
+COMPLETE = message_table.prepared(
+    [
+        r"\) is now complete",  # nvidia-installer: install-from-cwd.c
+        r"^DKMS: install completed",  # DKMS before 3
+        r"^Complete!$",  # dnf, yum
+        r"^Building and installing nvidia\S{0,40} ?\[  OK  \]",  # akmods
+        r"^# exit code: 0$",  # DKMS 3: make.log
+    ],
+    re.MULTILINE,
+)
+"""Ends of a successful run. A log without one that shows no failure may be cut off."""
 FAILED = message_table.prepared(
     [
         r"Installation has failed",
@@ -32,6 +47,7 @@ FAILED = message_table.prepared(
         r"The installation was canceled",
         r"# exit code: [1-9]",
         r"\*\*\* .{0,300}Error \d",
+        r"\*\*\* \[[^\]]{0,300}\] \S{1,20} \d",
         r"\*\*\* .{0,300}Stop\.",
         r"version check failed",
         r"Failed CC version check",
@@ -45,7 +61,10 @@ FAILED = message_table.prepared(
         r"^\[ERROR\]",
         r"^E: ",
         r"^dpkg: error ",
-        r"\[FAILED\]",
+        r"\[ ?FAILED ?\]",
+        r"^error: Failed build dependencies",
+        r"^Error: (?:Transaction|Failed|Unable|\n Problem)",
+        r"^Problem(?: \d+)?: ",
         r"\.run: (?:line )?\d+: .{0,20}syntax error",
         r"cannot execute binary file",
         r"Failed to verify gcc version",
@@ -61,12 +80,17 @@ VERSIONS = message_table.prepared(
             r"NVIDIA driver version %(v)s",
             r"make\.log for nvidia[\w-]{0,40}?[-/]%(v)s for kernel",
             r"/var/lib/dkms/nvidia[\w-]{0,40}/%(v)s/",
-            r"\bnvidia(?:-[a-z]+|-legacy-\d+xx|-tesla(?:-\d+)?){0,4}[-/ ]%(v)s",
+            # Names of packages of dpkg, rpm (NAME-EPOCH:VERSION-RELEASE) and Nix (nvidia-x11-VERSION-KERNEL).
+            r"\b(?:nvidia|cuda-drivers)(?:-legacy-\d+xx|-tesla(?:-\d+)?|-[a-z][a-z0-9]*|-\d{3}){0,6}"
+            r"(?:[-/ =]|-\d+:)%(v)s",
+            r"(?:nvidia|cuda-drivers|libcuda)[\w.+:-]{0,60} \([<>=]{1,2} (?:\d+:)?%(v)s",
+            r"(?:nvidia|cuda-drivers)[\w.+-]{0,60} (?:[<>=]{1,2} )?(?:\d+:)?%(v)s-",
+            r"nvidia[\w/.+-]{0,80}/%(v)s-\d+-for-",
             r"NVIDIA-Linux-\w+-%(v)s",
             r"\(version: %(v)s\)",
             r"by the (?:NVIDIA )?%(v)s (?:NVIDIA )?Linux graphics driver",
             r"-m nvidia[\w-]{0,40} -v %(v)s",
-            r"nvidia[\w-]{0,40} \((?:\d+:)?%(v)s[-~+)]",
+            r"(?:nvidia|cuda-drivers)[\w-]{0,40} \((?:\d+:)?%(v)s[-~+)]",
         )
     ]
 )
@@ -75,6 +99,10 @@ KERNELS = message_table.prepared(
     [
         pattern % {"k": RELEASE}
         for pattern in (
+            # The second magic is that of the running kernel.
+            r"version magic '[^']{0,200}' should be '%(k)s ",
+            r"/proc/version string: \"?Linux version %(k)s",
+            r"-for-%(k)s\.failed\.log",
             r"module build on kernel:? %(k)s",
             r"for kernel %(k)s",
             r"headers for (?:the )?(?:target )?kernel %(k)s",
@@ -87,6 +115,10 @@ KERNELS = message_table.prepared(
             r"/usr/src/(?:linux-headers-|kernels/)%(k)s",
             r"kernel '%(k)s'",
             r"Linux kernel version %(k)s",
+            r"nvidia-x11-\d+\.[\d.]+-(\d+\.\d+(?:\.\d+)?(?:-\w+)?)",
+            r"compile modules for %(k)s",
+            r"kmods exist for %(k)s",
+            r"rebuilding \S{1,120} for kernel\(s\) %(k)s",
         )
     ]
 )
@@ -107,50 +139,41 @@ WARNS = "no_supported_gpu"
 
 
 class Part(NamedTuple):
-    """One entry of a log: where it begins, its text, whether it is a warning or a question answered with yes."""
+    """One entry of a log: its lines, its text, whether it is a warning or a question answered with yes."""
 
-    position: int
+    lines: List[Line]
     text: str
     warning: bool
     continued: bool
 
 
-class Cause(NamedTuple):
-    """A cause that a log names, and where."""
-
-    position: int
-    found: Found
-
-
 def parts(text: str) -> List[Part]:
     """The entries of a log: a line without a beginning of its own continues the entry before it."""
-    blocks: List[List[str]] = [[]]
-    for line in message_table.plain(text).splitlines():
+    blocks: List[List[Line]] = [[]]
+    for number, line in lines_of(text):
         line = line[OUTER.match(line).end() :] if OUTER.match(line) else line  # type: ignore[union-attr]
         if STARTS.match(line):
             blocks.append([])
-        blocks[-1].append(line)
+        blocks[-1].append(Line(number, line))
     found = []
-    for number, block in enumerate(blocks):
-        flat = "\n".join(block)
-        found.append(
-            Part(number, flat, flat.startswith("WARNING: "), bool(CONTINUED.search(message_table.joined(flat))))
-        )
+    for block in blocks:
+        text = "\n".join(line.text for line in block)
+        found.append(Part(block, text, text.startswith("WARNING: "), bool(CONTINUED.search(flatten(block).text))))
     return found
 
 
-def matches(part: Part) -> List[Cause]:
+def matches(part: Part) -> List[Found]:
     """The causes that an entry names, also where a narrow terminal broke its words."""
-    causes = message_table.find(INSTALLER, message_table.joined(part.text))
-    if not causes and "\n" in part.text:
-        causes = message_table.find(INSTALLER, message_table.glued(part.text))
-    return [Cause(part.position, found) for found in sorted(causes, key=lambda row: row.position)]
+    causes = message_table.find(INSTALLER, flatten(part.lines))
+    if not causes and len(part.lines) > 1:
+        causes = message_table.find(INSTALLER, flatten(part.lines, ""))
+    return sorted(causes, key=lambda row: row.position)
 
 
 def failed(entries: List[Part]) -> bool:
-    """True if a log reports a failure."""
+    """True if a log reports a failure and does not end with success."""
     lines = "\n".join(part.text for part in entries if not part.continued)
-    for spelled in (lines, message_table.glued(lines)):
+    for spelled in (lines, glued(lines).text):
         if message_table.matches(FAILED, spelled, spelled.lower()):
             return not complete(lines)
     return False
@@ -162,7 +185,7 @@ def complete(lines: str) -> bool:
     return bool(ends) and "Installation has failed" not in lines[max(ends) :]
 
 
-def causes(text: str) -> Tuple[bool, List[Cause]]:
+def causes(text: str) -> Tuple[bool, List[Found]]:
     """True if the log reports a failure, and the causes in the order of the log.
 
     Consequences count if there is nothing else, warnings if there is no error.
@@ -170,39 +193,39 @@ def causes(text: str) -> Tuple[bool, List[Cause]]:
     entries = parts(text)
     certain = [cause for part in entries if not part.warning and not part.continued for cause in matches(part)]
     warned = [cause for part in entries if part.warning for cause in matches(part)]
-    hints = [cause for cause in warned if cause.found.entry.code == WARNS]
+    hints = [cause for cause in warned if cause.entry.code == WARNS]
     marked = failed(entries)
     wrong = marked or (any(not is_hint(cause) for cause in certain) and not complete(text))
     if not wrong:
         certain = [cause for cause in certain if is_hint(cause)]
-    elif all(cause.found.entry.consequence for cause in certain):
-        despite = {word.lower() for word in DESPITE.findall(message_table.joined(text))}
+    elif all(cause.entry.consequence for cause in certain):
+        despite = {word.lower() for word in DESPITE.findall(text_lines.joined(text))}
         past = {"nouveau": "nouveau_in_use", "loaded": "module_in_use"}
         done = {past[word] for word in despite}
-        certain += [cause for cause in warned if not is_hint(cause) and cause.found.entry.code not in done]
-    found = sorted(certain + hints, key=lambda cause: cause.position)
-    if any(not cause.found.entry.consequence and not is_hint(cause) for cause in found):
-        found = [cause for cause in found if not cause.found.entry.consequence]
-    kept: Dict[str, Cause] = {}
+        certain += [cause for cause in warned if not is_hint(cause) and cause.entry.code not in done]
+    found = sorted(certain + hints, key=lambda cause: cause.line or 0)
+    if any(not cause.entry.consequence and not is_hint(cause) for cause in found):
+        found = [cause for cause in found if not cause.entry.consequence]
+    kept: Dict[str, Found] = {}
     for cause in found:
-        kept.setdefault(cause.found.entry.code, cause)
+        kept.setdefault(cause.entry.code, cause)
     return wrong, list(kept.values())
 
 
-def is_hint(cause: Cause) -> bool:
+def is_hint(cause: Found) -> bool:
     """True if a cause is but a warning, with which an installation may well succeed."""
-    return cause.found.entry.code == WARNS
+    return cause.entry.code == WARNS
 
 
 def problems(text: str) -> List[Explanation]:
     """The explanations of a log's causes; what was but a warning comes last."""
     found = sorted(causes(text)[1], key=is_hint)
-    return [message_table.explanation(cause.found) for cause in found]
+    return [message_table.explanation(cause) for cause in found]
 
 
 def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
     """What the first pattern that matches names, as the lines stand or with broken words."""
-    for spelled in (message_table.joined(text), message_table.glued(text)):
+    for spelled in (text_lines.joined(text), glued(text).text):
         found = message_table.matches(patterns, spelled, spelled.lower())
         if found:
             return found[0].group(1)
@@ -210,11 +233,17 @@ def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
 
 
 def read(text: str) -> Dict[str, Any]:
-    """Read a log: did the installation fail, the causes, and the driver, kernel and package that it names."""
+    """Read a log: did the installation fail, the causes, and the driver, kernel and package that it names.
+
+    ``installer_failed`` is None if the log shows neither a failure nor the end of a successful installation; a warning
+    that names a cause is a report without a failure. ``complete``: the log shows the end of a successful installation.
+    """
     wrong, found = causes(text)
+    done = not wrong and complete(text_lines.plain(text))
     return {
-        "installer_failed": wrong,
-        "causes": [cause.found.entry.names for cause in found],
+        "installer_failed": wrong or (False if done or found else None),
+        "complete": done,
+        "causes": [cause.entry.names for cause in found],
         "driver_version": named(VERSIONS, text),
         "kernel": named(KERNELS, text),
         "package": named(PACKAGES, text),

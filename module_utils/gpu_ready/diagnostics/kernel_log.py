@@ -1,31 +1,23 @@
 """NVIDIA's driver in the kernel's log: Xids, SXids, modules that do not load, GPUs that do not start.
 
 The driver breaks its messages over several "NVRM:" lines. These are joined to one text, without other drivers' lines
-in between. Accepted heads of lines: none, dmesg's time (with thread or CPU), `dmesg -T`, `-x`, journald, syslog, a host
-name, a quote mark.
+in between. Known wordings: the open kernel modules 515 to 595, the proprietary ones from 304 on.
 """
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Pattern, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Pattern, Set
 
 from ..system import nvrm_version
-from . import message_table, xid
-from .message_table import KERNEL, Explanation, Found
+from . import kernel_events, message_table
+from .kernel_events import Event
+from .kernel_lines import LogMessage, messages_of, streams
+from .message_table import KERNEL, SEVERITIES, Explanation, Found
+from .text_lines import Flat, chain
 
 ADDRESS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
-NVRM = re.compile(r"\bNVRM:[ \t]*")
-HEAD = re.compile(
-    r"^[\s>|*+-]*(?:<\d+>)?(?:\w+\s*:\w+\s*:\s*)?"
-    r"(?:.{0,120}?\bkernel:\s*)?(?:\[[^\]]{1,60}\]\s*)*"
-)
-STARTS = re.compile(
-    r"\[\s*\d+\.\d+\]|\bkernel:|^\S*\s*\[\w{3} \w{3} [ \d]\d \d|^\s*<\d+>|^[> ]*[\w-]+(?: [0-9a-f:.]+)?: "
-)
-REPEATED = re.compile(r"message repeated (\d+) times: \[")
-XID = re.compile(r"(?<![A-Za-z])Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\):\s*(\d+)")
-SXID = re.compile(r"(?:(nvidia-nvswitch\d+):?\s+)?SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\):\s*(\d+)")
-PROCESS = re.compile(r"Xid \([^)]{1,40}\):\s*\d+,\s*pid='?[^,']{1,40}'?,\s*name=([^,]{1,80}),")
-UUID = re.compile(r"GPU at (?:PCI:)?[0-9A-Fa-f:.]+:? (GPU-[0-9a-fA-F-]{8,40})")
+NAMED = re.compile(r"(?:nvidia|nouveau|nova\S{0,10}|vfio-pci) (%s)" % ADDRESS)
+FAULTING = re.compile(r"(?:Request device \[|IO_PAGE_FAULT device=)([0-9a-f:.]{5,12})")
+UUID = re.compile(r"GPU at (?:PCI:)?([0-9A-Fa-f:.]+):? (GPU-[0-9a-fA-F-]{8,40})")
 LEGACY = re.compile(
     r"The NVIDIA (.{1,80}?) GPU installed in this system is supported through the NVIDIA (?:legacy )?(\S+?)\.? Legacy "
     r"drivers"
@@ -42,7 +34,9 @@ BAR = re.compile(r"BAR\d is .{1,40}?\((?:PCI:)?(%s)\)" % ADDRESS)
 DEVICES = re.compile(r"probe routine was not called for (\d+) device")
 IDENTITY = re.compile(r"\(PCI ID: ?([0-9A-Fa-f]{4}:[0-9A-Fa-f]{4})\)")
 MODESET = re.compile(r"Loading NVIDIA (?:UNIX )?(Open )?Kernel Mode Setting Driver.{0,40}?\s(\d{2,3}\.[\d.]*\d)\b")
-FIRMWARE = re.compile(r"firmware load for nvidia/(\d+\.[\d.]*\d)/")
+FIRMWARE = re.compile(r"(?:firmware load for |/firmware/\S{0,80}?|failed to load )nvidia/(\d+\.[\d.]*\d)/")
+MAGIC = re.compile(r"\bnvidia[\w-]*: version magic '[^']{1,200}' should be '(\S{1,100}) ")
+RELEASE = re.compile(r"Linux version (\d\S{1,100}) \(")
 LOADED = re.compile(
     r"loading NVIDIA (?:UNIX|Linux)|nvidia-modeset: Loading NVIDIA|Initialized nvidia-drm"
     r"|nvidia-nvlink: Nvlink Core is being|nvidia-uvm: Loaded the UVM driver",
@@ -58,78 +52,52 @@ NEEDED = {
 AT_WORK = ("xid", "sxid", "api_mismatch")
 BREAK = " ;; "
 """Separates NVIDIA's lines from the others."""
+TURING = 0x1E00
+"""PCI device ids from here on have a GPU System Processor (TU102 begins at 1e02, the last Volta is 1df6)."""
+BROKEN = re.compile("NVRM|nvidia|Lockdown|Xid")
+"""A log without any of these words has none that is broken."""
+WITHOUT_GSP, GSP_UNAVAILABLE = "open_module_unsupported_gpu", "gsp_not_available"
 
 
-class Event(NamedTuple):
-    """An Xid or SXid that was reported ``count`` times; ``device`` is the switch that reported it."""
+class Log(NamedTuple):
+    """A kernel log taken apart: its messages, those of NVIDIA's core and all others as texts, what is found in them."""
 
-    number: int
-    pci: str
-    times: int
-    device: Optional[str] = None
-
-
-def flow(text: str) -> Tuple[str, str]:
-    """The text of NVIDIA's lines and that of all others, each joined to one line."""
-    streams: Tuple[List[str], List[str]] = ([], [])
-    current = streams[1]
-    for line in message_table.plain(text).splitlines():
-        parts = NVRM.split(line)
-        if len(parts) > 1:
-            current = streams[0]
-            content = " ".join(parts[1:])
-        else:
-            # A line without a head continues the one before it: a terminal or a mailer broke it.
-            if STARTS.search(line) or "SXid (" in line or not line.strip(" \t>"):
-                current = streams[1]
-            content = line[HEAD.match(line).end() :] if STARTS.search(line) else line.lstrip("> ")  # type: ignore[union-attr]
-        repeated = REPEATED.search(line)
-        content = content.rstrip("] ") if repeated else content
-        current.extend([content] * (min(int(repeated.group(1)), 1000) if repeated else 1))
-    return " ".join(" ".join(streams[0]).split()), " ".join(" ".join(streams[1]).split())
+    messages: List[LogMessage]
+    nvidia: Flat
+    others: Flat
+    whole: Flat
+    events: List[Event]
+    rows: List[Found]
 
 
-def xids(text: str) -> List[Event]:
-    """The Xids of a joined text, one for each number and GPU, the most frequent first."""
-    counts: Dict[Tuple[int, str], int] = {}
-    for match in XID.finditer(text):
-        key = (int(match.group(2)[:6]), match.group(1))
-        counts[key] = counts.get(key, 0) + 1
-    found = [Event(number, pci, count) for (number, pci), count in counts.items()]
-    return sorted(found, key=lambda event: -event.times)
+def parse(text: str) -> Log:
+    """Take a log apart; where an Xid is not found, its words may have been broken at the edge of a terminal."""
+    found = messages_of(text)
+    log = parsed(found, " ")
+    if log.events or not BROKEN.search(text) or ("Xid" not in text and log.rows):
+        return log
+    glued = parsed(found, "")
+    return glued if glued.events or not log.rows else log
 
 
-def sxids(text: str) -> List[Event]:
-    """The SXids of a joined text, one for each number and switch, by switch."""
-    counts: Dict[Tuple[int, str, Optional[str]], int] = {}
-    for match in SXID.finditer(text):
-        key = (int(match.group(3)[:6]), match.group(2), match.group(1))
-        counts[key] = counts.get(key, 0) + 1
-    found = [Event(number, pci, count, device) for (number, pci, device), count in counts.items()]
-    return sorted(found, key=lambda event: (len(event.device or ""), event.device or "", event.pci))
-
-
-def near(pattern: str, text: str, start: int, end: int) -> Optional[str]:
-    """The match nearest to a position: the last one before it, else the first one after it."""
-    before = re.findall(pattern, text[max(0, start - 100) : start])
-    behind = re.findall(pattern, text[start : end + 80])
-    return str(before[-1]) if before else str(behind[0]) if behind else None
+def parsed(found: List[LogMessage], separator: str) -> Log:
+    nvidia, others = streams(found, separator)
+    events = kernel_events.events_of(found, separator)
+    whole = chain(nvidia, BREAK, others)
+    return Log(found, nvidia, others, whole, events, message_table.find(KERNEL, whole))
 
 
 def problems(text: str) -> List[Explanation]:
-    """Problems in a kernel log, the root cause first; each Xid and SXid number separately."""
-    nvidia, others = flow(text)
-    found: List[Explanation] = []
-    for row in complaints(nvidia + BREAK + others):
-        if row.entry.code == "xid":
-            found += [explain_xid(event) for event in xids(nvidia) + xids(others)]
-        elif row.entry.code == "sxid":
-            found += [explain_sxid(row, event) for event in sxids(nvidia + BREAK + others)]
-        else:
-            found.append(
-                message_table.explanation(row, near(ADDRESS, nvidia + BREAK + others, row.position, row.position))
-            )
-    return found
+    """Problems in a kernel log: the serious ones first, causes before consequences; each Xid and SXid separately."""
+    return explanations(parse(text))
+
+
+def explanations(log: Log) -> List[Explanation]:
+    """The problems of a log in their order; a table's row comes at its own place among those of its severity."""
+    rows = [message_table.explanation(row, address_of(row, log)) for row in complaints(log)]
+    found = rows + kernel_events.explanations(log.events)
+    place = {entry.code: number for number, entry in enumerate(message_table.table(KERNEL))}
+    return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), place[one.code]))
 
 
 def explain_start(text: str) -> Optional[Explanation]:
@@ -141,57 +109,91 @@ def explain_start(text: str) -> Optional[Explanation]:
     return next((found for found in problems(text[max(0, place) :]) if found.code not in AT_WORK), None)
 
 
-def complaints(flat: str) -> List[Found]:
+def complaints(log: Log) -> List[Found]:
     """The rows of the table that a log matches.
 
-    Not a problem: "Xid (" without a number; a signature of unknown origin if the module was loaded, as it is without
-    Secure Boot; unassigned regions if all GPUs started.
+    Not a problem: a signature of unknown origin if the module was loaded, as it is without Secure Boot; unassigned
+    regions if all GPUs started; a lost GPU or hung GSP that an Xid reports.
     """
-    started = STARTED.search(flat) is not None and NOT_STARTED.search(flat) is None
+    flat = log.whole.text
+    numbers = {event.first.number for event in log.events if event.is_xid}
     none = {
-        "xid": XID.search(flat) is None,
         "module_signature_unknown": LOADED.search(flat) is not None,
-        "bar_invalid": started,
+        "bar_invalid": STARTED.search(flat) is not None and NOT_STARTED.search(flat) is None,
+        "fallen_off_bus": 79 in numbers,
+        "gsp_hung": bool(numbers & {119, 120}),
+        "iommu_fault": not faults_of_gpus(log),
     }
-    return [row for row in message_table.find(KERNEL, flat) if not none.get(row.entry.code)]
+    found = [row for row in log.rows if not none.get(row.entry.code)]
+    if log.events:
+        found = [row for row in found if not row.entry.consequence]
+    return [with_gsp(row, log) for row in found]
 
 
-def explain_xid(event: Event) -> Explanation:
-    meaning = xid.meaning(event.number)
-    times = "" if event.times == 1 else ", %d times" % event.times
-    cause = "%s: Xid %d of GPU %s%s" % (meaning.name, event.number, event.pci, times)
-    return Explanation("xid", cause, meaning.remedy, event.pci, "Xid (%s): %d" % (event.pci, event.number))
+def faults_of_gpus(log: Log) -> bool:
+    """True if the IOMMU names NVIDIA's driver, or a device that the log shows as one of NVIDIA."""
+    named = FAULTING.findall(log.others.text)
+    return not named or any(address.endswith(place) for place in named for address in addresses(log))
 
 
-def explain_sxid(row: Found, event: Event) -> Explanation:
-    """The numbers are the switch's own, explained in its documents."""
-    cause = "%s: SXid %d of %s" % (row.entry.cause, event.number, event.device or "a switch")
-    return Explanation("sxid", cause, row.entry.remedy, event.pci, "SXid (%s): %d" % (event.pci, event.number))
+def addresses(log: Log) -> Set[str]:
+    """The addresses of NVIDIA's devices in a log."""
+    return set(re.findall(ADDRESS, log.nvidia.text)) | set(NAMED.findall(log.others.text))
+
+
+def with_gsp(row: Found, log: Log) -> Found:
+    """The message that a GPU has no GSP, of a GPU that has one: it is out of reach, whatever the module's flavour."""
+    identity = identity_of(row, log) if row.entry.code == WITHOUT_GSP else None
+    if identity is None or int(identity.split(":")[1], 16) < TURING:
+        return row
+    return row._replace(entry=next(one for one in message_table.table(KERNEL) if one.code == GSP_UNAVAILABLE))
+
+
+def address_of(row: Found, log: Log) -> Optional[str]:
+    """The address of the GPU that a message is about: the only one of the log, or the one nearest to the message."""
+    known = addresses(log)
+    return known.pop() if len(known) == 1 else near(ADDRESS, log.whole.text, row.position)
+
+
+def identity_of(row: Found, log: Log) -> Optional[str]:
+    """The PCI id of the GPU that a message is about."""
+    known = set(IDENTITY.findall(log.whole.text))
+    return known.pop() if len(known) == 1 else near(IDENTITY.pattern, log.whole.text, row.position)
+
+
+def near(pattern: str, text: str, position: int) -> Optional[str]:
+    """The match nearest to a position: the last one before it, else the first one after it."""
+    before = re.findall(pattern, text[max(0, position - 100) : position])
+    behind = re.findall(pattern, text[position : position + 80])
+    return str(before[-1]) if before else str(behind[0]) if behind else None
 
 
 def read(text: str) -> Dict[str, Any]:
     """Parse a kernel log: its condition (the root cause), events, versions and addresses."""
-    nvidia, others = flow(text)
-    flat = nvidia + BREAK + others
-    found = complaints(flat)
-    root = found[0] if found else None
-    loaded = LOADED.search(flat)
-    condition = root.entry.names if root else "loaded" if loaded else "none"
+    log = parse(text)
+    flat = log.whole.text
+    found = explanations(log)
+    rows = {row.entry.code: row for row in complaints(log)}
+    root = rows.get(found[0].code) if found else None
+    names = {entry.code: entry.names for entry in message_table.table(KERNEL)}
+    uuids = dict(UUID.findall(flat))
     answer: Dict[str, Any] = {
-        "condition": condition,
-        "xids": [{"xid": event.number, "pci": event.pci, "count": event.times} for event in xids(flat)],
-        "sxids": [{"sxid": event.number, "device": event.device, "pci": event.pci} for event in sxids(flat)],
-        "pci": near(ADDRESS, flat, root.position, root.position) if root else None,
-        "device_id": near(IDENTITY.pattern, flat, root.position, root.position) if root else None,
-        "gpu_uuid": first(UUID, flat),
-        "process_names": names(flat),
+        "condition": names[found[0].code] if found else "loaded" if LOADED.search(flat) else "none",
+        "xids": kernel_events.xid_rows(log.events),
+        "sxids": kernel_events.sxid_rows(log.events),
+        "pci": address_of(root, log) if root else None,
+        "device_id": identity_of(root, log) if root else None,
+        "gpu_uuid": next(iter(uuids.values())) if len(uuids) == 1 else None,
+        "gpu_uuids": uuids,
+        "process_names": kernel_events.process_names(log.messages),
         "pcis": list(dict.fromkeys(BAR.findall(flat))),
         "devices": None,
         "needs_flavour": NEEDED.get(root.entry.code) if root else None,
+        "kernel": first(MAGIC, flat) or first(RELEASE, flat),
     }
     devices = first(DEVICES, flat)
     answer["devices"] = int(devices[:6]) if devices else None
-    answer.update(versions(nvidia, others))
+    answer.update(versions(log.nvidia.text, log.others.text))
     return answer
 
 
@@ -199,12 +201,6 @@ def first(pattern: Pattern[str], text: str) -> Optional[str]:
     """The first group of the first match."""
     match = pattern.search(text)
     return match.group(1) if match else None
-
-
-def names(text: str) -> List[str]:
-    """The programs that Xids name."""
-    found = [name.strip().strip("'\"") for name in PROCESS.findall(text)]
-    return list(dict.fromkeys(name for name in found if name and name != "<unknown>"))
 
 
 def versions(nvidia: str, others: str) -> Dict[str, Any]:

@@ -1,17 +1,21 @@
-"""The table of known messages (catalog/messages.yml) and how a text is searched for them.
-
-Programs, terminals, mailers and logs break lines anywhere, colour them and write newlines as ``#012``: a text is joined
-to one line before the patterns are tried.
-"""
+"""The table of known messages (catalog/messages.yml) and how a text is searched for them."""
 
 import re
 from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
+
+from .text_lines import Flat, flat, glued
+
+CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"
+SEVERITIES = (CRITICAL, ERROR, WARNING, INFO)
+"""A GPU must not be used; something does not work; it works, but needs attention; a report that asks for nothing."""
+CERTAIN, LIKELY = "certain", "likely"
+"""The message names the cause; it has other causes too, and this is the usual one."""
 
 
 class Explanation(NamedTuple):
     """One explained failure: its code, what it means and what helps.
 
-    ``detail``: an address or version in the text. ``message``: the part of the text that matched.
+    ``detail``: an address or version in the text. ``message``: the part of the text that matched, on ``line``.
     """
 
     code: str
@@ -19,6 +23,9 @@ class Explanation(NamedTuple):
     remedy: str
     detail: Optional[str] = None
     message: Optional[str] = None
+    line: Optional[int] = None
+    severity: str = ERROR
+    confidence: str = CERTAIN
 
 
 Patterns = Tuple[Tuple[str, Pattern[str]], ...]
@@ -35,21 +42,20 @@ class Entry(NamedTuple):
     names: str
     consequence: bool
     exits: Tuple[int, ...]
+    severity: str
+    confidence: str
 
 
 class Found(NamedTuple):
-    """A row that matches a text, the position in the joined text, and the matching part."""
+    """A row that matches a text, the position in the joined text, the matching part, and its line."""
 
     entry: Entry
     position: int
     message: str
+    line: Optional[int]
 
 
 NVIDIA_SMI, CONTAINER, INSTALLER, KERNEL = "nvidia_smi", "container_error", "installer_log", "dmesg"
-ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\^_])")
-UNSEEN = re.compile("[\x00\x07\x08\u200b\ufeff]")
-QUOTED = re.compile(r'^\s*"([^\n]*)",?\s*$')
-LONGEST = 200
 _tables: Dict[str, List[Entry]] = {}
 
 
@@ -113,58 +119,53 @@ def table(kind: str) -> List[Entry]:
                 row.get("names", row["code"]),
                 row.get("consequence", False),
                 tuple(row.get("exit", ())),
+                row.get("severity", ERROR),
+                row.get("confidence", LIKELY if row.get("consequence") else CERTAIN),
             )
             for row in messages_data.MESSAGES[kind]
         ]
     return _tables[kind]
 
 
-def plain(text: str) -> str:
-    """A text without colours and invisible characters, its line ends as newlines."""
-    text = UNSEEN.sub("", ESCAPES.sub("", text)).replace("\u00a0", " ")
-    text = text.replace("#012", "\n").replace("\r\n", "\n").replace("\r", "\n")
-    if text.count("\\n") > text.count("\n"):  # a string of JSON, as Ansible and journals print a program's output
-        text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
-    lines = text.split("\n")
-    bare = [QUOTED.match(line) for line in lines]
-    if 2 * sum(1 for match in bare if match) > sum(1 for line in lines if line.strip()):  # a list of JSON: stdout_lines
-        lines = [match.group(1) if match else line for match, line in zip(bare, lines)]  # noqa: B905 - Python 3.6
-    return "\n".join(lines)
+def find(kind: str, text: Flat) -> List[Found]:
+    """The rows that match a joined text, in the order of the table; consequences only if nothing else matches.
 
-
-def joined(text: str) -> str:
-    """A text on one line: newlines, ``#012`` of syslog and broken lines become single blanks."""
-    return " ".join(re.sub(r"\\{1,16}n", " ", plain(text)).split())
-
-
-def glued(text: str) -> str:
-    """A text whose lines were broken within words (a narrow terminal), on one line."""
-    return " ".join("".join(line.strip() for line in plain(text).split("\n")).split())
-
-
-def quote(text: str, start: int, end: int) -> str:
-    """The part of a joined text from ``start`` to the next full stop, shortened."""
-    stop = re.compile(r"[.!?] |$").search(text, end)
-    last = stop.start() + 1 if stop else len(text)
-    found = text[start:last].strip(" .!?;:")
-    return found if len(found) <= LONGEST else found[: LONGEST - 3] + "..."
-
-
-def find(kind: str, flat: str) -> List[Found]:
-    """The rows that match a joined text, in the order of the table; consequences only if nothing else matches."""
+    Words that one row explains are not explained by a later one.
+    """
     found: List[Found] = []
+    taken: List[Tuple[int, int]] = []
     seen = set()
-    small = flat.lower()
+    small = text.text.lower()
     for entry in table(kind):
-        hits = matches(entry.patterns, flat, small) if entry.code not in seen else []
+        hits = free_matches(entry.patterns, text.text, small, taken) if entry.code not in seen else []
         if hits:
             seen.add(entry.code)
-            match = min(hits, key=lambda hit: hit.start())
-            found.append(Found(entry, match.start(), quote(flat, match.start(), match.end())))
+            start, end = min(hit.span() for hit in hits)
+            found.append(Found(entry, start, text.quote(start, end), text.line(start)))
+            taken += [] if entry.consequence else [hit.span() for hit in hits]
     causes = [row for row in found if not row.entry.consequence]
     return causes or found
 
 
+def free_matches(patterns: Patterns, text: str, small: str, taken: List[Tuple[int, int]]) -> List[Match[str]]:
+    """The first match of each pattern that shares no letter with the places in ``taken``."""
+    found = []
+    for words, pattern in patterns:
+        match = pattern.search(text) if words in small else None
+        while match and any(match.start() < end and start < match.end() for start, end in taken):
+            match = pattern.search(text, max(match.end(), match.start() + 1))
+        found += [match] if match else []
+    return found
+
+
+def find_broken(kind: str, text: str) -> List[Found]:
+    """The rows that match a pasted text, also where a narrow terminal broke its words."""
+    return find(kind, flat(text)) or find(kind, glued(text))
+
+
 def explanation(row: Found, detail: Optional[str] = None) -> Explanation:
     """A match as an explanation."""
-    return Explanation(row.entry.code, row.entry.cause, row.entry.remedy, detail, row.message)
+    entry = row.entry
+    return Explanation(
+        entry.code, entry.cause, entry.remedy, detail, row.message, row.line, entry.severity, entry.confidence
+    )

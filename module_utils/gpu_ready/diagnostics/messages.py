@@ -13,7 +13,8 @@ Explanations and patterns are data (catalog/messages.yml).
 from typing import Callable, Dict, List, Tuple
 
 from . import container_errors, installer_log, kernel_log, message_table, smi
-from .message_table import CONTAINER, NVIDIA_SMI, Explanation, joined
+from .message_table import CONTAINER, NVIDIA_SMI, Explanation
+from .text_lines import joined
 
 __all__ = [
     "KINDS", "SMI_STATES", "Explanation", "explain", "explain_container", "explain_smi", "joined", "smi_state",

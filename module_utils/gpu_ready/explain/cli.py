@@ -4,6 +4,7 @@ import argparse
 import io
 import json
 import posixpath
+import re
 import sys
 import tarfile
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
@@ -16,15 +17,40 @@ from ..driver import nvidia_detect
 from ..hardware import lspci, pci
 from ..hardware import pci_listing as pci_reading
 from ..system import os_release
+from . import forms
 from . import messages as explain_messages
+from .located import Locator, at
+
+FACTS = ("nvidia_gpus", "nvidia_other", "other_display", "id", "driver_version", "tool", "valid_json", "usable", "xids")
+"""Keys of which a reading of its kind has at least one, unless it has problems."""
 
 
 class Kind(NamedTuple):
-    """A kind of output: parser of its bytes, and description of the parsed values."""
+    """A kind of output: its word, parser of its bytes, description of the parsed values, and where it is from."""
 
-    read: Callable[[bytes], Dict[str, Any]]
-    describe: Callable[[Dict[str, Any]], List[str]]
+    name: str
+    parse: Callable[[bytes], Dict[str, Any]]
+    to_lines: Callable[[Dict[str, Any]], List[str]]
     help: str
+
+    def read(self, data: bytes) -> Dict[str, Any]:
+        """Read a text; another program's output is only named, in ``form``, with the kind that reads it."""
+        answer = self.parse(data)
+        found = None if answer.get("problems") else forms.foreign_form(self.name, text_of(data))
+        if found is None or (found.kind and any(answer.get(key) for key in FACTS)):
+            return answer
+        return dict(self.parse(b""), form=found.name, form_kind=found.kind)
+
+    def describe(self, answer: Dict[str, Any]) -> List[str]:
+        """What a reading means."""
+        if "form" not in answer:
+            return self.to_lines(answer)
+        if answer["form_kind"]:
+            remedy = "read it with 'gpu-explain read %s', or give %s" % (answer["form_kind"], self.help)
+        else:
+            remedy = "gpu-explain does not read that; give %s" % self.help
+        reported = "This is the output of %s, so nothing is read from it as %s." % (answer["form"], self.name)
+        return [reported, "Remedy: %s." % remedy]
 
 
 def text_of(data: bytes) -> str:
@@ -42,18 +68,26 @@ def read_os_release(data: bytes) -> Dict[str, Any]:
     found = os_release.read_os_release(text_of(data))
     answer = dict(found._asdict())
     answer["distro"] = os_release.resolve(found)
+    keys = {"id": "ID", "version_id": "VERSION_ID", "id_like": "ID_LIKE", "version_codename": "VERSION_CODENAME"}
+    answer["lines"] = {
+        key: number
+        for number, line in enumerate(text_of(data).splitlines(), 1)
+        for key, name in keys.items()
+        if answer[key] is not None and re.match(r"[\ufeff\s]*(?:export\s+)?%s=" % name, line)
+    }
     return answer
 
 
 def describe_os_release(answer: Dict[str, Any]) -> List[str]:
     """What an os-release means for gpu-ready."""
-    name = answer["pretty"] or answer["id"] or "this text"
+    name = answer["pretty"] or answer["id"] or "This text"
     if answer["id"] is None:
         return ["%s names no system: there is no ID= line." % name, "Remedy: give the host's whole /etc/os-release."]
     version = "version %s" % answer["version_id"] if answer["version_id"] else "no version"
-    lines = ["%s: ID %s, %s, family %s." % (name, answer["id"], version, answer["family"])]
+    named = "%s: ID %s, %s, family %s." % (name, answer["id"], version, answer["family"])
+    lines = [at(answer["lines"].get("id"), named)]
     if answer["base"]:
-        lines.append("It is based on %s." % answer["base"])
+        lines.append(at(answer["lines"].get("id_like"), "It is based on %s." % answer["base"]))
     if answer["distro"]:
         return lines + ["gpu-ready knows it as %s." % answer["distro"]]
     known = ", ".join(catalog.distros())
@@ -124,23 +158,48 @@ def read_lspci(data: bytes) -> Dict[str, Any]:
             return pci_reading.list_sysfs_functions(pci.read_sysfs(Archive(data))).as_dict()
         except (tarfile.TarError, OSError, EOFError) as error:
             raise ValueError("the archive cannot be read: %s" % error) from error
-    return lspci.parse_lspci(text_of(data)).as_dict()
+    listing = lspci.parse_lspci(text_of(data))
+    answer = dict(listing.as_dict(), functions=len(listing.entries))
+    locator = Locator(text_of(data))
+    keys = ["slot", "device_id", "name"]
+    answer.update({name: locator.rows(rows, keys) for name, rows in answer.items() if isinstance(rows, list)})
+    listed = {row["device_id"] for name in ("nvidia_gpus", "nvidia_other") for row in answer[name]}
+    named = [match.lower() for match in BARE_ID.findall(text_of(data))]
+    rows = [{"device_id": identity} for identity in dict.fromkeys(named) if identity not in listed]
+    return dict(answer, named_ids=locator.rows(rows, ["device_id"]))
+
+
+BARE_ID = re.compile(r"\b10de:([0-9a-f]{4})\b", re.IGNORECASE)
+"""The number of a device of NVIDIA, wherever it is."""
 
 
 def describe_lspci(answer: Dict[str, Any]) -> List[str]:
     """What the cards are and which driver each one takes."""
     lines = []
     for gpu in answer["nvidia_gpus"]:
-        lines += describe_gpu(gpu)
-    lines += ["%s: %s, not counted as a GPU." % (row["slot"], row["what"]) for row in answer["nvidia_other"]]
+        lines += [at(gpu.get("line"), line) for line in describe_gpu(gpu)]
+    for row in answer["nvidia_other"]:
+        lines.append(at(row.get("line"), "%s: %s, not counted as a GPU." % (row["slot"], row["what"])))
     if any(row["what"] == "nvswitch" for row in answer["nvidia_other"]):
         lines.append("NVSwitches need the fabric manager of exactly the driver's version; gpu-ready installs it.")
-    if not answer["nvidia_gpus"]:
+    named = [row for row in answer.get("named_ids", []) if catalog.gpu(row["device_id"])]
+    if named and not answer["nvidia_gpus"]:
+        lines.append("This text has no line of lspci with a GPU of NVIDIA, but the numbers of GPUs:")
+        return lines + [at(row["line"], line) for row in named for line in describe_named(row["device_id"])]
+    if answer.get("functions") == 0:
+        lines.append("This text has no line of lspci, nor of another tool that lists PCI devices.")
+        lines.append("Remedy: give the output of `lspci -nn -d 10de:`.")
+    elif not answer["nvidia_gpus"]:
         lines.append("This text shows no NVIDIA GPU. It may have been filtered (grep, -s).")
         lines.append(
             "Remedy: list all functions with `lspci -nn -d 10de:`; check seating, power and firmware settings."
         )
     return lines
+
+
+def describe_named(device_id: str) -> List[str]:
+    """Lines about a GPU of which only the number is known."""
+    return describe_gpu({"slot": "[10de:%s]" % device_id, "device_id": device_id, "name": None})
 
 
 def describe_gpu(row: Dict[str, Any]) -> List[str]:
@@ -189,6 +248,7 @@ def read_proc_version(data: bytes) -> Dict[str, Any]:
         "flavour": found.flavour,
         "arch": found.arch,
     }
+    answer["lines"] = Locator(text).values(answer, ["driver_version"])
     return dict(answer, tegra=True) if found.tegra else answer
 
 
@@ -201,7 +261,8 @@ def describe_proc_version(answer: Dict[str, Any]) -> List[str]:
         ]
     if answer["driver_version"] is None:
         return ["This text names no NVIDIA module.", "Remedy: give the whole /proc/driver/nvidia/version."]
-    lines = ["NVIDIA driver %s, %s module." % (answer["driver_version"], answer["flavour"] or "unknown flavour")]
+    named = "NVIDIA driver %s, %s module." % (answer["driver_version"], answer["flavour"] or "unknown flavour")
+    lines = [at(answer["lines"].get("driver_version"), named)]
     if answer.get("tegra"):
         return lines + ["This is the number of a Jetson release (L4T), no desktop branch: gpu-ready does not serve it."]
     known = catalog.branch(answer["major"])
@@ -218,23 +279,30 @@ def describe_proc_version(answer: Dict[str, Any]) -> List[str]:
 
 def read_detect(data: bytes) -> Dict[str, Any]:
     """Read the answer of nvidia-detect."""
-    return nvidia_detect.parse(text_of(data)).as_dict()
+    answer = nvidia_detect.parse(text_of(data)).as_dict()
+    locator = Locator(text_of(data))
+    answer["nvidia"] = locator.rows(answer["nvidia"], ["device_id", "name"])
+    return dict(answer, lines=locator.values(answer, ["package", "driver_version"]))
+
+
+def describe_card(card: Dict[str, Any]) -> str:
+    """What the catalog has about a card that nvidia-detect names."""
+    if card["device_id"] is None:
+        return "%s: the text does not show its number." % card["name"]
+    known = catalog.gpu(card["device_id"])
+    if known is None:
+        return "10de:%s is newer than the catalog of %s." % (card["device_id"], catalog.DATE)
+    ceiling = "current drivers" if known.last_branch is None else "branch %d at most" % known.last_branch
+    return "%s [10de:%s]: the catalog has %s." % (known.name, card["device_id"], ceiling)
 
 
 def describe_detect(answer: Dict[str, Any]) -> List[str]:
     """What nvidia-detect says, and where the catalog differs."""
     if answer["tool"] is None:
         return ["This is no output of nvidia-detect.", "Remedy: give the whole output of `nvidia-detect -v`."]
-    lines = ["nvidia-detect of %s: package %s." % (answer["tool"], answer["package"] or "none")]
-    for card in answer["nvidia"]:
-        known = catalog.gpu(card["device_id"]) if card["device_id"] else None
-        if card["device_id"] is None:
-            lines.append("%s: the text does not show its number." % card["name"])
-        elif known:
-            ceiling = "current drivers" if known.last_branch is None else "branch %d at most" % known.last_branch
-            lines.append("%s [10de:%s]: the catalog has %s." % (known.name, card["device_id"], ceiling))
-        else:
-            lines.append("10de:%s is newer than the catalog of %s." % (card["device_id"], catalog.DATE))
+    tool = "nvidia-detect of %s: package %s." % (answer["tool"], answer["package"] or "none")
+    lines = [at(answer["lines"].get("package"), tool)]
+    lines += [at(card["line"], describe_card(card)) for card in answer["nvidia"]]
     if any(card.get("branch") for card in answer["nvidia"]):
         lines.append(
             "The cards get different answers: one driver serves all of them only within the oldest card's ceiling."
@@ -251,7 +319,14 @@ def read_daemon_json(data: bytes) -> Dict[str, Any]:
     """Read docker's daemon.json."""
     from . import daemon_json
 
-    return daemon_json.explain(data)
+    answer = daemon_json.explain(data)
+    lines = {
+        key: number
+        for number, line in enumerate(text_of(data).splitlines(), 1)
+        for key in ("default-runtime", "runtimes", "features")
+        if '"%s"' % key in line
+    }
+    return dict(answer, lines=lines) if answer["valid_json"] else answer
 
 
 def describe_damage(answer: Dict[str, Any]) -> List[str]:
@@ -259,10 +334,11 @@ def describe_damage(answer: Dict[str, Any]) -> List[str]:
     if answer.get("line") is None:
         remedy = "none is needed: docker starts with such a file, and gpu-ready treats it as an empty object"
         return ["Not valid: %s." % answer["problem"], "Remedy: %s." % remedy]
-    effect = "docker starts with it, but" if answer["docker_starts"] else "docker does not start with it,"
+    effect = "Docker starts with it, but" if answer["docker_starts"] else "Docker does not start with it, and"
     return [
         "Not valid in line %d, column %d: %s." % (answer["line"], answer["column"], answer["problem"]),
-        "Remedy: repair the file: %s gpu-ready does not edit it." % effect,
+        "Remedy: %s." % answer["remedy"],
+        "%s gpu-ready does not edit it before it is valid." % effect,
     ]
 
 
@@ -272,43 +348,60 @@ def describe_daemon_json(answer: Dict[str, Any]) -> List[str]:
         return describe_damage(answer)
     runtime = answer.get("nvidia_runtime_path") if answer.get("nvidia_runtime") else "none"
     lines = ["Keys: %s." % (", ".join(answer.get("keys") or []) or "none")]
-    lines.append(
-        "NVIDIA runtime: %s; default runtime: %s." % (runtime, answer.get("default_runtime") or "docker's own")
-    )
-    if answer.get("default_runtime") == "nvidia" and not answer.get("nvidia_runtime"):
+    places = answer["lines"]
+    lines.append(at(places.get("runtimes"), "NVIDIA runtime: %s." % runtime))
+    for row in answer["repeated_keys"]:
+        repeated = "The key %s is in the file twice; the last one counts. Remedy: remove one." % row["key"]
+        lines.append(at(row["line"], repeated, "warning"))
+    default = answer.get("default_runtime")
+    lines.append(at(places.get("default-runtime"), "The default runtime is %s." % (default or "docker's own")))
+    if default == "nvidia" and not answer.get("nvidia_runtime"):
         lines.append("Docker does not start: the default runtime is not defined. Remedy: define it under runtimes.")
     return lines
 
 
-KINDS: Dict[str, Kind] = {
-    "os-release": Kind(read_os_release, describe_os_release, "/etc/os-release"),
-    "lspci": Kind(read_lspci, describe_lspci, "any form of lspci, or a tar archive of /sys"),
-    "proc-driver-version": Kind(
-        read_proc_version, describe_proc_version, "/proc/driver/nvidia/version, or modinfo nvidia"
+ALL = (
+    Kind("os-release", read_os_release, describe_os_release, "/etc/os-release"),
+    Kind(
+        "lspci",
+        read_lspci,
+        describe_lspci,
+        "any form of lspci, lshw, hwinfo, udevadm or ubuntu-drivers, or a tar archive of /sys",
     ),
-    "nvidia-detect": Kind(read_detect, describe_detect, "nvidia-detect of ELRepo or Debian"),
-    "daemon-json": Kind(read_daemon_json, describe_daemon_json, "/etc/docker/daemon.json"),
-    "nvidia-smi": Kind(
+    Kind(
+        "proc-driver-version",
+        read_proc_version,
+        describe_proc_version,
+        "/proc/driver/nvidia/version, or modinfo nvidia",
+    ),
+    Kind("nvidia-detect", read_detect, describe_detect, "nvidia-detect of ELRepo or Debian"),
+    Kind("daemon-json", read_daemon_json, describe_daemon_json, "/etc/docker/daemon.json"),
+    Kind(
+        "nvidia-smi",
         lambda data: explain_messages.read_smi(text_of(data)),
         explain_messages.describe_smi,
         "any output of nvidia-smi, its errors included",
     ),
-    "container-error": Kind(
+    Kind(
+        "container-error",
         lambda data: explain_messages.read_container(text_of(data)),
         explain_messages.describe_container,
         "why docker, containerd or podman did not start a container, or it sees no GPU",
     ),
-    "installer-log": Kind(
+    Kind(
+        "installer-log",
         lambda data: explain_messages.read_installer(text_of(data)),
         explain_messages.describe_installer,
         "a log of nvidia-installer, DKMS or a package manager",
     ),
-    "dmesg": Kind(
+    Kind(
+        "dmesg",
         lambda data: explain_messages.read_dmesg(text_of(data)),
         explain_messages.describe_dmesg,
         "the kernel's log, by dmesg, journalctl -k or syslog",
     ),
-}
+)
+KINDS: Dict[str, Kind] = {kind.name: kind for kind in ALL}
 """Every kind of output that `gpu-explain read` understands; a new one is one entry."""
 
 

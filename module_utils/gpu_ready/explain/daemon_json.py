@@ -17,15 +17,24 @@ _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST = 200
 _REFUSE = "refuse to edit, leave the file as it is, tell the user"  # third-party text: the index of the samples
+_ENCODE = "save the file as UTF-8 without a byte order mark"
+_TYPOGRAPHIC = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u00ab\u00bb\uff02"
+_STRAIGHT = ("typographic quotes", 'replace them with straight ones (") in the whole file')
 _EMPTY = "treat as an empty object: Docker itself starts with such a file"
 
 
 class SyntaxProblem(Exception):
-    """``line`` and ``column`` count from 1; ``docker_error`` is docker's message, None where docker reads the file."""
+    """``line`` and ``column`` count from 1; ``docker_error`` is docker's message, None where docker reads the file.
 
-    def __init__(self, problem: str, line: int = 1, column: int = 1, docker_error: Optional[str] = None) -> None:
+    ``remedy``: what a person changes in the file.
+    """
+
+    def __init__(
+        self, problem: str, remedy: str, line: int = 1, column: int = 1, docker_error: Optional[str] = None
+    ) -> None:
         super().__init__("line %d, column %d: %s" % (line, column, problem))
         self.problem = problem
+        self.remedy = remedy
         self.line = line
         self.column = column
         self.docker_error = docker_error
@@ -46,6 +55,7 @@ def _parse_text(text: str) -> Dict[str, Any]:
     if not isinstance(value, dict):
         raise SyntaxProblem(
             "top level is %s, not an object" % type_name(value),
+            "write one object, { ... }, with docker's settings",
             *_position(text, len(text) - len(text.lstrip(BLANK))),
             docker_error="json: cannot unmarshal %s into Go value of type map[string]interface {}" % _go_type(value)
             if value is not None
@@ -62,6 +72,7 @@ def _decode(data: bytes) -> str:
     if b"\0" in data[:4]:
         raise SyntaxProblem(
             "UTF-16 or binary data, not UTF-8 text",
+            _ENCODE,
             docker_error="invalid character '\\x00' looking for beginning of %s"
             % ("value" if data[:1] == b"\0" else "object key string"),
         )
@@ -78,8 +89,8 @@ def _wrong_encoding(problem: str, text: str, line: int = 1, column: int = 1) -> 
     try:
         _parse_text(text)
     except SyntaxProblem as error:
-        return SyntaxProblem(problem, line, column, error.docker_error)
-    return SyntaxProblem(problem, line, column)
+        return SyntaxProblem(problem, _ENCODE, line, column, error.docker_error)
+    return SyntaxProblem(problem, _ENCODE, line, column)
 
 
 def _position(text: str, position: Optional[int]) -> Tuple[int, int]:
@@ -105,6 +116,7 @@ class _Scanner:
         self.text = text
         self.at = 0
         self.open: List[str] = []
+        self.repeated: List[Tuple[str, int]] = []
 
     def document(self) -> Any:
         self._blank()
@@ -121,7 +133,8 @@ class _Scanner:
     def _next(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def _fail(self, where: str, problem: Optional[str] = None) -> None:
+    def _fail(self, where: str, *explained: str) -> None:
+        """Raise the problem at the position; ``explained``: the problem and its remedy, if they are known already."""
         char = self._next()
         if not char:
             go = "unexpected end of JSON input"
@@ -132,51 +145,59 @@ class _Scanner:
                 shown = chr(byte) if 32 <= byte < 127 or byte > 160 else "\\x%02x" % byte
             go = "invalid character '%s' %s" % (shown, where)
         line, column = _position(self.text, self.at)
-        raise SyntaxProblem(problem or self._problem(where), line, column, go)
+        problem, remedy = explained or self._problem(where)
+        raise SyntaxProblem(problem, remedy, line, column, go)
 
-    def _problem(self, where: str) -> str:
-        """The mistake in plain English."""
+    def _problem(self, where: str) -> Tuple[str, str]:
+        """The mistake, and what to change, in plain English."""
         rest = self.text[self.at :]
         char = rest[:1]
-        before = self.text[: self.at].rstrip(BLANK)[-1:]
+        passed = self.text[: self.at].rstrip(BLANK)
+        before, line = passed[-1:], _position(self.text, len(passed))[0]
+        shown = rest.split("\n")[0][:40].strip()
         if not char:
-            return "the text ends too early: %s missing at the end" % " ".join(reversed(self.open or ["a value is"]))
+            missing = " ".join(reversed(self.open or ["a value is"]))
+            closing = "add %s at the end of the file" % missing if self.open else "add the value"
+            return "the text ends too early: %s missing at the end" % missing, closing
         if rest.startswith(("{{", "{%", "{#")) or (char in "{%#" and before == "{" and self.at and "%}" in self.text):
-            return "a Jinja2 template, not JSON"
+            return "a Jinja2 template, not JSON", "render the template and use the result"
         if char in SPACES:
-            return "white space that JSON does not allow (U+%04X)" % ord(char)
+            return "white space that JSON does not allow (U+%04X)" % ord(char), "replace it with ordinary blanks"
         if char == "#":
-            return "comment (# ...)"
+            return "comment (# ...)", "remove the comment: JSON has none"
         if rest.startswith(("//", "/*")):
-            return "comment (%s ...)" % rest[:2]
-        if char in "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb":
-            return "typographic quotes"
+            return "comment (%s ...)" % rest[:2], "remove the comment: JSON has none"
+        if char in _TYPOGRAPHIC:
+            return _STRAIGHT
         if char == "'":
-            return "single quotes instead of double quotes"
+            return "single quotes instead of double quotes", "write double quotes"
         word = (re.match(r"-?[A-Za-z_]+", rest) or re.match("", rest)).group(0)  # type: ignore[union-attr]
         if word.lstrip("-") in ("NaN", "Infinity", "I", "N"):
-            return "%s is not a JSON value" % word
+            return "%s is not a JSON value" % word, "write a number or null"
         if word in ("True", "False", "None"):
-            return "%s is Python, JSON uses %s" % (word, {"True": "true", "False": "false", "None": "null"}[word])
+            right = {"True": "true", "False": "false", "None": "null"}[word]
+            return "%s is Python, JSON uses %s" % (word, right), "write %s" % right
         if char in "]}" and before == ",":
-            return "trailing comma before %s" % char
+            return "trailing comma before %s" % char, "remove the comma at the end of line %d" % line
         if where == "after top-level value":
             if char == "{":
-                return "two top-level objects"
+                return "two top-level objects", "put the keys of both into one object"
             if char == "}":
-                return "one closing brace too many at the end"
-            return "text after the end of the object: %s" % rest.split("\n")[0][:40].strip()
+                return "one closing brace too many at the end", "remove it"
+            return "text after the end of the object: %s" % shown, "remove what follows the object"
         if where in ("after object key:value pair", "after array element"):
+            opening = "{" if where.startswith("after object") else "["
             if char in "]}":
-                return "%s closes what %s opened" % (char, "{" if where.startswith("after object") else "[")
-            return "a comma is missing before %s" % rest.split("\n")[0][:40].strip()
+                closing = "write %s before it, or instead of it" % self.open[-1]
+                return "%s closes what %s opened" % (char, opening), closing
+            return "a comma is missing before %s" % shown, "put a comma at the end of line %d" % line
         if where == "after object key":
-            return "a colon is missing after the key"
+            return "a colon is missing after the key", "put a colon after the key in line %d" % line
         if char == ",":
-            return "one comma too many, or a value is missing before it"
+            return "one comma too many, or a value is missing before it", "remove the comma, or add the value"
         if where.endswith("object key string"):
-            return "a key in double quotes is expected, found %s" % rest.split("\n")[0][:40].strip()
-        return "a value is expected, found %s" % rest.split("\n")[0][:40].strip()
+            return "a key in double quotes is expected, found %s" % shown, "write the key in double quotes"
+        return "a value is expected, found %s" % shown, "write a value (text in double quotes, a number, true, false)"
 
     def _value(self) -> Any:
         char = self._next()
@@ -190,14 +211,18 @@ class _Scanner:
             if char and char == word[0]:
                 for letter in word:
                     if self._next() != letter:
-                        self._fail("in literal %s (expecting '%s')" % (word, letter), "%s is misspelt" % word)
+                        self._fail(
+                            "in literal %s (expecting '%s')" % (word, letter),
+                            "%s is misspelt" % word,
+                            "write %s" % word,
+                        )
                     self.at += 1
                 return value
         if char and char in "-0123456789":
             match = _NUMBER.match(self.text, self.at)
             if match is None:
                 self.at += 1
-                self._fail("in numeric literal", "no number follows the minus sign")
+                self._fail("in numeric literal", "no number follows the minus sign", "write a number")
                 raise AssertionError
             literal = match.group(0)
             self.at = match.end()
@@ -212,23 +237,27 @@ class _Scanner:
         char = self._next()
         if char == "." and "." not in literal and "e" not in literal.lower():
             self.at += 1
-            self._fail("after decimal point in numeric literal", "digits are missing after the decimal point")
+            self._fail(
+                "after decimal point in numeric literal", "digits are missing after the decimal point", "add them"
+            )
         if char in ("e", "E") and "e" not in literal.lower():
             self.at += 2 if self.text[self.at + 1 : self.at + 2] in ("+", "-") else 1
-            self._fail("in exponent of numeric literal", "digits are missing in the exponent")
+            self._fail("in exponent of numeric literal", "digits are missing in the exponent", "add them")
 
     def _string(self) -> str:
         self.at += 1
+        start = self.at
         parts: List[str] = []
         while True:
             char = self._next()
-            if not char:
-                self._fail("in string literal", "a closing quote is missing")
             if char == '"':
                 self.at += 1
                 return _PAIR.sub(_join_surrogates, "".join(parts))
             if char < " ":
-                self._fail("in string literal", "a line end or control character inside a string")
+                typographic = any(letter in _TYPOGRAPHIC for letter in self.text[start : self.at])
+                closing = 'put the closing quote (") in line %d' % _position(self.text, start)[0]
+                problem = "a line end or control character inside a string" if char else "a closing quote is missing"
+                self._fail("in string literal", *(_STRAIGHT if typographic else (problem, closing)))
             if char != "\\":
                 stop = self.at
                 while stop < len(self.text) and self.text[stop] not in '"\\' and self.text[stop] >= " ":
@@ -243,18 +272,18 @@ class _Scanner:
                 if not _HEX.match(self.text, self.at):
                     while self._next() and self._next() in "0123456789abcdefABCDEF":
                         self.at += 1
-                    self._fail("in \\u hexadecimal character escape", "\\u needs four hexadecimal digits")
+                    self._fail("in \\u hexadecimal character escape", "\\u needs four hexadecimal digits", "write them")
                 parts.append(chr(int(self.text[self.at : self.at + 4], 16)))
                 self.at += 4
             elif escape in _ESCAPES:
                 parts.append(_ESCAPES[escape])
                 self.at += 1
             else:
-                self._fail("in string escape code", "backslash before %r: write two backslashes" % escape)
+                self._fail("in string escape code", "backslash before %r" % escape, "write two backslashes")
 
     def _enter(self, closing: str) -> None:
         if len(self.open) >= _DEEPEST:
-            self._fail("exceeded max depth", "nested deeper than %d levels" % _DEEPEST)
+            self._fail("exceeded max depth", "nested deeper than %d levels" % _DEEPEST, "docker's settings are flat")
         self.open.append(closing)
         self.at += 1
         self._blank()
@@ -271,6 +300,8 @@ class _Scanner:
                 self._fail("after object key")
             self.at += 1
             self._blank()
+            if key in value:
+                self.repeated.append((key, _position(self.text, self.at)[0]))
             value[key] = self._value()
             self._blank()
             if self._next() == "}":
@@ -310,6 +341,13 @@ def _is_valid_trimmed(data: bytes) -> bool:
     return text.strip(SPACES) != text.strip(BLANK)
 
 
+def repeated_keys(data: bytes) -> List[Tuple[str, int]]:
+    """Keys of a valid file that an object has twice, each with the line of the later one, which counts."""
+    scanner = _Scanner(_decode(data))
+    scanner.document()
+    return scanner.repeated
+
+
 def explain(data: bytes) -> Dict[str, Any]:
     """Keys and runtimes of a daemon.json, or what is wrong with it and what to do."""
     if not data.strip(BLANK.encode("ascii")):
@@ -323,6 +361,7 @@ def explain(data: bytes) -> Dict[str, Any]:
             "valid_json": False,
             "problem": error.problem,
             "action": _REFUSE,
+            "remedy": error.remedy,
             "line": error.line,
             "column": error.column,
             "docker_starts": docker_error is None,
@@ -347,4 +386,5 @@ def explain(data: bytes) -> Dict[str, Any]:
         "nvidia_args_key": next((key for key in ("runtimeArgs", "args") if key in nvidia), None),
         "other_runtimes": [name for name in runtimes if name != "nvidia"],
         "cdi_feature": cdi if isinstance(cdi, bool) else None,
+        "repeated_keys": [{"key": key, "line": line} for key, line in repeated_keys(data)],
     }

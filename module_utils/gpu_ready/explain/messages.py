@@ -2,7 +2,8 @@
 
 from typing import Any, Dict, List
 
-from ..diagnostics import container_errors, installer_log, kernel_log, message_table, messages, smi, xid
+from ..diagnostics import container_errors, installer_log, kernel_log, message_table, messages, smi
+from .located import Locator, at, describe_problems
 
 SEARCHED = {
     "nvidia-smi": (
@@ -32,22 +33,18 @@ SEARCHED = {
 def with_problems(kind: str, answer: Dict[str, Any], text: str) -> Dict[str, Any]:
     """Add the problems in the text, the root cause first."""
     found = [
-        {"code": problem.code, "message": problem.message, "cause": problem.cause, "remedy": problem.remedy}
+        {
+            "code": problem.code,
+            "severity": problem.severity,
+            "confidence": problem.confidence,
+            "line": problem.line,
+            "message": problem.message,
+            "cause": problem.cause,
+            "remedy": problem.remedy,
+        }
         for problem in messages.explain(kind, text)
     ]
     return dict(answer, problems=found)
-
-
-def describe_problems(answer: Dict[str, Any]) -> List[str]:
-    """One line for each cause, with the matching message in brackets, and one for each remedy."""
-    lines = []
-    for problem in answer["problems"]:
-        cause = problem["cause"]
-        if "-" not in cause.split()[0]:  # names of programs (nvidia-smi) are not capitalized
-            cause = cause[:1].upper() + cause[1:]
-        lines.append("%s (%s)." % (cause, problem["message"]) if problem["message"] else cause + ".")
-        lines.append("Remedy: %s." % problem["remedy"])
-    return lines
 
 
 def describe_nothing(kind: str) -> List[str]:
@@ -62,15 +59,12 @@ def describe_nothing(kind: str) -> List[str]:
 # --- nvidia-smi --------------------------------------------------------------------------------------------------
 
 
-OF_ONE_GPU = ("gpu_lost", "gpu_reset_required", "gpu_power_cable")
-"""Problems of one GPU, with which the others still answer."""
-
-
 def read_smi(text: str) -> Dict[str, Any]:
     """Read any output of nvidia-smi; a successful call has only problems of single GPUs."""
     answer = with_problems("nvidia-smi", smi.read(text), text)
-    if answer["usable"]:
-        answer["problems"] = [problem for problem in answer["problems"] if problem["code"] in OF_ONE_GPU]
+    locator = Locator(text)
+    answer["lines"] = locator.values(answer, ["driver_version", "cuda_version", "bus_id", "nvml_library_version"])
+    answer["gpus"] = locator.rows(answer["gpus"], ["bus_id", "uuid", "name"])
     return answer
 
 
@@ -78,17 +72,20 @@ def describe_smi(answer: Dict[str, Any]) -> List[str]:
     if not answer["usable"]:
         lines = describe_problems(answer) or describe_nothing("nvidia-smi")
         if answer.get("bus_id"):
-            lines.append("The text names the GPU %s." % answer["bus_id"])
+            lines.append(at(answer["lines"].get("bus_id"), "The text names the GPU %s." % answer["bus_id"]))
         return lines
     versions = "driver %s, CUDA %s" % (answer["driver_version"] or "unknown", answer["cuda_version"] or "unknown")
     count = len(answer["gpus"])
-    lines = ["nvidia-smi answered: %s, %d GPU%s." % (versions, count, "" if count == 1 else "s")]
+    answered = "nvidia-smi answered: %s, %d GPU%s." % (versions, count, "" if count == 1 else "s")
+    lines = [at(answer["lines"].get("driver_version"), answered)]
     for gpu in answer["gpus"]:
-        lines.append("%s %s" % (gpu.get("bus_id") or gpu.get("uuid") or "GPU", gpu.get("name") or "without a name"))
+        shown = "%s %s" % (gpu.get("bus_id") or gpu.get("uuid") or "GPU", gpu.get("name") or "without a name")
         if gpu.get("error"):
-            lines[-1] += ": does not answer (ERR!). Remedy: read 'dmesg | grep Xid', reset the GPU or reboot."
+            shown += ": does not answer. Remedy: read 'dmesg | grep Xid', reset the GPU or reboot."
+        lines.append(at(gpu["line"], shown))
     lines += describe_problems(answer)
-    if answer["problems"] and answer.get("bus_id"):
+    listed = [gpu["bus_id"][-12:].lower() for gpu in answer["gpus"] if gpu.get("bus_id")]
+    if answer["problems"] and answer.get("bus_id") and answer["bus_id"][-12:].lower() not in listed:
         lines.append("That is the GPU %s, which the list does not show." % answer["bus_id"])
     if answer.get("mig_devices"):
         lines.append("%d MIG devices are parts of these GPUs, not GPUs." % answer["mig_devices"])
@@ -110,7 +107,8 @@ def describe_smi(answer: Dict[str, Any]) -> List[str]:
 
 def read_container(text: str) -> Dict[str, Any]:
     """Read why a container did not start or sees no GPU."""
-    return with_problems("container-error", container_errors.read(text), text)
+    answer = with_problems("container-error", container_errors.read(text), text)
+    return dict(answer, lines=Locator(text).values(answer, ["needs_cuda"]))
 
 
 def describe_container(answer: Dict[str, Any]) -> List[str]:
@@ -118,7 +116,8 @@ def describe_container(answer: Dict[str, Any]) -> List[str]:
         return ["This failure is not about a GPU.", "Remedy: correct what the message names, then start it again."]
     lines = describe_problems(answer) or describe_nothing("container-error")
     if answer["needs_cuda"]:
-        lines.append("The image requires a driver with CUDA %s or newer." % answer["needs_cuda"])
+        needed = "The image requires a driver with CUDA %s or newer." % answer["needs_cuda"]
+        lines.append(at(answer["lines"].get("needs_cuda"), needed))
     return lines
 
 
@@ -127,22 +126,24 @@ def describe_container(answer: Dict[str, Any]) -> List[str]:
 
 def read_installer(text: str) -> Dict[str, Any]:
     """Read a log of nvidia-installer, DKMS or a package manager that called it."""
-    return with_problems("installer-log", installer_log.read(text), text)
+    answer = with_problems("installer-log", installer_log.read(text), text)
+    return dict(answer, lines=Locator(text).values(answer, ["driver_version", "kernel", "package"]))
 
 
 def describe_installer(answer: Dict[str, Any]) -> List[str]:
-    what = [
-        "%s %s" % (name, answer[key])
-        for name, key in (("driver", "driver_version"), ("kernel", "kernel"), ("package", "package"))
-        if answer[key]
-    ]
-    names = " (%s)" % ", ".join(what) if what else ""
+    named = [("driver", "driver_version"), ("kernel", "kernel"), ("package", "package")]
+    places = {key: " (line %d)" % line for key, line in answer["lines"].items()}
+    what = ["%s %s%s" % (name, answer[key], places.get(key, "")) for name, key in named if answer[key]]
+    names = ": %s" % ", ".join(what) if what else ""
     if answer["installer_failed"]:
         lines = ["The installation failed%s." % names]
         return lines + (describe_problems(answer) or describe_nothing("installer-log"))
+    if answer["complete"]:
+        return ["The installation was completed%s." % names] + describe_problems(answer)
     if not what and not answer["problems"]:
         return describe_nothing("installer-log")
-    return ["The log shows no failure%s." % names] + describe_problems(answer)
+    open_end = "The log shows neither a failure nor the end of a successful installation%s." % names
+    return [open_end] + (describe_problems(answer) or ["Remedy: give the whole log, to its end."])
 
 
 # --- the kernel's log --------------------------------------------------------------------------------------------
@@ -150,26 +151,31 @@ def describe_installer(answer: Dict[str, Any]) -> List[str]:
 
 def read_dmesg(text: str) -> Dict[str, Any]:
     """Read a kernel log."""
-    return with_problems("dmesg", kernel_log.read(text), text)
+    answer = with_problems("dmesg", kernel_log.read(text), text)
+    keys = ["driver_version", "legacy_branch", "client_version", "pci"]
+    return dict(answer, lines=Locator(text).values(answer, keys))
 
 
 def describe_dmesg(answer: Dict[str, Any]) -> List[str]:
     if answer["condition"] == "none":
         return describe_nothing("dmesg")
-    lines = []
+    lines, places = [], answer["lines"]
     if answer["driver_version"]:
-        lines.append(
-            "The log names driver %s (%s)." % (answer["driver_version"], answer["flavour"] or "unknown flavour")
-        )
+        named = "The log names driver %s (%s)." % (answer["driver_version"], answer["flavour"] or "unknown flavour")
+        lines.append(at(places.get("driver_version"), named))
     if not answer["problems"]:
         return lines + ["The module was loaded and reports no problem."]
     lines += describe_problems(answer)
+    if answer["pci"]:
+        lines.append(at(places.get("pci"), "The text names the GPU %s." % answer["pci"]))
     if answer.get("legacy_branch"):
-        lines.append("The branch that serves %s is %s." % (answer["gpu_name"], answer["legacy_branch"]))
+        served = "The branch that serves %s is %s." % (answer["gpu_name"], answer["legacy_branch"])
+        lines.append(at(places.get("legacy_branch"), served))
     if answer.get("client_version"):
         versions = (answer["client_version"], answer["module_version"])
-        lines.append("The program's libraries are of version %s, the loaded module is of version %s." % versions)
-    serious = sorted({event["xid"] for event in answer["xids"]} & set(xid.SERIOUS))
+        differ = "The program's libraries are of version %s, the loaded module is of version %s." % versions
+        lines.append(at(places.get("client_version"), differ))
+    serious = sorted({event["xid"] for event in answer["xids"] if event["severity"] == message_table.CRITICAL})
     if serious:
         numbers = ", ".join(str(number) for number in serious)
         lines.append("A GPU with Xid %s must not be used: gpu_verify refuses the host." % numbers)

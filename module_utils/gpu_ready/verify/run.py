@@ -96,6 +96,8 @@ def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOp
         xids=None if serious is None else xid.new_xids(serious, known),
         kernel=kernel_log.explain_start(log or ""),
     )
+    if expect.persistence:
+        evidence = evidence._replace(persistence=nvml.query_persistence(host))
     if facts.base.nvswitches:
         evidence = evidence._replace(fabric_manager=query_fabric_manager(host, facts.packages.installed))
     if options.compute and answer.usable:

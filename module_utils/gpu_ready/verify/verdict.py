@@ -6,6 +6,7 @@ from ..containers import engine as engines
 from ..diagnostics import messages, xid
 from ..facts.model import CdiSpecFacts, DriverFacts
 from ..plan.driver import candidates as plan_candidates
+from ..plan.driver import parameters
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
 from .devices import select_gpus, unknown_devices
@@ -31,6 +32,7 @@ class Verdict(NamedTuple):
 def judge_evidence(evidence: Evidence) -> Verdict:
     gpus = select_gpus(evidence.nvml.gpus, evidence.devices)
     checks = check_driver(evidence)
+    checks += check_parameters(evidence)
     checks += check_gpus(evidence)
     checks += check_devices(evidence)
     for engine in evidence.expect.engine_names:
@@ -41,6 +43,7 @@ def judge_evidence(evidence: Evidence) -> Verdict:
         checks += compute.check(answer, gpus, evidence.mig, "_in_" + container_label(engine), evidence.compute)
     checks += compute.check(evidence.compute, evidence.nvml.gpus, evidence.mig)
     checks += frameworks.check(evidence.framework, gpus)
+    checks += check_persistence(evidence)
     checks += check_fabric_manager(evidence)
     checks += check_xids(evidence)
     return Verdict(all(check.ok is not False for check in checks), checks)
@@ -54,6 +57,26 @@ def container_label(engine: str) -> str:
 def loaded_version(evidence: Evidence) -> Optional[str]:
     loaded = evidence.facts.driver.loaded
     return loaded.version if loaded else None
+
+
+def check_parameters(evidence: Evidence) -> List[Check]:
+    """The loaded module has the requested parameters. The driver shows all numbers, and not every string."""
+    state, found = evidence.facts.driver, []
+    known = state.on_disk.parameters if state.on_disk else {}
+    for name, value in evidence.expect.parameters.items():
+        shown, expected = state.parameters.get(name), "NVreg_%s is %s" % (name, value)
+        if shown is None and name in known:
+            found.append(Check("module_parameters", None, expected, NOT_RUN + ": the driver does not show this one"))
+        elif shown is None:
+            cause = "driver %s does not know this parameter" % loaded_version(evidence)
+            remedy = "correct nvidia_driver_module_parameters; 'modinfo -p nvidia' on the host lists all that it takes"
+            found.append(judge("module_parameters", False, expected, "none", cause, remedy))
+        else:
+            cause = "the module was loaded without it, or with another value from elsewhere"
+            remedy = "see 'modprobe -c | grep NVreg_' on the host, then run the playbook again: it reloads the module"
+            same = parameters.is_same(value, shown)
+            found.append(judge("module_parameters", same, expected, shown, cause, remedy))
+    return found
 
 
 def check_devices(evidence: Evidence) -> List[Check]:
@@ -272,6 +295,20 @@ def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Ch
     return checks
 
 
+def check_persistence(evidence: Evidence) -> List[Check]:
+    """Persistence mode is on for all GPUs; the daemon may run without it."""
+    modes = evidence.persistence
+    if not evidence.expect.persistence or not evidence.nvml.usable:
+        return []
+    if modes is None:
+        return [Check("persistence_mode", None, "Enabled", NOT_RUN + ": nvidia-smi does not answer")]
+    off = sorted(gpu for gpu, mode in modes.items() if mode == "Disabled")  # a virtual GPU has none: [N/A]
+    found = "Disabled for " + ", ".join(off) if off else "Enabled"
+    cause = "the persistence daemon runs without it, or somebody turned it off"
+    remedy = "run 'systemctl restart nvidia-persistenced'; 'systemctl cat nvidia-persistenced' shows its command"
+    return [judge("persistence_mode", not off, "Enabled", found, cause, remedy)]
+
+
 def check_fabric_manager(evidence: Evidence) -> List[Check]:
     """On hosts with NVSwitches the fabric manager runs and has exactly the driver's version."""
     switches = evidence.facts.base.nvswitches
@@ -297,7 +334,8 @@ def check_xids(evidence: Evidence) -> List[Check]:
         return [Check("xid", None, "no new serious Xid", NOT_RUN + ": the kernel's log cannot be read")]
     if not found:
         return [judge("xid", True, "no new serious Xid", "none")]
-    shown = ["Xid %d of %s" % pair for pair in sorted({(one.number, one.address) for one in found})]
-    cause = "; ".join(sorted({"%d: %s" % (one.number, xid.SERIOUS[one.number]) for one in found}))
-    remedy = "stop the GPU's users and reset it or reboot; if it happens again, have the GPU replaced"
+    shown = list(dict.fromkeys(one.label for one in found))
+    means = [means for _, means in xid.judge(found)]
+    cause = "; ".join(dict.fromkeys("%d: %s" % (one.number, one_means.name) for one, one_means in zip(found, means)))  # noqa: B905 - Python 3.6
+    remedy = "; ".join(dict.fromkeys(one_means.remedy for one_means in means))
     return [judge("xid", False, "no new serious Xid", ", ".join(shown), cause, remedy)]

@@ -152,6 +152,12 @@ def combinations(each: Sequence[Any]) -> list[dict[str, Any]]:
     return found
 
 
+def is_for(package: dict[str, Any], values: dict[str, Any]) -> bool:
+    """True if a package is made for these values: its `only` and `but` name values and lists of them."""
+    only = all(values.get(key) in allowed for key, allowed in package.get("only", {}).items())
+    return only and not any(values.get(key) in unwanted for key, unwanted in package.get("but", {}).items())
+
+
 def _relation(given: Any) -> str:
     return ", ".join(given) if isinstance(given, list) else str(given)
 
@@ -168,6 +174,8 @@ def _package(name: str, given: dict[str, Any], values: dict[str, str], defaults:
         "scripts",
         "each",
         "repositories",
+        "only",
+        "but",
         *RELATIONS,
     }
     unknown = set(given) - known
@@ -221,6 +229,8 @@ def read(path: Path) -> list[Package]:
         for name, package in given["packages"].items():
             for inner in combinations((package or {}).get("each", [{}])):
                 all_values = {**outer, **inner}
+                if not is_for(package or {}, all_values):
+                    continue
                 own = {**defaults, "repositories": all_values.pop("repositories", defaults.get("repositories", []))}
                 values = {key: str(value) for key, value in all_values.items()}
                 found.append(_package(name, package or {}, values, own, where))

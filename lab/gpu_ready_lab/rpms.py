@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from . import packages
-from .packages import MADE, Fetch, File, Key, combinations, fill, lay, read_file, source, sources_of
+from .packages import MADE, Fetch, File, Key, combinations, fill, is_for, lay, read_file, source, sources_of
 from .say import LabError, run
 
 RELATIONS = ("requires", "recommends", "suggests", "supplements", "provides", "conflicts", "obsoletes")
@@ -129,7 +129,7 @@ def read(path: Path) -> list[Rpm]:
     for outer in combinations(given.get("each", [{}])):
         for name, package in given["packages"].items():
             for inner in combinations((package or {}).get("each", [{}])):
-                if not _is_for(package or {}, {**outer, **inner}):
+                if not is_for(package or {}, {**outer, **inner}):
                     continue
                 values = {**outer, **inner}
                 own = {**defaults, "repositories": values.pop("repositories", defaults.get("repositories", []))}
@@ -141,12 +141,6 @@ def read(path: Path) -> list[Rpm]:
     if twice:
         raise LabError(f"{where}: declared twice: {' '.join(twice[0])}")
     return found
-
-
-def _is_for(package: dict[str, Any], values: dict[str, Any]) -> bool:
-    """True if a package is made for these values: `only` and `but` name values and lists of them."""
-    only = all(values.get(key) in allowed for key, allowed in package.get("only", {}).items())
-    return only and not any(values.get(key) in unwanted for key, unwanted in package.get("but", {}).items())
 
 
 # ---- building -------------------------------------------------------------------------------------

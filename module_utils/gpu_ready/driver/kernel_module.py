@@ -104,6 +104,12 @@ def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
         [("installer-log", output), ("dmesg", messages)], failure.EVENTS
     )
     what = "the module %s does not load into the kernel %s" % (name, kernel)
+    if found is None and "not found in directory" in output and not name.startswith("nvidia"):
+        return (
+            "%s (%s): this kernel has it in no installed package. Install the package with its further modules "
+            "(linux-modules-extra on Ubuntu, kernel-modules-extra elsewhere), or boot a kernel of "
+            "the distribution, then run again" % (what, quoted)
+        )
     if found is None:
         return "%s (%s). See the end of the kernel's log, `dmesg`" % (what, quoted)
     shown = "%s; %s" % (quoted, found.message) if found.message and found.message not in quoted else quoted

@@ -19,13 +19,14 @@ RELEASE_WAIT = 10.0
 class ModuleRequest(NamedTuple):
     """``state``: loaded, reloaded or unloaded; ``services`` are stopped and started besides the known ones.
 
-    ``later``: units that a later task starts.
+    ``later``: units that a later task starts. ``force``: reload also a module that is the installed one.
     """
 
     state: str
     modules: List[str]
     services: List[str]
     later: List[str]
+    force: bool = False
 
 
 class ModuleError(GpuReadyError):
@@ -144,7 +145,8 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
     old = kernel_module.loaded_version(host)
     missing = [n for n in request.modules if not host.isdir("/sys/module/" + n.replace("-", "_"))]
     must_unload = bool(before) and (
-        request.state == "unloaded" or (request.state == "reloaded" and not kernel_module.is_current(host))
+        request.state == "unloaded"
+        or (request.state == "reloaded" and (request.force or not kernel_module.is_current(host)))
     )
     must_load = request.state != "unloaded"
     stopped = stopped_services.read_stopped(host) if must_load else []
@@ -183,7 +185,9 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
     created: List[str] = []
     if must_load:
         created = load(host, request.modules)
-        manifest.note("modules", {name: {} for name in created if not must_unload})
+        # A recorded module has the driver unloaded by uninstall.yml; ib_umad is of the kernel and stays.
+        fresh = [name for name in created if name.startswith("nvidia") and not must_unload]
+        manifest.note("modules", {name: {} for name in fresh})
         # Further modules, for graphics, RDMA or storage, were loaded by other software.
         result["warnings"] = load_again(host, before if must_unload else [])
         created += create_device_nodes(host)

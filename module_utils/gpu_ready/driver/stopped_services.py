@@ -4,18 +4,16 @@ from typing import List
 
 from ..base import manifest
 from ..base.host import Host
-from ..base.json_file import delete_file, read_json_texts, write_json_file
+from ..base.json_file import delete_file, read_text_mark, write_json_file
 
 STOPPED = manifest.DIRECTORY + "/services-stopped.json"
 """Remains after a killed run or a module that did not load."""
+REMEDY = "Start the services that the driver needs (systemctl list-unit-files '*nvidia*' 'dcgm*')"
 
 
 def read_stopped(host: Host, path: str = STOPPED) -> List[str]:
-    """Services that a live reload stopped and has not started again, in the order in which they were stopped.
-
-    Empty if the file cannot be parsed: ours is written atomically, so a damaged one is not ours.
-    """
-    return read_json_texts(host, path)
+    """Services that a live reload stopped and has not started again, in the order in which they were stopped."""
+    return read_text_mark(host, path, REMEDY)
 
 
 def record_stopped(host: Host, units: List[str], path: str = STOPPED) -> List[str]:

@@ -24,6 +24,7 @@ from .model import (
     NouveauFacts,
     PackageFacts,
     SecureBootFacts,
+    UmadFacts,
 )
 
 EFI = "/sys/firmware/efi"
@@ -44,7 +45,10 @@ DKMS_KEY = "/var/lib/dkms/mok.pub"
 UBUNTU_KEY = "/var/lib/shim-signed/mok/MOK.der"
 """Certificates (DER) that DKMS signs with by default."""
 NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
-INFINIBAND = "/sys/class/infiniband"
+MELLANOX = "15b3"
+"""The PCI vendor of the bridges to NVLink 5 switches."""
+MODULES_AT_BOOT = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-load.d", "/etc/rdma/modules")
+"""Lists of modules: of systemd-modules-load, and of rdma-core, whose udev rules load them with the adapters."""
 IMAGE = "/run/ostree-booted"
 """Exists where the system is an image (ostree, bootc), whose packages are not changed one by one."""
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
@@ -58,6 +62,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
     functions = pci.read_sysfs(host)
     distro = platform.resolve(release, treat_as)
     kernels = kernel_facts(host, running)
+    nvlink5 = nvlink5_switches(host, functions) if may_have_nvlink5(functions) else []
     return BaseFacts(
         os=release,
         distro=distro,
@@ -71,8 +76,8 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
         initramfs=has_initramfs_tool(host, distro),
         secure_boot=secure_boot(host),
         gpus=[gpu(host, function) for function in pci.gpus(functions)],
-        nvswitches=[function_facts(function) for function in pci.nvswitches(functions)]
-        + (nvlink5_switches(host) if may_have_nvlink5(functions) else []),
+        nvswitches=[function_facts(function) for function in pci.nvswitches(functions)] + nvlink5,
+        umad=umad(host, running) if nvlink5 else None,
         other_functions=other_functions(functions),
         nouveau=nouveau(host, functions, [running, kernels.next_boot]),
         disk={path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
@@ -110,18 +115,30 @@ def may_have_nvlink5(functions: List[pci.Function]) -> bool:
     return any(gpu is None or gpu.architecture == "blackwell" for gpu in known)
 
 
-def nvlink5_switches(host: Host) -> List[FunctionFacts]:
+def nvlink5_switches(host: Host, functions: List[pci.Function]) -> List[FunctionFacts]:
     """Return the NVLink 5 switches (HGX B200 and newer), which are behind Mellanox bridges and have no NVIDIA function.
 
-    Such a bridge has ``SW_MNG`` in its vital product data (NVIDIA's fabric manager guide).
+    Such a bridge has ``SW_MNG`` in its vital product data (NVIDIA's fabric manager guide). It is read from the PCI
+    function, since a kernel without its InfiniBand modules shows no adapter.
     """
-    found = []
-    for name in host.listdir(INFINIBAND):
-        path = "%s/%s/device" % (INFINIBAND, name)
-        if b"SW_MNG" in (host.read_bytes(path + "/vpd") or b""):
-            device = (host.read(path + "/device") or "").strip()
-            found.append(FunctionFacts(name, device[-4:], "mlx5_core", "nvlink5"))
-    return found
+    return [
+        function_facts(function, "nvlink5")
+        for function in functions
+        if function.vendor == MELLANOX
+        and b"SW_MNG" in (host.read_bytes("%s/%s/vpd" % (pci.SYSFS, function.address)) or b"")
+    ]
+
+
+def umad(host: Host, kernel: str) -> UmadFacts:
+    """Return the state of the kernel module ib_umad (modules-load.d(5): one name a line, # and ; begin comments)."""
+    paths = ["%s/%s" % (directory, name) for directory in MODULES_AT_BOOT for name in host.listdir(directory)]
+    texts = [host.read(path) or "" for path in ["/etc/modules"] + [path for path in paths if path.endswith(".conf")]]
+    known = [host.read("/lib/modules/%s/modules.%s" % (kernel, name)) or "" for name in ("dep", "builtin")]
+    return UmadFacts(
+        present=any(re.search(r"/ib_umad\.ko", text) for text in known),
+        loaded=host.isdir("/sys/module/ib_umad"),
+        at_boot=any(re.search(r"(?m)^\s*ib[_-]umad\s*$", text) for text in texts),
+    )
 
 
 def gpu(host: Host, function: pci.Function) -> GpuFacts:
@@ -249,7 +266,7 @@ def nouveau(host: Host, functions: List[pci.Function], kernels: List[str]) -> No
         name=" and ".join(names) or None,
         loaded=bool(loaded),
         bound=[function.address for function in bound],
-        blacklisted=all(is_blacklisted(host, name) for name in drivers) and not pending.read_pending_rebuild(host),
+        blacklisted=not pending.read_pending_rebuild(host) and all(is_blacklisted(host, name) for name in drivers),
     )
 
 
@@ -257,11 +274,17 @@ def is_blacklisted(host: Host, module: str) -> bool:
     """True if a file of modprobe.d keeps a module from being loaded by its alias."""
     # A dash counts as an underscore there (modprobe.d(5)).
     line = re.compile(r"^\s*blacklist\s+%s\s*(#.*)?$" % module.replace("_", "[_-]"), re.MULTILINE)
-    for directory in ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"):
-        for name in host.listdir(directory):
-            if name.endswith(".conf") and line.search(host.read(directory + "/" + name) or ""):
-                return True
-    return False
+    return any(line.search(text) for text in modprobe_files(host).values())
+
+
+def modprobe_files(host: Host) -> Dict[str, str]:
+    """Return the text of the files of modprobe.d by path. Of those with one name, the first counts (modprobe.d(5))."""
+    found: Dict[str, str] = {}
+    for directory in ("/usr/lib", "/lib", "/usr/local/lib", "/run", "/etc"):
+        for name in host.listdir(directory + "/modprobe.d"):
+            if name.endswith(".conf"):
+                found[name] = directory + "/modprobe.d/" + name
+    return {path: host.read(path) or "" for path in found.values()}
 
 
 def dpkg_packages(host: Host) -> PackageFacts:

@@ -2,7 +2,7 @@
 
 from typing import Dict, Optional
 
-from ..base import records
+from ..base import manifest, records
 from ..base.host import Host
 from ..packaging import rpm as rpm_database
 from ..upgrade import journal
@@ -36,6 +36,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
         work=work.collect(host, engine),
         verified=record,
         upgrade=journal.read(host),
+        drained=host.exists(manifest.DRAIN),
     )
 
 

@@ -6,12 +6,12 @@ from typing import Dict, Iterable, List, Optional
 from ..base import versions
 from ..base.host import Host
 from ..catalog.driver_packages import driver_packages, source_of_publisher
-from ..driver import stopped_services
+from ..driver import persistence_state, stopped_services
 from ..driver.gpu_processes import container_id, gpu_process_ids
 from ..driver.libraries import library_directories
 from ..driver.runfile import installed_files
 from ..system import nvrm_version
-from . import driver_origin
+from . import base, driver_origin
 from .model import (
     BaseFacts,
     DkmsFacts,
@@ -47,9 +47,12 @@ FABRICMANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
+PARAMETERS = "/proc/driver/nvidia/params"
+SHOWN_AS = {"RmProfilingAdminOnly": "RestrictProfilingToAdminUsers"}
+"""The one parameter that the driver shows under another name (nv_parms in nv-reg.h of the open kernel modules)."""
+COMMAND_LINE = "/proc/cmdline"
 HOST_OF_CONTAINER = "lxc"
 """The catalog's name of a container whose kernel module belongs to its host (catalog/managed_hosts.yml)."""
-PERSISTENCED = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 
 
 def collect(
@@ -89,13 +92,28 @@ def collect(
         use=use,
         busy=busy,
         dkms=dkms_versions(host),
-        persistenced=persistenced_runs(host),
+        persistence=persistence_state.read_persistence(host),
         imex=imex_facts(host),
         interrupted=installed_files.is_interrupted(host),
         stopped=stopped_services.read_stopped(host),
         fabricmanager=fabricmanager_runs(host) if system.nvswitches else None,
         mig_instances=mig_instances(host) if loaded else [],
+        parameters=loaded_parameters(host),
+        options=parameter_options(host),
     )
+
+
+def loaded_parameters(host: Host) -> Dict[str, str]:
+    """Return the parameters that the loaded driver shows: all numbers and some strings, these in quotes."""
+    shown = re.findall(r"(?m)^(\w+): (.*)$", host.read(PARAMETERS) or "")
+    return {SHOWN_AS.get(name, name): value for name, value in shown}
+
+
+def parameter_options(host: Host) -> Dict[str, str]:
+    """Return the files of modprobe.d with parameters of the driver, and a line for those on the command line."""
+    found = {path: text for path, text in base.modprobe_files(host).items() if "NVreg_" in text}
+    words = re.findall(r"(?<!\S)(nvidia[\w-]*)\.(NVreg_\S+)", host.read(COMMAND_LINE) or "")
+    return dict(found, **{COMMAND_LINE: "".join("options %s %s\n" % word for word in words)}) if words else found
 
 
 def mig_instances(host: Host) -> List[str]:
@@ -127,12 +145,6 @@ def imex_facts(host: Host) -> ImexFacts:
     return ImexFacts(member, running)
 
 
-def persistenced_runs(host: Host) -> bool:
-    """True if the persistence daemon runs, by its PID file."""
-    pid = (host.read(PERSISTENCED) or "").strip()
-    return pid.isdigit() and host.isdir("/proc/" + pid)
-
-
 def read_loaded(host: Host) -> Optional[ModuleFacts]:
     """Return the loaded module, None if none is loaded."""
     found = nvrm_version.read_proc_version(host.read("/proc/driver/nvidia/version") or "")
@@ -162,7 +174,7 @@ def find_modules(host: Host, running: str) -> List[str]:
 def read_module(host: Host, path: str) -> ModuleFacts:
     """Return a module file by modinfo, which reads every compression."""
     info = nvrm_version.read_modinfo(host.run(["modinfo", path], timeout=10).out)
-    return ModuleFacts(info.version or "", info.flavour, path, info.signer)
+    return ModuleFacts(info.version or "", info.flavour, path, info.signer, info.parameters)
 
 
 def userspace_versions(host: Host) -> List[str]:

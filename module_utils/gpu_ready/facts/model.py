@@ -8,6 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from ..base import records
 from ..containers.containerd.config import ConfigFile
 from ..containers.docker import DockerdFlag, EngineInfo
+from ..driver.persistence_state import Persistence
 from ..system.model import OsRelease
 from ..upgrade.model import UpgradeJournal
 
@@ -63,6 +64,17 @@ class FunctionFacts(NamedTuple):
     what: str = ""
 
 
+class UmadFacts(NamedTuple):
+    """The kernel module ib_umad, through which the fabric manager reaches NVLink 5 switches.
+
+    ``present``: the running kernel has it. ``at_boot``: a file loads it at boot.
+    """
+
+    present: bool = False
+    loaded: bool = False
+    at_boot: bool = False
+
+
 class NouveauFacts(NamedTuple):
     """The kernel's own driver, nouveau or nova_core. ``bound``: PCI addresses of the GPUs that it drives."""
 
@@ -77,6 +89,7 @@ class BaseFacts(NamedTuple):
 
     ``managed_by``: who has the driver of this host instead of gpu-ready, a key of catalog/managed_hosts.yml.
     ``compiler``: path. ``initramfs``: the tool that rebuilds the initial RAM disk is installed. ``disk``: free bytes.
+    ``umad``: None without NVLink 5 switches.
     """
 
     os: OsRelease
@@ -92,6 +105,7 @@ class BaseFacts(NamedTuple):
     secure_boot: SecureBootFacts = SecureBootFacts()
     gpus: List[GpuFacts] = []
     nvswitches: List[FunctionFacts] = []
+    umad: Optional[UmadFacts] = None
     other_functions: List[FunctionFacts] = []
     nouveau: NouveauFacts = NouveauFacts()
     disk: Dict[str, Optional[int]] = {}
@@ -142,12 +156,13 @@ class YumFacts(NamedTuple):
 
 
 class ModuleFacts(NamedTuple):
-    """NVIDIA's kernel module, loaded or on disk. ``path`` and ``signer`` are known of a file only."""
+    """NVIDIA's kernel module, loaded or on disk. Only of a file are known: path, signer, types of its parameters."""
 
     version: str
     flavour: Optional[str] = None
     path: Optional[str] = None
     signer: Optional[str] = None
+    parameters: Dict[str, str] = {}
 
 
 class ModuleUse(NamedTuple):
@@ -196,7 +211,8 @@ class DriverFacts(NamedTuple):
 
     ``busy``: something uses the loaded module. ``interrupted``: the .run installer was cut off. ``stopped``: services
     that an interrupted live reload did not start again. ``fabricmanager``: runs; None where there is no NVSwitch.
-    ``mig_instances``: parts of GPUs, as "gpu0/gi1".
+    ``mig_instances``: parts of GPUs, as "gpu0/gi1". ``parameters``: of the loaded module, by names without NVreg_.
+    ``options``: text by path of what sets such parameters (files of modprobe.d, the kernel's command line).
     """
 
     loaded: Optional[ModuleFacts] = None
@@ -213,12 +229,14 @@ class DriverFacts(NamedTuple):
     use: Dict[str, ModuleUse] = {}
     busy: bool = False
     dkms: List[DkmsFacts] = []
-    persistenced: bool = False
+    persistence: Persistence = Persistence()
     imex: ImexFacts = ImexFacts()
     interrupted: bool = False
     stopped: List[str] = []
     fabricmanager: Optional[bool] = None
     mig_instances: List[str] = []
+    parameters: Dict[str, str] = {}
+    options: Dict[str, str] = {}
 
 
 # ---- CUDA ----------------------------------------------------------------------------------------------------------
@@ -468,7 +486,7 @@ class VerifiedFacts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Everything that is known of a host. ``cudnn``: by the version of the toolkit."""
+    """Everything that is known of a host. ``cudnn``: by the version of the toolkit. ``drained``: by gpu-ready."""
 
     base: BaseFacts
     packages: PackageFacts = PackageFacts()
@@ -484,6 +502,7 @@ class Facts(NamedTuple):
     work: WorkFacts = WorkFacts()
     verified: Optional[VerifiedFacts] = None
     upgrade: Optional[UpgradeJournal] = None
+    drained: bool = False
 
 
 def to_json(facts: Facts) -> Dict[str, object]:

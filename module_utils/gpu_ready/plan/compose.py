@@ -16,7 +16,7 @@ from . import in_use, repository, verification
 from .containers import docker, engines, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
-from .driver import activation, candidates, services
+from .driver import activation, candidates, parameters, services
 from .driver import choose as driver
 from .driver.refusals import managed_host
 from .model import (
@@ -78,7 +78,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
     if not candidates.served_gpus(facts):
         return Plan(False, nothing_to_do(facts))
     driven = driver.decide(facts, settings, NO_CHOICES)
-    choices = Choices(driver=driven.choice)
+    choices = Choices(driver=driven.choice, parameters=parameters.requested(settings))
     decisions: List[Decision[object]] = [driven]
     if driven.choice is not None:  # the later planners need a driver to fit
         activated = activation.decide(facts, settings, choices)
@@ -181,6 +181,8 @@ def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[Verif
         gpus=[gpu.address for gpu in candidates.served_gpus(facts)],
         runtime=choices.runtime,
         engines=choices.engines,
+        parameters=choices.parameters,
+        persistence=bool(choices.services and choices.services.persistence),
     )
     return VerifyParams(expect, digest)
 

@@ -129,11 +129,12 @@ class ActivationChoice(NamedTuple):
 
 
 class ServicesChoice(NamedTuple):
-    """The packages of the driver's services that a step installs or starts."""
+    """The packages of the driver's services that a step installs or starts; whether persistence mode must be on."""
 
     fabricmanager: Optional[str] = None
     imex: Optional[str] = None
     persistenced: Optional[str] = None
+    persistence: bool = False
 
 
 class ToolkitChoice(NamedTuple):
@@ -175,7 +176,7 @@ class EnginesChoice(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What the planners chose so far, in the order in which they run."""
+    """What the planners chose so far, in the order in which they run. ``parameters``: of the module, as requested."""
 
     driver: Optional[DriverChoice] = None
     activation: Optional[ActivationChoice] = None
@@ -184,15 +185,21 @@ class Choices(NamedTuple):
     cudnn: Optional[CudnnChoice] = None
     runtime: Optional[RuntimeChoice] = None
     engines: Optional[EnginesChoice] = None
+    parameters: Dict[str, str] = {}
 
 
 class VerifyExpectation(NamedTuple):
-    """What a verification compares the host with; without a plan nothing. ``gpus``: PCI addresses."""
+    """What a verification compares the host with; without a plan nothing. ``gpus``: PCI addresses.
+
+    ``parameters``: of the kernel module, by names without NVreg_. ``persistence``: the mode must be on.
+    """
 
     driver: DriverTarget = DriverTarget()
     gpus: List[str] = []
     runtime: Optional[RuntimeChoice] = None
     engines: Optional[EnginesChoice] = None
+    parameters: Dict[str, str] = {}
+    persistence: bool = False
 
     @property
     def mode(self) -> Optional[str]:

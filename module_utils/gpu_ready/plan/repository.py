@@ -4,6 +4,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..catalog import model as catalog
+from ..catalog.model import Distribution
 from ..catalog.settings import Settings
 from ..facts.model import AptFacts, Facts
 from ..packaging import apt_entries, apt_sources, yum_repos
@@ -186,6 +187,16 @@ def is_configured(facts: Facts, repository: RepositoryRequest) -> bool:
     manager = facts.yum if repository.kind == "rpm" else facts.apt
     return repository.keyring.rpartition("/")[2] in manager.keyrings and (
         repository.pin is None or is_pinned(facts.apt, repository.pin)
+    )
+
+
+def unverified_notice(data: Distribution, what: str, package: str) -> Notice:
+    """Warn of a package that the plan installs by a fact of the catalog which no public source confirms."""
+    look = "apt-cache policy" if data["package_manager"] == "apt" else data["package_manager"] + " list"
+    return Notice(
+        "catalog_unverified",
+        "no public source confirms %s for %s: its packages may not be found" % (what, data["pretty"]),
+        "if they are not, choose another one; `%s %s` shows them once the repository is added" % (look, package),
     )
 
 

@@ -56,6 +56,7 @@ class UpgradeStatus(NamedTuple):
 
     ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
     ``back``: the settings that restore the recorded driver. ``installer``: that of an installed .run driver.
+    ``drained``: by an earlier run.
     """
 
     state: str
@@ -71,6 +72,7 @@ class UpgradeStatus(NamedTuple):
     journal: Optional[UpgradeJournal]
     back: Optional[RollbackSettings]
     installer: Optional[InstallerFile] = None
+    drained: bool = False
 
 
 def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0) -> UpgradeStatus:
@@ -117,6 +119,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         installed=installed,
         journal=journal,
         back=rollback_settings(facts, recorded),
+        drained=facts.drained,
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
         else None,

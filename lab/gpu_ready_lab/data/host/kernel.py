@@ -32,6 +32,7 @@ DRIVER = RUN / "driver"
 PROC_MODULES = RUN / "proc-modules"
 STATE = RUN / "modules.json"
 KMSG = RUN / "kmsg"
+LOADED = Path("/usr/lib/systemd/system/gpu-ready-lab-nvidia.target")
 
 # What NVIDIA's branches drive: (first branch, last branch), None for no bound.
 BRANCHES: dict[str, tuple[int | None, int | None]] = {
@@ -51,6 +52,18 @@ WITHOUT_GSP = ("fermi", "kepler", "maxwell", "pascal", "volta")  # the open modu
 SIGNED = b"~Module signature appended~\n"
 TRUSTED = ("Canonical", "Debian", "Red Hat", "Rocky", "CentOS", "Fedora", "Amazon")  # whose keys their kernels have
 OPEN_ONLY = ("grace_hopper", "blackwell")
+DEFAULT_PARAMETERS: dict[str, int | str] = {
+    "ModifyDeviceFiles": 1,
+    "DeviceFileUID": 0,
+    "DeviceFileGID": 0,
+    "DeviceFileMode": 0o666,
+    "EnableStreamMemOPs": 0,
+    "NvLinkDisable": 0,
+    "RestrictProfilingToAdminUsers": 1,
+    "PreserveVideoMemoryAllocations": 0,
+    "RegistryDwords": "",
+    "ExcludedGpus": "",
+}
 
 
 class Refused(Exception):
@@ -178,6 +191,8 @@ def load(path: str, parameters: str) -> None:
             kmsg(f"nouveau {gpu['address']}: NVIDIA {gpu['architecture']} ({gpu['device']})")
     loaded[name] = module
     publish(loaded)
+    if name == "nvidia":
+        report_to_systemd("start")
 
 
 def nvidia_probe(module: dict[str, Any], free: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -244,6 +259,14 @@ def unload(name: str) -> None:
     if name == "nvidia":
         (RUN / "nvml-settings").unlink(missing_ok=True)  # persistence mode, power limits: the driver forgets them
     publish(loaded)
+    if name == "nvidia":
+        report_to_systemd("stop")
+
+
+def report_to_systemd(verb: str) -> None:
+    """Do what udev and the device unit of the module do where a package has a unit for it (Ubuntu)."""
+    if LOADED.exists():
+        subprocess.run(["/usr/bin/systemctl", verb, "--no-block", LOADED.name], timeout=60, check=False)
 
 
 # ---- who uses a module ----------------------------------------------------------------------------
@@ -364,9 +387,7 @@ def publish_nvidia(loaded: dict[str, dict[str, Any]]) -> None:
         driven = [gpu for gpu in host()["gpus"] if gpu["address"] in module["drives"]]
         top.mkdir()
         (top / "version").write_text(version_text(version, is_open))
-        (top / "params").write_text(
-            'ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\nRegistryDwords: ""\n'
-        )
+        (top / "params").write_text(params_text(module["parameters"]))
         (top / "registry").write_text('Binary: ""\n')
         for gpu in driven:
             directory = top / "gpus" / gpu["address"]
@@ -400,6 +421,29 @@ def version_text(version: str, is_open: bool) -> str:
     else:
         head = f"NVIDIA UNIX x86_64 Kernel Module  {version}  {built}"
     return f"NVRM version: {head}\nGCC version:  {(ETC / 'gcc-version').read_text()}"
+
+
+def params_text(parameters: str) -> str:
+    """Return the text of /proc/driver/nvidia/params for a module that was loaded with these parameters.
+
+    As in the kernel, the last value of a parameter counts, quotes surround a value with spaces, and a parameter that
+    the module does not have is ignored. The real driver has more; these are some of nv-reg.h, with their defaults.
+    """
+    values = dict(DEFAULT_PARAMETERS)
+    for name, value in re.findall(r'NVreg_(\w+)="?((?<=")[^"]*|[^\s"]*)', parameters):
+        if name in values:
+            old = values[name]
+            values[name] = value if isinstance(old, str) else parse_number(value) & 0xFFFFFFFF
+    values["RmProfilingAdminOnly"] = values.pop("RestrictProfilingToAdminUsers")  # shown under its older name
+    return "".join(f'{name}: "{one}"\n' if isinstance(one, str) else f"{name}: {one}\n" for name, one in values.items())
+
+
+def parse_number(text: str) -> int:
+    """Return a number as kstrtoint reads it with base 0; what it does not take keeps the module from loading."""
+    try:
+        return int(text, 8 if re.match(r"-?0\d", text) else 0)
+    except ValueError:
+        raise Refused(errno.EINVAL, f"nvidia: `{text}' invalid for parameter") from None
 
 
 def information(gpu: dict[str, Any], version: str, is_open: bool) -> str:

@@ -3,7 +3,8 @@
 import re
 from typing import List, Optional, Tuple
 
-from ...diagnostics.message_table import Explanation, joined
+from ...diagnostics.message_table import Explanation
+from ...diagnostics.text_lines import joined
 
 LOG = "/var/log/nvidia-installer.log"
 MAX_LINE = 220

@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ...base import versions
+from ...catalog import driver_sources
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ...cuda import toolkit as toolkit_names
@@ -88,6 +89,7 @@ def _install_and_arrange(
             reason = "CUDA %s comes from %s" % (" and ".join(request.text for request in todo), missing[0].url)
             found = [Step("cuda_toolkit.repository", reason, params=RepositoryParams(repositories=missing))]
         found.append(steps.install_packages(todo, reasons))
+        warnings = warnings + _unverified(facts, todo)
     profile = requests.requested_profile(settings)
     prefix = {NONE: None, requests.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.toolkit_path(profile))
     packages = bool(todo) and given.source != RUNFILE
@@ -121,8 +123,8 @@ def complete_toolkits(facts: Facts) -> List[ToolkitFacts]:
     return [toolkit for toolkit in facts.cuda.toolkits if toolkit.origin not in others]
 
 
-def gpu_architectures(facts: Facts) -> Dict[str, str]:
-    """Return the architectures of the GPUs that the host drives, each with the name of one card.
+def gpus_by_compute(facts: Facts) -> Dict[str, str]:
+    """Return the compute capabilities of the GPUs that the host drives ("0" before CUDA), each with a card's name.
 
     Cards that the catalog does not know limit nothing, nor do those that are passed to virtual machines.
     """
@@ -130,7 +132,7 @@ def gpu_architectures(facts: Facts) -> Dict[str, str]:
     for card in served_gpus(facts):
         known = catalog.gpu(card.device)
         if known is not None:
-            found.setdefault(known.architecture, card.name)
+            found.setdefault(known.compute or "0", card.name)
     return found
 
 
@@ -150,18 +152,26 @@ def driver_version(facts: Facts, choices: Choices) -> Optional[str]:
     return known.newest if known is not None else "%s" % driver.branch
 
 
-def unsupported_gpu(architectures: Dict[str, str], supported: Tuple[str, ...]) -> Optional[str]:
-    """Return the name of a card whose architecture is not among the supported ones."""
-    return next((name for kind, name in sorted(architectures.items()) if kind not in supported), None)
+def unsupported_gpu(cards: Dict[str, str], compute: Tuple[str, ...]) -> Optional[str]:
+    """Return name and compute capability of a card outside a range (first, last), None where all are inside."""
+    first, last = map(versions.key, compute)
+    return next(
+        (
+            "%s (compute capability %s)" % (name, number) if number != "0" else name
+            for number, name in sorted(cards.items())
+            if not first <= versions.key(number) <= last
+        ),
+        None,
+    )
 
 
 def supported_toolkits(facts: Facts, driver: Optional[str]) -> List[str]:
     """Return the toolkits of the catalog that driver and GPUs support, ascending."""
-    cards = gpu_architectures(facts)
+    cards = gpus_by_compute(facts)
     return [
         toolkit.version
         for toolkit in catalog.toolkits()
-        if not _needs_newer_driver(toolkit, driver) and unsupported_gpu(cards, toolkit.architectures) is None
+        if not _needs_newer_driver(toolkit, driver) and unsupported_gpu(cards, toolkit.compute) is None
     ]
 
 
@@ -209,7 +219,7 @@ def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refu
         else "set cuda_toolkit_source to none: no toolkit fits here"
     )
     refusals = []
-    card = unsupported_gpu(gpu_architectures(given.facts), toolkit.architectures)
+    card = unsupported_gpu(gpus_by_compute(given.facts), toolkit.compute)
     if card is not None:
         message = "CUDA %s does not support %s" % (request.version, card)
         refusals.append(Refusal("cuda_drops_gpu", message, most))
@@ -229,6 +239,15 @@ def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notic
     message = "the catalog of %s does not know CUDA %s: whether driver and GPUs support it is not checked"
     remedy = "see NVIDIA's release notes of that toolkit"
     return [Notice("cuda_unknown", message % (catalog.DATE, request.version), remedy)]
+
+
+def _unverified(facts: Facts, todo: List[ToolkitRequest]) -> List[Notice]:
+    data = catalog.distro(facts.base.distro or "")
+    return [
+        repository.unverified_notice(data, "CUDA " + one.version, steps.package_request(one).name)
+        for one in todo
+        if driver_sources.is_unverified(data, REPOSITORY_SOURCE, "toolkits", one.version)
+    ]
 
 
 def _repository_entry(facts: Facts) -> Optional[Dict[str, Any]]:
@@ -351,7 +370,7 @@ def _alias_refusal(toolkit: ToolkitFacts, remedy: str) -> Refusal:
 
 
 def _none_fits(given: ToolkitInput) -> Notice:
-    cards = " and ".join(sorted(gpu_architectures(given.facts).values())) or "this host"
+    cards = " and ".join(sorted(gpus_by_compute(given.facts).values())) or "this host"
     return Notice(
         "cuda_none_fits",
         "no CUDA toolkit of the catalog fits %s%s on %s"

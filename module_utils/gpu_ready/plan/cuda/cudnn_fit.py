@@ -113,7 +113,7 @@ def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit
     if toolkit.split(".")[0] not in entry.cuda:
         message = "cuDNN %s is not made for CUDA %s (it is for %s)" % (requested, toolkit, " and ".join(entry.cuda))
         return [Refusal("cudnn_without_cuda", message, remedy)]
-    card = cuda.unsupported_gpu(cuda.gpu_architectures(facts), entry.architectures)
+    card = cuda.unsupported_gpu(cuda.gpus_by_compute(facts), entry.compute)
     if card is not None:
         return [Refusal("cudnn_drops_gpu", "cuDNN %s does not support %s" % (requested, card), remedy)]
     return []
@@ -121,10 +121,10 @@ def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit
 
 def newest_for(facts: Facts, toolkit: str) -> Optional[str]:
     """Return the newest release of the catalog for a toolkit that supports every GPU of the host."""
-    cards = cuda.gpu_architectures(facts)
+    cards = cuda.gpus_by_compute(facts)
     major = toolkit.split(".")[0]
     fitting = [
-        one for one in catalog.cudnns() if major in one.cuda and cuda.unsupported_gpu(cards, one.architectures) is None
+        one for one in catalog.cudnns() if major in one.cuda and cuda.unsupported_gpu(cards, one.compute) is None
     ]
     return fitting[-1].version if fitting else None
 

@@ -5,7 +5,7 @@ from typing import List, Optional, Tuple
 from ...catalog.settings import Settings
 from ...facts.model import Facts, ModuleFacts
 from ..model import DRIVER_RELOAD, NONE, REBOOT, ActivationChoice, Choices, Decision, DriverChoice, Notice, Step
-from . import services
+from . import parameters, services
 from .model import ActivateParams, ServiceParams
 from .steps import matches_choice
 
@@ -18,6 +18,9 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Activ
     if driver is None or driver.source == "none":
         return Decision()
     action, reason = needed_action(facts, driver)
+    outdated = parameters.outdated(facts, choices.parameters) if action is None else []
+    if outdated:
+        action, reason = "reload", "of the loaded module, %s" % "; ".join(outdated)
     if action is None:
         return Decision(ActivationChoice(None))
     mode = settings.gpu_ready_activation
@@ -35,6 +38,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Activ
         fallback="reboot" if mode == "auto" else None,
         later=services_started_later(facts, settings, choices),
         why=reason,
+        force=bool(outdated),
     )
     return Decision(ActivationChoice(action), [Step("nvidia_driver.activate", reason, DISRUPTION[action], params)])
 

@@ -75,10 +75,14 @@ def served_gpus(facts: Facts) -> List[GpuFacts]:
 
 
 def pairs_of_gpu(device: str) -> FrozenSet[Pair]:
-    """Return every (branch, flavour) that drives a device id; an unknown one is newer than the catalog."""
+    """Return every (branch, flavour) that drives a device id.
+
+    One that the catalog does not have is newer than it, or a chip before Turing of which no branch is known.
+    """
     gpu = catalog.gpu(device)
     if gpu is None:
-        return frozenset([(catalog.NEWEST_BRANCH, OPEN)])
+        newer = not catalog.is_older_than_turing(device)
+        return frozenset([(catalog.NEWEST_BRANCH, OPEN)] if newer else [])
     return frozenset(
         (branch.number, flavour)
         for branch in catalog.branches()
@@ -94,8 +98,10 @@ def requested_pairs(device: str, request: DriverRequest) -> FrozenSet[Pair]:
     if catalog.gpu(device) is None and request.branch is not None:
         known = catalog.branch(request.branch)
         made = known.flavours if known is not None else (OPEN,)
+        if catalog.is_older_than_turing(device):
+            made = tuple(flavour for flavour in made if flavour == PROPRIETARY)
         flavours = (request.flavour,) if request.flavour else (OPEN,) if OPEN in made else made
-        return frozenset((request.branch, flavour) for flavour in flavours if known is None or flavour in made)
+        return frozenset((request.branch, flavour) for flavour in flavours if flavour in made)
     return pairs_of_gpu(device)
 
 
@@ -243,9 +249,14 @@ def is_versioned_by_kernel(data: Distribution, source: str, kind: str) -> bool:
 
 def with_fabricmanager(facts: Facts, data: Distribution, source: str, pairs: Set[Pair]) -> Set[Pair]:
     """Return those pairs whose source carries the fabric manager, on a host with NVSwitches."""
-    if not facts.base.nvswitches:
-        return pairs
-    return {pair for pair in pairs if driver_sources.fabricmanager_package(data, source, pair[0])}
+    return {pair for pair in pairs if can_manage_switches(facts, data, source, pair[0])}
+
+
+def can_manage_switches(facts: Facts, data: Distribution, source: str, branch: int) -> bool:
+    """True if a source has what manages the NVSwitches of a host: Ubuntu's archive has no NVLink 5 subnet manager."""
+    needed = ["fabricmanager"] if facts.base.nvswitches else []
+    needed += ["subnet_manager"] if facts.base.umad else []
+    return all(driver_sources.companion_package(data, source, what, branch) for what in needed)
 
 
 def is_installed(facts: Facts, data: Distribution, candidate: Candidate) -> bool:

@@ -11,7 +11,7 @@ from ...catalog.settings import Settings
 from ...facts.model import Facts
 from .. import repository
 from ..model import Choices, Decision, DriverChoice, InstallerFile, Notice, Refusal, RepositoryRequest
-from . import candidates
+from . import candidates, parameters
 from . import refusals as driver_refusals
 from . import steps as driver_steps
 from .adopt import MODULES, adopt_driver, exact_packages
@@ -53,6 +53,10 @@ def complete(
 ) -> Decision[DriverChoice]:
     """Return the steps to a driver; ``picked``: None for the installed one."""
     refusals = install_refusals(facts, settings, driver, picked, data)
+    managed = driver_refusals.managed_host(facts.base.managed_by)
+    if managed and not refusals and parameters.parameter_steps(facts, settings, data):
+        refusals.append(managed)
+    refusals += parameters.parameter_refusals(facts, settings, driver)
     if refusals:
         return Decision(driver, [], refusals, warnings)
     steps = driver_steps.driver_steps(facts, settings, driver, data)
@@ -62,6 +66,8 @@ def complete(
         names = driver_steps.packages_for_next_boot(facts, driver, data)
         warnings += driver_refusals.next_boot_warnings(facts, names)
     warnings += driver_refusals.kernel_update_warnings(facts, driver, driver_steps.kernel_series(facts))
+    if any(step.action == "install" for step in steps):
+        warnings += driver_refusals.unverified_warnings(driver, served_gpus(facts), data)
     return Decision(driver, steps, [], warnings)
 
 
@@ -138,11 +144,8 @@ def installer(settings: Settings, version: Optional[str], branch: Optional[int],
         return InstallerFile(version, given, checksum)
     known = catalog.branch(branch) if branch is not None else None
     version = version or (known.newest if known else None)
-    url, sums = (
-        repository.mirrored(entry[name].format(version=version), settings.gpu_ready_mirror)
-        for name in ("url", "sha256_url")
-    )
-    return InstallerFile(version, url, checksum, "" if checksum else sums)
+    url = repository.mirrored(entry["url"].format(version=version), settings.gpu_ready_mirror)
+    return InstallerFile(version, url, checksum, "" if checksum else url + ".sha256sum")
 
 
 def earlier_installer(facts: Facts, settings: Settings, version: str) -> Optional[InstallerFile]:

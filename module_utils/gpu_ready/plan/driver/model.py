@@ -19,8 +19,8 @@ class NextKernelParams(NamedTuple):
     kernel: str
 
 
-class BlacklistParams(NamedTuple):
-    """The file of modprobe.d, and the command that rebuilds the initial RAM disk."""
+class ModprobeParams(NamedTuple):
+    """A file of modprobe.d ("": none), and the command that rebuilds the initial RAM disk."""
 
     path: str
     content: str
@@ -75,7 +75,7 @@ class RunfileParams(NamedTuple):
 class ActivateParams(NamedTuple):
     """``action``: load, reload or reboot. ``fallback``: what to do where a reload fails.
 
-    ``later``: units that a later step starts.
+    ``later``: units that a later step starts. ``force``: reload also the installed module, for its parameters.
     """
 
     action: str
@@ -83,6 +83,7 @@ class ActivateParams(NamedTuple):
     fallback: Optional[str]
     later: List[str]
     why: str
+    force: bool = False
 
 
 class HoldParams(NamedTuple):
@@ -90,6 +91,15 @@ class HoldParams(NamedTuple):
 
     packages: List[str]
     tools: List[str]
+
+
+class UmadParams(NamedTuple):
+    """A module to load now and at each boot: its file of modules-load.d, and packages that may contain it."""
+
+    module: str
+    path: str
+    content: str
+    packages: List[str]
 
 
 class ServiceParams(NamedTuple):

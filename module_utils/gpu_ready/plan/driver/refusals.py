@@ -8,11 +8,13 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED, Pair
 from ...catalog.model import Distribution
 from ...facts.model import Facts, GpuFacts, SecureBootFacts
+from .. import repository
 from ..model import DriverChoice, Notice, Refusal
 from .candidates import (
     OF_KERNEL,
     Candidate,
     DriverRequest,
+    can_manage_switches,
     fits_kernel,
     is_versioned_by_kernel,
     matching_pairs,
@@ -106,9 +108,21 @@ def supported_drivers(device: str) -> str:
     return "branches %d to %d, %s module" % (numbers[0], numbers[-1], " or ".join(flavours))
 
 
-def no_common_driver(gpus: List[GpuFacts]) -> Refusal:
+def unknown_old_gpu(gpu: GpuFacts) -> Refusal:
+    """Refuse a GPU that the catalog does not have and that is not newer: no branch is known to drive it."""
+    return Refusal(
+        "gpu_unknown",
+        "%s is not in the catalog of %s, and its number is that of a chip before Turing: its last branch is not known"
+        % (gpu_label(gpu), catalog.DATE),
+        "set nvidia_driver_branch: 470 for Kepler, 580 for Maxwell, Pascal and Volta (NVIDIA's list of legacy GPUs)",
+    )
+
+
+def no_common_driver(gpus: List[GpuFacts], request: DriverRequest) -> Refusal:
     """Refuse a host with a GPU that no driver of the catalog drives, or with GPUs that no single driver drives."""
-    undriven = [gpu for gpu in gpus if not pairs_of_gpu(gpu.device)]
+    undriven = [gpu for gpu in gpus if not requested_pairs(gpu.device, request)]
+    if undriven and catalog.gpu(undriven[0].device) is None:
+        return unknown_old_gpu(undriven[0])
     if undriven:
         gpu = undriven[0]
         return Refusal(
@@ -141,7 +155,7 @@ def explain_no_candidate(
 ) -> List[Refusal]:
     """Return why no source has a driver that drives all GPUs and fits the request."""
     if not possible:
-        return [no_common_driver(gpus)]
+        return [no_common_driver(gpus, request)]
     requested = matching_pairs(possible, request)
     if not requested:
         return branch_refusals(request, gpus, possible) + flavour_refusals(request, gpus, possible)
@@ -219,19 +233,15 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
             )
         ]
     requested_sources = [request.source] if request.source else known
-    if (
-        request.source
-        and facts.base.nvswitches
-        and not any(
-            driver_sources.fabricmanager_package(data, request.source, branch)
-            for branch in driver_sources.all_branches(data, request.source)
-        )
+    if request.source and not any(
+        can_manage_switches(facts, data, request.source, branch)
+        for branch in driver_sources.all_branches(data, request.source)
     ):
         return [
             Refusal(
                 "source_impossible",
-                "nvidia_driver_source %s: this host has %d NVSwitches, and %s carries no fabric manager there"
-                % (request.source, len(facts.base.nvswitches), pretty),
+                "nvidia_driver_source %s: this host has %d NVSwitches, and %s carries no fabric manager%s there"
+                % (request.source, len(facts.base.nvswitches), pretty, " with nvlsm" if facts.base.umad else ""),
                 "set nvidia_driver_source to auto or cuda_repo",
             )
         ]
@@ -292,7 +302,25 @@ def unknown_warnings(gpus: List[GpuFacts]) -> List[Notice]:
             "update gpu-ready, or set nvidia_driver_branch and nvidia_driver_flavour",
         )
         for gpu in {gpu.device: gpu for gpu in gpus if catalog.gpu(gpu.device) is None}.values()
+        if not catalog.is_older_than_turing(gpu.device)
     ]
+
+
+def unverified_warnings(driver: DriverChoice, gpus: List[GpuFacts], data: Distribution) -> List[Notice]:
+    """Warn of facts behind a driver to install that no public source confirms: its branch, the GPU."""
+    found = []
+    if driver_sources.is_unverified(data, driver.source, "branches", driver.branch):
+        what = "branch %s of %s" % (driver.branch, driver.source)
+        found.append(repository.unverified_notice(data, what, driver.packages[0]))
+    for gpu in {gpu.device: gpu for gpu in gpus}.values():
+        known = catalog.gpu(gpu.device)
+        if known is not None and not known.verified:
+            message = "%s is in no list of a driver; its chip takes %s" % (
+                gpu_label(gpu),
+                supported_drivers(gpu.device),
+            )
+            found.append(Notice("gpu_unverified", message, "gpu_verify shows whether the driver drives it"))
+    return found
 
 
 def branch_warnings(

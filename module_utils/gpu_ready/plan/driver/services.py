@@ -15,13 +15,17 @@ from ...catalog import model as catalog
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import Facts, ModuleFacts
-from ..model import Choices, Decision, DriverChoice, Notice, PackageTarget, ServicesChoice, Step
-from .model import ServiceParams
-from .steps import FABRICMANAGER_PACKAGE, installed_fabricmanager
+from .. import repository
+from ..model import Choices, Decision, DriverChoice, FileDiff, Notice, PackageTarget, ServicesChoice, Step
+from .model import ServiceParams, UmadParams
+from .steps import FABRICMANAGER_PACKAGE, headers_packages, installed_fabricmanager
 
 FABRICMANAGER = "nvidia-fabricmanager"
 SUBNET_MANAGER = "nvlsm"
 """Needed by NVLink 5 switches in addition; its version is not tied to the driver's."""
+UMAD = "ib_umad"
+UMAD_PATH = "/etc/modules-load.d/gpu-ready-ib-umad.conf"
+UMAD_CONTENT = "# The fabric manager reaches NVLink 5 switches through this module.\nib_umad\n"
 IMEX = "nvidia-imex"
 IMEX_PACKAGE = re.compile(IMEX + r"(-\d+)?$")
 PERSISTENCED = "nvidia-persistenced"
@@ -34,11 +38,37 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Servi
         return Decision()
     data = catalog.distro(facts.base.distro)
     hold = settings.nvidia_driver_hold
-    steps = fabricmanager_steps(facts, driver, data, hold)
+    steps = umad_steps(facts, driver, data)
+    steps += fabricmanager_steps(facts, driver, data, hold)
     steps += imex_steps(facts, driver, data, hold)
-    steps += persistenced_steps(facts, driver, data, hold)
+    daemon = "" if facts.base.managed_by else persistenced_package(settings, driver, data)
+    steps += persistenced_steps(facts, driver, daemon, hold)
     names = {step.action: step.params.packages[0].name for step in steps if isinstance(step.params, ServiceParams)}
-    return Decision(ServicesChoice(**names), steps, warnings=missing_imex_warnings(facts, driver, data))
+    waits = must_wait(facts, driver, daemon)
+    mode = bool(daemon) and not facts.driver.persistence.own and not waits
+    warnings = missing_imex_warnings(facts, driver, data) + ([persistence_left_off()] if waits else [])
+    if "imex" in names and driver_sources.is_unverified(data, driver.source, "imex"):
+        warnings.append(repository.unverified_notice(data, "IMEX of %s" % driver.source, names["imex"]))
+    return Decision(ServicesChoice(persistence=mode, **names), steps, warnings=warnings)
+
+
+def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
+    """Return the step that loads ib_umad, now and at each boot, on a host with NVLink 5 switches.
+
+    The fabric manager's unit runs `nvidia-fabricmanager-start.sh --mode precheck`, which ends with 'Kernel module
+    "ib_umad" has not been loaded, fabric manager cannot be started' (github.com/spectrocloud/CanvOS/pull/700;
+    awslabs/amazon-eks-ami writes the same file). Some kernels have the module in a package beside the kernel.
+    """
+    umad = facts.base.umad
+    if umad is None or (umad.loaded and umad.at_boot) or not fabricmanager_name(facts, driver, data):
+        return []
+    kernel = facts.base.kernel.running
+    headers = headers_packages(data, kernel, facts.packages.installed)
+    packages = [] if umad.loaded or umad.present else [re.sub(r"-(devel|headers)-", "-modules-extra-", headers[0])]
+    params = UmadParams(UMAD, UMAD_PATH, UMAD_CONTENT, packages)
+    state = "is not loaded at boot" if umad.loaded else "is not loaded"
+    reason = "the fabric manager of NVLink 5 needs the kernel module %s, which %s" % (UMAD, state)
+    return [Step("nvidia_driver.umad", reason, params=params, diff=[FileDiff(UMAD_PATH, "", UMAD_CONTENT)])]
 
 
 def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
@@ -105,17 +135,47 @@ def missing_imex_warnings(facts: Facts, driver: DriverChoice, data: Distribution
     ]
 
 
-def persistenced_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
-    """Return the step that starts the persistence daemon where the driver's source has it."""
-    name = driver_sources.source_entry(data, driver.source, driver.kind or driver_sources.DKMS).get("persistenced")
-    if not name:
+def persistenced_package(settings: Settings, driver: DriverChoice, data: Distribution) -> str:
+    """Return the package of the persistence daemon; "" where the driver's source has none, or it is left alone."""
+    if not settings.nvidia_driver_persistence:
+        return ""
+    entry = driver_sources.source_entry(data, driver.source, driver.kind or driver_sources.DKMS)
+    return str(entry.get("persistenced") or "").format(branch=driver.branch)
+
+
+def must_wait(facts: Facts, driver: DriverChoice, name: str) -> bool:
+    """True while the daemon needs a start or another command, and containers with GPUs forbid it.
+
+    For both, systemd reads its units again. With systemd's cgroups, a container that docker gave its GPUs by a hook
+    loses them then (NVIDIA's container toolkit, troubleshooting: "Failed to initialize NVML: Unknown Error").
+    """
+    known = facts.driver.persistence
+    settled = known.own or (known.running and not known.off)
+    busy = any(one.gpu for one in facts.work.containers)
+    return bool(name) and busy and not settled and fits_driver(facts, driver, name)
+
+
+def persistence_left_off() -> Notice:
+    """Warn of persistence mode that stays off for the sake of running containers."""
+    return Notice(
+        "persistence_off",
+        "no daemon keeps persistence mode on, and none is started while containers with GPUs run: they could lose them",
+        "run this again when they have ended, or set nvidia_driver_persistence to false",
+    )
+
+
+def persistenced_steps(facts: Facts, driver: DriverChoice, name: str, hold: bool) -> List[Step]:
+    """Return the step that starts the persistence daemon where the driver's source has it, with persistence mode on."""
+    known = facts.driver.persistence
+    if not name or must_wait(facts, driver, name):
         return []
-    name = name.format(branch=driver.branch)
     reason = "the persistence daemon keeps the GPUs initialized, and it does not run"
-    if fits_driver(facts, driver, name) and facts.driver.persistenced:
-        if not needs_hold(facts, name, hold):
+    if fits_driver(facts, driver, name) and known.running:
+        off = known.off and not known.own
+        if not (off or needs_hold(facts, name, hold)):
             return []
         reason = "an unattended upgrade could leave persistence daemon and driver at different versions"
+        reason = "the persistence daemon runs with persistence mode off" if off else reason
     params = service_params(facts, driver, name, PERSISTENCED, hold)
     return [Step("nvidia_driver.persistenced", reason, params=params)]
 

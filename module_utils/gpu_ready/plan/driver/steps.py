@@ -22,13 +22,14 @@ from ..model import (
     RepositoryRequest,
     Step,
 )
+from . import parameters
 from .candidates import served_gpus
 from .model import (
-    BlacklistParams,
     DetectParams,
     DriverInstallParams,
     HeadersParams,
     HoldParams,
+    ModprobeParams,
     NextKernelParams,
     RemovePackagesParams,
     RunfileParams,
@@ -47,14 +48,16 @@ NOUVEAU_CONTENT = (
 
 def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
     """Return the steps to the chosen driver, in order."""
+    module_steps = parameters.parameter_steps(facts, settings, data)
     if driver.extends:
-        third = repository_steps(facts, settings, driver, data, [])
+        third = repository_steps(facts, settings, driver, data, []) + module_steps
         return third + package_steps(facts, driver, data) + hold_steps(facts, settings, driver, data)
     if driver.satisfied:
         following = next_kernel_steps(facts)
         return (
             (headers_steps(facts, settings, driver, data) if following else [])
             + nouveau_steps(facts, data)
+            + module_steps
             + following
             + hold_steps(facts, settings, driver, data)
         )
@@ -65,6 +68,7 @@ def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: D
         # What the build is made with may come from the repository of the driver itself (DKMS on Amazon Linux).
         + repository_steps(facts, settings, driver, data, [one.id for one in build])
         + nouveau_steps(facts, data)
+        + module_steps
         + install
         + hold_steps(facts, settings, driver, data)
     )
@@ -228,7 +232,7 @@ def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
     if (nouveau.loaded or nouveau.bound) and facts.base.initramfs:
         rebuild = list(data.get("initramfs") or []) or None
     reason = "%s would take the GPU before NVIDIA's module can" % (nouveau.name or "nouveau")
-    params = BlacklistParams(NOUVEAU_PATH, NOUVEAU_CONTENT, rebuild)
+    params = ModprobeParams(NOUVEAU_PATH, NOUVEAU_CONTENT, rebuild)
     return [
         Step(
             "nvidia_driver.blacklist_nouveau",
@@ -314,6 +318,8 @@ def has_fabricmanager(facts: Facts, data: Distribution, origin: str, branch: int
     """True on a host without NVSwitches, else where a fabric manager is installed, or the driver's source has one."""
     if not facts.base.nvswitches or facts.driver.fabricmanager:
         return True
+    if facts.base.umad and not driver_sources.companion_package(data, origin, "subnet_manager", branch):
+        return False
     installed = installed_fabricmanager(facts)
     return bool(installed or driver_sources.fabricmanager_package(data, origin, branch))
 

@@ -1,0 +1,96 @@
+"""Parameters of the kernel module and persistence mode: set, in use, read back, drift, a second run, removed."""
+
+import re
+
+import pytest
+from fleet import Fleet
+
+pytestmark = pytest.mark.lab
+
+NOBLE, TRIXIE = "set-noble", "set-trixie"
+OURS = "/etc/modprobe.d/zz-gpu-ready-nvidia.conf"
+ADMIN = "/etc/modprobe.d/local.conf"
+DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d"
+GIVEN = {
+    "nvidia_driver_module_parameters": {"NVreg_RestrictProfilingToAdminUsers": 0, "RegistryDwords": "A=0x1;B=2"},
+}
+"""The shell of Debian's install command for the module must not see the semicolon."""
+MODE = "nvidia-smi --query-gpu=persistence_mode --format=csv,noheader"
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    """Hosts with a driver, and parameters as the driver has them without any request."""
+    fleet = Fleet("settings")
+    fleet.up()
+    run = fleet.play()
+    assert run.rc == 0, run.screen[-4000:]
+    return fleet
+
+
+def shown(fleet: Fleet, host: str) -> dict[str, str]:
+    """Return what the driver shows of its parameters."""
+    return dict(re.findall(r"(?m)^(\w+): (.*)$", fleet.ssh(host, "cat /proc/driver/nvidia/params")))
+
+
+def test_persistence_mode_is_on_with_the_unit_of_ubuntus_archive(fleet: Fleet) -> None:
+    assert "--no-persistence-mode" in fleet.ssh(NOBLE, "cat /usr/lib/systemd/system/nvidia-persistenced.service")
+    assert fleet.ssh(NOBLE, MODE).split() == ["Enabled", "Enabled"]
+    properties = fleet.ssh(NOBLE, "systemctl show -p StopWhenUnneeded -p ActiveState nvidia-persistenced")
+    assert set(properties.split()) == {"StopWhenUnneeded=no", "ActiveState=active"}
+
+
+def test_a_request_is_shown_first_and_changes_nothing_under_check(fleet: Fleet) -> None:
+    before = shown(fleet, TRIXIE)
+    run = fleet.play("--check", "--diff", extra=GIVEN)
+    for host in (NOBLE, TRIXIE):
+        assert run.steps(host) == ["nvidia_driver.parameters", "nvidia_driver.activate", "gpu_verify.verify"]
+        assert fleet.ssh(host, f"test ! -e {OURS} && echo absent") == "absent\n"
+    assert "NVreg_RestrictProfilingToAdminUsers is 1, requested is 0" in run.screen
+    assert "+options nvidia-current NVreg_RegistryDwords" in run.screen
+    assert shown(fleet, TRIXIE) == before
+
+
+def test_a_request_is_in_use_after_one_run_and_costs_one_call_afterwards(fleet: Fleet) -> None:
+    run = fleet.play(extra=GIVEN)
+    assert run.rc == 0, run.screen[-4000:]
+    for host in (NOBLE, TRIXIE):
+        values = shown(fleet, host)
+        assert (values["RmProfilingAdminOnly"], values["RegistryDwords"]) == ("0", '"A=0x1;B=2"'), host
+    assert fleet.ssh(NOBLE, MODE).split() == ["Enabled", "Enabled"]
+    second = fleet.play(extra=GIVEN)
+    for host in (NOBLE, TRIXIE):
+        assert (second.calls[host], second.recap(host)["changed"]) == (1, 0)
+
+
+def test_what_somebody_changes_is_drift_and_is_set_again(fleet: Fleet) -> None:
+    unload = "systemctl stop nvidia-persistenced && rmmod nvidia_uvm nvidia_modeset nvidia"
+    fleet.ssh(NOBLE, f"rm -f {OURS} && {unload} && modprobe nvidia-uvm")
+    fleet.ssh(NOBLE, f"rm {DROP_IN}/gpu-ready.conf && systemctl daemon-reload && systemctl restart nvidia-persistenced")
+    audit = fleet.play("--limit", NOBLE, playbook="playbooks/audit.yml", extra=GIVEN)
+    assert "NVreg_RestrictProfilingToAdminUsers is 1, requested is 0" in audit.screen
+    assert "persistence mode off" in audit.screen
+    assert fleet.play("--limit", NOBLE, extra=GIVEN).rc == 0
+    assert shown(fleet, NOBLE)["RmProfilingAdminOnly"] == "0"
+    assert fleet.ssh(NOBLE, MODE).split() == ["Enabled", "Enabled"]
+
+
+def test_the_line_of_an_administrator_refuses_the_host_with_its_place(fleet: Fleet) -> None:
+    fleet.ssh(TRIXIE, f"printf '# ours\\noptions nvidia-current NVreg_DeviceFileMode=0640\\n' >{ADMIN}")
+    try:
+        extra = {"nvidia_driver_module_parameters": {"DeviceFileMode": "0660"}}
+        run = fleet.play("--limit", TRIXIE, extra=extra)
+        assert run.rc != 0
+        assert f"{ADMIN}:2 sets NVreg_DeviceFileMode to 0640" in run.failures(TRIXIE)
+    finally:
+        fleet.ssh(TRIXIE, f"rm {ADMIN}")
+
+
+def test_uninstalling_leaves_no_file_of_both(fleet: Fleet) -> None:
+    run = fleet.play(playbook="playbooks/uninstall.yml")
+    assert run.rc == 0, run.screen[-4000:]
+    for host in (NOBLE, TRIXIE):
+        assert fleet.ssh(host, f"ls -d {OURS} {DROP_IN} /var/lib/gpu-ready 2>/dev/null || :") == "", host
+    assert "NVreg" not in fleet.ssh(
+        TRIXIE, "cat /etc/modprobe.d/*.conf /run/modprobe.d/*.conf 2>/dev/null | grep -v '^#' || :"
+    )

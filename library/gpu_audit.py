@@ -55,8 +55,8 @@ audit:
     holders: [{pid: 4711, name: python3, command: python3 train.py, container: trainer, service: false}]
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.lifecycle import audit
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.lifecycle import audit
 
 ARGUMENT_SPEC = {"settings": {"type": "dict", "default": {}}}
 

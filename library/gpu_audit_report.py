@@ -80,11 +80,12 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import files
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import exit_module
-from ansible.module_utils.gpu_ready.report import audit_table as audit_report
-from ansible.module_utils.gpu_ready.report import run as report
+
+from ..module_utils.gpu_ready.base import files
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.base.module import exit_module
+from ..module_utils.gpu_ready.report import audit_table as audit_report
+from ..module_utils.gpu_ready.report import run as report
 
 ARGUMENT_SPEC = {
     "parts": {"type": "dict", "required": True},

@@ -73,12 +73,12 @@ import os
 import re
 import tempfile
 
-from ansible.module_utils.gpu_ready.base import files, manifest_notes, work_directories
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.containers import cdi
-from ansible.module_utils.gpu_ready.driver.libraries import multiarch_directory
-from ansible.module_utils.gpu_ready.facts import docker as look
+from ..module_utils.gpu_ready.base import files, manifest_notes, work_directories
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.containers import cdi
+from ..module_utils.gpu_ready.driver.libraries import multiarch_directory
+from ..module_utils.gpu_ready.facts import docker as look
 
 ARGUMENT_SPEC = {
     "path": {"type": "path", "required": True},
@@ -173,7 +173,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

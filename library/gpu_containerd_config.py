@@ -66,13 +66,13 @@ keys:
   sample: [containerd.runtimes.nvidia.runtime_type, containerd.runtimes.nvidia.options.BinaryName]
 """
 
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.containers.containerd import config as containerd_config
-from ansible.module_utils.gpu_ready.containers.containerd import edits as containerd_edits
-from ansible.module_utils.gpu_ready.containers.containerd import files as containerd_files
-from ansible.module_utils.gpu_ready.facts import engines
-from ansible.module_utils.gpu_ready.plan.containers import containerd
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.containers.containerd import config as containerd_config
+from ..module_utils.gpu_ready.containers.containerd import edits as containerd_edits
+from ..module_utils.gpu_ready.containers.containerd import files as containerd_files
+from ..module_utils.gpu_ready.facts import engines
+from ..module_utils.gpu_ready.plan.containers import containerd
 
 ARGUMENT_SPEC = {
     "mode": {"type": "str", "choices": ["toolkit", "cdi", "native", "none"], "default": "toolkit"},
@@ -116,7 +116,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

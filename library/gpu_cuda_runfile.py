@@ -97,10 +97,10 @@ releases:
   sample: {"12.9": "12.9.1"}
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
-from ansible.module_utils.gpu_ready.cuda.toolkit import installed_release
-from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile
+from ..module_utils.gpu_ready.cuda.toolkit import installed_release
+from ..module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 
 ARGUMENT_SPEC = {
     "installers": {
@@ -159,7 +159,7 @@ def format_releases(releases, todo):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

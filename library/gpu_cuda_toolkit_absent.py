@@ -48,8 +48,8 @@ removed:
   sample: [CUDA 12.4, /usr/local/cuda-12.4]
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile
 
 ARGUMENT_SPEC = {
     "toolkits": {
@@ -77,7 +77,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ kept_by:
   sample: alternatives
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.cuda import default as cuda_default
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.cuda import default as cuda_default
 
 ARGUMENT_SPEC = {
     "version": {"type": "str", "required": True},
@@ -87,7 +87,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

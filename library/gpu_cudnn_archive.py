@@ -120,13 +120,13 @@ removed:
   sample: []
 """
 
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.download import DownloadLimits
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.cuda import runfile as cuda_runfile
-from ansible.module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
-from ansible.module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
-from ansible.module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from ..module_utils.gpu_ready.base import manifest
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.base.download import DownloadLimits
+from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile
+from ..module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
+from ..module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
+from ..module_utils.gpu_ready.cuda.cudnn import model as cudnn
 
 ARGUMENT_SPEC = {
     "installs": {
@@ -218,7 +218,7 @@ def refresh_linker_cache(host):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -90,11 +90,11 @@ validated:
   sample: true
 """
 
-from ansible.module_utils.gpu_ready.base import validation
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
-from ansible.module_utils.gpu_ready.containers.daemon_json import write as daemon_json_file
+from ..module_utils.gpu_ready.base import validation
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from ..module_utils.gpu_ready.containers.daemon_json import write as daemon_json_file
 
 ARGUMENT_SPEC = {
     "path": {"type": "path", "default": "/etc/docker/daemon.json"},
@@ -139,7 +139,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

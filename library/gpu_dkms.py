@@ -36,8 +36,8 @@ modules:
   type: list
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver import dkms
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.driver import dkms
 
 ARGUMENT_SPEC = {"kernel": {"type": "str", "required": True}}
 
@@ -53,7 +53,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ remaining_s:
   type: int
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.drain import docker, hook
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.drain import docker, hook
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "required": True, "choices": ["drained", "undrained"]},
@@ -98,7 +98,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

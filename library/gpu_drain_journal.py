@@ -50,9 +50,9 @@ description:
   sample: [slurm's node gpu1 is drained]
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.base.records import RecordError
-from ansible.module_utils.gpu_ready.drain import journal
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.base.records import RecordError
+from ..module_utils.gpu_ready.drain import journal
 
 ARGUMENT_SPEC = {
     "record": {"type": "dict", "default": {}},
@@ -74,7 +74,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

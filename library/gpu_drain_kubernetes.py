@@ -118,9 +118,9 @@ remaining_s:
   type: int
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.drain import hook
-from ansible.module_utils.gpu_ready.drain.kubernetes import EvictionOptions, KubectlAccess, KubernetesHook
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.drain import hook
+from ..module_utils.gpu_ready.drain.kubernetes import EvictionOptions, KubectlAccess, KubernetesHook
 
 ACTIONS = {"cordoned": hook.DRAIN, "evicted": hook.WAIT, "uncordoned": hook.UNDRAIN}
 

@@ -89,9 +89,9 @@ remaining_s:
   type: int
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.drain import hook
-from ansible.module_utils.gpu_ready.drain.slurm import SlurmHook
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.drain import hook
+from ..module_utils.gpu_ready.drain.slurm import SlurmHook
 
 ACTIONS = {"drained": hook.DRAIN, "waited": hook.WAIT, "undrained": hook.UNDRAIN}
 

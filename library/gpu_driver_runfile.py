@@ -118,14 +118,14 @@ removed:
   sample: []
 """
 
-from ansible.module_utils.gpu_ready.base import manifest
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver.runfile import install as runfile
-from ansible.module_utils.gpu_ready.driver.runfile import installed_files
-from ansible.module_utils.gpu_ready.driver.runfile import state as runfile_state
-from ansible.module_utils.gpu_ready.driver.runfile.fetch import InstallerSource, RunfileLimits
-from ansible.module_utils.gpu_ready.driver.runfile.spec import DriverSpec
-from ansible.module_utils.gpu_ready.driver.runfile.store import find_installer
+from ..module_utils.gpu_ready.base import manifest
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.driver.runfile import install as runfile
+from ..module_utils.gpu_ready.driver.runfile import installed_files
+from ..module_utils.gpu_ready.driver.runfile import state as runfile_state
+from ..module_utils.gpu_ready.driver.runfile.fetch import InstallerSource, RunfileLimits
+from ..module_utils.gpu_ready.driver.runfile.spec import DriverSpec
+from ..module_utils.gpu_ready.driver.runfile.store import find_installer
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -194,7 +194,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC, required_if=[("state", "present", ["source", "version"])])
+    run_changing_module(run, ARGUMENT_SPEC, required_if=[("state", "present", ["source", "version"])])
 
 
 if __name__ == "__main__":

@@ -50,10 +50,10 @@ files:
   sample: [bin/nvidia-smi, lib64/libcuda.so.1, lib64/libcuda.so.580.95.05]
 """
 
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.containers import driver_volume, driver_volume_files
-from ansible.module_utils.gpu_ready.facts import docker as look
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.containers import driver_volume, driver_volume_files
+from ..module_utils.gpu_ready.facts import docker as look
 
 ARGUMENT_SPEC = {"path": {"type": "path", "default": driver_volume.ROOT}}
 
@@ -82,7 +82,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

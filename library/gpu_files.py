@@ -59,8 +59,8 @@ rebuilt:
   type: bool
 """
 
-from ansible.module_utils.gpu_ready.base import managed_files
-from ansible.module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.base import managed_files
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 
 ARGUMENT_SPEC = {
     "files": {
@@ -84,7 +84,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,10 @@ options:
     type: list
     elements: str
     default: []
+  force:
+    description: Reload also a loaded module that is the installed one, so that it gets the parameters of modprobe.d.
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full, description: Reports whether something would change; changes nothing.}
   diff_mode: {support: full, description: Shows the loaded modules.}
@@ -78,14 +82,15 @@ services:
   type: list
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver.live_reload import ModuleRequest, change_modules
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.driver.live_reload import ModuleRequest, change_modules
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["loaded", "reloaded", "unloaded"], "default": "loaded"},
     "modules": {"type": "list", "elements": "str", "default": ["nvidia", "nvidia-uvm"]},
     "services": {"type": "list", "elements": "str", "default": []},
     "later": {"type": "list", "elements": "str", "default": []},
+    "force": {"type": "bool", "default": False},
 }
 
 
@@ -94,7 +99,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

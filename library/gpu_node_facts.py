@@ -52,9 +52,9 @@ ansible_facts:
       sample: {"schema": 1, "driver": {"loaded": {"version": "535.261.03", "flavour": "proprietary"}}}
 """
 
-from ansible.module_utils.gpu_ready.base import validation
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.facts import collect
+from ..module_utils.gpu_ready.base import validation
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.facts import collect
 
 ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
 

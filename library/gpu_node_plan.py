@@ -243,6 +243,12 @@ options:
     type: str
     default: auto
     choices: [auto, dkms, precompiled]
+  nvidia_driver_module_parameters:
+    description: >-
+      Parameters of the kernel module V(nvidia), by their names with or without V(NVreg_). They come into use as a
+      new driver does, by a live reload or a reboot.
+    type: dict
+    default: {}
   nvidia_driver_packages:
     description: >-
       The exact packages of the driver, each as V(NAME=VERSION), for a driver whose source, version, flavour and
@@ -251,6 +257,12 @@ options:
     type: list
     elements: str
     default: []
+  nvidia_driver_persistence:
+    description: >-
+      Run the driver's persistence daemon with persistence mode on, so that GPUs stay initialized without a
+      program that uses them. Without it, gpu-ready leaves daemon and mode as they are.
+    type: bool
+    default: true
   nvidia_driver_profile:
     description: Which parts of the driver are installed.
     type: str
@@ -358,9 +370,9 @@ refusal:
   sample: ""
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.catalog.settings import Settings
-from ansible.module_utils.gpu_ready.lifecycle import decide
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.catalog.settings import Settings
+from ..module_utils.gpu_ready.lifecycle import decide
 
 ARGUMENT_SPEC = dict(
     {name: {"type": "raw"} for name in Settings._fields}, drains={"type": "list", "elements": "str", "default": []}

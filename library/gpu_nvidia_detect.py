@@ -67,9 +67,9 @@ devices:
   sample: ["10de:1eb8 TU104GL [Tesla T4]: kmod-nvidia-open"]
 """
 
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver import nvidia_detect
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.driver import nvidia_detect
 
 ARGUMENT_SPEC = {
     "expect": {"type": "list", "elements": "str", "required": True},

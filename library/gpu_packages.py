@@ -117,9 +117,9 @@ versions:
   type: dict
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.packaging import install, select
-from ansible.module_utils.gpu_ready.upgrade import journal
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.packaging import install, select
+from ..module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
@@ -141,7 +141,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -88,8 +88,8 @@ install:
   sample: "yum -y install python3"
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.lifecycle import bootstrap, python_scripts
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.lifecycle import bootstrap, python_scripts
 
 ARGUMENT_SPEC = {
     "printed": {"type": "str"},

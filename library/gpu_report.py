@@ -84,10 +84,10 @@ import json
 import os
 import time
 
-from ansible.module_utils.gpu_ready.base import files
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.report import run as report
+from ..module_utils.gpu_ready.base import files
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.report import run as report
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "dict", "default": {}},

@@ -85,9 +85,9 @@ paths:
   type: list
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.packaging import repositories, select
-from ansible.module_utils.gpu_ready.upgrade import journal
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.packaging import repositories, select
+from ..module_utils.gpu_ready.upgrade import journal
 
 REPOSITORY = {
     "id": {"type": "str", "required": True},
@@ -120,7 +120,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC, required_one_of=[("components", "enable", "repository", "repositories")])
+    run_changing_module(run, ARGUMENT_SPEC, required_one_of=[("components", "enable", "repository", "repositories")])
 
 
 if __name__ == "__main__":

@@ -62,10 +62,10 @@ paths:
   sample: [/etc/cdi/gpu-ready.json]
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.lifecycle import revert
-from ansible.module_utils.gpu_ready.packaging import select
-from ansible.module_utils.gpu_ready.upgrade import journal
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.lifecycle import revert
+from ..module_utils.gpu_ready.packaging import select
+from ..module_utils.gpu_ready.upgrade import journal
 
 ARGUMENT_SPEC = {
     "packages": {"type": "list", "elements": "str", "default": []},
@@ -80,7 +80,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

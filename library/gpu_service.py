@@ -18,13 +18,21 @@ options:
     type: str
     choices: [started, restarted, unchanged]
     default: started
+  persistence:
+    description:
+      - The service is NVIDIA's persistence daemon, and is to turn persistence mode on. Where its unit turns the mode
+        off, as that of Ubuntu's archive does, a drop-in of systemd has the unit's own command with the option
+        reversed, and the daemon is restarted. An administrator's own command is left as it is.
+      - Not with the state V(restarted).
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Reports whether something would change; changes nothing.
     support: full
   diff_mode:
-    description: Nothing to show.
-    support: none
+    description: Shows the drop-in of the persistence daemon before and after.
+    support: full
 author:
   - gpu-ready
 """
@@ -33,6 +41,7 @@ EXAMPLES = r"""
 - name: Run the persistence daemon
   gpu_service:
     name: nvidia-persistenced
+    persistence: true
 
 - name: Restart docker
   gpu_service:
@@ -53,8 +62,8 @@ msg:
   sample: "the service docker does not run: docker's daemon.json is not valid (...): repair what it names; ..."
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver import service
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.driver import persistence, service
 
 ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},
@@ -63,15 +72,17 @@ ARGUMENT_SPEC = {
         "choices": [service.STARTED, service.RESTARTED, service.UNCHANGED],
         "default": service.STARTED,
     },
+    "persistence": {"type": "bool", "default": False},
 }
 
 
 def run(host, params, check):
-    return service.run_service(host, params["name"], params["state"], check)
+    act = persistence.run_daemon if params["persistence"] else service.run_service
+    return act(host, params["name"], params["state"], check)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

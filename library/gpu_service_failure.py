@@ -59,9 +59,9 @@ msg:
   sample: "the service docker does not run: docker's daemon.json is not valid (...): repair what it names; ..."
 """
 
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver import service
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.driver import service
 
 ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "message": {"type": "str", "default": ""}}
 

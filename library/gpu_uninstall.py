@@ -25,6 +25,14 @@ options:
     description: The older name of V(docker_restart) and V(containerd_restart) in O(gpu_ready_disrupt).
     type: bool
     default: false
+  living:
+    description: Processes of this user on the control node, as for M(gpu_lease).
+    type: list
+    elements: str
+  take_over:
+    description: Uninstall although another run works on the node, as for M(gpu_lease).
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full, description: Lists what would be reverted; changes nothing.}
   diff_mode: {support: full, description: Shows the list.}
@@ -79,24 +87,35 @@ held_by:
   type: str
 """
 
-from ansible.module_utils.gpu_ready.base import files
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.lifecycle import uninstall
-from ansible.module_utils.gpu_ready.lifecycle.removal.context import Removal
-from ansible.module_utils.gpu_ready.plan import in_use
-from ansible.module_utils.gpu_ready.plan.model import DISRUPTIONS
+from ..module_utils.gpu_ready.base import files, lease, manifest
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.lifecycle import uninstall
+from ..module_utils.gpu_ready.lifecycle.removal.context import Removal
+from ..module_utils.gpu_ready.plan import in_use
+from ..module_utils.gpu_ready.plan.model import DISRUPTIONS
 
 ARGUMENT_SPEC = {
     "gpu_ready_uninstall": {"type": "bool", "default": False},
     "gpu_ready_disrupt": {"type": "list", "elements": "str", "default": []},
     "docker_engine_restart_ok": {"type": "bool", "default": False},
+    "living": {"type": "list", "elements": "str"},
+    "take_over": {"type": "bool", "default": False},
 }
 
 
 def run(host, params, check):
-    done = []
     only_list = not (params["gpu_ready_uninstall"] or check)
+    work = lease.current_run()
+    # Without that directory gpu-ready recorded nothing here, and the lease would create it.
+    if work is None or check or only_list or not host.isdir(manifest.DIRECTORY):
+        return uninstall_node(host, params, check, only_list)
+    with lease.hold_alone(host, lease.Claim(work, params["living"], params["take_over"])):
+        return uninstall_node(host, params, check, only_list)
+
+
+def uninstall_node(host, params, check, only_list):
+    done = []
     permitted = in_use.permitted(params["gpu_ready_disrupt"], params["docker_engine_restart_ok"])
     try:
         work = Removal(host, permitted=DISRUPTIONS if only_list else permitted)

@@ -203,8 +203,8 @@ table:
   type: str
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.upgrade import fleet
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.upgrade import fleet
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},
@@ -246,7 +246,8 @@ def run(host, params, check):
     roll = fleet.plan_rollout(hosts, upgrades, request)
     lineup = fleet.build_lineup(roll.due, roll.serial, params["limited"])
     table = fleet.plan_table(roll, upgrades, params["drains"], backwards=request.backwards)
-    return dict(dict(roll._asdict(), **lineup._asdict()), changed=False, table=table)
+    reasons = {name: fleet.current_text(roll, name, upgrades[name]) for name in roll.current}
+    return dict(dict(roll._asdict(), **lineup._asdict()), changed=False, table=table, reasons=reasons)
 
 
 def main():

@@ -63,10 +63,10 @@ journal:
 
 import time
 
-from ansible.module_utils.gpu_ready.base import records
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.upgrade import journal
-from ansible.module_utils.gpu_ready.upgrade.model import PHASES, RecordedDriver
+from ..module_utils.gpu_ready.base import records
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.upgrade import journal, phases
+from ..module_utils.gpu_ready.upgrade.model import PHASES, RecordedDriver
 
 ARGUMENT_SPEC = {
     "phase": {"type": "str", "choices": list(PHASES), "required": True},
@@ -78,7 +78,7 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    advanced = journal.advance(
+    advanced = phases.advance(
         journal.read(host),
         params["phase"],
         int(time.time()),
@@ -93,7 +93,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

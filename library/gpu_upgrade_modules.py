@@ -65,8 +65,8 @@ why:
   type: str
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.upgrade import modules
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.upgrade import modules
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["built", "accepted", "offered", "withdrawn"], "required": True},
@@ -102,7 +102,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

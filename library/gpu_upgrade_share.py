@@ -84,9 +84,9 @@ table:
   type: str
 """
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.upgrade import share
-from ansible.module_utils.gpu_ready.upgrade.model import ARCHIVE_LIMIT
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.upgrade import share
+from ..module_utils.gpu_ready.upgrade.model import ARCHIVE_LIMIT
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},

@@ -82,12 +82,12 @@ files:
 
 import time
 
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
-from ansible.module_utils.gpu_ready.driver.runfile import store as runfile_store
-from ansible.module_utils.gpu_ready.facts import base
-from ansible.module_utils.gpu_ready.packaging import select
-from ansible.module_utils.gpu_ready.upgrade import journal, modules, stage
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
+from ..module_utils.gpu_ready.driver.runfile import store as runfile_store
+from ..module_utils.gpu_ready.facts import base
+from ..module_utils.gpu_ready.packaging import select
+from ..module_utils.gpu_ready.upgrade import journal, modules, phases, stage
 
 ARGUMENT_SPEC = {
     "todo": {"type": "dict", "required": True},
@@ -118,13 +118,13 @@ def run(host, params, check):
     secure_boot = base.secure_boot(host)
     alike = modules.shared_properties(host, staged.coming, secure_boot.on and not secure_boot.enrolled)
     if recorded:
-        journal.write(journal.record_fetched(recorded, params["target"], int(time.time()), alike))
+        journal.write(phases.record_fetched(recorded, params["target"], int(time.time()), alike))
     changed = bool(staged.coming or missing)
     return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=missing, alike=alike)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -124,12 +124,12 @@ row:
 
 import os
 
-from ansible.module_utils.gpu_ready.base import records
-from ansible.module_utils.gpu_ready.base.errors import GpuReadyError
-from ansible.module_utils.gpu_ready.base.module import run_module
-from ansible.module_utils.gpu_ready.plan.model import VerifyExpectation
-from ansible.module_utils.gpu_ready.verify import container as verify_container
-from ansible.module_utils.gpu_ready.verify import run as verify
+from ..module_utils.gpu_ready.base import records
+from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.plan.model import VerifyExpectation
+from ..module_utils.gpu_ready.verify import container as verify_container
+from ..module_utils.gpu_ready.verify import run as verify
 
 ARGUMENT_SPEC = {
     "expect": {"type": "dict", "default": {}},
@@ -169,7 +169,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,402 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""The one place where answers of hosts enter the control node: the action plugin of every module that runs on hosts.
+
+plugins/action has a link to this file by the name of each module. A host with an answer that the module cannot give is
+refused, and nothing of the answer is used. Of the others only the values below reach variables, tasks, reports and the
+screen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.util
+import math
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.action.normal import ActionModule as Normal
+
+MEMORY = 256 * 2**20
+"""Bytes by which the process that asks a host may grow: connections hold an answer until it ends."""
+CHECK_EVERY = 0.1
+"""Seconds of processor time between two looks at the memory: reading takes processor time, waiting does not."""
+OUTPUT = 16 * 2**20
+"""Maximum number of characters that a module prints; a plan has about 20,000."""
+TEXT = 2**20
+"""Maximum number of characters of one text."""
+VALUES = 1_000_000
+"""Maximum number of values and keys in an answer; the facts of a host with 3,000 packages have about 50,000."""
+DEPTH = 32
+"""Maximum number of lists and mappings in each other."""
+NUMBER = 2**64
+"""Maximum absolute value of a number; NVML and the kernel have counters of 64 bits, and -1 in them for "unknown"."""
+
+Shape = Any
+"""str, int, float, bool, dict or list: the type. [s]: a list of s. (s, None): s or null. {"*": s}: a mapping of texts
+to s. {"name": s, "name?": s}: a mapping with these keys, the second one optional; it may have more."""
+
+TEXTS = [str]
+OPTIONAL = (str, None)
+JOURNAL = {
+    "phase": str,
+    "time?": int,
+    "reason?": str,
+    "touched?": bool,
+    "from?": (dict, None),
+    "to?": OPTIONAL,
+    "since?": (int, None),
+    "seconds?": (int, None),
+    "rollout?": int,
+    "fetched?": (dict, None),
+}
+INSTALLER = {"version": OPTIONAL, "source": str, "sha256?": str, "sha256_url?": str}
+UPGRADE = {
+    "state": str,
+    "opened": bool,
+    "touched": bool,
+    "staged": bool,
+    "from": OPTIONAL,
+    "to": OPTIONAL,
+    "way": str,
+    "why": str,
+    "refusal": str,
+    "installed": ({"version": str, "branch": str, "source": str, "packages": TEXTS}, None),
+    "journal": (JOURNAL, None),
+    "back": ({"nvidia_driver_packages": TEXTS, "nvidia_driver_source": str, "nvidia_driver_version": str}, None),
+    "installer": (INSTALLER, None),
+    "drained": bool,
+}
+PLAN = {
+    "gpu_host": bool,
+    "converged": bool,
+    "summary": str,
+    "choice": {"*": dict},
+    "refusals": [{"message": str, "remedy": str}],
+    "warnings": [{"message": str, "remedy": str}],
+    "steps": [{"id": str, "role": str, "action": str, "why": str, "disruption": str}],
+    "digest": str,
+}
+ROW = {"*": OPTIONAL}
+CHECK = {"name": str, "ok": (bool, None), "found": OPTIONAL}
+AUDIT = {
+    "state": str,
+    "why": TEXTS,
+    "checks": [CHECK],
+    "holders": [dict],
+    "steps": TEXTS,
+    "warnings": list,
+    "summary": str,
+    "row": ROW,
+}
+WAITING = {"done?": bool, "waiting?": str, "deadline?": float, "remaining_s?": int}
+ANSWERS: dict[str, dict[str, Shape]] = {
+    "gpu_audit": {"audit": AUDIT},
+    "gpu_cdi_spec": {"devices?": TEXTS},
+    "gpu_containerd_config": {"files?": TEXTS, "keys?": TEXTS},
+    "gpu_cuda_runfile": {"missing?": TEXTS, "needs?": TEXTS, "releases?": {"*": OPTIONAL}},
+    "gpu_cuda_toolkit_absent": {"removed?": TEXTS},
+    "gpu_cuda_toolkit_default": {"target?": OPTIONAL, "kept_by?": OPTIONAL},
+    "gpu_cudnn_archive": {"versions?": {"*": OPTIONAL}, "removed?": TEXTS},
+    "gpu_daemon_json": {"keys?": TEXTS, "activation?": OPTIONAL, "backup?": OPTIONAL, "validated?": (bool, None)},
+    "gpu_dkms": {"damaged?": list, "modules?": list},
+    "gpu_drain_docker": {"containers?": TEXTS, **WAITING},
+    "gpu_drain_journal": {"journal": {"*": dict}, "description": TEXTS},
+    "gpu_drain_kubernetes": {"owned?": bool, "kept?": OPTIONAL, **WAITING},
+    "gpu_drain_slurm": {"owned?": bool, "kept?": OPTIONAL, **WAITING},
+    "gpu_driver_runfile": {"version?": OPTIONAL, "missing?": TEXTS, "needs_file?": bool, "removed?": TEXTS},
+    "gpu_driver_volume": {"version?": OPTIONAL, "files?": TEXTS},
+    "gpu_files": {"paths?": list, "rebuilt?": bool},
+    "gpu_kernel_module": {
+        "loaded_version?": OPTIONAL,
+        "modules?": list,
+        "held_by?": OPTIONAL,
+        "reboot_required?": bool,
+        "services?": list,
+    },
+    "gpu_lease": {"held_by?": str},
+    "gpu_node_facts": {"ansible_facts?": {"gpu_node": dict}},
+    "gpu_node_plan": {
+        "plan": PLAN,
+        "todo": {"*": dict},
+        "verification": (dict, None),
+        "row": ROW,
+        "lines": TEXTS,
+        "upgrade": UPGRADE,
+        "refusal": str,
+    },
+    "gpu_nvidia_detect": {"packages?": TEXTS, "devices?": TEXTS},
+    "gpu_packages": {
+        "installed?": {"*": OPTIONAL},
+        "removed?": list,
+        "repaired?": list,
+        "held?": list,
+        "unheld?": list,
+        "streams?": dict,
+        "versions?": dict,
+    },
+    "gpu_repository": {"paths?": list},
+    "gpu_revert": {"packages?": TEXTS, "paths?": TEXTS},
+    "gpu_service": {},
+    "gpu_service_failure": {},
+    "gpu_uninstall": {"actions?": list, "stops?": list, "kept?": list, "reboot_required?": bool, "held_by?": OPTIONAL},
+    "gpu_upgrade_journal": {"journal": JOURNAL},
+    "gpu_upgrade_modules": {"record?": dict, "offered?": bool, "why?": str},
+    "gpu_upgrade_stage": {
+        "coming": TEXTS,
+        "kept": TEXTS,
+        "installers": TEXTS,
+        "alike": {"*": str},
+        "files": {"*": str},
+    },
+    "gpu_verify": {"verify": {"ok": (bool, None), "checks": [CHECK], "not_run": TEXTS}, "row?": ROW},
+}
+"""What the answer of each module has if it did not fail. These values, and those of SHOWN, are all that is used."""
+
+SHOWN: dict[str, Shape] = {
+    "msg": str,
+    "warnings": list,
+    "deprecations": list,
+    "exception": (str, None),
+    "diff": (dict, list),
+    "invocation": dict,
+    "module_stdout": str,
+    "module_stderr": str,
+    "stdout": str,
+    "stderr": str,
+    "stdout_lines": list,
+    "stderr_lines": list,
+    "rc": (int, None),
+    "another_run": bool,
+}
+"""What any module may answer besides, most of it for Ansible to print: control characters in it are replaced."""
+LOOKING = ("gpu_node_plan", "gpu_audit")
+"""Modules with which a run begins on a host."""
+WRONG = "the answer of this host to %s is not one that the module gives (%s), and nothing of it was used"
+REMEDY = (
+    "find out what changes the host's Python or its output (the login shell, /etc/profile, sitecustomize.py), repair or"
+    " reinstall the host, then run this again"
+)
+
+
+class MemoryExceeded(BaseException):
+    """Raised by a signal, wherever the process is; no Exception, because connections try again after one."""
+
+
+class WrongAnswer(Exception):
+    """An answer that no module of gpu-ready gives; the text names the field and what is wrong with it."""
+
+
+def load_module(file: str) -> Any:
+    """Return the module of a file of this project: plugins are in no package on the control node."""
+    path = Path(__file__).resolve().parents[1] / file
+    spec = importlib.util.spec_from_file_location(f"gpu_ready_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+plain_text: Callable[[str], str] = load_module("module_utils/gpu_ready/base/plain_text.py").plain_text
+unread_variables: Callable[[Iterable[str]], list[str]] = load_module("plugins/variable_names.py").unread_variables
+
+
+def accept(module: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of an answer that may be used. Raises WrongAnswer."""
+    try:
+        return accepted_values(module, answer)
+    except RecursionError:
+        raise WrongAnswer("too many lists in each other") from None
+
+
+def accepted_values(module: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Like :func:`accept`; may exceed the limit of recursion."""
+    kept: dict[str, Any] = {name: answer.get(name, False) for name in ("changed", "failed")}
+    kept |= {name: clean(answer[name]) for name in SHOWN if answer.get(name) is not None}
+    check_shape({"changed": bool, "failed": bool}, kept, "")
+    for name, shape in SHOWN.items():
+        if name in kept and (name != "exception" or not dataclasses.is_dataclass(kept[name])):
+            check_shape(shape, kept[name], name)
+    shapes = {name.rstrip("?"): shape for name, shape in ANSWERS[module].items()}
+    values = {name: answer[name] for name in shapes if name in answer}
+    check_bounds(values)
+    expected = {f"{name}?": shape for name, shape in shapes.items()} if kept["failed"] else ANSWERS[module]
+    check_shape(expected, values, "")
+    if "ansible_facts" in values:
+        values["ansible_facts"] = {"gpu_node": values["ansible_facts"]["gpu_node"]}
+    return {**kept, **values}
+
+
+def clean(value: Any) -> Any:
+    """Return a value with a question mark for each control character, also in keys and in Ansible's own records."""
+    if isinstance(value, str):
+        return plain_text(str(value))
+    if isinstance(value, dict):
+        return {clean(key): clean(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(clean, value)) if type(value) in (list, tuple) else [clean(one) for one in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: clean(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
+        return dataclasses.replace(value, **fields)
+    return value
+
+
+def check_bounds(answer: dict[str, Any]) -> None:
+    """Raise WrongAnswer for a value that is no JSON, too long, too large or too deep."""
+    level: list[Any] = [answer]
+    number = 0
+    for _ in range(DEPTH):
+        below: list[Any] = []
+        for value in level:
+            check_value(value)
+            if isinstance(value, dict):
+                below += value
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+        number += len(below)
+        if number > VALUES:
+            raise WrongAnswer(f"more than {VALUES} values")
+        level = below
+    if level:
+        raise WrongAnswer(f"more than {DEPTH} lists in each other")
+
+
+def check_value(value: Any) -> None:
+    """Raise WrongAnswer for a single value that is no JSON, too long or too large."""
+    if isinstance(value, str):
+        if len(value) > TEXT:
+            raise WrongAnswer(f"a text of {len(value)} characters")
+    elif isinstance(value, (int, float)):
+        if not math.isfinite(value) or abs(value) > NUMBER:
+            raise WrongAnswer("a number that is too large")
+    elif value is not None and not isinstance(value, (dict, list)):
+        raise WrongAnswer(f"a value of type {type(value).__name__}")
+
+
+def check_shape(shape: Shape, value: Any, where: str) -> None:
+    """Raise WrongAnswer unless a value has a shape; ``where`` names its field."""
+    if isinstance(shape, dict):
+        check_type(dict, value, where)
+        check_mapping(shape, value, where)
+    elif isinstance(shape, list):
+        check_type(list, value, where)
+        for one in value:
+            check_shape(shape[0], one, f"{where}[]")
+    elif isinstance(shape, tuple):
+        if value is not None or None not in shape:
+            known = [one for one in shape if one is not None]
+            fitting = [one for one in known if isinstance(one, type) and isinstance(value, one)]
+            check_shape((fitting or known)[0], value, where)
+    else:
+        check_type(shape, value, where)
+
+
+def check_mapping(shape: dict[str, Shape], value: dict[Any, Any], where: str) -> None:
+    """Raise WrongAnswer unless the keys and values of a mapping have a shape."""
+    for key in value:
+        check_type(str, key, f"a key of {where or 'the answer'}")
+    if "*" in shape:
+        for one in value.values():
+            check_shape(shape["*"], one, f"{where}.*")
+        return
+    for name, expected in shape.items():
+        key = name.rstrip("?")
+        field = f"{where}.{key}".lstrip(".")
+        if key in value:
+            check_shape(expected, value[key], field)
+        elif key == name:
+            raise WrongAnswer(f"no field {field}")
+
+
+def check_type(expected: type, value: Any, where: str) -> None:
+    """Raise WrongAnswer unless a value has a type of JSON; an integer is a float too, and a bool is no number."""
+    numbers: dict[type, tuple[type, ...]] = {float: (int, float), int: (int,)}
+    fits = isinstance(value, numbers.get(expected, (expected,)))
+    if not fits or (expected in numbers and isinstance(value, bool)):
+        raise WrongAnswer(f"field {where}: {type(value).__name__} in place of {expected.__name__}")
+
+
+@contextlib.contextmanager
+def memory_limit(limit: int = MEMORY) -> Iterator[None]:
+    """Raise MemoryExceeded where this process grows by more than ``limit`` bytes.
+
+    A limit of the system (RLIMIT_AS) would hold for the processes that it starts too: with the connection ``local``
+    those are compilers and CUDA. A timer of the processor time is this process's alone (setitimer(2)).
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread can have a handler
+        return
+    most = most_memory() + limit
+
+    def look(*_: object) -> None:
+        if most_memory() > most:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            raise MemoryExceeded
+
+    before = signal.signal(signal.SIGPROF, look)
+    signal.setitimer(signal.ITIMER_PROF, CHECK_EVERY, CHECK_EVERY)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def most_memory() -> int:
+    """Return the most memory that this process had at once, in bytes (getrusage(2): KiB on Linux, bytes on macOS)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def refuse_host(module: str, error: WrongAnswer) -> dict[str, Any]:
+    """Return the result of a task with a wrong answer; a host whose plan has refusals is refused in the report."""
+    message = WRONG % (module, error)
+    result: dict[str, Any] = {"failed": True, "changed": False, "msg": f"{message}. Remedy: {REMEDY}."}
+    if module == "gpu_node_plan":
+        result["plan"] = {"refusals": [{"code": "wrong_answer", "message": message, "remedy": REMEDY}]}
+    return result
+
+
+class ActionModule(Normal):  # type: ignore[misc]
+    """Runs a module on a host as Ansible does, and accepts its answer or fails the host."""
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        """Return what :func:`accept` leaves of the answer."""
+        module = self._task.action.rpartition(".")[2]
+        answer: dict[str, Any] = {}
+        try:
+            with memory_limit():
+                answer = super().run(tmp, task_vars)
+            accepted = accept(module, answer)
+        except WrongAnswer as error:
+            accepted = refuse_host(module, error)
+        except MemoryExceeded:
+            accepted = refuse_host(module, WrongAnswer(f"it takes more than {MEMORY // 2**20} MiB of memory"))
+        if module in LOOKING:
+            # Ansible prints a warning that many hosts have once.
+            accepted["warnings"] = [*accepted.get("warnings", []), *unread_variables(task_vars or {})]
+        # Set by Ansible itself; without the interpreter each task would look for it again.
+        if "_ansible_parsed" in answer:
+            accepted["_ansible_parsed"] = bool(answer["_ansible_parsed"])
+        if getattr(self, "_discovered_interpreter_key", None):
+            facts = accepted.setdefault("ansible_facts", {})
+            facts[self._discovered_interpreter_key] = self._discovered_interpreter
+        return accepted
+
+    def _parse_returned_data(self, res: dict[str, Any], *more: Any) -> dict[str, Any]:
+        """Parse what a module printed, if it is short enough, without control characters: JSON needs none."""
+        size = len(res.get("stdout", "")) + len(res.get("stderr", ""))
+        if size > OUTPUT:
+            raise WrongAnswer(f"it has {size} characters")
+        cleaned = {name: plain_text(res[name].replace("\r\n", "\n")) for name in ("stdout", "stderr") if name in res}
+        try:
+            parsed: dict[str, Any] = super()._parse_returned_data(res | cleaned, *more)
+        except RecursionError:
+            raise WrongAnswer("too many lists in each other") from None
+        return parsed

@@ -1,0 +1,559 @@
+"""What the action plugin of the modules accepts of a host's answer (plugins/answers.py), and what a wrong one does."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import re
+import resource
+import socket
+import sys
+import threading
+import time
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready.base import records
+from gpu_ready.drain.journal import DockerDrain, KubernetesDrain, SlurmDrain, TasksDrain
+from gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, PackageFacts, WorkFacts
+from gpu_ready.lifecycle import audit, decide, variables
+from gpu_ready.lifecycle.audit import AuditCheck
+from gpu_ready.plan import compose
+from gpu_ready.plan import model as plan_model
+from gpu_ready.plan.compose import ReportRow
+from gpu_ready.plan.upgrade import UpgradeStatus
+from gpu_ready.report.audit_table import HostAudit
+from gpu_ready.upgrade.model import Fetched, UpgradeJournal
+from gpu_ready.upgrade.modules import ModuleArchive
+from gpu_ready.verify.checks import Check
+
+from tests.hostile.scenes import plan, scenes
+from tests.unit.hosts import A100, bare, carried_out, having
+from tests.unit.lying_host import NOTHING_TO_DO, TRUTHFUL, calls, make_liar, run_playbook
+from tests.unit.test_answers import FILES, TASKS
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTIONS = ROOT / "plugins/action"
+SPEC = importlib.util.spec_from_file_location("gpu_ready_answers", ROOT / "plugins/answers.py")
+assert SPEC is not None and SPEC.loader is not None
+answers = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(answers)
+ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet", "gpu_upgrade_share"}
+PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path("/srv")) if one.name == "upgrade")
+
+
+def returned(module: str) -> dict[str, Any]:
+    """The documented return values of a module."""
+    text = (ROOT / f"library/{module}.py").read_text()
+    return yaml.safe_load(text.split('RETURN = r"""')[1].split('"""')[0]) or {}
+
+
+def test_every_module_that_runs_on_hosts_has_the_plugin() -> None:
+    modules = {path.stem for path in (ROOT / "library").glob("*.py")}
+    assert {path.stem for path in ACTIONS.glob("*.py")} == set(answers.ANSWERS) == modules - ON_THE_CONTROL_NODE
+    assert all(path.resolve() == ROOT / "plugins/answers.py" for path in ACTIONS.glob("*.py"))
+
+
+RECORDS: dict[tuple[str, ...], Any] = {
+    ("gpu_audit", "audit"): HostAudit,
+    ("gpu_audit", "audit", "row"): ReportRow,
+    ("gpu_audit", "audit", "checks"): list[AuditCheck],
+    ("gpu_audit", "audit", "holders"): list[GpuProcess],
+    ("gpu_drain_journal", "journal"): dict[str, DockerDrain | SlurmDrain | KubernetesDrain | TasksDrain],
+    ("gpu_node_facts", "ansible_facts", "gpu_node"): Facts,
+    ("gpu_node_plan", "row"): ReportRow,
+    ("gpu_node_plan", "upgrade"): UpgradeStatus,
+    ("gpu_node_plan", "plan", "refusals"): list[plan_model.Refusal],
+    ("gpu_node_plan", "plan", "warnings"): list[plan_model.Notice],
+    ("gpu_upgrade_journal", "journal"): UpgradeJournal,
+    ("gpu_upgrade_modules", "record"): ModuleArchive,
+    ("gpu_upgrade_stage", "alike"): Fetched.__annotations__["alike"],
+    ("gpu_verify", "verify", "checks"): list[Check],
+}
+"""The records that become JSON in an answer, by module and field."""
+DRAIN_HOOK = [("drain/hook.py", "run_action"), ("drain/hook.py", "wait_values"), ("drain/hook.py", "state_values")]
+ELSEWHERE: dict[str, list[tuple[str, str]]] = {
+    "gpu_drain_docker": [("drain/docker.py", "start_all"), *DRAIN_HOOK[1:]],
+    "gpu_drain_kubernetes": [("drain/kubernetes.py", "undrain"), *DRAIN_HOOK],
+    "gpu_drain_slurm": [("drain/slurm.py", "undrain"), *DRAIN_HOOK],
+    "gpu_files": [("base/managed_files.py", "converge")],
+    "gpu_kernel_module": [("driver/live_reload.py", "change_modules")],
+    "gpu_node_plan": [("lifecycle/decide.py", "plan_json"), ("lifecycle/decide.py", "answer_json")],
+    "gpu_packages": [("packaging/install.py", "converge")],
+    "gpu_repository": [("packaging/repositories.py", "configure")],
+    "gpu_revert": [("lifecycle/revert.py", "revert")],
+    "gpu_service": [("driver/service.py", "run_service")],
+}
+"""File below module_utils/gpu_ready and function of the values that a module does not name in its own file."""
+RESULTS = ("result", "values", "answer")
+"""What functions call a dictionary that becomes an answer."""
+OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "diff", "unreachable", "skipped", "results"}
+METHODS = {"items", "values", "keys", "get"}
+
+
+def shape_at(module: str, *fields: str) -> Any:
+    """The schema of a field; None if the schema says nothing about what is in a field before it."""
+    shape: Any = answers.ANSWERS[module]
+    for field in fields:
+        shape = next((one for one in shape if one is not None), None) if isinstance(shape, tuple) else shape
+        if not isinstance(shape, dict):
+            assert shape in (dict, list), f"{module}.{'.'.join(fields)}: {field} of a {shape}"
+            return None
+        known = {name.rstrip("?"): one for name, one in shape.items()}
+        assert field in known or "*" in known, f"{module}.{'.'.join(fields)}: the schema has no field {field}"
+        shape = known.get(field, known.get("*"))
+    return shape
+
+
+def too_narrow(shape: Any, hint: Any, where: str) -> Iterator[str]:
+    """What a value with this annotation can be and the schema refuses."""
+    options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    shapes = shape if isinstance(shape, tuple) else (shape,)
+    if type(None) in options and None not in shapes:
+        yield f"{where} may be null"
+    for option in options:
+        if option is not type(None):
+            found = [list(narrow_for_type(one, option, where)) for one in shapes if one is not None]
+            yield from min(found, key=len)
+
+
+def narrow_for_type(shape: Any, hint: Any, where: str) -> Iterator[str]:
+    """Like :func:`too_narrow`, for one shape and one type."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hasattr(hint, "_fields"):
+        yield from narrow_for_record(shape, hint, where)
+    elif origin in (list, tuple):
+        if isinstance(shape, list):
+            yield from too_narrow(shape[0], inner[0], where + "[]")
+        elif shape is not list:
+            yield f"{where} may be a list"
+    elif origin is dict:
+        if isinstance(shape, dict):
+            assert set(shape) == {"*"}, f"{where}: the keys vary"
+            yield from too_narrow(shape["*"], inner[1], where + ".*")
+        elif shape is not dict:
+            yield f"{where} may be a mapping"
+    elif shape is not hint and not (shape is float and hint is int):
+        yield f"{where} may be {hint}"
+
+
+def narrow_for_record(shape: Any, record: Any, where: str) -> Iterator[str]:
+    hints = {name.rstrip("_"): one for name, one in typing.get_type_hints(record).items()}
+    if not isinstance(shape, dict):
+        if shape is not dict:
+            yield f"{where} may be a mapping"
+        return
+    known = {name.rstrip("?"): one for name, one in shape.items()}
+    for name, hint in hints.items():
+        if name in known or "*" in known:
+            yield from too_narrow(known.get(name, known.get("*")), hint, f"{where}.{name}")
+    yield from (f"{where}.{name} is no field" for name in set(known) - set(hints) - {"*"})
+
+
+def named_values(path: Path, function: str) -> set[str]:
+    """The keys of the answers that a function returns, or raises; also those of functions whose value it returns."""
+    functions = {one.name: one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.FunctionDef)}
+    todo, done, found = [function], set(), set()
+    while todo:
+        name = todo.pop()
+        done.add(name)
+        found |= {key for node in ast.walk(functions[name]) for key in keys_at(node)}
+        returned = [one.value for one in ast.walk(functions[name]) if isinstance(one, ast.Return) and one.value]
+        called = {one.func.id for value in returned for one in ast.walk(value) if is_call_of_name(one)}
+        todo += sorted((called & set(functions)) - done)
+    return found
+
+
+def is_call_of_name(node: ast.AST) -> Any:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+def keys_at(node: ast.AST) -> Iterator[str]:
+    """The keys that a statement gives an answer."""
+    if isinstance(node, ast.Return):
+        yield from keys_of(node.value)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Name) and target.id in RESULTS:
+                yield from keys_of(node.value)
+            elif (
+                isinstance(target, ast.Subscript) and is_result(target.value) and isinstance(target.slice, ast.Constant)
+            ):
+                yield str(target.slice.value)
+    elif isinstance(node, ast.Call):
+        name = getattr(node.func, "id", "")
+        updates = isinstance(node.func, ast.Attribute) and node.func.attr == "update" and is_result(node.func.value)
+        if updates or name.endswith("Error"):
+            yield from (one.arg for one in node.keywords if one.arg)
+        if updates:
+            yield from (key for one in node.args for key in keys_of(one))
+
+
+def is_result(node: ast.expr) -> bool:
+    """Whether this is ``result`` or ``error.result``."""
+    return getattr(node, "id", getattr(node, "attr", "")) in RESULTS
+
+
+def keys_of(node: ast.expr | None) -> Iterator[str]:
+    """The keys of a dictionary as the source writes it."""
+    if isinstance(node, ast.Dict):
+        yield from (str(key.value) for key in node.keys if isinstance(key, ast.Constant))
+    elif is_call_of_name(node) and isinstance(node, ast.Call) and node.func.id == "dict":  # type: ignore[attr-defined]
+        yield from (one.arg for one in node.keywords if one.arg)
+        yield from (key for one in node.args for key in keys_of(one))
+
+
+def used_fields() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """File, registered variable and field of an answer, wherever a task uses one."""
+    registered = registered_modules()
+    names = "|".join(sorted(registered))
+    for path in FILES:
+        text = path.read_text()
+        for name, fields in re.findall(rf"\b({names})((?:\.\w+)+)", text):
+            yield path.name, name, tuple(fields[1:].split("."))
+        for field in re.findall(r"ansible_failed_result\.(\w+)", text):
+            assert field in OF_ANSIBLE or field in answers.SHOWN, f"{path.name}: {field}"
+        columns = set(re.findall(rf"map\('extract', hostvars, '({names})'\)", text))
+        for fields in re.findall(r"map\(attribute='([a-z][\w.]*)'", text) if columns else ():
+            yield path.name, "|".join(sorted(columns)), tuple(fields.split("."))
+
+
+def registered_modules() -> dict[str, set[str]]:
+    """The modules of hosts by the variables that tasks register."""
+    found: dict[str, set[str]] = {}
+    for _, task in TASKS:
+        module = next((key for key in task if key in answers.ANSWERS), None)
+        if module and "register" in task:
+            found.setdefault(task["register"], set()).add(module)
+    return found
+
+
+@pytest.mark.parametrize("fields", sorted(RECORDS), ids=".".join)
+def test_no_schema_is_narrower_than_the_record_of_the_module(fields: tuple[str, ...]) -> None:
+    shape = shape_at(*fields)
+    assert list(too_narrow(dict if shape is None else shape, RECORDS[fields], ".".join(fields))) == []
+
+
+def test_a_schema_that_is_too_narrow_is_found() -> None:
+    narrow = {**answers.UPGRADE, "to": str, "journal": ({"phase": str, "time?": str, "other": int}, None)}
+    assert sorted(too_narrow(narrow, UpgradeStatus, "upgrade")) == [
+        "upgrade.journal.other is no field",
+        "upgrade.journal.time may be <class 'int'>",
+        "upgrade.to may be null",
+    ]
+
+
+@pytest.mark.parametrize("module", sorted(answers.ANSWERS))
+def test_schema_documentation_and_code_name_the_same_values(module: str) -> None:
+    places = [(ROOT / f"library/{module}.py", "run")]
+    places += [(ROOT / "module_utils/gpu_ready" / path, function) for path, function in ELSEWHERE.get(module, [])]
+    coded = set.union(*(named_values(*place) for place in places)) - OF_ANSIBLE
+    assert coded == set(returned(module)) - OF_ANSIBLE - set(answers.SHOWN)
+    assert coded == {name.rstrip("?") for name in answers.ANSWERS[module]}
+
+
+def test_every_field_that_a_task_uses_is_in_the_schema_of_its_module() -> None:
+    registered, used = registered_modules(), set(used_fields())
+    assert {("provision.yml", "gpu_plan_result", ("todo",)), ("main.yml", "gpu_plan_result", ("row",))} <= {
+        (file, name, fields) for file, names, fields in used for name in names.split("|")
+    }
+    for file, names, fields in sorted(used):
+        parts = [part for part in fields if part not in METHODS]
+        if parts[0] in OF_ANSIBLE or parts[0] in answers.SHOWN:
+            continue
+        problems = []
+        for module in set.union(*(registered[name] for name in names.split("|"))):
+            try:
+                shape_at(module, *parts)
+                break
+            except AssertionError as error:
+                problems.append(str(error))
+        else:
+            raise AssertionError(f"{file}: {problems}")
+
+
+def test_honest_answers_lose_nothing() -> None:
+    for scene in scenes(Path("/srv")):
+        for module in set(scene.answers) & set(answers.ANSWERS):
+            answer = scene.answers[module]
+            assert answers.accept(module, answer) == {"failed": False, **answer}, (scene.name, module)
+
+
+def largest_host() -> Facts:
+    """Return a node with more of everything than hosts have."""
+    empty = bare(*[A100] * 16, distro="ubuntu2204")
+    facts = carried_out(empty, plan(empty, {})[0])
+    holders = [GpuProcess(n, f"python3-{n}", f"{n:064x}", "python3 train.py " + "--x " * 250) for n in range(2000)]
+    containers = [ContainerFacts("docker", f"{n:064x}", f"container-{n}" * 8, "runtime") for n in range(500)]
+    more = {f"package-with-a-long-name-{n}": "1:2.36-9+deb12u13" for n in range(4000)}
+    repository = "deb [signed-by=/usr/share/keyrings/x.gpg] https://mirror.example/debian bookworm main contrib\n"
+    return having(
+        facts,
+        packages=PackageFacts({**facts.packages.installed, **more}),
+        apt={"sources": {f"/etc/apt/sources.list.d/{n}.list": repository * 20 for n in range(300)}},
+        driver={"mig_instances": [f"gpu{gpu}/gi{part}" for gpu in range(16) for part in range(7)]},
+        work={"processes": holders, "containers": containers, "jobs": [str(n) for n in range(500)]},
+    )
+
+
+def test_the_largest_hosts_are_far_from_the_bounds() -> None:
+    facts = largest_host()
+    given = {"nvidia_driver_branch": 595}
+    decided, planned = plan(having(facts, work=WorkFacts()), given)
+    refused = compose.plan(facts, variables.parse_settings(given).settings)
+    audited = audit.answer_json(facts, refused, audit.AuditFacts(holders=facts.work.processes))
+    found = {
+        "gpu_node_plan": {**planned, **decide.answer_json(facts, refused)},
+        "gpu_audit": {"audit": audited},
+        "gpu_node_facts": {"ansible_facts": {"gpu_node": records.to_json(facts)}},
+        "gpu_packages": {"installed": facts.packages.installed, "versions": facts.packages.installed},
+        "gpu_driver_volume": {"files": [f"lib64/libnvidia-{n}.so.580.95.05" for n in range(2000)]},
+        "gpu_uninstall": {"actions": [f"delete /etc/a/file/with/a/path/of/ours/{n}" for n in range(10_000)]},
+    }
+    assert refused.refusals and decided.steps
+    for module, answer in found.items():
+        assert answers.accept(module, answer) == {"changed": False, "failed": False, **answer}
+        assert 4 * len(json.dumps(answer)) < answers.OUTPUT, module
+        assert 4 * len(json.dumps(answer)) < answers.TEXT or 4 * longest(answer) < answers.TEXT, module
+        assert 4 * sum(1 for _ in every_value(answer)) < answers.VALUES, module
+
+
+def longest(answer: Any) -> int:
+    return max(len(one) for one in every_value(answer) if isinstance(one, str))
+
+
+def every_value(value: Any) -> Iterator[Any]:
+    """Every value and key in a JSON value."""
+    yield value
+    for one in [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []:
+        yield from every_value(one)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"upgrade": 7}, "field upgrade: int in place of dict"),
+        ({"upgrade": {**PLAN["upgrade"], "to": {}}}, "field upgrade.to: dict in place of str"),
+        ({"upgrade": {**PLAN["upgrade"], "journal": {"phase": "done", "rollout": "x"}}}, "upgrade.journal.rollout"),
+        ({"upgrade": {**PLAN["upgrade"], "journal": {"phase": "done", "time": True}}}, "upgrade.journal.time: bool"),
+        ({"upgrade": {**PLAN["upgrade"], "journal": {"phase": "done", "rollout": 10**30}}}, "a number that is too"),
+        ({"plan": {**PLAN["plan"], "steps": [{"id": 1}]}}, "field plan.steps[].id"),
+        ({"row": {"gpus": ["x"]}}, "field row.*: list in place of str"),
+        ({"lines": "text"}, "field lines: str in place of list"),
+        ({"todo": {"x": float("inf")}}, "too large"),
+        ({"todo": {"x": {"y": "z" * (2**20 + 1)}}}, "a text of 1048577 characters"),
+        ({"todo": {"x": {"y": [0] * 1_000_001}}}, "more than 1000000 values"),
+        ({"todo": {"x": {"y": json.loads("[" * 200 + "]" * 200)}}}, "more than 32 lists in each other"),
+        ({"changed": "yes"}, "field changed: str in place of bool"),
+        ({"failed": 1}, "field failed: int in place of bool"),
+        ({"warnings": "x"}, "field warnings: str in place of list"),
+        ({"msg": ["x"]}, "field msg: list in place of str"),
+        ({"rc": "0"}, "field rc: str in place of int"),
+        ({"failed": True, "lines": 7}, "field lines: int in place of list"),
+    ],
+)
+def test_a_wrong_answer_is_refused(change: dict[str, Any], what: str) -> None:
+    with pytest.raises(answers.WrongAnswer) as error:
+        answers.accept("gpu_node_plan", {**PLAN, **change})
+    assert what in str(error.value)
+
+
+@pytest.mark.parametrize("name", [name for name in answers.ANSWERS["gpu_node_plan"]])
+def test_an_answer_without_a_field_is_refused_unless_it_failed(name: str) -> None:
+    answer = {key: value for key, value in PLAN.items() if key != name}
+    with pytest.raises(answers.WrongAnswer, match=f"no field {name}"):
+        answers.accept("gpu_node_plan", answer)
+    assert answers.accept("gpu_node_plan", {"failed": True, "msg": "no"})["msg"] == "no"
+
+
+def test_orders_for_ansible_and_unknown_values_go_nowhere() -> None:
+    orders = {
+        "ansible_facts": {"ansible_python_interpreter": "/x"},
+        "add_host": {"host_name": "x"},
+        "add_group": "x",
+        "ansible_stats": {"data": {}},
+        "_ansible_delegated_vars": {},
+        "unreachable": True,
+        "skipped": True,
+        "results": [1],
+        "other": 1,
+    }
+    assert answers.accept("gpu_node_plan", {**PLAN, **orders}) == {"failed": False, **PLAN}
+    facts = {"ansible_facts": {"gpu_node": {}, "ansible_connection": "local"}, "changed": False}
+    assert answers.accept("gpu_node_facts", facts)["ansible_facts"] == {"gpu_node": {}}
+
+
+def test_what_ansible_prints_has_no_control_characters() -> None:
+    bad = "\x1b]0;x\x07\x9b31m\u202e"
+    shown = {
+        "msg": bad,
+        "warnings": [bad],
+        "deprecations": [{"msg": bad, bad: 1}],
+        "exception": bad,
+        "diff": [{"before": bad}],
+    }
+    accepted = answers.accept("gpu_files", {"failed": True, **shown})
+    assert "\x1b" not in str(accepted.values()) and "?]0;x??31m?" in accepted["msg"]
+    assert not any(character in json.dumps(accepted, ensure_ascii=False) for character in "\x1b\x07\x9b\u202e")
+
+
+PLAY = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Plan
+      gpu_node_plan:
+      register: planned
+    - name: Ask Ansible's own module
+      ansible.builtin.ping:
+    - name: Show
+      ansible.builtin.debug:
+        msg: "asked {{ inventory_hostname }} {{ planned.plan.gpu_host }} {{ ansible_python_interpreter }}"
+"""
+WRONG: dict[str, Any] = {
+    "types": {**PLAN, "upgrade": "x"},
+    "deep": {**PLAN, "todo": {"x": {"y": json.loads("[" * 200 + "]" * 200)}}},
+    "deeper": "print('{\"plan\": ' + '[' * 100000 + ']' * 100000 + '}')",
+    "long": "print('{\"plan\": \"' + 'x' * 50 * 2**20 + '\"}')",
+    "nothing": "print('{}')",
+}
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("inject", ["false", "true"])
+def test_a_wrong_answer_fails_one_host_and_facts_choose_nothing(tmp_path: Path, inject: str) -> None:
+    facts = {"ansible_python_interpreter": "/bin/false", "ansible_connection": "ssh", "planned": {}}
+    found = {**WRONG, "facts": {**PLAN, "ansible_facts": facts, "add_group": "other"}, "honest": PLAN}
+    hosts = {
+        name: make_liar(tmp_path, name, {"gpu_node_plan": answer, "ping": TRUTHFUL}) for name, answer in found.items()
+    }
+    play = tmp_path / "play.yml"
+    play.write_text(PLAY)
+    done = run_playbook(
+        tmp_path,
+        play,
+        hosts,
+        ANSIBLE_INJECT_FACT_VARS=inject,
+        ANSIBLE_STDOUT_CALLBACK="default",
+        ANSIBLE_CALLBACK_RESULT_FORMAT="json",
+    )
+    text = done.stdout + done.stderr
+    for name in WRONG:
+        assert f"asked {name} " not in text, text[-5000:]
+        assert f"fatal: [{name}]: FAILED" in text and "ping" not in calls(tmp_path, name), text[-5000:]
+    for name in ("facts", "honest"):
+        assert f"asked {name} True {tmp_path}/{name}/python" in text, text[-5000:]
+    assert text.count("and nothing of it was used. Remedy: find out") >= len(WRONG)
+    assert "Traceback" not in text
+
+
+@pytest.mark.host_io
+def test_a_terminal_gets_no_control_characters_of_a_module_from_ansibles_own_callback(tmp_path: Path) -> None:
+    bad = "\x1b]0;x\x07\x9b31m"
+    shown = {"warnings": [bad], "deprecations": [{"msg": bad, "version": "9.9"}], "diff": {"before": bad, "after": ""}}
+    junk = f"import json, sys; sys.stdout.buffer.write(({bad!r} + json.dumps({PLAN!r}) + {bad!r}).encode())"
+    found = {
+        "warns": {**PLAN, **shown, "changed": True},
+        "fails": {"failed": True, "msg": bad, "exception": f"Traceback {bad}", **shown},
+        "junk": junk,
+    }
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in found.items()}
+    play = tmp_path / "play.yml"
+    play.write_text(PLAY.split("    - name: Ask")[0])
+    done = run_playbook(tmp_path, play, hosts, "--diff", "-vvv", ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_NOCOLOR="1")
+    text = done.stdout + done.stderr
+    assert "?]0;x??31m" in text and os.linesep in text
+    assert not [line for line in text.splitlines() if "\x1b" in line or "\x07" in line or "\x9b" in line]
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("configuration", ["[defaults]\n", (ROOT / "ansible.cfg").read_text()], ids=("none", "ours"))
+def test_site_refuses_the_host_with_a_wrong_answer_and_reports_the_other(tmp_path: Path, configuration: str) -> None:
+    file = tmp_path / "ansible.cfg"
+    file.write_text(configuration.replace("= plugins", f"= {ROOT}/plugins"))
+    honest = {**NOTHING_TO_DO["gpu_node_plan"], "row": {"distribution": "Debian 12"}}
+    wrong = {**honest, "lines": [7]}
+    hosts = {
+        name: make_liar(tmp_path, name, {"gpu_node_plan": answer})
+        for name, answer in {"good": honest, "wrong": wrong}.items()
+    }
+    done = run_playbook(tmp_path, "site.yml", hosts, "-e", f"gpu_report_directory={tmp_path}", ANSIBLE_CONFIG=str(file))
+    assert done.returncode == 2, done.stdout[-4000:] + done.stderr[-2000:]
+    report = json.loads((tmp_path / "latest.json").read_text())
+    assert report["counts"] == {"ready": 1, "refused": 1}, done.stdout[-3000:]
+    why = report["hosts"]["wrong"]["why"]
+    assert why.startswith(
+        "the answer of this host to gpu_node_plan is not one that the module gives (field lines[]: int"
+    )
+    assert "Remedy: find out what changes the host's Python" in why
+
+
+FLOOD = "import sys\nwhile True: sys.stdout.buffer.write(b'x' * 2**20)"
+LONG = "import sys; sys.stdout.buffer.write(b'x' * 700 * 2**20)"
+
+
+@pytest.mark.host_io
+def test_an_endless_answer_is_bounded_in_memory_and_the_others_finish(tmp_path: Path) -> None:
+    found = {"flood": FLOOD, "long": LONG, "honest": PLAN}
+    hosts = {
+        name: make_liar(tmp_path, name, {"gpu_node_plan": answer, "ping": TRUTHFUL}) for name, answer in found.items()
+    }
+    program = tmp_path / "ssh"
+    program.write_text(f"#!{sys.executable}\nimport sys\nsys.stdin.buffer.read()\n{FLOOD}\n")
+    program.chmod(0o755)
+    # What Ansible reads from ssh, another program than that of the connection `local`.
+    hosts["ssh"] = {"ansible_connection": "ssh", "ansible_ssh_executable": str(program), "ansible_pipelining": True}
+    (tmp_path / "play.yml").write_text(PLAY)
+    done = run_playbook(
+        tmp_path,
+        tmp_path / "play.yml",
+        hosts,
+        ANSIBLE_STDOUT_CALLBACK="default",
+        ANSIBLE_CALLBACK_RESULT_FORMAT="json",
+    )
+    text = done.stdout + done.stderr
+    assert "asked honest" in text, text[-3000:]
+    for name in ("flood", "long", "ssh"):
+        assert f"asked {name} " not in text and f"fatal: [{name}]: FAILED" in text, text[-3000:]
+    assert text.count("takes more than 256 MiB of memory") >= 3 and "Traceback" not in text, text[-3000:]
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert most < 900 * 1024, f"a process of the control node had {most} KiB"
+
+
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"], ids=("silent", "only a greeting"))
+@pytest.mark.host_io
+def test_a_server_that_accepts_and_never_answers_is_reported_and_the_others_finish(
+    tmp_path: Path, greeting: bytes
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        accepted: list[socket.socket] = []
+        threading.Thread(target=accept_for_ever, args=(server, greeting, accepted), daemon=True).start()
+        honest = {**NOTHING_TO_DO["gpu_node_plan"], "row": {"distribution": "Debian 12"}}
+        address = {"ansible_host": "127.0.0.1", "ansible_port": server.getsockname()[1]}
+        hosts = {"good": make_liar(tmp_path, "good", {"gpu_node_plan": honest}), "silent": address}
+        began = time.monotonic()
+        done = run_playbook(tmp_path, "site.yml", hosts, "-e", f"gpu_report_directory={tmp_path}")
+        seconds = time.monotonic() - began
+    report = json.loads((tmp_path / "latest.json").read_text())
+    assert accepted and report["hosts"]["good"]["result"] == "ready" and done.returncode == 2, done.stdout[-3000:]
+    # The limit of ansible.cfg is 20 seconds. core 2.16 calls it a failure of sudo if the server greets.
+    why = report["hosts"]["silent"]["why"]
+    assert seconds < 90 and ("cannot be reached" in why or "log in and run `sudo true`" in why), why
+
+
+def accept_for_ever(server: socket.socket, greeting: bytes, accepted: list[socket.socket]) -> None:
+    """Accept connections, greet, and keep them open."""
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        connection.sendall(greeting)
+        accepted.append(connection)

@@ -1,0 +1,248 @@
+"""The collection gpu_ready.nodes: built from this tree, installed from its archive and from git, and run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lying_host import PROGRAMS, ROOT, calls, make_liar
+from test_control_node import IDLE
+
+from tools import build_collection, payload
+
+NAME = "gpu_ready.nodes"
+METADATA = yaml.safe_load((ROOT / "galaxy.yml").read_text())
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if (path / "meta").is_dir())
+MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
+DOCUMENTED = {
+    "callback": ["gpu_ready_progress"],
+    "lookup": ["gpu_ready_hosts", "gpu_ready_run"],
+    "module": MODULES,
+    "role": ROLES,
+}
+TRAVEL = ("docs", "library", "meta", "module_utils", "playbooks", "plugins", "roles")
+"""Directories of which everything belongs to the collection, except playbooks/: the links that galaxy.yml names."""
+
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+
+pytestmark = pytest.mark.host_io
+
+
+def ansible(program: str, *arguments: str, cwd: Path, installed: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of Ansible as on a machine that has the collection and nothing else of this tree."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHONPATH"))}
+    environment |= {"ANSIBLE_COLLECTIONS_PATH": str(installed), "ANSIBLE_LOCALHOST_WARNING": "false", "PWD": str(cwd)}
+    return subprocess.run(
+        [str(PROGRAMS / program), *arguments],
+        cwd=cwd, env=environment | more, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+def files_below(directory: Path) -> dict[str, bytes]:
+    """Content, or destination of a link, by path."""
+    return {
+        str(path.relative_to(directory)): str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_collection.build(tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture(scope="module")
+def installed(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of collections in which only this one is."""
+    directory = tmp_path_factory.mktemp("installed")
+    done = ansible(
+        "ansible-galaxy",
+        "collection",
+        "install",
+        str(archive),
+        "-p",
+        str(directory),
+        cwd=directory,
+        installed=directory,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory
+
+
+def tree_of(installed: Path) -> Path:
+    return installed / "ansible_collections/gpu_ready/nodes"
+
+
+def test_the_same_commit_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+    assert build_collection.build(tmp_path).read_bytes() == archive.read_bytes()
+
+
+def test_everything_that_runs_travels_and_nothing_that_git_does_not_track(archive: Path, installed: Path) -> None:
+    tracked = set(filter(None, build_collection.run("git", "ls-files", "-z").split("\0")))
+    left = {f"playbooks/{name}" for name in ("action_plugins", "callback_plugins", "library", "module_utils", "roles")}
+    expected = {name for name in tracked if name.startswith(TRAVEL) and name not in left and (ROOT / name).exists()}
+    found = set(files_below(tree_of(installed)))
+    assert expected <= found
+    assert found - {"FILES.json", "MANIFEST.json"} <= tracked
+    assert not [name for name in found if name.startswith((".", "lab/", "tests/", "tools/", "bench/", "ansible.cfg"))]
+    assert "module_utils/gpu_ready/catalog/data.py" in found
+    with tarfile.open(archive) as tar:
+        assert {member.uid for member in tar.getmembers()} == {0}
+    for path in tree_of(installed).rglob("*"):
+        if path.is_symlink():
+            assert path.resolve().is_relative_to(tree_of(installed)) and path.exists(), path
+
+
+def test_git_gives_the_same_collection_as_the_archive(installed: Path, tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    build_collection.export_tracked_files(repository)
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com", "-C", str(repository)]
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    requirements = {"collections": [{"name": f"file://{repository}", "type": "git", "version": "main"}]}
+    (tmp_path / "requirements.yml").write_text(yaml.safe_dump(requirements))
+    done = ansible(
+        "ansible-galaxy", "collection", "install", "-r", "requirements.yml", "-p", str(tmp_path / "from_git"),
+        cwd=tmp_path, installed=tmp_path / "from_git",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    lists = {"FILES.json", "MANIFEST.json"}
+    from_git, from_archive = (files_below(tree_of(place)) for place in (tmp_path / "from_git", installed))
+    assert {k: v for k, v in from_git.items() if k not in lists} == {
+        k: v for k, v in from_archive.items() if k not in lists
+    }
+
+
+def test_the_metadata_agrees_with_the_project() -> None:
+    assert METADATA["version"] == PYPROJECT["version"]
+    assert f"{METADATA['namespace']}.{METADATA['name']}" == NAME
+    [core] = [one for one in PYPROJECT["dependencies"] if one.startswith("ansible-core")]
+    requires = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["requires_ansible"]
+    assert core == "ansible-core" + requires.removesuffix(".0")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=lambda path: path.stem)
+def test_a_module_imports_its_own_module_utils(path: Path) -> None:
+    # ansible.module_utils.gpu_ready exists in a checkout only; ..module_utils is what belongs to the module in both.
+    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    assert not [node.module for node in imports if (node.module or "").startswith("ansible.module_utils.gpu_ready")]
+    own = [node.module or "" for node in imports if node.level]
+    assert own and all(
+        (ROOT / name.replace(".", "/")).with_suffix(".py").exists() or (ROOT / name.replace(".", "/")).is_dir()
+        for name in own
+    )
+
+
+@pytest.mark.parametrize(("kind", "names"), DOCUMENTED.items(), ids=DOCUMENTED)
+def test_ansible_doc_shows_every(kind: str, names: list[str], installed: Path, tmp_path: Path) -> None:
+    full = [f"{NAME}.{name}" for name in names]
+    done = ansible("ansible-doc", "-t", kind, "--json", *full, cwd=tmp_path, installed=installed)
+    assert done.returncode == 0, done.stderr
+    assert sorted(json.loads(done.stdout)) == full
+
+
+def test_every_playbook_is_found_by_the_name_of_the_collection(installed: Path, tmp_path: Path) -> None:
+    names = [f"{NAME}.{playbook}" for playbook in PLAYBOOKS]
+    done = ansible("ansible-playbook", "--syntax-check", *names, cwd=tmp_path, installed=installed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"^playbook: .*/(\w+)\.yml$", done.stdout, re.MULTILINE) == PLAYBOOKS
+
+
+def inventory(directory: Path, hosts: dict[str, dict[str, Any]]) -> str:
+    (directory / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    return str(directory / "hosts.json")
+
+
+@pytest.mark.parametrize("how", ["by_name", "imported"])
+def test_site_ends_with_its_report_in_the_working_directory(how: str, installed: Path, tmp_path: Path) -> None:
+    hosts = {"gpu1": make_liar(tmp_path, "gpu1", {"gpu_node_plan": IDLE})}
+    playbook = f"{NAME}.site"
+    if how == "imported":
+        playbook = str(tmp_path / "own.yml")
+        Path(playbook).write_text(f"- import_playbook: {NAME}.site\n")
+    done = ansible(
+        "ansible-playbook", playbook, "-i", inventory(tmp_path, hosts), cwd=tmp_path, installed=installed,
+        ANSIBLE_STDOUT_CALLBACK=f"{NAME}.gpu_ready_progress",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"gpu1 +Debian 12 .*nothing to do", done.stdout), done.stdout
+    assert calls(tmp_path, "gpu1") == ["gpu_node_plan"]
+    assert json.loads((tmp_path / "reports/latest.json").read_text())
+
+
+def test_answers_of_hosts_are_checked(installed: Path, tmp_path: Path) -> None:
+    hosts = {"gpu1": make_liar(tmp_path, "gpu1", {"gpu_node_plan": IDLE | {"todo": 7}})}
+    done = ansible(
+        "ansible-playbook", f"{NAME}.site", "-i", inventory(tmp_path, hosts), cwd=tmp_path, installed=installed
+    )
+    assert done.returncode == 2 and "field todo: int in place of dict" in done.stdout, done.stdout + done.stderr
+
+
+LARGE = ["gpu_node_plan", "gpu_uninstall", "gpu_upgrade_fleet", "gpu_verify"]
+BUILD = """
+import io, sys, zipfile
+from ansible.plugins import loader
+from pathlib import Path
+from tools import payload
+loader.init_plugin_loader([sys.argv[1]])
+modules = Path(sys.argv[1], "ansible_collections/gpu_ready/nodes/plugins/modules")
+for name in sys.argv[2:]:
+    print(name, *zipfile.ZipFile(io.BytesIO(payload.build_wrapper(name, modules).archive)).namelist())
+"""
+
+
+def test_modules_are_sent_with_all_they_import(installed: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BUILD, str(installed), *LARGE],
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    sent = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    prefix = "ansible_collections/gpu_ready/nodes/plugins/module_utils/"
+    for module in LARGE:
+        expected = {str(path.relative_to(ROOT / "module_utils")) for path in payload.import_closure(module).values()}
+        assert expected <= {name.removeprefix(prefix) for name in sent[module] if name.startswith(prefix)}, module
+        assert not [name for name in sent[module] if name.startswith("ansible/module_utils/gpu_ready")], module
+
+
+def test_a_module_of_the_collection_really_runs(installed: Path, tmp_path: Path) -> None:
+    hosts = inventory(tmp_path, {"here": LOCAL})
+    done = ansible("ansible", "-i", hosts, "all", "-m", f"{NAME}.gpu_node_facts", cwd=tmp_path, installed=installed)
+    assert done.returncode == 0 and '"gpu_node"' in done.stdout, done.stdout + done.stderr
+
+
+def tasks_of(value: Any) -> Iterator[dict[str, Any]]:
+    for entry in value if isinstance(value, list) else []:
+        if isinstance(entry, dict):
+            yield entry
+            for key in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
+                yield from tasks_of(entry.get(key))
+
+
+def test_own_modules_and_roles_are_named_without_a_collection() -> None:
+    """The names that Ansible looks up in library/ and roles/ of a checkout, and in the collection of the playbook or role."""
+    files = [*(ROOT / "roles").rglob("tasks/*.yml"), *(ROOT / "playbooks").rglob("*.yml")]
+    used = {key for path in files for task in tasks_of(yaml.safe_load(path.read_text())) for key in task}
+    own = {key for key in used if key.rpartition(".")[2] in MODULES}
+    assert own and all("." not in key for key in own)
+
+
+def test_a_build_outside_of_a_repository_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(ROOT / "galaxy.yml", tmp_path)
+    monkeypatch.setattr(build_collection, "ROOT", tmp_path)
+    with pytest.raises(build_collection.BuildError, match="not a git repository"):
+        build_collection.build(tmp_path / "out")

@@ -1,0 +1,74 @@
+"""What runs on the control node runs as the operator, whatever a site's inventory says about becoming root."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lying_host import ROOT, make_liar, run_playbook
+
+IDLE: dict[str, Any] = {
+    "plan": {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": True, "summary": "ready"},
+    "todo": {}, "lines": [], "row": {"distribution": "Debian 12", "why": "nothing to do"}, "refusal": "", "upgrade": {}, "verification": None,
+}  # fmt: skip
+FILES = [*(ROOT / "roles").rglob("tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml"), *(ROOT / "playbooks/tasks").glob("*.yml")]  # fmt: skip
+NESTED = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
+
+
+def tasks(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        one for entry in entries for one in [entry, *(task for key in NESTED for task in tasks(entry.get(key, [])))]
+    ]
+
+
+DELEGATED = [
+    pytest.param(task, id=f"{path.relative_to(ROOT)}: {task['name']}")
+    for path in sorted(FILES)
+    for task in tasks(yaml.safe_load(path.read_text()))
+    if "delegate_to" in task
+]
+
+
+@pytest.mark.parametrize("task", DELEGATED)
+def test_a_delegated_task_says_by_a_variable_whether_it_becomes_root(task: dict[str, Any]) -> None:
+    # "become: false" would lose against ansible_become in group_vars/all: variables have precedence over keywords.
+    assert "become" not in task
+    become = task.get("vars", {}).get("ansible_become")
+    if task["delegate_to"] == "localhost":
+        assert become is False
+    else:
+        assert become in ("{{ gpu_drain_slurm_become }}", "{{ gpu_drain_kubernetes_become }}")
+
+
+def test_delegation_is_the_one_way_to_the_control_node() -> None:
+    assert len(DELEGATED) > 20
+    for path in FILES:
+        text = path.read_text()
+        assert "local_action" not in text and "connection: local" not in text, path
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("playbook", "answers"),
+    [
+        ("site.yml", {"gpu_node_plan": IDLE}),
+        ("playbooks/audit.yml", {"gpu_audit": {"audit": {"state": "ok"}}}),
+        ("playbooks/upgrade_drivers.yml", {"gpu_node_plan": IDLE | {"upgrade": {"state": "current", "opened": False}}}),
+        ("playbooks/bootstrap_python.yml", {}),
+    ],
+)
+def test_ansible_become_in_group_vars_does_not_reach_the_control_node(
+    tmp_path: Path, playbook: str, answers: dict[str, Any]
+) -> None:
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars/all.json").write_text(
+        # Another user than the test's own, to whom Ansible would change without sudo.
+        json.dumps({"ansible_become": True, "ansible_become_user": "daemon", "ansible_become_exe": "/no/such/sudo"})
+    )
+    hosts = {"gpu1": make_liar(tmp_path, "gpu1", answers)}
+    done = run_playbook(tmp_path, playbook, hosts, ANSIBLE_STDOUT_CALLBACK="default")
+    assert "/no/such/sudo" not in done.stdout, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,124 @@
+"""Options that select a part of the tasks are refused before anything runs, and hosts can be selected by a variable."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible import context
+from ansible.errors import AnsibleLookupError
+from ansible.utils.context_objects import GlobalCLIArgs
+from lying_host import ROOT, calls, make_liar, run_playbook
+from test_control_node import IDLE
+
+from plugins.lookup import gpu_ready_hosts
+
+GROUPS = {"all": ["a1", "a2", "b1"], "ungrouped": [], "a": ["a1", "a2"]}
+PLAYS = [
+    pytest.param(play, id=f"{path.stem}: {play['name']}")
+    for path in sorted((ROOT / "playbooks").glob("*.yml"))
+    for play in yaml.safe_load(path.read_text())
+    if "hosts" in play
+]
+PARTS = {
+    "--tags": {"tags": ["driver"]},
+    "--skip-tags": {"skip_tags": ["docker"]},
+    "--start-at-task": {"start_at_task": "Driver"},
+}
+WHOLE = {"tags": ["all"], "skip_tags": [], "start_at_task": None}
+
+
+@pytest.mark.parametrize("play", PLAYS)
+def test_the_hosts_of_every_play_come_from_the_lookup_or_from_a_play_before(play: dict[str, Any]) -> None:
+    hosts = play["hosts"]
+    assert hosts == "{{ lookup('gpu_ready_hosts', gpu_ready_hosts | default('all')) }}" or "else []" in hosts
+
+
+@pytest.mark.parametrize("option", PARTS)
+@pytest.mark.parametrize(
+    "playbook", [str(ROOT / "site.yml"), str(ROOT / "playbooks/audit.yml"), "gpu_ready.nodes.upgrade_drivers"]
+)
+def test_a_part_of_the_tasks_is_refused_with_what_to_set_instead(playbook: str, option: str) -> None:
+    with pytest.raises(AnsibleLookupError, match=f"^{option} .*cuda_toolkit_source=none.*docker_engine_source=none"):
+        gpu_ready_hosts.refuse_parts({"args": [playbook], **WHOLE, **PARTS[option]})
+
+
+@pytest.mark.parametrize("option", PARTS)
+def test_a_playbook_of_the_site_may_select_its_own_tasks(option: str, tmp_path: Path) -> None:
+    gpu_ready_hosts.refuse_parts({"args": [str(tmp_path / "site.yml")], **WHOLE, **PARTS[option]})
+
+
+def test_a_whole_run_and_other_programs_are_not_refused() -> None:
+    gpu_ready_hosts.refuse_parts({"args": [str(ROOT / "site.yml")], **WHOLE})
+    gpu_ready_hosts.refuse_parts({"args": [str(ROOT / "site.yml")], **WHOLE, "tags": ["all", "driver"]})
+    gpu_ready_hosts.refuse_parts({"args": "all"})
+
+
+@pytest.mark.parametrize(
+    ("terms", "patterns"),
+    [
+        (["all"], "all"),
+        (["a1,b1"], "a1,b1"),
+        (["a:!a2"], "a,!a2"),
+        ([["a", "!a2"]], "a,!a2"),
+        (["a*"], "a*"),
+        (["a[0]"], "a[0]"),
+        (["~b[0-9]"], "~b[0-9]"),
+        (["localhost"], "localhost"),
+    ],
+)
+def test_patterns_of_ansible_are_passed_on(terms: list[Any], patterns: str) -> None:
+    assert ",".join(gpu_ready_hosts.host_patterns(terms, GROUPS)) == patterns
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ([""], "gpu_ready_hosts is empty"),
+        ([[]], "gpu_ready_hosts is empty"),
+        (["c1"], "no host or group c1[.]"),
+        (["a,!c"], "no host or group c[.]"),
+        (["c*"], r"no host or group c\*[.]"),
+    ],
+)
+def test_hosts_that_the_inventory_does_not_have_are_refused(terms: list[Any], message: str) -> None:
+    with pytest.raises(AnsibleLookupError, match=message):
+        gpu_ready_hosts.host_patterns(terms, GROUPS)
+
+
+def run_site(directory: Path, *arguments: str, playbook: str = "site.yml") -> subprocess.CompletedProcess[str]:
+    hosts = {name: make_liar(directory, name, {"gpu_node_plan": IDLE}) for name in ("one", "two")}
+    return run_playbook(directory, playbook, hosts, *arguments, ANSIBLE_STDOUT_CALLBACK="default")
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("option", ["--tags=driver", "--skip-tags=docker", "--start-at-task=Driver"])
+def test_nothing_runs_and_the_status_is_not_0(tmp_path: Path, option: str) -> None:
+    done = run_site(tmp_path, option)
+    assert done.returncode not in (0, 2, 3), done.stdout  # 2 and 3 are hosts that failed or were not reached
+    assert option.partition("=")[0] in done.stderr and "cuda_toolkit_source=none" in done.stderr
+    assert calls(tmp_path, "one") == []
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("imported", [False, True])
+def test_every_play_is_narrowed_by_the_variable(tmp_path: Path, imported: bool) -> None:
+    own = tmp_path / "own.yml"
+    own.write_text(
+        json.dumps([{"import_playbook": str(ROOT / "site.yml"), "tags": ["gpu"], "vars": {"gpu_ready_hosts": "one"}}])
+    )
+    if imported:
+        done = run_site(tmp_path, "--tags", "gpu", playbook=str(own))
+    else:
+        done = run_site(tmp_path, "-e", "gpu_ready_hosts=one")
+    assert done.returncode == 0 and "1 host: 1 ready" in done.stdout, done.stdout + done.stderr
+    assert (calls(tmp_path, "one"), calls(tmp_path, "two")) == (["gpu_node_plan"], [])
+
+
+def test_the_lookup_reads_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "CLIARGS", GlobalCLIArgs({"args": (str(ROOT / "site.yml"),), **WHOLE}))
+    assert gpu_ready_hosts.LookupModule().run(["a", "b1"], {"groups": GROUPS}) == ["a,b1"]

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+import ipaddress
 import os
 import re
 import shutil
@@ -29,9 +30,11 @@ short_description: one live line per batch, every failure with its reason
 description:
   - On a terminal one line shows the phase, the hosts done, running, failed and left, and the time left. It is below the
     lines that stay on the screen - failures, tables, the end of each batch.
-  - A failure is shown with its host, its task and its full reason. Tasks that only fail hosts of the table above print
-    nothing. The rest of a result, its arguments for instance, is shown with C(-v).
-  - Plain lines if the output is not a terminal, or TERM is V(dumb). No own colours; Ansible handles NO_COLOR.
+  - A failure is shown with its host, its task and its full reason; of hosts that fail alike the first one, then the
+    names of the others. Tasks that only fail hosts of the table above print nothing. The rest of a result, for instance
+    its arguments, is shown with C(-v).
+  - Plain lines if the output is not a terminal, or TERM is V(dumb); after a minute without any, one with what runs. No
+    own colours; Ansible handles NO_COLOR.
   - Ansible's normal output with ANSIBLE_STDOUT_CALLBACK=default, with C(-v), C(--check) or C(--diff), and for playbooks
     that are not of this project.
 extends_documentation_fragment:
@@ -59,6 +62,8 @@ LASTS = 10
 """Seconds after which the live line shows the duration of the present task."""
 TICK = 1.0
 """Seconds between updates of the live line while no event arrives."""
+SILENCE = 60
+"""Seconds without output after which a line says what runs, where there is no live line: a log, a CI job."""
 SETTLED = 3
 """Hosts that must have finished before the time left is estimated."""
 
@@ -210,12 +215,13 @@ class Progress:
 
     def phases_of_hosts(self) -> str:
         """How many hosts are in which phase; of a single host its task."""
-        if len(self.turns) == 1:
-            phase, task, began = next(iter(self.turns.values()))
+        turns = list(self.turns.values())  # at once: the clock's thread asks while others begin and end
+        if len(turns) == 1:
+            phase, task, began = turns[0]
             lasts = self.now() - began
             task = task.partition(" | ")[2] or task
             return (f"{phase}: " if phase else "") + task + (f" ({span(lasts)})" if lasts >= LASTS else "")
-        phases = [turn.phase for turn in self.turns.values()]
+        phases = [turn.phase for turn in turns]
         return ", ".join(f"{phases.count(phase)} {phase or 'begin'}" for phase in ("", *PHASES) if phase in phases)
 
     def time_left(self) -> float | None:
@@ -224,6 +230,48 @@ class Progress:
         if self.through < SETTLED or not left or self.batches < 2:
             return None
         return (self.now() - self.began) / self.through * left
+
+
+class Failures:
+    """Equal failures, each shown once: that of the first host at once, then the names of the others."""
+
+    def __init__(self) -> None:
+        self.others: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, host: str, what: str, why: str) -> list[Line]:
+        """Record a failure. ``what``: what failed, in few words. ``why``: the full reason."""
+        key = (what, without_host(why, host))
+        if key in self.others:
+            self.others[key].append(host)
+            return []
+        self.others[key] = []
+        return [Line(f"  {host} {what}: {why}")]
+
+    def flush(self) -> list[Line]:
+        """Return the hosts that failed like another one since the last time."""
+        lines = [
+            Line(f"  {listed(hosts)} {what}, for the same reason") for (what, _), hosts in self.others.items() if hosts
+        ]
+        self.others = {key: [] for key in self.others}
+        return lines
+
+
+def without_host(text: str, host: str) -> str:
+    """The text without the host's name and without addresses: equal for hosts that fail alike.
+
+    As in module_utils/gpu_ready/report/layout.py, which a callback plugin cannot import.
+    """
+    text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", text)
+    return re.sub(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*", lambda found: without_address(found.group()), text)
+
+
+def without_address(text: str) -> str:
+    """The text, or one word for all addresses."""
+    try:
+        ipaddress.ip_address(text.rstrip(".:"))
+    except ValueError:
+        return text
+    return "ADDRESS"
 
 
 def count(number: int) -> str:
@@ -247,21 +295,32 @@ def span(seconds: float) -> str:
 class Screen:
     """The output: a terminal with a live line at the bottom, or plain lines."""
 
-    def __init__(self, show: Callable[[str], None], terminal: bool) -> None:
+    def __init__(self, show: Callable[..., None], terminal: bool, now: Callable[[], float]) -> None:
         self.show = show
         self.terminal = terminal
+        self.now = now
+        self.shown = now()
         self.drawn = ""
         self.lock = threading.RLock()
 
-    def show_lines(self, lines: list[Line]) -> None:
+    def show_lines(self, lines: list[Line], color: str | None = None) -> None:
         """Show lines; a live line only on a terminal."""
         with self.lock:
             for line in lines:
                 if line.stays:
                     self.clear()
-                    self.show(line.text)
+                    self.show(line.text, color=color)
+                    self.shown = self.now()
                 elif self.terminal:
                     self.draw(line.text)
+
+    def tick(self, lines: list[Line]) -> None:
+        """Draw the live line again; without a terminal, print it after a minute without output."""
+        if self.terminal:
+            self.redraw(lines)
+        elif lines and self.now() - self.shown >= SILENCE:
+            self.shown = self.now()
+            self.write(f"  {plain_text(lines[-1].text)}\n")
 
     def redraw(self, lines: list[Line]) -> None:
         """Draw the live line again if one is on the screen and no other thread is writing."""
@@ -416,8 +475,9 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.watch: set[str] = set()
         self.raised: set[str] = set()
         self.progress = Progress(time.monotonic)
-        self.screen = Screen(self._display.display, live_possible())
-        self.ticker = Ticker(lambda: self.screen.redraw(self.progress.live()))
+        self.failures = Failures()
+        self.screen = Screen(self._display.display, live_possible(), time.monotonic)
+        self.ticker = Ticker(lambda: self.screen.tick(self.progress.live()))
 
     # ---- the run
 
@@ -428,7 +488,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.normal = bool(asked) or self.playbook not in PLAYBOOKS
         if self.normal:
             super().v2_playbook_on_start(playbook)
-        elif self.screen.terminal:
+        else:
             self.ticker.start()
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
@@ -444,6 +504,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             for key in ("ansible_play_batch", "ansible_play_hosts_all")
         )
         pinned = play.strategy == "host_pinned"
+        self.show_failures(self.failures.flush())
         lines = self.progress.batch_starts(play.get_name().strip(), batch, everyone, pinned)
         # Shown with the first task of the batch: if too many hosts failed, it has none but the skipped upgrade.
         self.heading = lines[-1:] if batch else []
@@ -461,6 +522,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         if task.action.rpartition(".")[2] in NO_WORK:
             return
+        self.show_failures(self.failures.flush())
         self.screen.show_lines([*self.heading, *self.progress.task_starts(task.name or task.action)])
         self.heading = []
 
@@ -482,6 +544,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_playbook_on_stats(stats)
             return
         self.ticker.over.set()
+        self.show_failures(self.failures.flush())
         self.screen.show_lines(self.progress.batch_ends())
         self.screen.clear()
         hosts = {host: stats.summarize(host) for host in sorted(stats.processed) if host not in self.watch}
@@ -541,7 +604,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         if name == NOT_DESIRED:
             self.raised.add(host)
         if not (value.get("results") or (self.tabled and name in RAISING)):
-            self.fails(host, f"failed at '{task.get_name()}': {reason(value)}")
+            self.fails(host, f"failed at '{task.get_name()}'", reason(value))
         self.screen.show_lines(self.progress.host_answers(host))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
@@ -551,16 +614,19 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         host, task, value = parts(result)
         if task.ignore_unreachable:
-            self.screen.show_lines(self.progress.host_ends(host, BAD, "does not answer"))
+            self.screen.show_lines(self.progress.host_ends(host, BAD))  # a later task, or the table, has the reason
         else:
             why = reason(value).rstrip(" :.")
-            self.fails(host, f"does not answer at '{task.get_name()}': {why}. {UNREACHABLE}")
+            self.fails(host, f"does not answer at '{task.get_name()}'", f"{why}. {UNREACHABLE}")
             self.screen.show_lines(self.progress.host_ends(host, BAD))
 
-    def fails(self, host: str, text: str) -> None:
-        """Show what went wrong on a host."""
-        self.screen.clear()
-        self._display.display(f"  {host} {text}", color=C.COLOR_ERROR)
+    def fails(self, host: str, what: str, why: str) -> None:
+        """Show what went wrong on a host, unless the same was shown of another one."""
+        self.show_failures(self.failures.add(host, what, why))
+
+    def show_failures(self, lines: list[Line]) -> None:
+        """Show failures in their colour."""
+        self.screen.show_lines(lines, C.COLOR_ERROR)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         """Print nothing about single items."""
@@ -578,7 +644,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_runner_item_on_failed(result)
             return
         host, task, value = parts(result)
-        self.fails(host, f"failed at '{task.get_name()}' ({self._get_item_label(value)}): {reason(value)}")
+        self.fails(host, f"failed at '{task.get_name()}' ({self._get_item_label(value)})", reason(value))
 
     def v2_runner_retry(self, result: Any) -> None:
         """Print nothing about retries: the live line shows the task."""

@@ -8,14 +8,25 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..base import records
 from ..base.plain_text import plain_text
-from . import run as report
-from .run import one_line
+from .layout import (
+    NOTHING,
+    Message,
+    counts_text,
+    message_lines,
+    natural_order,
+    note_lines,
+    one_line,
+    paragraph,
+    rows_text,
+    table_rows,
+)
 
 SCHEMA = 1
 UNREACHABLE, FAILED, NOT_REACHED = "unreachable", "failed", "not_reached"
 TASK_FAILED = "Task failed: "
 GOOD = ("ok", "no_gpu")
 """States with exit status 0."""
+REST = "gpu_audit_format json or csv has all of them"
 MOST_HOLDERS = 20
 """Processes that hold a GPU, in the table; JSON and CSV list all of them."""
 COLUMNS: Tuple[Tuple[str, str, int], ...] = (
@@ -68,10 +79,10 @@ class HostAudit(NamedTuple):
     why: List[str] = []
     checks: List[AuditedCheck] = []
     holders: List[GpuHolder] = []
-    steps: List[object] = []
+    steps: List[str] = []
     warnings: List[str] = []
     summary: str = ""
-    row: Dict[str, object] = {}
+    row: Dict[str, Optional[str]] = {}
 
     @property
     def is_good(self) -> bool:
@@ -112,7 +123,7 @@ def read_audit(given: Mapping[str, object]) -> HostAudit:
 
 
 def build(hosts: Mapping[str, Mapping[str, object]], time: str) -> Audit:
-    audits = {name: read_audit(hosts[name]) for name in sorted(hosts)}
+    audits = {name: read_audit(hosts[name]) for name in sorted(hosts, key=natural_order)}
     counts: Dict[str, int] = {}
     for one in audits.values():
         counts[one.state] = counts.get(one.state, 0) + 1
@@ -143,9 +154,9 @@ def cell(one: HostAudit, key: str, name: str) -> str:
     if key == "state":
         return one.state.replace("_", " ")
     if key == "holders":
-        return str(len(one.work)) if one.work else report.NOTHING
+        return str(len(one.work)) if one.work else NOTHING
     if key not in checks:
-        return one_line(one.row.get(key)) or report.NOTHING
+        return one_line(one.row.get(key)) or NOTHING
     check = checks[key]
     shown = {
         "driver": one.row.get("driver_installed"),
@@ -158,22 +169,22 @@ def cell(one: HostAudit, key: str, name: str) -> str:
 
 def table(audit: Audit, width: int) -> str:
     """The table, the reasons of every host that is not in the desired state, who holds GPUs, and the counts."""
-    rows = [[cell(one, key, name) for key, _, _ in COLUMNS] for name, one in audit.hosts.items()]
-    shown = report.rows_text(rows, width, COLUMNS)
-    for name, one in audit.hosts.items():
-        if not one.is_good:
-            shown += ["", "%s: %s" % (name, one.state.replace("_", " "))]
-            for why in one.why:
-                shown += report.paragraph(one_line(why), width)
+    rows = [(one.is_good, [cell(one, key, name) for key, _, _ in COLUMNS]) for name, one in audit.hosts.items()]
+    messages = [
+        Message(name, one.state.replace("_", " "), tuple(one_line(why) for why in one.why))
+        for name, one in audit.hosts.items()
+        if not one.is_good
+    ]
+    shown = rows_text(table_rows(rows, REST), COLUMNS, width) + message_lines(messages, width, REST)
     shown += format_notes(audit, width)
     held = [(name, holder) for name, one in audit.hosts.items() for holder in one.work]
     if held:
         shown += ["", "GPUs in use:"]
         for name, holder in held[:MOST_HOLDERS]:
             where = " in container %s" % holder.container if holder.container else ""
-            shown += report.paragraph("%s: %s (pid %d)%s" % (name, holder.command, holder.pid, where), width)
+            shown += paragraph("%s: %s (pid %d)%s" % (name, holder.command, holder.pid, where), width)
         if len(held) > MOST_HOLDERS:
-            shown.append("  and %d more; gpu_audit_format json or csv has all of them" % (len(held) - MOST_HOLDERS))
+            shown.append("  and %d more; %s" % (len(held) - MOST_HOLDERS, REST))
     return "\n".join([*shown, "", counts(audit)])
 
 
@@ -186,9 +197,7 @@ def format_notes(audit: Audit, width: int) -> List[str]:
         if check.name == "reboot" and check.ok is None
     ]
     notes += [(name, warning) for name, one in audit.hosts.items() for warning in one.warnings]
-    if not notes:
-        return []
-    return ["", "notes:"] + [line for note in report.group_by_text(notes) for line in report.paragraph(note, width)]
+    return note_lines("notes:", notes, width, REST)
 
 
 def diff(audit: Audit) -> str:
@@ -241,7 +250,7 @@ def yes_or_no(ok: Optional[bool]) -> str:
 
 def counts(audit: Audit) -> str:
     """The last line: the number of hosts by state."""
-    return report.counts_text(audit.counts, len(audit.hosts))
+    return counts_text(audit.counts, len(audit.hosts))
 
 
 def bad(audit: Audit) -> Dict[str, str]:

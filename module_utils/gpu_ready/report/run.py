@@ -1,18 +1,23 @@
 """The report of a run: one result per host, as a table and as plain values."""
 
-import textwrap
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..base import records, validation
 from ..base.plain_text import plain_text
+from .layout import (
+    NOTHING,
+    WIDTH,
+    Message,
+    counts_text,
+    message_lines,
+    natural_order,
+    note_lines,
+    one_line,
+    rows_text,
+    table_rows,
+)
 
 SCHEMA = 1
-WIDTH = 150
-GAP = "  "
-NOTHING = "-"
-LONGEST_CELL = 80
-"""Characters of a cell that are shown: more than any honest host answers. The JSON file has all of them."""
-
 COLUMNS: Tuple[Tuple[str, str, int], ...] = (
     ("host", "host", 12),
     ("distribution", "distribution", 9),
@@ -33,6 +38,7 @@ A version fits: it has no blank to break it at, and another host's cells must no
 """
 
 GOOD = ("ready", "no_gpu", "planned")
+REST = "the JSON file has all of them"
 
 
 class HostEntry(NamedTuple):
@@ -152,14 +158,9 @@ def steps_text(steps: Sequence[object]) -> str:
     return "%d step%s" % (len(steps), "" if len(steps) == 1 else "s")
 
 
-def one_line(value: object) -> str:
-    """A value as plain text without line breaks; "" for None."""
-    return "" if value is None else plain_text(" ".join(str(value).split()))
-
-
 def build(hosts: Mapping[str, object], time: str, check_mode: bool = False) -> Report:
     """The report of a run. ``hosts``: the parts of each host by name, see :class:`HostEntry`."""
-    reports = {name: host_report(read_entry(hosts[name]), check_mode) for name in sorted(hosts)}
+    reports = {name: host_report(read_entry(hosts[name]), check_mode) for name in sorted(hosts, key=natural_order)}
     counts: Dict[str, int] = {}
     for one in reports.values():
         counts[one.result] = counts.get(one.result, 0) + 1
@@ -174,57 +175,15 @@ def cells(name: str, report: HostReport) -> List[str]:
     return [one_line(row.get(key)) or NOTHING for key, _, _ in COLUMNS]
 
 
-def rows_text(
-    rows: Sequence[List[str]], width: int = WIDTH, columns: Tuple[Tuple[str, str, int], ...] = COLUMNS
-) -> List[str]:
-    """The table's lines: headings, a rule and the rows, whose first cell is a name of the inventory."""
-    lines = [[heading for _, heading, _ in columns]]
-    lines += [row[:1] + [shortened(cell) for cell in row[1:]] for row in rows]
-    sizes = widths(lines, width, columns)
-    shown = []
-    for number, line in enumerate(lines):
-        shown += wrap_row(line, sizes)
-        if number == 0:
-            shown.append(GAP.join("-" * size for size in sizes))
-    return shown
-
-
-def shortened(text: str, most: int = LONGEST_CELL) -> str:
-    """A text of at most ``most`` characters, with dots in place of its end."""
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def widths(lines: List[List[str]], width: int, columns: Tuple[Tuple[str, str, int], ...]) -> List[int]:
-    """Width of each column: that of its text, reduced from the widest column on until the table fits.
-
-    The first one is reduced last: whatever hosts answer, their names can be read and searched for.
-    """
-    found = [max(len(line[index]) for line in lines) for index in range(len(columns))]
-    available = width - len(GAP) * (len(columns) - 1)
-    while sum(found) > available:
-        spare = [
-            (index > 0, found[index] - least, index)
-            for index, (_, _, least) in enumerate(columns)
-            if found[index] > least
-        ]
-        if not spare:
-            break
-        found[max(spare)[2]] -= 1
-    return found
-
-
 def table(report: Report, width: int = WIDTH) -> str:
     """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``."""
-    shown = rows_text([cells(name, one) for name, one in report.hosts.items()], width)
-    for name, why in bad(report).items():
-        shown += ["", "%s: %s" % (name, report.hosts[name].result.replace("_", " "))]
-        shown += paragraph(why, width)
+    rows = [(one.result in GOOD, cells(name, one)) for name, one in report.hosts.items()]
+    messages = [Message(name, report.hosts[name].result.replace("_", " "), (why,)) for name, why in bad(report).items()]
     warnings = [(name, warning_text(warning)) for name, one in report.hosts.items() for warning in one.warnings]
-    for heading, notes in (("warnings:", warnings), ("not verified:", skipped_checks(report))):
-        texts = group_by_text(notes)
-        shown += ["", heading] if texts else []
-        for text in texts:
-            shown += paragraph(text, width)
+    shown = rows_text(table_rows(rows, REST), COLUMNS, width) + message_lines(messages, width, REST)
+    shown += note_lines("warnings:", warnings, width, REST) + note_lines(
+        "not verified:", skipped_checks(report), width, REST
+    )
     return plain_text("\n".join(shown + ["", counts_text(report.counts, len(report.hosts))]))
 
 
@@ -252,46 +211,6 @@ def warning_text(warning: object) -> str:
     """A warning of the plan as one line."""
     parts = (warning.get("message"), warning.get("remedy")) if isinstance(warning, dict) else (warning,)
     return "; ".join(one_line(part) for part in parts if part)
-
-
-def group_by_text(notes: List[Tuple[str, str]]) -> List[str]:
-    """Texts about hosts, each once with its hosts: one line for 200 equal hosts."""
-    about: Dict[str, List[str]] = {}
-    for name, text in notes:
-        about.setdefault(text, []).append(name)
-    return ["%s: %s" % (names_text(names), text) for text, names in about.items()]
-
-
-def names_text(names: List[str], most: int = 5) -> str:
-    """Names separated by commas; only the first ones of many."""
-    return ", ".join(names[:most]) + (" and %d more" % (len(names) - most) if len(names) > most else "")
-
-
-def wrap_row(line: List[str], sizes: List[int]) -> List[str]:
-    """One row of the table, over as many lines of text as its longest cell needs."""
-    columns = [textwrap.wrap(cell, sizes[index], break_on_hyphens=False) or [""] for index, cell in enumerate(line)]
-    height = max(len(column) for column in columns)
-    return [
-        GAP.join(
-            (column[level] if level < len(column) else "").ljust(sizes[index]) for index, column in enumerate(columns)
-        ).rstrip()
-        for level in range(height)
-    ]
-
-
-def paragraph(text: str, width: int) -> List[str]:
-    """A message in full, indented and wrapped; long paths and URLs are not broken."""
-    return textwrap.wrap(
-        text, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-
-
-def counts_text(counts: Dict[str, int], total: int) -> str:
-    """The last line: the number of hosts by result."""
-    parts = [
-        "%d %s" % (counts[key], key.replace("_", " ")) for key in sorted(counts, key=lambda key: (-counts[key], key))
-    ]
-    return "%d host%s: %s" % (total, "" if total == 1 else "s", ", ".join(parts) or "none")
 
 
 def entries(parts: Mapping[str, Optional[Mapping[str, object]]]) -> Dict[str, Dict[str, object]]:

@@ -115,12 +115,13 @@ def record_path(version: str, directory: str = RECORDS) -> str:
     return "%s/%s.json" % (directory, version)
 
 
-def parse_record(text: str) -> Optional[ToolkitRecord]:
+def parse_record(text: str) -> ToolkitRecord:
+    """A damaged record is that of an installation which was not completed."""
     try:
         value = parse_json(text)
         return ToolkitRecord(str(value["release"]), value["complete"] is True)
     except (ValueError, TypeError, KeyError):
-        return None
+        return ToolkitRecord("", False)
 
 
 def format_record(record: ToolkitRecord) -> str:

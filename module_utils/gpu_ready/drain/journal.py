@@ -11,7 +11,7 @@ from ..base import json_file, manifest, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 
-PATH = manifest.DIRECTORY + "/drain.json"
+PATH = manifest.DRAIN
 SCHEMA = 1
 HOOKS = ("docker", "slurm", "kubernetes", "tasks")
 

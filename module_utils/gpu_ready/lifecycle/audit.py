@@ -12,6 +12,7 @@ from ..facts import driver
 from ..facts.model import Facts, GpuProcess, ModuleFacts
 from ..plan import compose, verification
 from ..plan import upgrade as plan_upgrade
+from ..plan.driver import parameters
 from ..plan.model import REBOOT, DriverChoice
 from . import decide
 
@@ -29,7 +30,7 @@ DRIVER_STEPS = (
     "nvidia_driver.install",
 )
 GROUPS = (
-    ("services", ("nvidia_driver.imex", "nvidia_driver.persistenced")),
+    ("services", ("nvidia_driver.umad", "nvidia_driver.imex", "nvidia_driver.persistenced")),
     ("cuda", ("cuda_toolkit.",)),
     ("cudnn", ("cudnn.",)),
     ("docker", ("docker_engine.",)),
@@ -109,7 +110,7 @@ def all_checks(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[Au
         return [AuditCheck("driver", None, module_text(facts.driver.on_disk), False, decided.summary)]
     checks = [check_disk(facts, decided, chosen), check_loaded(facts, chosen), check_userspace(facts, chosen)]
     checks += check_fabric_manager(facts, decided)
-    checks += check_groups(facts, decided)
+    checks += check_parameters(facts, decided) + check_groups(facts, decided)
     checks += [check_holds(facts, decided), check_next_boot(facts, chosen, more), check_reboot(facts, decided, more)]
     return checks + [check_verified(facts, decided)]
 
@@ -175,6 +176,18 @@ def check_fabric_manager(facts: Facts, decided: compose.Plan) -> List[AuditCheck
     running = bool(facts.driver.fabricmanager)
     why = reasons_of(decided, "nvidia_driver.fabricmanager") or ("" if running else "the fabric manager does not run")
     return [AuditCheck("fabric_manager", "running", "running" if running else "not running", not why, why)]
+
+
+def check_parameters(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
+    """The file of modprobe.d and the loaded module must have the requested parameters."""
+    desired = decided.choices.parameters
+    missing = parameters.outdated(facts, desired) if facts.driver.loaded else []
+    why = "; ".join(missing) or reasons_of(decided, "nvidia_driver.parameters")
+    if not desired and not why:
+        return []
+    shown = " ".join("NVreg_%s=%s" % item for item in desired.items()) or None
+    found = " ".join("NVreg_%s=%s" % (name, facts.driver.parameters.get(name, "?")) for name in desired) or None
+    return [AuditCheck("parameters", shown, found, not why, why)]
 
 
 def check_groups(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:

@@ -5,6 +5,8 @@ import shutil
 from typing import List
 
 from ..drain import journal as drain
+from ..upgrade import journal as upgrade
+from ..upgrade.model import BACK, CLOSED
 from .removal import drivers, engines, packages, services, toolkits, written_files
 from .removal.context import Action, Removal, UninstallError
 
@@ -34,6 +36,7 @@ SUBJECTS = (
 def find_actions(removal: Removal) -> List[Action]:
     """Everything that is still to be reverted, in order. Raises UninstallError where nothing may be removed."""
     refuse_drained(removal)
+    refuse_open_upgrade(removal)
     found = [action for find in SUBJECTS for action in find(removal)]
     if removal.host.isdir(removal.directory):
         found.append(Action("remove " + removal.directory, lambda: shutil.rmtree(removal.directory)))
@@ -58,3 +61,15 @@ def refuse_drained(removal: Removal) -> None:
             "this host: an upgrade left it drained (%s). Undrain it with playbooks/undrain.yml, then run again; "
             "nothing was removed" % "; ".join(drained)
         )
+
+
+def refuse_open_upgrade(removal: Removal) -> None:
+    """Raise UninstallError while an upgrade is unfinished: its journal and its rollback would be removed too."""
+    found = upgrade.read(removal.host, removal.directory + "/" + os.path.basename(upgrade.PATH))
+    if found is None or found.phase in CLOSED or found.phase == BACK:
+        return
+    raise UninstallError(
+        "this host: an upgrade to the driver %s did not come to its end (phase %s in %s). Run upgrade_drivers.yml or "
+        "rollback_drivers.yml; if the driver is as you want it, delete that file. Then run again; nothing was removed"
+        % (found.to or "of an unknown version", found.phase, upgrade.PATH)
+    )

@@ -100,6 +100,8 @@ def list_fault(rule: Rule, items: Optional[List[str]]) -> Optional[str]:
 
 def dict_fault(rule: Rule, value: Dict[Any, Any]) -> Optional[str]:
     """Return what is wrong with a name in a mapping, or with a value that has a validator; None if nothing is."""
+    if rule.pattern and not all(matches(rule, "%s=%s" % item) for item in value.items()):
+        return "must be a mapping of %s" % rule.requirement
     for name, entry in value.items():
         fault = validation.text_fault(str(name))
         if not fault and rule.validator != "text":
@@ -127,7 +129,11 @@ def to_list(value: Any) -> Optional[List[str]]:
 
 
 def contradictions(settings: Settings) -> List[str]:
-    """Return a message for two variables that exclude each other."""
+    """Return a message for two settings that exclude each other."""
+    given = settings.nvidia_driver_module_parameters
+    twice = [name for name in given if "NVreg_" + name in given]
+    if twice:
+        return ["nvidia_driver_module_parameters has %s twice: with and without NVreg_" % twice[0]]
     branch, version = settings.nvidia_driver_branch, settings.nvidia_driver_version
     if branch not in ("", "auto") and version and version.split(".")[0] != branch:
         text = "nvidia_driver_version is %r, but nvidia_driver_branch is %r: set only one of them, or two that match"

@@ -5,7 +5,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..base.host import Host
-from ..base.json_file import read_json_texts
+from ..base.json_file import read_text_mark
 
 FORMAT = "%{NAME}\\t%{EPOCH}\\t%{VERSION}\\t%{RELEASE}\\t%{ARCH}\\n"
 QUERY = ["rpm", "-qa", "--qf", FORMAT]
@@ -16,6 +16,7 @@ YUM_LOCKS = "/etc/yum/pluginconf.d/versionlock.list"
 YUM_STATE = "/var/lib/yum"
 YUMDB = YUM_STATE + "/yumdb"
 PENDING = "/var/lib/gpu-ready/packages-pending.json"
+REMEDY = "Repair what a killed installation left (rpm -Va, dnf check)"
 """Names of packages that are being installed; it outlives only a run that was killed. dpkg keeps such a mark itself."""
 MODULES = "/etc/dnf/modules.d"
 DNF5_MODULES = "/usr/lib/sysimage/libdnf5/modules.toml"
@@ -257,7 +258,7 @@ def read_state(host: Host, pending: str = PENDING) -> RpmState:
         packages,
         read_held_names(host),
         duplicate_names(packages),
-        sorted(name for name in read_json_texts(host, pending) if name in names),
+        sorted(name for name in read_text_mark(host, pending, REMEDY) if name in names),
         bool(unfinished),
         answer.rc != 0 or not packages,
     )

@@ -31,13 +31,14 @@ class DriverVersion(NamedTuple):
 
 
 class ModuleInfo(NamedTuple):
-    """Fields of modinfo; None where it does not print one."""
+    """Fields of modinfo; None where it does not print one. ``parameters``: types by names without NVreg_."""
 
     version: Optional[str]
     flavour: Optional[str]
     signer: Optional[str]
     license: Optional[str]
     vermagic: Optional[str]
+    parameters: Dict[str, str]
 
 
 def read_proc_version(text: str) -> Optional[DriverVersion]:
@@ -70,6 +71,7 @@ def read_modinfo(text: str) -> ModuleInfo:
         fields.get("signer") or None,
         licence,
         fields.get("vermagic"),
+        dict(re.findall(r"(?m)^parm:\s+NVreg_(\w+):.*\b(\w+)\)?$", text)),
     )
 
 

@@ -5,17 +5,19 @@ What hosts answered is read by :func:`read_host` only: an answer of another form
 
 import json
 import re
+import statistics
 import time
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..base.errors import GpuReadyError
-from ..report import run as report
+from ..report import layout
 from .model import PHASES
 
 CURRENT, DUE, REFUSED = "current", "due", "refused"
 BACK, DONE = "back", "done"
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
 RESULT_COLUMNS = ("host", "result", "from", "to", "way", "downtime s", "why")
+REST = "--limit shows fewer hosts with all of it"
 ANSWERED = ("result", "from", "to", "way")
 """Columns with what a host answers, before the last one."""
 LONGEST_ANSWER = 20
@@ -28,6 +30,7 @@ LONGEST_CELL = 80
 DAY = 24 * 3600
 """Seconds by which the clock of another control node may be ahead."""
 NO_RECORD = "no rollback: no upgrade changed this host"
+STILL_DRAINED = "nothing to do, but an earlier run left it drained: run playbooks/undrain.yml for it"
 LEFT_OUT = "no rollback: another rollout changed this host last"
 OTHER_ROLLOUT = (
     "An upgrade of this host did not come to its end, and it belongs to %s. A rollback undoes one rollout. Remedy: "
@@ -57,7 +60,8 @@ class HostUpgrade(NamedTuple):
     """What an upgrade would do with a host. ``state``: current, due, refused, or "" for a host without an answer.
 
     ``opened``: its last upgrade is unfinished. ``phase``, ``reached`` and ``rollout`` are those of its journal;
-    ``rollback``: the journal names a driver to roll back to. ``failure``: why there is no answer.
+    ``rollback``: the journal names a driver to roll back to.
+    ``drained``: an earlier run left it so. ``failure``: why there is no answer.
     """
 
     state: str = ""
@@ -69,6 +73,7 @@ class HostUpgrade(NamedTuple):
     refusal: str = ""
     installed: Optional[str] = None
     rollback: bool = False
+    drained: bool = False
     phase: str = ""
     reached: str = ""
     rollout: int = 0
@@ -151,7 +156,7 @@ def read_host(answer: object, failure: object = None, now: Optional[int] = None)
     A host whose answer has another form is refused by its own ``failure``; it never stops the others.
     """
     if answer is None or answer == {}:
-        return HostUpgrade(failure=report.one_line(failure))
+        return HostUpgrade(failure=layout.one_line(failure))
     try:
         return _parse_host(answer, int(time.time()) if now is None else now)
     except AnswerError as error:
@@ -179,6 +184,7 @@ def _parse_host(answer: object, now: int) -> HostUpgrade:
         _text(found, "refusal") or "",
         _text(installed, "version"),
         bool(_mapping(found.get("back"), "back")),
+        found.get("drained") is True,
         phase,
         _text(journal, "to") or "",
         _rollout(journal.get("rollout", 0), now),
@@ -204,12 +210,12 @@ def _text(found: Mapping[str, object], name: str) -> Optional[str]:
     value = found.get(name)
     if value is not None and not isinstance(value, str):
         raise AnswerError(OTHER_FORM % ("%s is %s" % (name, _shown(value))))
-    return None if value is None else report.one_line(value)
+    return None if value is None else layout.one_line(value)
 
 
 def _shown(value: object) -> str:
     """A wrong value for a message, short."""
-    return report.one_line(json.dumps(value, default=str) if value is not None else "missing")[:LONGEST_VALUE]
+    return layout.one_line(json.dumps(value, default=str) if value is not None else "missing")[:LONGEST_VALUE]
 
 
 # ---- order and batches -----------------------------------------------------------------------------------------------
@@ -428,22 +434,22 @@ def plan_table(
     backwards: bool = False,
 ) -> str:
     """What would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
-    lines: List[List[Optional[str]]] = []
+    lines: List[Tuple[bool, List[object]]] = []
     for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
         upgrade = upgrades[name]
         if name in roll.due:
             what = resume_text(upgrade) if upgrade.opened else upgrade.why
-            cells = [name, upgrade.from_, upgrade.to, upgrade.way, drain_text(drains.get(name)), what]
+            cells: List[object] = [name, upgrade.from_, upgrade.to, upgrade.way, drain_text(drains.get(name)), what]
         else:
-            what = roll.kept.get(name) or (
-                "nothing to do" if name in roll.current else "excluded by gpu_upgrade_exclude"
-            )
+            what = current_text(roll, name, upgrade) if name in roll.current else "excluded by gpu_upgrade_exclude"
             what = "refused, see below" if name in roll.refused else what
             cells = [name, upgrade.installed, None, None, None, what]
-        lines.append(cells)
+        lines.append((name not in roll.refused, cells))
     shown = format_columns(PLAN_COLUMNS, lines, width)
-    for name in sorted(roll.refused):
-        shown += ["", "%s:" % name] + report.paragraph(roll.refused[name], width)
+    refused = sorted(roll.refused, key=layout.natural_order)
+    shown += layout.message_lines(
+        [layout.Message(name, "refused", (roll.refused[name],)) for name in refused], width, REST
+    )
     counts = ["%d to do" % len(roll.due), "%d current" % (len(roll.current) - len(roll.kept))]
     counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
     counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]
@@ -459,7 +465,7 @@ def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards:
     if not backwards:
         return ["Resumes %s: %d done, %d to do." % (which, len(roll.done), len(roll.due))]
     # A host that was rolled back already has its old driver in the journal.
-    reached = {report.shortened(upgrades[name].reached, LONGEST_ANSWER) for name in roll.due}
+    reached = {layout.shortened(upgrades[name].reached, LONGEST_ANSWER) for name in roll.due}
     targets = sorted(reached - {""})
     hosts = "1 host" if len(roll.due) == 1 else "%d hosts" % len(roll.due)
     already = ", %d rolled back already" % len(roll.done) if roll.done else ""
@@ -474,6 +480,11 @@ def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards:
         if number
     ]
     return lines + (["Hosts of other rollouts keep their driver: %s." % ", ".join(found)] if found else [])
+
+
+def current_text(roll: Rollout, name: str, upgrade: HostUpgrade) -> str:
+    """Why nothing is done with a host."""
+    return roll.kept.get(name) or (STILL_DRAINED if upgrade.drained else "nothing to do")
 
 
 def drain_text(value: object) -> str:
@@ -493,8 +504,8 @@ def read_result(host: str, value: Mapping[str, object]) -> HostResult:
     return HostResult(
         host,
         str(value.get("state") or "failed"),
-        report.one_line(from_) if from_ else None,
-        report.one_line(to) if to else None,
+        layout.one_line(from_) if from_ else None,
+        layout.one_line(to) if to else None,
         str(value.get("way") or "none"),
         int(seconds.group()) if seconds else None,
         str(value.get("reason") or ""),
@@ -548,36 +559,54 @@ def stop_message(failed: int, left: int, budget: int) -> str:
 def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget: int, width: int = WIDTH) -> str:
     """The result of each host, and why the rollout stopped if it did."""
     failed = [one for one in results.values() if one.state not in (*good, "left_out", "excluded", "not_reached")]
+    times = [one.seconds_unavailable for one in results.values() if one.seconds_unavailable is not None]
+    each = len(results) <= layout.EACH
     below = [one for one in results.values() if one in failed or len(one.reason) > LONGEST_CELL]
-    lines = [
-        [one.host, one.state.replace("_", " "), one.from_, one.to, one.way, one.seconds_unavailable,
-         "see below" if one in below else one.reason]
+    lines: List[Tuple[bool, List[object]]] = [
+        (one.state in good,
+         [one.host, one.state.replace("_", " "), one.from_, one.to, one.way, one.seconds_unavailable if each else None,
+          "see below" if one in below else one.reason])
         for one in results.values()
     ]  # fmt: skip
     shown = format_columns(RESULT_COLUMNS, lines, width)
-    for one in below:
-        shown += ["", "%s: %s" % (one.host, one.state.replace("_", " "))] + report.paragraph(one.reason, width)
+    messages = [layout.Message(one.host, one.state.replace("_", " "), (one.reason,)) for one in below]
+    shown += layout.message_lines(messages, width, REST)
+    if times and not each:
+        shown += [
+            "",
+            "Seconds out of service: %d to %d, median %d" % (min(times), max(times), statistics.median(times)),
+        ]
     left = [one for one in results.values() if one.state == "not_reached"]
     if left and len(failed) > budget:
         shown += ["", stop_message(len(failed), len(left), budget)]
     counts: Dict[str, int] = {}
     for one in results.values():
         counts[one.state] = counts.get(one.state, 0) + 1
-    return "\n".join(shown + ["", report.counts_text(counts, len(results))])
+    return "\n".join(shown + ["", layout.counts_text(counts, len(results))])
 
 
 def shorten_answer(heading: str, text: str) -> str:
     """The text of a cell; short in columns that a host's answer fills before the last one."""
-    return report.shortened(text, LONGEST_ANSWER) if heading in ANSWERED else text
+    return layout.shortened(text, LONGEST_ANSWER) if heading in ANSWERED else text
 
 
-def format_columns(headings: Tuple[str, ...], lines: Sequence[Sequence[object]], width: int) -> List[str]:
-    """Rows as columns; a last column that exceeds ``width`` is cut. No host's answer widens the columns before it."""
-    texts = [
-        [shorten_answer(headings[index], report.one_line(cell)) or report.NOTHING for index, cell in enumerate(line)]
-        for line in [headings, *lines]
+def format_columns(headings: Tuple[str, ...], rows: Sequence[Tuple[bool, List[object]]], width: int) -> List[str]:
+    """Rows, each with whether its host is in a good state, as columns.
+
+    A last column that exceeds ``width`` is cut. No host's answer widens the columns before it.
+    """
+    shortened = [
+        (
+            good,
+            [
+                shorten_answer(headings[index], layout.one_line(cell)) or layout.NOTHING
+                for index, cell in enumerate(row)
+            ],
+        )
+        for good, row in rows
     ]
+    texts = [list(headings), *layout.table_rows(shortened, REST)]
     sizes = [max(len(line[index]) for line in texts) for index in range(len(headings))]
-    shown = [report.GAP.join(cell.ljust(sizes[index]) for index, cell in enumerate(line)).rstrip() for line in texts]
-    rule = report.GAP.join("-" * one for one in sizes)
+    shown = [layout.GAP.join(cell.ljust(sizes[index]) for index, cell in enumerate(line)).rstrip() for line in texts]
+    rule = layout.GAP.join("-" * one for one in sizes)
     return [line if len(line) <= width else line[: width - 3] + "..." for line in [shown[0], rule] + shown[1:]]

@@ -7,7 +7,7 @@ takes something from it.
 import json
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from ..report import run as report
+from ..report import layout
 from . import fleet
 
 VARIABLE = "gpu_upgrade_builders"
@@ -92,7 +92,7 @@ def read_properties(answer: object) -> Dict[str, str]:
         return {"why": OTHER_FORM}
     if not all(isinstance(one, str) and len(one) <= LONGEST for pair in answer.items() for one in pair):
         return {"why": OTHER_FORM}
-    return {"why": report.one_line(answer["why"])} if "why" in answer else dict(answer)
+    return {"why": layout.one_line(answer["why"])} if "why" in answer else dict(answer)
 
 
 def module_origins(hosts: List[str], shares: ModuleShares, failures: Mapping[str, object]) -> Dict[str, str]:
@@ -104,7 +104,7 @@ def module_origins(hosts: List[str], shares: ModuleShares, failures: Mapping[str
             why = shares.alone.get(name, "it takes no part")
             found[name] = NOT_BUILT % why if why else ""
         elif name in failures:
-            found[name] = NOT_BUILT % report.one_line(failures[name])[:LONGEST]
+            found[name] = NOT_BUILT % layout.one_line(failures[name])[:LONGEST]
         elif builder in failures:
             found[name] = NOT_BUILT % ("%s did not build them" % builder)
         else:

@@ -10,6 +10,7 @@ from ...base import pending as rebuilds
 from ...base.host import Host
 from ...containers import cdi
 from ...containers.containerd import config as containerd_config
+from ...driver import persistence_state
 from ...packaging import apt_sources, yum_repos
 from . import earlier
 from .context import Action, Removal, UninstallError, restored
@@ -19,6 +20,7 @@ DIRECTORIES = cdi.DIRECTORIES + (
     os.path.dirname(cdi.REFRESH_OLD),
     os.path.dirname(cdi.NODES[1]),
     os.path.dirname(containerd_config.DROP_IN),
+    persistence_state.DROP_INS,
 )
 """Directories that may have been created for a file of gpu-ready, and are removed with it when they are empty."""
 INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])

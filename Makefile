@@ -7,7 +7,7 @@ FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
 
-.PHONY: help setup dev demo test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
+.PHONY: help setup dev demo collection test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -20,6 +20,9 @@ dev:  ## virtual environment for developing (adds linters and pytest)
 
 demo: setup  ## a lab of simulated GPU hosts, provisioned by site.yml, and the table
 	@tools/demo $(FLEET)
+
+collection: setup  ## build the collection gpu_ready.nodes for ansible-galaxy, from the files that git tracks
+	@$(VENV)/python tools/build_collection.py
 
 test: check  ## lint, types, unit and integration tests
 	@$(MAKE) --no-print-directory integration
@@ -41,6 +44,7 @@ lint-files: dev
 	@$(VENV)/python tools/compile_variables.py --check
 	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/python tools/past_table.py --check
+	@$(VENV)/python tools/fact_table.py --check
 	@$(VENV)/python tools/hostile_table.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, word list, generated pages, vermin (Python 3.6 on hosts): clean"
@@ -65,6 +69,7 @@ catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argumen
 docs: dev  ## write the pages about distributions, pasts and hostile hosts from the planner and the tests' records
 	@$(VENV)/python tools/distribution_table.py
 	@$(VENV)/python tools/past_table.py
+	@$(VENV)/python tools/fact_table.py
 	@$(VENV)/python tools/hostile_table.py
 
 lab-up: setup  ## start a lab fleet: make lab-up FLEET=demo

@@ -134,6 +134,7 @@ PARTS = (
     _tests("in_use", "hosts with running work: each kind, each disruption, with and without permission"),
     _tests("pull", "a host that provisions itself by ansible-pull; the audit", "deploy/pull"),
     _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
+    _tests("settings", "parameters of the kernel module, and persistence mode on Ubuntu's and Debian's archive"),
     _tests("vendors", "defaults: the vendors' own names with TLS, and faults of their servers"),
     _tests("faults_environment", "broken hosts and networks before anything is installed"),
     _tests("failure", "builds, modules and services that fail"),

@@ -5,6 +5,7 @@ is read ten times faster than literals are compiled. GPUs are one text, parsed w
 """
 
 import argparse
+import base64
 import json
 import sys
 from pathlib import Path
@@ -30,13 +31,63 @@ def load(path: Path) -> Any:
 
 
 def gpus(data: dict[str, Any]) -> str:
-    """Return the GPUs as text: a line `=architecture|first|last|flavours|compute` for a group, then `id name` lines."""
+    """Return the GPUs as text: a line `=architecture|first|last|flavours|compute|unverified` for a group, then its ids.
+
+    An id is written as the difference to the one before, which packs to three quarters of the size. Cards of before
+    2007 have no name there: no branch of the catalog drives them.
+    """
     lines = []
+    oldest = min(load(CATALOG / "branches.yml")["branches"])
     for group in data["gpus"]:
         head = [group["architecture"], group["first_branch"], group["last_branch"], ",".join(group["flavours"])]
-        lines.append("=" + "|".join("" if value is None else str(value) for value in [*head, group["compute"]]))
-        lines += [f"{device} {name}" for device, name in group["ids"].items()]
+        head += [group["compute"], None if group["verified"] else "unverified"]
+        lines.append("=" + "|".join("" if value is None else str(value) for value in head))
+        before = 0
+        for device, name in sorted(group["ids"].items()):
+            named = group["last_branch"] is None or group["last_branch"] >= oldest
+            lines.append(f"{int(device, 16) - before:x} {name if named else ''}".rstrip())
+            before = int(device, 16)
     return "\n".join(lines) + "\n"
+
+
+def installers(releases: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Return the installers with their checksums in base64, which packs better than hexadecimal digits."""
+    found = {release: dict(entry) for release, entry in releases.items()}
+    for entry in found.values():
+        if "sha256" in entry:
+            entry["sha256"] = base64.b64encode(bytes.fromhex(entry["sha256"])).decode("ascii")
+    return found
+
+
+def unverified(source: dict[str, Any]) -> dict[str, Any]:
+    """Return what no public source confirms of a driver source: by field the values of a list, or True."""
+    confirmed: dict[str, dict[str, bool]] = {}
+    for name, text in (source.get("verified") or {}).items():
+        field, *values = name.split()
+        confirmed.setdefault(field, {}).update(dict.fromkeys(values or [""], bool(text)))
+    found: dict[str, Any] = {}
+    for field, by_value in confirmed.items():
+        listed = source.get(field) if field in ("branches", "toolkits") else None
+        doubtful = [one for one in listed or [] if not by_value.get(str(one), by_value[""])]
+        if doubtful or (listed is None and not by_value[""]):
+            found[field] = doubtful or True
+    return found
+
+
+def distro(path: Path) -> dict[str, Any]:
+    """Return a distribution without texts: of what no source confirms, and of absent flavours, the values stay."""
+    data: dict[str, Any] = load(path)
+    for source in data["driver_sources"].values():
+        doubtful = unverified(source)
+        source.pop("verified", None)
+        if doubtful:
+            source["unverified"] = doubtful
+        for entry in (source, source.get("precompiled") or {}):
+            reasons = (entry.pop("absent", None) or {}).items()
+            limits = {flavour: list(why) for flavour, why in reasons if isinstance(why, dict)}
+            if limits:
+                entry["absent"] = limits
+    return data
 
 
 def literal(name: str, value: Any) -> str:
@@ -58,21 +109,23 @@ def compiled() -> str:
         "BRANCHES": branches["branches"],
         "TOOLKITS": cuda["toolkits"],
         "CUDA_INSTALLER": {name: value for name, value in cuda["installers"].items() if name != "releases"},
-        "CUDA_INSTALLERS": cuda["installers"]["releases"],
+        "CUDA_INSTALLERS": installers(cuda["installers"]["releases"]),
         "CUDNN_PATH": cudnn["path"],
         "CUDNNS": cudnn["releases"],
         "CUDNN_PACKAGES": cudnn["packages"],
-        "DISTROS": {path.stem: load(path) for path in sorted((CATALOG / "distros").glob("*.yml"))},
+        "DISTROS": {path.stem: distro(path) for path in sorted((CATALOG / "distros").glob("*.yml"))},
         "FAMILIES": load(CATALOG / "families.yml"),
         "DRIVER_PACKAGES": load(CATALOG / "driver_packages.yml"),
         "MANAGED_HOSTS": load(CATALOG / "managed_hosts.yml"),
         "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],
         "NVSWITCHES": gpu_data["nvswitches"],
+        "FIRST_OF_TURING": gpu_data["first_of_turing"],
     }
-    lines = json.dumps(gpus(gpu_data), ensure_ascii=True).replace("\\n", "\\n\\\n")
     names = "".join(f"{name}: {annotation(value)} = _DATA[{name!r}]\n" for name, value in parts.items())
     head = HEAD.replace("from typing", "import json\nfrom typing")
-    return f"{head}_DATA = json.loads(r'''{json_text(parts)}''')\n{INTEGER_KEYS}{names}GPUS = {lines}\n"
+    return (
+        f"{head}_DATA = json.loads(r'''{json_text(parts)}''')\n{INTEGER_KEYS}{names}GPUS = r'''\n{gpus(gpu_data)}'''\n"
+    )
 
 
 INTEGER_KEYS = """
@@ -119,9 +172,9 @@ def compiled_messages() -> str:
     xids = load(CATALOG / "xids.yml")
     parts = {
         "MESSAGES": load(CATALOG / "messages.yml"),
-        "XID_GROUPS": xids["groups"],
-        "XID_SERIOUS": xids["serious"],
+        "XID_CLASSES": xids["classes"],
         "XIDS": xids["xids"],
+        "SXIDS": xids["sxids"],
     }
     head = HEAD.replace("catalog/*.yml", "catalog/messages.yml and catalog/xids.yml")
     return head + "".join(literal(name, value) for name, value in parts.items())

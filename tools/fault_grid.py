@@ -376,7 +376,7 @@ def commit() -> str:
     """The commit of the checkout, with + if files of the product differ from it."""
     ask = ["git", "-C", str(ROOT)]
     short = subprocess.run([*ask, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
-    product = ["library", "module_utils", "roles", "playbooks", "site.yml"]
+    product = ["library", "module_utils", "plugins", "roles", "playbooks", "site.yml"]
     changed = subprocess.run([*ask, "diff", "--quiet", "HEAD", "--", *product], check=False).returncode
     return short.stdout.strip() + ("+" if changed else "")
 

@@ -102,9 +102,11 @@ NOT_COVERED = (
     "Two wrong answers of different modules in one run, where the first is needed for the second to be reached.",
     "A host that names another Python (`raw`): on `local` connections it would be one of the control node.",
     "A reboot: Ansible refuses it on `local` connections.",
+    f"`{attacks.silence.__name__}` in most modules: the limit of a task is four hours, that of facts 15 minutes. "
+    "`tests/unit/test_time_limits.py` has silent hosts with a limit of seconds.",
     "Attacks on ssh itself, on sudo's prompt, and on Ansible's own protocol below the answer of a module.",
-    f"The size of answers: Ansible reads all that a host prints into memory before anybody can judge it. "
-    f"`{attacks.flood.__name__}` is one answer of 200 MiB.",
+    "The size of what Ansible's own modules answer: Ansible reads all of it into memory before anybody can judge it. "
+    f"`{attacks.flood.__name__}` is one answer of 200 MiB; `tests/unit/test_accepted_answers.py` has endless ones.",
 )
 
 

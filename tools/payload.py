@@ -16,11 +16,15 @@ import sys
 import tempfile
 import zipfile
 import zlib
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "ansible.module_utils."
+MODULES = "ansible.modules"
+"""Package of a module of library/ as Ansible runs it, where `..module_utils` is what Ansible collects. In a collection
+it is `plugins.modules` of the collection."""
 TIMED_IMPORT = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -47,23 +51,16 @@ def module_path(name: str, module_utils: Path) -> Path | None:
     return None
 
 
-def imported_names(path: Path, package: list[str]) -> set[str]:
+def imported_names(path: Path, package: str) -> set[str]:
     """Dotted names below module_utils/ that any import statement of a file mentions, those inside functions too."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names |= {alias.name[len(NAMESPACE) :] for alias in node.names if alias.name.startswith(NAMESPACE)}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                start = package[: len(package) - node.level + 1]
-            elif (node.module or "").startswith(NAMESPACE):
-                start = []
-            else:
-                continue
-            module = (node.module or "") if node.level else (node.module or "")[len(NAMESPACE) :]
-            prefix = ".".join([*start, *([module] if module else [])])
-            names |= {prefix} | {f"{prefix}.{alias.name}" for alias in node.names}
-    return names
+            origin = resolve_name("." * node.level + (node.module or ""), package)
+            names |= {origin} | {f"{origin}.{alias.name}" for alias in node.names}
+    return {name[len(NAMESPACE) :] for name in names if name.startswith(NAMESPACE)}
 
 
 def import_closure(module: str, root: Path = ROOT) -> dict[str, Path]:
@@ -72,7 +69,7 @@ def import_closure(module: str, root: Path = ROOT) -> dict[str, Path]:
     Follows every import statement, as ansible.executor.module_common does, wherever in the file it is.
     """
     module_utils = root / "module_utils"
-    pending = imported_names(root / "library" / f"{module}.py", [])
+    pending = imported_names(root / "library" / f"{module}.py", MODULES)
     found: dict[str, Path] = {}
     while pending:
         name = pending.pop()
@@ -81,12 +78,12 @@ def import_closure(module: str, root: Path = ROOT) -> dict[str, Path]:
             continue
         found[name] = path
         package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-        pending |= imported_names(path, package)
+        pending |= imported_names(path, NAMESPACE + ".".join(package))
         pending |= {".".join(package[:depth]) for depth in range(1, len(package) + 1)}
     return found
 
 
-def build_wrapper(module: str, root: Path = ROOT) -> Wrapper:
+def build_wrapper(module: str, directory: Path = ROOT / "library") -> Wrapper:
     """Have ansible-core itself make the script that it would send, without arguments."""
     from ansible.executor.module_common import modify_module
     from ansible.parsing.dataloader import DataLoader
@@ -94,11 +91,11 @@ def build_wrapper(module: str, root: Path = ROOT) -> Wrapper:
     from ansible.template import Templar
 
     loader.init_plugin_loader()
-    loader.module_utils_loader.add_directory(str(root / "module_utils"))
+    loader.module_utils_loader.add_directory(str(ROOT / "module_utils"))
     variables = {"ansible_python_interpreter": "/usr/bin/python3"}
     built = modify_module(
         module_name=module,
-        module_path=str(root / "library" / f"{module}.py"),
+        module_path=str(directory / f"{module}.py"),
         module_args={},
         templar=Templar(loader=DataLoader(), variables=variables),
         task_vars=variables,

@@ -296,6 +296,8 @@ def rollout_beyond_budget(count: int, seed: int, scale: float, budget: int = 2, 
     return Held("failures beyond the budget", count, words, problems)
 
 
+PATIENCE = 60
+"""Seconds after Ctrl-C until an operator kills the run."""
 KILLS = ("kill -9 of all its processes", "kill -9 of the main process", "Ctrl-C")
 
 
@@ -332,7 +334,13 @@ def interrupt(one: Bench, command: list[str], calls: int, how: str) -> bool:
             os.kill(process.pid, signal.SIGKILL)
         else:
             os.killpg(process.pid, signal.SIGINT if how == KILLS[2] else signal.SIGKILL)
-        process.wait(120)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            # Ctrl-C can end a worker that has the lock of the queue of results, and then Ansible's main process waits for
+            # it without end (StrategyBase.cleanup). An operator kills it.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     return True
 
 

@@ -19,7 +19,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import decide, variables
 from gpu_ready.plan import compose
-from gpu_ready.upgrade import journal
+from gpu_ready.upgrade import journal, model, phases
 
 from tests.unit.hosts import STEPS, T4, carried_out, having, installed
 from tests.unit.recorded import RecordedHost
@@ -145,7 +145,7 @@ def library(name: str) -> types.ModuleType:
     """Return a module of library/ with the same gpu_ready as this program."""
     text = (ROOT / "library" / f"{name}.py").read_text(encoding="utf-8")
     loaded = types.ModuleType(name)
-    exec(compile(text.replace("ansible.module_utils.gpu_ready", "gpu_ready"), name, "exec"), loaded.__dict__)
+    exec(compile(text.replace("..module_utils.gpu_ready", "gpu_ready"), name, "exec"), loaded.__dict__)
     return loaded
 
 
@@ -292,11 +292,11 @@ class Fleet:
 
     def follow(self, host: SimulatedHost, controller: str, phase: str) -> None:
         """Note the begin or the end of a turn."""
-        if phase == journal.DRAINING:
+        if phase == model.DRAINING:
             if (turn := self.open_turn(host.name)) and turn.controller == controller:
                 turn.finish(self.now(), "interrupted")  # by a kill, before which the host answered
             self.turns.append(Turn(host.name, controller, self.now()))
-        elif phase in (*journal.ENDS, "stuck") and (turn := self.open_turn(host.name)):
+        elif phase in (*model.ENDS, "stuck") and (turn := self.open_turn(host.name)):
             turn.finish(self.now(), phase)
 
     # ---- modules that change the system, in the form of the real ones
@@ -389,7 +389,7 @@ class Fleet:
         recorded = journal.read(host)
         if recorded and given["fetch"]:
             ACTING.host = host
-            journal.write(journal.record_fetched(recorded, given["target"], int(time.time()), alike))
+            journal.write(phases.record_fetched(recorded, given["target"], int(time.time()), alike))
         return {"changed": bool(coming), "coming": coming, "kept": [], "installers": [], "alike": alike, "files": {}}
 
     def answer_gpu_upgrade_modules(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
@@ -516,6 +516,8 @@ def files_in_memory() -> Iterator[None]:
         for name in ("write_json_file", "delete_file")
         if getattr(loaded, "__name__", "").startswith("gpu_ready") and getattr(loaded, name, None) is old
     ]
+    # One module runs at a time here, and the lock is a directory of the real machine.
+    replaced.append((manifest, "lock_manifest", lambda path: nullcontext()))
     replaced.append((decide, "collect", types.SimpleNamespace(collect=collect)))
     # Only decide's own calls: the planner calls itself for the rollback.
     replaced.append((decide, "compose", Composer(compose)))

@@ -261,7 +261,11 @@ def honest_view(ran: Ran, place: Place) -> dict[str, list[str]]:
         asked = []
         for line in ran.calls[name]:
             module, arguments = json.loads(line)
-            kept = {key: value for key, value in arguments.items() if not key.startswith("_") and key != "src"}
+            kept = {
+                key: value
+                for key, value in arguments.items()
+                if not key.startswith("_") and key not in ("src", "living")
+            }
             if abs(int(kept.get("rollout") or 0) - time.time()) < 24 * 3600:
                 kept["rollout"] = "now"
             asked.append(json.dumps([module, kept], sort_keys=True).replace(str(place.directory), ""))

@@ -118,6 +118,7 @@ def plain_answers() -> Answers:
             "record": {"name": "nvidia", "sha256": "1"},
         },
         "gpu_drain_journal": {"changed": False, "journal": {}, "description": []},
+        "gpu_lease": {"changed": False, "held_by": ""},
         "gpu_drain_docker": {
             "changed": True,
             "containers": ["train"],
@@ -164,7 +165,7 @@ def scenes(files: Path) -> list[Scene]:
     ]
 
 
-UNDRAINING = ("gpu_drain_journal", "gpu_drain_docker", "gpu_drain_slurm")
+UNDRAINING = ("gpu_lease", "gpu_drain_journal", "gpu_drain_docker", "gpu_drain_slurm")
 PROVISIONING = (
     "gpu_node_plan", "gpu_packages", "gpu_repository", "gpu_files", "gpu_kernel_module", "gpu_cuda_toolkit_default",
     "gpu_cudnn_archive", "gpu_service", "uri", "gpu_daemon_json", "gpu_verify",

@@ -67,7 +67,7 @@ def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
     fleet.ssh(HOST, "systemctl start refusing", check=False)
     message = failure_message(fleet, tmp_path, "gpu_service_failure", name="refusing")
     fleet.ssh(HOST, "rm /run/systemd/system/refusing.service; systemctl daemon-reload")
-    assert message.startswith("the service refusing does not run: the container engine has no runtime named nvidia")
+    assert message.startswith("the service refusing does not run: docker has no runtime named nvidia")
     assert message.endswith("the whole log is the output of `journalctl -u refusing` on the host")
 
 

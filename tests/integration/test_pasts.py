@@ -50,9 +50,14 @@ else
   dnf --assumeno install libvdpau 2>&1 | grep -E '^(Error|No match|Operation|Nothing)'
 fi
 """
-LEFT_BY_OTHERS = r"/usr/local/bin/\S+: .* link to /usr/lib/gpu-ready-lab/compiler$|\S+: absent became 4\d{4} "
+LEFT_BY_OTHERS = (
+    r"/usr/local/bin/\S+: .* link to /usr/lib/gpu-ready-lab/compiler$"
+    r"|\S+: absent became 4\d{4} "
+    r"|/etc/apparmor\.d/(disable|local): 4\d{4} \S+ became absent$"
+)
 """Differences that uninstall.yml leaves: links of the lab's compiler cache, and directories. Services make some when they
-start, and the lab's RPMs own none; the files in them are compared for themselves."""
+start, and the lab's RPMs own none; the files in them are compared for themselves. The purge of a package with an AppArmor
+profile (docker.io.postrm, from debhelper's autoscripts/postrm-apparmor) removes these two when they are empty."""
 # Short-lived by their nature, or of the login that asks.
 PASSING_SERVICES = r"(user@|session-|systemd-|ssh|lab-apt|getty|polkit|dbus|packagekit)"
 

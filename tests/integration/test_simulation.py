@@ -33,5 +33,11 @@ def test_site_asks_hosts_in_the_desired_state_once_and_fails_those_that_do_not_a
         first.facts = first.facts._replace(verified=None)
         ran = bench.run(site)
         assert ran.rc == 2 and "4 hosts: 3 ready, 1 unreachable" in ran.output, ran.output
-        assert ran.output.splitlines()[-1].endswith("failed: gpu0002") and bench.fleet.errors == []
+        assert ran.output.splitlines()[-1].endswith("failed: gpu0002"), ran.output
+        assert bench.fleet.errors == []
         assert sorted(call.host for call in bench.fleet.calls[4:] if call.module == "gpu_verify") == ["gpu0001"]
+
+
+def test_of_two_control_nodes_one_upgrades_each_host() -> None:
+    held = simulation.two_controllers(count=6, seed=3, scale=SCALE, forks=2)
+    assert held.problems == [], held

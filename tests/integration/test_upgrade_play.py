@@ -12,7 +12,10 @@ from typing import Any
 import cores
 import pytest
 import yaml
+from gpu_ready.base import lease, records
+from gpu_ready.base.host import Host
 from gpu_ready.upgrade import journal as upgrade
+from gpu_ready.upgrade import phases
 from gpu_ready.upgrade.model import RecordedDriver
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +26,7 @@ HEAD = """\
 #!/usr/bin/python
 import json, os
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import records
+from ansible.module_utils.gpu_ready.base import lease, records
 from ansible.module_utils.gpu_ready.base.host import Host
 from ansible.module_utils.gpu_ready.drain import journal as drain
 from ansible.module_utils.gpu_ready.lifecycle import variables
@@ -35,6 +38,7 @@ from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, Dr
 from ansible.module_utils.gpu_ready.plan.upgrade import upgrade_status
 from ansible.module_utils.gpu_ready.system.model import OsRelease
 from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
+from ansible.module_utils.gpu_ready.upgrade import phases
 from ansible.module_utils.gpu_ready.upgrade.model import RecordedDriver
 
 module = AnsibleModule(argument_spec={name: {"type": "raw"} for name in NAMES}, supports_check_mode=True)
@@ -69,9 +73,10 @@ summary = "a GPU" if state["gpu"] else "no NVIDIA GPU: left alone"
 decided = compose.Plan(state["gpu"], summary, Choices(driver=choice if state["gpu"] else None), steps)
 todo = {"gpu_verify.verify": {"expect": {}, "digest": requested}} if due else {}
 found = records.to_json(upgrade_status(facts, decided, variables.parse_settings({})[0]))
-shown = {"gpu_host": state["gpu"], "refusals": [], "summary": decided.summary}
+shown = {"gpu_host": state["gpu"], "converged": not due, "summary": decided.summary, "choice": {}, "digest": requested}
+shown.update(refusals=[], warnings=[], steps=[])
 verification = {"expect": {}, "digest": requested}
-module.exit_json(plan=shown, todo=todo, verification=verification, lines=["x"], refusal="", upgrade=found)
+module.exit_json(plan=shown, todo=todo, verification=verification, lines=["x"], refusal="", row={}, upgrade=found)
 """,
     "gpu_verify": """
 state["installed"] = given["digest"]
@@ -80,11 +85,27 @@ state["gpu"] = not (state["loses_gpu"] and not state["verified"])
 save()
 if not state["verified"]:
     module.fail_json(msg="Not verified")
-module.exit_json(changed=True, row={"driver_loaded": given["digest"]})
+verify = {"ok": True, "checks": [], "not_run": []}
+module.exit_json(changed=True, row={"driver_loaded": given["digest"]}, verify=verify)
+""",
+    "gpu_lease": """
+path, run = directory + "/lease.json", lease.current_run()
+try:
+    if given["state"] == "taken":
+        age = None if given["age"] is None else int(given["age"])
+        claim = lease.Claim(run, given["living"].split(","), bool(given["take_over"]), age, bool(given["resumes"]))
+        lease.take(Host(), claim, int(given["lasts"]), path)
+    elif given["state"] == "extended":
+        lease.extend(Host(), run, int(given["lasts"]), path)
+    else:
+        lease.release(Host(), run, path)
+except lease.LeaseError as error:
+    module.fail_json(msg=str(error), another_run=True)
+module.exit_json(changed=False, held_by="")
 """,
     "gpu_upgrade_journal": """
 recorded = records.from_json(RecordedDriver, given["driver"]) if given["driver"] else None
-journal = upgrade.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, recorded,
+journal = phases.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, recorded,
                           given["target"] or "", given["reason"] or "", int(given["rollout"] or 0))
 upgrade.write(journal, directory + "/upgrade.json")
 module.exit_json(changed=True, journal=upgrade.to_json(journal))
@@ -105,6 +126,7 @@ module.exit_json(changed=False, journal=drain.to_json(drain.read(Host(), path)),
 }
 NAMES = {
     "gpu_verify": "expect digest image archive remove_archive devices compute framework framework_image timeout",
+    "gpu_lease": "state lasts living take_over age resumes",
     "gpu_upgrade_journal": "phase driver target reason rollout",
     "gpu_upgrade_stage": "todo installer target fetch",
     "gpu_upgrade_modules": "state alike record",
@@ -119,6 +141,7 @@ class Fleet:
         self.directory, self.programs, self.names = directory, programs, names
         (directory / "library").mkdir()
         (directory / "roles").symlink_to(ROOT / "roles")
+        (directory / "lookup_plugins").symlink_to(ROOT / "plugins/lookup")
         for playbook in ("upgrade_drivers.yml", "rollback_drivers.yml"):
             (directory / playbook).write_text((ROOT / "playbooks" / playbook).read_text())
         spec = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/look.yml").read_text())[0]["gpu_node_plan"]
@@ -155,8 +178,9 @@ class Fleet:
         return [what for called, what in rows if called == module]
 
     def order(self) -> list[tuple[str, str]]:
-        """The calls of modules on all hosts: host, and phase of the journal or module."""
-        return [(host, what) for host, what in map(json.loads, (self.directory / "order").read_text().splitlines())]
+        """The calls of modules on all hosts, without those for the lease: host, and phase of the journal or module."""
+        rows = map(json.loads, (self.directory / "order").read_text().splitlines())
+        return [(host, what) for host, what in rows if what != "gpu_lease"]
 
     def run(
         self, playbook: str = "upgrade_drivers.yml", limit: str = "", forks: int = 3, **output: Any
@@ -192,8 +216,8 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     # An earlier run drained this host, and its jobs ran past the limit.
     fleet.hosts[1] += " gpu_upgrade_drain=./busy.yml"
     (tmp_path / "busy.yml").write_text("- ansible.builtin.fail: {msg: still awaited after 1800 s}\n")
-    journal = upgrade.advance(None, "staged", 1, DRIVER, NEW, "")
-    upgrade.write(upgrade.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "busy/upgrade.json"))
+    journal = phases.advance(None, "staged", 1, DRIVER, NEW, "")
+    upgrade.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "busy/upgrade.json"))
     # Its GPUs fall off the bus while the new driver is verified.
     fleet.hosts[3] += " gpu_upgrade_drain=./dead.yml"
     (tmp_path / "dead.yml").write_text("- gpu_drain_journal:\n")
@@ -259,9 +283,9 @@ def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_
 ) -> None:
     fleet = Fleet(tmp_path, programs, "good", "red")
     for name in fleet.names:
-        journal = upgrade.advance(None, "staged", 1, DRIVER, NEW, "")
+        journal = phases.advance(None, "staged", 1, DRIVER, NEW, "")
         for phase in ("draining", "switching", "verified"):
-            journal = upgrade.advance(journal, phase, 2, DRIVER, NEW, "")
+            journal = phases.advance(journal, phase, 2, DRIVER, NEW, "")
         upgrade.write(journal, str(tmp_path / name / "upgrade.json"))
     fleet.set("good", installed=NEW)
     fleet.set("red", installed=NEW, red=[NEW])
@@ -277,7 +301,7 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     # An earlier rollout had upgraded it from 570 to the current driver.
     journal = None
     for phase in ("staged", "draining", "done"):
-        journal = upgrade.advance(journal, phase, 1, DRIVER._replace(version="570.10.01", branch="570"), OLD, "", 1)
+        journal = phases.advance(journal, phase, 1, DRIVER._replace(version="570.10.01", branch="570"), OLD, "", 1)
     assert journal
     upgrade.write(journal, str(tmp_path / "left/upgrade.json"))
     present = fleet.run(gpu_upgrade_exclude="left")
@@ -334,7 +358,7 @@ def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, progr
 
 def test_one_damaged_journal_refuses_that_host_only(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "good", "bad")
-    journal = upgrade.to_json(upgrade.advance(None, "staged", 1, DRIVER, NEW, "", 7))
+    journal = upgrade.to_json(phases.advance(None, "staged", 1, DRIVER, NEW, "", 7))
     (tmp_path / "bad/upgrade.json").write_text(json.dumps(journal | {"rollout": 10**15}))
     stopped = fleet.run()
     text = " ".join(stopped.stdout.split())
@@ -343,3 +367,53 @@ def test_one_damaged_journal_refuses_that_host_only(tmp_path: Path, programs: Pa
     done = fleet.run(gpu_upgrade_leave_out=True)
     assert done.returncode == 2 and re.search(r"good +upgraded", done.stdout)
     assert fleet.installed("bad") == OLD
+
+
+def test_a_host_on_which_another_run_works_or_worked_is_left_out(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "first", "busy", "changed")
+    bob = lease.RunId("bb22.100.5000", "bob@awx-7", "site.yml")
+    lease.take(Host(), lease.Claim(bob), path=str(tmp_path / "busy/lease.json"))
+    # While the first host is upgraded, a run on the last one begins and ends.
+    fleet.hosts[0] += " gpu_upgrade_drain=./drain.yml"
+    ended = lease.Lease(*bob, since=0, boot=lease.boot_id(Host()), renewed=lease.uptime(Host()), lasts=0, usual=600)
+    text = json.dumps({**records.to_json(ended), "schema": lease.SCHEMA})
+    copy = {"content": text, "dest": str(tmp_path / "changed/lease.json"), "mode": "0600"}
+    (tmp_path / "drain.yml").write_text(json.dumps([{"ansible.builtin.copy": copy, "delegate_to": "localhost"}]))
+    done = fleet.run(gpu_upgrade_canaries=["first"], gpu_upgrade_batches=["100%"])
+
+    assert re.search(r"first +upgraded", done.stdout), done.stdout[-4000:]
+    text = " ".join(done.stdout.split())
+    assert "another run works on it: site.yml of bob@awx-7, since " in text
+    assert "another run (site.yml of bob@awx-7) worked on it after this one took it. Run the same command" in text
+    assert "3 hosts: 2 left out, 1 upgraded" in text and done.returncode == 2
+    assert fleet.calls("busy", "gpu_upgrade_journal") == [] and fleet.calls("changed", "gpu_verify") == []
+    assert {fleet.installed(name) for name in ("busy", "changed")} == {OLD}
+    assert fleet.journal("changed")["phase"] == "staged"
+    assert json.loads((tmp_path / "first/lease.json").read_text())["lasts"] == 0
+    states = fleet.calls("first", "gpu_lease")
+    assert states == ["taken", "released", "taken", "extended", "extended", "released"], states
+
+    (tmp_path / "drain.yml").write_text("- gpu_drain_journal:\n")
+    repeated = fleet.run(gpu_upgrade_batches=["100%"], gpu_ready_take_over=True, gpu_upgrade_soak=1)
+    assert repeated.returncode == 0 and {fleet.installed(name) for name in fleet.names} == {NEW}, repeated.stdout[
+        -4000:
+    ]
+    assert fleet.calls("busy", "gpu_lease")[-4:] == ["released", "taken", "extended", "released"]
+
+
+def test_a_run_whose_host_was_taken_over_changes_nothing_more(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "taken")
+    taker = lease.RunId("bb22.100.5000", "bob@awx-7", "site.yml")
+    held = lease.Lease(*taker, since=0, boot=lease.boot_id(Host()), renewed=lease.uptime(Host()), lasts=9000, usual=600)
+    text = json.dumps({**records.to_json(held), "schema": lease.SCHEMA})
+    copy = {"content": text, "dest": str(tmp_path / "taken/lease.json"), "mode": "0600"}
+    task = {"ansible.builtin.copy": copy, "delegate_to": "localhost", "when": "gpu_drain_action == 'undrain'"}
+    (tmp_path / "drain.yml").write_text(json.dumps([task]))
+    fleet.hosts[0] += " gpu_upgrade_drain=./drain.yml"
+    done = fleet.run(gpu_upgrade_soak=1)
+    text = " ".join(done.stdout.split())
+    assert re.search(r"taken +failed", done.stdout) and done.returncode == 2, done.stdout[-4000:]
+    assert "another run works on it: site.yml of bob@awx-7" in text
+    assert "This run changed nothing more on the host" in text and "ROLLBACK FAILED" not in text
+    assert fleet.journal("taken")["phase"] == "done", "no rollback began"
+    assert json.loads((tmp_path / "taken/lease.json").read_text())["run"] == taker.name

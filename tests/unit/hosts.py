@@ -24,6 +24,7 @@ from gpu_ready.facts.model import (
 from gpu_ready.packaging import apt_sources
 from gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
 from gpu_ready.plan import compose
+from gpu_ready.plan.driver import parameters
 from gpu_ready.system.model import OsRelease
 
 KERNEL = "6.1.0-50-amd64"
@@ -288,8 +289,17 @@ def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> No
         after["base"]["nouveau"].update(loaded=False, bound=[])
     disk = after["driver"]["on_disk"]
     after["driver"]["loaded"] = {"version": disk["version"], "flavour": disk["flavour"]}
-    after["driver"].update(busy=False)
+    texts = sorted(after["driver"]["options"].items(), key=lambda item: item[0].rpartition("/")[2])
+    given = [one for _, text in texts for one in parameters.assignments(text)]
+    after["driver"].update(
+        busy=False, parameters=dict(after["driver"]["parameters"], **{one.name: one.value for one in given})
+    )
     after["work"].update(processes=[])
+
+
+def _parameters(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
+    options = {path: text for path, text in after["driver"]["options"].items() if path != params["path"]}
+    after["driver"]["options"] = dict(options, **({params["path"]: params["content"]} if params["content"] else {}))
 
 
 def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -317,7 +327,7 @@ def _persistenced(after: dict[str, Any], params: dict[str, Any], decided: Any) -
     for package in params["packages"]:
         after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
     after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
-    after["driver"]["persistenced"] = True
+    after["driver"]["persistence"].update(running=True, off=False)
 
 
 def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
@@ -515,10 +525,12 @@ STEPS = {
     "nvidia_driver.remove_packages": _remove_packages,
     "nvidia_driver.runfile": _runfile,
     "nvidia_driver.blacklist_nouveau": lambda after, params, d: after["base"]["nouveau"].update(blacklisted=True),
+    "nvidia_driver.parameters": _parameters,
     "nvidia_driver.install": _install,
     "nvidia_driver.next_kernel": lambda after, params, d: after["driver"].update(kernel_without_module=None),
     "nvidia_driver.hold": _hold,
     "nvidia_driver.activate": _activate,
+    "nvidia_driver.umad": lambda after, params, d: after["base"]["umad"].update(loaded=True, at_boot=True),
     "nvidia_driver.fabricmanager": _fabricmanager,
     "nvidia_driver.imex": _imex,
     "nvidia_driver.persistenced": _persistenced,

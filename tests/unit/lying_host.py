@@ -18,6 +18,28 @@ PROGRAMS = Path(sys.executable).parent
 TRUTHFUL = "True"
 """An answer for modules that really run."""
 
+NOTHING_TO_DO: dict[str, dict[str, Any]] = {
+    "gpu_node_plan": {
+        "plan": {
+            "gpu_host": True, "converged": True, "summary": "", "choice": {}, "refusals": [], "warnings": [], "steps": [],
+            "digest": "",
+        },
+        "todo": {}, "verification": None, "row": {}, "lines": [], "refusal": "",
+        "upgrade": {
+            "state": "current", "opened": False, "touched": False, "staged": False, "from": None, "to": None, "way": "none",
+            "why": "", "refusal": "", "installed": None, "journal": None, "back": None, "installer": None,
+            "drained": False,
+        },
+    },
+    "gpu_audit": {
+        "audit": {
+            "state": "ok", "why": [], "checks": [], "holders": [], "steps": [], "warnings": [], "summary": "", "row": {},
+        }
+    },
+    "gpu_upgrade_stage": {"coming": [], "kept": [], "installers": [], "alike": {}, "files": {}},
+}  # fmt: skip
+"""What an honest host answers, for fields that a test does not give: without them an answer is refused."""
+
 INTERPRETER = """\
 #!{python}
 import json, os, re, shutil, sys
@@ -44,13 +66,31 @@ else:
 """A list gives one answer after the other; a text is a program that prints the answer."""
 
 
+def complete(module: str, answer: Any) -> Any:
+    """An answer, or each of a list, with the fields that are missing in it."""
+    if isinstance(answer, list):
+        return [complete(module, one) for one in answer]
+    return merge(NOTHING_TO_DO.get(module, {}), answer) if isinstance(answer, dict) else answer
+
+
+def merge(honest: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Both, down to the deepest mappings; what is given has precedence."""
+    both = {
+        name: merge(honest[name], given[name])
+        for name in given
+        if isinstance(honest.get(name), dict) and isinstance(given[name], dict)
+    }
+    return {**honest, **given, **both}
+
+
 def make_liar(directory: Path, name: str, answers: dict[str, Any]) -> dict[str, Any]:
     """Return the variables of a host with these answers by module name; what it gets is in ``directory/name/loot``."""
     home = directory / name
     for part in ("tmp", "loot"):
         (home / part).mkdir(parents=True)
     (home / "calls").write_text("")
-    (home / "answers.json").write_text(json.dumps({"stat": {"stat": {"exists": False}}} | answers))
+    completed = {module: complete(module, answer) for module, answer in answers.items()}
+    (home / "answers.json").write_text(json.dumps({"stat": {"stat": {"exists": False}}} | completed))
     program = home / "python"
     program.write_text(INTERPRETER.format(python=sys.executable, home=str(home), truthful=TRUTHFUL))
     program.chmod(0o755)

@@ -126,6 +126,7 @@ def rpms(version: str, names: str) -> dict[str, str]:
     return dict.fromkeys(names.split(), version)
 
 
+CUDA_DEBS = {**ubuntu("580", "580.95.05-0ubuntu1"), "nvidia-persistenced": "580.95.05-0ubuntu1"}
 CUDA_RPMS = "nvidia-driver nvidia-driver-cuda nvidia-driver-cuda-libs nvidia-driver-libs libnvidia-ml libnvidia-cfg "
 CUDA_RPMS += "libnvidia-gpucomp nvidia-kmod-common nvidia-persistenced kmod-nvidia-open-dkms"
 FUSION_RPMS = "akmod-nvidia kmod-nvidia-6.17.4-300.fc43.x86_64 xorg-x11-drv-nvidia xorg-x11-drv-nvidia-cuda "
@@ -157,7 +158,7 @@ PASTS = {
         "NVIDIA's page: cuda-keyring, then nvidia-open",
         "docs.nvidia.com, CUDA installation guide",
         "ubuntu2404",
-        ubuntu("580", "580.95.05-0ubuntu1") | {"nvidia-open": "580.95.05-0ubuntu1"},
+        CUDA_DEBS | {"nvidia-open": "580.95.05-0ubuntu1"},
         {"cuda-keyring": "1.1-1", "nvidia-driver-pinning-580": "580-1", "nvidia-settings": "580.95.05-0ubuntu1"},
         CUDA % "ubuntu2404",
     ),
@@ -175,13 +176,13 @@ PASTS = {
         "the same, of a version that the repository no longer has, recognised by its revision",
         "NVIDIA/ansible-role-nvidia-driver#60",
         "ubuntu2404",
-        ubuntu("580", "580.95.05-0ubuntu1"),
+        CUDA_DEBS,
     ),
     "cuda-local-repository": Past(
         "NVIDIA's local repository",
         "docs.nvidia.com, CUDA installation guide, local installer",
         "ubuntu2404",
-        ubuntu("580", "580.95.05-0ubuntu1"),
+        CUDA_DEBS,
         {
             "cuda-repo-ubuntu2404-13-0-local": "13.0.2-580.95.05-1",
             "nvidia-driver-local-repo-ubuntu2404-580.95.05": "1.0-1",
@@ -340,7 +341,7 @@ PASTS = {
         "GDS, OFED, GDRCopy and fabric manager beside NVIDIA's driver",
         "Azure/azhpc-images @ 8e9d055f, Ubuntu",
         "ubuntu2404",
-        ubuntu("580", "580.95.05-0ubuntu1") | {"nvidia-open": "580.95.05-0ubuntu1"},
+        CUDA_DEBS | {"nvidia-open": "580.95.05-0ubuntu1"},
         HPC,
         CUDA % "ubuntu2404",
         card="H100",

@@ -129,7 +129,7 @@ def test_unknown_cards_and_switches_are_not_cards() -> None:
 def test_ids_are_unique_in_the_source() -> None:
     keys = re.findall(r'(?m)^\s+"([0-9a-f]{4})":', (ROOT / "catalog/gpus.yml").read_text())
     assert len(keys) == len(set(keys))
-    assert len(catalog.gpus()) + 4 == len(keys)
+    assert len(catalog.gpus()) + len(catalog_data.NVSWITCHES) == len(keys)
 
 
 def test_the_default_branch_serves_maxwell_to_blackwell() -> None:
@@ -139,10 +139,11 @@ def test_the_default_branch_serves_maxwell_to_blackwell() -> None:
         assert (gpu.first_branch or 0) <= catalog.DEFAULT_BRANCH <= (gpu.last_branch or 999)
 
 
-def test_architectures_of_cuda_and_cudnn_are_those_of_the_cards() -> None:
-    known = {gpu.architecture for gpu in catalog.gpus().values()}
-    for serves in [t.architectures for t in catalog.toolkits()] + [c.architectures for c in catalog.cudnns()]:
-        assert set(serves) <= known
+def test_ranges_of_cuda_and_cudnn_begin_and_end_with_cards() -> None:
+    known = [gpu.compute for gpu in catalog.gpus().values() if gpu.compute]
+    for first, last in [t.compute for t in catalog.toolkits()] + [c.compute for c in catalog.cudnns()]:
+        assert first in known and any(versions.compare(first, one) < 0 < versions.compare(one, "0") for one in known)
+        assert versions.compare(first, last) < 0
 
 
 def test_versions_in_the_sources_are_texts() -> None:

@@ -365,7 +365,9 @@ def load_module() -> Any:
     import ansible.module_utils
 
     ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
-    spec = importlib.util.spec_from_file_location("gpu_cudnn_archive", ROOT / "library/gpu_cudnn_archive.py")
+    spec = importlib.util.spec_from_file_location(
+        "ansible.modules.gpu_cudnn_archive", ROOT / "library/gpu_cudnn_archive.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -110,6 +110,29 @@ def test_facts_and_plan_of_a_host_with_a_damaged_file(path: str, damage: str) ->
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["rebuild-pending", "services-stopped.json", "manifest.json", "upgrade.json"])
+def test_a_damaged_record_of_unfinished_work_is_refused_and_named(name: str, damage: str) -> None:
+    with pytest.raises(GpuReadyError, match=rf"{name}.*(delete|[Mm]ove|Restore|Use the release)"):
+        collect.collect(p40(files={**ENGINE, STATE + name: DAMAGES[damage]}))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_record_of_an_installation_is_that_of_an_interrupted_one(damage: str) -> None:
+    header = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 10\n#define CUDNN_PATCHLEVEL 2\n"
+    files = {
+        **ENGINE,
+        "/usr/local/cuda-12.9/version.json": '{"cuda": {"version": "12.9.1"}}',
+        "/usr/local/cuda-12.9/include/cudnn_version.h": header,
+        STATE + "cuda/12.9.json": DAMAGES[damage],
+        STATE + "cudnn/12.9.json": DAMAGES[damage],
+    }
+    facts = collect.collect(p40(files=files))
+    assert [one.cut_off for one in facts.cuda.toolkits] == [True]
+    assert facts.cudnn["12.9"].recorded
+    assert not facts.cudnn["12.9"].complete
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("path", RPM_FILES)
 def test_facts_and_plan_of_a_host_with_rpms_and_a_damaged_file(path: str, damage: str) -> None:
     system = 'ID="rocky"\nVERSION_ID="9.6"\nID_LIKE="rhel centos fedora"\n'
@@ -119,6 +142,9 @@ def test_facts_and_plan_of_a_host_with_rpms_and_a_damaged_file(path: str, damage
         programs={tuple(rpm.QUERY): Result(0, rows, "")},
     )
     answers(lambda: compose.plan(collect.collect(host), settings()))
+    if path == rpm.PENDING:
+        with pytest.raises(GpuReadyError, match=r"packages-pending\.json.*delete it"):
+            collect.collect(host)
 
 
 class Socket(RecordedHost):

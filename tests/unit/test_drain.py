@@ -16,6 +16,7 @@ from gpu_ready.drain import slurm as drain_slurm
 from gpu_ready.drain.journal import DrainError
 from gpu_ready.lifecycle import uninstall
 from gpu_ready.lifecycle.removal.context import Removal, UninstallError
+from gpu_ready.upgrade.model import PHASES
 
 from tests.unit.recorded import RecordedHost
 
@@ -372,6 +373,19 @@ def test_the_journal_keeps_entries_and_is_removed_with_the_last(tmp_path: Path) 
 def test_a_damaged_or_newer_journal_is_refused(text: str) -> None:
     with pytest.raises(DrainError, match=r"drain\.json: it cannot be read.* by hand"):
         drain.read(RecordedHost(files={drain.PATH: text}))
+
+
+@pytest.mark.parametrize("phase", [*PHASES, "of a newer release"])
+def test_uninstall_refuses_while_an_upgrade_is_unfinished(tmp_path: Path, phase: str) -> None:
+    text = json.dumps({"schema": 1, "phase": phase, "to": "595.91.07"})
+    removal = Removal(RecordedHost(files={str(tmp_path / "upgrade.json"): text}), str(tmp_path))
+    if phase in ("staged", "done", "untouched", "back"):
+        uninstall.find_actions(removal)
+        return
+    with pytest.raises(
+        UninstallError, match=r"upgrade to the driver 595\.91\.07.*rollback_drivers\.yml.*delete that file"
+    ):
+        uninstall.find_actions(removal)
 
 
 def test_uninstall_refuses_while_a_host_is_drained(tmp_path: Path) -> None:

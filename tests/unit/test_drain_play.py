@@ -64,7 +64,7 @@ def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
     assert (tmp_path / "kubectl.log").read_text().splitlines() == [
         "--kubeconfig=/operator/kubeconfig get node good --output=json --request-timeout=30s"
     ]
-    assert calls(tmp_path, "peer") == ["gpu_drain_journal"], "nothing runs on another host"
+    assert calls(tmp_path, "peer") == ["gpu_lease", "gpu_drain_journal", "gpu_lease"], "nothing runs on another host"
     text = " ".join(done.stdout.split())
     for phrase in (
         "was drained with node peer, controller peer, reason RMA: broken",

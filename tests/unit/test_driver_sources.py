@@ -10,6 +10,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan import compose, repository
 from gpu_ready.plan.driver import steps as driver_steps
+from gpu_ready.plan.driver.candidates import pairs_of_gpu
 from gpu_ready.plan.driver.model import HeadersParams
 from gpu_ready.plan.model import RepositoryParams
 
@@ -671,7 +672,8 @@ def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again
         pytest.param("el9", {}, None, False, None, False, id="nobody asked for it"),
         pytest.param("el9", {}, None, True, "nvidia-imex", True, id="a node of a domain"),
         pytest.param("ubuntu2404", {}, None, True, "nvidia-imex", True, id="a node of a domain, deb"),
-        pytest.param("ubuntu2004", {}, None, True, "nvidia-imex-575", True, id="branch in the name"),
+        pytest.param("el9", {"nvidia_driver_branch": "570"}, None, True, "nvidia-imex-570", True, id="rpm below 580"),
+        pytest.param("amzn2023", {"nvidia_driver_branch": "575"}, None, True, "nvidia-imex-575", True, id="Amazon"),
         pytest.param(
             "el9", {}, "3:570.1-1", False, "nvidia-imex", False, id="installed, no domain: follows the driver"
         ),
@@ -741,7 +743,7 @@ def test_installed_held_upgraded_and_rolled_back(distro: str, source: str) -> No
         for kind in driver_sources.module_kinds(data, source)
         for pair in driver_sources.branch_flavours(data, source, kind, "compute")
     }
-    branches = sorted({branch for branch, _ in carried & known})
+    branches = sorted({branch for branch, _ in carried & known & pairs_of_gpu(T4)})
     host = bare(T4, distro=distro)
     for branch in branches + branches[::-1][1:]:
         requested = {"nvidia_driver_source": source, "nvidia_driver_branch": str(branch)}

@@ -82,3 +82,31 @@ def test_a_key_of_two_escapes_is_one_letter() -> None:
 
 def test_a_number_of_any_length_is_read() -> None:
     assert daemon_json.explain(b'{"a": ' + b"9" * 5000 + b"}")["keys"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "remedy"),
+    [
+        ('{\n "a": 1\n "b": 2\n}', "a comma is missing", "put a comma at the end of line 2"),
+        ('{\n "a": 1,\n}', "trailing comma", "remove the comma at the end of line 2"),
+        ('{\n "a": [1, 2,\n ]\n}', "trailing comma", "remove the comma at the end of line 2"),
+        ("{\n \u201ca\u201d: 1\n}", "typographic quotes", "straight ones"),
+        ('{\n "a": \u201cb\u201d\n}', "typographic quotes", "straight ones"),
+        ('{\n "a\u201d: 1\n}', "typographic quotes", "straight ones"),
+        ('{\n "a": \u201eb\u201c\n}', "typographic quotes", "straight ones"),
+        ('{\n // why\n "a": 1\n}', "comment", "remove the comment"),
+        ('{\n /* why */ "a": 1\n}', "comment", "remove the comment"),
+        ('{"a": {"b": 1}', "ends too early", "add } at the end"),
+        ('{"a": [1}', "} closes what [ opened", "write ]"),
+        ('{"a" 1}', "colon is missing", "put a colon"),
+        ('{"a": "b\n}', "line end", "closing quote"),
+    ],
+)
+def test_the_remedy_names_the_change(text: str, problem: str, remedy: str) -> None:
+    answer = daemon_json.explain(text.encode())
+    assert problem in answer["problem"] and remedy in answer["remedy"]
+
+
+def test_a_key_that_is_there_twice_is_named_with_its_line() -> None:
+    answer = daemon_json.explain(b'{\n "runtimes": {},\n "runtimes": {"nvidia": {}}\n}')
+    assert answer["repeated_keys"] == [{"key": "runtimes", "line": 3}] and answer["nvidia_runtime"]

@@ -153,7 +153,7 @@ def test_a_file_that_is_not_an_output_is_refused(tmp_path: Path, capsys: Any, mo
         (
             "daemon-json",
             '{\n "a": 1,\n}',
-            "Remedy: repair the file: docker does not start with it, gpu-ready does not edit it.",
+            "Remedy: remove the comma at the end of line 2. Docker does not start with it, and gpu-ready does not edit it",
         ),
         (
             "daemon-json",

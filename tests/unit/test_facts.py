@@ -13,6 +13,7 @@ from gpu_ready.base.host import Host, Result
 from gpu_ready.facts import base, collect, driver, model
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, PackageFacts, SecureBootFacts
+from gpu_ready.hardware import pci
 from gpu_ready.packaging import rpm
 
 from tests.unit.recorded import RecordedHost
@@ -412,24 +413,51 @@ def test_the_next_boot_of_enterprise_linux_is_grubs_saved_entry() -> None:
 
 
 def test_nvlink_5_switches_are_found_behind_their_bridges() -> None:
-    bridge, network = "/sys/class/infiniband/mlx5_4/device", "/sys/class/infiniband/mlx5_0/device"
+    bridge, network = "0000:05:00.0", "0000:1a:00.0"
     files: dict[str, str | bytes] = {
-        bridge + "/vpd": b"\x82\x10\x00name SW_MNG x",
-        bridge + "/device": "0x1021\n",
-        network + "/vpd": b"\x82\x10\x00ConnectX",
+        f"/sys/bus/pci/devices/{bridge}/vpd": b"\x82\x10\x00name SW_MNG x",
+        f"/sys/bus/pci/devices/{network}/vpd": b"\x82\x10\x00ConnectX",
     }
-    assert [row.address for row in base.nvlink5_switches(RecordedHost(files=files))] == ["mlx5_4"]
+    functions = [
+        pci.Function(address, "15b3", "1021", "0207", None, None, None, False) for address in (bridge, network)
+    ]
+    found = base.nvlink5_switches(RecordedHost(files=files), functions)
+    assert [(row.address, row.what) for row in found] == [(bridge, "nvlink5")]
+
+
+DEP = "kernel/drivers/infiniband/core/ib_umad.ko.zst: kernel/drivers/infiniband/core/ib_core.ko.zst\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, (False, False, False)),
+        ({"/lib/modules/6.8.0-1/modules.dep": DEP}, (True, False, False)),
+        ({"/lib/modules/6.8.0-1/modules.builtin": "kernel/drivers/infiniband/core/ib_umad.ko\n"}, (True, False, False)),
+        ({"/lib/modules/6.8.0-2/modules.dep": DEP}, (False, False, False)),
+        ({"/sys/module/ib_umad/refcnt": "0"}, (False, True, False)),
+        ({"/etc/modules-load.d/ib-umad.conf": "ib_umad\n"}, (False, False, True)),
+        ({"/usr/lib/modules-load.d/x.conf": "# ib_umad\nib-umad \n"}, (False, False, True)),
+        ({"/etc/modules-load.d/x.conf": "# ib_umad\n; ib_umad\nib_umad_x\n"}, (False, False, False)),
+        ({"/etc/modules-load.d/x.conf.bak": "ib_umad\n"}, (False, False, False)),
+        ({"/etc/rdma/modules/infiniband.conf": "ib_ipoib\nib_umad\n"}, (False, False, True)),
+        ({"/etc/modules": "loop\nib_umad\n"}, (False, False, True)),
+    ],
+)
+def test_the_module_for_nvlink_5_is_found_loaded_and_listed(files: Any, expected: tuple[bool, ...]) -> None:
+    assert base.umad(RecordedHost(files=files), "6.8.0-1") == expected
 
 
 @pytest.mark.parametrize(("device", "read"), [("1b38", False), ("2330", False), ("2901", True), ("3fff", True)])
 def test_the_data_of_adapters_is_read_only_where_a_gpu_may_have_nvlink_5(device: str, read: bool) -> None:
     """An HGX node has 8 to 12 adapters, and the kernel reads their data byte by byte."""
-    vpd = "/sys/class/infiniband/mlx5_4/device/vpd"
-    host = RecordedHost(
-        files={"/etc/os-release": DEBIAN, vpd: "SW_MNG", **function("0000:3b:00.0", device, "030200")[0]}
-    )
+    bridge = "/sys/bus/pci/devices/0000:05:00.0/"
+    vpd = bridge + "vpd"
+    files = {"/etc/os-release": DEBIAN, vpd: "SW_MNG", **function("0000:3b:00.0", device, "030200")[0]}
+    files |= {bridge + "vendor": "0x15b3\n", bridge + "device": "0x1021\n", bridge + "class": "0x020700\n"}
+    host = RecordedHost(files=files)
     switches = base.collect(host).nvswitches
-    assert ([one.address for one in switches], vpd in host.opened) == (["mlx5_4"] if read else [], read)
+    assert ([one.address for one in switches], vpd in host.opened) == (["0000:05:00.0"] if read else [], read)
 
 
 # ---- JSON ----------------------------------------------------------------------------------------------------------

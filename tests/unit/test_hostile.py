@@ -25,15 +25,15 @@ def operator_files(directory: Path) -> Path:
     return directory
 
 
-def trusting() -> Scene:
+def trusting(directory: Path) -> Scene:
     """Return a playbook that trusts its hosts."""
-    answer = {"changed": False, "summary": "", "lines": [""]}
-    answers = {**plain_answers(), "gpu_node_plan": answer}
+    (site,) = [one for one in scenes(directory) if one.name == "site"]
+    answers = {**plain_answers(), "gpu_node_plan": site.answers["gpu_node_plan"]}
     return Scene("trusting", str(ROOT / "tests/hostile/trusting.yml"), {}, answers, ("gpu_node_plan",))
 
 
 def test_the_campaign_finds_what_a_trusting_playbook_gives_away(tmp_path: Path) -> None:
-    scene = trusting()
+    scene = trusting(tmp_path)
     kinds = (attacks.absolute_paths, attacks.task_files, attacks.failed_with_escapes, attacks.no_keys)
     chosen = [Cell(scene, "gpu_node_plan", kind) for kind in kinds]
     found = Campaign(tmp_path, 120).test(scene, chosen)

@@ -223,13 +223,15 @@ def test_every_variable_of_every_role_is_tested() -> None:
     tested = (
         set(STRICT) | set(FREE) | {"cuda_toolkit_runfiles", "docker_engine_daemon_options", "docker_engine_log_options"}
     )
-    # Whole numbers, a boolean, and what the control node reads or writes: no host sees them.
+    # Whole numbers, booleans, and what the control node reads or writes: no host sees them.
     other = {
         name
         for name in specified - tested
         if not name.startswith(("gpu_report_", "gpu_audit_", "gpu_upgrade_", "gpu_drain_"))
     }
-    assert other == {"gpu_ready_batch", "gpu_ready_reboot_timeout", "gpu_ready_uninstall", "gpu_verify_timeout"}
+    assert other == {
+        "gpu_ready_batch", "gpu_ready_hosts", "gpu_ready_reboot_timeout", "gpu_ready_take_over", "gpu_ready_uninstall", "gpu_verify_timeout",
+    }  # fmt: skip
     assert tested == set(Settings._fields)
 
 

@@ -9,7 +9,7 @@ from gpu_ready.base.json_file import (
     delete_file,
     read_json_file,
     read_json_object,
-    read_json_texts,
+    read_text_mark,
     write_json_file,
 )
 
@@ -20,9 +20,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     write_json_file(path, {"schema": 1, "phase": "ä"})
     assert read_json_file(Host(), path) == {"schema": 1, "phase": "ä"} == read_json_object(Host(), path, 1)
     assert Path(path).stat().st_mode & 0o777 == 0o600
-    assert read_json_object(Host(), path, 2) is None and read_json_texts(Host(), path) == []
+    assert read_json_object(Host(), path, 2) is None
     write_json_file(path, ["b", "a"])
-    assert read_json_texts(Host(), path) == ["b", "a"] and read_json_object(Host(), path) is None
+    assert read_text_mark(Host(), path, "Repair it") == ["b", "a"] and read_json_object(Host(), path) is None
     delete_file(path)
     delete_file(path)
     assert not Path(path).exists()
@@ -34,4 +34,14 @@ def test_a_damaged_file_is_named_or_counts_as_absent(tmp_path: Path, data: bytes
     path.write_bytes(data)
     with pytest.raises(DamagedFileError, match=rf"^{path} is damaged \(.*\)\. Move it away"):
         read_json_file(Host(), str(path))
-    assert read_json_object(Host(), str(path)) is None and read_json_texts(Host(), str(path)) == []
+    assert read_json_object(Host(), str(path)) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\0", b"null", b'{"schema": 2}', b"[1]", b"[" * 100_000])
+def test_a_mark_of_another_form_does_not_mean_that_nothing_is_to_be_done(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "rebuild-pending"
+    assert read_text_mark(Host(), str(path), "Repair it") == []
+    path.write_bytes(data)
+    message = rf"^{path} is damaged, or of another release\. Repair it, delete it, then run again\.$"
+    with pytest.raises(DamagedFileError, match=message):
+        read_text_mark(Host(), str(path), "Repair it")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host, Result
 from gpu_ready.driver import live_reload, stopped_services
 
@@ -68,8 +69,10 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(stopped_services, "record_stopped", lambda _, units: marked.extend(units) or list(marked))
     monkeypatch.setattr(stopped_services, "clear_stopped", marked.clear)
 
-    def change(host: Host, state: str = "reloaded", check: bool = False, later: Sequence[str] = ()) -> dict[str, Any]:
-        request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], [], list(later))
+    def change(
+        host: Host, state: str = "reloaded", check: bool = False, later: Sequence[str] = (), force: bool = False
+    ) -> dict[str, Any]:
+        request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], [], list(later), force)
         return live_reload.change_modules(host, request, check)
 
     return types.SimpleNamespace(swap=change, marked=marked, ModuleError=live_reload.ModuleError)
@@ -200,8 +203,9 @@ def test_the_mark_of_stopped_services(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}'])
-def test_an_invalid_mark_names_no_service(text: str) -> None:
-    assert stopped_services.read_stopped(RecordedHost(files={stopped_services.STOPPED: text})) == []
+def test_an_invalid_mark_is_refused_with_a_remedy(text: str) -> None:
+    with pytest.raises(GpuReadyError, match=r"services-stopped\.json is damaged.*Start the services.*delete it"):
+        stopped_services.read_stopped(RecordedHost(files={stopped_services.STOPPED: text}))
 
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
@@ -233,3 +237,13 @@ def test_a_module_that_is_the_installed_one_is_not_reloaded(
     assert (
         bool([argv for argv in host.asked if argv[0] in ("rmmod", "systemctl") and "is-active" not in argv]) is unloads
     )
+
+
+def test_the_installed_module_is_reloaded_for_new_parameters(swap: Any) -> None:
+    host = Kernel(("nvidia", "nvidia_uvm"), ("nvidia-persistenced.service",))
+    host.files |= {"/proc/driver/nvidia/version": OPEN, "/sys/module/nvidia/srcversion": "ABCDEF0123\n"}
+    run, answer = host.run, Result(0, MODINFO, "")
+    host.run = lambda argv, *more, **named: answer if argv[0] == "modinfo" else run(argv, *more, **named)  # type: ignore[method-assign]
+    assert not swap.swap(host)["changed"]
+    assert swap.swap(host, force=True)["changed"]
+    assert ("rmmod", "nvidia") in host.asked

@@ -40,7 +40,8 @@ def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
 
     monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
     monkeypatch.setattr(ansible.module_utils.basic, "AnsibleModule", module)
-    scope: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    # Modules import ..module_utils, which is Ansible's own in a checkout, and the collection's in a collection.
+    scope: dict[str, Any] = {"__name__": path.stem, "__package__": "ansible.modules", "__file__": str(path)}
     exec(compile(path.read_text(), str(path), "exec"), scope)
     with pytest.raises(Seen):
         scope["main"]()

@@ -17,7 +17,15 @@ PACKAGES = {
     "upgrade",
 }  # fmt: skip
 MODULES = {
-    "driver": {"gpu_processes", "gpu_services", "libraries", "runfile", "runfile.installed_files", "stopped_services"},
+    "driver": {
+        "gpu_processes",
+        "gpu_services",
+        "libraries",
+        "persistence_state",
+        "runfile",
+        "runfile.installed_files",
+        "stopped_services",
+    },
     "packaging": {
         "apt_entries",
         "apt_sources",
@@ -34,7 +42,7 @@ MODULES = {
     "lifecycle": {"decide", "variables"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 234_500
+PACKED_LIMIT = 239_600
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 

@@ -37,10 +37,10 @@ def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> 
 
 def test_a_card_passed_to_a_virtual_machine_does_not_limit_toolkits() -> None:
     facts = host(V100, T4, distro="ubuntu2404")
-    assert set(room.gpu_architectures(facts)) == {"volta", "turing"}
+    assert set(room.gpus_by_compute(facts)) == {"7.0", "7.5"}
     first, second = facts.base.gpus
     facts = having(facts, base={"gpus": [first._replace(driver="vfio-pci"), second]})
-    assert set(room.gpu_architectures(facts)) == {"turing"}
+    assert set(room.gpus_by_compute(facts)) == {"7.5"}
     assert not decide(facts, 580, "13.0").refusals
 
 

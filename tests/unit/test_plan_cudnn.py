@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from gpu_ready.base import versions
 from gpu_ready.catalog import model as catalog
 from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.facts.model import CudnnFacts, Facts
@@ -31,18 +32,19 @@ def seen(version: str | None, recorded: str | None = None, complete: bool = Fals
     return CudnnFacts(version=version, recorded=recorded, complete=complete)
 
 
-def newest(major: str, *architectures: str) -> str:
-    fitting = [one for one in catalog.cudnns() if major in one.cuda and set(architectures) <= set(one.architectures)]
+def newest(major: str, oldest: str = "9.0") -> str:
+    """Return the newest release for a CUDA major and a card of a compute capability."""
+    fitting = [one for one in catalog.cudnns() if major in one.cuda and versions.compare(one.compute[0], oldest) <= 0]
     return fitting[-1].version
 
 
 def test_newest_cudnn_for_the_major_of_each_toolkit_and_the_oldest_gpu() -> None:
     decided = decide(host(P40), "12.9")
-    assert decided.choice.versions == {"12.9": newest("12", "pascal")}
+    assert decided.choice.versions == {"12.9": newest("12", "6.1")}
     decided = decide(host(T4, A100), "12.9", "13.0")
     assert decided.choice.versions == {
-        "12.9": newest("12", "turing", "ampere"),
-        "13.0": newest("13", "turing", "ampere"),
+        "12.9": newest("12", "7.5"),
+        "13.0": newest("13", "7.5"),
     }
     assert [step.id for step in decided.steps] == ["cudnn.install"]
 
@@ -60,7 +62,7 @@ def test_an_install_step_has_all_parameters_of_its_module() -> None:
     ("devices", "toolkit", "asked", "code", "words"),
     [
         ([P40], "13.0", "9.10.2", "cudnn_without_cuda", ["9.10.2", "13.0"]),
-        ([V100], "12.9", newest("13"), "cudnn_drops_gpu", ["V100", newest("12", "volta")]),
+        ([V100], "12.9", newest("13"), "cudnn_drops_gpu", ["V100", newest("12", "7.0")]),
         ([T4], "12.9", "9", "cudnn_unknown", ["9"]),
     ],
 )
@@ -80,7 +82,7 @@ def test_a_version_newer_than_the_catalog_is_tried_with_a_warning() -> None:
     assert installs(decided)[0]["manifest_url"].endswith("/redistrib_99.1.0.json")
 
 
-VERSION = newest("12", "turing")
+VERSION = newest("12", "7.5")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_the_operators_archive_is_for_the_toolkits_it_is_made_for() -> None:
             [V100],
             {"cudnn_archive": TWELVE.replace("9.10.2.21", "9.28.0.42"), "cudnn_toolkits": ["12.9"]},
             "cudnn_drops_gpu",
-            ["V100", newest("12", "volta")],
+            ["V100", newest("12", "7.0")],
         ),
     ],
 )

@@ -99,7 +99,7 @@ def test_an_older_point_release_stays_with_its_source() -> None:
 
 
 def test_an_ended_branch_without_alternative_says_so() -> None:
-    (warning,) = decide(bare(K80, distro="el8")).warnings
+    (warning,) = [one for one in decide(bare(K80, distro="el8")).warnings if one.code == "branch_ended"]
     assert "end of life 2024-07" in warning.message
     assert warning.remedy.startswith("no source of ") and "plan a newer distribution or other GPUs" in warning.remedy
 
@@ -340,15 +340,64 @@ def test_an_unknown_distribution_is_named_by_its_id() -> None:
     assert "ID=plan9" in refusal.message and "debian12" in refusal.remedy and "gpu_ready_treat_as" in refusal.remedy
 
 
-def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> None:
-    host = bare(B200)
-    host = having(
-        host, base={"nvswitches": [{"address": "mlx5_4", "device": "1021", "driver": "mlx5_core", "what": "nvlink5"}]}
-    )
+def nvlink5_host(distro: str, **umad: bool) -> Facts:
+    """Return a bare host with an NVLink 5 switch; ``umad``: the state of the module ib_umad."""
+    bridge = {"address": "mlx5_4", "device": "1021", "driver": "mlx5_core", "what": "nvlink5"}
+    return having(bare(B200, distro=distro), base={"nvswitches": [bridge], "umad": {"present": True, **umad}})
+
+
+def service_steps(host: Facts) -> list[Any]:
     choices = Choices(driver=decide(host).choice)
-    settings = variables.parse_settings({}).settings
-    (step,) = [s for s in services.decide(host, settings, choices).steps if s.id == "nvidia_driver.fabricmanager"]
+    return services.decide(host, variables.parse_settings({}).settings, choices).steps
+
+
+def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> None:
+    (step,) = [s for s in service_steps(nvlink5_host("debian12")) if s.id == "nvidia_driver.fabricmanager"]
     assert [package.name for package in step.params.packages] == ["nvidia-fabricmanager", "nvlsm"]
+
+
+def test_nvlink_5_hosts_load_the_module_of_the_fabric_manager_before_it() -> None:
+    steps = {step.id: step for step in service_steps(nvlink5_host("debian12"))}
+    assert list(steps)[:2] == ["nvidia_driver.umad", "nvidia_driver.fabricmanager"]
+    params = steps["nvidia_driver.umad"].params
+    assert (params.module, params.packages) == ("ib_umad", [])
+    assert params.path.startswith("/etc/modules-load.d/") and params.content.endswith("\nib_umad\n")
+
+
+@pytest.mark.parametrize(
+    ("umad", "expected"),
+    [({"loaded": True}, "is not loaded at boot"), ({"at_boot": True}, "is not loaded"), ({"loaded": True, "at_boot": True}, "")],
+)  # fmt: skip
+def test_the_module_of_the_fabric_manager_is_loaded_now_and_at_boot(umad: dict[str, bool], expected: str) -> None:
+    steps = [step for step in service_steps(nvlink5_host("debian12", **umad)) if step.id == "nvidia_driver.umad"]
+    assert [step.why.rpartition("which ")[2] for step in steps] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("distro", "package"),
+    [
+        ("ubuntu2404", "linux-modules-extra-"),
+        ("el9", "kernel-modules-extra-"),
+        ("amzn2023", "kernel-modules-extra-"),
+    ],
+)
+def test_a_kernel_that_splits_off_the_module_gets_its_package(distro: str, package: str) -> None:
+    host = nvlink5_host(distro, present=False)
+    (step,) = [step for step in service_steps(host) if step.id == "nvidia_driver.umad"]
+    assert step.params.packages == [package + host.base.kernel.running]
+
+
+def test_ubuntus_archive_has_no_subnet_manager_for_nvlink_5() -> None:
+    host = nvlink5_host("ubuntu2404")
+    assert decide(host).choice.source == "cuda_repo"
+    (refusal,) = decide(host, nvidia_driver_source="distro").refusals
+    assert refusal.code == "source_impossible" and "nvlsm" in refusal.message and "cuda_repo" in refusal.remedy
+
+
+def test_nvswitches_of_the_pci_bus_need_no_module_of_the_kernel() -> None:
+    switch = {"address": "0000:05:00.0", "device": "22a3", "driver": None, "what": "nvswitch"}
+    steps = service_steps(having(bare("2330"), base={"nvswitches": [switch]}))
+    assert "nvidia_driver.umad" not in [step.id for step in steps]
 
 
 @pytest.mark.parametrize(

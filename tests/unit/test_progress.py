@@ -374,7 +374,7 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
     assert "Roll, batch 2: n002, n003, n004" in lines
     assert "  2 of 3 hosts done, failed: n003, in " in shown
     assert "  n003 failed at 'Say what is wrong': the full message of the failure" in lines
-    assert shown.count("the full message of the failure") == 1, "200 hosts that fail are 200 lines"
+    assert shown.count("the full message of the failure") == 1, "200 hosts that fail alike are two lines"
     assert "fatal:" not in shown and "[ERROR]" not in shown and "TASK [" not in shown
     assert "\nhost  state\n----  -----\n" in shown
     assert re.search(r"^4 hosts in \d+ s; failed: n003$", lines[-1])
@@ -394,12 +394,49 @@ def test_a_rollout_that_stopped_begins_no_batch_and_counts_hosts(tmp_path: Path)
 def test_messages_of_the_table_are_not_repeated(site: Path) -> None:
     shown = in_pipe(site, "site.yml")
     assert "what the table says already" not in shown
-    assert (
-        "  n001 failed at 'Collect facts' (first): non-zero return code (3 of /bin/sh -c echo why >&2; exit 3)\n    why\n"
-        in shown
+    first, *_ = re.findall(
+        r"(?m)^  (n00\d) failed at 'Collect facts' \(first\): non-zero return code \(3 of /bin/sh -c echo why >&2; exit 3\)\n    why$",
+        shown,
     )
-    assert shown.count("non-zero return code") == 4, "each host once"
+    others = ", ".join(host for host in hosts(4) if host != first)
+    assert f"\n  {others} failed at 'Collect facts' (first), for the same reason\n" in shown
+    assert shown.count("non-zero return code") == 1, "each reason once"
     assert re.search(r"^4 hosts in \d+ s; failed: n001, n002, n003, n004$", shown.splitlines()[-1])
+
+
+def test_hosts_that_fail_alike_are_one_line() -> None:
+    """The first at once, the others when the next task begins; a name and an address in the reason make no difference."""
+    failures = plugin.Failures()
+    reason = "connect to host 10.0.0.{0} port 22 (fe80::{0}): refused. ansible {1} -m ping"
+    assert staying(failures.add("n001", "failed at 'Look'", reason.format(1, "n001"))) == [
+        "  n001 failed at 'Look': connect to host 10.0.0.1 port 22 (fe80::1): refused. ansible n001 -m ping"
+    ]
+    for number in range(2, 6):
+        assert failures.add(f"n00{number}", "failed at 'Look'", reason.format(number, f"n00{number}")) == []
+    assert len(failures.add("n006", "failed at 'Look'", "no space left on device")) == 1
+    assert len(failures.add("n007", "failed at 'Install'", reason.format(7, "n007"))) == 1
+    assert staying(failures.flush()) == ["  n002, n003, n004, n005 failed at 'Look', for the same reason"]
+    assert failures.flush() == []
+    assert failures.add("n008", "failed at 'Look'", reason.format(8, "n008")) == []
+    assert staying(failures.flush()) == ["  n008 failed at 'Look', for the same reason"]
+
+
+def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:
+    shown: list[str] = []
+    screen = plugin.Screen(lambda text, color=None: shown.append(text), False, clock)
+    screen.show_lines(progress.batch_starts("Roll", hosts(2), hosts(2)))
+    progress.task_starts("switch | Install the driver")
+    for host in hosts(2):
+        progress.host_starts(host)
+    for seconds in range(200):
+        clock.seconds = seconds
+        screen.tick(progress.live())
+    lines = capfd.readouterr().out.splitlines()
+    assert lines == [
+        f"  Roll: 0 done, 2 running, 0 failed, {minutes} min | switch: Install the driver (2 on it, {minutes} min)"
+        for minutes in (1, 2, 3)
+    ]
+    assert shown == ["Roll: n001, n002"]
 
 
 @pytest.mark.host_io

@@ -48,7 +48,7 @@ def library(name: str, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """Return a module of library/ as ansible would load it."""
     directories = [*ansible.module_utils.__path__, str(ROOT / "module_utils")]
     monkeypatch.setattr(ansible.module_utils, "__path__", directories)
-    spec = importlib.util.spec_from_file_location(name, ROOT / "library" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"ansible.modules.{name}", ROOT / "library" / f"{name}.py")
     assert spec and spec.loader
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)

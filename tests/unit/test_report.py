@@ -99,6 +99,47 @@ def test_lines_fit_and_nothing_of_a_long_name_is_lost() -> None:
     assert name in column
 
 
+def test_equal_messages_are_shown_once_with_all_hosts() -> None:
+    """Thirty hosts that cannot be reached, each with its own name and address in the message."""
+    step = "judge | Report that the host cannot be reached"
+    hosts: dict[str, Any] = {
+        f"gpu{number}": {
+            "row": {},
+            "failure": {"step": step, "message": f"no route to 10.1.0.{number}: try ansible gpu{number} -m ping"},
+        }
+        for number in range(1, 31)
+    }
+    hosts["gpu7"]["failure"]["message"] = "Permission denied (publickey)."
+    text = report.table(made(hosts))
+    assert text.count("no route to") == 1 and text.count("Permission denied") == 1
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[2:32]] == [f"gpu{number}" for number in range(1, 31)], "gpu2 before gpu10"
+    names = ", ".join(f"gpu{number}" for number in range(1, 31) if number != 7)
+    message = " ".join(lines[lines.index("") :])
+    assert f"{names}: unreachable (the text of gpu1)   no route to 10.1.0.1: try ansible gpu1 -m ping" in message
+    assert "gpu7: unreachable\n  Permission denied (publickey)." in text
+    assert report.bad(made(hosts))["gpu9"] == "no route to 10.1.0.9: try ansible gpu9 -m ping"
+
+
+@pytest.mark.parametrize("other", [0, 3, 500])
+def test_a_fleet_of_2000_hosts_fits_one_screen(other: int) -> None:
+    """Most hosts alike, some failed alike, ``other`` hosts that all differ."""
+    hosts: dict[str, Any] = {f"node{number:04}": {"row": ROW, "steps": []} for number in range(2000)}
+    for number in range(0, 2000, 50):
+        hosts[f"node{number:04}"] = {"row": ROW, "failure": {"step": "Install", "message": "No space left on /var."}}
+    for number in range(1, other + 1):
+        failure = {"step": "Install", "message": "x" * number}
+        hosts[f"other{number}"] = {"row": ROW | {"cuda": str(number)}, "failure": failure, "warnings": ["y" * number]}
+    text = report.table(made(hosts))
+    lines = text.splitlines()
+    assert len(lines) < (30 if other < 25 else 200)
+    assert any(line.startswith("node0001 and 1959 ") for line in lines)
+    assert text.index("node0000 and 39 more") < text.index("node0001 and 1959 "), "what failed comes first"
+    assert text.count("No space left on /var.") == 1 and "node1950" in text
+    assert ("the JSON file has all of them" in text) == (other > 25)
+    assert lines[-1].startswith(f"{2000 + other} hosts: 1960 ready, ")
+
+
 @pytest.mark.parametrize("length", [20, 60, 100_000])
 def test_cells_of_one_host_do_not_cut_those_of_others(length: int) -> None:
     names = {f"gpu-node-{number:02}" for number in range(3)}

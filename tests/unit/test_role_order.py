@@ -9,7 +9,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.plan import compose
 
 from tests.unit import goldens
-from tests.unit.hosts import H100, bare, having
+from tests.unit.hosts import B200, H100, bare, having
 
 ROOT = Path(__file__).resolve().parents[2]
 STEP = re.compile(r"'(\w+\.\w+)' in gpu_plan_result\.todo")
@@ -19,8 +19,9 @@ def roles() -> list[str]:
     """Return the roles of the playbook in its order."""
     (play, *_) = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text(encoding="utf-8"))
     (everything,) = play["tasks"]
+    *_, change = everything["block"]
     imported = [
-        task["ansible.builtin.import_role"] for task in everything["block"] if "ansible.builtin.import_role" in task
+        task["ansible.builtin.import_role"] for task in change["block"] if "ansible.builtin.import_role" in task
     ]
     return [role["name"] for role in imported if "tasks_from" not in role]
 
@@ -40,7 +41,9 @@ def decided(distro: str) -> list[tuple[str, compose.Plan]]:
     host = bare(H100, distro=distro, nvswitches=4)
     host = having(host, driver={"imex": {"member": True}})
     host = having(host, packages={"broken": ["half-done"]})
-    found.append(("every service", goldens.decide(host)))
+    found.append(("every service", goldens.decide(host, nvidia_driver_module_parameters={"EnableStreamMemOPs": 1})))
+    host = having(bare(B200, distro=distro, nvswitches=1), base={"umad": {"present": True}})
+    found.append(("NVLink 5", goldens.decide(host)))
     return found
 
 

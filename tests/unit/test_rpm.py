@@ -142,7 +142,6 @@ def test_a_host_with_apt_is_asked_nothing_of_rpm() -> None:
         (Result(0, ROWS + "bash\t(none)\t5.2\t1.el9\tx86_64\n", ""), {}, ["bash"]),
         (Result(0, ROWS, ""), {"/var/lib/yum/transaction-all.2026-11-21.06:00.00": ""}, ["yum"]),
         (Result(0, ROWS, ""), {rpm.PENDING: '["bash", "removed"]'}, ["bash"]),
-        (Result(0, ROWS, ""), {rpm.PENDING: "[damaged"}, []),
     ],
 )
 def test_what_a_killed_run_left_is_seen(answer: Result, more: dict[str, str], broken: list[str]) -> None:

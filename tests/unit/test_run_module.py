@@ -11,6 +11,7 @@ from gpu_ready.base import module as runner
 from gpu_ready.base.errors import GpuReadyError
 
 ROOT = Path(__file__).resolve().parents[2]
+RUNNERS = ("run_module", "run_changing_module")
 
 
 class Ended(Exception):  # noqa: N818 - not an error
@@ -86,6 +87,6 @@ def test_the_function_of_a_module_takes_host_parameters_and_check(path: Path) ->
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if isinstance(call.func, ast.Name) and call.func.id == "run_module" and isinstance(call.args[0], ast.Name):
+        if isinstance(call.func, ast.Name) and call.func.id in RUNNERS and isinstance(call.args[0], ast.Name):
             names = [argument.arg for argument in functions[call.args[0].id].args.args]
             assert names == ["host", "params", "check"]

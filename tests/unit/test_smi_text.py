@@ -1,6 +1,7 @@
 """Outputs of nvidia-smi from 304 to 615, of Windows, WSL and Jetson boards, in any wrapping; and its failures."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -361,3 +362,240 @@ def test_a_list_names_the_missing_gpu() -> None:
     answer = explain_messages.read_smi(text)
     assert answer["usable"] and [problem["code"] for problem in answer["problems"]] == ["gpu_lost"]
     assert "0000:04:00.0, which the list does not show" in " ".join(explain_messages.describe_smi(answer))
+
+
+QUERY = """\
+==============NVSMI LOG==============
+
+Driver Version                                         : 580.82.07
+CUDA Version                                           : 13.0
+Attached GPUs                                          : 1
+GPU 00000000:41:00.0
+    Product Name                                       : NVIDIA H100 80GB HBM3
+    Display Mode                                       : Requested functionality has been deprecated
+    MIG Mode
+        Current                                        : Disabled
+        Pending                                        : Disabled
+    GPU UUID                                           : GPU-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee
+    GPU Reset Status
+        Reset Required                                 : No
+        Drain and Reset Recommended                    : No
+    GPU Recovery Action                                : None
+    vGPU Software Licensed Product
+        Product Name                                   : NVIDIA Virtual Applications
+        License Status                                 : Licensed (Expiry: N/A)
+    Clocks Event Reasons
+        HW Slowdown                                    : Not Active
+            HW Thermal Slowdown                        : Not Active
+    ECC Mode
+        Current                                        : Enabled
+        Pending                                        : Enabled
+    ECC Errors
+        Volatile
+            SRAM Correctable                           : 0
+            SRAM Uncorrectable Parity                  : 0
+            DRAM Uncorrectable                         : 0
+        Aggregate
+            DRAM Uncorrectable                         : 3
+            SRAM Threshold Exceeded                    : No
+    Retired Pages
+        Pending Page Blacklist                         : N/A
+    Remapped Rows
+        Correctable Error                              : 0
+        Uncorrectable Error                            : 1
+        Pending                                        : No
+        Remapping Failure Occurred                     : No
+    Fabric
+        State                                          : Completed
+        Status                                         : Success
+        Health
+            Summary                                    : Healthy
+            Bandwidth                                  : Full
+            Route Unhealthy                            : False
+            Incorrect Configuration                    : None
+    Processes                                          : None
+"""
+XML = """\
+<?xml version="1.0" ?>
+<nvidia_smi_log>
+<driver_version>580.82.07</driver_version>
+<cuda_version>13.0</cuda_version>
+<attached_gpus>2</attached_gpus>
+<gpu id="00000000:41:00.0">
+<product_name>NVIDIA H100 80GB HBM3</product_name>
+<uuid>GPU-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee</uuid>
+<gpu_reset_status><reset_required>No</reset_required>
+<drain_and_reset_recommended>No</drain_and_reset_recommended></gpu_reset_status>
+<gpu_recovery_action>None</gpu_recovery_action>
+<remapped_rows><remapped_row_pending>No</remapped_row_pending>
+<remapped_row_failure>No</remapped_row_failure></remapped_rows>
+<fabric><state>Completed</state><status>Success</status><health><summary>Healthy</summary></health></fabric>
+</gpu>
+<gpu id="00000000:61:00.0"><product_name>NVIDIA H100 80GB HBM3</product_name></gpu>
+</nvidia_smi_log>
+"""
+
+
+def changed(text: str, name: str, value: str) -> str:
+    """A text of -q or XML in which the first field of a name has another value."""
+    found = re.sub(rf"(?m)^( *{re.escape(name)} +: ).*$|(<{name}>)[^<]*", rf"\g<1>\g<2>{value}", text, count=1)
+    assert found != text
+    return found
+
+
+@pytest.mark.parametrize("text", [QUERY, XML, QUERY.replace("\n", "\r\n"), re.sub(r"(?m)^ +", "", QUERY)])
+def test_the_full_answer_of_healthy_gpus_has_no_problem(text: str) -> None:
+    assert smi.read(text)["usable"] and messages.explain("nvidia-smi", text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value", "code"),
+    [
+        (QUERY, "Reset Required", "Yes", "gpu_reset_required"),
+        (QUERY, "GPU Recovery Action", "Reset", "gpu_reset_required"),
+        (QUERY, "GPU Recovery Action", "Reboot", "gpu_reboot_required"),
+        (QUERY, "GPU Recovery Action", "Drain P2P", "gpu_drain_p2p"),
+        (QUERY, "GPU Recovery Action", "Drain and Reset", "gpu_drain_and_reset"),
+        (QUERY, "GPU Recovery Action", "Recover IMEX Domain", "gpu_recovery_action"),
+        (QUERY, "Drain and Reset Recommended", "Yes", "gpu_drain_and_reset"),
+        (QUERY, "Remapping Failure Occurred", "Yes", "memory_unrepairable"),
+        (QUERY, "SRAM Threshold Exceeded", "Yes", "memory_unrepairable"),
+        (QUERY, "SRAM Uncorrectable Parity", "2", "memory_errors"),
+        (QUERY, "State", "In Progress", "fabric_not_ready"),
+        (QUERY, "Status", "Insufficient Resources", "fabric_failed"),
+        (QUERY, "Summary", "Unhealthy", "fabric_unhealthy"),
+        (QUERY, "Summary", "Limited Capacity", "fabric_unhealthy"),
+        (QUERY, "Bandwidth", "Degraded", "fabric_unhealthy"),
+        (QUERY, "License Status", "Unlicensed (Restricted)", "vgpu_unlicensed"),
+        (QUERY, "HW Thermal Slowdown", "Active", "hardware_slowdown"),
+        (QUERY, "Product Name", "GPU is lost", "gpu_lost"),
+        (QUERY, "Product Name", "Unknown Error", "gpu_lost"),
+        (QUERY, "Pending", "Enabled", "mode_change_pending"),
+        (QUERY, "Pending Page Blacklist", "Yes", "repair_pending"),
+        (XML, "reset_required", "Yes", "gpu_reset_required"),
+        (XML, "gpu_recovery_action", "Reboot", "gpu_reboot_required"),
+        (XML, "remapped_row_pending", "Yes", "repair_pending"),
+        (XML, "summary", "Unhealthy", "fabric_unhealthy"),
+        (XML, "state", "Not Started", "fabric_not_ready"),
+        (XML, "product_name", "GPU is lost", "gpu_lost"),
+    ],
+)
+def test_a_value_that_needs_attention(text: str, name: str, value: str, code: str) -> None:
+    (found,) = messages.explain("nvidia-smi", changed(text, name, value))
+    assert found.code == code and found.detail == "00000000:41:00.0" and "00000000:41:00.0" in found.cause
+    shown = changed(text, name, value).splitlines()
+    assert found.line and any(value in line for line in shown[found.line - 1 : found.line + 1])
+
+
+def test_row_remapping_that_waits_for_a_reset() -> None:
+    text = QUERY.replace("Uncorrectable Error                            : 1\n        Pending                                        : No",
+                         "Uncorrectable Error                            : 1\n        Pending                                        : Yes")  # fmt: skip
+    (found,) = messages.explain("nvidia-smi", text)
+    assert found.code == "repair_pending" and "idle" in found.remedy
+
+
+def test_a_lost_gpu_of_the_xml_is_marked() -> None:
+    text = changed(XML, "product_name", "GPU is lost")
+    first, second = smi.read(text)["gpus"]
+    assert first["error"] and first["name"] is None and "error" not in second
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (
+            "Unable to determine the device handle for GPU 0000:41:00.0: Unknown Error\nNo devices were found\n",
+            ["gpu_lost"],
+        ),
+        ("Unable to determine the device handle for GPU0000:41:00.0: Not Found\n", ["gpu_not_initialized"]),
+        ("Unable to determine the device handle for GPU0: 0000:41:00.0: Timeout\n", ["gpu_handle_failed"]),
+        ("WARNING: infoROM is corrupted at gpu 0000:41:00.0\n", ["inforom_corrupted"]),
+        (
+            "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service\nNVIDIA-SMI has failed because it"
+            " couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed",
+            ["secure_boot_key_rejected", "driver_not_loaded"],
+        ),
+        (
+            "$ docker exec -it train nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\n",
+            ["driver_library_mismatch_in_container"],
+        ),
+        (
+            "root@0123456789ab:/workspace# nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\n",
+            ["driver_library_mismatch_in_container"],
+        ),
+        ("Failed to initialize NVML: Driver/library version mismatch\n", ["driver_library_mismatch"]),
+        (VIRTUAL_HOST + "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n", ["inforom_corrupted"]),
+        ("GPU 00000000:02:00.0 is currently being used by one or more other processes", ["gpu_in_use"]),
+    ],
+)
+def test_messages_in_their_order(text: str, codes: list[str]) -> None:
+    assert [found.code for found in messages.explain("nvidia-smi", text)] == codes
+
+
+def test_a_damaged_info_rom_leaves_the_answer_good() -> None:
+    answer = explain_messages.read_smi("WARNING: infoROM is corrupted at gpu 0000:41:00.0\n")
+    assert answer["bus_id"] == "0000:41:00.0" and answer["state"] == "inforom_corrupted"
+    assert "answer of nvidia-smi is good" in " ".join(explain_messages.describe_smi(answer))
+
+
+def test_the_state_of_a_host_with_secure_boot() -> None:
+    answer = smi.read(
+        "could not insert 'nvidia': Key was rejected by service\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+    )
+    assert answer["state"] == "driver_not_loaded"
+
+
+def test_the_mig_part_of_the_table_alone() -> None:
+    text = """\
++-----------------------------------------------------------------------------------------+
+| MIG devices:                                                                            |
+| GPU  GI  CI  MIG |                   Memory-Usage |        Vol|      Shared           |
+|      ID  ID  Dev |                     BAR1-Usage | SM     Unc| CE ENC DEC OFA JPG    |
+|  0    1   0   0  |              37MiB / 40192MiB  | 60      0 |  3   0    3    0    3 |
+|                  |               0MiB /     0MiB  |           |                       |
+|  0    5   0   1  |              25MiB / 19968MiB  | 30      0 |  2   0    2    0    2 |
++------------------+--------------------------------+-----------+-----------------------+
+"""
+    answer = smi.read(text)
+    assert answer["usable"] and answer["mig_devices"] == 2 and answer["gpus"] == [{"index": 0, "mig": "Enabled"}]
+
+
+def test_csv_of_a_jetson_board_without_a_header() -> None:
+    answer = smi.read("Orin (nvgpu), [N/A], 540.4.0, [N/A]\n")
+    assert answer["tegra"] and answer["gpus"][0]["name"] == "Orin (nvgpu)"
+
+
+MATRIX = """\
+\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID
+GPU0\t X \tNV18\tPIX\t0-51\t0\t\tN/A
+GPU1\tNV18\t X \tSYS\t52-103\t1\t\tN/A
+
+Legend:
+  X    = Self
+"""
+
+
+def test_a_topology_is_not_read_as_an_answer() -> None:
+    answer = smi.read(MATRIX)
+    assert not answer["usable"] and answer["gpus"] == [] and messages.explain("nvidia-smi", MATRIX) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("index, gpu_recovery_action\n0, None\n1, Reset\n2, None", ["gpu_reset_required"]),
+        (
+            "index, uuid, remapped_rows.pending, remapped_rows.failure\n0, GPU-1, Yes, No\n1, GPU-2, No, Yes",
+            ["memory_unrepairable", "repair_pending"],
+        ),
+        ("pci.bus_id, fabric.state, fabric.status\n00000000:43:00.0, In Progress, N/A", ["fabric_not_ready"]),
+        ("pci.bus_id, name, fabric.state\n00000000:43:00.0, NVIDIA L4, [N/A]", []),
+        ("Unable to detect the device handle for GPU0000:B1:00.0: Unknown Error", ["gpu_lost"]),
+        ("GPU Reset couldn't run because GPU 00000000:01:00.0 is the primary GPU.", ["reset_refused"]),
+        ("Unable to enable MIG Mode for GPU 00000000:01:00.0: Not Supported", ["setting_refused"]),
+        ("Failed to initialize NVML: Not Found", ["nvml_failed"]),
+        ("No MIG-enabled devices found.", ["no_mig_devices"]),
+    ],
+)
+def test_answers_to_queries_and_settings(text: str, codes: list[str]) -> None:
+    assert [found.code for found in messages.explain("nvidia-smi", text)] == codes

@@ -18,6 +18,7 @@ from gpu_ready.lifecycle import uninstall
 from gpu_ready.lifecycle.removal import written_files
 from gpu_ready.lifecycle.removal.context import Removal, UninstallError
 from gpu_ready.upgrade import journal as upgrade
+from gpu_ready.upgrade import phases
 from gpu_ready.upgrade.model import Fetched, RecordedDriver
 
 from tests.unit.recorded import RecordedHost
@@ -91,7 +92,7 @@ def test_an_interrupted_upgrade_is_resumed() -> None:
     assert found and (found.phase, found.to, found.since, found.rollout) == ("switching", "595.91.07", 1002, 77)
     assert found.from_ == RecordedDriver("580.95.05", "580", "open", "cuda_repo", "dkms")
     assert isinstance(found.fetched, Fetched)
-    assert upgrade.advance(found, "draining", 2000, None, "595.91.07", "").from_ == found.from_
+    assert phases.advance(found, "draining", 2000, None, "595.91.07", "").from_ == found.from_
 
 
 def test_the_last_verification_still_names_its_gpus() -> None:

@@ -12,7 +12,8 @@ import yaml
 from lying_host import ROOT, make_liar, run_playbook
 
 LONGEST_S = 4 * 3600
-PLAYBOOKS = [path for path in sorted((ROOT / "playbooks").glob("*.yml")) if path.name != "rollback_drivers.yml"]
+IMPORTING = ("rollback_drivers.yml", "site.yml")
+PLAYBOOKS = [path for path in sorted((ROOT / "playbooks").glob("*.yml")) if path.name not in IMPORTING]
 READING = {"gpu_node_plan": "gpu_plan", "gpu_audit": "gpu_audit"}
 IDLE: dict[str, Any] = {
     "plan": {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": True, "summary": "ready"},

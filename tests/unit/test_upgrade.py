@@ -14,7 +14,7 @@ from gpu_ready.plan.driver import choose as driver
 from gpu_ready.plan.driver.model import ActivateParams
 from gpu_ready.plan.model import DRIVER_RELOAD, REBOOT, Choices, DriverChoice, Refusal, Step
 from gpu_ready.upgrade import fleet as upgrade_fleet
-from gpu_ready.upgrade import journal, stage
+from gpu_ready.upgrade import journal, phases, stage
 from gpu_ready.upgrade.fleet import FleetError, HostUpgrade, batch_sizes
 from gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
 
@@ -27,7 +27,7 @@ NEW = OLD._replace(version="595.91.07", branch="595")
 def after_phases(*given: tuple[str, int], driver: RecordedDriver | None = OLD, to: str = "595") -> UpgradeJournal:
     found = None
     for phase, now in given:
-        found = journal.advance(found, phase, now, driver, to, "")
+        found = phases.advance(found, phase, now, driver, to, "")
     assert found
     return found
 
@@ -114,7 +114,7 @@ def test_a_journal_of_an_earlier_release_counts_as_touched() -> None:
     del written["touched"]
     earlier = journal.from_json(written)
     assert status(host_facts(recorded=earlier), decided())["touched"]
-    assert journal.advance(earlier, "draining", 3, OLD, "595", "").touched
+    assert phases.advance(earlier, "draining", 3, OLD, "595", "").touched
 
 
 def test_a_host_that_lost_its_gpus_meanwhile_differs_from_a_host_without_gpu() -> None:
@@ -139,17 +139,17 @@ def test_a_host_that_lost_all_its_gpus_is_not_in_the_desired_state() -> None:
 
 
 def test_a_resumed_run_keeps_the_recorded_driver() -> None:
-    second = journal.advance(
+    second = phases.advance(
         after_phases(("staged", 1), ("draining", 2), ("switching", 3)), "draining", 9, NEW, "595", ""
     )
     assert second.from_ == OLD
-    assert journal.advance(second._replace(phase="stuck"), "staged", 9, NEW, "595", "").from_ == OLD
+    assert phases.advance(second._replace(phase="stuck"), "staged", 9, NEW, "595", "").from_ == OLD
 
 
 @pytest.mark.parametrize("phase", ["done", "back", "untouched"])
 def test_the_next_upgrade_records_the_driver_of_that_time(phase: str) -> None:
     found = after_phases(("staged", 1), ("draining", 2), (phase, 3))
-    assert journal.advance(found, "staged", 9, NEW, "610", "").from_ == NEW
+    assert phases.advance(found, "staged", 9, NEW, "610", "").from_ == NEW
 
 
 def test_journal_round_trip_and_damage(tmp_path: Path) -> None:
@@ -187,13 +187,13 @@ def test_an_unfinished_upgrade_is_resumed(phase: str) -> None:
 
 
 def test_recent_downloads_are_not_repeated() -> None:
-    fetched = journal.record_fetched(after_phases(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
+    fetched = phases.record_fetched(after_phases(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
     assert upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH - 1)
     assert not upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH)
     assert not upgrade.is_fetched(fetched, "595.91.07", 999)  # the clock was set back
     assert not upgrade.is_fetched(fetched, "610", 1001)
     assert not upgrade.is_fetched(fetched._replace(phase="back"), "595.91.07", 1001)
-    second = journal.advance(fetched, "staged", 1002, OLD, "595.91.07", "")
+    second = phases.advance(fetched, "staged", 1002, OLD, "595.91.07", "")
     seen = host_facts(recorded=second)
     chosen = decided(INSTALL, activate("reload"))
     assert status(seen, chosen, 1003)["staged"]
@@ -291,6 +291,15 @@ def staged(**more: Any) -> HostUpgrade:
 def test_the_operator_selects_canaries_and_exclusions() -> None:
     roll = rollout({name: entry("due") for name in HOSTS}, canaries=["test"], first=["c"], exclude=["a"])
     assert roll.due == ["d", "c", "b", "e"] and roll.serial == [1, 1, 2] and roll.excluded == ["a"]
+
+
+def test_a_current_host_that_is_still_drained_is_named() -> None:
+    entries = {"a": entry("current", drained=True), "b": entry("current")}
+    roll = rollout(entries)
+    assert upgrade_fleet.current_text(roll, "b", entries["b"]) == "nothing to do"
+    text = upgrade_fleet.current_text(roll, "a", entries["a"])
+    assert "drained: run playbooks/undrain.yml" in text
+    assert text in upgrade_fleet.plan_table(roll, entries, {})
 
 
 def test_no_batch_can_fail_completely() -> None:
@@ -474,9 +483,9 @@ def test_a_setting_of_the_rollout_is_the_same_on_all_hosts() -> None:
 
 
 def test_the_journal_knows_the_rollout_that_changed_the_host_last() -> None:
-    found = journal.advance(None, "staged", 1, OLD, "595", "", 7)
-    assert journal.advance(found, "draining", 2, OLD, "595", "").rollout == 7
-    assert journal.advance(found, "draining", 2, OLD, "595", "", 9).rollout == 9
+    found = phases.advance(None, "staged", 1, OLD, "595", "", 7)
+    assert phases.advance(found, "draining", 2, OLD, "595", "").rollout == 7
+    assert phases.advance(found, "draining", 2, OLD, "595", "", 9).rollout == 9
 
 
 def test_an_unknown_name_is_refused() -> None:
@@ -578,7 +587,7 @@ def test_an_invalid_answer_refuses_that_host_only(answer: Any, backwards: bool) 
     roll = rollout(entries, backwards=backwards)
     assert roll.due == ["a", "b", "d", "e"] and list(roll.refused) == ["c"]
     assert "Remedy: " in roll.refused["c"] and len(roll.refused["c"]) < 400
-    assert "c:\n" in upgrade_fleet.plan_table(roll, entries, {}, backwards=backwards)
+    assert "c: refused\n" in upgrade_fleet.plan_table(roll, entries, {}, backwards=backwards)
 
 
 def test_a_clock_that_is_ahead_by_less_than_a_day_is_accepted() -> None:

@@ -19,7 +19,7 @@ from tools.variables import DeclarationError, all_variables, load_tasks, parse_d
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     "catalog/variables", "catalog/distros", "library/gpu_node_plan.py", "library/gpu_python.py", "roles",
-    "playbooks/tasks", "module_utils/gpu_ready/catalog", "docs/variables.md",
+    "playbooks/tasks", "module_utils/gpu_ready/catalog", "docs/variables.md", "catalog/foreign_variables.yml", "plugins",
 )  # fmt: skip
 NEW = """
   nvidia_driver_colour:
@@ -67,6 +67,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         "docs/variables.md",
         "library/gpu_node_plan.py",
         "module_utils/gpu_ready/catalog/settings.py",
+        "plugins/variable_names.json",
         "roles/gpu_audit/tasks/look.yml",
         "roles/gpu_plan/tasks/look.yml",
         "roles/nvidia_driver/defaults/main.yml",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gpu_ready.base import records
 from gpu_ready.base.host import TIMED_OUT, Result
-from gpu_ready.diagnostics import kernel_log
+from gpu_ready.diagnostics import kernel_log, xid
 from gpu_ready.diagnostics.xid import Xid
 from gpu_ready.facts import verified
 from gpu_ready.facts.model import CdiSpecFacts, Facts, FunctionFacts, GpuFacts, ModuleFacts, VerifiedFacts
@@ -375,6 +375,29 @@ def test_a_damaged_record_is_no_record(text: str) -> None:
 # ---- the kernel's log explains ----------------------------------------------------------------------------------------
 
 STARTED = "[9.0] nvidia-nvlink: Nvlink Core is being initialized, major device number 509\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "ok"),
+    [
+        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel (0x9)", False),
+        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:02): 48, pid=7, DBE", False),
+        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 13, pid=7194, name=a, Graphics Exception", True),
+        ("nvidia-nvswitch0: SXid (PCI:0000:04:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", False),
+        ("nvidia-nvswitch0: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44 Minion Link DLREQ interrupt", True),
+        ("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)", False),
+        ("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)", True),
+        ("NVRM: Xid (PCI:0000:3b:00): 62, pid='<unknown>', name=<unknown>, 0000(0000) 00000000 00000000", False),
+        ("NVRM: Xid (PCI:0000:3b:00): 63, Row Remapper: New row marked for remapping, reset gpu to activate.", True),
+        ("NVRM: Xid (PCI:0000:3b:00): 149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226 0x1)", True),
+        ("NVRM: Xid (PCI:0000:3b:00): 45, pid=1, name=a, Ch 1 caused by previous Xid 149", False),
+    ],
+)  # fmt: skip
+def test_a_serious_message_of_the_kernel_is_red(message: str, ok: bool) -> None:
+    serious = xid.serious_xids(xid.parse_xids(STARTED + "[9.1] " + message))
+    (check,) = [one for one in verdict.judge_evidence(sound()._replace(xids=serious)).checks if one.name == "xid"]
+    assert check.ok is ok
+    assert ok or ("SXid" in message or "0000:3b:00" in check.found) and check.remedy
 
 
 @pytest.mark.parametrize(

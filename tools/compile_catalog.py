@@ -167,6 +167,16 @@ def annotation(value: object) -> str:
     return "Dict[Any, Any]" if isinstance(value, dict) else type(value).__name__
 
 
+def nvlink(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the subcodes without sources: by Xid and unit rows of statuses, reasons (None: any), action, inquiry."""
+    rows: dict[int, dict[str, list[Any]]] = {}
+    for xid, units, statuses, reasons, action, inquiry, _source in data["rows"]:
+        row = [None if statuses == "any" else statuses, None if reasons == "any" else reasons, action, inquiry]
+        for unit in units.split("/"):
+            rows.setdefault(xid, {}).setdefault(unit, []).append(row)
+    return dict(data, rows=rows)
+
+
 def compiled_messages() -> str:
     """Return the text of the module with messages and Xids, which only travels with what explains failures."""
     xids = load(CATALOG / "xids.yml")
@@ -175,6 +185,10 @@ def compiled_messages() -> str:
         "XID_CLASSES": xids["classes"],
         "XIDS": xids["xids"],
         "SXIDS": xids["sxids"],
+        "RECOVERY_ACTIONS": {
+            row["number"]: [row["name"], row["severity"], row["remedy"]] for row in xids["recovery_actions"]
+        },
+        "NVLINK": nvlink(xids["nvlink"]),
     }
     head = HEAD.replace("catalog/*.yml", "catalog/messages.yml and catalog/xids.yml")
     return head + "".join(literal(name, value) for name, value in parts.items())

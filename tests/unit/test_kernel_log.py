@@ -255,6 +255,43 @@ def test_an_xid_154_names_the_action(action: str, severity: str, word: str) -> N
     assert found.severity == severity and word in found.remedy and action in found.cause
 
 
+@pytest.mark.parametrize(("number", "word"), [(6, "bus"), (7, "reboot it")])
+def test_an_xid_154_with_an_action_that_the_driver_cannot_name_counts_by_its_number(number: int, word: str) -> None:
+    line = f"NVRM: Xid (PCI:0009:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x{number:x} (Unknown)"
+    (found,) = messages.explain("dmesg", line)
+    assert found.severity == "critical" and word in found.remedy
+
+
+SUBCODES: list[tuple[str, str, list[str], list[str]]] = [
+    # Reason 4: bad signal; reason 33: the other end; reason 40: the host; no reason.
+    ("149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x0 0x0)", "critical", ["a link went down", "link 8"], ["reset", "cables"]),
+    ("149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x0)", "critical", ["link 1"], ["reset", "other end"]),
+    ("149, NETIR_LINK_DOWN Fatal XC0 i0 Link 00 (0x025001c6 0x0)", "critical", ["link 0"], ["reset", "other end"]),
+    ("149, NETIR_LINK_EVT Fatal XC0 i0 Link 02 (0x028001c6 0x0)", "error", ["link 2"], ["nothing to do at once", "host"]),
+    ("149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x0)", "critical", ["NVLink error (NETIR)"], ["reset", "follows an error elsewhere"]),
+    ("149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226 0x1)", "info", ["bit errors", "link 3"], ["nothing", "cables"]),
+    ("149, NETIR_MFDE_EVENT Nonfatal XC0 i0 Link 03 (0x00000246 0x3)", "info", ["link 3"], ["nothing to do at once"]),
+    ("144, SAW_MVB Fatal XC0 i0 Link 00 (0x00000001 0x00000002 0x0)", "critical", ["SAW"], ["reset", "support"]),
+    ("145, RLW_REMAP Nonfatal XC0 i0 Link 05 (0x00000004 0x00000020)", "warning", ["link 5"], ["Xid 154", "NVLink failure"]),
+    ("145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x1 0x0)", "info", ["link 13"], ["nothing", "support"]),
+    ("146, TLW_RX_PIPE1 Fatal XC0 i0 Link 00 (0x0000000b 0x00000004)", "critical", ["TLW"], ["reset"]),
+    # Two bits at once: the more serious one counts.
+    ("145, RLW_SRC_TRACK Fatal XC1 i0 Link 16 (0x040a08e2 0x00000012)", "critical", ["link 16"], ["reset"]),
+    # A unit, a status or a reason that the table does not have: the word decides.
+    ("149, NETIR_NEW_EVENT Fatal XC0 i0 Link 03 (0x00086226 0x1)", "critical", ["NVLink error (NETIR)"], ["reset the GPU"]),
+    ("145, RLW_RSPCOL Nonfatal XC0 i0 Link 03 (0x000000a2 0x40)", "info", ["NVLink error (RLW)"], ["Xid 154 or 45"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "severity", "names", "remedies"), SUBCODES)
+def test_a_subcode_of_nvlink_5_names_what_to_do(
+    text: str, severity: str, names: list[str], remedies: list[str]
+) -> None:
+    (found,) = messages.explain("dmesg", "NVRM: Xid (PCI:0018:01:00): " + text)
+    assert found.severity == severity
+    assert all(word in found.cause for word in names) and all(word in found.remedy for word in remedies), found
+
+
 def test_only_the_last_recovery_action_of_a_gpu_counts() -> None:
     line = "NVRM: Xid (PCI:0009:01:00): 154, GPU recovery action changed from 0x%d (%s) to 0x%d (%s)\n"
     log = line % (0, "None", 1, "GPU Reset Required") + line % (1, "GPU Reset Required", 0, "None")
@@ -275,7 +312,7 @@ def test_serious_xids_come_before_frequent_ones() -> None:
     [
         ("149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x0)", "critical"),
         ("149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226 0x1)", "info"),
-        ("145, pid=1, name=ray::Worker, RLW_SRC_TRACK Nonfatal XC1 i0 Link 16 (0x040a08e2 0x8)", "info"),
+        ("145, pid=1, name=ray::Worker, RLW_SRC_TRACK Nonfatal XC1 i0 Link 16 (0x040a08e2 0x8)", "warning"),
         ("150, MSE_WATCHDOG Fatal XC0 i0 Link 00 (0x0 0x0)", "critical"),
         ("147, text of another release", "critical"),
     ],

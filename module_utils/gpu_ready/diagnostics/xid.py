@@ -5,10 +5,10 @@ and ``GPU-CI:%02u``), the old one without ``PCI:``, and NVSWITCH_PRINT_SXID (wor
 """
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import messages_data
-from .message_table import CRITICAL, ERROR, INFO
+from .message_table import CRITICAL, ERROR, INFO, SEVERITIES
 
 PLACE = r"\((?:PCI:)?\s?(?P<address>[^\s)]*?)(?P<instance>(?: GPU-C?I:\d{1,6})*)\s?\):\s*(?P<number>\d{1,6})(?!\d)"
 XID = re.compile(r"(?<![A-Za-z])Xid " + PLACE)
@@ -16,26 +16,22 @@ SXID = re.compile(r"(?:(?:nvidia-)?(?P<switch>nvswitch\d+):?\s+)?SXid " + PLACE)
 ADDRESS = re.compile(r"(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2,4}:[0-9A-Fa-f]{2}(?:\.[0-7])?)$")
 PROCESS = re.compile(r"pid='?(?P<pid>[^,']{1,40})'?,\s*name=(?P<name>[^,]{1,80})(?:,|$)")
 PREVIOUS = re.compile(r"caused by previous Xid (\d{1,6})")
-ACTION = re.compile(r"recovery action changed from 0x\w+ \((.{1,40}?)\) to 0x\w+ \((.{1,40}?)\)", re.IGNORECASE)
+ACTION = re.compile(r"recovery action changed from 0x\w+ \(.{1,40}?\) to 0x([0-9a-f]+) \((.{1,40}?)\)", re.IGNORECASE)
 NVLINK = re.compile(r"\b(Non-?fatal|Fatal)\s+XC\d", re.IGNORECASE)
-"""The severity that Xids 144 to 150 (NVLink 5) carry; NVIDIA's catalog lets only the fatal ones reset the GPU."""
+"""The severity that Xids 144 to 150 (NVLink 5) carry."""
+SUBCODE = re.compile(
+    r"\b(?P<unit>[A-Z][A-Z0-9_/]{1,40})\s+(?:Non-?fatal|Fatal)\s+XC\d\s+i\d+\s+Link\s+(?P<link>-?\d{1,4})\s+"
+    r"\((?P<info>0x[0-9a-f]{1,8}),?\s+(?P<status>0x[0-9a-f]{1,8})\b",
+    re.IGNORECASE,
+)
+"""The rest of such a line. The event's reason is in bits 20 to 25 of ``info``."""
 FATAL_SXID = re.compile(r"^,\s*(?:Fatal\b|Severity 1\b)", re.IGNORECASE)
 MILD_SXID = re.compile(r"^,\s*(?:Non-?fatal\b|Correctable\b|Severity 0\b)", re.IGNORECASE)
 LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
 CLEANUP, RECOVERY = 45, 154
+LAST_NAMED = 5
+"""The last recovery action whose name the driver's sources show (595)."""
 CLASSES: Dict[str, Dict[str, str]] = messages_data.XID_CLASSES
-ACTIONS = {
-    "none": (INFO, "nothing to do: no recovery is required any more"),
-    "gpu reset required": (CRITICAL, "stop what uses the GPU and reset it ('nvidia-smi -r'), or reboot"),
-    "node reboot required": (CRITICAL, "reboot the host; a reset of the GPU is not enough"),
-    "drain p2p": (CRITICAL, "stop the programs that use several GPUs together (peer-to-peer); the action then ends"),
-    "drain and reset": (CRITICAL, "let the work on the GPU end, start no new one, then reset it ('nvidia-smi -r')"),
-    "recover imex domain": (
-        CRITICAL,
-        "stop the programs that share memory between nodes, then recover the IMEX domain",
-    ),
-}
-"""Severity and remedy of each recovery action (_gpuRecoveryActionName, 595)."""
 
 
 class Xid(NamedTuple):
@@ -126,12 +122,47 @@ def judge(found: List[Xid]) -> List[Tuple[Xid, Meaning]]:
 
 
 def judge_nvlink(one: Xid) -> Meaning:
-    """By the number, and by the word that Xids of NVLink 5 carry."""
+    """By the number, and by the subcode and the word that Xids of NVLink 5 carry."""
     means, word = meaning(one.number), NVLINK.search(one.text)
-    if word is None or word.group(1).lower() == "fatal":
+    if word is None:
+        return means
+    fatal, known = word.group(1).lower() == "fatal", subcode(one)
+    if known:
+        # A link that went down for good is an error even where NVIDIA asks for nothing at once.
+        severity = ERROR if fatal and known.severity == INFO else known.severity
+        name = "%s (%s)" % (means.name, known.name) if known.name else means.name
+        return known._replace(severity=severity, name=name)
+    if fatal:
         return means
     remedy = "nothing to do at once; look for an Xid 154 or 45 beside it, and check the link if it returns"
     return means._replace(severity=INFO, remedy=remedy)
+
+
+def subcode(one: Xid) -> Optional[Meaning]:
+    """What NVIDIA's table says of the unit, error status and reason in a line; None for one that is not in it.
+
+    ``name``: the unit's meaning and the link, if known. A status is a set of bits: the most serious one counts.
+    """
+    found = SUBCODE.search(one.text)
+    units: Dict[str, List[Any]] = messages_data.NVLINK["rows"].get(one.number, {})
+    if found is None:
+        return None
+    names = found.group("unit").upper().split("/")
+    rows = next((units[name] for name in names if name in units), [])
+    status, reason = int(found.group("status"), 16), int(found.group("info"), 16) >> 20 & 0x3F
+    fitting = [row for row in rows if row[1] is None or reason in row[1]]
+    exact = [row for row in fitting if row[0] is None or status in row[0]]
+    judged = []
+    for _, _, action, inquiry in exact or [row for row in fitting if any(status & bit for bit in row[0])]:
+        means = messages_data.NVLINK["actions"][action]
+        remedy = "; ".join(part for part in (means["remedy"], messages_data.NVLINK["inquiries"][inquiry]) if part)
+        judged.append(Meaning(means["severity"], "", remedy))
+    if not judged:
+        return None
+    meant = next((messages_data.NVLINK["units"][name] for name in names if name in messages_data.NVLINK["units"]), "")
+    link = int(found.group("link"))
+    name = ", ".join(part for part in (meant, "link %d" % link if link >= 0 else "") if part)
+    return min(judged, key=lambda means: SEVERITIES.index(means.severity))._replace(name=name)
 
 
 def judge_cleanup(one: Xid, before: List[Xid]) -> Meaning:
@@ -154,7 +185,11 @@ def judge_recovery(one: Xid, last: bool) -> Meaning:
     if action is None:
         return means
     name = 'the required recovery action has changed to "%s"' % action.group(2)
-    severity, remedy = ACTIONS.get(action.group(2).lower(), (means.severity, means.remedy))
+    severity, remedy = means.severity, means.remedy
+    for number, (word, its_severity, its_remedy) in messages_data.RECOVERY_ACTIONS.items():
+        # By its name; by its number where the driver's name for it is not known (it writes "Unknown" for new ones).
+        if word.lower() == action.group(2).lower() or (number == int(action.group(1), 16) and number > LAST_NAMED):
+            severity, remedy = its_severity, its_remedy
     if not last:
         return Meaning(INFO, name, "see the GPU's last Xid 154, which names the action that is required now")
     return Meaning(severity, name, remedy)

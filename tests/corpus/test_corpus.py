@@ -1,11 +1,13 @@
 """Real outputs of the shared corpus, read in place: every field that its index expects."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from gpu_ready.diagnostics import messages, text_lines
 from gpu_ready.explain import cli as explain
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
@@ -50,6 +52,39 @@ def test_the_reading_is_the_expected_one(entry: dict[str, Any]) -> None:
     assert differences(entry["expected"], answer) == []
     assert all(kind.describe(answer))
     json.dumps(answer)
+
+
+def is_understandable(quote: str, before: str) -> bool:
+    """True if a quote begins where a reader can begin: at a line, a clause, a program's message or with dots."""
+    if quote.startswith("..."):
+        return quote[3].isalpha()
+    if quote[0] in ",;)]}" or re.match(r"[^\[({\"]{0,80}[)\]}]", quote):
+        return False  # the end of a list that began before it
+    at_line = not before.strip(" \t>|*+-") or before.endswith("\n")
+    if quote[0].isdigit() and not at_line:
+        return False
+    return (
+        at_line
+        or re.search(r"(?:[:;.!?\]>)] |[=:(\[] ?\\*\"|[\u3002\uff01\uff1f\uff1b\uff1a>]) *$", before) is not None
+    )
+
+
+@pytest.mark.parametrize("entry", entries())
+def test_a_quote_begins_where_a_reader_can_begin(entry: dict[str, Any]) -> None:
+    """For every text as every kind, since people name the wrong one."""
+    text = explain.text_of((CORPUS / entry["file"]).read_bytes())
+    lines = "\n".join(" ".join(line.text.split()) for line in text_lines.lines_of(text))
+    flat = lines.replace("\n", " ")
+    for kind in messages.KINDS:
+        for found in messages.explain(kind, text):
+            quote = found.message or ""
+            assert quote, found
+            # A broken message is joined without the heads of its lines, so its beginning counts.
+            place = next(
+                (flat.find(quote.lstrip(".")[:size]) for size in (60, 25, 12) if quote.lstrip(".")[:size] in flat), -1
+            )
+            assert place >= 0, (kind, quote)
+            assert is_understandable(quote, lines[:place]), (kind, lines[max(0, place - 40) : place], quote)
 
 
 @pytest.mark.parametrize("entry", entries())

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.diagnostics import message_table, text_lines
+from gpu_ready.diagnostics import message_table, messages, text_lines
 from gpu_ready.explain import cli as explain
 from gpu_ready.explain import forms
 
@@ -42,13 +42,38 @@ def test_every_position_of_a_joined_text_has_its_line() -> None:
         ('level=error msg="failed: no such device" id=7', "no such", "no such device"),
         ("first. Second part failed here. Third", "failed", "Second part failed here"),
         ("a message that\nis broken in two\nnext", "that is broken", "a message that is broken in two"),
-        ("prefix " * 30 + "reason is shown here", "shown", "shown here"),
+        ("prefix " * 30 + "reason is shown here", "shown", "...prefix prefix prefix prefix reason is shown here"),
+        # A list within a message, and numbers behind colons, are no beginnings.
+        ("0/3 nodes are available: 1 node(s) had untolerated taint {a/control-plane: }, 2 Insufficient nvidia.com/gpu. x", "Insufficient nvidia.com/gpu",
+         "0/3 nodes are available: 1 node(s) had untolerated taint {a/control-plane: }, 2 Insufficient nvidia.com/gpu"),
+        ("kernel: Xid (PCI:0000:a3:00): 79, pid=7, name=a, GPU has fallen off the bus.", "GPU has fallen", "Xid (PCI:0000:a3:00): 79, pid=7, name=a, GPU has fallen off the bus"),
+        ("setup failed (hook: exited): reason follows", "reason", "reason follows"),
+        ("setup failed (hook: exited) with reason", "with", "setup failed (hook: exited) with reason"),
+        ('ctr: msg="a: b" err="c: d" last word', "last", 'msg="a: b" err="c: d" last word'),
+        ("E1112 04:17:09.123456 1 main.go:123] failed to start plugin", "plugin", "failed to start plugin"),
+        ("see https://a.b/c?d=e; modprobe: cannot insert module", "insert", "cannot insert module"),
+        ("uses libnvidia-ml v1. of it", "of it", "uses libnvidia-ml v1. of it"),
+        ("错误：无法定位软件包 nvidia-x", "nvidia-x", "无法定位软件包 nvidia-x"),
     ],
 )  # fmt: skip
 def test_a_quote_is_the_whole_message_and_nothing_else(text: str, match: str, quote: str) -> None:
     flat = text_lines.flat(text)
     start = flat.text.index(match)
     assert flat.quote(start, start + len(match)) == quote
+
+
+def test_a_message_that_the_driver_broke_is_quoted_from_its_beginning() -> None:
+    log = (
+        "[1.0] NVRM: request_irq() failed (-22)\n"
+        "[1.1] NVRM: The NVIDIA GPU 0000:65:00.0\n"
+        "[1.2] NVRM: (PCI ID: 10de:1db6) installed in this system has\n"
+        "[1.3] NVRM: fallen off the bus and is not responding to commands.\n"
+        "[1.4] NVRM: kgspBootstrap_GH100: RM cannot boot\n"
+    )
+    quotes = {found.code: (found.message, found.line) for found in messages.explain("dmesg", log)}
+    whole = "The NVIDIA GPU 0000:65:00.0 (PCI ID: 10de:1db6) installed in this system has fallen off the bus and is not responding to commands"
+    assert quotes["fallen_off_bus"] == (whole, 4)
+    assert quotes["gsp_boot_failed"] == ("RM cannot boot", 5)
 
 
 def test_every_row_has_a_severity_and_a_confidence() -> None:

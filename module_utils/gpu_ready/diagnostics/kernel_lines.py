@@ -115,4 +115,4 @@ def streams(found: List[LogMessage], separator: str = " ") -> Tuple[Flat, Flat]:
         if not message.nvidia:
             last = message.lines[-1]
             others += message.lines[:-1] + [last._replace(text=last.text + END)]
-    return flatten(nvidia, separator), flatten(others, separator)
+    return flatten(nvidia, separator, wrapped=True), flatten(others, separator)

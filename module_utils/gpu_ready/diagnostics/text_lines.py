@@ -13,12 +13,26 @@ UNSEEN = re.compile("[\x00\x07\x08\u200b\ufeff]")
 LOGGED_NEWLINE = re.compile(r"#012|\r")
 ESCAPED_NEWLINE = re.compile(r"\\{1,16}n")
 QUOTED = re.compile(r'^\s*"([^\n]*)",?\s*$')
-BEGINNING = re.compile(r"(?:: |[.!?;] |[=:(\[] ?\\?\")(?=\S)")
-"""Where a message begins within its line: behind the names of the programs that passed it on."""
+BEGINNING = re.compile(
+    r"(?:: |; |\.go:\d+\] )(?=[^\W\d_]|[\"'`/<\[\\-])"
+    r"|[=:(\[] ?\\{0,8}\"(?=[^\W_]|[/<\[-])"
+    r"|[.!?]\)? (?=[^\W\d_a-z]|[\"'`/<\[-])|[。！？；：](?=\S)"
+)
+"""Where a message may begin in its line: behind a program's name, an opening quote, a full stop.
+
+A number is no beginning: it is a part of a list ("Xid (PCI:...): 79, pid=1") or of a message.
+"""
+OPENED = {")": "(", "]": "[", "}": "{"}
 END = re.compile(r"[.!?](?= |$)|</|\\?\",? ?(?:\w+[=:]|$)|[;,] stdout: ")
 """Where it ends: a full stop, the end of an XML element or of a quoted field."""
+WORD = re.compile(r"(?<=\s)[^\W\d_]")
+OPENS = re.compile(r"(?:The|This|These|An?|If|Your?|Please) ")
+CONTINUES = re.compile(r"\(PCI ID|[a-z]+(?:\.ko)? ")
+"""How a broken message begins, and how its next line does; messages that begin with a function's name are others."""
 LONGEST = 200
 LONGEST_BEGINNING = 100
+CUT_BEGINNING = 40
+"""How much of a message whose beginning is further away than the former is quoted before the match."""
 
 
 class Line(NamedTuple):
@@ -29,11 +43,15 @@ class Line(NamedTuple):
 
 
 class Flat(NamedTuple):
-    """A text on one line. ``starts``: the position of each line in it; ``numbers``: of each line."""
+    """A text on one line. ``starts``: the position of each line in it; ``numbers``: of each line.
+
+    ``begins``: the positions of the lines that do not continue the message of the line before.
+    """
 
     text: str
     starts: List[int]
     numbers: List[int]
+    begins: List[int]
 
     def _index(self, position: int) -> int:
         return max(0, bisect_right(self.starts, position) - 1)
@@ -42,9 +60,10 @@ class Flat(NamedTuple):
         """The number of the line at a position, None for an empty text."""
         return self.numbers[self._index(position)] if self.numbers else None
 
-    def line_start(self, position: int) -> int:
-        """Where the line at a position begins."""
-        return self.starts[self._index(position)] if self.starts else 0
+    def message_start(self, position: int) -> int:
+        """Where the message at a position begins, which may be in an earlier line."""
+        place = bisect_right(self.begins, position) - 1
+        return self.begins[place] if place >= 0 else 0
 
     def line_end(self, position: int) -> int:
         """Where the line at a position ends."""
@@ -52,15 +71,55 @@ class Flat(NamedTuple):
         return self.starts[following] if following < len(self.starts) else len(self.text)
 
     def quote(self, start: int, end: int) -> str:
-        """The message around a match: from its beginning to its end, within the lines of the match, shortened."""
-        first = max(self.line_start(start), start - LONGEST_BEGINNING)
-        begun = [match.end() for match in BEGINNING.finditer(self.text, first, start + 1)]
-        word = max(self.text.rfind(" ", 0, start) + 1, self.line_start(start))
-        start = begun[-1] if begun else self.line_start(start) if first == self.line_start(start) else word
-        last = self.line_end(max(start, end - 1))
+        """The message around a match: from its beginning to its end, within the lines of the match, shortened.
+
+        A quote that begins within a message, or ends in one, has three dots there.
+        """
+        line = self.message_start(start)
+        first = max(line, start - LONGEST_BEGINNING)
+        places = [match.end() for match in BEGINNING.finditer(self.text, max(line, first - 1), start + 1)]
+        begun = [place for place in places if first <= place <= start and is_whole(self.text[place:start])]
+        begin = (
+            begun[-1]
+            if begun
+            else line
+            if first == line
+            else word_start(self.text, max(line, start - CUT_BEGINNING), start)
+        )
+        last = self.line_end(max(begin, end - 1))
         stop = END.search(self.text, end, last)
-        found = self.text[start : stop.start() if stop else last].strip(" .!?;:,")
+        found = self.text[begin : stop.start() if stop else last].strip(" .!?;:,")
+        found = "..." + found if not begun and begin != line else found
         return found if len(found) <= LONGEST else found[: LONGEST - 3] + "..."
+
+
+def is_whole(text: str) -> bool:
+    """False for a text that closes a bracket or quotation which it does not open: it began within one."""
+    opened: List[str] = []
+    before = " "
+    for letter in text:
+        if letter in OPENED:
+            if OPENED[letter] not in opened:
+                return False
+            while opened.pop() != OPENED[letter]:
+                pass
+        elif letter in "([{":
+            opened.append(letter)
+        elif letter == '"' and '"' in opened:
+            while opened.pop() != '"':
+                pass
+        elif letter == '"':
+            if before.isalnum() or before in ".!?)]}":
+                return False
+            opened.append(letter)
+        before = before if letter == "\\" else letter
+    return True
+
+
+def word_start(text: str, first: int, position: int) -> int:
+    """The first whole word behind ``first`` from which a text is whole, at most the word at ``position``."""
+    places = [match.start() for match in WORD.finditer(text, first, position + 1)]
+    return next((place for place in places if is_whole(text[place:position])), position)
 
 
 def lines_of(text: str) -> List[Line]:
@@ -85,29 +144,37 @@ def plain(text: str) -> str:
     return "\n".join(line.text for line in lines_of(text))
 
 
-def flatten(lines: Iterable[Line], separator: str = " ") -> Flat:
-    """Lines on one line, every gap one blank. ``separator`` "": words that a narrow terminal broke are joined."""
+def flatten(lines: Iterable[Line], separator: str = " ", wrapped: bool = False) -> Flat:
+    """Lines on one line, every gap one blank. ``separator`` "": words that a narrow terminal broke are joined.
+
+    ``wrapped``: lines of a program that breaks its messages over several of them.
+    """
     texts: List[str] = []
     starts: List[int] = []
     numbers: List[int] = []
-    place = 0
+    begins: List[int] = []
+    place, is_open = 0, False
     for line in lines:
         parts = ESCAPED_NEWLINE.split(line.text) if separator else [line.text]
         for part in parts:
             words = " ".join(part.split())
             if words:
+                continues = wrapped and is_open and CONTINUES.match(words) is not None
+                begins += [] if continues else [place]
+                is_open = (continues or OPENS.match(words) is not None) and words[-1] not in ".!?:;"
                 starts.append(place)
                 numbers.append(line.number)
                 texts.append(words)
                 place += len(words) + len(separator)
-    return Flat(separator.join(texts), starts, numbers)
+    return Flat(separator.join(texts), starts, numbers, begins)
 
 
 def chain(first: Flat, separator: str, second: Flat) -> Flat:
     """One text behind another."""
     behind = len(first.text) + len(separator)
-    starts = first.starts + [behind + start for start in second.starts]
-    return Flat(first.text + separator + second.text, starts, first.numbers + second.numbers)
+    starts, begins = ([behind + place for place in places] for places in (second.starts, second.begins))
+    numbers = first.numbers + second.numbers
+    return Flat(first.text + separator + second.text, first.starts + starts, numbers, first.begins + begins)
 
 
 def flat(text: str) -> Flat:

@@ -57,7 +57,7 @@ def test_the_reading_is_the_expected_one(entry: dict[str, Any]) -> None:
 def is_understandable(quote: str, before: str) -> bool:
     """True if a quote begins where a reader can begin: at a line, a clause, a program's message or with dots."""
     if quote.startswith("..."):
-        return quote[3].isalpha()
+        return quote[3].isalnum()
     if quote[0] in ",;)]}" or re.match(r"[^\[({\"]{0,80}[)\]}]", quote):
         return False  # the end of a list that began before it
     at_line = not before.strip(" \t>|*+-") or before.endswith("\n")

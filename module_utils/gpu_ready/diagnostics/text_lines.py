@@ -25,7 +25,7 @@ A number is no beginning: it is a part of a list ("Xid (PCI:...): 79, pid=1") or
 OPENED = {")": "(", "]": "[", "}": "{"}
 END = re.compile(r"[.!?](?= |$)|</|\\?\",? ?(?:\w+[=:]|$)|[;,] stdout: ")
 """Where it ends: a full stop, the end of an XML element or of a quoted field."""
-WORD = re.compile(r"(?<=\s)[^\W\d_]")
+WORD = re.compile(r"(?<=\s)[^\W_]")
 OPENS = re.compile(r"(?:The|This|These|An?|If|Your?|Please) ")
 CONTINUES = re.compile(r"\(PCI ID|[a-z]+(?:\.ko)? ")
 """How a broken message begins, and how its next line does; messages that begin with a function's name are others."""
@@ -78,7 +78,7 @@ class Flat(NamedTuple):
         line = self.message_start(start)
         first = max(line, start - LONGEST_BEGINNING)
         places = [match.end() for match in BEGINNING.finditer(self.text, max(line, first - 1), start + 1)]
-        begun = [place for place in places if first <= place <= start and is_whole(self.text[place:start])]
+        begun = [place for place in places if first <= place <= start and is_complete(self.text[place:start])]
         begin = (
             begun[-1]
             if begun
@@ -93,7 +93,7 @@ class Flat(NamedTuple):
         return found if len(found) <= LONGEST else found[: LONGEST - 3] + "..."
 
 
-def is_whole(text: str) -> bool:
+def is_complete(text: str) -> bool:
     """False for a text that closes a bracket or quotation which it does not open: it began within one."""
     opened: List[str] = []
     before = " "
@@ -117,9 +117,9 @@ def is_whole(text: str) -> bool:
 
 
 def word_start(text: str, first: int, position: int) -> int:
-    """The first whole word behind ``first`` from which a text is whole, at most the word at ``position``."""
+    """The first word behind ``first`` from which a text is complete (:func:`is_complete`), else ``position``."""
     places = [match.start() for match in WORD.finditer(text, first, position + 1)]
-    return next((place for place in places if is_whole(text[place:position])), position)
+    return next((place for place in places if is_complete(text[place:position])), position)
 
 
 def lines_of(text: str) -> List[Line]:

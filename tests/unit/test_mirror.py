@@ -1,5 +1,6 @@
 import hashlib
 import http.client
+import os
 import threading
 import time
 
@@ -224,6 +225,17 @@ class TestServer:
         with pytest.raises(http.client.RemoteDisconnected):
             ask(server, FILE)
         assert time.monotonic() - started >= 0.3
+
+
+def test_old_packages_are_forgotten_also_in_a_cache_that_has_none_of_one_kind(tmp_path):
+    old, used = tmp_path / "debs/old.deb", tmp_path / "debs/used.deb"
+    old.parent.mkdir()
+    for path in (old, used):
+        path.touch()
+        os.utime(path, (0, 0))
+    (tmp_path / "tree.deb").hardlink_to(used)
+    mirror._forget(tmp_path)
+    assert (old.exists(), used.exists()) == (False, True)
 
 
 # ---- a repository, with the real programs ---------------------------------------------------------

@@ -68,6 +68,12 @@ held_by:
   description: Which other run works on this host, with the remedy; empty if none does.
   returned: success
   type: str
+before:
+  description:
+    - Mark of the lease before it was taken, empty without one. Where it differs from V(lease) of M(gpu_node_plan),
+      another run had the host since that plan.
+  returned: with O(state=taken), except in check mode
+  type: str
 another_run:
   description: The module failed because another run works on this host.
   returned: failure
@@ -99,7 +105,7 @@ def run(host, params, check):
         except lease.LeaseError as error:
             held_by = "" if params["take_over"] else str(error)
     elif params["state"] == "taken":
-        lease.take(host, claim, params["lasts"])
+        return {"changed": False, "held_by": held_by, "before": lease.take(host, claim, params["lasts"])}
     elif params["state"] == "extended":
         lease.extend(host, work, params["lasts"])
     else:

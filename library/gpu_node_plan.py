@@ -363,6 +363,11 @@ upgrade:
   returned: always
   type: dict
   sample: {"state": "due", "from": "580.95.05", "to": "595", "way": "live"}
+lease:
+  description: Mark of the lease of the host when its facts were collected, empty without one; see M(gpu_lease).
+  returned: always
+  type: str
+  sample: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 refusal:
   description: All refusals with their remedies as one text, empty if there are none.
   returned: always
@@ -370,6 +375,7 @@ refusal:
   sample: ""
 """
 
+from ..module_utils.gpu_ready.base.lease_mark import mark
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.catalog.settings import Settings
 from ..module_utils.gpu_ready.lifecycle import decide
@@ -381,8 +387,9 @@ ARGUMENT_SPEC = dict(
 
 def run(host, params, check):
     variables = {name: value for name, value in params.items() if name != "drains"}
+    lease = mark(host)  # before the facts: what another run changes from now on counts as changed
     answer = decide.plan_json(host, variables, params["drains"])
-    return dict(answer, changed=check and bool(answer["todo"]))
+    return dict(answer, lease=lease, changed=check and bool(answer["todo"]))
 
 
 def main():

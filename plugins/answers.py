@@ -120,7 +120,7 @@ ANSWERS: dict[str, dict[str, Shape]] = {
         "reboot_required?": bool,
         "services?": list,
     },
-    "gpu_lease": {"held_by?": str},
+    "gpu_lease": {"held_by?": str, "before?": str},
     "gpu_node_facts": {"ansible_facts?": {"gpu_node": dict}},
     "gpu_node_plan": {
         "plan": PLAN,
@@ -130,6 +130,7 @@ ANSWERS: dict[str, dict[str, Shape]] = {
         "lines": TEXTS,
         "upgrade": UPGRADE,
         "refusal": str,
+        "lease": str,
     },
     "gpu_nvidia_detect": {"packages?": TEXTS, "devices?": TEXTS},
     "gpu_packages": {

@@ -179,7 +179,7 @@ def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | 
 def _forget(cache: Path) -> None:
     """Remove packages and metadata that no tree links to any more, once they are a day old."""
     for directory in ("debs", "rpms", "metadata"):
-        for path in (cache / directory).glob("*"):  # a mirror of one kind of packages lacks those of the other
+        for path in (cache / directory).glob("*"):  # absent where the mirror has no packages of a kind
             file = path / "repomd.xml" if path.is_dir() else path
             if file.stat().st_nlink == 1 and time.time() - file.stat().st_mtime > 24 * 3600:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

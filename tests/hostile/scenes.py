@@ -59,7 +59,7 @@ def plan(facts: Facts, given: Mapping[str, Any], drains: tuple[str, ...] = ()) -
     decided = compose.plan(facts, reading.settings, drains)
     assert not decided.refusals, decided.refusals
     status = records.to_json(upgrade.upgrade_status(facts, decided, reading.settings, 100))
-    return decided, {"changed": False, **decide.answer_json(facts, decided), "upgrade": status}
+    return decided, {"changed": False, **decide.answer_json(facts, decided), "upgrade": status, "lease": ""}
 
 
 def plain_answers() -> Answers:

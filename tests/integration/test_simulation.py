@@ -3,8 +3,11 @@
 No lab host takes part: the bench's connection plugin and a program of this process answer.
 """
 
+import asyncio
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/simulation"))
 
@@ -41,3 +44,37 @@ def test_site_asks_hosts_in_the_desired_state_once_and_fails_those_that_do_not_a
 def test_of_two_control_nodes_one_upgrades_each_host() -> None:
     held = simulation.two_controllers(count=6, seed=3, scale=SCALE, forks=2)
     assert held.problems == [], held
+
+
+def test_site_plans_a_host_again_that_another_run_changed_between_its_plan_and_its_lease() -> None:
+    with simulation.bench(2, 3, SCALE, {}) as bench:
+        fleet = bench.fleet
+        first, slow = fleet.hosts.values()
+        first.facts = first.facts._replace(verified=None)
+        # What else is recorded about a host: with it, a released lease stays.
+        first.files["/var/lib/gpu-ready/manifest.json"] = "{}"
+        over, answer = threading.Event(), fleet.answer
+
+        async def answer_late(host: Any, call: dict[str, Any], left: Any) -> Any:
+            # Controller a has planned the first host, and waits for the plan of this one.
+            while host is slow and not over.is_set():
+                await asyncio.sleep(0.1)
+            return await answer(host, call, left)
+
+        fleet.answer = answer_late  # type: ignore[method-assign]
+        site = bench.command("ansible-playbook", "site.yml")
+        with bench.started(site, "a") as (process, output):
+            with fleet.answered:
+                assert fleet.answered.wait_for(lambda: fleet.calls, 120)
+            other = bench.run([*site, "--limit", first.name], "b")
+            over.set()
+            ran = simulation.finish(process, output, 0)
+        assert (other.rc, ran.rc) == (0, 0), other.output + ran.output
+        assert fleet.errors == []
+        calls: dict[str, list[str]] = {"a": [], "b": []}
+        for call in fleet.calls:
+            if call.host == first.name:
+                calls[call.controller].append(call.module)
+        assert calls["b"] == ["gpu_node_plan", "gpu_lease", "gpu_verify", "gpu_lease"]
+        # Its own plan was to verify the host. It took the lease, planned again, and had nothing left to do.
+        assert calls["a"] == ["gpu_node_plan", "gpu_lease", "gpu_node_plan", "gpu_lease"]

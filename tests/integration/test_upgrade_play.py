@@ -76,7 +76,7 @@ found = records.to_json(upgrade_status(facts, decided, variables.parse_settings(
 shown = {"gpu_host": state["gpu"], "converged": not due, "summary": decided.summary, "choice": {}, "digest": requested}
 shown.update(refusals=[], warnings=[], steps=[])
 verification = {"expect": {}, "digest": requested}
-module.exit_json(plan=shown, todo=todo, verification=verification, lines=["x"], refusal="", row={}, upgrade=found)
+module.exit_json(plan=shown, todo=todo, verification=verification, lines=["x"], refusal="", row={}, upgrade=found, lease="")
 """,
     "gpu_verify": """
 state["installed"] = given["digest"]

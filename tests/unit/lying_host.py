@@ -24,7 +24,7 @@ NOTHING_TO_DO: dict[str, dict[str, Any]] = {
             "gpu_host": True, "converged": True, "summary": "", "choice": {}, "refusals": [], "warnings": [], "steps": [],
             "digest": "",
         },
-        "todo": {}, "verification": None, "row": {}, "lines": [], "refusal": "",
+        "todo": {}, "verification": None, "row": {}, "lines": [], "refusal": "", "lease": "",
         "upgrade": {
             "state": "current", "opened": False, "touched": False, "staged": False, "from": None, "to": None, "way": "none",
             "why": "", "refusal": "", "installed": None, "journal": None, "back": None, "installer": None,

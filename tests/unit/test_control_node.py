@@ -12,7 +12,7 @@ from lying_host import ROOT, make_liar, run_playbook
 
 IDLE: dict[str, Any] = {
     "plan": {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": True, "summary": "ready"},
-    "todo": {}, "lines": [], "row": {"distribution": "Debian 12", "why": "nothing to do"}, "refusal": "", "upgrade": {}, "verification": None,
+    "todo": {}, "lines": [], "row": {"distribution": "Debian 12", "why": "nothing to do"}, "refusal": "", "upgrade": {}, "verification": None, "lease": "",
 }  # fmt: skip
 FILES = [*(ROOT / "roles").rglob("tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml"), *(ROOT / "playbooks/tasks").glob("*.yml")]  # fmt: skip
 NESTED = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")

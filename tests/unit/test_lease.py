@@ -9,6 +9,7 @@ import pytest
 from gpu_ready.base import lease
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
+from gpu_ready.base.lease_mark import mark
 
 from tests.unit.recorded import RecordedHost
 
@@ -144,9 +145,22 @@ def test_a_released_lease_says_which_run_changed_the_host_last_and_keeps_nobody_
     (tmp_path / "manifest.json").touch()
     lease.take(Host(), lease.Claim(ALICE), path=str(path))
     assert lease.release(Host(), ALICE, str(path))
-    before = lease.take(Host(), lease.Claim(BOB), path=str(path))
+    before = lease.read(Host(), str(path))
     assert before
     assert (before.run, before.lasts) == (ALICE.name, 0)
+    lease.take(Host(), lease.Claim(BOB), path=str(path))
+
+
+def test_a_run_learns_whether_another_one_had_the_host_since_its_plan(tmp_path: Path) -> None:
+    path = tmp_path / "lease.json"
+    (tmp_path / "manifest.json").touch()
+    planned = mark(Host(), str(path))
+    assert planned == lease.take(Host(), lease.Claim(ALICE), path=str(path)) == ""
+    lease.release(Host(), ALICE, str(path))
+    planned = mark(Host(), str(path))
+    assert lease.take(Host(), lease.Claim(BOB), path=str(path)) == planned
+    lease.release(Host(), BOB, str(path))
+    assert lease.take(Host(), lease.Claim(ALICE), path=str(path)) != planned
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,16 @@ def plan(**todo: Any) -> dict[str, Any]:
     """The answer of gpu_node_plan with these steps; two underscores in a name are a dot."""
     steps = {name.replace("__", "."): parameters for name, parameters in todo.items()}
     shown = {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": False, "summary": ""}
-    return {"plan": shown, "todo": steps, "lines": [], "row": {}, "refusal": "", "upgrade": {}, "verification": None}
+    return {
+        "plan": shown,
+        "todo": steps,
+        "lines": [],
+        "row": {},
+        "refusal": "",
+        "upgrade": {},
+        "verification": None,
+        "lease": "",
+    }
 
 
 def ask_driver(path: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ PLAYBOOKS = [path for path in sorted((ROOT / "playbooks").glob("*.yml")) if path
 READING = {"gpu_node_plan": "gpu_plan", "gpu_audit": "gpu_audit"}
 IDLE: dict[str, Any] = {
     "plan": {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": True, "summary": "ready"},
-    "todo": {}, "lines": [], "row": {"distribution": "Debian 12", "why": "nothing to do"}, "refusal": "", "upgrade": {}, "verification": None,
+    "todo": {}, "lines": [], "row": {"distribution": "Debian 12", "why": "nothing to do"}, "refusal": "", "upgrade": {}, "verification": None, "lease": "",
 }  # fmt: skip
 
 

@@ -19,8 +19,8 @@ from typing import Iterator, NamedTuple, Optional, Sequence
 from . import json_file, manifest, records
 from .errors import GpuReadyError
 from .host import Host
+from .lease_mark import PATH, mark
 
-PATH = manifest.DIRECTORY + "/lease.json"
 SCHEMA = 1
 VARIABLE = "GPU_READY_RUN"
 """Environment variable in which the playbooks give every task its run; plugins/lookup/gpu_ready_run.py writes it."""
@@ -189,12 +189,13 @@ def describe_change(host: Host, lease: Optional[Lease], claim: Claim) -> str:
     return text % (who, "took" if claim.resumes else "planned")
 
 
-def take(host: Host, claim: Claim, lasts: int = USUAL, path: str = PATH) -> Optional[Lease]:
-    """Take or renew the lease for a run before its first change; the lease before.
+def take(host: Host, claim: Claim, lasts: int = USUAL, path: str = PATH) -> str:
+    """Take or renew the lease for a run before its first change; the mark of the lease before.
 
     LeaseError if another run has it, or has changed what this run planned.
     """
     with manifest.lock_manifest(path):
+        marked = mark(host, path)
         try:
             before = read(host, path)
         except LeaseError:
@@ -203,7 +204,7 @@ def take(host: Host, claim: Claim, lasts: int = USUAL, path: str = PATH) -> Opti
             before = None
         _refuse(host, before, claim)
         _write(host, before, claim.run, lasts, lasts, None, path)
-        return before
+        return marked
 
 
 def extend(host: Host, run: RunId, lasts: int, path: str = PATH) -> None:

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.lab
 FLEET = "pasts"
 CASES = [case for case in pasts.cases() if CAMPAIGN or not case.extra]
 BATCH = 4
-BATCHES = [CASES[start : start + BATCH] for start in range(0, len(CASES), BATCH)]
 WRITTEN = ROOT / "build/pasts.json"
 RESULTS: dict[tuple[str, str], str] = {}
 """Result of each cell that was run: empty where it passed, else the first line of its error."""
@@ -134,16 +133,17 @@ def codes(run: Run, host: str) -> list[str]:
 
 
 class Lives:
-    """The lives of batches, each begun when its first cell is asked for."""
+    """The lives of batches of the given cases, each begun when its first cell is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, cases: list[Case]) -> None:
+        self._cases = cases
         self._found: dict[int, Life | Exception] = {}
 
     def of(self, case: Case) -> Life:
-        number = CASES.index(case) // BATCH
+        number = self._cases.index(case) // BATCH
         if number not in self._found:
             try:
-                self._found[number] = live(BATCHES[number])
+                self._found[number] = live(self._cases[number * BATCH : (number + 1) * BATCH])
             except Exception as error:  # the cells of the batch fail with it; those of others are run
                 self._found[number] = error
         found = self._found[number]
@@ -153,8 +153,15 @@ class Lives:
 
 
 @pytest.fixture(scope="module")
-def lives(lab_machine: None) -> Any:
-    yield Lives()
+def lives(lab_machine: None, request: pytest.FixtureRequest) -> Any:
+    calls = [
+        item.callspec
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+    ]
+    asked = [call.params["case"] for call in calls if isinstance(call.params.get("case"), Case)]
+    yield Lives([case for case in CASES if case in asked])
+    write_record()
     lab("down", FLEET)
 
 
@@ -233,15 +240,28 @@ def test_past(lives: Lives, case: Case, column: str) -> None:
     RESULTS[case.host, column] = ""
 
 
+def write_record() -> list[dict[str, str]]:
+    """Write the cells that were run; `tools/past_table.py --add` takes them into the record of the repository."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    cells = [
+        {"host": host, "column": column, "date": today, "error": error}
+        for (host, column), error in sorted(RESULTS.items())
+    ]
+    WRITTEN.parent.mkdir(exist_ok=True)
+    WRITTEN.write_text(json.dumps({"cells": cells}, indent=1) + "\n", encoding="utf-8")
+    return cells
+
+
 @pytest.mark.long
 def test_the_page_says_what_was_run_and_no_more(lives: Lives) -> None:
     """The record in the repository equals what was just run; `make docs` makes the page of it."""
-    cells = [{"host": host, "column": column, "error": RESULTS[host, column]} for host, column in sorted(RESULTS)]
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    WRITTEN.parent.mkdir(exist_ok=True)
-    WRITTEN.write_text(json.dumps({"date": today, "cells": cells}, indent=1) + "\n", encoding="utf-8")
+    cells = write_record()
     assert set(RESULTS) == {(case.host, column) for case in pasts.cases() for column in COLUMNS}, (
         "not every cell was run"
     )
     kept = json.loads(pasts.RECORD.read_text(encoding="utf-8"))["cells"]
-    assert kept == cells, f"copy {WRITTEN} to {pasts.RECORD} and run `make docs`"
+    assert results(kept) == results(cells), f"run `tools/past_table.py --add {WRITTEN}`"
+
+
+def results(cells: list[dict[str, str]]) -> list[tuple[str, str, str]]:
+    return [(cell["host"], cell["column"], cell["error"]) for cell in cells]

@@ -38,6 +38,8 @@ class Case(NamedTuple):
     keeps: tuple[str, ...]
     repaired: tuple[str, ...]
     """Begin of the differences that a run makes for good, such as the package that it configured."""
+    restarted: tuple[str, ...]
+    """Units that a step of the plan starts again, and that disturb no program by it."""
     extra: bool
 
 
@@ -53,6 +55,7 @@ def cases() -> list[Case]:
             tuple(host["expect"].get("refusal_codes", ())),
             tuple(host["expect"].get("keeps", ())),
             tuple(host["expect"].get("repaired", ())),
+            tuple(host["expect"].get("restarted", ())),
             host.get("extra", False),
         )
         for name, host in data["hosts"].items()
@@ -60,6 +63,7 @@ def cases() -> list[Case]:
 
 
 def expectation(case: Case) -> str:
-    """Return the expected outcome in words: refuse with its codes, adopt or extend with what is kept."""
+    """Return the expected outcome in words: refuse with its codes, adopt or extend with what is kept and restarted."""
     more = case.refusal_codes if case.outcome == "refuse" else case.keeps
-    return f"{case.outcome} {', '.join(more)}".rstrip()
+    text = f"{case.outcome} {', '.join(more)}".rstrip()
+    return text + (f"; restarts {', '.join(case.restarted)}" if case.restarted else "")

@@ -34,3 +34,14 @@ def test_the_page_names_what_failed_and_what_was_not_run() -> None:
     line = past_table.row(case, {(case.host, pasts.PLAN): "", (case.host, pasts.RUN): "apt: exit status 100"})
     assert line.endswith("| passed | **FAILED** | not run | not run | not run | not run |")
     assert f"| `{case.host}` | {case.distribution} | {pasts.expectation(case)} |" in line
+
+
+def test_cells_that_were_run_again_replace_those_of_the_record_and_the_others_keep_their_date() -> None:
+    def cell(host: str, date: str, error: str) -> dict[str, str]:
+        return {"host": host, "column": pasts.PLAN, "date": date, "error": error}
+
+    old = [cell("a", "2026-11-01", ""), cell("b", "2026-11-01", "apt: exit status 100")]
+    new = [cell("b", "2026-11-02", "")]
+    assert past_table.with_cells(old, new) == [old[0], new[0]]
+    assert past_table.dates_text(["2026-11-02", "2026-11-01"]) == "the oldest on 2026-11-01, the newest on 2026-11-02"
+    assert past_table.dates_text(["2026-11-02"] * 2) == "on 2026-11-02"

@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import message_table, messages_data, text_lines
-from .message_table import INSTALLER, Explanation, Found
+from .message_table import INSTALLER, Entry, Explanation, Found
 from .text_lines import Line, flatten, glued, lines_of
 
 STARTS = re.compile(
@@ -165,11 +165,11 @@ def parts(text: str) -> List[Part]:
     return found
 
 
-def matches(part: Part) -> List[Found]:
+def matches(part: Part, rows: List[Entry]) -> List[Found]:
     """The causes that an entry names, also where a narrow terminal broke its words."""
-    causes = message_table.find(INSTALLER, flatten(part.lines))
+    causes = message_table.find(INSTALLER, flatten(part.lines), rows)
     if not causes and len(part.lines) > 1:
-        causes = message_table.find(INSTALLER, flatten(part.lines, ""))
+        causes = message_table.find(INSTALLER, flatten(part.lines, ""), rows)
     return sorted(causes, key=lambda row: row.position)
 
 
@@ -194,8 +194,10 @@ def causes(text: str) -> Tuple[bool, List[Found]]:
     Consequences count if there is nothing else, warnings if there is no error.
     """
     entries = parts(text)
-    certain = [cause for part in entries if not part.warning and not part.continued for cause in matches(part)]
-    warned = [cause for part in entries if part.warning for cause in matches(part)]
+    spelled = [flatten(part.lines, separator).text for part in entries for separator in (" ", "")]
+    rows = message_table.possible(INSTALLER, "\n".join(spelled).lower())  # a long log has few of them
+    certain = [cause for part in entries if not part.warning and not part.continued for cause in matches(part, rows)]
+    warned = [cause for part in entries if part.warning for cause in matches(part, rows)]
     hints = [cause for cause in warned if cause.entry.code == WARNS]
     marked = failed(entries)
     wrong = marked or (any(not is_hint(cause) for cause in certain) and not complete(text))

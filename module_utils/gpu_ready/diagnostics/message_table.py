@@ -127,16 +127,22 @@ def table(kind: str) -> List[Entry]:
     return _tables[kind]
 
 
-def find(kind: str, text: Flat) -> List[Found]:
+def possible(kind: str, small: str) -> List[Entry]:
+    """The rows of a kind with the patterns that can match anywhere in a text in lower case."""
+    rows = [entry._replace(patterns=tuple(one for one in entry.patterns if one[0] in small)) for entry in table(kind)]
+    return [entry for entry in rows if entry.patterns]
+
+
+def find(kind: str, text: Flat, rows: Optional[List[Entry]] = None) -> List[Found]:
     """The rows that match a joined text, in the order of the table; consequences only if nothing else matches.
 
-    Words that one row explains are not explained by a later one.
+    Words that one row explains are not explained by a later one. ``rows``: of :func:`possible`, for parts of a text.
     """
     found: List[Found] = []
     taken: List[Tuple[int, int]] = []
     seen = set()
     small = text.text.lower()
-    for entry in table(kind):
+    for entry in table(kind) if rows is None else rows:
         hits = free_matches(entry.patterns, text.text, small, taken) if entry.code not in seen else []
         if hits:
             seen.add(entry.code)

@@ -14,6 +14,7 @@ from gpu_ready.facts import driver_origin
 from gpu_ready.facts.model import YumFacts
 from gpu_ready.packaging import rpm_history
 
+from tests.unit.real_programs import RPM, need_programs
 from tests.unit.recorded import RecordedHost
 
 COMPANIONS = """nvidia-fabricmanager nvidia-fabricmanager-580 nvidia-fabric-manager nvidia-imex nvidia-imex-580 nvidia-gds
@@ -186,6 +187,7 @@ SPEC = "Name: %s\nVersion: 580.95.05\nRelease: 1.fc43\nSummary: x\nLicense: x\nB
 
 @pytest.mark.host_io
 def test_the_real_rpm_names_vendor_and_packager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_programs(RPM)
     (tmp_path / ".rpmmacros").write_text(f"%_dbpath {tmp_path}/db\n%_topdir {tmp_path}/build\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     tags = {

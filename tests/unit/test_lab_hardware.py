@@ -2,13 +2,14 @@
 
 import importlib.util
 import json
-import shutil
 import subprocess
 
 import pytest
 from gpu_ready.hardware import pci
 from gpu_ready_lab import fleet, hardware, paths, pci_tree
 from recorded import RecordedHost
+
+from tests.unit.real_programs import PCI, need_programs
 
 H100 = '{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2330", count: 8}], nvswitches: 4}}}'
 GAMER = '{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2684", driver: vfio-pci}]}}}'
@@ -49,8 +50,8 @@ def test_audio_and_other_displays_are_not_gpus():
 
 
 @pytest.mark.host_io
-@pytest.mark.skipif(shutil.which("lspci") is None, reason="no lspci on this machine")
 def test_the_real_lspci_reads_the_tree(tmp_path):
+    need_programs(PCI)
     tree = written(H100, tmp_path / "bus")
     out = subprocess.run(
         ["lspci", "-O", f"sysfs.path={tree}", "-nnD"], capture_output=True, text=True, check=True, timeout=20

@@ -8,6 +8,8 @@ from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import dress, mirror, packages, rpms
 
+from tests.unit.real_programs import RPM, need_programs
+
 DISTRIBUTIONS = [
     name
     for name in catalog.distros()
@@ -196,9 +198,7 @@ def test_a_signed_module_ends_as_the_kernel_expects():
 
 @pytest.mark.host_io
 def test_a_signed_repository(tmp_path):
-    for program in (*rpms.NEEDS, "/usr/bin/gpg"):
-        if not mirror.Path(program).exists():
-            pytest.skip(f"{program} is not here")
+    need_programs(rpms.NEEDS | RPM)
     (tmp_path / "rpm-some.yml").write_text(
         """
 repositories: [here]

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from gpu_ready.cuda import profile
 
+from tests.unit import real_programs
+from tests.unit.real_programs import need_programs
+
 PREFIX = "/usr/local/cuda"
 BIN = PREFIX + "/bin"
 LIBRARIES = f"{PREFIX}/lib64:{PREFIX}/extras/CUPTI/lib64"
@@ -23,8 +26,7 @@ SHELLS = {
 
 def sourced(shell: str, directory: Path, times: int, environment: dict[str, str]) -> dict[str, str]:
     argv = SHELLS[shell]
-    if shutil.which(argv[0]) is None:
-        pytest.skip(f"{shell} is not installed here")
+    need_programs(real_programs.SHELLS)
     csh = "csh" in shell
     file = directory / ("cuda.csh" if csh else "cuda.sh")
     file.write_text(profile.csh(PREFIX) if csh else profile.sh(PREFIX))

@@ -14,14 +14,9 @@ from gpu_ready.packaging.signatures import PinnedFile
 from recorded import RecordedHost
 
 from tests.unit.gpg_keys import GpgHome
+from tests.unit.real_programs import RPM, need_programs
 
-pytestmark = [
-    pytest.mark.host_io,
-    pytest.mark.skipif(
-        not all(shutil.which(name) for name in ("gpg", "rpmkeys", "rpmbuild", "rpmsign", "dpkg-deb")),
-        reason="this machine has no gpg, rpm or dpkg",
-    ),
-]
+pytestmark = pytest.mark.host_io
 PACKAGE = "kmod-nvidia-open-dkms=3:595.91.07-1.el9"
 SPEC = """\
 Name: kmod-nvidia-open-dkms
@@ -79,6 +74,7 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """Return one shop for all tests, since keys and packages take a second each."""
+    need_programs(RPM)
     found = Shop(tmp_path_factory.mktemp("shop"))
     yield found
     found.gpg.close()

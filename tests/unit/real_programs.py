@@ -1,0 +1,19 @@
+"""Programs of the distribution that tests run for real."""
+
+import os
+from pathlib import Path
+
+import pytest
+from gpu_ready_lab import engine
+
+RPM = {"/usr/bin/rpm": "rpm", "/usr/bin/rpmbuild": "rpm", "/usr/bin/gpg": "gpg", "/usr/bin/dpkg-deb": "dpkg"}
+PCI = {"/usr/bin/lspci": "pciutils"}
+SHELLS = {"/usr/bin/zsh": "zsh", "/usr/bin/ksh": "ksh93u+m", "/usr/bin/tcsh": "tcsh", "/usr/bin/csh": "csh"}
+
+
+def need_programs(needs: dict[str, str]) -> None:
+    """Install the packages of missing programs, as the lab does; skip where that takes more rights than this user has."""
+    missing = [program for program in needs if not Path(program).exists()]
+    if missing and (os.geteuid() != 0 or not Path("/usr/bin/apt-get").exists()):
+        pytest.skip(f"{', '.join(missing)}: not installed, and only root of a Debian or Ubuntu can install it")
+    engine.need_packages(needs, "the unit tests")

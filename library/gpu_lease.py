@@ -78,6 +78,11 @@ another_run:
   description: The module failed because another run works on this host.
   returned: failure
   type: bool
+last_step_running:
+  description:
+    - That run has died, as V(living) says, but its last step still runs on the host. The host is free once it ends.
+  returned: failure
+  type: bool
 """
 
 from ..module_utils.gpu_ready.base import lease

@@ -175,6 +175,7 @@ SHOWN: dict[str, Shape] = {
     "stderr_lines": list,
     "rc": (int, None),
     "another_run": bool,
+    "last_step_running": bool,
 }
 """What any module may answer besides, most of it for Ansible to print: control characters in it are replaced."""
 LOOKING = ("gpu_node_plan", "gpu_audit")

@@ -100,7 +100,7 @@ try:
     else:
         lease.release(Host(), run, path)
 except lease.LeaseError as error:
-    module.fail_json(msg=str(error), another_run=True)
+    module.fail_json(msg=str(error), **error.result)
 module.exit_json(changed=False, held_by="")
 """,
     "gpu_upgrade_journal": """
@@ -399,6 +399,31 @@ def test_a_host_on_which_another_run_works_or_worked_is_left_out(tmp_path: Path,
         -4000:
     ]
     assert fleet.calls("busy", "gpu_lease")[-4:] == ["released", "taken", "extended", "released"]
+
+
+def test_a_killed_run_is_followed_when_its_last_step_has_ended(tmp_path: Path, programs: Path) -> None:
+    """The run died on this control node; a step of it still runs for a while, and installs the new driver."""
+    fleet = Fleet(tmp_path, programs, "cut")
+    journal = phases.advance(None, "staged", 1, DRIVER, NEW, "")
+    upgrade.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "cut/upgrade.json"))
+    state = tmp_path / "cut/state.json"
+    ended = state.read_text().replace(OLD, NEW)
+    step = subprocess.Popen(["sh", "-c", f"sleep 15; printf %s '{ended}' > {state}"])
+    name = subprocess.run(
+        [sys.executable, "-c", "import gpu_ready_run as run; print(run.origin())"],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "plugins/lookup")}, capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    died = lease.RunId(f"{name}.{step.pid}.1", "root@here", "upgrade_drivers.yml")
+    held = lease.StepProcess(step.pid, lease.process_start(Host(), step.pid))
+    now = lease.uptime(Host())
+    written = lease.Lease(*died, since=0, boot=lease.boot_id(Host()), renewed=now, lasts=600, usual=600, step=held)
+    (tmp_path / "cut/lease.json").write_text(json.dumps({**records.to_json(written), "schema": lease.SCHEMA}))
+    done = fleet.run()
+    assert step.wait() == 0
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "FAILED - RETRYING: [cut]" in done.stdout
+    assert fleet.calls("cut", "gpu_node_plan")[:2] == ["", ""]
+    assert fleet.journal("cut")["phase"] == "done" and fleet.installed("cut") == NEW
 
 
 def test_a_run_whose_host_was_taken_over_changes_nothing_more(tmp_path: Path, programs: Path) -> None:

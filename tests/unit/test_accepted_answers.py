@@ -94,7 +94,7 @@ ELSEWHERE: dict[str, list[tuple[str, str]]] = {
 """File below module_utils/gpu_ready and function of the values that a module does not name in its own file."""
 RESULTS = ("result", "values", "answer")
 """What functions call a dictionary that becomes an answer."""
-OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "diff", "unreachable", "skipped", "results"}
+OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "diff", "unreachable", "skipped", "results", "attempts"}
 METHODS = {"items", "values", "keys", "get"}
 
 

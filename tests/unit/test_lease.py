@@ -25,8 +25,8 @@ def host(uptime: float, boot: str = BOOT, stat: str | None = None) -> RecordedHo
     return RecordedHost(files={**files, **({"/proc/77/stat": stat} if stat else {})})
 
 
-def stat(started: int) -> str:
-    return "77 (python3 (x) y) S 1 " + " ".join(str(number) for number in range(5, 22)) + f" {started} 0 0\n"
+def stat(started: int, state: str = "S") -> str:
+    return f"77 (python3 (x) y) {state} 1 " + " ".join(str(number) for number in range(5, 22)) + f" {started} 0 0\n"
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,19 @@ def test_a_lease_does_not_end_while_a_step_of_its_run_is_a_process_of_the_host()
     held = HELD._replace(step=lease.StepProcess(77, "4242"))
     message = lease.describe_holder(host(9000, stat=stat(4242)), held, lease.Claim(AGAIN, []))
     assert "process 77" in message
+    # In a container without an init nobody waits for an orphan.
+    assert lease.describe_holder(host(9000, stat=stat(4242, "Z")), held, lease.Claim(AGAIN, [])) == ""
     assert lease.describe_holder(host(9000, stat=stat(4243)), held, lease.Claim(AGAIN, [])) == ""
     assert lease.describe_holder(host(9000), held, lease.Claim(AGAIN, [])) == ""
     assert lease.describe_holder(host(9000, "another boot", stat(4242)), held, lease.Claim(AGAIN, [])) == ""
+
+
+@pytest.mark.parametrize(("run", "waits"), [(AGAIN, True), (BOB, False)])
+def test_only_the_last_step_of_a_dead_run_of_the_same_user_is_worth_a_wait(run: lease.RunId, waits: bool) -> None:
+    held = HELD._replace(step=lease.StepProcess(77, "4242"))
+    assert lease.is_last_step_running(host(1001, stat=stat(4242)), held, lease.Claim(run, [])) == waits
+    assert not lease.is_last_step_running(host(1001, stat=stat(4242)), held, lease.Claim(run, ["100.5000"]))
+    assert not lease.is_last_step_running(host(1001), held, lease.Claim(run, []))
 
 
 @pytest.mark.parametrize("text", ["", "null", "{}", "[]", '{"schema": 2}', '{"schema": 1}', "[" * 100_000])

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.base import lease
+from gpu_ready.base.host import Host
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = 600
@@ -128,6 +130,23 @@ def test_the_same_command_follows_a_run_that_was_killed(site: Site) -> None:
     assert site.held()["run"] == before
     status, out = site.run()
     assert status == 0, out
+    assert not site.lease.exists()
+
+
+def test_the_same_command_waits_for_the_last_step_of_a_run_that_was_killed(site: Site) -> None:
+    first = site.start()
+    wait_until(site.lease.exists, first)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate(timeout=LONG)
+    site.release_gate()
+    with subprocess.Popen(["sleep", "30"]) as step:  # as apt, whose module the host's sshd does not end
+        started = lease.process_start(Host(), step.pid)
+        site.lease.write_text(json.dumps(site.held() | {"step": {"pid": step.pid, "started": started}}))
+        second = site.start()
+        out, _ = second.communicate(timeout=LONG)
+        assert step.poll() == 0
+    assert second.returncode == 0, out
+    assert "FAILED - RETRYING: [gpu1]: take_lease" in out
     assert not site.lease.exists()
 
 

@@ -31,7 +31,7 @@ LONG_STEP = 10.0
 
 
 class LeaseError(GpuReadyError):
-    """Another run works on this host; ``result`` has ``another_run``."""
+    """Another run works on this host; ``result`` has ``another_run`` and ``last_step_running``."""
 
 
 class RunId(NamedTuple):
@@ -110,6 +110,7 @@ def read(host: Host, path: str = PATH) -> Optional[Lease]:
             "%s: which run works on this host is unknown (%s). Make sure that none does, then run again with "
             "gpu_ready_take_over=true." % (path, error),
             another_run=True,
+            last_step_running=False,
         ) from None
 
 
@@ -123,10 +124,10 @@ def uptime(host: Host) -> int:
 
 
 def process_start(host: Host, pid: int) -> str:
-    """The field starttime of proc(5), "" for a process that does not exist."""
+    """The field starttime of proc(5), "" for a process that does not exist, or has ended and was not waited for."""
     text = host.read("/proc/%d/stat" % pid) or ""
     fields = text.rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 else ""
+    return fields[19] if len(fields) > 19 and fields[0] not in ("Z", "X") else ""
 
 
 def is_step_running(host: Host, lease: Lease) -> bool:
@@ -148,6 +149,11 @@ def has_died(lease: Lease, claim: Claim) -> bool:
     """True if the lease's run was one of the same user on the same control node, and its process has ended."""
     origin, _, process = lease.run.partition(".")
     return claim.living is not None and origin == claim.run.name.partition(".")[0] and process not in claim.living
+
+
+def is_last_step_running(host: Host, lease: Optional[Lease], claim: Claim) -> bool:
+    """True if the lease's run has died and its last step has not ended yet: the host is free as soon as it has."""
+    return lease is not None and has_died(lease, claim) and is_step_running(host, lease)
 
 
 def describe_holder(host: Host, lease: Optional[Lease], claim: Claim) -> str:
@@ -280,7 +286,8 @@ def hold(host: Host, run: RunId, path: str = PATH) -> Iterator[None]:
 def _refuse(host: Host, lease: Optional[Lease], claim: Claim) -> None:
     message = describe_holder(host, lease, claim) or describe_change(host, lease, claim)
     if message:
-        raise LeaseError(message, another_run=True)
+        waits = is_last_step_running(host, lease, claim)
+        raise LeaseError(message, another_run=True, last_step_running=waits)
 
 
 def _write(

@@ -1,31 +1,48 @@
 #!/usr/bin/python
-"""Report the result of a run as a table and as JSON."""
+"""Report the result of a run: the documentation. plugins/report_action.py does it, in the process of Ansible."""
 
 DOCUMENTATION = r"""
 ---
 module: gpu_report
 short_description: Report the result of a run
 description:
-  - Runs on the control node. Makes a table of all hosts and writes the same as JSON.
+  - Runs on the control node. Makes a table of all hosts, and writes the same as a page, as JSON, as metrics and as a
+    test report.
   - A report is not a managed state, so writing it is not a change.
 options:
-  hosts:
-    description:
-      - What is known of each host. Each key of an entry may be absent.
-      - C(row), C(steps), C(refusals), C(warnings) and C(gpu_host) come from its plan.
-      - C(verify) is the answer of M(gpu_verify), C(failure) holds C(step) and C(message).
-    type: dict
-    default: {}
+  kind:
+    description: The playbook. Of each kind one report is the latest.
+    type: str
+    choices: [site, audit, upgrade, rollback, uninstall]
+    default: site
   parts:
-    description: The same by part, then by host. Cheaper to gather for thousands of hosts.
+    description:
+      - What is known of the hosts, first the part, then the host. Each may be absent.
+      - C(row), C(gpu_host), C(steps), C(refusals) and C(warnings) of its plan for V(site), with C(verify), the answer
+        of M(gpu_verify), and C(failure), which holds C(step) and C(message).
+      - C(audit), C(failure) and C(unreachable) for V(audit).
+      - C(outcome), C(began) and C(ended) for V(upgrade) and V(rollback).
+      - C(removal), the answer of M(gpu_uninstall), and C(failure) for V(uninstall).
     type: dict
     default: {}
   directory:
-    description: Directory for the JSON files, one per run and C(latest.json), created if missing. Empty writes none.
+    description: Directory for the files, created if missing. Empty writes none.
     type: path
     default: ""
+  formats:
+    description:
+      - V(json) for programs, V(html) for people, V(prometheus) for the textfile collector of node_exporter, V(junit)
+        for CI systems.
+    type: list
+    elements: str
+    choices: [json, html, prometheus, junit]
+    default: [json, html]
+  keep:
+    description: Number of runs of this kind whose files are kept; 0 keeps all.
+    type: int
+    default: 0
   width:
-    description: Maximum width of a line.
+    description: Maximum width of a line of the table.
     type: int
     default: 150
 attributes:
@@ -43,13 +60,15 @@ EXAMPLES = r"""
 - name: Report two hosts
   gpu_report:
     directory: reports
-    hosts:
-      node1: "{{ {'row': hostvars['node1'].gpu_plan_result.row} }}"
-      node2: {failure: {step: Install, message: disk full}}
+    formats: [html, prometheus]
+    keep: 20
+    parts:
+      row: {node1: "{{ hostvars['node1'].gpu_plan_result.row }}"}
+      failure: {node2: {step: Install, message: disk full}}
 
 - name: Only the table
   gpu_report:
-    hosts: {node1: {}}
+    parts: {row: {node1: {}}}
 
 - name: A narrow terminal
   gpu_report:
@@ -60,7 +79,7 @@ EXAMPLES = r"""
 RETURN = r"""
 table:
   description: The table and the messages below it.
-  returned: always
+  returned: for the kind site
   type: str
   sample: "host   distribution  GPUs"
 counts:
@@ -69,60 +88,41 @@ counts:
   type: dict
   sample: {"ready": 5, "refused": 1}
 bad:
-  description: A message per host that is not ready.
+  description: A message per host that is not in a good state.
   returned: always
   type: dict
   sample: {"node1": "Install: disk full"}
-path:
-  description: The JSON file, null if none was written.
+paths:
+  description: The files of this run.
   returned: always
-  type: str
-  sample: reports/2026-11-21T02-12-00Z.json
+  type: list
+  elements: str
+  sample: [reports/2026-11-21T02-12-00Z.json, reports/2026-11-21T02-12-00Z.html]
 """
 
-import json
-import os
-import time
-
-from ..module_utils.gpu_ready.base import files
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.report import run as report
 
 ARGUMENT_SPEC = {
-    "hosts": {"type": "dict", "default": {}},
+    "kind": {"type": "str", "choices": ["site", "audit", "upgrade", "rollback", "uninstall"], "default": "site"},
     "parts": {"type": "dict", "default": {}},
     "directory": {"type": "path", "default": ""},
+    "formats": {
+        "type": "list",
+        "elements": "str",
+        "choices": ["json", "html", "prometheus", "junit"],
+        "default": ["json", "html"],
+    },
+    "keep": {"type": "int", "default": 0},
     "width": {"type": "int", "default": 150},
 }
 
 
-def write(directory, name, value):
-    """Write the report under its own name and as latest.json; return the first path."""
-    os.makedirs(directory, exist_ok=True)
-    data = (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8")
-    path = os.path.join(directory, name)
-    files.write_atomic(path, data, 0o644)
-    files.write_atomic(os.path.join(directory, "latest.json"), data, 0o644)
-    return path
-
-
 def run(host, params, check):
-    moment = time.gmtime()
-    hosts = params["hosts"] or report.entries(params["parts"])
-    made = report.build(hosts, time.strftime("%Y-%m-%dT%H:%M:%SZ", moment), check)
-    table = report.table(made, params["width"])
-    path = None
-    if params["directory"] and not check:
-        directory = os.path.abspath(params["directory"])
-        try:
-            path = write(directory, time.strftime("%Y-%m-%dT%H-%M-%SZ.json", moment), report.to_json(made))
-        except OSError as error:
-            raise GpuReadyError(
-                "The report cannot be written to %s (%s): set gpu_report_directory to a writable directory. "
-                "The report:\n\n%s" % (directory, error.strerror, table)
-            ) from None
-    return {"changed": False, "table": table, "counts": made.counts, "bad": report.bad(made), "path": path}
+    raise GpuReadyError(
+        "Ansible did not find the action plugin of gpu_report: add plugins/action of gpu-ready to action_plugins in "
+        "your ansible.cfg, or use gpu-ready as a collection."
+    )
 
 
 def main():

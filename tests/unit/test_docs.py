@@ -91,7 +91,13 @@ def known_names() -> set[str]:
     names |= {
         path.stem for path in [*ROOT.glob("library/*.py"), *ROOT.glob("roles/*"), *ROOT.glob("module_utils/**/*.py")]
     }
-    places = ("roles/*/tasks/*.yml", "playbooks/*.yml", "deploy/**/*.yml", "module_utils/gpu_ready/**/*.py")
+    places = (
+        "roles/*/tasks/*.yml",
+        "playbooks/*.yml",
+        "deploy/**/*.yml",
+        "module_utils/gpu_ready/**/*.py",
+        "plugins/fleet_report/*.py",
+    )
     return names | {
         word for place in places for path in ROOT.glob(place) for word in NAME.findall(path.read_text(encoding="utf-8"))
     }

@@ -1,0 +1,80 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""A run in Prometheus' text format, for the textfile collector of node_exporter.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/: HELP and TYPE once per metric; backslash,
+quotation mark and line feed are escaped in labels. The collector refuses files with timestamps, so the time of the run
+is a value.
+"""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections.abc import Callable
+
+from .model import NO_ANSWER, Fleet, Host
+
+LABELS = ("distribution", "gpus", "driver_installed", "driver_loaded")
+FLAGS: tuple[tuple[str, str, Callable[[Host], bool | None]], ...] = (
+    ("gpu_ready_host_verified", "Whether the last verification of the host holds.", lambda host: host.verified),
+    ("gpu_ready_host_drift", "Whether the host differs from its desired state.", lambda host: host.drift),
+    ("gpu_ready_host_reboot_required", "Whether a driver waits for a reboot.", lambda host: host.reboot_required),
+    (
+        "gpu_ready_host_failed",
+        "Whether the host failed, was refused or did not answer.",
+        lambda host: not host.good and host.state != "drift",
+    ),
+    ("gpu_ready_host_reached", "Whether the run reached the host.", lambda host: host.state not in NO_ANSWER),
+)
+"""Metric, HELP and value. A value that the run does not know is left out: absent is not false."""
+
+
+def escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def sample(name: str, labels: dict[str, str], value: int) -> str:
+    """Return one line."""
+    pairs = ",".join(f'{key}="{escaped(one)}"' for key, one in labels.items())
+    return f"{name}{{{pairs}}} {value}"
+
+
+def family(name: str, text: str, samples: list[str]) -> list[str]:
+    """Return a metric with its head, or nothing without a sample."""
+    return [f"# HELP {name} {text}", f"# TYPE {name} gauge", *samples] if samples else []
+
+
+def metrics(fleet: Fleet) -> str:
+    """Return the content of the file."""
+    run = {"playbook": fleet.kind}
+    ended = calendar.timegm(time.strptime(fleet.time, "%Y-%m-%dT%H:%M:%SZ"))
+    reached = [host for host in fleet.hosts if host.state not in NO_ANSWER]
+    lines: list[str] = []
+    for name, text, value in FLAGS:
+        known = [(host, value(host)) for host in fleet.hosts]
+        lines += family(
+            name, text, [sample(name, {"host": host.name, **run}, int(one)) for host, one in known if one is not None]
+        )
+    name = "gpu_ready_host_last_run_timestamp_seconds"
+    lines += family(
+        name,
+        "End of the last run that reached the host.",
+        [sample(name, {"host": host.name, **run}, ended) for host in reached],
+    )
+    name = "gpu_ready_host_info"
+    described = [(host, {key: host.cells[key] for key in LABELS if host.cells.get(key)}) for host in reached]
+    lines += family(
+        name,
+        "What the host is; always 1.",
+        [sample(name, {"host": host.name, **run, **cells}, 1) for host, cells in described if cells],
+    )
+    name = "gpu_ready_hosts"
+    lines += family(
+        name,
+        "Hosts of the last run by state.",
+        [sample(name, {"state": state, **run}, count) for state, count in fleet.counts.items()],
+    )
+    name = "gpu_ready_last_run_timestamp_seconds"
+    lines += family(name, "End of the last run.", [sample(name, run, ended)])
+    return "\n".join(lines) + "\n"

@@ -115,6 +115,29 @@ options:
       version if docker is missing, otherwise the installed one.
     type: str
     default: ""
+  gpu_monitoring:
+    description: >-
+      How Prometheus gets the metrics of the GPUs. With an empty list gpu-ready sets up nothing, and removes what
+      it set up before.
+    type: list
+    elements: str
+    default: []
+  gpu_monitoring_directory:
+    description: >-
+      The directory that node_exporter reads (its option V(--collector.textfile.directory)). Empty: the one in its
+      unit or options, else V(/var/lib/prometheus/node-exporter).
+    type: str
+    default: ""
+  gpu_monitoring_interval:
+    description: Seconds between two samples.
+    type: int
+    default: 30
+  gpu_monitoring_old_names:
+    description: >-
+      Write the metrics of containers also as V(container_accelerator_memory_total_bytes), V(_memory_used_bytes)
+      and V(_duty_cycle), as the kubelet did before Kubernetes 1.25.
+    type: bool
+    default: false
   gpu_ready_activation:
     description: How a new driver replaces the loaded one.
     type: str

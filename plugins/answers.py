@@ -121,6 +121,7 @@ ANSWERS: dict[str, dict[str, Shape]] = {
         "services?": list,
     },
     "gpu_lease": {"held_by?": str, "before?": str},
+    "gpu_monitoring": {"paths?": TEXTS},
     "gpu_node_facts": {"ansible_facts?": {"gpu_node": dict}},
     "gpu_node_plan": {
         "plan": PLAN,

@@ -3,6 +3,7 @@
 A host gets no YAML parser and no file besides Python modules, so the data travels in these: the catalog as JSON, which
 is read ten times faster than literals are compiled. GPUs are one text, parsed when the first one is asked for.
 """
+# ruff: noqa: E402  the tools are no installed package
 
 import argparse
 import base64
@@ -15,6 +16,10 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "module_utils")]
+
+from gpu_ready.system import monitoring_files
+
 CATALOG = ROOT / "catalog"
 PACKAGE = ROOT / "module_utils/gpu_ready"
 HEAD = '''"""Data of catalog/*.yml, compiled by `make catalog`; do not edit."""
@@ -99,6 +104,12 @@ def literal(name: str, value: Any) -> str:
     return f"{name}: Dict[Any, Any] = {{\n{lines}}}\n"
 
 
+def monitor_digest() -> str:
+    """Return the digest by which a plan knows whether a host has the present program of the monitoring service."""
+    paths = sorted((PACKAGE / "monitor").glob("*.py"))
+    return str(monitoring_files.program_digest({path.name: path.read_bytes() for path in paths}))
+
+
 def compiled() -> str:
     """Return the text of the compiled module."""
     gpu_data, branches, cudnn = load(CATALOG / "gpus.yml"), load(CATALOG / "branches.yml"), load(CATALOG / "cudnn.yml")
@@ -118,6 +129,7 @@ def compiled() -> str:
         "FAMILIES": load(CATALOG / "families.yml"),
         "DRIVER_PACKAGES": load(CATALOG / "driver_packages.yml"),
         "MANAGED_HOSTS": load(CATALOG / "managed_hosts.yml"),
+        "MONITOR": monitor_digest(),
         "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],
         "NVSWITCHES": gpu_data["nvswitches"],
         "FIRST_OF_TURING": gpu_data["first_of_turing"],

@@ -88,6 +88,7 @@ ELSEWHERE: dict[str, list[tuple[str, str]]] = {
     "gpu_drain_slurm": [("drain/slurm.py", "undrain"), *DRAIN_HOOK],
     "gpu_files": [("base/managed_files.py", "converge")],
     "gpu_kernel_module": [("driver/live_reload.py", "change_modules")],
+    "gpu_monitoring": [("lifecycle/monitoring.py", "install"), ("lifecycle/monitoring.py", "remove")],
     "gpu_node_plan": [("lifecycle/decide.py", "plan_json"), ("lifecycle/decide.py", "answer_json")],
     "gpu_packages": [("packaging/install.py", "converge")],
     "gpu_repository": [("packaging/repositories.py", "configure")],

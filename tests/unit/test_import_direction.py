@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
 ORDER = (
+    "monitor",
     "base",
     "catalog",
     "hardware",

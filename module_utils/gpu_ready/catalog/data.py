@@ -162,6 +162,7 @@ _DATA = json.loads(r'''{"DATE":"2026-11-21",
 "dgx":{"paths":["/etc/dgx-release"],"refuse":"change","may_replace":true,"message":"this is DGX OS (/etc/dgx-release), whose release contains the driver","remedy":"upgrade DGX OS, set nvidia_driver_source to none to keep its driver, or set nvidia_driver_replace_foreign to true to replace it"},
 "pop":{"paths":["/etc/apt/preferences.d/system76-apt-preferences"],"refuse":"change","may_replace":true,"message":"Pop!_OS prefers its own driver to every other one (/etc/apt/preferences.d/system76-apt-preferences)","remedy":"install its driver (system76-driver-nvidia), or set nvidia_driver_replace_foreign to true after removing that pin"},
 "lambda":{"paths":["/etc/apt/preferences.d/lambda"],"refuse":"change","may_replace":true,"message":"Lambda's archive outranks every other one on this host (/etc/apt/preferences.d/lambda)","remedy":"upgrade the driver from Lambda's archive, or set nvidia_driver_replace_foreign to true after removing that pin"}},
+"MONITOR":"a36f6ac115da82bb161eda1ea858f8887c43465265d2d300b3b1378e42f24e80",
 "REPOSITORIES":{
 "cuda-ubuntu2004":{"url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64/","suites":"/","components":"","key_url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64/3bf863cc.pub","fingerprint":"EB693B3035CD5710E231E123A4B469963BF863CC","pin":{"package":"*","pin":"release l=NVIDIA CUDA","priority":600}},
 "cuda-ubuntu2204":{"url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/","suites":"/","components":"","key_url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/3bf863cc.pub","fingerprint":"EB693B3035CD5710E231E123A4B469963BF863CC","pin":{"package":"*","pin":"release l=NVIDIA CUDA","priority":600}},
@@ -236,6 +237,7 @@ DISTROS: Dict[Any, Any] = _DATA['DISTROS']
 FAMILIES: Dict[Any, Any] = _DATA['FAMILIES']
 DRIVER_PACKAGES: Dict[Any, Any] = _DATA['DRIVER_PACKAGES']
 MANAGED_HOSTS: Dict[Any, Any] = _DATA['MANAGED_HOSTS']
+MONITOR: str = _DATA['MONITOR']
 REPOSITORIES: Dict[Any, Any] = _DATA['REPOSITORIES']
 NVSWITCHES: Dict[Any, Any] = _DATA['NVSWITCHES']
 FIRST_OF_TURING: str = _DATA['FIRST_OF_TURING']

@@ -28,6 +28,10 @@ class Settings(NamedTuple):
     docker_engine_restart_ok: bool
     docker_engine_source: str
     docker_engine_version: str
+    gpu_monitoring: List[str]
+    gpu_monitoring_directory: str
+    gpu_monitoring_interval: int
+    gpu_monitoring_old_names: bool
     gpu_ready_activation: str
     gpu_ready_disrupt: List[str]
     gpu_ready_mirror: str
@@ -79,6 +83,10 @@ DEFAULTS: Dict[str, Any] = {
     'docker_engine_restart_ok': False,
     'docker_engine_source': 'auto',
     'docker_engine_version': '',
+    'gpu_monitoring': [],
+    'gpu_monitoring_directory': '',
+    'gpu_monitoring_interval': 30,
+    'gpu_monitoring_old_names': False,
     'gpu_ready_activation': 'auto',
     'gpu_ready_disrupt': [],
     'gpu_ready_mirror': '',
@@ -109,7 +117,7 @@ DEFAULTS: Dict[str, Any] = {
     'nvidia_driver_source': 'auto',
     'nvidia_driver_version': '',
 }
-POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'cuda_toolkit_default': ('str', (), '\\d+\\.\\d+|auto', 'a version such as 12.9, or empty', 'text'),
@@ -131,6 +139,10 @@ RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'docker_engine_restart_ok': ('bool', (), '', '', 'text'),
     'docker_engine_source': ('str', ('auto', 'distro', 'docker_ce', 'none'), '', '', 'text'),
     'docker_engine_version': ('str', (), '(\\d+:)?\\d+[\\w.+~-]*', 'a version such as 28.5 or 28.5.1, or empty', 'text'),
+    'gpu_monitoring': ('list', ('textfile',), '', '', 'text'),
+    'gpu_monitoring_directory': ('str', (), '(/[A-Za-z0-9._+-]+)+', 'an absolute path of letters, digits and ._+-', 'text'),
+    'gpu_monitoring_interval': ('int', (), '', '', 'text'),
+    'gpu_monitoring_old_names': ('bool', (), '', '', 'text'),
     'gpu_ready_activation': ('str', ('auto', 'reload', 'reboot', 'none'), '', '', 'text'),
     'gpu_ready_disrupt': ('list', ('docker_restart', 'containerd_restart', 'driver_reload', 'reboot'), '', '', 'text'),
     'gpu_ready_mirror': ('str', (), '', '', 'mirror'),

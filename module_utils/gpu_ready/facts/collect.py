@@ -6,7 +6,7 @@ from ..base import manifest, records
 from ..base.host import Host
 from ..packaging import rpm as rpm_database
 from ..upgrade import journal
-from . import base, cuda, cudnn, docker, driver, engines, rpm, verified, work
+from . import base, cuda, cudnn, docker, driver, engines, monitoring, rpm, verified, work
 from .model import SCHEMA, AptFacts, Facts, YumFacts
 
 
@@ -33,6 +33,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
         docker=engine,
         runtime=runtime,
         engines=engines.collect(host, installed),
+        monitoring=monitoring.collect(host),
         work=work.collect(host, engine),
         verified=record,
         upgrade=journal.read(host),

@@ -426,6 +426,20 @@ class EngineFacts(NamedTuple):
     nodes: Dict[str, str] = {}
 
 
+class MonitoringFacts(NamedTuple):
+    """Our service that writes metrics. ``files``: text of its files by path; ``program``: digest of the program.
+
+    ``python``: the interpreter of its unit, else that of this call. ``exporter``: the directory that node_exporter
+    reads, "" where none is known.
+    """
+
+    files: Dict[str, str] = {}
+    program: str = ""
+    running: bool = False
+    python: str = ""
+    exporter: str = ""
+
+
 # ---- work ----------------------------------------------------------------------------------------------------------
 
 
@@ -499,6 +513,7 @@ class Facts(NamedTuple):
     docker: DockerFacts = DockerFacts()
     runtime: RuntimeFacts = RuntimeFacts()
     engines: EngineFacts = EngineFacts()
+    monitoring: MonitoringFacts = MonitoringFacts()
     work: WorkFacts = WorkFacts()
     verified: Optional[VerifiedFacts] = None
     upgrade: Optional[UpgradeJournal] = None

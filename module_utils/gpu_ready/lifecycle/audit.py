@@ -35,6 +35,7 @@ GROUPS = (
     ("cudnn", ("cudnn.",)),
     ("docker", ("docker_engine.",)),
     ("container", ("nvidia_container_runtime.",)),
+    ("monitoring", ("gpu_monitoring.",)),
     ("packages", ("gpu_plan.repair_packages",)),
 )
 """Parts with the beginnings of the ids of their steps in the plan."""

@@ -12,7 +12,7 @@ from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import in_use, repository, verification
+from . import in_use, monitoring, repository, verification
 from .containers import docker, engines, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -110,6 +110,9 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
         warnings += in_progress_warnings(facts, steps)
         warnings += repository.outranking_warnings(facts, settings, driven.choice.source if driven.choice else None)
         steps += verify_steps(facts, choices, steps, digest)
+    if not refusals and driven.choice is not None:
+        watched = monitoring.decide(facts, settings)
+        steps, warnings = steps + watched.steps, warnings + watched.warnings
     return Plan(True, summarize(facts, choices, steps, refusals), choices, steps, refusals, warnings, digest)
 
 

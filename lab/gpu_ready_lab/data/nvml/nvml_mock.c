@@ -499,9 +499,74 @@ DEV(nvmlDeviceGetRetiredPages, int cause, u32 *n, u64 *a) { NEED; (void)cause; (
 DEV(nvmlDeviceGetRetiredPages_v2, int cause, u32 *n, u64 *a, u64 *t) { NEED; (void)cause; (void)a; (void)t; *n = 0; return OK; }
 DEV(nvmlDeviceGetRetiredPagesPendingStatus, u32 *o) { NEED; *o = 0; return OK; }
 #define PROCS(fn) DEV(fn, u32 *n, void *p) { NEED; (void)p; *n = 0; return OK; }
-PROCS(nvmlDeviceGetComputeRunningProcesses)
-PROCS(nvmlDeviceGetComputeRunningProcesses_v2)
-PROCS(nvmlDeviceGetComputeRunningProcesses_v3)
+/* processes = PID:MIB:PERCENT PID:MIB:PERCENT ... : what each uses of this GPU; a process that has ended is left out */
+struct use { u32 pid, percent; u64 bytes; };
+static u32 uses(struct gpu *g, struct use *out)
+{
+	const char *at = S(g, "processes");
+	u32 n = 0, pid, mib, percent;
+	char path[40];
+	int length;
+	for (; at && n < 16 && sscanf(at, " %u:%u:%u%n", &pid, &mib, &percent, &length) == 3; at += length) {
+		snprintf(path, sizeof path, "/proc/%u", pid);
+		if (access(path, F_OK)) continue;
+		out[n++] = (struct use){ pid, percent, (u64)mib << 20 };
+	}
+	return n;
+}
+/* records of 16 bytes in the first version, of 24 since: nvmlProcessInfo_v1_t and _v2_t of nvml.h */
+static ret_t processes(struct gpu *g, u32 *n, char *p, size_t size)
+{
+	struct use found[16];
+	u32 count = uses(g, found), space = *n;
+	*n = count;
+	if (count > space) return NOSPACE;
+	for (u32 i = 0; i < count; i++) {
+		memset(p + i * size, 0xff, size);
+		memcpy(p + i * size, &found[i].pid, 4);
+		memcpy(p + i * size + 8, &found[i].bytes, 8);
+	}
+	return OK;
+}
+#define COMPUTE(fn, size) DEV(fn, u32 *n, char *p) { NEED; return processes(g, n, p, size); }
+COMPUTE(nvmlDeviceGetComputeRunningProcesses, 16)
+COMPUTE(nvmlDeviceGetComputeRunningProcesses_v2, 24)
+COMPUTE(nvmlDeviceGetComputeRunningProcesses_v3, 24)
+struct busy { u32 pid; u64 time; u32 sm, mem, enc, dec; };
+DEV(nvmlDeviceGetProcessUtilization, struct busy *p, u32 *n, u64 since)
+{
+	NEED;
+	struct use found[16];
+	u32 count = uses(g, found), space = *n, used = 0;
+	u64 now = (u64)time(NULL) * 1000000;
+	for (u32 i = 0; i < count; i++)
+		if (found[i].percent && now > since) found[used++] = found[i];
+	*n = used;
+	if (!used) return NOTFOUND;
+	if (!p || used > space) return NOSPACE;
+	for (u32 i = 0; i < used; i++) p[i] = (struct busy){ found[i].pid, now, found[i].percent, 0, 0, 0 };
+	return OK;
+}
+/* what cAdvisor makes its duty cycle of; the first call asks how many there are */
+struct sample { u64 time; union { double d; u32 u; u64 q; } value; };
+DEV(nvmlDeviceGetSamples, int type, u64 since, int *value_type, u32 *n, struct sample *s)
+{
+	NEED;
+	(void)since;
+	if (type != 1) return UNSUPPORTED;
+	*value_type = 1;
+	if (!s) { *n = 10; return OK; }
+	for (u32 i = 0; i < *n; i++) { s[i].time = (u64)time(NULL) * 1000000; s[i].value.u = N(g, "util_gpu", 0); }
+	return OK;
+}
+DEV(nvmlDeviceGetRemappedRows, u32 *corrected, u32 *uncorrected, u32 *pending, u32 *failed)
+{
+	NEED;
+	if (!S(g, "remapped_uncorrected")) return UNSUPPORTED;
+	*corrected = N(g, "remapped_corrected", 0); *uncorrected = N(g, "remapped_uncorrected", 0);
+	*pending = N(g, "remap_pending", 0); *failed = N(g, "remap_failed", 0);
+	return OK;
+}
 PROCS(nvmlDeviceGetGraphicsRunningProcesses)
 PROCS(nvmlDeviceGetGraphicsRunningProcesses_v2)
 PROCS(nvmlDeviceGetGraphicsRunningProcesses_v3)
@@ -529,6 +594,7 @@ DEV(nvmlDeviceGetFieldValues, int n, struct field *f)
 			f[i].v.ui = f[i].id == 165 ? 1 : N(g, k[f[i].id - 164], 0);
 			f[i].ret = (long long)f[i].scope < N(g, "nvlinks", 0) ? OK : UNSUPPORTED;
 		}
+		if (f[i].id == 230 && S(g, "recovery_action")) { f[i].v.ui = N(g, "recovery_action", 0); f[i].ret = OK; }
 		if (f[i].id == 147) { f[i].v.ui = N(g, "nvswitch_links", 0); f[i].ret = OK; }
 		if (f[i].id >= 187 && f[i].id <= 192 && f[i].id != 191) {                    /* power limits */
 			long long lim = N(g, "power_limit_mw", 250000);

@@ -1,0 +1,45 @@
+"""The service that writes metrics, and the directory in which node_exporter reads them."""
+
+import re
+import sys
+
+from ..base.host import Host
+from ..system import monitoring_files as files
+from .model import MonitoringFacts
+
+OPTION = re.compile(r"--collector\.textfile\.directory[= ]\"?(/[^\s\"']+)")
+CONFIGURATIONS = (
+    "/etc/default/prometheus-node-exporter",
+    "/etc/default/node_exporter",
+    "/etc/sysconfig/node_exporter",
+    "/etc/systemd/system/prometheus-node-exporter.service",
+    "/etc/systemd/system/node_exporter.service",
+    "/lib/systemd/system/prometheus-node-exporter.service",
+    "/usr/lib/systemd/system/node_exporter.service",
+)
+"""Where the options of node_exporter are set: packages of Debian and Ubuntu, Fedora and EPEL, and roles of Ansible."""
+DEBIAN = ("/usr/bin/prometheus-node-exporter", "/var/lib/prometheus/node-exporter")
+"""Program of Debian's package, and the directory that is built into it."""
+
+
+def collect(host: Host) -> MonitoringFacts:
+    texts = {path: host.read(path) for path in (files.UNIT, files.AT_BOOT, files.SETTINGS)}
+    python = files.unit_python(texts[files.UNIT])
+    pid = (host.read(files.PID_FILE) or "").strip()
+    contents = {name: host.read_bytes(files.PROGRAM + "/" + name) for name in host.listdir(files.PROGRAM)}
+    program = files.program_digest({name: data for name, data in contents.items() if data is not None})
+    return MonitoringFacts(
+        files={path: text for path, text in texts.items() if text is not None},
+        program=program if contents else "",
+        running=pid.isdigit() and host.isdir("/proc/" + pid),
+        python=python if python and host.exists(python) else sys.executable or "/usr/bin/python3",
+        exporter=exporter_directory(host),
+    )
+
+
+def exporter_directory(host: Host) -> str:
+    for path in CONFIGURATIONS:
+        found = OPTION.findall(host.read(path) or "")
+        if found:
+            return str(found[-1])
+    return DEBIAN[1] if host.exists(DEBIAN[0]) else ""

@@ -1,0 +1,98 @@
+"""Installs, updates and removes the service that writes metrics of the GPUs."""
+
+import os
+import pkgutil
+from typing import Any, Dict, List, NamedTuple
+
+from ..base import files as written
+from ..base import managed_files, manifest, manifest_notes
+from ..base.errors import GpuReadyError
+from ..base.host import Host
+from ..driver import service
+from ..monitor import containers, kernel_log, metrics, node, nvml, textfile, worker
+from ..monitor import service as monitor_service
+from ..packaging import select
+from ..system import monitoring_files as files
+from . import revert
+
+SOURCES = (containers, kernel_log, metrics, node, nvml, monitor_service, textfile, worker)
+"""The program: what this module travels with is written to the host as it is."""
+LIMIT = 120.0
+
+
+class MonitoringRequest(NamedTuple):
+    """The options of the module gpu_monitoring."""
+
+    state: str
+    python: str
+    directory: str
+    interval: int
+    old_names: bool
+    branch_ends: Dict[str, str]
+    reload: bool
+
+
+def program_files() -> Dict[str, bytes]:
+    """The source of the program by the names of its files."""
+    package, _, _ = nvml.__name__.rpartition(".")
+    names = ["__init__.py"] + [module.__name__.rpartition(".")[2] + ".py" for module in SOURCES]
+    return {name: pkgutil.get_data(package, name) or b"" for name in names}
+
+
+def change(host: Host, request: MonitoringRequest, check: bool) -> Dict[str, Any]:
+    """Return the values of the module gpu_monitoring."""
+    return remove(host, check) if request.state == "absent" else install(host, request, check)
+
+
+def install(host: Host, request: MonitoringRequest, check: bool) -> Dict[str, Any]:
+    """Write what differs, then start or restart the service; one that does not run is an error with its cause."""
+    texts = files.format_files(*request[1:6])
+    desired = [managed_files.ManagedFile(path, text.encode("utf-8"), 0o644) for path, text in sorted(texts.items())]
+    program = {files.PROGRAM + "/" + name: data for name, data in program_files().items()}
+    old = [path for path, data in program.items() if host.read_bytes(path) != data]
+    extra = [name for name in host.listdir(files.PROGRAM) if files.PROGRAM + "/" + name not in program]
+    if not check:
+        manifest.note("directories", {files.DIRECTORY: {}})
+        manifest_notes.make_parents(os.path.join(request.directory, files.FILE))
+        os.makedirs(files.PROGRAM, mode=0o755, exist_ok=True)
+        for path in old:
+            written.write_atomic(path, program[path], 0o644)
+        for name in extra:
+            os.unlink(files.PROGRAM + "/" + name)
+    result = managed_files.converge(host, desired, [], check)
+    changed = bool(result["changed"] or old or extra)
+    if request.reload and not check:
+        reread(host)
+    started = service.run_service(host, files.NAME, service.RESTARTED if changed else service.STARTED, check)
+    return {"changed": bool(changed or started["changed"]), "paths": result["paths"], "diff": result["diff"]}
+
+
+def remove(host: Host, check: bool) -> Dict[str, Any]:
+    """Stop the service, which deletes the metrics, and revert its files."""
+    active = service.is_active(host, files.NAME)
+    if active and not check:
+        answer = host.run(["systemctl", "stop", files.NAME], LIMIT)
+        if answer.rc != 0:
+            raise GpuReadyError(
+                "the service %s does not stop: %s. See `journalctl -u %s`, then run again"
+                % (files.NAME, answer.err.strip()[-300:], files.NAME)
+            )
+    paths: List[str] = [files.UNIT, files.AT_BOOT, files.SETTINGS, files.DIRECTORY]
+    result = revert.revert(host, select.choose_manager(host, False), revert.RevertRequest([], paths, []), check)
+    if not check:
+        manifest.drop("services", [files.NAME])
+    return {
+        "changed": bool(active or result["changed"]),
+        "paths": result["paths"],
+        "diff": result["diff"],
+        "warnings": result["warnings"],
+    }
+
+
+def reread(host: Host) -> None:
+    """Let systemd read its units again."""
+    answer = host.run(["systemctl", "daemon-reload"], LIMIT)
+    if answer.rc != 0:
+        raise GpuReadyError(
+            "systemd does not read its units (%s). See `systemctl status`, then run again" % answer.err.strip()[-300:]
+        )

@@ -1,0 +1,89 @@
+"""Counts Xids and SXids of the kernel's log, from /dev/kmsg (Documentation/ABI/testing/dev-kmsg of Linux).
+
+Each read returns one record, "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;MESSAGE". The sequence number keeps a restart of the
+service from counting a message twice; the counts are kept in /run, which a boot empties as it empties the log.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import re
+from typing import Dict, Optional
+
+KMSG = "/dev/kmsg"
+STATE = "/run/gpu-ready-monitoring/xids.json"
+MOST_COUNTERS = 1024
+MOST_RECORDS = 100000
+"""Records of one pass; a log that is written faster than it is read does not hold up the sample."""
+XID = re.compile(r"(?:^|[^A-Za-z])(S?Xid) \((?:PCI:)?\s?([0-9A-Fa-f:.]{7,20})[^)]{0,40}\):\s*(\d{1,6})(?!\d)")
+
+
+class KernelLog:
+    """``counts``: by "Xid 79 0000:3b:00.0", as far as the log went back at the first start."""
+
+    def __init__(self, path: str = KMSG, state: str = STATE) -> None:
+        self.state = state
+        self.next = 0
+        self.counts: Dict[str, int] = {}
+        self.handle: Optional[int] = None
+        self.restore()
+        with contextlib.suppress(OSError):  # a container has none; `available` says so
+            self.handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    @property
+    def available(self) -> bool:
+        return self.handle is not None
+
+    def restore(self) -> None:
+        try:
+            with open(self.state, "rb") as stream:
+                value = json.loads(stream.read().decode("utf-8"))
+            self.next = int(value["next"])
+            self.counts = {str(key): int(number) for key, number in value["counts"].items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            self.next, self.counts = 0, {}
+
+    def read(self) -> None:
+        """Count what is new; without a readable log nothing is counted."""
+        before = self.next
+        for _ in range(MOST_RECORDS if self.handle is not None else 0):
+            record = self.read_record()
+            if record is None:
+                break
+            self.count(record.decode("utf-8", "replace"))
+        if self.next != before:
+            self.save()
+
+    def read_record(self) -> Optional[bytes]:
+        """The next record, None at the end. EPIPE: records were overwritten, the next read has the oldest left."""
+        assert self.handle is not None
+        while True:
+            try:
+                return os.read(self.handle, 8192) or None
+            except BlockingIOError:
+                return None
+            except OSError as error:
+                if error.errno != errno.EPIPE:
+                    os.close(self.handle)
+                    self.handle = None
+                    return None
+
+    def count(self, record: str) -> None:
+        head, _, message = record.partition(";")
+        fields = head.split(",")
+        if len(fields) < 2 or not fields[1].isdigit() or int(fields[1]) < self.next:
+            return
+        self.next = int(fields[1]) + 1
+        for kind, address, number in XID.findall(message.split("\n")[0]):
+            place = address.lower() if "." in address else address.lower() + ".0"  # as the PCI bus has it
+            key = "%s %d %s" % (kind, int(number), place)
+            if key in self.counts or len(self.counts) < MOST_COUNTERS:
+                self.counts[key] = self.counts.get(key, 0) + 1
+
+    def save(self) -> None:
+        # Without it a restart counts the messages again that the log still has: from 0, as after a boot.
+        with contextlib.suppress(OSError):
+            with open(self.state + ".tmp", "w") as stream:
+                json.dump({"next": self.next, "counts": self.counts}, stream)
+            os.rename(self.state + ".tmp", self.state)

@@ -1,0 +1,236 @@
+"""The metrics of a sample: names, help texts, and the values from NVML, the kernel's log, cgroups and gpu-ready."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .containers import CgroupPlace, Names
+from .node import Node
+from .textfile import Family, Metrics
+
+GAUGE, COUNTER = "gauge", "counter"
+MOST_CONTAINERS = 512
+"""Containers with a GPU of one host in the file; `gpu_ready_containers_left_out` counts the others."""
+FAMILIES = [
+    Family("gpu_ready_sample_timestamp_seconds", GAUGE, "When the values were read."),
+    Family("gpu_ready_sample_duration_seconds", GAUGE, "How long it took to read the values."),
+    Family("gpu_ready_nvml_up", GAUGE, "Whether the driver's management library answered."),
+    Family("gpu_ready_nvml_error", GAUGE, "Why the management library did not answer."),
+    Family("gpu_ready_kernel_log_up", GAUGE, "Whether Xids can be counted from the kernel's log."),
+    Family("gpu_ready_gpu_info", GAUGE, "A GPU that answers."),
+    Family("gpu_ready_gpu_error", GAUGE, "A GPU that does not answer, with the code of NVML."),
+    Family("gpu_ready_gpus_expected", GAUGE, "GPUs of the last verification."),
+    Family("gpu_ready_gpu_memory_total_bytes", GAUGE, "Memory of the GPU."),
+    Family("gpu_ready_gpu_memory_used_bytes", GAUGE, "Used memory of the GPU, without what the driver reserves."),
+    Family("gpu_ready_gpu_utilization_ratio", GAUGE, "Part of the last sample period in which a kernel ran."),
+    Family("gpu_ready_gpu_memory_utilization_ratio", GAUGE, "Part of the last sample period with memory transfers."),
+    Family("gpu_ready_gpu_temperature_celsius", GAUGE, "Temperature of the chip."),
+    Family("gpu_ready_gpu_power_watts", GAUGE, "Power of the board."),
+    Family("gpu_ready_gpu_power_limit_watts", GAUGE, "Power limit that is in force."),
+    Family("gpu_ready_gpu_clock_hertz", GAUGE, "Clock frequency."),
+    Family("gpu_ready_gpu_clock_max_hertz", GAUGE, "Greatest clock frequency."),
+    Family("gpu_ready_gpu_clock_event", GAUGE, "Whether this reason limits the clocks now."),
+    Family("gpu_ready_gpu_ecc_errors_total", COUNTER, "ECC errors in the lifetime of the GPU."),
+    Family("gpu_ready_gpu_remapped_rows", GAUGE, "Rows of memory that were replaced."),
+    Family("gpu_ready_gpu_row_remap_pending", GAUGE, "Whether a replacement of rows waits for a reset."),
+    Family("gpu_ready_gpu_row_remap_failure", GAUGE, "Whether a replacement of rows failed."),
+    Family("gpu_ready_gpu_pcie_width", GAUGE, "Lanes of the PCI Express link."),
+    Family("gpu_ready_gpu_pcie_generation", GAUGE, "Generation of the PCI Express link; an idle GPU lowers it."),
+    Family("gpu_ready_gpu_pcie_replays_total", COUNTER, "Repeated transfers of the PCI Express link."),
+    Family("gpu_ready_gpu_recovery_action", GAUGE, "0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset."),
+    Family("gpu_ready_gpu_persistence_mode", GAUGE, "Whether the driver keeps the GPU initialized."),
+    Family("gpu_ready_gpu_mig_mode", GAUGE, "Whether the GPU is divided by MIG."),
+    Family("gpu_ready_xid_total", COUNTER, "Xids of a GPU in the kernel's log."),
+    Family("gpu_ready_sxid_total", COUNTER, "SXids of an NVSwitch in the kernel's log."),
+    Family("gpu_ready_container_memory_used_bytes", GAUGE, "GPU memory of a container, or of the host."),
+    Family("gpu_ready_container_duty_cycle_ratio", GAUGE, "Part of the GPU's time that a container used."),
+    Family("gpu_ready_container_processes", GAUGE, "Processes of a container, or of the host, on the GPU."),
+    Family("gpu_ready_containers_left_out", GAUGE, "Containers beyond the limit of this file."),
+    Family("gpu_ready_verified", GAUGE, "Whether the last verification is good and holds for this boot and driver."),
+    Family("gpu_ready_verified_timestamp_seconds", GAUGE, "When the node was verified."),
+    Family("gpu_ready_drift", GAUGE, "Whether a part differs from what was verified."),
+    Family("gpu_ready_reboot_required", GAUGE, "Whether a reboot is required, by reason."),
+    Family("gpu_ready_driver_branch_ended", GAUGE, "Whether NVIDIA no longer maintains the loaded driver's branch."),
+    Family("container_accelerator_memory_total_bytes", GAUGE, "Total accelerator memory."),
+    Family("container_accelerator_memory_used_bytes", GAUGE, "Total accelerator memory allocated."),
+    Family("container_accelerator_duty_cycle", GAUGE, "Percent of time that the accelerator was used."),
+]
+CLOCK_EVENTS = {
+    "idle": 0x1,
+    "application_clocks": 0x2,
+    "sw_power_cap": 0x4,
+    "hw_slowdown": 0x8,
+    "sync_boost": 0x10,
+    "sw_thermal": 0x20,
+    "hw_thermal": 0x40,
+    "hw_power_brake": 0x80,
+    "display_clocks": 0x100,
+}
+"""Bits of nvmlDeviceGetCurrentClocksEventReasons (nvmlClocksEventReason* of nvml.h)."""
+MEGA = 10**6
+
+
+class Sample(NamedTuple):
+    """One pass. ``nvml``: of worker.py. ``xids``: counts by "Xid 79 0000:3b:00.0", None without a kernel log."""
+
+    time: float
+    seconds: float
+    nvml: Dict[str, Any]
+    xids: Optional[Dict[str, int]]
+    places: Dict[int, CgroupPlace]
+    names: Dict[CgroupPlace, Names]
+    node: Node
+
+
+class Share(NamedTuple):
+    """What the processes of one place use of a GPU; None: not known."""
+
+    memory: Optional[int]
+    percent: Optional[int]
+    processes: int
+
+
+def build(sample: Sample, old_names: bool = False) -> str:
+    """The text of the file; ``old_names``: also those of the kubelet's metrics that ended with Kubernetes 1.25."""
+    metrics = Metrics(FAMILIES)
+    error = sample.nvml.get("error")
+    metrics.add("gpu_ready_sample_timestamp_seconds", round(sample.time, 3), {})
+    metrics.add("gpu_ready_sample_duration_seconds", round(sample.seconds, 3), {})
+    metrics.add("gpu_ready_nvml_up", not error, {})
+    if error:
+        metrics.add("gpu_ready_nvml_error", 1, {"code": sample.nvml.get("code"), "text": error})
+    for gpu in sample.nvml.get("gpus", []):
+        add_gpu(metrics, gpu, str(sample.nvml.get("driver", "")))
+    add_containers(metrics, sample, old_names)
+    add_xids(metrics, sample.xids)
+    add_node(metrics, sample.node)
+    return metrics.text()
+
+
+def add_gpu(metrics: Metrics, gpu: Dict[str, Any], driver: str) -> None:
+    if gpu["error"]:
+        labels = {"gpu": gpu["index"], "code": gpu["error"], "text": gpu.get("error_text")}
+        metrics.add("gpu_ready_gpu_error", 1, labels)
+        return
+    one = {"gpu": gpu["index"], "uuid": gpu["uuid"]}
+    info = dict(one, pci=gpu["pci"], name=gpu["name"], driver=driver)
+    metrics.add("gpu_ready_gpu_info", 1, info)
+    plain = {
+        "memory_total_bytes": gpu["memory_total"],
+        "memory_used_bytes": gpu["memory_used"],
+        "utilization_ratio": scaled(gpu["gpu_percent"], 0.01),
+        "memory_utilization_ratio": scaled(gpu["memory_percent"], 0.01),
+        "temperature_celsius": gpu["temperature_celsius"],
+        "power_watts": scaled(gpu["power_milliwatts"], 0.001),
+        "power_limit_watts": scaled(gpu["power_limit_milliwatts"], 0.001),
+        "pcie_replays_total": gpu["pcie_replays"],
+        "recovery_action": gpu["recovery_action"],
+        "persistence_mode": gpu["persistence"],
+        "mig_mode": gpu["mig"],
+    }
+    for name, value in plain.items():
+        metrics.add("gpu_ready_gpu_" + name, value, one)
+    for clock in ("sm", "memory"):
+        labels = dict(one, clock=clock)
+        metrics.add("gpu_ready_gpu_clock_hertz", scaled(gpu[clock + "_megahertz"], MEGA), labels)
+        metrics.add("gpu_ready_gpu_clock_max_hertz", scaled(gpu[clock + "_max_megahertz"], MEGA), labels)
+    for reason, bit in CLOCK_EVENTS.items() if gpu["clock_reasons"] is not None else ():
+        metrics.add("gpu_ready_gpu_clock_event", bool(gpu["clock_reasons"] & bit), dict(one, reason=reason))
+    for kind in ("corrected", "uncorrected"):
+        metrics.add("gpu_ready_gpu_ecc_errors_total", gpu["ecc_" + kind], dict(one, type=kind))
+    if gpu["remapped"]:
+        corrected, uncorrected, pending, failure = gpu["remapped"]
+        metrics.add("gpu_ready_gpu_remapped_rows", corrected, dict(one, cause="corrected"))
+        metrics.add("gpu_ready_gpu_remapped_rows", uncorrected, dict(one, cause="uncorrected"))
+        metrics.add("gpu_ready_gpu_row_remap_pending", bool(pending), one)
+        metrics.add("gpu_ready_gpu_row_remap_failure", bool(failure), one)
+    for name in ("pcie_width", "pcie_generation"):
+        metrics.add("gpu_ready_gpu_" + name, gpu[name], dict(one, state="current"))
+        metrics.add("gpu_ready_gpu_" + name, gpu[name + "_max"], dict(one, state="max"))
+
+
+def scaled(value: Optional[int], factor: "float | int") -> "float | int | None":
+    return None if value is None else round(value * factor, 6) if isinstance(factor, float) else value * factor
+
+
+def shares_of(gpu: Dict[str, Any], places: Dict[int, CgroupPlace]) -> Dict[CgroupPlace, Share]:
+    """What each container uses of a GPU; a process that ended meanwhile is left out.
+
+    Use by several processes is added up to 100. A GPU in MIG mode has no samples of utilisation.
+    """
+    percents = {int(pid): int(percent) for pid, percent in gpu["utilization"]}
+    found: Dict[CgroupPlace, Share] = {}
+    for pid, memory in gpu["processes"]:
+        place = places.get(int(pid))
+        if place is None:
+            continue
+        known = found.get(place, Share(None, None, 0))
+        percent = None if gpu["mig"] else min(100, (known.percent or 0) + percents.get(int(pid), 0))
+        total = known.memory if memory is None else (known.memory or 0) + int(memory)
+        found[place] = Share(total, percent, known.processes + 1)
+    return found
+
+
+def add_containers(metrics: Metrics, sample: Sample, old_names: bool) -> None:
+    rows: List[Tuple[Dict[str, Any], CgroupPlace, Share]] = []
+    for gpu in sample.nvml.get("gpus", []):
+        if not gpu["error"]:
+            rows += [(gpu, place, share) for place, share in sorted(shares_of(gpu, sample.places).items())]
+    for gpu, place, share in rows[:MOST_CONTAINERS]:
+        names = sample.names.get(place, Names())
+        labels = {
+            "gpu": gpu["index"],
+            "uuid": gpu["uuid"],
+            "engine": place.engine or names.engine or "unknown",
+            "id": place.id,
+            "container": names.container,
+            "image": names.image,
+            "pod": names.pod,
+            "namespace": names.namespace,
+            "pod_uid": place.pod_uid,
+        }
+        metrics.add("gpu_ready_container_memory_used_bytes", share.memory, labels)
+        metrics.add("gpu_ready_container_duty_cycle_ratio", scaled(share.percent, 0.01), labels)
+        metrics.add("gpu_ready_container_processes", share.processes, labels)
+        if old_names and place.id:
+            add_old_names(metrics, gpu, place, names, share)
+    metrics.add("gpu_ready_containers_left_out", max(0, len(rows) - MOST_CONTAINERS), {})
+
+
+def add_old_names(metrics: Metrics, gpu: Dict[str, Any], place: CgroupPlace, names: Names, share: Share) -> None:
+    """Names and labels of cAdvisor's metrics (google/cadvisor, metrics/prometheus.go of Kubernetes 1.20).
+
+    There ``id`` was the path of the cgroup, and the values were those of the whole GPU; here they are the container's.
+    """
+    labels = {
+        "make": "nvidia",
+        "model": gpu["name"],
+        "acc_id": gpu["uuid"],
+        "container": names.container,
+        "id": place.id,
+        "image": names.image,
+        "name": names.container,
+        "namespace": names.namespace,
+        "pod": names.pod,
+    }
+    metrics.add("container_accelerator_memory_total_bytes", gpu["memory_total"], labels)
+    metrics.add("container_accelerator_memory_used_bytes", share.memory, labels)
+    metrics.add("container_accelerator_duty_cycle", share.percent, labels)
+
+
+def add_xids(metrics: Metrics, xids: Optional[Dict[str, int]]) -> None:
+    metrics.add("gpu_ready_kernel_log_up", xids is not None, {})
+    for key, count in sorted((xids or {}).items()):
+        kind, number, address = key.split(" ", 2)
+        name = "gpu_ready_xid_total" if kind == "Xid" else "gpu_ready_sxid_total"
+        metrics.add(name, count, {"pci": address, "xid" if kind == "Xid" else "sxid": number})
+
+
+def add_node(metrics: Metrics, node: Node) -> None:
+    metrics.add("gpu_ready_gpus_expected", node.expected, {})
+    metrics.add("gpu_ready_verified", node.verified, {})
+    metrics.add("gpu_ready_verified_timestamp_seconds", node.verified_at, {})
+    for check, differs in node.drift.items():
+        metrics.add("gpu_ready_drift", differs, {"check": check})
+    for reason, required in node.reboot.items():
+        metrics.add("gpu_ready_reboot_required", required, {"reason": reason})
+    if node.ended is not None:
+        metrics.add("gpu_ready_driver_branch_ended", node.ended, {"branch": node.branch})

@@ -1,0 +1,105 @@
+"""What gpu-ready knows of the node: the last verification, and how the node differs from it now."""
+
+import json
+import os
+import re
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Set
+
+RECORD = "/var/lib/gpu-ready/verified.json"
+LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib64/nvidia")
+LIBRARY = re.compile(r"libnvidia-ml\.so\.(\d+\.\d+(?:\.\d+)?)$")
+REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
+"""Written by packages of Debian and Ubuntu that need a reboot."""
+
+
+class Node(NamedTuple):
+    """``verified``: the record is good, of this boot, and of the driver that is loaded. ``expected``: its GPUs.
+
+    ``drift``: by part, whether it differs from the record; without a record {}. ``reboot``: by reason.
+    ``ended``: the branch of the loaded driver is no longer maintained, None where no driver is loaded.
+    """
+
+    verified: bool
+    verified_at: Optional[int]
+    expected: Optional[int]
+    loaded: str
+    drift: Dict[str, bool]
+    reboot: Dict[str, bool]
+    branch: Optional[int]
+    ended: Optional[bool]
+
+
+def read_node(ends: Dict[str, str], uuids: Optional[List[str]], root: str = "", now: Optional[float] = None) -> Node:
+    """``ends``: month in which the support of a branch ends, by branch. ``uuids``: of the GPUs, None without NVML."""
+    record = read_record(root + RECORD)
+    loaded = read_text(root + "/sys/module/nvidia/version")
+    installed = library_versions(root)
+    boot = read_text(root + "/proc/sys/kernel/random/boot_id")
+    branch = int(loaded.split(".")[0]) if re.match(r"\d+\.", loaded) else None
+    drift: Dict[str, bool] = {}
+    if record:
+        drift["driver"] = record.get("driver") != loaded
+        drift["userspace"] = bool(installed) and installed != {record.get("driver")}
+        known = {str(one) for one in record.get("gpus") or [] if one}
+        if uuids is not None and known:
+            drift["gpus"] = known != set(uuids)
+    good = bool(record.get("ok")) and record.get("boot_id") == boot
+    return Node(
+        verified=good and not any(drift.values()),
+        verified_at=parse_time(record.get("time")),
+        expected=len(record.get("addresses") or record.get("gpus") or []) if record else None,
+        loaded=loaded,
+        drift=drift,
+        reboot={
+            "distribution": any(os.path.exists(root + path) for path in REBOOT_MARKS),
+            "driver": bool(loaded and installed) and loaded not in installed,
+        },
+        branch=branch,
+        ended=None if branch is None else has_ended(ends.get(str(branch)), now),
+    )
+
+
+def read_record(path: str) -> Dict[str, Any]:
+    """The record of the last verification, {} where there is none."""
+    try:
+        with open(path, "rb") as stream:
+            value = json.loads(stream.read(1 << 20).decode("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read(256).strip()
+    except OSError:
+        return ""
+
+
+def library_versions(root: str = "") -> Set[str]:
+    """Versions of libnvidia-ml on disk."""
+    found = set()
+    for directory in LIBRARIES:
+        try:
+            names = os.listdir(root + directory)
+        except OSError:
+            continue
+        found |= {match.group(1) for match in map(LIBRARY.match, names) if match}
+    return found
+
+
+def parse_time(text: Any) -> Optional[int]:
+    """Seconds since 1970 of a time as the record has it, in UTC."""
+    match = re.match(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)", str(text))
+    if match is None:
+        return None
+    import calendar
+
+    return calendar.timegm(tuple(int(part) for part in match.groups()) + (0, 0, 0))
+
+
+def has_ended(month: Optional[str], now: Optional[float] = None) -> bool:
+    """True after the month in which the support of a branch ends ("2026-08"); a branch without one is maintained."""
+    return bool(month) and str(month)[:7] < time.strftime("%Y-%m", time.gmtime(now))

@@ -1,0 +1,62 @@
+"""The service that writes metrics of the GPUs for node_exporter."""
+
+from typing import Dict, List, NamedTuple
+
+from ..catalog import data as catalog_data
+from ..catalog import model as catalog
+from ..catalog.settings import Settings
+from ..facts.model import Facts
+from ..system import monitoring_files as files
+from .model import Decision, FileDiff, Notice, Step
+
+TEXTFILE = "textfile"
+DEFAULT_DIRECTORY = "/var/lib/prometheus/node-exporter"
+"""Debian's; node_exporter itself has none."""
+
+
+class MonitoringParams(NamedTuple):
+    """gpu_monitoring.textfile. ``reload``: systemd has to read the changed unit, and no container would suffer."""
+
+    python: str
+    directory: str
+    interval: int
+    old_names: bool
+    branch_ends: Dict[str, str]
+    reload: bool
+
+
+def decide(facts: Facts, settings: Settings) -> Decision[None]:
+    """Return the step that installs, updates, starts or removes the service."""
+    known = facts.monitoring
+    if TEXTFILE not in settings.gpu_monitoring:
+        if not known.files:
+            return Decision()
+        return Decision(None, [Step("gpu_monitoring.remove", "gpu_monitoring does not name textfile any more")])
+    directory = settings.gpu_monitoring_directory or known.exporter or DEFAULT_DIRECTORY
+    ends = {str(branch.number): branch.eol for branch in catalog.branches() if branch.eol}
+    params = MonitoringParams(
+        known.python, directory, settings.gpu_monitoring_interval, settings.gpu_monitoring_old_names, ends, False
+    )
+    desired = files.format_files(*params[:5])
+    changed = [path for path, text in sorted(desired.items()) if known.files.get(path) != text]
+    steps: List[Step] = []
+    if changed or known.program != catalog_data.MONITOR or not known.running:
+        busy = any(one.gpu for one in facts.work.containers)
+        new = files.UNIT not in known.files  # systemd reads it by itself
+        params = params._replace(reload=files.UNIT in changed and not new and not busy)
+        why = "the metrics of the GPUs are not written"
+        if known.files and (changed or known.program != catalog_data.MONITOR):
+            why = "the service that writes the metrics of the GPUs is not as configured"
+        diff = [FileDiff(path, known.files.get(path), desired[path]) for path in changed]
+        steps.append(Step("gpu_monitoring.textfile", why, params=params, diff=diff))
+    return Decision(None, steps, warnings=[] if settings.gpu_monitoring_directory or known.exporter else [unread()])
+
+
+def unread() -> Notice:
+    return Notice(
+        "metrics_not_read",
+        "no node_exporter with a textfile directory is known on this host, so nothing reads the metrics in %s"
+        % DEFAULT_DIRECTORY,
+        "install node_exporter and start it with --collector.textfile.directory, or set gpu_monitoring_directory to "
+        "the directory that it reads",
+    )

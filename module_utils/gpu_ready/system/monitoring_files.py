@@ -1,0 +1,81 @@
+"""The service that writes metrics of the GPUs (monitor/): its files on a host."""
+
+import hashlib
+import json
+import posixpath
+import re
+from typing import Dict, Mapping, Optional
+
+NAME = "gpu-ready-monitoring"
+UNIT = "/etc/systemd/system/%s.service" % NAME
+AT_BOOT = "/etc/systemd/system/multi-user.target.d/%s.conf" % NAME
+"""Starts the unit at boot. To enable it, systemd would read all units again, and with its cgroups containers that got
+their GPUs by a hook would lose them (plan/driver/services.py, must_wait)."""
+DIRECTORY = "/usr/local/lib/gpu-ready"
+PACKAGE = "gpu_ready_monitor"
+PROGRAM = DIRECTORY + "/" + PACKAGE
+SETTINGS = DIRECTORY + "/monitoring.json"
+PID_FILE = "/run/%s/pid" % NAME
+FILE = "gpu_ready.prom"
+HEAD = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"
+SERVICE = """[Unit]
+Description=Metrics of the GPUs for node_exporter
+[Service]
+ExecStart=%(python)s -E -s -B -m %(package)s.service %(settings)s
+ExecStopPost=-/bin/rm -f %(file)s
+WorkingDirectory=%(root)s
+RuntimeDirectory=%(name)s
+Restart=always
+RestartSec=30
+TimeoutStopSec=15
+Nice=10
+CPUQuota=10%%
+MemoryMax=256M
+TasksMax=16
+NoNewPrivileges=yes
+PrivateTmp=yes
+PrivateNetwork=yes
+ProtectHome=yes
+ProtectSystem=strict
+ReadWritePaths=%(directory)s
+ProtectControlGroups=yes
+ProtectKernelTunables=yes
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+"""
+"""Without PrivateDevices, ProtectClock and DeviceAllow, which hide the nodes of the driver, whose numbers differ
+between releases; without ProtectKernelModules, because NVML may have the module loaded. Older systemd ignores what it
+does not know. The metrics go when the service stops: old values look like new ones."""
+PYTHON = re.compile(r"(?m)^ExecStart=(/\S+) -E -s -B -m %s" % PACKAGE)
+
+
+def program_digest(files: Mapping[str, bytes]) -> str:
+    """The digest of the program's files by name."""
+    total = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        total.update(("%s %d\n" % (name, len(data))).encode("utf-8") + data)
+    return total.hexdigest()
+
+
+def unit_python(unit: Optional[str]) -> Optional[str]:
+    """The interpreter of a unit that gpu-ready wrote."""
+    found = PYTHON.search(unit or "")
+    return found.group(1) if found else None
+
+
+def format_files(
+    python: str, directory: str, interval: int, old_names: bool, branch_ends: Mapping[str, str]
+) -> Dict[str, str]:
+    """Path and text of the files beside the program. ``directory``: what node_exporter reads."""
+    file = posixpath.join(directory, FILE)
+    values = {"python": python, "package": PACKAGE, "settings": SETTINGS, "file": file, "root": DIRECTORY}
+    settings = {"file": file, "interval": interval, "old_names": old_names, "branch_ends": dict(branch_ends)}
+    return {
+        UNIT: HEAD + SERVICE % dict(values, name=NAME, directory=directory),
+        AT_BOOT: HEAD + "[Unit]\nWants=%s.service\n" % NAME,
+        SETTINGS: json.dumps(settings, indent=1, sort_keys=True) + "\n",
+    }

@@ -425,7 +425,9 @@ def test_nvlink_5_switches_are_found_behind_their_bridges() -> None:
     assert [(row.address, row.what) for row in found] == [(bridge, "nvlink5")]
 
 
-DEP = "kernel/drivers/infiniband/core/ib_umad.ko.zst: kernel/drivers/infiniband/core/ib_core.ko.zst\n"
+UMAD_DEP = "kernel/drivers/infiniband/core/ib_umad.ko.zst: kernel/drivers/infiniband/core/ib_core.ko.zst\n"
+DEP = UMAD_DEP + "kernel/drivers/infiniband/hw/mlx5/mlx5_ib.ko.zst: kernel/drivers/infiniband/core/ib_core.ko.zst\n"
+BUILT_IN = "kernel/drivers/infiniband/core/ib_umad.ko\nkernel/drivers/infiniband/hw/mlx5/mlx5_ib.ko\n"
 
 
 @pytest.mark.parametrize(
@@ -433,9 +435,11 @@ DEP = "kernel/drivers/infiniband/core/ib_umad.ko.zst: kernel/drivers/infiniband/
     [
         ({}, (False, False, False)),
         ({"/lib/modules/6.8.0-1/modules.dep": DEP}, (True, False, False)),
-        ({"/lib/modules/6.8.0-1/modules.builtin": "kernel/drivers/infiniband/core/ib_umad.ko\n"}, (True, False, False)),
+        ({"/lib/modules/6.8.0-1/modules.dep": UMAD_DEP}, (False, False, False)),
+        ({"/lib/modules/6.8.0-1/modules.builtin": BUILT_IN}, (True, False, False)),
         ({"/lib/modules/6.8.0-2/modules.dep": DEP}, (False, False, False)),
-        ({"/sys/module/ib_umad/refcnt": "0"}, (False, True, False)),
+        ({"/sys/module/ib_umad/refcnt": "0"}, (False, False, False)),
+        ({"/sys/module/ib_umad/refcnt": "0", "/sys/module/mlx5_ib/refcnt": "0"}, (False, True, False)),
         ({"/etc/modules-load.d/ib-umad.conf": "ib_umad\n"}, (False, False, True)),
         ({"/usr/lib/modules-load.d/x.conf": "# ib_umad\nib-umad \n"}, (False, False, True)),
         ({"/etc/modules-load.d/x.conf": "# ib_umad\n; ib_umad\nib_umad_x\n"}, (False, False, False)),
@@ -444,7 +448,7 @@ DEP = "kernel/drivers/infiniband/core/ib_umad.ko.zst: kernel/drivers/infiniband/
         ({"/etc/modules": "loop\nib_umad\n"}, (False, False, True)),
     ],
 )
-def test_the_module_for_nvlink_5_is_found_loaded_and_listed(files: Any, expected: tuple[bool, ...]) -> None:
+def test_the_modules_for_nvlink_5_are_found_loaded_and_listed(files: Any, expected: tuple[bool, ...]) -> None:
     assert base.umad(RecordedHost(files=files), "6.8.0-1") == expected
 
 

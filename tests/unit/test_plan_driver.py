@@ -351,24 +351,24 @@ def service_steps(host: Facts) -> list[Any]:
     return services.decide(host, variables.parse_settings({}).settings, choices).steps
 
 
-def test_nvlink_5_hosts_get_the_subnet_manager_beside_the_fabric_manager() -> None:
+def test_nvlink_5_hosts_get_what_the_script_of_the_fabric_manager_starts_and_calls() -> None:
     (step,) = [s for s in service_steps(nvlink5_host("debian12")) if s.id == "nvidia_driver.fabricmanager"]
-    assert [package.name for package in step.params.packages] == ["nvidia-fabricmanager", "nvlsm"]
+    assert [package.name for package in step.params.packages] == ["nvidia-fabricmanager", "nvlsm", "infiniband-diags"]
 
 
-def test_nvlink_5_hosts_load_the_module_of_the_fabric_manager_before_it() -> None:
+def test_nvlink_5_hosts_load_the_modules_of_the_fabric_manager_before_it() -> None:
     steps = {step.id: step for step in service_steps(nvlink5_host("debian12"))}
     assert list(steps)[:2] == ["nvidia_driver.umad", "nvidia_driver.fabricmanager"]
     params = steps["nvidia_driver.umad"].params
-    assert (params.module, params.packages) == ("ib_umad", [])
-    assert params.path.startswith("/etc/modules-load.d/") and params.content.endswith("\nib_umad\n")
+    assert (params.modules, params.packages) == (["mlx5_ib", "ib_umad"], [])
+    assert params.path.startswith("/etc/modules-load.d/") and params.content.endswith("\nmlx5_ib\nib_umad\n")
 
 
 @pytest.mark.parametrize(
     ("umad", "expected"),
-    [({"loaded": True}, "is not loaded at boot"), ({"at_boot": True}, "is not loaded"), ({"loaded": True, "at_boot": True}, "")],
+    [({"loaded": True}, "are not loaded at boot"), ({"at_boot": True}, "are not loaded"), ({"loaded": True, "at_boot": True}, "")],
 )  # fmt: skip
-def test_the_module_of_the_fabric_manager_is_loaded_now_and_at_boot(umad: dict[str, bool], expected: str) -> None:
+def test_the_modules_of_the_fabric_manager_are_loaded_now_and_at_boot(umad: dict[str, bool], expected: str) -> None:
     steps = [step for step in service_steps(nvlink5_host("debian12", **umad)) if step.id == "nvidia_driver.umad"]
     assert [step.why.rpartition("which ")[2] for step in steps] == ([expected] if expected else [])
 

@@ -286,7 +286,7 @@ def packages_in(params: dict[str, Any]) -> list[str]:
 
 
 def packages_of(data: dict[str, Any], kernels: list[str]) -> set[str]:
-    """Return every package name of a distribution's file, with branches and kernels filled in, and nvlsm."""
+    """Return every package name of a distribution's file, with branches and kernels filled in, and NVLink 5's."""
     words = set(re.findall(r"[\w.{}+-]+", yaml.safe_dump({**data, "pretty": ""}, width=10**6)))
     branches = [branch.number for branch in catalog.branches()]
     versions = [branch.newest for branch in catalog.branches()]
@@ -295,7 +295,7 @@ def packages_of(data: dict[str, Any], kernels: list[str]) -> set[str]:
         for word in words
         for branch in (branches + versions if "{branch}" in word else [0])
         for kernel in (kernels if "{kernel}" in word else [""])
-    } | {"nvlsm"}
+    } | {"nvlsm", "infiniband-diags"}
 
 
 @slow

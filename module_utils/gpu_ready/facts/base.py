@@ -16,6 +16,7 @@ from ..system import grub
 from ..system import os_release as platform
 from ..system.model import OsRelease
 from .model import (
+    FABRIC_MODULES,
     AptFacts,
     BaseFacts,
     FunctionFacts,
@@ -130,13 +131,13 @@ def nvlink5_switches(host: Host, functions: List[pci.Function]) -> List[Function
 
 
 def umad(host: Host, kernel: str) -> UmadFacts:
-    """Return the state of the kernel module ib_umad (modules-load.d(5): one name a line, # and ; begin comments)."""
+    """Return the state of the kernel's modules for NVLink 5 (modules-load.d(5): one name a line, # and ; comment)."""
     paths = ["%s/%s" % (directory, name) for directory in MODULES_AT_BOOT for name in host.listdir(directory)]
     texts = [host.read(path) or "" for path in ["/etc/modules"] + [path for path in paths if path.endswith(".conf")]]
     known = [host.read("/lib/modules/%s/modules.%s" % (kernel, name)) or "" for name in ("dep", "builtin")]
     return UmadFacts(
-        present=any(re.search(r"/ib_umad\.ko", text) for text in known),
-        loaded=host.isdir("/sys/module/ib_umad"),
+        present=all(any("/%s.ko" % name in text for text in known) for name in FABRIC_MODULES),
+        loaded=all(host.isdir("/sys/module/" + name) for name in FABRIC_MODULES),
         at_boot=any(re.search(r"(?m)^\s*ib[_-]umad\s*$", text) for text in texts),
     )
 

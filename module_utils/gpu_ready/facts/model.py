@@ -64,10 +64,14 @@ class FunctionFacts(NamedTuple):
     what: str = ""
 
 
-class UmadFacts(NamedTuple):
-    """The kernel module ib_umad, through which the fabric manager reaches NVLink 5 switches.
+FABRIC_MODULES = ("mlx5_ib", "ib_umad")
+"""Kernel modules through which the fabric manager reaches NVLink 5 switches, in order of loading."""
 
-    ``present``: the running kernel has it. ``at_boot``: a file loads it at boot.
+
+class UmadFacts(NamedTuple):
+    """FABRIC_MODULES, of which the fabric manager's script asks for ib_umad by name.
+
+    ``present``: the running kernel has both. ``at_boot``: a file loads ib_umad at boot, as udev loads mlx5_ib.
     """
 
     present: bool = False

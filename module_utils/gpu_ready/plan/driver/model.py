@@ -94,9 +94,9 @@ class HoldParams(NamedTuple):
 
 
 class UmadParams(NamedTuple):
-    """A module to load now and at each boot: its file of modules-load.d, and packages that may contain it."""
+    """Modules to load now and at each boot: their file of modules-load.d, and packages that may contain them."""
 
-    module: str
+    modules: List[str]
     path: str
     content: str
     packages: List[str]

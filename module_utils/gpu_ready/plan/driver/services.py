@@ -14,18 +14,18 @@ from ...catalog import driver_sources
 from ...catalog import model as catalog
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
-from ...facts.model import Facts, ModuleFacts
+from ...facts.model import FABRIC_MODULES, Facts, ModuleFacts
 from .. import repository
 from ..model import Choices, Decision, DriverChoice, FileDiff, Notice, PackageTarget, ServicesChoice, Step
 from .model import ServiceParams, UmadParams
 from .steps import FABRICMANAGER_PACKAGE, headers_packages, installed_fabricmanager
 
 FABRICMANAGER = "nvidia-fabricmanager"
-SUBNET_MANAGER = "nvlsm"
-"""Needed by NVLink 5 switches in addition; its version is not tied to the driver's."""
-UMAD = "ib_umad"
+NVLINK5_PACKAGES = ("nvlsm", "infiniband-diags")
+"""Needed by NVLink 5 switches in addition: the subnet manager, and the command ibstat that the fabric manager's script
+calls (NVIDIA/gpu-driver-container installs both). Their versions are not tied to the driver's."""
 UMAD_PATH = "/etc/modules-load.d/gpu-ready-ib-umad.conf"
-UMAD_CONTENT = "# The fabric manager reaches NVLink 5 switches through this module.\nib_umad\n"
+UMAD_CONTENT = "# The fabric manager reaches NVLink 5 switches through these modules.\n%s\n" % "\n".join(FABRIC_MODULES)
 IMEX = "nvidia-imex"
 IMEX_PACKAGE = re.compile(IMEX + r"(-\d+)?$")
 PERSISTENCED = "nvidia-persistenced"
@@ -53,11 +53,12 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Servi
 
 
 def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
-    """Return the step that loads ib_umad, now and at each boot, on a host with NVLink 5 switches.
+    """Return the step that loads mlx5_ib and ib_umad, now and at each boot, on a host with NVLink 5 switches.
 
     The fabric manager's unit runs `nvidia-fabricmanager-start.sh --mode precheck`, which ends with 'Kernel module
     "ib_umad" has not been loaded, fabric manager cannot be started' (github.com/spectrocloud/CanvOS/pull/700;
-    awslabs/amazon-eks-ami writes the same file). Some kernels have the module in a package beside the kernel.
+    awslabs/amazon-eks-ami writes the same file). Without mlx5_ib it finds no switch (NVIDIA/gpu-operator issue 2781):
+    udev loads that module for its adapter, but not again when a package beside the kernel has added it later.
     """
     umad = facts.base.umad
     if umad is None or (umad.loaded and umad.at_boot) or not fabricmanager_name(facts, driver, data):
@@ -65,9 +66,10 @@ def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[S
     kernel = facts.base.kernel.running
     headers = headers_packages(data, kernel, facts.packages.installed)
     packages = [] if umad.loaded or umad.present else [re.sub(r"-(devel|headers)-", "-modules-extra-", headers[0])]
-    params = UmadParams(UMAD, UMAD_PATH, UMAD_CONTENT, packages)
-    state = "is not loaded at boot" if umad.loaded else "is not loaded"
-    reason = "the fabric manager of NVLink 5 needs the kernel module %s, which %s" % (UMAD, state)
+    params = UmadParams(list(FABRIC_MODULES), UMAD_PATH, UMAD_CONTENT, packages)
+    state = "are not loaded at boot" if umad.loaded else "are not loaded"
+    names = " and ".join(FABRIC_MODULES)
+    reason = "the fabric manager of NVLink 5 needs the kernel modules %s, which %s" % (names, state)
     return [Step("nvidia_driver.umad", reason, params=params, diff=[FileDiff(UMAD_PATH, "", UMAD_CONTENT)])]
 
 
@@ -88,7 +90,7 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
         reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
     params = service_params(facts, driver, name, FABRICMANAGER, hold)
     if any(switch.what == "nvlink5" for switch in switches):
-        params = params._replace(packages=params.packages + [PackageTarget(SUBNET_MANAGER)])
+        params = params._replace(packages=params.packages + [PackageTarget(name) for name in NVLINK5_PACKAGES])
     return [Step("nvidia_driver.fabricmanager", reason, params=params)]
 
 

@@ -141,13 +141,14 @@ def read_file(path: str, given: Any, values: dict[str, str], where: str) -> File
 
 
 def combinations(each: Sequence[Any]) -> list[dict[str, Any]]:
-    """The sets of values of `each`: a list of them, or lists to combine; `only` restricts the combinations."""
+    """The sets of values of `each`: a list of them, or lists to combine; each `only` restricts them."""
     if not each or not all(isinstance(axis, list) for axis in each):
         return list(each)
     found = []
     for chosen in itertools.product(*each):
-        values = {key: one[key] for one in chosen for key in one}
-        if all(values[key] in allowed for key, allowed in values.pop("only", {}).items()):
+        values = {key: one[key] for one in chosen for key in one if key != "only"}
+        bounds = [bound for one in chosen for bound in one.get("only", {}).items()]
+        if all(values[key] in allowed for key, allowed in bounds):
             found.append(values)
     return found
 

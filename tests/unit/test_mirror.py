@@ -45,7 +45,7 @@ def test_the_mirror_has_what_the_catalog_installs(declared, distribution):
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_every_dependency_is_in_the_mirror_or_in_debian(declared, distribution):
-    of_debian = {"libc6", "kmod", "dkms", "python3", "python3-minimal", "build-essential"}
+    of_debian = {"libc6", "kmod", "dkms", "python3", "python3-minimal", "build-essential", "libibumad3"}
     offered = set(declared[f"cuda-{distribution}"]) | of_debian
     for package in mirror.declared():
         if f"cuda-{distribution}" in package.repositories:
@@ -287,3 +287,20 @@ packages:
     deb = repo / "some_2.0-1_amd64.deb"
     assert packages.run(["/usr/bin/dpkg-deb", "-f", str(deb), "Version"], limit=30, what="read").strip() == "2.0-1"
     assert "./usr/lib/some -> ../bin/some" in packages.run(["/usr/bin/dpkg-deb", "-c", str(deb)], limit=30, what="list")
+
+
+def test_every_bound_of_a_combination_holds():
+    axes = [
+        [{"branch": 470}, {"branch": 615}],
+        [{"flavour": "-open", "only": {"branch": [615]}}, {"flavour": ""}],
+        [{"release": "20.04", "only": {"branch": [470]}}, {"release": "24.04"}],
+    ]
+    found = [(one["branch"], one["flavour"], one["release"]) for one in packages.combinations(axes)]
+    assert found == [(470, "", "20.04"), (470, "", "24.04"), (615, "-open", "24.04"), (615, "", "24.04")]
+
+
+def test_a_transitional_package_installs_one_that_the_repository_has():
+    offered = {(name, package.name): package for package in mirror.declared() for name in package.repositories}
+    found = {key: one for key, one in offered.items() if "transitional" in dict(one.fields)["Description"]}
+    assert {name for name, _ in found} == {"ubuntu2204", "ubuntu2404", "ubuntu2604"}
+    assert [key for key, one in found.items() if (key[0], dict(one.fields)["Depends"]) not in offered] == []

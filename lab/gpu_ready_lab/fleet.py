@@ -19,7 +19,8 @@ KINDS = ("container", "vm")
 NAMES, MIRROR = "names", "mirror"
 STATES = paths.REPO / "lab/states.yml"
 RESULTS = ("ready", "no_gpu", "refused")
-NVSWITCHES = {"ampere": "1af1", "hopper": "22a3"}
+NVSWITCHES = {"ampere": "1af1", "hopper": "22a3", "blackwell": "1021"}
+"""PCI device ids. Those of Blackwell are no functions of the bus: 1021 is ConnectX-7, the bridge to them."""
 MAX_GPUS = 16
 MAX_GUEST_GPUS = 8
 PLATFORM_PYTHON = "/usr/libexec/platform-python"
@@ -230,7 +231,7 @@ def _host(where: _Where, name: str, value: object) -> Host:
     switch = next((NVSWITCHES[gpu.architecture] for gpu in gpus if gpu.architecture in NVSWITCHES), None)
     if count and switch is None:
         raise (where / "nvswitches").error(
-            "only hosts with GPUs of the architectures ampere and hopper have them in this lab"
+            f"only hosts with GPUs of the architectures {', '.join(NVSWITCHES)} have them in this lab"
         )
     image = None if data.get("image") is None else (where / "image").text(data["image"])
     python = None if data.get("python") is None else (where / "python").text(data["python"])

@@ -83,7 +83,9 @@ def nvml_conf(fleet: str, host: Host) -> str:
             "vbios": "90.00.00.00.01",
         }
         if host.nvswitches:
-            values |= {"nvlinks": 18, "nvlink_mbps": 26562, "nvswitch_links": 18, "nvlink_version": 4}
+            fifth = gpu.architecture == "blackwell"
+            values |= {"nvlinks": 18, "nvlink_mbps": 53125 if fifth else 26562, "nvswitch_links": 18}
+            values |= {"nvlink_version": 5 if fifth else 4}
         lines.append(f"[gpu {minor}]")
         lines += [f"{key} = {value}" for key, value in values.items()]
     return "\n".join(lines) + "\n"

@@ -3,9 +3,11 @@
 import struct
 from dataclasses import dataclass
 
-from .fleet import Host
+from .fleet import NVSWITCHES, Host
 
 NVIDIA = 0x10DE
+MELLANOX = 0x15B3
+INFINIBAND = 0x020700
 DISPLAY = 3
 BRIDGE = 0x0604
 
@@ -53,11 +55,25 @@ def functions(host: Host) -> list[Function]:
         if gpu.pci_class == "0300":
             audio = AUDIO.get(gpu.architecture, 0x10EF)
             found.append(Function(gpu.address[:-1] + "1", NVIDIA, audio, NVIDIA, sub, 0x040300, 0xA1, "snd_hda_intel"))
-    found += [
-        Function(address, NVIDIA, int(device, 16), NVIDIA, 0x1796, 0x068000, 0xA1)
-        for address, device in host.nvswitches
-    ]
+    found += [_nvswitch(address, device) for address, device in host.nvswitches]
     return sorted(found, key=lambda f: f.address)
+
+
+def _nvswitch(address: str, device: str) -> Function:
+    """Return an NVSwitch, or the bridge to those of NVLink 5, which the network adapter's driver has from boot."""
+    if device == NVSWITCHES["blackwell"]:
+        return Function(address, MELLANOX, int(device, 16), MELLANOX, 0x0041, INFINIBAND, 0x00, "mlx5_core")
+    return Function(address, NVIDIA, int(device, 16), NVIDIA, 0x1796, 0x068000, 0xA1)
+
+
+def _vital_product_data(name: str, keyword: str, value: str) -> bytes:
+    """Return vital product data: the name and one read-only keyword, with its checksum (PCI 3.0, appendix I)."""
+    text = name.encode()
+    field = keyword.encode() + bytes([len(value)]) + value.encode()
+    head = (
+        b"\x82" + struct.pack("<H", len(text)) + text + b"\x90" + struct.pack("<H", len(field) + 4) + field + b"RV\x01"
+    )
+    return head + bytes([-sum(head) & 0xFF]) + b"\x78"
 
 
 def tree(host: Host) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -79,7 +95,7 @@ def _files(f: Function) -> dict[str, str | bytes]:
     driver = f"DRIVER={f.driver}\n" if f.driver else ""
     ids = f"v{f.vendor:08X}d{f.device:08X}sv{f.subvendor:08X}sd{f.subdevice:08X}"
     modalias = f"pci:{ids}bc{major:02X}sc{minor:02X}i{interface:02x}"
-    return {
+    files: dict[str, str | bytes] = {
         "vendor": f"0x{f.vendor:04x}\n",
         "device": f"0x{f.device:04x}\n",
         "subsystem_vendor": f"0x{f.subvendor:04x}\n",
@@ -103,6 +119,9 @@ def _files(f: Function) -> dict[str, str | bytes]:
         "resource": _resource(f),
         "config": _config(f),
     }
+    if f.pci_class == INFINIBAND:
+        files["vpd"] = _vital_product_data("ConnectX-7", "V3", "SW_MNG")
+    return files
 
 
 def _is_gpu(f: Function) -> bool:

@@ -1,7 +1,7 @@
 """Fleet files are read strictly: errors name the place and a remedy."""
 
 import pytest
-from gpu_ready_lab import fleet
+from gpu_ready_lab import fleet, pci_tree
 from gpu_ready_lab.say import LabError
 
 ROOT_FLEETS = sorted((fleet.paths.REPO / "lab/fleets").glob("*.yml"))
@@ -26,6 +26,17 @@ def test_gpus_are_counted_and_get_their_own_addresses():
 def test_nvswitches_are_of_the_generation_of_the_gpus():
     read = fleet.parse('{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2330"}], nvswitches: 4}}}')
     assert [device for _, device in read.hosts[0].nvswitches] == ["22a3"] * 4
+
+
+def test_the_switches_of_nvlink_5_are_bridges_with_their_vital_product_data():
+    read = fleet.parse('{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2901"}], nvswitches: 1}}}')
+    files, links = pci_tree.tree(read.hosts[0])
+    ((address, _),) = read.hosts[0].nvswitches
+    assert files[f"devices/{address}/vendor"] == b"0x15b3\n" and files[f"devices/{address}/class"] == b"0x020700\n"
+    assert links[f"devices/{address}/driver"].endswith("/mlx5_core")
+    data = files[f"devices/{address}/vpd"]
+    assert b"SW_MNG" in data and sum(data[: data.index(b"RV\x01") + 4]) & 0xFF == 0  # the checksum's rule
+    assert [path for path in files if path.endswith("/vpd")] == [f"devices/{address}/vpd"]
 
 
 @pytest.mark.parametrize(

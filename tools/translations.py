@@ -1,7 +1,7 @@
 """Fill catalog/translations.yml with the words of the programs' own translations (.po files).
 
-A maintainer unpacks the source packages that the file names under one folder (`apt-get source apt dpkg dnf libdnf rpm
-glibc`) and gives that folder. Messages without a translation stay without.
+A maintainer unpacks the source packages that the file names (`apt-get source apt dpkg dnf libdnf rpm glibc`) and gives
+their directory. Messages without a translation stay without.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def head(text: str) -> str:
 def main() -> int:
     """Rewrite the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sources", type=Path, help="folder with the unpacked source packages")
+    parser.add_argument("sources", type=Path, help="directory with the unpacked source packages")
     sources = parser.parse_args().sources
     text = FILE.read_text(encoding="utf-8")
     data: dict[str, Any] = yaml.safe_load(text)

@@ -181,6 +181,10 @@ CASES = [
     ("runtime_not_configured", 'validating runtime config: runtime validation: "nvidia" not found in $PATH: exec: "nvidia": executable file not found in $PATH', "--runtime=crio"),
     ("runtime_not_configured", "Error: runtime nvidia is missing: OCI runtime attempted to invoke a command that was not found", "leave out --runtime"),
     ("runtime_not_configured", "Error: no valid executable found for OCI runtime nvidia: invalid argument", "leave out --runtime"),
+    # moby 29.3 and newer: daemon/devices_amd_linux.go.
+    ("no_cdi_spec_or_no_gpu", "docker: Error response from daemon: failed to discover GPU vendor from CDI: no known GPU vendor found", "restart docker"),
+    ("toolkit_missing", "docker: Error response from daemon: AMD CDI spec not found", "--device nvidia.com/gpu=all"),
+    ("no_cdi_spec_or_no_gpu", "docker: Error response from daemon: CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=all", "nvidia-ctk cdi generate"),
     ("no_cdi_spec_or_no_gpu", "Error: converting GPU identifiers to CDI devices: no known GPU vendor found in CDI specs", "nvidia-ctk cdi generate"),
     # k8s-device-plugin: cmd/nvidia-device-plugin, cmd/config-manager, internal/plugin, internal/rm.
     ("kubernetes_no_gpu", STARTING + "error getting plugins: invalid MIG configuration: at least one device with migEnabled=true was not configured correctly: device 0 has no MIG devices configured", "mixed or none"),

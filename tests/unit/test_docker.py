@@ -30,23 +30,25 @@ def flags(*texts: str, **files: str) -> list[tuple[str, "str | None", str]]:
 
 
 @pytest.mark.parametrize(
-    ("version", "cdi", "validate"),
+    ("version", "cdi", "validate", "gpus_by_cdi"),
     [
-        ("20.10.24+dfsg1", "none", False),
-        ("23.0.6", "none", True),
-        ("24.0.9", "none", True),
-        ("25.0.0", "feature", True),
-        ("26.1.5+dfsg1", "feature", True),
-        ("28.1.1", "feature", True),
-        ("28.2.0-rc.1", "default", True),
-        ("28.10.0", "default", True),
-        ("29.7.2", "default", True),
-        ("1.13.1", "none", False),
-        (None, "default", True),
+        ("20.10.24+dfsg1", "none", False, False),
+        ("23.0.6", "none", True, False),
+        ("24.0.9", "none", True, False),
+        ("25.0.0", "feature", True, False),
+        ("26.1.5+dfsg1", "feature", True, False),
+        ("28.1.1", "feature", True, False),
+        ("28.2.0-rc.1", "default", True, False),
+        ("28.10.0", "default", True, False),
+        ("29.1.5", "default", True, False),
+        ("29.2.0", "default", True, True),
+        ("29.7.2", "default", True, True),
+        ("1.13.1", "none", False, False),
+        (None, "default", True, True),
     ],
 )
-def test_capabilities(version: "str | None", cdi: str, validate: bool) -> None:
-    assert docker.capabilities(version) == (cdi, validate)
+def test_capabilities(version: "str | None", cdi: str, validate: bool, gpus_by_cdi: bool) -> None:
+    assert docker.capabilities(version) == (cdi, validate, gpus_by_cdi)
 
 
 def test_flags_of_debians_unit_and_its_environment_file() -> None:

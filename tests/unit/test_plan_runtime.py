@@ -148,6 +148,29 @@ def test_modes_by_engine(mode: str, version: str, codes: list[str], steps: list[
     assert decision.choice.helper == (None if args else "/usr/local/bin/gpu-docker-args")
 
 
+@pytest.mark.parametrize(
+    ("version", "specs", "satisfied", "refresh", "warned"),
+    [
+        ("29.2.0", [spec("/etc/cdi/nvidia.yaml", "old")], True, False, ["/etc/cdi/nvidia.yaml"]),
+        ("29.2.0", [spec("/etc/cdi/nvidia.yaml")], False, False, ["/etc/cdi/nvidia.yaml"]),
+        ("29.2.0", [spec("/etc/cdi/nvidia.yaml")], True, False, []),
+        ("29.2.0", [spec("/var/run/cdi/nvidia.yaml", "old")], True, True, []),
+        ("29.2.0", [spec("/var/run/cdi/nvidia.yaml", "old")], True, False, ["/var/run/cdi/nvidia.yaml"]),
+        ("29.1.5", [spec("/etc/cdi/nvidia.yaml", "old")], True, False, []),
+        ("28.5.2", [spec("/etc/cdi/nvidia.yaml", "old")], True, False, []),
+    ],
+)
+def test_an_outdated_specification_that_gpus_would_take_is_a_warning(
+    version: str, specs: Any, satisfied: bool, refresh: bool, warned: list[str]
+) -> None:
+    host = engine(version, text=NVIDIA, info=KNOWN)
+    decision = decide(host, toolkit(specs=specs, refresh=refresh), satisfied)
+    assert decision.refusals == []
+    notices = [notice for notice in decision.warnings if notice.code == "cdi_spec_outdated"]
+    assert [notice.message.split()[0] for notice in notices] == warned
+    assert all("nvidia-ctk cdi generate" in notice.remedy and version in notice.message for notice in notices)
+
+
 def test_cdi_keeps_other_features_and_restarts() -> None:
     decision = decide(engine(text='{"features": {"x": true}}'), toolkit(False, specs=[spec()]), mode="native")
     (step,) = decision.steps

@@ -30,7 +30,7 @@ def filled(row: dict[str, Any], text: str) -> str:
 )
 def test_a_translated_message_has_the_cause_of_its_original(row: dict[str, Any], language: str, text: str) -> None:
     if compile_catalog.translated(text, row.get("argument")) is None:
-        pytest.skip("too few words to be told from others")
+        pytest.skip("too few words to be recognised")
     log = f"# apt-get install nvidia-driver\n{filled(row, text)}\n"
     if row["code"] == "complete":
         assert installer_log.read(log)["complete"]

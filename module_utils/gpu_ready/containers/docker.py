@@ -112,10 +112,14 @@ class EngineInfo(NamedTuple):
 
 
 class EngineCapabilities(NamedTuple):
-    """``cdi`` is ``none``, ``feature`` (needs features.cdi) or ``default``; ``validate``: ``dockerd --validate``."""
+    """``cdi`` is ``none``, ``feature`` (needs features.cdi) or ``default``; ``validate``: ``dockerd --validate``.
+
+    ``gpus_by_cdi``: ``--gpus`` prefers a CDI specification to NVIDIA's hook (moby, devices_nvidia_linux.go, 29.2.0).
+    """
 
     cdi: str
     validate: bool
+    gpus_by_cdi: bool = False
 
 
 class DockerdFlag(NamedTuple):
@@ -173,10 +177,10 @@ def capabilities(version: Optional[str]) -> EngineCapabilities:
     """Features of a version; an unknown version counts as a current one."""
     numbers = [int(part) for part in re.findall(r"\d+", (version or "").split("+")[0])[:2]]
     if not numbers:
-        return EngineCapabilities("default", True)
+        return EngineCapabilities("default", True, True)
     major, minor = numbers[0], numbers[1] if len(numbers) > 1 else 0
     cdi = "none" if major < 25 else "feature" if (major, minor) < (28, 2) else "default"
-    return EngineCapabilities(cdi, major >= 23)
+    return EngineCapabilities(cdi, major >= 23, (major, minor) >= (29, 2))
 
 
 def uses_gpu(container: Dict[str, Any]) -> bool:

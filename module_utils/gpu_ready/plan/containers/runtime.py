@@ -84,6 +84,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Runti
     refusals = refusals + cleaned.refusals + more
     steps = migrated.steps + cleaned.steps + steps + ([step] if step else [])
     warnings = migrated.warnings + ([restart_later()] if waits else [])
+    warnings += outdated_specs(facts, settings, choices) if access == TOOLKIT else []
     return Decision(choice, steps, refusals, [] if refusals else warnings)
 
 
@@ -107,6 +108,25 @@ def restart_later() -> Notice:
         "restart, `docker run --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all` works now",
         "restart docker when that suits, or permit it with gpu_ready_disrupt: [docker_restart]",
     )
+
+
+def outdated_specs(facts: Facts, settings: Settings, choices: Choices) -> List[Notice]:
+    """Warn of CDI specifications that ``--gpus`` prefers to the hook although they do not fit the plan's driver."""
+    version = docker_packages.engine_version(facts, settings)
+    if not engines.capabilities(version).gpus_by_cdi:
+        return []
+    changing = cdi_spec.driver_changes(choices)
+    kept = cdi.REFRESHED if facts.runtime.refresh else None
+    return [
+        Notice(
+            "cdi_spec_outdated",
+            "%s is out of date%s, and docker %s uses it for `docker run --gpus`"
+            % (spec.path, ": " + spec.stale if spec.stale else " with the driver of this plan", version or ""),
+            "when the driver is loaded, run 'nvidia-ctk cdi generate --output=%s', or remove the file" % spec.path,
+        )
+        for spec in facts.runtime.specs
+        if spec.path != kept and (changing or spec.stale)
+    ]
 
 
 def access_mode(mode: str, version: Optional[str]) -> str:

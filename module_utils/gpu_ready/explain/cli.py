@@ -12,12 +12,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from ..base.host import Host
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
+from ..catalog.settings import Settings
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..driver import nvidia_detect
 from ..hardware import lspci, pci
 from ..hardware import pci_listing as pci_reading
 from ..system import os_release
-from . import forms
+from . import completion, forms
 from . import messages as explain_messages
 from .located import Locator, at
 
@@ -411,17 +412,64 @@ def kind_of(word: str) -> str:
     return word[:-1] if word.endswith("s") and word[:-1] in KINDS else word
 
 
+EPILOG = """\
+examples:
+  gpu-explain read nvidia-smi smi.txt               what the output of nvidia-smi means
+  dmesg | gpu-explain read dmesg -                  Xid errors and what to do about them
+  gpu-explain read installer-log --json build.log   the same as data
+  gpu-explain host --pci-id 10de:1db1 --os-release /etc/os-release
+                                                    which driver a V100 gets on this distribution
+  gpu-explain host --lspci lspci.txt --os-release os-release --set nvidia_driver_branch=580
+                                                    the same with a variable of docs/variables.md
+  . <(gpu-explain completion bash)                  completion in this shell
+
+exit status:
+  0  the output was read, also if nothing in it is known; there is a driver for the host
+  1  there is no driver for the host
+  2  wrong arguments, or a file that cannot be read
+
+gpu-explain needs no GPU, no network and no root, and changes nothing. docs/explain.md has an example of every kind.
+"""
+
+
 def parser() -> argparse.ArgumentParser:
     """The arguments of gpu-explain."""
-    found = argparse.ArgumentParser(prog="gpu-explain", description=__doc__)
-    commands = found.add_subparsers(dest="command", metavar="read|host")
-    reading = commands.add_parser("read", help="read one output that somebody pasted")
-    kinds = "; ".join("%s: %s" % (name, kind.help) for name, kind in sorted(KINDS.items()))
-    reading.add_argument("kind", type=kind_of, choices=sorted(KINDS), metavar="KIND", help=kinds)
+    found = argparse.ArgumentParser(
+        prog="gpu-explain",
+        description="Explain pasted output, or show which driver a host would get.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = found.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    reading = commands.add_parser(
+        "read",
+        help="read one output that somebody pasted",
+        description="Read one output and explain it: one line per cause and one per remedy.",
+        epilog="kinds:\n" + "".join("  %-20s %s\n" % (name, KINDS[name].help) for name in sorted(KINDS)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    reading.add_argument("kind", type=kind_of, choices=sorted(KINDS), metavar="KIND", help="one of those below")
     reading.add_argument("file", metavar="FILE", help="the output in a file; - is standard input")
     reading.add_argument("--json", action="store_true", help="the reading as JSON, and nothing else")
     commands.add_parser("host", help="which driver a host would get, and why", add_help=False)
+    completing = commands.add_parser(
+        "completion",
+        help="print the completion for a shell",
+        description="Print a script that completes commands, kinds, options and variables.",
+        epilog="bash: . <(gpu-explain completion bash)\nzsh:  source <(gpu-explain completion zsh)\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completing.add_argument("shell", choices=completion.SHELLS, metavar="SHELL", help="bash or zsh")
     return found
+
+
+def completion_script(shell: str) -> str:
+    """The completion for a shell."""
+    from . import host as explain_host
+
+    commands = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    parsers = dict(commands[0].choices, host=explain_host.parser())
+    return completion.script(shell, parsers, sorted(KINDS), sorted(Settings._fields), ["--lspci", "--os-release"])
 
 
 LARGEST = 64 << 20
@@ -451,6 +499,9 @@ def main(argv: Optional[List[str]] = None) -> int:
     if arguments.command is None:
         parser().print_help()
         return 2
+    if arguments.command == "completion":
+        sys.stdout.write(completion_script(arguments.shell))
+        return 0
     kind = KINDS[arguments.kind]
     try:
         answer = kind.read(read_file(arguments.file))

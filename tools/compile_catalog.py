@@ -212,10 +212,10 @@ def translated(text: str, argument: str | None) -> str | None:
 
 
 def with_translations(messages: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Add the translations of package managers' messages to the rows of their codes; also those that end a run."""
+    """Add package managers' messages in all languages to the rows of their codes; return those that end a run too."""
     ends: list[str] = []
     for row in load(CATALOG / "translations.yml")["messages"]:
-        texts = [text for name, text in row.items() if name not in ("code", "program", "message", "argument")]
+        texts = [text for name, text in row.items() if name not in ("code", "program", "argument")]
         patterns = [pattern for pattern in (translated(text, row.get("argument")) for text in texts) if pattern]
         if row["code"] == "complete":
             ends += [" ".join(text.split()) for text in texts]

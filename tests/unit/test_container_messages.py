@@ -181,6 +181,12 @@ CASES = [
     ("runtime_not_configured", 'validating runtime config: runtime validation: "nvidia" not found in $PATH: exec: "nvidia": executable file not found in $PATH', "--runtime=crio"),
     ("runtime_not_configured", "Error: runtime nvidia is missing: OCI runtime attempted to invoke a command that was not found", "leave out --runtime"),
     ("runtime_not_configured", "Error: no valid executable found for OCI runtime nvidia: invalid argument", "leave out --runtime"),
+    # Slurm: src/interfaces/gpu.c, gres.c; sinfo cuts the reason.
+    ("slurm_without_nvml", "slurmd: fatal: We were configured to autodetect nvml functionality, but we weren't able to find that lib when Slurm was configured.", "gres.conf"),
+    ("slurm_without_nvml", "slurmd: We were configured with nvml functionality, but that lib wasn't found on the system. Attempted loading libnvidia-ml.so", "gres.conf"),
+    ("slurm_no_gpu", "Reason=gres/gpu count reported lower than configured (0 < 4)", "slurmd -G"),
+    ("slurm_no_gpu", "gres/gpu count repor slurm     2026-04-14T06:39:53 slinky-0", "slurmd -G"),
+    ("not_gpu", "Error: preparing container 3e41 for attach: crun: fsopen_mount `tmpfs`: Function not implemented: OCI runtime error", "runc"),
     # moby 29.3 and newer: daemon/devices_amd_linux.go.
     ("no_cdi_spec_or_no_gpu", "docker: Error response from daemon: failed to discover GPU vendor from CDI: no known GPU vendor found", "restart docker"),
     ("toolkit_missing", "docker: Error response from daemon: AMD CDI spec not found", "--device nvidia.com/gpu=all"),

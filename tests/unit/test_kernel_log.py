@@ -292,6 +292,12 @@ def test_a_subcode_of_nvlink_5_names_what_to_do(
     assert all(word in found.cause for word in names) and all(word in found.remedy for word in remedies), found
 
 
+def test_a_configuration_that_the_fabric_manager_does_not_accept() -> None:
+    line = "nv-fabricmanager[1120]: fabric manager config file item: FABRIC_NODE_CONFIG_FILE has an invalid value"
+    (found,) = messages.explain("dmesg", line)
+    assert found.code == "fabric_manager_config" and "driver's version" in found.remedy
+
+
 def test_only_the_last_recovery_action_of_a_gpu_counts() -> None:
     line = "NVRM: Xid (PCI:0009:01:00): 154, GPU recovery action changed from 0x%d (%s) to 0x%d (%s)\n"
     log = line % (0, "None", 1, "GPU Reset Required") + line % (1, "GPU Reset Required", 0, "None")

@@ -65,6 +65,8 @@ CASES: list[tuple[str, list[str]]] = [
     ),
     ("E: Paket linux-headers-6.1.0-9-amd64 kann nicht gefunden werden.\n", ["kernel_headers_missing"]),
     ("E: Impossible de trouver le paquet nvidia-driver-580\n", ["package_unknown"]),
+    # The English originals are patterns too; a part of apt's output without its heading.
+    ("E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).\n", ["packages_conflict"]),
     # Of another package: nothing that gpu-ready knows.
     ("E: Paket vlc kann nicht gefunden werden.\n", []),
 ]  # fmt: skip
@@ -75,6 +77,22 @@ def test_an_output_in_another_language(log: str, codes: list[str]) -> None:
     answer = installer_log.read(log)
     assert [found.code for found in messages.explain("installer-log", log)] == codes
     assert answer["installer_failed"] is True
+
+
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [
+        (" cuda-drivers : Depends: libnvidia-gl-418 (>= 418.40.04) but it is not going to be installed\n", "packages_conflict"),
+        (" nvidia-dkms-530 : Depends: nvidia-kernel-common-530 (>= 530.41.03) but 530.30.02-0ubuntu1 is to be installed\n", "packages_conflict"),
+        (" xserver-xorg-video-nvidia-495 : PreDepends: xorg-video-abi-24 but it is not installable or\n", "packages_conflict"),
+        ("Resolving Linux kernel version...\nCould not resolve Linux kernel version\n", "kernel_headers_missing"),
+        ("NOTE: Skipping kernel installation since no kernel module package kmod-nvidia-470.57.02-4.18.0-305.17.1 for kernel version "
+         "4.18.0-305.17.1.el8_4 and NVIDIA driver 470.57.02 could be found\nError:\n Problem 1: package kernel-core-4.18.0-305.17.1.el8_4.x86_64 "
+         "is filtered out by exclude filtering\n", "precompiled_module_missing"),
+    ],
+)  # fmt: skip
+def test_a_part_of_an_output_without_its_heading(log: str, code: str) -> None:
+    assert messages.explain("installer-log", log)[0].code == code
 
 
 def test_the_package_of_a_failure_of_dpkg_is_named_in_any_language() -> None:

@@ -46,6 +46,7 @@ lint-files: dev
 	@$(VENV)/python tools/past_table.py --check
 	@$(VENV)/python tools/fact_table.py --check
 	@$(VENV)/python tools/hostile_table.py --check
+	@$(VENV)/python tools/monitoring_rules.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, word list, generated pages, vermin (Python 3.6 on hosts): clean"
 
@@ -65,6 +66,7 @@ campaign: dev  ## all long checks, in parts that are recorded and resumed: make 
 catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argument specs and docs/variables.md
 	@$(VENV)/python tools/compile_catalog.py
 	@$(VENV)/python tools/compile_variables.py
+	@$(VENV)/python tools/monitoring_rules.py
 
 docs: dev  ## write the pages about distributions, pasts and hostile hosts from the planner and the tests' records
 	@$(VENV)/python tools/distribution_table.py

@@ -1,0 +1,172 @@
+"""deploy/monitoring: every fault raises its alert and no other, in the rule engine of Prometheus itself."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gpu_ready.diagnostics import xid
+from gpu_ready.monitor import metrics
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "deploy/monitoring/gpu-ready.rules.yml"
+GROUPS = yaml.safe_load(RULES.read_text())["groups"]
+ALERTS = [rule for group in GROUPS for rule in group["rules"] if "alert" in rule]
+HOST = 'job="node",instance="gpu1:9100"'
+GPU = HOST + ',gpu="0",uuid="GPU-1"'
+SOUND = {
+    f"gpu_ready_nvml_up{{{HOST}}}": "1x120",
+    f"gpu_ready_gpus_expected{{{HOST}}}": "2x120",
+    f"gpu_ready_gpu_info{{{GPU}}}": "1x120",
+    f'gpu_ready_gpu_info{{{HOST},gpu="1",uuid="GPU-2"}}': "1x120",
+    f'gpu_ready_gpu_ecc_errors_total{{{GPU},type="uncorrected"}}': "3x120",
+    f"gpu_ready_gpu_row_remap_failure{{{GPU}}}": "0x120",
+    f"gpu_ready_gpu_row_remap_pending{{{GPU}}}": "0x120",
+    f"gpu_ready_gpu_recovery_action{{{GPU}}}": "0x120",
+    f'gpu_ready_gpu_clock_event{{{GPU},reason="hw_thermal"}}': "0x120",
+    f'gpu_ready_gpu_clock_event{{{GPU},reason="idle"}}': "1x120",
+    f'gpu_ready_gpu_pcie_width{{{GPU},state="current"}}': "16x120",
+    f'gpu_ready_gpu_pcie_width{{{GPU},state="max"}}': "16x120",
+    f"gpu_ready_gpu_utilization_ratio{{{GPU}}}": "0.9x120",
+    f"gpu_ready_verified{{{HOST}}}": "1x120",
+    f'gpu_ready_reboot_required{{{HOST},reason="driver"}}': "0x120",
+    f'gpu_ready_driver_branch_ended{{{HOST},branch="580"}}': "0x120",
+    f"gpu_ready_sample_timestamp_seconds{{{HOST}}}": "0+60x120",
+    f"node_textfile_scrape_error{{{HOST}}}": "0x120",
+    f'gpu_ready_xid_total{{{HOST},pci="0000:3b:00.0",xid="31"}}': "4x120",
+}
+"""Two hours of a healthy node, a value a minute, with an old Xid in its log."""
+
+
+def series(name: str, labels: str = HOST) -> str:
+    return f"{name}{{{labels}}}"
+
+
+LATE = "0x60 1x60"
+XID = 'pci="0000:3b:00.0",xid='
+FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
+    "healthy": ({}, set()),
+    "a GPU is lost": ({series("gpu_ready_gpu_info", f'{HOST},gpu="1",uuid="GPU-2"'): "1x60 _x60"}, {"GpuMissing/critical"}),
+    "all GPUs are lost": (
+        {series("gpu_ready_gpu_info", GPU): "1x60 _x60",
+         series("gpu_ready_gpu_info", f'{HOST},gpu="1",uuid="GPU-2"'): "1x60 _x60"},
+        {"GpuMissing/critical"},
+    ),
+    "the driver does not answer": (
+        {series("gpu_ready_nvml_up"): "1x60 0x60", series("gpu_ready_gpu_info", GPU): "1x60 _x60"},
+        {"GpuDriverDown/critical"},
+    ),
+    "the driver is changed in three minutes": ({series("gpu_ready_nvml_up"): "1x112 0 0 0 1 1 1 1 1"}, set()),
+    "uncorrected errors": (
+        {series("gpu_ready_gpu_ecc_errors_total", GPU + ',type="uncorrected"'): "3x80 4x40"}, {"GpuEccUncorrected/critical"}
+    ),
+    "remapping failed": ({series("gpu_ready_gpu_row_remap_failure", GPU): LATE}, {"GpuRowRemapFailed/critical"}),
+    "remapping waits": ({series("gpu_ready_gpu_row_remap_pending", GPU): LATE}, {"GpuRowRemapPending/warning"}),
+    "a reset is required": ({series("gpu_ready_gpu_recovery_action", GPU): LATE}, {"GpuRecoveryRequired/warning"}),
+    "too hot": ({series("gpu_ready_gpu_clock_event", GPU + ',reason="hw_thermal"'): LATE}, {"GpuThrottled/warning"}),
+    "hot for a moment": ({series("gpu_ready_gpu_clock_event", GPU + ',reason="hw_thermal"'): "0x115 1x5"}, set()),
+    "a narrow link": (
+        {series("gpu_ready_gpu_pcie_width", GPU + ',state="current"'): "16x60 8x60"}, {"GpuPcieNarrow/warning"}
+    ),
+    "a narrow link of an idle GPU": (
+        {series("gpu_ready_gpu_pcie_width", GPU + ',state="current"'): "8x120",
+         series("gpu_ready_gpu_utilization_ratio", GPU): "0x120"}, set()
+    ),
+    "not verified": ({series("gpu_ready_verified"): "1x60 0x60"}, {"GpuNodeNotVerified/warning"}),
+    "reboot required": (
+        {series("gpu_ready_reboot_required", HOST + ',reason="driver"'): LATE}, {"GpuNodeRebootRequired/warning"}
+    ),
+    "the branch has ended": (
+        {series("gpu_ready_driver_branch_ended", HOST + ',branch="580"'): "1x120"}, {"GpuDriverBranchEnded/info"}
+    ),
+    "the service hangs": (
+        {series("gpu_ready_sample_timestamp_seconds"): "0+60x60 3600x60"}, {"GpuMetricsOld/warning"}
+    ),
+    "another textfile is broken": ({series("node_textfile_scrape_error"): LATE}, {"GpuMetricsUnreadable/warning"}),
+    "the first Xid 79": ({series("gpu_ready_xid_total", f'{HOST},{XID}"79"'): "_x115 1x5"}, {"GpuXid/critical"}),
+    "one more Xid 31": ({series("gpu_ready_xid_total", f'{HOST},{XID}"31"'): "4x115 5x5"}, {"GpuXid/info"}),
+    "Xid 43, which is only reported": ({series("gpu_ready_xid_total", f'{HOST},{XID}"43"'): "_x115 1x5"}, set()),
+    "an Xid of an hour ago": ({series("gpu_ready_xid_total", f'{HOST},{XID}"79"'): "_x60 1x60"}, set()),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.host_io
+def test_every_fault_raises_its_alert_and_no_other(tmp_path: Path) -> None:
+    tests = []
+    for name, (changes, raised) in FAULTS.items():
+        expected = [
+            {"labels": '{alertname="' + one.replace("/", '", severity="') + '"}', "value": 1} for one in sorted(raised)
+        ]
+        query = 'count by (alertname, severity) (ALERTS{alertstate="firing"})'
+        tests.append(
+            {
+                "name": name,
+                "interval": "1m",
+                "input_series": [{"series": key, "values": value} for key, value in (SOUND | changes).items()],
+                "promql_expr_test": [{"expr": query, "eval_time": "2h", "exp_samples": expected}],
+            }
+        )
+    path = tmp_path / "test.yml"
+    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}))
+    done = subprocess.run(["promtool", "test", "rules", str(path)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.host_io
+def test_the_sums_of_containers(tmp_path: Path) -> None:
+    labels = 'job="node",instance="gpu1:9100",engine="docker",id="a1",container="train"'
+    test = {
+        "interval": "1m",
+        "input_series": [
+            {"series": f'gpu_ready_container_memory_used_bytes{{{labels},gpu="{gpu}",uuid="GPU-{gpu}"}}', "values": f"{gpu}x10"}
+            for gpu in (1, 2)
+        ],
+        "promql_expr_test": [
+            {
+                "expr": "gpu_ready:container_memory_used_bytes:sum",
+                "eval_time": "5m",
+                "exp_samples": [{"labels": f"gpu_ready:container_memory_used_bytes:sum{{{labels}}}", "value": 3}],
+            }
+        ],
+    }  # fmt: skip
+    path = tmp_path / "test.yml"
+    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}))
+    done = subprocess.run(["promtool", "test", "rules", str(path)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_has_a_case() -> None:
+    raised = {one.split("/")[0] for _, of in FAULTS.values() for one in of}
+    assert raised == {rule["alert"] for rule in ALERTS}
+
+
+def test_every_metric_of_a_rule_is_written() -> None:
+    known = {family.name for family in metrics.FAMILIES}
+    used = {
+        name for group in GROUPS for rule in group["rules"] for name in re.findall(r"\bgpu_ready_\w+", rule["expr"])
+    }
+    assert used <= known
+
+
+def test_the_severities_are_those_of_the_catalog() -> None:
+    alerts: dict[int, Any] = {}
+    for rule in ALERTS:
+        if rule["alert"] == "GpuXid":
+            numbers = rule["expr"].split('"')[1].split("|")
+            alerts |= {int(number): rule["labels"]["severity"] for number in numbers}
+    expected = {"critical": "critical", "error": "warning", "warning": "info", "info": None}
+    for number in range(1, 200):
+        if number in xid.messages_data.XIDS:
+            assert alerts.get(number) == expected[xid.meaning(number).severity], number
+
+
+@pytest.mark.host_io
+def test_the_generated_alerts_are_current() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "tools/monitoring_rules.py"), "--check"], timeout=60, check=False)
+    assert done.returncode == 0

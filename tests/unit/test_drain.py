@@ -290,6 +290,15 @@ There are pending nodes to be drained:
  n1
 cannot delete Pods with local storage (use --delete-emptydir-data to override): ml/x
 """  # 1.32
+FORBIDDEN_1_20 = """error: unable to drain node "n1", aborting command...
+
+There are pending nodes to be drained:
+ n1
+Error from server (Forbidden): pods is forbidden: User "system:serviceaccount:default:drainer" cannot list resource "pods" in API group "" at the cluster scope
+"""
+FORBIDDEN_FIRST = """Error from server (Forbidden): pods is forbidden: User "drainer" cannot list resource "pods" in API group "" at the cluster scope
+error: unable to drain node "n1", aborting command...
+"""
 
 
 @pytest.mark.parametrize(
@@ -302,6 +311,8 @@ cannot delete Pods with local storage (use --delete-emptydir-data to override): 
             "Unable to connect to the server: EOF",
             "Correct the cause, then run again",
         ),
+        (FORBIDDEN_1_20, "pods is forbidden: User .* cannot list resource .*", "Give that user .*drain.md.*"),
+        (FORBIDDEN_FIRST, "pods is forbidden: User .* cannot list resource .*", "Give that user .*drain.md.*"),
     ],
 )
 def test_refusals_of_kubectl_have_a_remedy(output: str, cause: str, remedy: str) -> None:

@@ -23,6 +23,8 @@ NAMED_PODS = 5
 TIMEOUT = re.compile(
     r"global timeout reached|drain did not complete within|timed out waiting|context deadline exceeded"
 )
+FROM_SERVER = re.compile(r"Error from server \((\w+)\): (.*)$")
+"""How kubectl prints a refusal of the API server (StandardErrorMessage in k8s.io/kubectl/pkg/cmd/util/helpers.go)."""
 CONFLICT = re.compile(r"\bConflict\b|object has been modified")
 BUDGET = "disruption budget"
 NODE_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
@@ -148,6 +150,11 @@ def explain_refusal(node: str, output: str) -> str:
     elif "--force" in output:
         remedy = "Remove those pods, or allow it with gpu_drain_kubernetes_force: true"
     errors = [line.rpartition("error: ")[2] for line in output.splitlines() if "error: " in line]
+    refused = [match for match in map(FROM_SERVER.match, output.splitlines()) if match]
+    if refused:  # beside it `error: unable to drain node ..., aborting command...`, which has no reason
+        errors = [refused[-1].group(2)]
+        if refused[-1].group(1) == "Forbidden":
+            remedy = "Give that user the permission (docs/drain.md has all that are needed), then run again"
     reason = errors[-1].partition(", continuing command")[0].strip("[]") if errors else output
     return "kubectl: it cannot drain the node %s (%s). %s." % (node, one_line(reason), remedy)
 

@@ -261,3 +261,20 @@ def test_a_specification_of_others_that_an_old_engine_cannot_read_is_named_with_
     (refusal,) = decide(host, ["podman"], "cdi").refusals
     assert refusal.code == "cdi_spec_conflict"
     assert "/etc/cdi/site.yaml" in refusal.message and "CDI 0.7.0, which podman 4.9.3 does not read" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("names", "mode", "default", "warned"),
+    [
+        (["containerd"], "toolkit", True, True),
+        (["docker", "containerd"], "toolkit", True, True),
+        (["containerd"], "toolkit", False, False),
+        (["containerd"], "cdi", False, False),
+        (["docker"], "toolkit", True, False),
+    ],
+)
+def test_a_default_runtime_that_shows_all_gpus_to_every_pod_is_a_warning(
+    names: "list[str]", mode: str, default: bool, warned: bool
+) -> None:
+    decision = decide(with_engines(), names, mode, nvidia_container_runtime_default=default)
+    assert [one.code for one in decision.warnings] == ["default_runtime_exposes_gpus"] * warned

@@ -8,7 +8,7 @@ from ...containers import names as engines
 from ...containers.containerd import config
 from ...facts.model import Facts
 from ..driver import candidates
-from ..model import Choices, Decision, EnginesChoice, Refusal, Step
+from ..model import Choices, Decision, EnginesChoice, Notice, Refusal, Step
 from . import cdi_spec, containerd, docker, docker_packages, podman, runtime
 from .daemon_json_keys import TOOLKIT
 from .model import SupportFile
@@ -16,6 +16,32 @@ from .model import SupportFile
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
     """Return the steps for the engines beside docker, without those that the planner of docker's runtime adds."""
+    decided = decide_engines(facts, settings, choices)
+    decided.warnings += default_warnings(settings)
+    return decided
+
+
+def default_warnings(settings: Settings) -> List[Notice]:
+    """Warn where every pod of a Kubernetes node could take all GPUs.
+
+    With the runtime as the default, the variable NVIDIA_VISIBLE_DEVICES of an image or a pod is enough, past the device
+    plugin (NVIDIA/k8s-device-plugin, README.md, "Setting the device list strategy").
+    """
+    default = settings.nvidia_container_runtime_default and settings.nvidia_container_runtime_mode == TOOLKIT
+    if not default or engines.CONTAINERD not in docker.configured_engines(settings):
+        return []
+    return [
+        Notice(
+            "default_runtime_exposes_gpus",
+            "nvidia is containerd's default runtime, with which any pod sees all GPUs by NVIDIA_VISIBLE_DEVICES=all",
+            "set nvidia_container_runtime_mode to cdi, or leave nvidia_container_runtime_default off and give pods the "
+            "RuntimeClass nvidia (docs/runtime.md)",
+        )
+    ]
+
+
+def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
+    """Return the decision of :func:`decide` without warnings."""
     names = docker.configured_engines(settings)
     mode = settings.nvidia_container_runtime_mode
     containerd_mode = mode if engines.CONTAINERD in names else config.NONE

@@ -196,18 +196,12 @@ class WrongAnswer(Exception):
     """An answer that no module of gpu-ready gives; the text names the field and what is wrong with it."""
 
 
-def load_module(file: str) -> Any:
-    """Return the module of a file of this project: plugins are in no package on the control node."""
-    path = Path(__file__).resolve().parents[1] / file
-    spec = importlib.util.spec_from_file_location(f"gpu_ready_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-plain_text: Callable[[str], str] = load_module("module_utils/gpu_ready/base/plain_text.py").plain_text
-unread_variables: Callable[[Iterable[str]], list[str]] = load_module("plugins/variable_names.py").unread_variables
+SPEC = importlib.util.spec_from_file_location("gpu_ready_project", Path(__file__).resolve().with_name("project.py"))
+assert SPEC is not None and SPEC.loader is not None
+PROJECT = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(PROJECT)
+plain_text: Callable[[str], str] = PROJECT.load("gpu_ready.base.plain_text").plain_text
+unread_variables: Callable[[Iterable[str]], list[str]] = PROJECT.load("gpu_ready_variables.names").unread_variables
 
 
 def accept(module: str, answer: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ operator's directory.
 from __future__ import annotations
 
 import importlib.util
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,10 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-ROOT = Path(__file__).resolve().parents[1]
+SPEC = importlib.util.spec_from_file_location("gpu_ready_project", Path(__file__).resolve().with_name("project.py"))
+assert SPEC is not None and SPEC.loader is not None
+PROJECT = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(PROJECT)
 ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
     "kind": {"type": "str", "choices": ["site", "audit", "upgrade", "rollback", "uninstall"], "default": "site"},
     "parts": {"type": "dict", "default": {}},
@@ -34,28 +36,9 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
 }
 
 
-def load_package(name: str, directory: Path) -> Any:
-    """Return a package of this project from its directory: plugins are in no package on the control node."""
-    known = sys.modules.get(name)
-    if known is not None and [str(directory)] == list(known.__path__):
-        return known
-    for other in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
-        del sys.modules[other]  # of another checkout
-    spec = importlib.util.spec_from_file_location(
-        name, directory / "__init__.py", submodule_search_locations=[str(directory)]
-    )
-    assert spec is not None and spec.loader is not None
-    package = importlib.util.module_from_spec(spec)
-    sys.modules[name] = package
-    spec.loader.exec_module(package)
-    return package
-
-
 def load(name: str) -> Any:
     """Return a module of plugins/fleet_report."""
-    load_package("gpu_ready", ROOT / "module_utils/gpu_ready")
-    load_package("gpu_ready_fleet_report", ROOT / "plugins/fleet_report")
-    return importlib.import_module(f"gpu_ready_fleet_report.{name}")
+    return PROJECT.load(f"gpu_ready_fleet_report.{name}")
 
 
 def plain(value: Any) -> Any:

@@ -289,7 +289,7 @@ def own_names(root: Path) -> set[str]:
 
 
 def variable_names(variables: list[Declaration], foreign: list[dict[str, Any]], own: set[str]) -> str:
-    """Return plugins/variable_names.json."""
+    """Return plugins/variables/names.json."""
     known = {one.name for one in variables}
     messages = {
         name: f"The variable {name} of {one['project']} is not read by gpu-ready: {remedy.replace('`', '')}"
@@ -338,7 +338,7 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
         root / "module_utils/gpu_ready/catalog/settings.py": settings_module(settings),
         root / "docs/variables.md": documentation(tasks),
         root / "docs/migrating.md": migration(foreign),
-        root / "plugins/variable_names.json": variable_names(variables, foreign, own_names(root)),
+        root / "plugins/variables/names.json": variable_names(variables, foreign, own_names(root)),
     }
     bootstrap = [one for one in settings if one.name in BOOTSTRAP]
     blocks: dict[str, Callable[[], list[str]]] = {

@@ -2,22 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Output that a person can follow at 200 hosts: one live line per batch, every failure with its reason, full tables.
 
-`Progress` is the pure part: events in, lines out, no Ansible, no clock. `CallbackModule` translates Ansible's events.
+This file translates Ansible's events; plugins/progress has what makes lines of them and shows them.
 """
 
 from __future__ import annotations
 
-import functools
-import ipaddress
-import os
+import importlib.util
 import re
-import shutil
-import sys
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansible import constants as C
 from ansible import context
@@ -43,14 +37,8 @@ extends_documentation_fragment:
 """
 
 PLAYBOOKS = ("site.yml", "provision.yml", "upgrade_drivers.yml", "rollback_drivers.yml", "audit.yml")
-PHASES = ("plan", "prestage", "drain", "switch", "verify", "rollback")
-"""Words before the bar in task names that name the phase of an upgrade."""
 NO_WORK = ("meta", "include_role", "include_tasks")
 """Actions that do nothing on a host."""
-GOOD = "done"
-BAD = "failed"
-NAMES = 8
-"""Maximum number of host names in a summary; of more, only their number."""
 NOT_DESIRED = "This host is not in the desired state"
 RAISING = ("This host is not ready", NOT_DESIRED)
 """Tasks of the last plays that set the exit status; the table has their messages. After a rollout that stopped, the
@@ -58,348 +46,13 @@ second one also fails untouched hosts."""
 UNREACHABLE = "Check that it is up and accepts ssh, then run the same command again to resume."
 LOG_LINES = 20
 """Number of last lines of a program's output that are shown with a failure."""
-LASTS = 10
-"""Seconds after which the live line shows the duration of the present task."""
-TICK = 1.0
-"""Seconds between updates of the live line while no event arrives."""
-SILENCE = 60
-"""Seconds without output after which a line says what runs, where there is no live line: a log, a CI job."""
-SETTLED = 3
-"""Hosts that must have finished before the time left is estimated."""
 
-
-CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-    "\ud800-\udfff]"
-)
-"""As in module_utils/gpu_ready/base/plain_text.py, which a callback plugin cannot import."""
-COLOURS = re.compile(rf"(\x1b\[(?:{'|'.join(re.escape(code) for code in ['0', *C.COLOR_CODES.values()])})m)")
-"""What Ansible writes around its coloured texts (ansible.utils.color.stringc)."""
-
-
-class Line(NamedTuple):
-    """One line of output; ``stays`` is False for the live line, which the next one replaces."""
-
-    text: str
-    stays: bool = True
-
-
-class Turn(NamedTuple):
-    """The phase and task of a host in a play whose hosts are at different tasks, and when the task began."""
-
-    phase: str
-    task: str
-    began: float
-
-
-class Progress:
-    """The state of a run. ``now`` returns seconds; every event returns the lines to print."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self.now = now
-        self.began = self.batch_began = self.task_began = now()
-        self.play = ""
-        self.phase = ""
-        self.task = ""
-        self.pinned = False
-        self.turns: dict[str, Turn] = {}
-        self.batches = 0
-        self.batch: set[str] = set()
-        self.waiting: set[str] = set()
-        self.ended: dict[str, str] = {}
-        self.busy: set[str] = set()
-        # Counted as they happen: a live line is made at every event, and 2,000 hosts have 100,000 of them.
-        self.good: set[str] = set()
-        self.bad: set[str] = set()
-        self.through = 0
-        self.news = False
-
-    # ---- events
-
-    def batch_starts(self, play: str, hosts: list[str], everyone: list[str], pinned: bool = False) -> list[Line]:
-        """Begin a play, or the next batch of one: ``hosts`` are those of the batch, ``everyone`` all of the play.
-
-        ``pinned``: the hosts are at different tasks, and as many run at once as there are forks.
-        """
-        self.pinned, self.turns = pinned, {}
-        lines = self.batch_ends()
-        is_next_batch = play == self.play and len(everyone) > len(hosts)
-        self.batches = self.batches + 1 if is_next_batch else 1
-        self.play, self.phase, self.task = play, "", ""
-        self.batch, self.busy, self.news = set(hosts), set(), False
-        if not is_next_batch:
-            self.waiting = set(everyone) - {host for host, how in self.ended.items() if how == BAD}
-            self.ended = {host: how for host, how in self.ended.items() if how == BAD}
-            self.began = self.now()
-            self.through = 0
-        self.waiting -= self.batch
-        self.batch_began = self.now()
-        self.good = {host for host in hosts if self.ended.get(host) == GOOD}
-        self.bad = {host for host in hosts if self.ended.get(host) == BAD}
-        if not hosts:
-            return lines
-        name = f"{play}, batch {self.batches}" if len(everyone) > len(hosts) else play
-        left = f", {count(len(self.waiting))} after them" if self.waiting else ""
-        return [*lines, Line(f"{name}: {listed(hosts)}{left}")]
-
-    def task_starts(self, name: str) -> list[Line]:
-        """Begin a task; its name without the role. A phase lasts through tasks of other roles until the next."""
-        self.busy = set()
-        head, bar, _ = name.partition(" | ")
-        self.task, self.task_began = name, self.now()
-        if bar and head in PHASES and head != self.phase:
-            self.phase = head
-        return self.live()
-
-    def host_starts(self, host: str) -> list[Line]:
-        """Begin the present task on a host."""
-        self.busy.add(host)
-        if self.pinned and host not in self.ended:
-            head, bar, _ = self.task.partition(" | ")
-            last = self.turns[host].phase if host in self.turns else ""
-            self.turns[host] = Turn(head if bar and head in PHASES else last, self.task, self.now())
-        return self.live()
-
-    def host_answers(self, host: str) -> list[Line]:
-        """End the present task on a host."""
-        self.busy.discard(host)
-        return self.live()
-
-    def host_ends(self, host: str, how: str, note: str = "") -> list[Line]:
-        """Record that a host has finished its batch: ``how`` is GOOD or BAD, ``note`` a short text to print."""
-        if self.ended.get(host) == BAD or (host in self.ended and how == GOOD):
-            return []
-        self.news = True
-        self.through += host not in self.ended
-        self.ended[host] = how
-        if host in self.batch:
-            self.good.discard(host)
-            (self.bad if how == BAD else self.good).add(host)
-        self.busy.discard(host)
-        self.turns.pop(host, None)
-        return [*([Line(f"  {host}: {note}")] if note else []), *self.live()]
-
-    def batch_ends(self) -> list[Line]:
-        """End the present batch; its summary if a host finished in it."""
-        if not self.news:
-            return []
-        text = f"  {len(self.good)} of {count(len(self.batch))} done"
-        text += f", failed: {listed(sorted(self.bad))}" if self.bad else ""
-        return [Line(f"{text}, in {span(self.now() - self.batch_began)}")]
-
-    # ---- lines
-
-    def live(self) -> list[Line]:
-        """Return the live line."""
-        if not self.batch:
-            return []
-        running = len(self.batch) - len(self.good) - len(self.bad)
-        later = len(self.waiting)
-        if self.pinned:
-            running, later = len(self.turns), running - len(self.turns) + later
-        where = f"{self.play} {self.batches}" if self.waiting or self.batches > 1 else self.play
-        parts = [f"{len(self.good)} done", f"{running} running", f"{len(self.bad)} failed"]
-        parts += [f"{later} left"] if later else []
-        left = self.time_left()
-        parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]
-        doing = self.phases_of_hosts() if self.pinned else self.present_task()
-        return [Line(f"{where}: {', '.join(parts)}{f' | {doing}' if doing else ''}", False)]
-
-    def present_task(self) -> str:
-        """The task that all hosts are at, and how many are still on it."""
-        task = self.task.partition(" | ")[2] or self.task
-        task = f"{self.phase}: {task}" if self.phase else task
-        lasts = self.now() - self.task_began
-        since = f", {span(lasts)}" if lasts >= LASTS else ""
-        return f"{task} ({len(self.busy)} on it{since})" if self.busy else task
-
-    def phases_of_hosts(self) -> str:
-        """How many hosts are in which phase; of a single host its task."""
-        turns = list(self.turns.values())  # at once: the clock's thread asks while others begin and end
-        if len(turns) == 1:
-            phase, task, began = turns[0]
-            lasts = self.now() - began
-            task = task.partition(" | ")[2] or task
-            return (f"{phase}: " if phase else "") + task + (f" ({span(lasts)})" if lasts >= LASTS else "")
-        phases = [turn.phase for turn in turns]
-        return ", ".join(f"{phases.count(phase)} {phase or 'begin'}" for phase in ("", *PHASES) if phase in phases)
-
-    def time_left(self) -> float | None:
-        """Estimated seconds until all hosts have finished, None if unknown."""
-        left = len(self.batch) - len(self.good) - len(self.bad) + len(self.waiting)
-        if self.through < SETTLED or not left or self.batches < 2:
-            return None
-        return (self.now() - self.began) / self.through * left
-
-
-class Failures:
-    """Equal failures, each shown once: that of the first host at once, then the names of the others."""
-
-    def __init__(self) -> None:
-        self.others: dict[tuple[str, str], list[str]] = {}
-
-    def add(self, host: str, what: str, why: str) -> list[Line]:
-        """Record a failure. ``what``: what failed, in few words. ``why``: the full reason."""
-        key = (what, without_host(why, host))
-        if key in self.others:
-            self.others[key].append(host)
-            return []
-        self.others[key] = []
-        return [Line(f"  {host} {what}: {why}")]
-
-    def flush(self) -> list[Line]:
-        """Return the hosts that failed like another one since the last time."""
-        lines = [
-            Line(f"  {listed(hosts)} {what}, for the same reason") for (what, _), hosts in self.others.items() if hosts
-        ]
-        self.others = {key: [] for key in self.others}
-        return lines
-
-
-def without_host(text: str, host: str) -> str:
-    """The text without the host's name and without addresses: equal for hosts that fail alike.
-
-    As in module_utils/gpu_ready/report/layout.py, which a callback plugin cannot import.
-    """
-    text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", text)
-    return re.sub(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*", lambda found: without_address(found.group()), text)
-
-
-def without_address(text: str) -> str:
-    """The text, or one word for all addresses."""
-    try:
-        ipaddress.ip_address(text.rstrip(".:"))
-    except ValueError:
-        return text
-    return "ADDRESS"
-
-
-def count(number: int) -> str:
-    """Number of hosts in words."""
-    return f"{number} host" if number == 1 else f"{number} hosts"
-
-
-def listed(hosts: list[str]) -> str:
-    """The names of a few hosts, or the number of many."""
-    return ", ".join(sorted(hosts)) if len(hosts) <= NAMES else count(len(hosts))
-
-
-def span(seconds: float) -> str:
-    """A duration in words."""
-    full = int(seconds)
-    if full < 60:
-        return f"{full} s"
-    return f"{full // 60} min" if full < 3600 else f"{full // 3600} h {full % 3600 // 60} min"
-
-
-class Screen:
-    """The output: a terminal with a live line at the bottom, or plain lines."""
-
-    def __init__(self, show: Callable[..., None], terminal: bool, now: Callable[[], float]) -> None:
-        self.show = show
-        self.terminal = terminal
-        self.now = now
-        self.shown = now()
-        self.drawn = ""
-        self.lock = threading.RLock()
-
-    def show_lines(self, lines: list[Line], color: str | None = None) -> None:
-        """Show lines; a live line only on a terminal."""
-        with self.lock:
-            for line in lines:
-                if line.stays:
-                    self.clear()
-                    self.show(line.text, color=color)
-                    self.shown = self.now()
-                elif self.terminal:
-                    self.draw(line.text)
-
-    def tick(self, lines: list[Line]) -> None:
-        """Draw the live line again; without a terminal, print it after a minute without output."""
-        if self.terminal:
-            self.redraw(lines)
-        elif lines and self.now() - self.shown >= SILENCE:
-            self.shown = self.now()
-            self.write(f"  {plain_text(lines[-1].text)}\n")
-
-    def redraw(self, lines: list[Line]) -> None:
-        """Draw the live line again if one is on the screen and no other thread is writing."""
-        if self.lock.acquire(blocking=False):
-            try:
-                if self.drawn and lines:
-                    self.draw(lines[-1].text)
-            finally:
-                self.lock.release()
-
-    def draw(self, text: str) -> None:
-        """Draw the live line and move the cursor to its start, so that other output overwrites it."""
-        text = plain_text(text)[: shutil.get_terminal_size().columns - 1]
-        if text != self.drawn:
-            self.write(f"\r\x1b[2K{text}\r")
-            self.drawn = text
-
-    def clear(self) -> None:
-        """Erase the live line."""
-        with self.lock:
-            if self.drawn:
-                self.write("\r\x1b[2K")
-                self.drawn = ""
-
-    @staticmethod
-    def write(text: str) -> None:
-        """Write at once, past Python's buffer: its lock must not be held by the clock's thread when Ansible forks.
-
-        Nothing waits in the buffer, since Ansible empties it after every line.
-        """
-        os.write(sys.stdout.fileno(), text.encode(sys.stdout.encoding or "utf-8", "replace"))
-
-
-def plain_text(text: str) -> str:
-    """The text with a question mark in place of each control character; tabs and newlines stay."""
-    return CONTROLS.sub("?", text)
-
-
-def plain_but_colours(text: str) -> str:
-    """Like :func:`plain_text`, without a change to the colours that Ansible put into the text."""
-    if not CONTROLS.search(text):
-        return text
-    return "".join(part if COLOURS.fullmatch(part) else plain_text(part) for part in COLOURS.split(text))
-
-
-def strip_controls(display: Any) -> None:
-    """Let Ansible's one way to the terminal and the log show no control characters of hosts: warnings, differences too.
-
-    Ansible itself escapes them in the results that it dumps, and nowhere else (2.16 to 2.21).
-    """
-    show = display.display
-    if getattr(show, "strips_controls", False):
-        return
-
-    @functools.wraps(show)
-    def show_plain(msg: str, *arguments: Any, **options: Any) -> Any:
-        return show(plain_but_colours(msg), *arguments, **options)
-
-    show_plain.strips_controls = True  # type: ignore[attr-defined]
-    display.display = show_plain
-
-
-class Ticker(threading.Thread):
-    """Updates the time in the live line while no event arrives."""
-
-    def __init__(self, tick: Callable[[], None]) -> None:
-        super().__init__(name="gpu-ready-progress", daemon=True)
-        self.tick = tick
-        self.over = threading.Event()
-
-    def run(self) -> None:
-        """Tick until the run is over."""
-        while not self.over.wait(TICK):
-            self.tick()
-
-
-def live_possible() -> bool:
-    """True if the output is a terminal that can erase a line."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+SPEC = importlib.util.spec_from_file_location("gpu_ready_project", Path(__file__).resolve().parents[1] / "project.py")
+assert SPEC is not None and SPEC.loader is not None
+PROJECT = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(PROJECT)
+LINES = PROJECT.load("gpu_ready_progress_lines.lines")
+SCREEN = PROJECT.load("gpu_ready_progress_lines.screen")
 
 
 def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str] | None:
@@ -410,7 +63,7 @@ def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str]
         good = ("current", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
         bad = upgraded.get("state") not in good
         if upgraded.get("state") in ("current", "excluded"):
-            return GOOD, ""  # possibly most of 2,000 hosts, and the table has them
+            return LINES.GOOD, ""  # possibly most of 2,000 hosts, and the table has them
         words = [str(upgraded.get("state") or "").replace("_", " ")]
         if bad and upgraded.get("state") == "rolled_back":
             words = [f"rolled back to {upgraded.get('from')}"]
@@ -419,19 +72,19 @@ def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str]
         words += [f"{upgraded['seconds_unavailable']} s out of service"] if upgraded.get("seconds_unavailable") else []
         why = str(upgraded.get("reason") or "")
         words += [why.partition(" -- ")[2] or why] if why else []  # the failure itself was printed when it happened
-        return BAD if bad else GOOD, ", ".join(words)
+        return LINES.BAD if bad else LINES.GOOD, ", ".join(words)
     for name in ("gpu_ready_failure", "gpu_audit_failure"):
         if name in facts:
-            return BAD, ""
+            return LINES.BAD, ""
     if action == "gpu_audit":
         state = (value.get("audit") or {}).get("state", "")
-        return GOOD, "" if state in ("ok", "no_gpu") else state
+        return LINES.GOOD, "" if state in ("ok", "no_gpu") else state
     if playbook in ("site.yml", "provision.yml"):
         if action == "gpu_verify":
-            return GOOD, "ready"
+            return LINES.GOOD, "ready"
         plan = value.get("plan") or {}
         if action == "gpu_node_plan" and plan and not value.get("todo") and not plan.get("refusals"):
-            return GOOD, ""
+            return LINES.GOOD, ""
     return None
 
 
@@ -466,18 +119,18 @@ class CallbackModule(Default):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        strip_controls(self._display)
+        SCREEN.strip_controls(self._display)
         self.normal = True
         self.playbook = ""
         self.began = time.monotonic()
         self.tabled = False
-        self.heading: list[Line] = []
+        self.heading: list[Any] = []
         self.watch: set[str] = set()
         self.raised: set[str] = set()
-        self.progress = Progress(time.monotonic)
-        self.failures = Failures()
-        self.screen = Screen(self._display.display, live_possible(), time.monotonic)
-        self.ticker = Ticker(lambda: self.screen.tick(self.progress.live()))
+        self.progress = LINES.Progress(time.monotonic)
+        self.failures = LINES.Failures()
+        self.screen = SCREEN.Screen(self._display.display, SCREEN.live_possible(), time.monotonic)
+        self.ticker = SCREEN.Ticker(lambda: self.screen.tick(self.progress.live()))
 
     # ---- the run
 
@@ -551,10 +204,10 @@ class CallbackModule(Default):  # type: ignore[misc]
         failed = [host for host, counts in hosts.items() if counts["failures"] and host not in self.raised]
         raised = [host for host in hosts if host in self.raised]
         silent = [host for host, counts in hosts.items() if counts["unreachable"]]
-        text = f"{count(len(hosts))} in {span(time.monotonic() - self.began)}"
-        text += f"; failed: {listed(failed)}" if failed else ""
-        text += f"; not in the desired state: {listed(raised)}" if raised else ""
-        text += f"; unreachable: {listed(silent)}" if silent else ""
+        text = f"{LINES.count(len(hosts))} in {LINES.span(time.monotonic() - self.began)}"
+        text += f"; failed: {LINES.listed(failed)}" if failed else ""
+        text += f"; not in the desired state: {LINES.listed(raised)}" if raised else ""
+        text += f"; unreachable: {LINES.listed(silent)}" if silent else ""
         self._display.display(f"\n{text}{'' if failed or raised or silent else ', none failed'}")
 
     # ---- the hosts
@@ -582,7 +235,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         if action == "debug":
             self.tabled = self.tabled or bool(task.run_once)
             text = debug_text(value, bool(task.run_once))
-            self.screen.show_lines([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+            self.screen.show_lines([LINES.Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
         end = ending(self.playbook, action, value)
         if end:
             self.screen.show_lines(self.progress.host_ends(host, *end))
@@ -614,17 +267,19 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         host, task, value = parts(result)
         if task.ignore_unreachable:
-            self.screen.show_lines(self.progress.host_ends(host, BAD))  # a later task, or the table, has the reason
+            self.screen.show_lines(
+                self.progress.host_ends(host, LINES.BAD)
+            )  # a later task, or the table, has the reason
         else:
             why = reason(value).rstrip(" :.")
             self.fails(host, f"does not answer at '{task.get_name()}'", f"{why}. {UNREACHABLE}")
-            self.screen.show_lines(self.progress.host_ends(host, BAD))
+            self.screen.show_lines(self.progress.host_ends(host, LINES.BAD))
 
     def fails(self, host: str, what: str, why: str) -> None:
         """Show what went wrong on a host, unless the same was shown of another one."""
         self.show_failures(self.failures.add(host, what, why))
 
-    def show_failures(self, lines: list[Line]) -> None:
+    def show_failures(self, lines: list[Any]) -> None:
         """Show failures in their colour."""
         self.screen.show_lines(lines, C.COLOR_ERROR)
 

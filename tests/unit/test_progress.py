@@ -19,7 +19,7 @@ SPEC = importlib.util.spec_from_file_location("gpu_ready_progress", FILE)
 assert SPEC and SPEC.loader
 plugin: Any = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(plugin)
-GOOD, BAD = plugin.GOOD, plugin.BAD
+GOOD, BAD = plugin.LINES.GOOD, plugin.LINES.BAD
 
 
 class Clock:
@@ -39,7 +39,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def progress(clock: Clock) -> Any:
-    return plugin.Progress(clock)
+    return plugin.LINES.Progress(clock)
 
 
 def hosts(count: int, first: int = 1) -> list[str]:
@@ -149,7 +149,7 @@ def test_an_empty_play_says_nothing(progress: Any) -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3660, "1 h 1 min")])
 def test_spans(seconds: float, words: str) -> None:
-    assert plugin.span(seconds) == words
+    assert plugin.LINES.span(seconds) == words
 
 
 UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "seconds_unavailable": 12, "reason": ""}
@@ -406,7 +406,7 @@ def test_messages_of_the_table_are_not_repeated(site: Path) -> None:
 
 def test_hosts_that_fail_alike_are_one_line() -> None:
     """The first at once, the others when the next task begins; a name and an address in the reason make no difference."""
-    failures = plugin.Failures()
+    failures = plugin.LINES.Failures()
     reason = "connect to host 10.0.0.{0} port 22 (fe80::{0}): refused. ansible {1} -m ping"
     assert staying(failures.add("n001", "failed at 'Look'", reason.format(1, "n001"))) == [
         "  n001 failed at 'Look': connect to host 10.0.0.1 port 22 (fe80::1): refused. ansible n001 -m ping"
@@ -423,7 +423,7 @@ def test_hosts_that_fail_alike_are_one_line() -> None:
 
 def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:
     shown: list[str] = []
-    screen = plugin.Screen(lambda text, color=None: shown.append(text), False, clock)
+    screen = plugin.SCREEN.Screen(lambda text, color=None: shown.append(text), False, clock)
     screen.show_lines(progress.batch_starts("Roll", hosts(2), hosts(2)))
     progress.task_starts("switch | Install the driver")
     for host in hosts(2):

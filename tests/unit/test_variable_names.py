@@ -8,7 +8,7 @@ import pytest
 from lying_host import make_liar, run_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("variable_names", ROOT / "plugins/variable_names.py")
+SPEC = importlib.util.spec_from_file_location("variable_names", ROOT / "plugins/variables/names.py")
 assert SPEC and SPEC.loader
 plugin: Any = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(plugin)

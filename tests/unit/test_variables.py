@@ -67,7 +67,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         "docs/variables.md",
         "library/gpu_node_plan.py",
         "module_utils/gpu_ready/catalog/settings.py",
-        "plugins/variable_names.json",
+        "plugins/variables/names.json",
         "roles/gpu_audit/tasks/look.yml",
         "roles/gpu_plan/tasks/look.yml",
         "roles/nvidia_driver/defaults/main.yml",

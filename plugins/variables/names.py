@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Names of variables that a host has and nobody reads: misspelt ones, and those of other projects.
 
-Ansible ignores a variable that no task uses. The names come from variable_names.json, which `make catalog` writes.
+Ansible ignores a variable that no task uses. The names come from names.json, which `make catalog` writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 SIMILAR = 0.88
 """Least similarity (difflib, 0 to 1) of a misspelt name: two letters in the wrong order, one missing or one too many in
 a name of 12 or more. Variables of a site that only begin alike differ more."""
-FILE = Path(__file__).resolve().with_name("variable_names.json")
+FILE = Path(__file__).resolve().with_name("names.json")
 
 
 class Names(NamedTuple):

@@ -216,16 +216,42 @@ RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {{
 PAGE_HEAD = """# Variables
 
 No variable is required: host names alone are enough. Set variables in the inventory, in group_vars or with `-e`.
-A wrong value is refused with a message before anything is changed; a misspelt name is not noticed.
+A wrong value is refused with a message before anything is changed; a misspelt name is named in a warning.
 
 Generated from `catalog/variables` by `make catalog`; do not edit. `ansible-doc -t role -r roles nvidia_driver` shows
 the variables of one role.
 """
 
 
+FIRST = {
+    "nvidia_driver_branch": ("Keep the fleet on one driver branch", "580"),
+    "nvidia_driver_source": ("Install no driver, or that of another source", "none"),
+    "cuda_toolkit_versions": ("Install certain CUDA toolkits, side by side", ["12.9", "13.0"]),
+    "cuda_toolkit_source": ("Install no CUDA toolkit: containers have their own", "none"),
+    "cudnn_source": ("Install no cuDNN", "none"),
+    "nvidia_container_runtime_mode": ("Choose how containers get the GPUs", "cdi"),
+    "docker_engine_daemon_options": ("Set other options of docker", {"data-root": "/data/docker"}),
+    "gpu_ready_reboot_ok": ("Permit a reboot", True),
+    "gpu_ready_disrupt": ("Permit to stop running work", ["docker_restart"]),
+    "gpu_ready_mirror": ("Download from a mirror of yours", "https://mirror.example.org"),
+}
+"""The variables that most sites need: what for, and a value. A test validates the values."""
+
+
+def first_table(variables: list[Declaration]) -> list[str]:
+    """Return the table of the variables that most sites need."""
+    known = {one.name: one for one in variables}
+    lines = ["## The ten that matter first", "", "| to | set | type |", "|---|---|---|"]
+    for name, (purpose, value) in FIRST.items():
+        lines.append(f"| {purpose} | [`{name}: {flow(value)}`](#{name}) | {shown_type(known[name])} |")
+    shown = ("nvidia_driver_branch", "cuda_toolkit_versions", "gpu_ready_reboot_ok")
+    text = "\n".join(f"{name}: {flow(FIRST[name][1])}" for name in shown)
+    return [*lines, "", "In `group_vars/gpu_nodes.yml`, beside the inventory:", "", "```yaml", text, "```", ""]
+
+
 def documentation(tasks: list[Task]) -> str:
     """Return docs/variables.md."""
-    lines = [PAGE_HEAD]
+    lines = [PAGE_HEAD, *first_table(list(all_variables(tasks))), "## All, by task", ""]
     lines += [
         f"- [{task.title}](#{re.sub(r'[^a-z0-9 -]', '', task.title.lower()).replace(' ', '-')})" for task in tasks
     ]
@@ -238,10 +264,15 @@ def documentation(tasks: list[Task]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def shown_type(variable: Declaration) -> str:
+    """Return the type of a variable for people."""
+    kind = f"list of {variable.elements}" if variable.elements not in ("", "raw") else variable.type
+    return "str or list" if kind in ("devices", "raw") else kind
+
+
 def table_row(variable: Declaration) -> str:
     """Return the line of a variable in docs/variables.md."""
-    kind = f"list of {variable.elements}" if variable.elements not in ("", "raw") else variable.type
-    kind = "str or list" if kind in ("devices", "raw") else kind
+    kind = shown_type(variable)
     choices = ", ".join(f"`{choice}`" if choice else "empty" for choice in variable.choices)
     text = [variable.description]
     text += [f"`{choice}`: {meaning}." for choice, meaning in variable.choices.items() if meaning]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from gpu_ready.catalog import settings
-from gpu_ready.lifecycle import bootstrap
+from gpu_ready.lifecycle import bootstrap, variables
 
 from tools import compile_variables
 from tools.variables import DeclarationError, all_variables, load_tasks, parse_declaration
@@ -189,3 +189,11 @@ def test_the_readme_lists_every_choice_with_the_default_first(page: str) -> None
             default = variable.default if variable.type == "list" else [variable.default]
             assert values[: len(default[:1])] == default[:1], variable.name
     assert found >= 2
+
+
+def test_the_ten_variables_that_matter_first_exist_and_their_values_are_accepted() -> None:
+    assert len(compile_variables.FIRST) == 10
+    values = {name: value for name, (_, value) in compile_variables.FIRST.items()}
+    assert variables.parse_settings(values).errors == []
+    page = (ROOT / "docs/variables.md").read_text(encoding="utf-8")
+    assert all(f'<a id="{name}"></a>' in page for name in values)

@@ -1,0 +1,65 @@
+"""docs/on-the-host.md against the catalog and the code: servers, units, modules, files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+from gpu_ready.cuda.cudnn import model as cudnn
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/on-the-host.md").read_text(encoding="utf-8")
+
+
+def section(heading: str) -> str:
+    return PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
+def servers() -> set[str]:
+    """Every server from which the catalog downloads."""
+    found = {urlsplit(cudnn.REDIST).netloc}
+    repositories = yaml.safe_load((ROOT / "catalog/repositories.yml").read_text())["repositories"]
+    for one in repositories.values():
+        found |= {urlsplit(one[key]).netloc for key in ("url", "key_url") if one.get(key)}
+    for path in [*(ROOT / "catalog/distros").glob("*.yml"), ROOT / "catalog/cuda.yml"]:
+        text = "\n".join(line.split(" #")[0] for line in path.read_text().splitlines() if not line.startswith("#"))
+        found |= {urlsplit(address).netloc for address in re.findall(r"https?://[^\s\"']+", text)}
+    return found
+
+
+def test_the_page_names_every_server_and_no_other() -> None:
+    named = set(re.findall(r"`([a-z0-9-]+(?:\.[a-z0-9-]+)+)`", section("Network connections")))
+    assert named == servers()
+
+
+def test_every_unit_and_file_below_a_directory_of_gpu_ready_is_named() -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for place in ("module_utils/gpu_ready", "library", "roles", "playbooks")
+        for path in [*(ROOT / place).rglob("*.py"), *(ROOT / place).rglob("*.yml")]
+        if "catalog/data.py" not in str(path)
+    )
+    units = set(re.findall(r"\bgpu-ready-[a-z-]+\.service\b", code)) - {"gpu-ready-pull.service"}
+    assert units and all(unit in PAGE for unit in units), units
+    state = set(re.findall(r"/var/lib/gpu-ready/([a-z-]+(?:\.json)?)", code))
+    missing = {name for name in state if name not in PAGE}
+    assert not missing, missing
+
+
+def test_no_user_or_group_is_created() -> None:
+    for path in [*(ROOT / "module_utils/gpu_ready").rglob("*.py"), *(ROOT / "library").glob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\"(useradd|adduser|groupadd|usermod|gpasswd)\"", text), path
+    for path in [*(ROOT / "roles").rglob("tasks/*.yml"), *(ROOT / "playbooks").rglob("*.yml")]:
+        assert not re.search(r"ansible\.builtin\.(user|group):", path.read_text(encoding="utf-8")), path
+
+
+def test_the_table_of_ansible_cfg_is_complete() -> None:
+    import configparser
+
+    read = configparser.ConfigParser()
+    read.read(ROOT / "ansible.cfg")
+    text = (ROOT / "docs/site.md").read_text(encoding="utf-8").split("## ansible.cfg")[1].split("\n## ")[0]
+    assert all(f"`{name}" in text for part in read.sections() for name in read[part])

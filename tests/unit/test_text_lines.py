@@ -119,7 +119,6 @@ def test_a_fact_names_its_line(kind: str, text: str, line: int) -> None:
 
 
 FOREIGN: list[tuple[str, str, str, str | None]] = [
-    ("nvidia-smi", "        GPU0    GPU1    CPU Affinity    NUMA Affinity\nGPU0     X      NV12    0-31\n", "nvidia-smi topo", None),
     ("nvidia-smi", "GPU 0: NVIDIA A100\n\t Link 0: 25 GB/s\n\t Link 1: <inactive>\n", "nvidia-smi nvlink", None),
     ("nvidia-smi", "01:00.0 VGA compatible controller: Intel Corporation HD (rev 09)\n", "lspci", "lspci"),
     ("lspci", "Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi", "nvidia-smi"),

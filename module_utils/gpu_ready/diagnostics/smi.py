@@ -6,7 +6,7 @@ Failures are on standard output too, at times with status 0; a value of a failin
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import message_table, smi_forms, smi_values, text_lines
+from . import message_table, smi_forms, smi_topology, smi_values, text_lines
 from .message_table import NVIDIA_SMI, SEVERITIES, Explanation, Found
 from .smi_forms import BUS_ID, TEGRA, VERSION, Reading
 
@@ -68,9 +68,11 @@ def messages_in(text: str) -> List[Found]:
 def problems(text: str) -> List[Explanation]:
     """Problems in nvidia-smi's output: the serious ones first, causes before consequences."""
     address = NAMED.search(text_lines.joined(text))
-    found = [message_table.explanation(row, address.group(1) if address else None) for row in messages_in(text)]
-    found += smi_values.problems(text_lines.lines_of(text))
-    return sorted(found, key=lambda one: SEVERITIES.index(one.severity))
+    values = smi_values.problems(text_lines.lines_of(text)) + smi_topology.problems(text)
+    of_values = {one.code for one in values}  # a field is a message too ("License Status : Unlicensed")
+    rows = [row for row in messages_in(text) if row.entry.code not in of_values]
+    found = [message_table.explanation(row, address.group(1) if address else None) for row in rows]
+    return sorted(found + values, key=lambda one: SEVERITIES.index(one.severity))
 
 
 def read(text: str) -> Dict[str, Any]:

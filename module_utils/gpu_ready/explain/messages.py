@@ -2,13 +2,23 @@
 
 from typing import Any, Dict, List
 
-from ..diagnostics import container_errors, installer_log, kernel_log, message_table, messages, smi
+from ..diagnostics import (
+    container_errors,
+    installer_log,
+    kernel_log,
+    message_table,
+    messages,
+    smi,
+    smi_topology,
+    smi_vgpu,
+)
+from . import forms
 from .located import Locator, at, describe_problems
 
 SEARCHED = {
     "nvidia-smi": (
         message_table.NVIDIA_SMI,
-        "the table, -L, csv, -q, -q -x, --version of nvidia-smi",
+        "the table, -L, csv, -q, -q -x, --version, topo -m and vgpu of nvidia-smi",
         "give the whole output of nvidia-smi, error stream included",
     ),
     "container-error": (
@@ -59,16 +69,34 @@ def describe_nothing(kind: str) -> List[str]:
 # --- nvidia-smi --------------------------------------------------------------------------------------------------
 
 
+INCOMPLETE = (
+    "This is the output of nvidia-smi topo, but not a complete matrix of connections, so nothing is read from it. "
+    "Remedy: give the whole output of 'nvidia-smi topo -m'."
+)
+
+
 def read_smi(text: str) -> Dict[str, Any]:
     """Read any output of nvidia-smi; a successful call has only problems of single GPUs."""
     answer = with_problems("nvidia-smi", smi.read(text), text)
     locator = Locator(text)
     answer["lines"] = locator.values(answer, ["driver_version", "cuda_version", "bus_id", "nvml_library_version"])
     answer["gpus"] = locator.rows(answer["gpus"], ["bus_id", "uuid", "name"])
+    topology, virtual = smi_topology.read(text), smi_vgpu.read(text)
+    if any(form.name == "nvidia-smi topo" for form in forms.forms_of(text)):
+        answer["topology"] = {"text": [INCOMPLETE]}
+    if topology:
+        answer["topology"] = dict(smi_topology.as_dict(topology), text=smi_topology.describe(topology))
+    if virtual:  # its head is that of the table, its rows are not
+        answer.update(vgpus=virtual, gpus=[], vgpu_host=True)
     return answer
 
 
 def describe_smi(answer: Dict[str, Any]) -> List[str]:
+    topology = answer["topology"]["text"] if answer.get("topology") else []
+    if answer.get("vgpus"):
+        return smi_vgpu.describe(answer["vgpus"]) + topology + describe_problems(answer)
+    if topology and not answer["usable"]:
+        return topology + describe_problems(answer)
     if not answer["usable"]:
         lines = describe_problems(answer) or describe_nothing("nvidia-smi")
         if answer.get("bus_id"):
@@ -83,7 +111,7 @@ def describe_smi(answer: Dict[str, Any]) -> List[str]:
         if gpu.get("error"):
             shown += ": does not answer. Remedy: read 'dmesg | grep Xid', reset the GPU or reboot."
         lines.append(at(gpu["line"], shown))
-    lines += describe_problems(answer)
+    lines += topology + describe_problems(answer)
     listed = [gpu["bus_id"][-12:].lower() for gpu in answer["gpus"] if gpu.get("bus_id")]
     if answer["problems"] and answer.get("bus_id") and answer["bus_id"][-12:].lower() not in listed:
         lines.append("That is the GPU %s, which the list does not show." % answer["bus_id"])

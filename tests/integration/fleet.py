@@ -94,6 +94,8 @@ class Fleet:
     """Directory of the ansible-playbook that is run on it."""
     limit: int = PLAY_LIMIT
     """Seconds that one run may take."""
+    collections: Path | None = None
+    """Directory with gpu_ready.nodes as installed and an ansible.cfg: playbooks are run by its names, outside the checkout."""
     directory: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +126,8 @@ class Fleet:
 
     def command(self, *arguments: str, playbook: str = "site.yml") -> list[str]:
         """Return the argv of a playbook run on this fleet."""
+        if self.collections:
+            playbook = f"gpu_ready.nodes.{Path(playbook).stem}"
         return [str(self.ansible / "ansible-playbook"), playbook, "-i", str(self.inventory), *arguments]
 
     def play(
@@ -159,9 +163,14 @@ class Fleet:
                 "ANSIBLE_SSH_EXECUTABLE": str(wrapper),
                 "ANSIBLE_NOCOLOR": "1",
             }
+            if self.collections:
+                env |= {
+                    "ANSIBLE_CONFIG": str(self.collections / "ansible.cfg"),
+                    "ANSIBLE_COLLECTIONS_PATH": str(self.collections),
+                }
             done = subprocess.run(
-                self.command(*arguments, playbook=playbook),
-                capture_output=True, text=True, timeout=self.limit, cwd=ROOT, env=env, check=False, stdin=subprocess.DEVNULL,
+                self.command(*arguments, playbook=playbook), capture_output=True, text=True, timeout=self.limit,
+                cwd=self.directory if self.collections else ROOT, env=env, check=False, stdin=subprocess.DEVNULL,
             )  # fmt: skip
             recorded = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
             counted = count_calls(calls.read_text() if calls.exists() else "", self.addresses())

@@ -1,11 +1,16 @@
 """One code base for old and new: ansible-core 2.16 with Python 3.6 on the hosts, and the newest ansible-core.
 
+Hosts are provisioned by the collection, installed from its archive into an empty directory, and then found to be in the
+desired state by the playbook of the checkout too.
+
 Each ansible-core gets a virtual environment of its own in the lab cache, made once. Versions without a suitable
 Python on this machine are skipped, visibly. That everything sent to hosts runs on Python 3.6 is also checked by `make lint` (vermin).
 """
 
+import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,6 +20,8 @@ from fleet import ROOT, Fleet, Run, environment, hosts_of, lab
 from gpu_ready_lab import python
 from gpu_ready_lab.say import LabError
 
+from tools import build_collection
+
 pytestmark = pytest.mark.lab
 
 MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
@@ -23,7 +30,7 @@ CRASHES = ("MODULE FAILURE", "Traceback", "deserialization", "SyntaxError")
 
 
 class Runs(NamedTuple):
-    """The runs of an ansible-core on its fleet."""
+    """The runs of an ansible-core on its fleet. ``first``, ``second``: by the collection; the others: by the checkout."""
 
     fleet: Fleet
     version: Version
@@ -51,9 +58,25 @@ def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
         [str(fleet.ansible / "ansible-playbook"), "--version"],
         capture_output=True, text=True, check=True, timeout=60, env=environment(), cwd=ROOT,
     ).stdout  # fmt: skip
-    yield Runs(fleet, version, hosts, text, fleet.play("--check"), fleet.play(), fleet.play(), fleet.play("--check"))
+    check = fleet.play("--check")
+    collection = Fleet(version.fleet, fleet.ansible, collections=installed_collection(fleet))
+    yield Runs(fleet, version, hosts, text, check, collection.play(), collection.play(), fleet.play("--check"))
     if not request.config.getoption("--keep-lab"):
         lab("down", version.fleet)
+
+
+def installed_collection(fleet: Fleet) -> Path:
+    """Build the collection and install it by the fleet's own ansible-galaxy, beside the ansible.cfg of its page."""
+    directory = fleet.directory / "collections"
+    archive = build_collection.build(fleet.directory)
+    galaxy = [str(fleet.ansible / "ansible-galaxy"), "collection", "install", "--offline", "--force"]
+    subprocess.run(
+        [*galaxy, str(archive), "-p", str(directory)],
+        check=True, timeout=300, cwd=fleet.directory, env=environment() | {"ANSIBLE_CONFIG": "/dev/null"},
+    )  # fmt: skip
+    [lines] = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/collection.md").read_text(), re.DOTALL)
+    (directory / "ansible.cfg").write_text(lines)
+    return directory
 
 
 def test_the_ansible_core_is_of_that_version(runs: Runs) -> None:

@@ -31,7 +31,7 @@ class CallbackModule(CallbackBase):
         value = getattr(result, "result", None) or result._result
         event = {
             "host": host.get_name(),
-            "task": task.get_name(),
+            "task": task.get_name().replace("gpu_ready.nodes.", ""),
             "action": task.action,
             "status": status,
             "changed": bool(value.get("changed")),

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.plain_text import CONTROLS, plain_text
+from gpu_ready.base.plain_text import plain_text
 from gpu_ready.explain import cli as explain
 from gpu_ready.report import audit_table
 from gpu_ready.report import run as report
-from test_progress import in_pipe, on_terminal, plugin
+from test_progress import in_pipe, on_terminal
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;ZWNobyBoaQ==\x07\x9b31m\rfine\u202eevil\u2028line\x7f\u2066\ud800"
 """The title, the screen, the clipboard, colours by C1, the start of the line, directions and lines of Unicode."""
@@ -38,10 +38,6 @@ def test_every_control_character_of_unicode_becomes_a_question_mark() -> None:
         hidden = controls(one) or 0xE0000 <= code < 0xE0080  # some of the tags are not assigned
         assert plain_text(one) == ("?" if hidden else one), hex(code)
     assert plain_text("GPU 0: Tesla\tK80\n→ für 東京 é") == "GPU 0: Tesla\tK80\n→ für 東京 é"
-
-
-def test_the_callback_strips_what_reports_strip() -> None:
-    assert plugin.CONTROLS.pattern == CONTROLS.pattern
 
 
 def audit(**values: Any) -> dict[str, Any]:

@@ -264,7 +264,11 @@ def audit_host(name: str, one: audit_table.HostAudit) -> Host:
     """Return the record of one audited host."""
     checks = {check.name: check for check in one.checks[:MOST]}
     answered = one.state in ("ok", "drift")
-    held = [f"{holder.command or holder.name} (pid {holder.pid})" for holder in one.work[:MOST]]
+    held = [
+        f"{holder.command or holder.name} (pid {holder.pid})"
+        + (f" in container {holder.container}" if holder.container else "")
+        for holder in one.work[:MOST]
+    ]
     lists = {"In use by": [line(entry) for entry in held]} if held else {}
     return Host(
         text(name),
@@ -303,12 +307,29 @@ def of_upgrade(kind: str, parts: Mapping[str, Any], time: str, check_mode: bool)
         "time": time,
         "check_mode": check_mode,
         "hosts": {
-            host.name: {"state": host.state, "why": host.why.message, **dataclasses.asdict(host.turn)}
+            host.name: {
+                "state": host.state,
+                "why": host.why.message,
+                "remedy": host.why.remedy,
+                **turn_record(host.turn),
+            }
             for host in hosts
             if host.turn
         },
     }
     return Fleet(kind, time, check_mode, hosts, UPGRADE_COLUMNS, record, bad_hosts(hosts))
+
+
+def turn_record(turn: Turn) -> dict[str, Any]:
+    """Return a turn with the names of gpu_upgrade_fleet's results."""
+    return {
+        "from": turn.before,
+        "to": turn.after,
+        "way": turn.way,
+        "began": turn.began,
+        "ended": turn.ended,
+        "seconds_unavailable": turn.unavailable,
+    }
 
 
 def upgrade_host(kind: str, name: str, given: Mapping[str, Any]) -> Host:

@@ -129,6 +129,16 @@ def test_steps_before_the_failed_one_are_done() -> None:
     assert broken.why.remedy == "enrol the key of DKMS."
 
 
+def test_the_json_of_a_rollout_has_the_turn_of_each_host() -> None:
+    found = json.loads(action.load("as_json").as_json(fleet_reports.upgrade()))["hosts"]["gpu-node-0006"]
+    assert (found["state"], found["from"], found["to"], found["seconds_unavailable"]) == ("rolled_back", "580.95.05", "595.91.07", 66)  # fmt: skip
+    assert found["ended"] - found["began"] == 134 and found["remedy"].startswith("see the log.")
+
+
+def test_an_audit_names_what_holds_the_gpus_and_its_container() -> None:
+    assert fleet_reports.audit().hosts[0].lists == {"In use by": ["python train.py (pid 4242) in container train"]}
+
+
 def test_the_timeline_has_a_bar_per_turn_within_the_chart() -> None:
     chart = page.timeline(page.host_rows(fleet_reports.upgrade()))
     assert chart is not None and len(chart["bars"]) == 21

@@ -8,6 +8,7 @@ import subprocess
 import time
 from typing import Any
 
+import cores
 import pytest
 from fleet import ROOT, Fleet, environment, lab
 
@@ -138,3 +139,34 @@ def test_rollback_of_a_rollout(fleet: Fleet) -> None:
     run = fleet.play("--limit", "up-a", playbook=BACK, extra=TARGET)
     assert run.rc == 0 and "rolled back" in run.row("up-a")
     assert loaded(fleet, "up-a") == OLD and loaded(fleet, CANARY) == NEW
+
+
+@pytest.fixture
+def oldest(fleet: Fleet) -> Fleet:
+    """The same hosts, from a control node with the oldest supported ansible-core."""
+    old = Fleet(fleet.name, cores.programs(cores.OLD))
+    shown = subprocess.run(
+        [str(old.ansible / "ansible-playbook"), "--version"],
+        capture_output=True, text=True, check=True, timeout=60, env=environment(), cwd=ROOT,
+    ).stdout  # fmt: skip
+    assert "core 2.16." in shown
+    return old
+
+
+# The rollback before it left the old driver on up-a; alone, this test begins with the same.
+@pytest.mark.long
+def test_the_oldest_core_upgrades(oldest: Fleet) -> None:
+    assert loaded(oldest, "up-a") == OLD
+    run = oldest.play("--limit", "up-a", playbook=UPGRADE, extra=TARGET | {"gpu_upgrade_builders": ["up-a"]})
+    assert run.rc == 0 and "upgraded" in run.row("up-a"), run.screen[-3000:]
+    recorded = journal(oldest, "up-a")
+    assert (loaded(oldest, "up-a"), recorded["phase"], recorded["from"]["version"]) == (NEW, "done", OLD)
+    second = oldest.play("--limit", "up-a", playbook=UPGRADE, extra=TARGET)
+    assert second.rc == 0 and second.calls["up-a"] == 1 and "nothing to do" in second.row("up-a")
+
+
+@pytest.mark.long
+def test_the_oldest_core_rolls_back(oldest: Fleet) -> None:
+    run = oldest.play("--limit", "up-a", playbook=BACK)
+    assert run.rc == 0 and "rolled back" in run.row("up-a"), run.screen[-3000:]
+    assert loaded(oldest, "up-a") == OLD

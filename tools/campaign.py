@@ -116,6 +116,7 @@ PARTS = (
         "tests/integration/upgrade_lost.yml",
     ),
     _tests("upgrade_fleet", "upgrade of 24 mixed hosts, with the control node killed ten times"),
+    _tests("upgrade_budget", "upgrade of 24 hosts with failures beyond the budget, then within it"),
     _tests("upgrade_sources", "upgrades without a network of .run and RPM drivers", HOOK),
     _tests(
         "upgrade_ubuntu",

@@ -32,7 +32,7 @@ class CallbackModule(CallbackBase):
         self._write(host.get_name(), True)
 
     def _end(self, result: Any) -> None:
-        # The public attribute came with 2.19, the private one goes with a later release.
+        # The public attribute came with 2.19, the private one is removed in a later release.
         self._write((getattr(result, "host", None) or result._host).get_name(), False)
 
     def v2_runner_on_ok(self, result: Any) -> None:

@@ -133,6 +133,7 @@ PARTS = (
         "tests/integration/drain_hook.yml",
     ),
     _tests("in_use", "hosts with running work: each kind, each disruption, with and without permission"),
+    _tests("nvlink5", "a host with NVLink 5 switches: what its fabric manager needs, installed and removed"),
     _tests("pull", "a host that provisions itself by ansible-pull; the audit", "deploy/pull"),
     _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
     _tests("settings", "parameters of the kernel module, and persistence mode on Ubuntu's and Debian's archive"),

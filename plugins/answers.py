@@ -120,6 +120,7 @@ ANSWERS: dict[str, dict[str, Shape]] = {
         "reboot_required?": bool,
         "services?": list,
     },
+    "gpu_kubernetes_labels": {"labels?": {"*": str}},
     "gpu_lease": {"held_by?": str, "before?": str},
     "gpu_monitoring": {"paths?": TEXTS},
     "gpu_node_facts": {"ansible_facts?": {"gpu_node": dict}},

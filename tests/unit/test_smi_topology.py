@@ -29,7 +29,7 @@ CUBE = (
 
 
 @pytest.mark.parametrize(
-    ("rows", "lacking", "word"),
+    ("rows", "fewer", "word"),
     [
         (("X NV18 NV18", "NV18 X NV18", "NV18 NV18 X"), [], "every pair"),
         (("X NV6 NV6 SYS", "NV6 X NV6 SYS", "NV6 NV6 X SYS", "SYS SYS SYS X"), ["GPU3"], "3 pairs"),
@@ -42,14 +42,14 @@ CUBE = (
         (("X",), [], "without NVLink"),
     ],
 )
-def test_a_topology(rows: tuple[str, ...], lacking: list[str], word: str) -> None:
+def test_a_topology(rows: tuple[str, ...], fewer: list[str], word: str) -> None:
     text = matrix(*rows, nics=2)
     answer = explain.KINDS["nvidia-smi"].read(text.encode())
     assert answer["topology"]["gpus"] == [f"GPU{number}" for number in range(len(rows))]
     assert answer["topology"]["others"] == ["NIC0", "NIC1"]
     found = messages.explain("nvidia-smi", text)
-    assert [one.detail for one in found] == lacking and {one.code for one in found} <= {"nvlink_missing"}
-    assert [one.line for one in found] == [2 + int(gpu[3:]) for gpu in lacking]
+    assert [one.detail for one in found] == fewer and {one.code for one in found} <= {"nvlink_missing"}
+    assert [one.line for one in found] == [2 + int(gpu[3:]) for gpu in fewer]
     shown = explain.KINDS["nvidia-smi"].describe(answer)
     assert word in shown[0] and not answer["usable"] and answer["gpus"] == []
 

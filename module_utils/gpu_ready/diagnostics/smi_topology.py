@@ -1,4 +1,4 @@
-"""The matrix of `nvidia-smi topo -m`: how GPUs reach one another, and which of them lack NVLinks that others have."""
+"""The matrix of `nvidia-smi topo -m`: how GPUs reach one another, and which of them have fewer NVLinks than others."""
 
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -65,7 +65,7 @@ def cells(line: Line, words: List[str]) -> Optional[Tuple[str, Tuple[Line, Dict[
     return parts[0], (line, dict(zip(words, values)))  # noqa: B905 - Python 3.6
 
 
-def lacking(found: Topology) -> List[str]:
+def find_fewer_links(found: Topology) -> List[str]:
     """The GPUs with fewer NVLinks than others: to the GPU that they have most to; where these are equal, to all."""
     most = {gpu: found.most(gpu) for gpu in found.gpus}
     if len(set(most.values())) > 1:
@@ -82,7 +82,7 @@ def problems(text: str) -> List[Explanation]:
     if found is None or not any(found.links.values()):
         return []
     explained = []
-    for gpu in lacking(found):
+    for gpu in find_fewer_links(found):
         cause = "%s: %s has %s" % (entry.cause, gpu, describe_links(found, gpu))
         line = found.lines[gpu]
         quote = next(" ".join(one.text.split()) for one in lines_of(text) if one.number == line)

@@ -68,14 +68,15 @@ def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
 def installed_collection(fleet: Fleet) -> Path:
     """Build the collection and install it by the fleet's own ansible-galaxy, beside the ansible.cfg of its page."""
     directory = fleet.directory / "collections"
+    directory.mkdir(exist_ok=True)
+    [lines] = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/collection.md").read_text(), re.DOTALL)
+    (directory / "ansible.cfg").write_text(lines)
     archive = build_collection.build(fleet.directory)
     galaxy = [str(fleet.ansible / "ansible-galaxy"), "collection", "install", "--offline", "--force"]
     subprocess.run(
         [*galaxy, str(archive), "-p", str(directory)],
-        check=True, timeout=300, cwd=fleet.directory, env=environment() | {"ANSIBLE_CONFIG": "/dev/null"},
+        check=True, timeout=300, cwd=fleet.directory, env=environment() | {"ANSIBLE_CONFIG": f"{directory}/ansible.cfg"},
     )  # fmt: skip
-    [lines] = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/collection.md").read_text(), re.DOTALL)
-    (directory / "ansible.cfg").write_text(lines)
     return directory
 
 

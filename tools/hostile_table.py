@@ -27,6 +27,8 @@ NOT_ATTACKED = {
     "gpu_dkms": "its answer is not used; its step is not in the plans of the campaign",
     "gpu_drain_kubernetes": "runs on the control node or on the host with kubectl, which the operator names",
     "gpu_driver_volume": "its answer is not used; its step (mode native) is not in the plans of the campaign",
+    "gpu_kubernetes_labels": "of its answer only well-formed labels are written; its playbook is not in the campaign",
+    "gpu_monitoring": "its answer is not used; its step is not in the plans of the campaign",
     "gpu_node_facts": "no playbook uses it",
     "gpu_nvidia_detect": "its answer is not used; its step (ELRepo) is not in the plans of the campaign",
     "gpu_python": "runs on the control node; what it reads of a host is the output of `raw`",

@@ -76,6 +76,8 @@ def convert(rule: Rule, value: Any) -> Tuple[Any, Optional[str]]:
     if isinstance(value, (dict, list, bool)):
         return None, "must be text"
     text = str(value).strip()
+    if rule.type == "int":
+        return (int(text), None) if matches(rule, text) else (None, "must be %s" % rule.requirement)
     if rule.choices and text not in rule.choices:
         empty = ", or empty" if "" in rule.choices else ""
         return None, "must be one of %s%s" % (", ".join(filter(None, rule.choices)), empty)

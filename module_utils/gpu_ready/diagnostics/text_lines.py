@@ -4,9 +4,10 @@ Programs, terminals, mailers and logs break lines anywhere, colour them and writ
 Patterns are therefore tried on one joined line, which still shows from which line of the pasted text a position is.
 """
 
+import functools
 import re
 from bisect import bisect_right
-from typing import Iterable, List, NamedTuple, Optional
+from typing import Iterable, List, NamedTuple, Optional, Tuple
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\^_])")
 UNSEEN = re.compile("[\x00\x07\x08\u200b\ufeff]")
@@ -124,6 +125,12 @@ def word_start(text: str, first: int, position: int) -> int:
 
 def lines_of(text: str) -> List[Line]:
     """The lines of a pasted text without colours and invisible characters; escaped newlines end a line too."""
+    return list(split_lines(text))
+
+
+@functools.lru_cache(maxsize=2)
+def split_lines(text: str) -> Tuple[Line, ...]:
+    """The lines for :func:`lines_of`, kept: each reader of a kind asks for those of the whole text."""
     text = UNSEEN.sub("", ESCAPES.sub("", text)).replace("\u00a0", " ").replace("\r\n", "\n")
     # A string of JSON, as Ansible and journals print a program's output.
     escaped = text.count("\\n") > text.count("\n") + len(LOGGED_NEWLINE.findall(text))
@@ -135,8 +142,8 @@ def lines_of(text: str) -> List[Line]:
         found += [Line(number, part) for part in line.split("\n")]
     bare = [QUOTED.match(line.text) for line in found]
     if 2 * sum(1 for match in bare if match) > sum(1 for line in found if line.text.strip()):  # JSON: stdout_lines
-        return [Line(line.number, match.group(1)) if match else line for line, match in zip(found, bare)]  # noqa: B905
-    return found
+        return tuple(Line(line.number, match.group(1)) if match else line for line, match in zip(found, bare))  # noqa: B905
+    return tuple(found)
 
 
 def plain(text: str) -> str:

@@ -86,6 +86,33 @@ def test_the_line_of_an_administrator_refuses_the_host_with_its_place(fleet: Fle
         fleet.ssh(TRIXIE, f"rm {ADMIN}")
 
 
+def metrics_of(fleet: Fleet, host: str) -> list[str]:
+    """What the real node_exporter of a host serves of gpu-ready's metrics; waits for the first sample."""
+    ask = "curl -sf http://127.0.0.1:9100/metrics"
+    fleet.ssh(host, f"for _ in $(seq 60); do {ask} | grep -q gpu_ready_gpu_info && exit 0; sleep 1; done; exit 1")
+    return [line for line in fleet.ssh(host, ask).splitlines() if not line.startswith("#")]
+
+
+def test_node_exporter_serves_the_metrics_that_the_service_writes(fleet: Fleet) -> None:
+    install = "apt-get -qq -y --no-install-recommends install prometheus-node-exporter curl"
+    fleet.ssh(TRIXIE, f"DEBIAN_FRONTEND=noninteractive {install} >/dev/null 2>&1", limit=600)
+    requested = GIVEN | {"gpu_monitoring": ["textfile"]}
+    run = fleet.play("--limit", TRIXIE, extra=requested)
+    assert run.rc == 0, run.screen[-4000:]
+    assert "gpu_monitoring.textfile" in run.changed_steps(TRIXIE)
+    lines = metrics_of(fleet, TRIXIE)
+    assert any(line.startswith("gpu_ready_gpu_info{") and "Tesla T4" in line for line in lines), lines
+    assert "gpu_ready_nvml_up 1" in lines and "node_textfile_scrape_error 0" in lines
+    second = fleet.play("--limit", TRIXIE, extra=requested)
+    assert (second.calls[TRIXIE], second.recap(TRIXIE)["changed"]) == (1, 0)
+    audit = fleet.play("--limit", TRIXIE, playbook="playbooks/audit.yml", extra=requested)
+    assert audit.rc == 0, audit.screen[-4000:]
+    assert fleet.play("--limit", TRIXIE, extra=GIVEN).rc == 0
+    names = "/etc/systemd/system/gpu-ready-monitoring* /usr/local/lib/gpu-ready /var/lib/prometheus/node-exporter/gpu_ready*"
+    assert fleet.ssh(TRIXIE, f"ls -d {names} 2>/dev/null || :") == ""
+    assert fleet.ssh(TRIXIE, "systemctl is-active gpu-ready-monitoring || :").strip() == "inactive"
+
+
 def test_uninstalling_leaves_no_file_of_both(fleet: Fleet) -> None:
     run = fleet.play(playbook="playbooks/uninstall.yml")
     assert run.rc == 0, run.screen[-4000:]

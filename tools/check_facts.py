@@ -39,7 +39,8 @@ ARCHIVES = {
     ),
 }
 """The archives of distributions: URL, suites by code name, components."""
-SECURITY = ("http://security.debian.org/debian-security", ("{0}-security",))
+SECURITY = ("http://ftp.debian.org/debian-security", ("{0}-security",))
+"""Of a URL the path counts: lists of apt are found whichever mirror they are from."""
 COMPANIONS = ("fabricmanager", "subnet_manager", "imex", "persistenced")
 
 

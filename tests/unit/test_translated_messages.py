@@ -57,7 +57,7 @@ CASES: list[tuple[str, list[str]]] = [
         "E: 仓库 “https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64  InRelease” 没有数字签名。\n",
         ["repository_key"],
     ),
-    ("E: http://deb.debian.org/debian/pool/non-free/n/nvidia/x.deb の取得に失敗しました  404  Not Found [IP: 151.101.2.132 80]\n", ["download_failed"]),
+    ("E: http://mirror.example.org/debian/pool/non-free/n/nvidia/x.deb の取得に失敗しました  404  Not Found [IP: 192.0.2.1 80]\n", ["download_failed"]),
     ("tar: ./usr/lib/libcuda.so: Kann nicht schreiben: Auf dem Gerät ist kein Speicherplatz mehr verfügbar\n", ["no_space"]),
     (
         "错误：\n 问题: 软件包 kmod-nvidia-580 需要 kernel >= 5.14.0-570，但没有提供者可以被安装\n  - 冲突的请求\n",

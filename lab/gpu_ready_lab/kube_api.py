@@ -3,8 +3,9 @@
 It runs alone on a lab host (`python3 kube_api.py PORT`), over plain HTTP, for any user of the host. There is no
 scheduler, no controller and no kubelet: an evicted pod is removed when its time is over. `PUT /lab` replaces the
 objects by {"nodes": {name: {"unschedulable": bool}}, "pods": [{"name", "node", "owner": kind or null, "ends": seconds,
-"budget": bool, "emptydir": bool, "labels": {}}]}, where `budget` means a disruption budget that forbids the
-eviction; `GET /lab` returns the objects and the requests so far.
+"budget": bool, "emptydir": bool, "labels": {}, "terminating": bool}]}, where `budget` means a disruption budget that
+forbids the eviction and `terminating` that the pod was deleted before and needs `ends` seconds; `GET /lab` returns the
+objects and the requests so far.
 """
 
 import json
@@ -51,6 +52,9 @@ class Cluster:
         self.ends, self.asked = {}, []
         self.nodes = {name: self.node(name, bool(one.get("unschedulable"))) for name, one in state["nodes"].items()}
         self.pods = {one["name"]: self.pod(one) for one in state["pods"]}
+        for one in state["pods"]:
+            if one.get("terminating"):
+                self.end(one["name"])
 
     def stamp(self) -> str:
         """Return the next version of an object."""
@@ -86,6 +90,8 @@ class Cluster:
 
     def end(self, name: str) -> None:
         """Start the termination of a pod."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.pods[name]["metadata"].setdefault("deletionTimestamp", now)
         self.ends.setdefault(name, time.time() + self.pods[name]["lab"]["ends"])
         self.sweep()
 

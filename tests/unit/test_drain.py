@@ -450,6 +450,42 @@ def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
     assert "Unable to connect to the server" in node.pending_work()
 
 
+def bare_pod(terminating: bool, **metadata: Any) -> dict[str, Any]:
+    stamps = {"deletionTimestamp": "2026-11-22T10:00:00Z"} if terminating else {}
+    return {"metadata": {"name": "bare", "namespace": "ml", **stamps, **metadata}, "status": {"phase": "Running"}}
+
+
+NO_CONTROLLER = "cannot delete Pods that declare no controller (use --force to override): ml/bare"
+LOCAL_STORAGE = "cannot delete Pods with local storage (use --delete-emptydir-data to override): ml/x"
+
+
+@pytest.mark.parametrize(
+    ("refused", "pods", "waits"),
+    [
+        (NO_CONTROLLER, [bare_pod(True)], True),
+        (NO_CONTROLLER, [bare_pod(True), bare_pod(False, ownerReferences=[{"kind": "Job", "controller": True}])], True),
+        (NO_CONTROLLER, [bare_pod(False)], False),
+        (NO_CONTROLLER, [bare_pod(True), bare_pod(False)], False),
+        (NO_CONTROLLER, [], True),  # it ended between kubectl's two answers: the next drain finds nothing to refuse
+        (f"[{NO_CONTROLLER}, {LOCAL_STORAGE}]", [bare_pod(True)], False),
+    ],
+)  # fmt: skip
+def test_a_bare_pod_that_is_already_terminating_is_awaited(refused: str, pods: list[Any], waits: bool) -> None:
+    drain_words = ("kubectl", *drain_kubernetes.drain_arguments("n1", drain_kubernetes.EvictionOptions(), 30))
+    asked = ("kubectl", "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=n1", "--output=json")
+    error = f'error: unable to drain node "n1" due to error: {refused}, continuing command...\n'
+    answers = {
+        drain_words: Result(1, "node/n1 cordoned\n", error),
+        (*asked, "--request-timeout=30s"): Result(0, json.dumps({"items": pods}), ""),
+    }
+    hook = drain_kubernetes.KubernetesHook(RecordedHost(programs=answers), "n1", drain_kubernetes.KubectlAccess())
+    if waits:
+        assert "on the Kubernetes node n1" in hook.pending_work()
+    else:
+        with pytest.raises(DrainError, match="it cannot drain the node n1"):
+            hook.pending_work()
+
+
 class Docker(drain_docker.DockerEngine):
     """A simulated engine; ``reborn``: containers that somebody starts again, ``needs``: what has to run before."""
 

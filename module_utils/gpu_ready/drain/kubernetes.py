@@ -7,7 +7,7 @@ exactly the version of the node that it read. A cordon without the annotation is
 import json
 import os
 import re
-from typing import List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, Result
 from ..base.json_file import parse_json
@@ -25,6 +25,9 @@ TIMEOUT = re.compile(
 )
 FROM_SERVER = re.compile(r"Error from server \((\w+)\): (.*)$")
 """How kubectl prints a refusal of the API server (StandardErrorMessage in k8s.io/kubectl/pkg/cmd/util/helpers.go)."""
+BARE_PODS = re.compile(r"\(use --force to override\)")
+OTHER_PODS = re.compile(r"\(use --(?!force )[a-z-]+ to override\)")
+"""What kubectl drain says of pods that it does not delete (k8s.io/kubectl/pkg/drain/filters.go)."""
 CONFLICT = re.compile(r"\bConflict\b|object has been modified")
 BUDGET = "disruption budget"
 NODE_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
@@ -77,19 +80,40 @@ def parse_node(text: str) -> Optional[KubernetesNode]:
     return KubernetesNode(str(metadata.get("name", "")), cordoned, str(annotation), version)
 
 
-def parse_pods(text: str) -> List[str]:
-    """namespace/name of the pods in `kubectl get pods --output=json` that a drain evicts."""
+def evictable_pods(text: str) -> List[Dict[str, Any]]:
+    """The pods in `kubectl get pods --output=json` that a drain evicts."""
     try:
         items = parse_json(text).get("items") or []
     except (ValueError, AttributeError):
         return []
-    return sorted(
-        "%s/%s" % (pod["metadata"].get("namespace", "default"), pod["metadata"]["name"])
+    return [
+        pod
         for pod in items
         if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
         and "kubernetes.io/config.mirror" not in (pod["metadata"].get("annotations") or {})
         and not [owner for owner in pod["metadata"].get("ownerReferences") or [] if owner.get("kind") == "DaemonSet"]
+    ]
+
+
+def parse_pods(text: str) -> List[str]:
+    """namespace/name of the pods that a drain evicts."""
+    return sorted(
+        "%s/%s" % (pod["metadata"].get("namespace", "default"), pod["metadata"]["name"]) for pod in evictable_pods(text)
     )
+
+
+def bare_pods_are_ending(text: str) -> bool:
+    """True if all pods without a controller are being deleted already.
+
+    kubectl refuses to drain a node with a pod of no controller, also one that is Terminating (unreplicatedFilter in
+    k8s.io/kubectl/pkg/drain/filters.go), although nothing is lost by waiting for its end.
+    """
+    bare = [
+        pod["metadata"]
+        for pod in evictable_pods(text)
+        if not [owner for owner in pod["metadata"].get("ownerReferences") or [] if owner.get("controller")]
+    ]
+    return all(metadata.get("deletionTimestamp") for metadata in bare)
 
 
 def decide_cordon(node: KubernetesNode, reason: str, recorded: bool) -> DrainDecision:
@@ -260,7 +284,8 @@ class KubernetesHook(NodeHook):
         output = answer.err + answer.out
         if answer.rc == 0:
             return ""
-        if not TIMEOUT.search(output):
+        refused = not TIMEOUT.search(output)
+        if refused and (OTHER_PODS.search(output) or not BARE_PODS.search(output)):
             raise DrainError(explain_refusal(self.name, answer.err or answer.out))
         words = ["get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=" + self.name, "--output=json"]
         words += ["--selector=" + self.options.pod_selector] if self.options.pod_selector else []
@@ -268,4 +293,6 @@ class KubernetesHook(NodeHook):
         if pods.rc != 0:
             reason = one_line(pods.err, pods.out)
             return "an answer of Kubernetes about the pods on the node %s (%s)" % (self.name, reason)
+        if refused and not bare_pods_are_ending(pods.out):
+            raise DrainError(explain_refusal(self.name, answer.err or answer.out))
         return describe_pods(self.name, parse_pods(pods.out), output)

@@ -55,6 +55,10 @@ audit:
     holders: [{pid: 4711, name: python3, command: python3 train.py, container: trainer, service: false}]
 """
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.lifecycle import audit
 

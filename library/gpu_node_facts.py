@@ -52,6 +52,10 @@ ansible_facts:
       sample: {"schema": 1, "driver": {"loaded": {"version": "535.261.03", "flavour": "proprietary"}}}
 """
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base import validation
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.facts import collect

@@ -398,6 +398,10 @@ refusal:
   sample: ""
 """
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base.lease_mark import mark
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.catalog.settings import Settings

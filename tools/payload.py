@@ -106,13 +106,18 @@ def build_wrapper(module: str, directory: Path = ROOT / "library") -> Wrapper:
     return Wrapper(len(script), base64.b64decode(encoded))
 
 
+def entry(archive: Path, module: str) -> str:
+    """Dotted name of the module in an archive."""
+    name = next(name for name in zipfile.ZipFile(archive).namelist() if name.endswith(f"/{module}.py"))
+    return name[: -len(".py")].replace("/", ".")
+
+
 def import_time(archive: bytes, module: str, python: str, runs: int = 5) -> float:
     """CPU milliseconds to import the module after ansible's `basic`, from the zip as on a host, best of several."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "payload.zip"
         path.write_bytes(archive)
-        entry = next(name for name in zipfile.ZipFile(path).namelist() if name.endswith(f"/{module}.py"))
-        argv = [python, "-c", TIMED_IMPORT, str(path), entry[: -len(".py")].replace("/", ".")]
+        argv = [python, "-c", TIMED_IMPORT, str(path), entry(path, module)]
         return min(
             float(subprocess.run(argv, check=True, capture_output=True, text=True, env={}).stdout)
             for _run in range(runs)

@@ -1,5 +1,6 @@
 """What AnsiballZ sends to a host with gpu_node_plan: facts, plan and catalog, no code that changes or explains."""
 
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -42,7 +43,7 @@ MODULES = {
     "lifecycle": {"decide", "variables"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 244_700
+PACKED_LIMIT = 245_200
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 
@@ -79,3 +80,36 @@ def test_the_closure_is_what_ansible_ships() -> None:
     shipped = {name[len(prefix) :] for name in names if name.startswith(prefix + "gpu_ready/")}
     expected = {str(path.relative_to(ROOT / "module_utils")) for path in payload.import_closure(MODULE).values()}
     assert shipped == expected
+
+
+COUNT_COMPILED = """
+import collections, sys
+compiled = collections.Counter()
+sys.addaudithook(lambda event, args: event == "compile" and compiled.update([str(args[1])]))
+sys.path.insert(0, sys.argv[1])
+import ansible.module_utils.basic
+from importlib import import_module
+module = import_module(sys.argv[2])
+ours = {name: times for name, times in compiled.items() if "/gpu_ready/" in name}
+assert len(ours) > 100, ours
+print({name: times for name, times in ours.items() if times > 1 and not name.endswith(BEFORE)})
+facts = sys.modules["ansible.module_utils.gpu_ready.facts"]
+print(facts.__file__, sys.modules["ansible.module_utils.gpu_ready.facts.base"].__file__)
+"""
+
+
+@pytest.mark.host_io
+def test_a_host_compiles_each_module_of_the_plan_once(tmp_path: Path) -> None:
+    archive = tmp_path / "payload.zip"
+    archive.write_bytes(payload.build_wrapper(MODULE).archive)
+    before = ("gpu_ready/__init__.py", "base/__init__.py", "base/zip_import.py")
+    argv = [
+        sys.executable,
+        "-c",
+        COUNT_COMPILED.replace("BEFORE", repr(before)),
+        str(archive),
+        payload.entry(archive, MODULE),
+    ]
+    twice, names = subprocess.run(argv, check=True, capture_output=True, text=True, env={}).stdout.splitlines()
+    package = f"{archive}/ansible/module_utils/gpu_ready/facts"
+    assert (twice, names) == ("{}", f"{package}/__init__.py {package}/base.py")

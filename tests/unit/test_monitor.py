@@ -1,5 +1,6 @@
 """The program that writes metrics: cgroups of every engine, hostile names, the kernel's log, and a real NVML interface."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.monitor import containers, kernel_log, metrics, node, nvml, textfile, worker
+from gpu_ready.monitor import containers, kernel_log, metrics, node, nvlink, nvml, textfile, worker
 from gpu_ready.monitor.containers import CgroupPlace, Names
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,6 +167,7 @@ def sample(name: str = "train", **more: Any) -> metrics.Sample:
     gpu |= {"index": 0, "error": 0, "uuid": UUID, "name": "Tesla T4", "pci": "0000:3b:00.0"}
     gpu |= {"memory_total": 16 << 30, "memory_used": 1 << 30, "gpu_percent": 50, "memory_percent": 7}
     gpu |= {"ecc_corrected": 0, "ecc_uncorrected": 0, "processes": [[7, 1 << 20]], "utilization": [[7, 25]]}
+    gpu |= {"links": [], "link_errors": {}, "fabric": None}
     gpu |= more
     place = CgroupPlace("docker", A)
     state = node.Node(True, 1, 1, "580.1", {"gpus": False}, {"driver": False}, 580, False)
@@ -288,6 +290,19 @@ def test_a_damaged_state_starts_from_nothing(tmp_path: Path, state: str) -> None
     assert log.counts == {"Xid 31 0000:3b:00.0": 1}
 
 
+@pytest.mark.host_io
+def test_a_log_that_could_not_be_read_is_opened_again(tmp_path: Path) -> None:
+    log = kernel_log.KernelLog(str(tmp_path / "kmsg"), str(tmp_path / "state"))
+    log.read()
+    assert not log.available
+    os.mkfifo(tmp_path / "kmsg")
+    log.read()
+    with (tmp_path / "kmsg").open("wb") as writer:
+        writer.write(b"3,7,5000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n")
+    log.read()
+    assert log.counts == {"Xid 79 0000:3b:00.0": 1}
+
+
 # ---- what gpu-ready knows -------------------------------------------------------------------------------------------
 
 
@@ -338,6 +353,31 @@ def test_a_missing_gpu_is_drift_and_a_mark_a_reboot(root: Path) -> None:
     (root / "run/reboot-required").write_text("")
     known = node.read_node({}, [], str(root))
     assert known.drift["gpus"] and not known.verified and known.reboot == {"distribution": True, "driver": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "edited"),
+    [
+        ("ours\n", {}, False),
+        ("theirs\n", {}, True),
+        (None, {}, True),
+        ("theirs\n", {"components": ["contrib"]}, False),
+        (None, {"written": [None]}, False),
+        ("theirs\n", {"written": [None]}, True),
+        ("theirs\n", {"written": []}, False),
+    ],
+)
+def test_a_file_that_somebody_edited_is_drift_but_does_not_undo_the_verification(
+    root: Path, text: str | None, more: dict[str, Any], edited: bool
+) -> None:
+    digest = hashlib.sha256(b"ours\n").hexdigest()
+    entry = {"before": None, "mode": None, "written": [["0" * 64, 420, 0], [digest, 420, 0]]} | more
+    (root / "var/lib/gpu-ready/manifest.json").write_text(json.dumps({"files": {"/etc/ours.conf": entry}}))
+    if text is not None:
+        (root / "etc").mkdir()
+        (root / "etc/ours.conf").write_text(text)
+    known = node.read_node({}, [UUID], str(root))
+    assert known.verified and known.drift["files"] is edited
 
 
 # ---- NVML, in processes and cgroups of this machine -----------------------------------------------------------------
@@ -543,3 +583,41 @@ def cpu_seconds(pid: int) -> float:
     """Processor time of a process and of its children that ended (proc(5): utime to cstime)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+HOPPER = "architecture = 9\nnvlinks = 18\nnvlink_version = 4\nnvswitch_links = 18\n"
+PROBLEMS = [*nvlink.PROBLEMS, "incorrect_configuration"]
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("conf", "links", "errors", "fabric", "problems"),
+    [
+        ("", {}, {}, {}, set()),
+        ("architecture = 9\n", {}, {}, {}, set()),  # a PCI Express card: its fabric state is "not supported"
+        (HOPPER, (18, 0), {"replay": 0, "recovery": 0, "crc": 0}, {"state": 1}, set()),
+        (
+            HOPPER + "nvlinks_down = 0x30000\nnvlink_crc = 5000000000\nfabric_state = 3\nfabric_mask = 0x22a9\n",
+            (16, 2), {"replay": 0, "recovery": 0, "crc": 5000000000}, {"state": 3, "status": 0},
+            {"degraded_bandwidth", "incorrect_configuration"},
+        ),
+        (
+            HOPPER + "architecture = 10\nnvlink_version = 5\nnvlink_receive = 7\nfabric_state = 3\nfabric_status = 999\n",
+            (18, 0), {"receive": 7, "integrity": 0, "recovery": 0}, {"state": 3, "status": 999}, set(),
+        ),
+    ],
+    ids=["turing", "pcie", "not started", "hopper", "blackwell"],
+)  # fmt: skip
+def test_nvlink_and_its_fabric(
+    tmp_path: Path, library: Path, conf: str, links: Any, errors: dict[str, int], fabric: Any, problems: set[str]
+) -> None:
+    path = tmp_path / "nvml.conf"
+    path.write_text(f"require_dev = 0\ndriver_version = 580.95.05\n[gpu 0]\nname = H100\nuuid = {UUID}\n{conf}")
+    out, err = run_program(sys.executable, tmp_path, library, path, "--print").communicate(timeout=60)
+    one = f'gpu="0",uuid="{UUID}"'
+    expected = {f'nvlinks{{{one},state="{name}"}}': n for name, n in zip(("active", "inactive"), links, strict=False)}
+    expected |= {f'nvlink_errors_total{{{one},type="{kind}"}}': n for kind, n in errors.items()}
+    expected |= {f"fabric_{name}{{{one}}}": n for name, n in fabric.items()}
+    expected |= {f'fabric_problem{{{one},problem="{name}"}}': name in problems for name in PROBLEMS if fabric}
+    found = {name: value for name, value in families(out).items() if "nvlink" in name or "fabric" in name}
+    assert (found, err) == ({f"gpu_ready_gpu_{name}": str(int(value)) for name, value in expected.items()}, "")

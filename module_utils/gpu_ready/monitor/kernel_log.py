@@ -23,13 +23,17 @@ class KernelLog:
     """``counts``: by "Xid 79 0000:3b:00.0", as far as the log went back at the first start."""
 
     def __init__(self, path: str = KMSG, state: str = STATE) -> None:
+        self.path = path
         self.state = state
         self.next = 0
         self.counts: Dict[str, int] = {}
         self.handle: Optional[int] = None
         self.restore()
+        self.open()
+
+    def open(self) -> None:
         with contextlib.suppress(OSError):  # a container has none; `available` says so
-            self.handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            self.handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
 
     @property
     def available(self) -> bool:
@@ -45,8 +49,10 @@ class KernelLog:
             self.next, self.counts = 0, {}
 
     def read(self) -> None:
-        """Count what is new; without a readable log nothing is counted."""
+        """Count what is new; without a readable log nothing is counted, and the next sample tries again."""
         before = self.next
+        if self.handle is None:
+            self.open()
         for _ in range(MOST_RECORDS if self.handle is not None else 0):
             record = self.read_record()
             if record is None:

@@ -38,6 +38,11 @@ FAMILIES = [
     Family("gpu_ready_gpu_recovery_action", GAUGE, "0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset."),
     Family("gpu_ready_gpu_persistence_mode", GAUGE, "Whether the driver keeps the GPU initialized."),
     Family("gpu_ready_gpu_mig_mode", GAUGE, "Whether the GPU is divided by MIG."),
+    Family("gpu_ready_gpu_nvlinks", GAUGE, "NVLinks of the GPU."),
+    Family("gpu_ready_gpu_nvlink_errors_total", COUNTER, "Errors of the active NVLinks of the GPU."),
+    Family("gpu_ready_gpu_fabric_state", GAUGE, "Registration in the NVLink fabric: 1 not started, 2 running, 3 done."),
+    Family("gpu_ready_gpu_fabric_status", GAUGE, "Code of NVML with which the registration in the fabric ended."),
+    Family("gpu_ready_gpu_fabric_problem", GAUGE, "Whether the NVLink fabric has this problem."),
     Family("gpu_ready_xid_total", COUNTER, "Xids of a GPU in the kernel's log."),
     Family("gpu_ready_sxid_total", COUNTER, "SXids of an NVSwitch in the kernel's log."),
     Family("gpu_ready_container_memory_used_bytes", GAUGE, "GPU memory of a container, or of the host."),
@@ -145,6 +150,21 @@ def add_gpu(metrics: Metrics, gpu: Dict[str, Any], driver: str) -> None:
     for name in ("pcie_width", "pcie_generation"):
         metrics.add("gpu_ready_gpu_" + name, gpu[name], dict(one, state="current"))
         metrics.add("gpu_ready_gpu_" + name, gpu[name + "_max"], dict(one, state="max"))
+    add_nvlink(metrics, gpu, one)
+
+
+def add_nvlink(metrics: Metrics, gpu: Dict[str, Any], one: Dict[str, Any]) -> None:
+    if gpu["links"]:
+        active = sum(gpu["links"])
+        metrics.add("gpu_ready_gpu_nvlinks", active, dict(one, state="active"))
+        metrics.add("gpu_ready_gpu_nvlinks", len(gpu["links"]) - active, dict(one, state="inactive"))
+    for kind, count in sorted(gpu["link_errors"].items()):
+        metrics.add("gpu_ready_gpu_nvlink_errors_total", count, dict(one, type=kind))
+    if gpu["fabric"]:
+        metrics.add("gpu_ready_gpu_fabric_state", gpu["fabric"]["state"], one)
+        metrics.add("gpu_ready_gpu_fabric_status", gpu["fabric"]["status"], one)
+        for problem, present in sorted(gpu["fabric"]["problems"].items()):
+            metrics.add("gpu_ready_gpu_fabric_problem", present, dict(one, problem=problem))
 
 
 def scaled(value: Optional[int], factor: "float | int") -> "float | int | None":

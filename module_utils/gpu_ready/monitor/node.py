@@ -1,5 +1,6 @@
 """What gpu-ready knows of the node: the last verification, and how the node differs from it now."""
 
+import hashlib
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 RECORD = "/var/lib/gpu-ready/verified.json"
+MANIFEST = "/var/lib/gpu-ready/manifest.json"
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib64/nvidia")
 LIBRARY = re.compile(r"libnvidia-ml\.so\.(\d+\.\d+(?:\.\d+)?)$")
 REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
@@ -16,7 +18,7 @@ REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
 class Node(NamedTuple):
     """``verified``: the record is good, of this boot, and of the driver that is loaded. ``expected``: its GPUs.
 
-    ``drift``: by part, whether it differs from the record; without a record {}. ``reboot``: by reason.
+    ``drift``: by part, whether it differs from the record, or from what the last run wrote. ``reboot``: by reason.
     ``ended``: the branch of the loaded driver is no longer maintained, None where no driver is loaded.
     """
 
@@ -32,7 +34,7 @@ class Node(NamedTuple):
 
 def read_node(ends: Dict[str, str], uuids: Optional[List[str]], root: str = "", now: Optional[float] = None) -> Node:
     """``ends``: month in which the support of a branch ends, by branch. ``uuids``: of the GPUs, None without NVML."""
-    record = read_record(root + RECORD)
+    record = read_object(root + RECORD)
     loaded = read_text(root + "/sys/module/nvidia/version")
     installed = library_versions(root)
     boot = read_text(root + "/proc/sys/kernel/random/boot_id")
@@ -44,9 +46,12 @@ def read_node(ends: Dict[str, str], uuids: Optional[List[str]], root: str = "", 
         known = {str(one) for one in record.get("gpus") or [] if one}
         if uuids is not None and known:
             drift["gpus"] = known != set(uuids)
-    good = bool(record.get("ok")) and record.get("boot_id") == boot
+    verified = bool(record.get("ok")) and record.get("boot_id") == boot and not any(drift.values())
+    written = read_object(root + MANIFEST).get("files")
+    if isinstance(written, dict):
+        drift["files"] = any(is_edited(root + path, entry) for path, entry in written.items())
     return Node(
-        verified=good and not any(drift.values()),
+        verified=verified,
         verified_at=parse_time(record.get("time")),
         expected=len(record.get("addresses") or record.get("gpus") or []) if record else None,
         loaded=loaded,
@@ -60,11 +65,27 @@ def read_node(ends: Dict[str, str], uuids: Optional[List[str]], root: str = "", 
     )
 
 
-def read_record(path: str) -> Dict[str, Any]:
-    """The record of the last verification, {} where there is none."""
+def is_edited(path: str, entry: Any) -> bool:
+    """True if a file is not as gpu-ready wrote it (the section "files" of base/manifest.py).
+
+    Files of the distribution, of which gpu-ready changed a part, may be edited.
+    """
+    if not isinstance(entry, dict) or not entry.get("written") or "components" in entry or "sections" in entry:
+        return False
+    digests = [state[0] if isinstance(state, list) else None for state in entry["written"]]
     try:
         with open(path, "rb") as stream:
-            value = json.loads(stream.read(1 << 20).decode("utf-8"))
+            found: Optional[str] = hashlib.sha256(stream.read()).hexdigest()
+    except OSError:
+        found = None
+    return found not in digests
+
+
+def read_object(path: str) -> Dict[str, Any]:
+    """The object of a JSON file, {} where there is none."""
+    try:
+        with open(path, "rb") as stream:
+            value = json.loads(stream.read(4 << 20).decode("utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -9,6 +9,8 @@ import ctypes
 import struct
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from . import nvlink
+
 LIBRARY = "libnvidia-ml.so.1"
 OK, INVALID, UNSUPPORTED, NO_PERMISSION, NOT_FOUND, TOO_SMALL, NO_FUNCTION = 0, 2, 3, 4, 6, 7, 13
 NO_VALUE = (INVALID, UNSUPPORTED, NO_PERMISSION, NOT_FOUND, NO_FUNCTION)
@@ -143,6 +145,8 @@ def read_gpu(nvml: Nvml, index: int, seen: Dict[str, int]) -> Dict[str, Any]:
     mig = nvml.numbers(2, "nvmlDeviceGetMigMode", handle)
     gpu["mig"] = mig[0] if mig else None
     gpu["recovery_action"] = read_field(nvml, handle, RECOVERY_ACTION)
+    gpu.update(nvlink.read_nvlink(nvml.call, handle))
+    gpu["fabric"] = nvlink.read_fabric(nvml.call, handle)
     gpu["processes"] = read_processes(nvml, handle, nvml.driver)
     gpu["utilization"], gpu["seen"] = read_utilization(nvml, handle, seen.get(uuid, 0))
     return gpu

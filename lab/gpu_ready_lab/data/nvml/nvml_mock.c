@@ -580,8 +580,25 @@ API ret_t nvmlEventSetWait_v2(void *set, void *data, u32 ms) { (void)set; (void)
 DEV(nvmlDeviceGetSupportedEventTypes, u64 *o) { NEED; *o = 0x1f; return OK; }
 DEV(nvmlDeviceRegisterEvents, u64 types, void *set) { NEED; (void)types; (void)set; return OK; }
 
+/* nvlinks_down: a mask of links that are inactive */
+static u32 link_is_active(struct gpu *g, u32 link) { return !(N(g, "nvlinks_down", 0) >> link & 1); }
+
 /* field values: answer the few nvidia-smi asks for, mark the rest unsupported */
 struct field { u32 id, scope; long long ts, lat; int type; ret_t ret; union { u32 ui; u64 ull; double d; } v; };
+/* counters of the first link by field; nvml.h of API 13: 161-163 are not supported from Blackwell on, 208-215 are of NVLink 5 */
+static void link_errors(struct gpu *g, struct field *f)
+{
+	static const struct { u32 id; int fifth; const char *key; } counters[] = { { 161, 0, "nvlink_replay" },
+		{ 162, 0, "nvlink_recovery" }, { 163, 0, "nvlink_crc" }, { 208, 1, "nvlink_receive" },
+		{ 211, 1, "nvlink_integrity" }, { 215, 1, "nvlink_recovery" } };
+	for (unsigned i = 0; i < sizeof counters / sizeof *counters; i++) {
+		if (f->id != counters[i].id || (N(g, "nvlink_version", 0) >= 5) != counters[i].fifth) continue;
+		if ((long long)f->scope >= N(g, "nvlinks", 0)) continue;
+		f->type = 3;
+		f->v.ull = f->scope ? 0 : N(g, counters[i].key, 0);
+		f->ret = OK;
+	}
+}
 DEV(nvmlDeviceGetFieldValues, int n, struct field *f)
 {
 	NEED;
@@ -591,9 +608,10 @@ DEV(nvmlDeviceGetFieldValues, int n, struct field *f)
 		if (f[i].id == 91) { f[i].v.ui = N(g, "nvlinks", 0); f[i].ret = OK; }        /* NVLink count */
 		if (f[i].id >= 164 && f[i].id <= 166) {                                      /* NVLink speed, state, version */
 			static const char *k[] = { "nvlink_mbps", NULL, "nvlink_version" };
-			f[i].v.ui = f[i].id == 165 ? 1 : N(g, k[f[i].id - 164], 0);
+			f[i].v.ui = f[i].id == 165 ? link_is_active(g, f[i].scope) : N(g, k[f[i].id - 164], 0);
 			f[i].ret = (long long)f[i].scope < N(g, "nvlinks", 0) ? OK : UNSUPPORTED;
 		}
+		link_errors(g, &f[i]);
 		if (f[i].id == 230 && S(g, "recovery_action")) { f[i].v.ui = N(g, "recovery_action", 0); f[i].ret = OK; }
 		if (f[i].id == 147) { f[i].v.ui = N(g, "nvswitch_links", 0); f[i].ret = OK; }
 		if (f[i].id >= 187 && f[i].id <= 192 && f[i].id != 191) {                    /* power limits */
@@ -613,7 +631,26 @@ DEV(nvmlDeviceGetNvLinkState, u32 link, u32 *on)
 {
 	NEED;
 	if ((long long)link >= N(g, "nvlinks", 0)) return N(g, "nvlinks", 0) ? INVALID : UNSUPPORTED;
-	*on = 1;
+	*on = link_is_active(g, link);
+	return OK;
+}
+/*
+ * nvmlGpuFabricInfo_v2_t and _v3_t of nvml.h: Hopper and newer (architecture 9). Without NVSwitches the state is
+ * "not supported"; with them "completed" while a fabric manager runs, else "not started".
+ */
+struct fabric { u32 version; unsigned char cluster[16]; ret_t status; u32 clique; unsigned char state; u32 mask; unsigned char summary; };
+DEV(nvmlDeviceGetGpuFabricInfoV, struct fabric *f)
+{
+	NEED;
+	u32 version = f->version >> 24, size = f->version & 0xffffff;
+	if (N(g, "architecture", 0) < 9) return UNSUPPORTED;
+	if (!(version == 2 && size == 36) && !(version == 3 && size == sizeof *f)) return 25;  /* version mismatch */
+	memset(f->cluster, 0, size - sizeof f->version);
+	if (!N(g, "nvswitch_links", 0)) return OK;
+	f->state = N(g, "fabric_state", access("/run/nvidia-fabricmanager/nv-fabricmanager.pid", F_OK) ? 1 : 3);
+	f->status = N(g, "fabric_status", 0);
+	f->mask = N(g, "fabric_mask", 0x11aa);                   /* no problem, configuration correct, partition assigned */
+	if (version == 3) f->summary = f->mask == 0x11aa ? 1 : 2;
 	return OK;
 }
 DEV(nvmlDeviceGetNvLinkVersion, u32 link, u32 *v) { NEED; if ((long long)link >= N(g, "nvlinks", 0)) return INVALID; *v = N(g, "nvlink_version", 2); return OK; }

@@ -12,6 +12,8 @@ import yaml
 from gpu_ready.diagnostics import xid
 from gpu_ready.monitor import metrics
 
+from plugins.fleet_report import metrics as report_metrics
+
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/monitoring/gpu-ready.rules.yml"
 GROUPS = yaml.safe_load(RULES.read_text())["groups"]
@@ -19,6 +21,10 @@ ALERTS = [rule for group in GROUPS for rule in group["rules"] if "alert" in rule
 HOST = 'job="node",instance="gpu1:9100"'
 GPU = HOST + ',gpu="0",uuid="GPU-1"'
 SOUND = {
+    f"up{{{HOST}}}": "1x120",
+    f'gpu_ready_drift{{{HOST},check="gpus"}}': "0x120",
+    f'gpu_ready_drift{{{HOST},check="files"}}': "0x120",
+    'gpu_ready_host_drift{job="node",instance="control:9100",host="gpu1",playbook="audit"}': "0x120",
     f"gpu_ready_nvml_up{{{HOST}}}": "1x120",
     f"gpu_ready_gpus_expected{{{HOST}}}": "2x120",
     f"gpu_ready_gpu_info{{{GPU}}}": "1x120",
@@ -32,6 +38,12 @@ SOUND = {
     f'gpu_ready_gpu_pcie_width{{{GPU},state="current"}}': "16x120",
     f'gpu_ready_gpu_pcie_width{{{GPU},state="max"}}': "16x120",
     f"gpu_ready_gpu_utilization_ratio{{{GPU}}}": "0.9x120",
+    f'gpu_ready_gpu_nvlinks{{{GPU},state="active"}}': "18x120",
+    f'gpu_ready_gpu_nvlinks{{{GPU},state="inactive"}}': "0x120",
+    f'gpu_ready_gpu_nvlink_errors_total{{{GPU},type="crc"}}': "0+60x120",
+    f"gpu_ready_gpu_fabric_state{{{GPU}}}": "3x120",
+    f"gpu_ready_gpu_fabric_status{{{GPU}}}": "0x120",
+    f'gpu_ready_gpu_fabric_problem{{{GPU},problem="route_unhealthy"}}': "0x120",
     f"gpu_ready_verified{{{HOST}}}": "1x120",
     f'gpu_ready_reboot_required{{{HOST},reason="driver"}}': "0x120",
     f'gpu_ready_driver_branch_ended{{{HOST},branch="580"}}': "0x120",
@@ -75,6 +87,49 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
     "a narrow link of an idle GPU": (
         {series("gpu_ready_gpu_pcie_width", GPU + ',state="current"'): "8x120",
          series("gpu_ready_gpu_utilization_ratio", GPU): "0x120"}, set()
+    ),
+    "a GPU is lost, which its driver notices": (
+        {series("gpu_ready_gpu_info", f'{HOST},gpu="1",uuid="GPU-2"'): "1x60 _x60", series("gpu_ready_verified"): "1x60 0x60",
+         series("gpu_ready_drift", HOST + ',check="gpus"'): LATE},
+        {"GpuMissing/critical"},
+    ),
+    "a GPU is another one": (
+        {series("gpu_ready_drift", HOST + ',check="gpus"'): LATE, series("gpu_ready_verified"): "1x60 0x60"},
+        {"GpuNodeDrift/warning"},
+    ),
+    "somebody edited a file": (
+        {series("gpu_ready_drift", HOST + ',check="files"'): LATE}, {"GpuNodeDrift/warning"}
+    ),
+    "the audit found drift": (
+        {series("gpu_ready_host_drift", 'job="node",instance="control:9100",host="gpu1",playbook="audit"'): LATE},
+        {"GpuHostDrift/warning"},
+    ),
+    "the service is stopped": (
+        {name: "0+60x60 _x60" for name in SOUND if name.startswith("gpu_ready_") and "_host_" not in name},
+        {"GpuMetricsMissing/warning"},
+    ),
+    "the host is down": (
+        {name: "1x60 _x60" if name != f"up{{{HOST}}}" else "1x60 0x60" for name in SOUND if "_host_" not in name}, set()
+    ),
+    "a link is down": (
+        {series("gpu_ready_gpu_nvlinks", GPU + ',state="active"'): "18x60 17x60"}, {"GpuNvlinkDown/critical"}
+    ),
+    "links without bridges": (
+        {series("gpu_ready_gpu_nvlinks", GPU + ',state="active"'): "0x120",
+         series("gpu_ready_gpu_nvlinks", GPU + ',state="inactive"'): "18x120"}, set()
+    ),
+    "a bad cable": (
+        {series("gpu_ready_gpu_nvlink_errors_total", GPU + ',type="crc"'): "0+9000x120"}, {"GpuNvlinkErrors/warning"}
+    ),
+    "the fabric manager does not run": (
+        {series("gpu_ready_gpu_fabric_state", GPU): "1x120", series("gpu_ready_gpu_fabric_status", GPU): "_x120"},
+        {"GpuFabricNotReady/critical"},
+    ),
+    "the fabric rejected the GPU": (
+        {series("gpu_ready_gpu_fabric_status", GPU): "0x60 999x60"}, {"GpuFabricNotReady/critical"}
+    ),
+    "the fabric has a problem": (
+        {series("gpu_ready_gpu_fabric_problem", GPU + ',problem="route_unhealthy"'): LATE}, {"GpuFabricUnhealthy/warning"}
     ),
     "not verified": ({series("gpu_ready_verified"): "1x60 0x60"}, {"GpuNodeNotVerified/warning"}),
     "reboot required": (
@@ -147,7 +202,7 @@ def test_every_alert_has_a_case() -> None:
 
 
 def test_every_metric_of_a_rule_is_written() -> None:
-    known = {family.name for family in metrics.FAMILIES}
+    known = {family.name for family in metrics.FAMILIES} | {name for name, _, _ in report_metrics.FLAGS}
     used = {
         name for group in GROUPS for rule in group["rules"] for name in re.findall(r"\bgpu_ready_\w+", rule["expr"])
     }

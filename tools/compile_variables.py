@@ -3,8 +3,8 @@
 usage: tools/compile_variables.py [--check]      --check: write nothing, exit 1 if a file is not current.
 
 Generated are the defaults and argument specs of the roles, the options of modules that take public variables, the tasks
-that pass them, the typed record for the planner and docs/variables.md. Whole files, or the lines between the markers
-`# BEGIN variables` and `# END variables`.
+that pass them, the typed record for the planner, docs/variables.md and the page of each role. Whole files, or the lines
+between the markers `# BEGIN variables` and `# END variables`.
 """
 # ruff: noqa: E402  the tools are no installed package
 
@@ -21,6 +21,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
+from tools.role_pages import role_page
 from tools.variables import TYPES, Declaration, Task, all_variables, load_tasks
 
 BEGIN = "# BEGIN variables: generated from catalog/variables by `make catalog`"
@@ -383,6 +384,7 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
         own = [one for one in variables if one.role == path.name]
         if own:
             found[path / "defaults/main.yml"] = role_defaults(path.name, own)
+        found[path / "README.md"] = role_page(path, own)
         blocks[f"roles/{path.name}/meta/argument_specs.yml"] = lambda own=own: role_options(own)  # type: ignore[misc]
     for name, lines in blocks.items():
         found[root / name] = between_markers((root / name).read_text(encoding="utf-8"), lines())

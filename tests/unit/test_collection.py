@@ -241,6 +241,13 @@ def test_own_modules_and_roles_are_named_without_a_collection() -> None:
     assert own and all("." not in key for key in own)
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_has_a_page(role: str, installed: Path) -> None:
+    """galaxy-importer (loaders/content.py) ends with "No role readme found." otherwise."""
+    text = (tree_of(installed) / "roles" / role / "README.md").read_text()
+    assert text.startswith(f"# {role}\n") and "C(" not in text
+
+
 def test_a_build_outside_of_a_repository_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(ROOT / "galaxy.yml", tmp_path)
     monkeypatch.setattr(build_collection, "ROOT", tmp_path)

@@ -70,6 +70,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         "plugins/variables/names.json",
         "roles/gpu_audit/tasks/look.yml",
         "roles/gpu_plan/tasks/look.yml",
+        "roles/nvidia_driver/README.md",
         "roles/nvidia_driver/defaults/main.yml",
         "roles/nvidia_driver/meta/argument_specs.yml",
     }

@@ -145,6 +145,9 @@ PARTS = (
     _tests("hostile_host", "a hostile host behind ssh", "tests/hostile"),
     _tests("simulation", "a small simulated fleet: killed and repeated, and beyond its budget", "bench"),
     _tests("molecule", "the molecule scenarios", "molecule"),
+    _tests(
+        "galaxy_import", "what Galaxy checks when a collection is uploaded", "galaxy.yml", "tools/build_collection.py"
+    ),
     _tests("mirror_dnf", "the lab's RPM repositories, read by a real dnf"),
     _tests("vm_sample", "guest: power cut during the driver's installation", GUESTS),
     _tests("vm_chooser", "guest: NVIDIA's real modules against the catalog's choice", GUESTS),

@@ -43,16 +43,20 @@ def controller(version: Version) -> str:
 
 def programs(version: Version) -> Path:
     """The directory with ansible-playbook of a version, installed if it is missing."""
-    program = controller(version)
-    recipe = hashlib.sha256(f"{program} {version}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
-    directory = paths.cache() / f"ansible/{version.core}-{recipe}"
+    return installed(version.core, controller(version), version.requirement)
+
+
+def installed(name: str, program: str, requirement: tuple[str, ...]) -> Path:
+    """The directory of programs of a virtual environment with these requirements, made if it is missing."""
+    recipe = hashlib.sha256(f"{program} {requirement}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
+    directory = paths.cache() / f"ansible/{name}-{recipe}"
     directory.parent.mkdir(parents=True, exist_ok=True)
     with directory.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = directory / "installed"
         if not done.exists():
             subprocess.run([program, "-m", "venv", "--clear", str(directory)], check=True, timeout=120)
-            pip = [str(directory / "bin/pip"), "install", "-q", "--disable-pip-version-check", *version.requirement]
+            pip = [str(directory / "bin/pip"), "install", "-q", "--disable-pip-version-check", *requirement]
             subprocess.run(pip, check=True, timeout=600, cwd=ROOT)
             done.touch()
     return directory / "bin"

@@ -102,20 +102,7 @@ paths:
 
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
-
-ARGUMENT_SPEC = {
-    "kind": {"type": "str", "choices": ["site", "audit", "upgrade", "rollback", "uninstall"], "default": "site"},
-    "parts": {"type": "dict", "default": {}},
-    "directory": {"type": "path", "default": ""},
-    "formats": {
-        "type": "list",
-        "elements": "str",
-        "choices": ["json", "html", "prometheus", "junit"],
-        "default": ["json", "html"],
-    },
-    "keep": {"type": "int", "default": 0},
-    "width": {"type": "int", "default": 150},
-}
+from ..module_utils.gpu_ready.report.options import ARGUMENT_SPEC
 
 
 def run(host, params, check):

@@ -21,19 +21,7 @@ SPEC = importlib.util.spec_from_file_location("gpu_ready_project", Path(__file__
 assert SPEC is not None and SPEC.loader is not None
 PROJECT = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(PROJECT)
-ARGUMENT_SPEC: dict[str, dict[str, Any]] = {
-    "kind": {"type": "str", "choices": ["site", "audit", "upgrade", "rollback", "uninstall"], "default": "site"},
-    "parts": {"type": "dict", "default": {}},
-    "directory": {"type": "path", "default": ""},
-    "formats": {
-        "type": "list",
-        "elements": "str",
-        "choices": ["json", "html", "prometheus", "junit"],
-        "default": ["json", "html"],
-    },
-    "keep": {"type": "int", "default": 0},
-    "width": {"type": "int", "default": 150},
-}
+ARGUMENT_SPEC: dict[str, dict[str, Any]] = PROJECT.load("gpu_ready.report.options").ARGUMENT_SPEC
 
 
 def load(name: str) -> Any:

@@ -68,6 +68,7 @@ paths:
 
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.lifecycle import monitoring
+from ..module_utils.gpu_ready.system.monitoring_files import MonitoringParams
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -81,7 +82,9 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    return monitoring.change(host, monitoring.MonitoringRequest(**params), check)
+    if params["state"] == "absent":
+        return monitoring.remove(host, check)
+    return monitoring.install(host, MonitoringParams(*(params[name] for name in MonitoringParams._fields)), check)
 
 
 def main():

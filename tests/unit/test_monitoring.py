@@ -43,7 +43,7 @@ def decide(host: Facts, **given: Any) -> Any:
 def installed(host: Facts, **given: Any) -> Facts:
     """The host after its step."""
     (step,) = decide(host, **given).steps
-    texts = files.format_files(*step.params[:5])
+    texts = files.format_files(step.params)
     known = host.monitoring._replace(files=texts, program=catalog_data.MONITOR, running=True)
     return host._replace(monitoring=known)
 
@@ -173,10 +173,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def request(place: Path, **changes: Any) -> monitoring.MonitoringRequest:
-    values = {"state": "present", "python": PYTHON, "directory": f"{place}/metrics", "interval": 30}
-    rest = {"old_names": False, "branch_ends": {"580": "2028-06"}, "reload": False}
-    return monitoring.MonitoringRequest(**{**values, **rest, **changes})
+def request(place: Path, **changes: Any) -> files.MonitoringParams:
+    params = files.MonitoringParams(PYTHON, f"{place}/metrics", 30, False, {"580": "2028-06"})
+    return params._replace(**changes)
 
 
 def everything(place: Path) -> set[str]:
@@ -186,16 +185,16 @@ def everything(place: Path) -> set[str]:
 @pytest.mark.host_io
 def test_the_service_is_installed_updated_and_found_again(place: Path) -> None:
     host = Systemd()
-    assert monitoring.change(host, request(place), check=True)["changed"] and everything(place) == set()
-    assert monitoring.change(host, request(place), check=False)["changed"]
+    assert monitoring.install(host, request(place), check=True)["changed"] and everything(place) == set()
+    assert monitoring.install(host, request(place), check=False)["changed"]
     assert host.asked == ["restart gpu-ready-monitoring"] and (place / "metrics").is_dir()
     known = facts_monitoring.collect(host)
     assert known.program == catalog_data.MONITOR and known.python == PYTHON
     assert set(known.files) == {files.UNIT, files.AT_BOOT, files.SETTINGS}
-    assert not monitoring.change(host, request(place), check=False)["changed"]
+    assert not monitoring.install(host, request(place), check=False)["changed"]
     (Path(files.PROGRAM) / "nvml.py").write_text("x")
     (Path(files.PROGRAM) / "older.py").write_text("x")
-    assert monitoring.change(host, request(place, interval=5, reload=True), check=False)["changed"]
+    assert monitoring.install(host, request(place, interval=5, reload=True), check=False)["changed"]
     assert host.asked[1:] == ["daemon-reload", "restart gpu-ready-monitoring"]
     assert facts_monitoring.collect(host).program == catalog_data.MONITOR
     assert json.loads(Path(files.SETTINGS).read_text())["interval"] == 5
@@ -204,18 +203,18 @@ def test_the_service_is_installed_updated_and_found_again(place: Path) -> None:
 @pytest.mark.host_io
 def test_the_service_is_removed_where_it_is_not_asked_for_any_more(place: Path) -> None:
     host = Systemd()
-    monitoring.change(host, request(place), check=False)
-    assert monitoring.change(host, request(place, state="absent"), check=True)["changed"]
+    monitoring.install(host, request(place), check=False)
+    assert monitoring.remove(host, check=True)["changed"]
     assert host.active == {"gpu-ready-monitoring"}
-    assert monitoring.change(host, request(place, state="absent"), check=False)["changed"]
+    assert monitoring.remove(host, check=False)["changed"]
     assert host.active == set() and everything(place) == {"var/lib/gpu-ready/manifest.json"}
-    assert not monitoring.change(host, request(place, state="absent"), check=False)["changed"]
+    assert not monitoring.remove(host, check=False)["changed"]
 
 
 @pytest.mark.host_io
 def test_uninstalling_stops_the_service_and_leaves_nothing(place: Path) -> None:
     host = Systemd()
-    monitoring.change(host, request(place), check=False)
+    monitoring.install(host, request(place), check=False)
     removal = Removal(host, str(place / "var/lib/gpu-ready"))
     subjects = ("find_services", "find_directories", "find_files", "find_parents")
     for find in [one for one in uninstall.SUBJECTS if one.__name__ in subjects]:

@@ -2,7 +2,7 @@
 
 import os
 import pkgutil
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List
 
 from ..base import files as written
 from ..base import managed_files, manifest, manifest_notes
@@ -20,18 +20,6 @@ SOURCES = (containers, kernel_log, metrics, node, nvlink, nvml, monitor_service,
 LIMIT = 120.0
 
 
-class MonitoringRequest(NamedTuple):
-    """The options of the module gpu_monitoring."""
-
-    state: str
-    python: str
-    directory: str
-    interval: int
-    old_names: bool
-    branch_ends: Dict[str, str]
-    reload: bool
-
-
 def program_files() -> Dict[str, bytes]:
     """The source of the program by the names of its files."""
     package, _, _ = nvml.__name__.rpartition(".")
@@ -39,21 +27,16 @@ def program_files() -> Dict[str, bytes]:
     return {name: pkgutil.get_data(package, name) or b"" for name in names}
 
 
-def change(host: Host, request: MonitoringRequest, check: bool) -> Dict[str, Any]:
-    """Return the values of the module gpu_monitoring."""
-    return remove(host, check) if request.state == "absent" else install(host, request, check)
-
-
-def install(host: Host, request: MonitoringRequest, check: bool) -> Dict[str, Any]:
+def install(host: Host, params: files.MonitoringParams, check: bool) -> Dict[str, Any]:
     """Write what differs, then start or restart the service; one that does not run is an error with its cause."""
-    texts = files.format_files(*request[1:6])
+    texts = files.format_files(params)
     desired = [managed_files.ManagedFile(path, text.encode("utf-8"), 0o644) for path, text in sorted(texts.items())]
     program = {files.PROGRAM + "/" + name: data for name, data in program_files().items()}
     old = [path for path, data in program.items() if host.read_bytes(path) != data]
     extra = [name for name in host.listdir(files.PROGRAM) if files.PROGRAM + "/" + name not in program]
     if not check:
         manifest.note("directories", {files.DIRECTORY: {}})
-        manifest_notes.make_parents(os.path.join(request.directory, files.FILE))
+        manifest_notes.make_parents(os.path.join(params.directory, files.FILE))
         os.makedirs(files.PROGRAM, mode=0o755, exist_ok=True)
         for path in old:
             written.write_atomic(path, program[path], 0o644)
@@ -61,7 +44,7 @@ def install(host: Host, request: MonitoringRequest, check: bool) -> Dict[str, An
             os.unlink(files.PROGRAM + "/" + name)
     result = managed_files.converge(host, desired, [], check)
     changed = bool(result["changed"] or old or extra)
-    if request.reload and not check:
+    if params.reload and not check:
         reread(host)
     started = service.run_service(host, files.NAME, service.RESTARTED if changed else service.STARTED, check)
     return {"changed": bool(changed or started["changed"]), "paths": result["paths"], "diff": result["diff"]}

@@ -223,13 +223,17 @@ class VerifyParams(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One thing to do. ``id`` is ``<role>.<task file>``, ``params`` one of the records whose names end in Params."""
+    """One thing to do. ``id`` is ``<role>.<task file>``, ``params`` one of the records whose names end in Params.
+
+    ``verify``: the verification has to follow; a step without it changes no GPU and no container.
+    """
 
     id: str
     why: str
     disruption: str = NONE
     params: NamedTuple = NoParams()
     diff: Sequence[FileDiff] = ()
+    verify: bool = True
 
     @property
     def role(self) -> str:

@@ -1,6 +1,6 @@
 """The service that writes metrics of the GPUs for node_exporter."""
 
-from typing import Dict, List, NamedTuple
+from typing import List
 
 from ..catalog import data as catalog_data
 from ..catalog import model as catalog
@@ -14,30 +14,20 @@ DEFAULT_DIRECTORY = "/var/lib/prometheus/node-exporter"
 """Debian's; node_exporter itself has none."""
 
 
-class MonitoringParams(NamedTuple):
-    """gpu_monitoring.textfile. ``reload``: systemd has to read the changed unit, and no container would suffer."""
-
-    python: str
-    directory: str
-    interval: int
-    old_names: bool
-    branch_ends: Dict[str, str]
-    reload: bool
-
-
 def decide(facts: Facts, settings: Settings) -> Decision[None]:
     """Return the step that installs, updates, starts or removes the service."""
     known = facts.monitoring
     if TEXTFILE not in settings.gpu_monitoring:
         if not known.files:
             return Decision()
-        return Decision(None, [Step("gpu_monitoring.remove", "gpu_monitoring does not name textfile any more")])
+        why = "gpu_monitoring does not name textfile any more"
+        return Decision(None, [Step("gpu_monitoring.remove", why, verify=False)])
     directory = settings.gpu_monitoring_directory or known.exporter or DEFAULT_DIRECTORY
     ends = {str(branch.number): branch.eol for branch in catalog.branches() if branch.eol}
-    params = MonitoringParams(
-        known.python, directory, settings.gpu_monitoring_interval, settings.gpu_monitoring_old_names, ends, False
+    params = files.MonitoringParams(
+        known.python, directory, settings.gpu_monitoring_interval, settings.gpu_monitoring_old_names, ends
     )
-    desired = files.format_files(*params[:5])
+    desired = files.format_files(params)
     changed = [path for path, text in sorted(desired.items()) if known.files.get(path) != text]
     steps: List[Step] = []
     if changed or known.program != catalog_data.MONITOR or not known.running:
@@ -48,7 +38,7 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
         if known.files and (changed or known.program != catalog_data.MONITOR):
             why = "the service that writes the metrics of the GPUs is not as configured"
         diff = [FileDiff(path, known.files.get(path), desired[path]) for path in changed]
-        steps.append(Step("gpu_monitoring.textfile", why, params=params, diff=diff))
+        steps.append(Step("gpu_monitoring.textfile", why, params=params, diff=diff, verify=False))
     return Decision(None, steps, warnings=[] if settings.gpu_monitoring_directory or known.exporter else [unread()])
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import posixpath
 import re
-from typing import Dict, Mapping, Optional
+from typing import Dict, Mapping, NamedTuple, Optional
 
 NAME = "gpu-ready-monitoring"
 UNIT = "/etc/systemd/system/%s.service" % NAME
@@ -53,6 +53,21 @@ does not know. The metrics go when the service stops: old values look like new o
 PYTHON = re.compile(r"(?m)^ExecStart=(/\S+) -E -s -B -m %s" % PACKAGE)
 
 
+class MonitoringParams(NamedTuple):
+    """What the service is run with, the options of gpu_monitoring.
+
+    ``directory``: what node_exporter reads. ``reload``: systemd has to read the changed unit, and no container would
+    suffer.
+    """
+
+    python: str
+    directory: str
+    interval: int
+    old_names: bool
+    branch_ends: Dict[str, str]
+    reload: bool = False
+
+
 def program_digest(files: Mapping[str, bytes]) -> str:
     """The digest of the program's files by name."""
     total = hashlib.sha256()
@@ -67,15 +82,18 @@ def unit_python(unit: Optional[str]) -> Optional[str]:
     return found.group(1) if found else None
 
 
-def format_files(
-    python: str, directory: str, interval: int, old_names: bool, branch_ends: Mapping[str, str]
-) -> Dict[str, str]:
-    """Path and text of the files beside the program. ``directory``: what node_exporter reads."""
-    file = posixpath.join(directory, FILE)
-    values = {"python": python, "package": PACKAGE, "settings": SETTINGS, "file": file, "root": DIRECTORY}
-    settings = {"file": file, "interval": interval, "old_names": old_names, "branch_ends": dict(branch_ends)}
+def format_files(params: MonitoringParams) -> Dict[str, str]:
+    """Path and text of the files beside the program."""
+    file = posixpath.join(params.directory, FILE)
+    values = {"python": params.python, "package": PACKAGE, "settings": SETTINGS, "file": file, "root": DIRECTORY}
+    settings = {
+        "file": file,
+        "interval": params.interval,
+        "old_names": params.old_names,
+        "branch_ends": params.branch_ends,
+    }
     return {
-        UNIT: HEAD + SERVICE % dict(values, name=NAME, directory=directory),
+        UNIT: HEAD + SERVICE % dict(values, name=NAME, directory=params.directory),
         AT_BOOT: HEAD + "[Unit]\nWants=%s.service\n" % NAME,
         SETTINGS: json.dumps(settings, indent=1, sort_keys=True) + "\n",
     }

@@ -204,7 +204,7 @@ table:
 """
 
 from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.upgrade import fleet
+from ..module_utils.gpu_ready.upgrade.fleet import answers, model, results, rollout, tables
 
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},
@@ -231,22 +231,22 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     hosts = params["hosts"]
-    upgrades = {name: fleet.read_host(params["upgrades"].get(name), params["failures"].get(name)) for name in hosts}
+    upgrades = {name: answers.read_host(params["upgrades"].get(name), params["failures"].get(name)) for name in hosts}
     if params["ended"] is not None:
-        results = fleet.host_results(hosts, params["ended"], params["began"], upgrades, params["lost"])
-        excluded = fleet.resolve_hosts(params["exclude"], params["groups"], hosts, "gpu_upgrade_exclude")
+        ended = results.host_results(hosts, params["ended"], params["began"], upgrades, params["lost"])
+        excluded = rollout.resolve_hosts(params["exclude"], params["groups"], hosts, "gpu_upgrade_exclude")
         return {
             "changed": False,
-            "outcomes": {name: fleet.result_to_json(result) for name, result in results.items()},
-            "bad": fleet.failed_hosts(results, params["good"], excluded),
-            "table": fleet.result_table(results, params["good"], params["budget"]),
+            "outcomes": {name: results.result_to_json(result) for name, result in ended.items()},
+            "bad": results.failed_hosts(ended, params["good"], excluded),
+            "table": tables.result_table(ended, params["good"], params["budget"]),
         }
-    fleet.require_equal_settings(params["settings"])
-    request = fleet.RolloutRequest(**{name: params[name] for name in fleet.RolloutRequest._fields})
-    roll = fleet.plan_rollout(hosts, upgrades, request)
-    lineup = fleet.build_lineup(roll.due, roll.serial, params["limited"])
-    table = fleet.plan_table(roll, upgrades, params["drains"], backwards=request.backwards)
-    reasons = {name: fleet.current_text(roll, name, upgrades[name]) for name in roll.current}
+    rollout.require_equal_settings(params["settings"])
+    request = model.RolloutRequest(**{name: params[name] for name in model.RolloutRequest._fields})
+    roll = rollout.plan_rollout(hosts, upgrades, request)
+    lineup = rollout.build_lineup(roll.due, roll.serial, params["limited"])
+    table = tables.plan_table(roll, upgrades, params["drains"], backwards=request.backwards)
+    reasons = {name: tables.current_text(roll, name, upgrades[name]) for name in roll.current}
     return dict(dict(roll._asdict(), **lineup._asdict()), changed=False, table=table, reasons=reasons)
 
 

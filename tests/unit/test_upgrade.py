@@ -13,9 +13,11 @@ from gpu_ready.plan import compose, upgrade
 from gpu_ready.plan.driver import choose as driver
 from gpu_ready.plan.driver.model import ActivateParams
 from gpu_ready.plan.model import DRIVER_RELOAD, REBOOT, Choices, DriverChoice, Refusal, Step
-from gpu_ready.upgrade import fleet as upgrade_fleet
 from gpu_ready.upgrade import journal, phases, stage
-from gpu_ready.upgrade.fleet import FleetError, HostUpgrade, batch_sizes
+from gpu_ready.upgrade.fleet import answers, model, results, tables
+from gpu_ready.upgrade.fleet import rollout as rollouts
+from gpu_ready.upgrade.fleet.model import FleetError, HostUpgrade
+from gpu_ready.upgrade.fleet.rollout import batch_sizes
 from gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
 
 from tests.unit.hosts import T4, bare, having
@@ -269,18 +271,18 @@ def test_a_wrong_size_is_refused_with_the_variable(sizes: list[Any]) -> None:
 
 def entry(state: str, **more: Any) -> HostUpgrade:
     found = {"state": state, "from": "580.95.05", "to": "595", "way": "live", "why": "2x Tesla T4", "refusal": "", "opened": False, "installed": OLD._asdict(), "journal": None}  # fmt: skip
-    return upgrade_fleet.read_host(found | more)
+    return answers.read_host(found | more)
 
 
-SILENT = upgrade_fleet.read_host(None, "no answer")
+SILENT = answers.read_host(None, "no answer")
 NOW = 1_767_225_600  # 2026-01-01
 
 HOSTS = ["a", "b", "c", "d", "e"]
 
 
-def rollout(entries: dict[str, HostUpgrade], **given: Any) -> upgrade_fleet.Rollout:
+def rollout(entries: dict[str, HostUpgrade], **given: Any) -> model.Rollout:
     fields = {"groups": {"test": ["d"], "rack": ["b", "c"]}, "batches": [1, "100%"]} | given
-    return upgrade_fleet.plan_rollout(list(entries), entries, upgrade_fleet.RolloutRequest(**fields), NOW)
+    return rollouts.plan_rollout(list(entries), entries, model.RolloutRequest(**fields), NOW)
 
 
 def staged(**more: Any) -> HostUpgrade:
@@ -296,18 +298,18 @@ def test_the_operator_selects_canaries_and_exclusions() -> None:
 def test_a_current_host_that_is_still_drained_is_named() -> None:
     entries = {"a": entry("current", drained=True), "b": entry("current")}
     roll = rollout(entries)
-    assert upgrade_fleet.current_text(roll, "b", entries["b"]) == "nothing to do"
-    text = upgrade_fleet.current_text(roll, "a", entries["a"])
+    assert tables.current_text(roll, "b", entries["b"]) == "nothing to do"
+    text = tables.current_text(roll, "a", entries["a"])
     assert "drained: run playbooks/undrain.yml" in text
-    assert text in upgrade_fleet.plan_table(roll, entries, {})
+    assert text in tables.plan_table(roll, entries, {})
 
 
 def test_no_batch_can_fail_completely() -> None:
-    line = upgrade_fleet.build_lineup(["d", "c", "b"], [1, 2], limited=False)
+    line = rollouts.build_lineup(["d", "c", "b"], [1, 2], limited=False)
     assert line.roll == ["d", "gpu_upgrade_batch_1", "c", "b", "gpu_upgrade_batch_2"]
     assert line.sizes == [2, 3] and line.watch == ["gpu_upgrade_batch_1", "gpu_upgrade_batch_2"]
-    assert upgrade_fleet.build_lineup([], [], limited=False).roll == []
-    assert upgrade_fleet.build_lineup(["d", "c", "b"], [1, 2], limited=True) == (["d", "c", "b"], [1, 2], [])
+    assert rollouts.build_lineup([], [], limited=False).roll == []
+    assert rollouts.build_lineup(["d", "c", "b"], [1, 2], limited=True) == (["d", "c", "b"], [1, 2], [])
 
 
 def test_batches_grow_also_without_an_eligible_canary() -> None:
@@ -365,7 +367,7 @@ def test_only_hosts_of_the_last_rollout_are_rolled_back() -> None:
     assert set(roll.kept) == {"b", "d", "e"} and roll.done == []
     assert "no rollback" in roll.kept["b"] and "another rollout" in roll.kept["b"]
     assert "no rollback" in roll.kept["e"] and "no upgrade" in roll.kept["e"]
-    table = upgrade_fleet.plan_table(roll, entries, {})
+    table = tables.plan_table(roll, entries, {})
     assert table.count("no rollback:") == 3
     assert "2 to do, 0 current, 3 without rollback, 0 refused" in table
     assert rollout(entries).due == ["a", "b", "c", "d"] and rollout(entries).kept == {}
@@ -392,7 +394,7 @@ def test_a_rollback_says_which_rollout_it_undoes_and_refuses_unfinished_hosts_of
     ):
         rollout(entries, backwards=True, rollout=5)
     assert list(roll.refused) == ["e"] and "the rollout of 2025-10-03 00:00 UTC" in roll.refused["e"]
-    table = upgrade_fleet.plan_table(roll, entries, {}, backwards=True)
+    table = tables.plan_table(roll, entries, {}, backwards=True)
     assert (
         "Rolls back rollout 1767225600 of 2026-01-01 00:00 UTC to 595.91.07: 2 hosts, 1 rolled back already." in table
     )
@@ -461,7 +463,7 @@ def test_a_new_host_of_a_resumed_rollout_is_a_canary() -> None:
     ("value", "budget"), [(0, 0), ("3", 3), (7, 7), ("10%", 2), ("9%", 2), ("0%", 0), ("100%", 24), (" 25% ", 6)]
 )
 def test_the_budget_is_a_number_or_a_share_of_the_rollout(value: object, budget: int) -> None:
-    assert upgrade_fleet.failure_budget(value, 24) == budget
+    assert rollouts.failure_budget(value, 24) == budget
 
 
 @pytest.mark.parametrize("value", [-1, "unlimited", "", None, 1.5, "101%", "10 %%", True, [1], {}, "1" * 5000])
@@ -472,10 +474,10 @@ def test_a_wrong_budget_is_refused_before_anything_starts(value: object) -> None
 
 def test_a_setting_of_the_rollout_is_the_same_on_all_hosts() -> None:
     equal = {"gpu_upgrade_max_failures": dict.fromkeys(HOSTS, 5), "gpu_upgrade_first": dict.fromkeys(HOSTS, "")}
-    upgrade_fleet.require_equal_settings(equal)
+    rollouts.require_equal_settings(equal)
     values = dict.fromkeys(HOSTS, "0") | {"a": 0, "b": 50, "c": 50}
     with pytest.raises(FleetError) as caught:
-        upgrade_fleet.require_equal_settings(equal | {"gpu_upgrade_max_failures": values})
+        rollouts.require_equal_settings(equal | {"gpu_upgrade_max_failures": values})
     assert str(caught.value) == (
         "gpu_upgrade_max_failures: it is a setting of the whole rollout, and hosts have different values: 50 on b and 1 "
         "more; 0 on a and 2 more. Set it for all hosts, in group_vars of all or with -e."
@@ -504,7 +506,7 @@ def test_hosts_of_an_earlier_run_are_not_repeated() -> None:
     roll = rollout(entries | {"b": entry("refused", refusal="The disk is full."), "c": SILENT})
     assert (roll.due, roll.serial, roll.done) == (["d", "e"], [2], ["a"])
     assert roll.refused == {"b": "The disk is full.", "c": "no answer"}
-    table = upgrade_fleet.plan_table(roll, entries | {"c": SILENT}, {"d": "docker", "e": ["slurm", "./x.yml"]})
+    table = tables.plan_table(roll, entries | {"c": SILENT}, {"d": "docker", "e": ["slurm", "./x.yml"]})
     assert "2 to do, 1 current, 2 refused, 0 excluded; batches of 2" in table and "live  docker" in table
     assert "live  slurm ./x.yml" in table
     assert "Resumes rollout 7 of 1970-01-01 00:00 UTC: 1 done, 2 to do." in table
@@ -512,7 +514,7 @@ def test_hosts_of_an_earlier_run_are_not_repeated() -> None:
 
 def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
     back = {"host": "a", "state": "rolled_back", "from": "580.95.05", "to": "595", "way": "live", "seconds_unavailable": 61, "reason": "the verification failed"}  # fmt: skip
-    found = upgrade_fleet.host_results(
+    found = results.host_results(
         HOSTS, {"a": back, "b": back | {"host": "b", "state": "upgraded"}}, ["a", "c"], {}, ["c"]
     )
     assert [one.state for one in found.values()] == [
@@ -523,33 +525,31 @@ def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
         "not_reached",
     ]
     good = ["current", "upgraded"]
-    table = upgrade_fleet.result_table(found, good, 0)
+    table = tables.result_table(found, good, 0)
     assert "gpu_upgrade_max_failures is 0; 2 are unchanged" in table and "  the verification failed" in table
     assert "gpu_upgrade_exclude), then run the same command again" in " ".join(table.split())
-    assert upgrade_fleet.failed_hosts(found, good, ["e"]) == ["a", "c", "d"]
+    assert results.failed_hosts(found, good, ["e"]) == ["a", "c", "d"]
 
 
 def test_cells_of_one_host_do_not_cut_those_of_others() -> None:
     long = "x" * 100_000
     wide = {"state": long, "from": long, "to": long, "way": long, "reason": long}
     plain = {"state": "upgraded", "from": "580.95.05", "to": "595.91.07", "way": "live", "reason": "as requested"}
-    found = upgrade_fleet.host_results(["a", "b"], {"a": wide, "b": plain}, [], {}, [])
-    lines = upgrade_fleet.result_table(found, ["upgraded", long], 0).splitlines()
+    found = results.host_results(["a", "b"], {"a": wide, "b": plain}, [], {}, [])
+    lines = tables.result_table(found, ["upgraded", long], 0).splitlines()
     assert [line.split() for line in lines if line.startswith("b ")] == [
         ["b", "upgraded", "580.95.05", "595.91.07", "live", "-", "as", "requested"]
     ]
     entries = {"a": entry("due", **{"from": long, "to": long, "way": long}), "b": entry("current")}
-    table = upgrade_fleet.plan_table(rollout(entries, groups={"all": ["a", "b"]}), entries, {})
+    table = tables.plan_table(rollout(entries, groups={"all": ["a", "b"]}), entries, {})
     (shown,) = [line for line in table.splitlines() if line.startswith("b ")]
     assert shown.endswith("nothing to do")
 
 
 def test_reasons_in_the_report_are_not_truncated() -> None:
     left = {"state": "left_out", "reason": "The preparation failed: " + "the disk is full, " * 12 + "and that is all"}
-    found = upgrade_fleet.host_results(
-        HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {}, ["c"]
-    )
-    table = upgrade_fleet.result_table(found, ["upgraded"], 0)
+    found = results.host_results(HOSTS, {"a": left, "b": {"state": "excluded", "reason": "as asked"}}, [], {}, ["c"])
+    table = tables.result_table(found, ["upgraded"], 0)
     assert "a: left out\n  The preparation" in table and "and that is all" in table and "b: excluded" not in table
     assert found["c"].state == "left_out" and "unreachable during its preparation" in found["c"].reason
 
@@ -583,22 +583,22 @@ WRONG_ANSWERS: list[Any] = [
 def test_an_invalid_answer_refuses_that_host_only(answer: Any, backwards: bool) -> None:
     changed = {"phase": "done", "to": "595.91.07", "rollout": NOW}
     entries = {name: entry("due", back={"a": "b"}, journal=changed) for name in HOSTS}
-    entries["c"] = upgrade_fleet.read_host(answer, now=NOW)
+    entries["c"] = answers.read_host(answer, now=NOW)
     roll = rollout(entries, backwards=backwards)
     assert roll.due == ["a", "b", "d", "e"] and list(roll.refused) == ["c"]
     assert "Remedy: " in roll.refused["c"] and len(roll.refused["c"]) < 400
-    assert "c: refused\n" in upgrade_fleet.plan_table(roll, entries, {}, backwards=backwards)
+    assert "c: refused\n" in tables.plan_table(roll, entries, {}, backwards=backwards)
 
 
 def test_a_clock_that_is_ahead_by_less_than_a_day_is_accepted() -> None:
     journal = {"phase": "done", "to": "595", "rollout": NOW + 3600}
-    assert upgrade_fleet.read_host(DUE_ANSWER | {"journal": journal}, now=NOW).rollout == NOW + 3600
+    assert answers.read_host(DUE_ANSWER | {"journal": journal}, now=NOW).rollout == NOW + 3600
 
 
 def test_a_host_that_was_rolled_back_is_tried_again() -> None:
     tried = entry("due", opened=True, journal={"phase": "back"})
     entries = {name: tried for name in HOSTS} | {"b": entry("due", opened=True, journal={"phase": "switching"})}
-    table = upgrade_fleet.plan_table(rollout(entries, exclude=["e"]), entries, {})
+    table = tables.plan_table(rollout(entries, exclude=["e"]), entries, {})
     assert table.count("retry after a rollback") == 3
     assert (
         "resume an interrupted upgrade" in table

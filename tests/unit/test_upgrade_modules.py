@@ -13,7 +13,7 @@ from gpu_ready.base import manifest
 from gpu_ready.base.host import Host, Result
 from gpu_ready.upgrade import modules as upgrade_modules
 from gpu_ready.upgrade import share as upgrade_share
-from gpu_ready.upgrade.fleet import FleetError
+from gpu_ready.upgrade.fleet.model import FleetError
 from gpu_ready.upgrade.modules import ModuleArchive, ModulePaths, ModulesError
 from recorded import RecordedHost
 

@@ -8,7 +8,8 @@ import json
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from ..report import layout
-from . import fleet
+from .fleet.model import FleetError
+from .fleet.rollout import resolve_hosts
 
 VARIABLE = "gpu_upgrade_builders"
 NO_BUILDER = "no host of %s is like this one" % VARIABLE
@@ -42,11 +43,11 @@ def resolve_builders(
         value = named.get(name) or []
         listed = value.split(",") if isinstance(value, str) else value
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-            raise fleet.FleetError("%s: it must be a list of hosts or groups. Correct it." % VARIABLE)
+            raise FleetError("%s: it must be a list of hosts or groups. Correct it." % VARIABLE)
         names = [one.strip() for one in listed if one.strip()]
         key = json.dumps(names)
         if key not in known:  # one value for the whole fleet is resolved once
-            builders = set(fleet.resolve_hosts(names, groups, hosts, VARIABLE))
+            builders = set(resolve_hosts(names, groups, hosts, VARIABLE))
             known[key] = [one for one in hosts if one in builders]
         found[name] = known[key]
     return found

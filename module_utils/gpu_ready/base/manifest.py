@@ -1,42 +1,7 @@
 """The manifest: what gpu-ready changed on this host. Written before each change, read by uninstall.yml.
 
-One JSON object of sections, each a mapping. The first record of a key is kept: it holds the state before gpu-ready,
-which a run that was killed and repeated must not overwrite. Sections and their values:
-
-=============  ==========================================  =====================================================
-section        key                                         value
-=============  ==========================================  =====================================================
-files          path of a file that we write                {"before": base64 text or null, "mode": int or null,
-                                                           "written": [[sha256, mode, owner]], null where we deleted
-                                                           it; before and after a write that may be interrupted},
-                                                           a source list of Debian's also {"components": [...] that
-                                                           we enabled, "codename": text}; a .repo file of the
-                                                           distribution's {"sections": [...] that we enabled}
-packages       name of a package that we installed (beside {"manual": true when requested by name, "removed": true
-               another version of it: name-version)        when it is not installed any more}
-stays          group or file that a purge keeps, not ours   {}
-streams        name of a module of dnf                     {"before": stream or null}
-rpm_keys       fingerprint of a key in the RPM database    {}
-adopted        section of dnf, not ours, that we use       {"keyring": path of the pinned key, "gpgcheck": bool,
-                                                           "repo_gpgcheck": bool}
-holds          name of a package that we hold              {}
-services       name of a unit whose state we changed       {"enabled": bool, "active": bool} before us
-alternatives   name of a link group                        {"before": path or null}
-daemon_json    path of docker's configuration              {"before": base64 text or null, "keys": {...}}
-containerd     path of containerd's main file              {"before": base64 text or null, "after": the same,
-                                                           "record": [[path of a key, value before or null]]}
-cudnn          version of the CUDA toolkit                 {"version": text, "files": {path: sha256 or link}}
-modules        kernel module that we loaded                {}
-directories    path of a directory that is completely ours {}
-parents        path of a directory that we made for a file {}
-cuda_runfile   CUDA toolkit of a .run installer            {"before": release in its directory before us, or null,
-                                                           "existed": whether that directory existed}
-runfile        "driver": one of a .run installer is ours    {"before": version of such a driver before, or null,
-                                                           "versions": ours, before and after an installation that
-                                                           may be interrupted}
-=============  ==========================================  =====================================================
-
-The first release had other names for "directories" and "existed" (EARLIER_NAMES), which are read too.
+One JSON object of sections (docs/dev/manifest.md), each a mapping. The first record of a key is kept: it holds the
+state before gpu-ready, which a run that was killed and repeated must not overwrite.
 """
 
 import base64

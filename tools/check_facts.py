@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
 
@@ -26,21 +28,6 @@ from tools.vendor_indexes import Index, IndexUnread, Tree
 
 RIGHT, CHANGED, MISSING, UNREAD = "right", "changed", "missing", "unread"
 KERNEL = "{kernel}"
-ARCHIVES = {
-    "debian": (
-        "http://ftp.debian.org/debian",
-        ("{0}", "{0}-updates"),
-        ("main", "contrib", "non-free", "non-free-firmware"),
-    ),
-    "ubuntu": (
-        "http://archive.ubuntu.com/ubuntu",
-        ("{0}", "{0}-updates", "{0}-security"),
-        ("main", "restricted", "universe", "multiverse"),
-    ),
-}
-"""The archives of distributions: URL, suites by code name, components."""
-SECURITY = ("http://ftp.debian.org/debian-security", ("{0}-security",))
-"""Of a URL the path counts: lists of apt are found whichever mirror they are from."""
 COMPANIONS = ("fabricmanager", "subnet_manager", "imex", "persistenced")
 
 
@@ -72,12 +59,11 @@ class Checker:
     def archive(self, distro: str) -> Index:
         """Return the index of the archive of Debian or Ubuntu. Raises IndexUnread."""
         codename = catalog.distro(distro)["codename"]
-        kind = "ubuntu" if distro.startswith("ubuntu") else "debian"
-        url, suites, components = ARCHIVES[kind]
-        parts = [(url, suites)] + ([SECURITY] if kind == "debian" else [])
+        archives = yaml.safe_load((ROOT / "catalog/archives.yml").read_text(encoding="utf-8"))
         found = Index({}, {})
-        for place, names in parts:
-            index = vendor_indexes.read_apt(self.tree, place, [one.format(codename) for one in names], components)
+        for archive in archives["ubuntu" if distro.startswith("ubuntu") else "debian"]:
+            suites = [suite.format(codename=codename) for suite in archive["suites"]]
+            index = vendor_indexes.read_apt(self.tree, archive["url"], suites, archive["components"])
             for name, packages in index.packages.items():
                 found.packages.setdefault(name, []).extend(packages)
         return found

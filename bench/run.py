@@ -21,11 +21,12 @@ from statistics import median
 from typing import Any, NamedTuple, TypedDict
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "lab"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "lab"), str(ROOT)]
 
-import payload
 import rollout
 from fleet import VENV, Fleet, environment, lab
+
+from tools import payload
 
 PAGE = ROOT / "docs/dev/benchmarks.md"
 RECORD = ROOT / "bench/record.json"
@@ -87,9 +88,9 @@ def shell_script(todo: dict[str, Any]) -> str:
             lines += add_repository(repository)
     lines.append("apt-get update -q")
     for step, params in todo.items():
-        names = [p if isinstance(p, str) else p["name"] for p in params.get("packages") or []]
-        if names and step != "nvidia_driver.hold":
-            lines.append(f"apt-get install -y -q --no-install-recommends {' '.join(names)}")
+        packages = [p if isinstance(p, str) else p["name"] for p in params.get("packages") or []]
+        if packages and step != "nvidia_driver.hold":
+            lines.append(f"apt-get install -y -q --no-install-recommends {' '.join(packages)}")
     return "\n".join(lines) + "\n"
 
 

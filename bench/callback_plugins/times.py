@@ -16,7 +16,7 @@ description: [One JSON object a line - host, begin (true or false) and seconds s
 """
 
 
-class CallbackModule(CallbackBase):
+class CallbackModule(CallbackBase):  # type: ignore[misc]
     """Records times; prints nothing."""
 
     CALLBACK_VERSION = 2.0

@@ -473,11 +473,12 @@ def main() -> int:
     rows = [*few, *many, measured("`upgrade_drivers.yml`", options.upgrade, calls, ran)]
     print(rows[-1], flush=True)
     scenarios = [held]
-    for scenario in (
+    others: list[Callable[[], Held]] = [
         lambda: rollout_beyond_budget(options.others, seed, scale),
         lambda: kill_and_resume(options.others, seed, scale, 6),
         lambda: two_controllers(options.others, seed, scale),
-    ):
+    ]
+    for scenario in others:
         print(scenarios[-1], flush=True)
         scenarios.append(scenario())
     print(scenarios[-1], flush=True)

@@ -34,6 +34,7 @@ from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import decide, variables
 from gpu_ready.plan import compose
+from gpu_ready.plan.driver.model import DriverInstallParams
 from gpu_ready.upgrade import journal, model, phases
 
 from tests.unit.hosts import STEPS, T4, carried_out, having, installed
@@ -382,7 +383,7 @@ class Fleet:
         coming = [
             f"{one.name}={NEW}-1"
             for step in host.planned.steps
-            if step.id == "nvidia_driver.install"
+            if isinstance(step.params, DriverInstallParams)
             for one in step.params.packages
         ]
         alike = {"why": ""}  # packages that contain their modules
@@ -509,7 +510,7 @@ def files_in_memory() -> Iterator[None]:
     """Let the product's modules of this process work on simulated hosts."""
     for name in REAL:
         library(name)  # their imports, which are replaced too
-    replaced = [
+    replaced: list[tuple[Any, str, Any]] = [
         (loaded, name, new)
         for old, new in ((json_file.write_json_file, write_own_file), (json_file.delete_file, delete_own_file))
         for loaded in list(sys.modules.values())

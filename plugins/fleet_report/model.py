@@ -29,6 +29,8 @@ UPGRADE_GOOD = {"upgrade": ("current", "upgraded"), "rollback": ("current", "rol
 UNINSTALL_GOOD = ("removed", "nothing_to_remove", "listed")
 NO_ANSWER = ("unreachable", "not_reached", "")
 REMEDY = "Remedy: "
+OUTCOME = " -- "
+"""As the tasks of roles/gpu_upgrade write it."""
 LONGEST = 4000
 """Characters of one text: more than any honest message has. A build log is on the host."""
 MOST = 200
@@ -144,6 +146,13 @@ def advice(value: object) -> Advice:
         return Advice(text(value.get("message")), text(value.get("remedy")))
     message, found, remedy = text(value).partition(REMEDY)
     return Advice(message.strip(), remedy.strip()) if found else Advice(text(value))
+
+
+def reason_of(value: object) -> Advice:
+    """Read why a turn ended as it did: what failed, its remedy, and after OUTCOME what was done to the host then."""
+    failure, _, outcome = text(value).partition(OUTCOME)
+    read = advice(failure)
+    return Advice(f"{read.message} {outcome}".strip(), read.remedy)
 
 
 def mapping(value: object) -> Mapping[Any, Any]:
@@ -355,7 +364,7 @@ def upgrade_host(kind: str, name: str, given: Mapping[str, Any]) -> Host:
         text(name),
         state,
         good,
-        advice(outcome.get("reason")),
+        reason_of(outcome.get("reason")),
         cells,
         turn=turn,
         verified=True if state in ("upgraded", "rolled_back") else None,

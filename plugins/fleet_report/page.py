@@ -165,8 +165,11 @@ def drifts(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda one: -len(one["hosts"]))
 
 
-def clock(seconds: float) -> str:
-    return time.strftime("%H:%M:%S", time.gmtime(seconds))
+SAME_DAY, DAY = "%H:%M:%S", "%Y-%m-%d"
+
+
+def clock(seconds: float, form: str) -> str:
+    return time.strftime(form, time.gmtime(seconds))
 
 
 def timeline(rows: Sequence[Row]) -> dict[str, Any] | None:
@@ -178,6 +181,7 @@ def timeline(rows: Sequence[Row]) -> dict[str, Any] | None:
     begin = min(turn.began or 0 for _, turn in turns)
     ends = [turn.ended for _, turn in turns if turn.ended is not None]
     end = max([*ends, *(turn.began or 0 for _, turn in turns), begin + 1])
+    form = SAME_DAY if clock(begin, DAY) == clock(end, DAY) else f"{DAY} %H:%M"
     scale = (WIDTH - LEFT) / (end - begin)
     height = max(min(18.0, TALLEST / len(turns)), 0.5)
     bars = []
@@ -194,13 +198,13 @@ def timeline(rows: Sequence[Row]) -> dict[str, Any] | None:
                 "y": round(22 + index * height, 1),
                 "width": round(max((ended - began) * scale, 1), 1),
                 "height": round(height * 0.8, 1),
-                "title": f"{row.host.name}: {row.state}, {clock(began)} to {clock(ended)}{out}{lost}",
+                "title": f"{row.host.name}: {row.state}, {clock(began, form)} to {clock(ended, form)}{out}{lost}",
             }
         )
     ticks = [
         {
             "x": round(LEFT + (WIDTH - LEFT) * part / 4, 1),
-            "label": clock(begin + (end - begin) * part / 4),
+            "label": clock(begin + (end - begin) * part / 4, form),
             "anchor": "start" if part == 0 else "end" if part == 4 else "middle",
         }
         for part in range(5)

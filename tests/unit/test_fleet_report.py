@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import json
 import re
@@ -132,7 +133,11 @@ def test_steps_before_the_failed_one_are_done() -> None:
 def test_the_json_of_a_rollout_has_the_turn_of_each_host() -> None:
     found = json.loads(action.load("as_json").as_json(fleet_reports.upgrade()))["hosts"]["gpu-node-0006"]
     assert (found["state"], found["from"], found["to"], found["seconds_unavailable"]) == ("rolled_back", "580.95.05", "595.91.07", 66)  # fmt: skip
-    assert found["ended"] - found["began"] == 134 and found["remedy"].startswith("see the log.")
+    assert found["ended"] - found["began"] == 134
+    assert (found["why"], found["remedy"]) == (
+        "Verify: container_gpus failed. Rolled back to 580.95.05.",
+        "see the log.",
+    )
 
 
 def test_an_audit_names_what_holds_the_gpus_and_its_container() -> None:
@@ -145,6 +150,20 @@ def test_the_timeline_has_a_bar_per_turn_within_the_chart() -> None:
     assert all(bar["x"] >= page.LEFT and bar["x"] + bar["width"] <= page.WIDTH + 1 for bar in chart["bars"])
     assert sum("no end" in bar["title"] for bar in chart["bars"]) == 1
     assert page.timeline(page.host_rows(site())) is None
+
+
+def test_the_timeline_names_the_days_of_a_rollout_over_midnight() -> None:
+    rows = page.host_rows(fleet_reports.upgrade())
+    same_day = page.timeline(rows)
+    assert same_day is not None and same_day["ticks"][0]["label"] == "01:53:20"
+    turn = rows[0].host.turn
+    assert turn is not None and turn.began is not None and turn.ended is not None
+    earlier = dataclasses.replace(turn, began=turn.began - 85800, ended=turn.ended - 85800)
+    host = dataclasses.replace(rows[0].host, turn=earlier)
+    chart = page.timeline([dataclasses.replace(rows[0], host=host), *rows[1:]])
+    assert chart is not None
+    assert [tick["label"] for tick in chart["ticks"]][::4] == ["2025-11-20 02:03", "2025-11-21 02:07"]
+    assert "2025-11-20 02:03 to 2025-11-20 02:05" in chart["bars"][0]["title"]
 
 
 def count_calls(fleet: Any) -> int:

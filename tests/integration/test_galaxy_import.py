@@ -26,6 +26,6 @@ def test_galaxy_accepts_the_archive(tmp_path: Path) -> None:
         cwd=tmp_path, env=environment() | OPTIONS | {"PATH": f"{programs}:/usr/bin:/bin"}, capture_output=True, text=True,
         timeout=600, check=False,
     )  # fmt: skip
-    said = done.stdout + done.stderr
-    assert "Importer processing completed successfully" in said, said
-    assert not re.findall("^(?:WARNING|ERROR).*", said, re.MULTILINE), said
+    screen = done.stdout + done.stderr
+    assert "Importer processing completed successfully" in screen, screen
+    assert not re.findall("^(?:WARNING|ERROR).*", screen, re.MULTILINE), screen

@@ -1,18 +1,23 @@
 """Lab fleets for the integration tests: started once, stopped at the end."""
 
+import collections
+import itertools
 import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fleet import CAMPAIGN, ROOT, lab
 
 SECONDS = Path(__file__).with_name("seconds.json")
-"""How long each file takes in `make test`, on two cores."""
+"""How long each file takes in `make test`, on two cores, as the end of a run prints it. INDEPENDENT: the longest test."""
+INDEPENDENT = ("test_sudo", "test_upgrade_exclude", "test_upgrade_play")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,10 +34,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: -order.get(item.path.stem, 0))
 
 
+class Scheduler(LoadFileScheduling):
+    """Gives a worker a whole file, whose tests share lab hosts, or a single test of a file whose tests share nothing."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if Path(nodeid.partition("::")[0]).stem in INDEPENDENT else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler:
+    return Scheduler(config, log)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give this session and its workers a file that says whether they used the lab."""
     if not hasattr(config, "workerinput"):
         os.environ["GPU_READY_LAB_USED"] = str(ROOT / f".lab/used-by-{os.getpid()}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how long each file took, in the form of seconds.json."""
+    seconds: collections.Counter[str] = collections.Counter()
+    for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            seconds[Path(report.location[0]).stem] += round(report.duration)
+    terminalreporter.section("seconds by file")
+    terminalreporter.write_line(json.dumps(dict(seconds.most_common()), indent=1))
 
 
 @pytest.fixture(scope="session")

@@ -242,6 +242,7 @@ def test_install_from_the_other_source(other_checked: Run, other_first: Any, cas
     passed(case, INSTALL, state[case.host], case.other)
 
 
+@pytest.mark.long
 @each(OTHERS)
 def test_second_run_with_the_other_source(other_second: Any, case: Case) -> None:
     run, fetched = other_second
@@ -252,11 +253,13 @@ def test_second_run_with_the_other_source(other_second: Any, case: Case) -> None
     passed(case, SECOND, "one remote call, no step, no network", case.other)
 
 
+@pytest.mark.long
 @each(OTHERS)
 def test_the_first_source_over_the_other_is_refused(other_conflict: Run, case: Case) -> None:
     refused(other_conflict, case, str(case.other), case.source)
 
 
+@pytest.mark.long
 @each(OTHERS)
 def test_remove_the_other_source(other_removed: Run, fleet: Fleet, case: Case) -> None:
     clean(other_removed, case.host)

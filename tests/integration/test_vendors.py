@@ -51,6 +51,7 @@ def test_a_server_without_a_trusted_certificate_or_answer_is_named_with_the_reme
     assert vendors.ssh(host, SOURCES) == ""
 
 
+@pytest.mark.long
 def test_a_run_with_defaults_uses_the_vendors_own_servers(vendors: Fleet) -> None:
     variables = yaml.safe_load((vendors.inventory.parent / "group_vars/gpu_hosts.yml").read_text())
     assert "gpu_ready_mirror" not in variables

@@ -58,8 +58,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
         if isinstance(report, pytest.TestReport):
             seconds[Path(report.location[0]).stem] += round(report.duration)
-    terminalreporter.section("seconds by file")
-    terminalreporter.write_line(json.dumps(dict(seconds.most_common()), indent=1))
+    if seconds:
+        terminalreporter.section("seconds by file")
+        terminalreporter.write_line(json.dumps(dict(seconds.most_common()), indent=1))
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from . import check, cleanup, engine, faults, fleet, hosts, inventory, paths, services, states, work
+from . import check, cleanup, engine, faults, fleet, hosts, inventory, kubernetes, paths, services, states, work
 from .fleet import Fleet
 from .say import LabError, say, warn
 
@@ -119,6 +119,12 @@ def _states(args: argparse.Namespace) -> int:
     return 0
 
 
+def _kubernetes(args: argparse.Namespace) -> int:
+    with _in_use(fcntl.LOCK_SH):
+        print(kubernetes.ensure())
+    return 0
+
+
 def _check(args: argparse.Namespace) -> int:
     return check.main(fleet.read(args.fleet), args.report)
 
@@ -179,6 +185,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     making = commands.add_parser("states", help="make the states that are missing in the cache, and print their paths")
     making.add_argument("names", nargs="*", help="names of lab/states.yml; default: all")
     making.set_defaults(run=_states)
+    building = commands.add_parser(
+        "kubernetes", help="build Kubernetes from Debian's source package, unless the cache has it"
+    )
+    building.set_defaults(run=_kubernetes)
     compare = commands.add_parser("check", help="compare a report with what the fleet file expects")
     compare.add_argument("fleet", type=Path)
     compare.add_argument("report", type=Path)

@@ -41,6 +41,11 @@ labels:
   returned: success
   type: dict
   sample: {nvidia.com/gpu.present: "true", nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "2"}
+gpus:
+  description: UUIDs of the verified GPUs.
+  returned: success
+  type: list
+  elements: str
 """
 
 from ..module_utils.gpu_ready.base.module import run_module
@@ -54,7 +59,8 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     sharing = node_labels.Sharing(params["sharing"], params["replicas"])
-    return {"changed": False, "labels": node_labels.collect(host, sharing)}
+    node = node_labels.collect(host, sharing)
+    return {"changed": False, "labels": node.labels, "gpus": node.gpus}
 
 
 def main():

@@ -24,6 +24,7 @@ ORDER = (
     "facts",
     "plan",
     "drain",
+    "cluster",
     "verify",
     "lifecycle",
     "explain",

@@ -55,7 +55,8 @@ class Node(RecordedHost):
 
 
 def test_labels_have_the_names_and_values_of_gpu_feature_discovery() -> None:
-    labels = node_labels.collect(Node(ROW.format(UUIDS[0]) + ROW.format(UUIDS[1])), NONE)
+    labels, gpus = node_labels.collect(Node(ROW.format(UUIDS[0]) + ROW.format(UUIDS[1])), NONE)
+    assert gpus == UUIDS
     short = {name.removeprefix("nvidia.com/"): value for name, value in labels.items()}
     assert short == {
         "cuda.driver-version.full": "580.95.05", "cuda.driver-version.major": "580", "cuda.driver-version.minor": "95",
@@ -68,7 +69,7 @@ def test_labels_have_the_names_and_values_of_gpu_feature_discovery() -> None:
 
 
 def test_shared_gpus_and_old_drivers() -> None:
-    labels = node_labels.collect(Node(ROW.format(UUIDS[0]), old=True), node_labels.Sharing("time-slicing", 4))
+    labels = node_labels.collect(Node(ROW.format(UUIDS[0]), old=True), node_labels.Sharing("time-slicing", 4)).labels
     assert labels["nvidia.com/gpu.product"] == "Tesla-T4-SHARED" and labels["nvidia.com/gpu.replicas"] == "4"
     assert "nvidia.com/gpu.family" not in labels
 
@@ -98,7 +99,7 @@ def test_any_name_is_a_valid_label(text: str) -> None:
 
 def rendered(tmp_path: Path, **variables: Any) -> dict[str, Any]:
     """The files by name, of a host with its labels and one that was not verified."""
-    answers: dict[str, Any] = {"gpu_kubernetes_labels": {"changed": False, "labels": LABELS | BAD}}
+    answers: dict[str, Any] = {"gpu_kubernetes_labels": {"changed": False, "labels": LABELS | BAD, "gpus": UUIDS}}
     failed = {"gpu_kubernetes_labels": {"failed": True, "msg": "not verified"}}
     hosts = {"n1": make_liar(tmp_path, "n1", answers), "n2": make_liar(tmp_path, "n2", failed)}
     hosts["n1"]["gpu_kubernetes_node"] = "node1.example.org"
@@ -110,7 +111,8 @@ def rendered(tmp_path: Path, **variables: Any) -> dict[str, Any]:
 
 @pytest.mark.host_io
 @pytest.mark.parametrize(
-    ("device_list", "sharing"), [("cdi-cri", "none"), ("envvar", "time-slicing"), ("volume-mounts", "mps")]
+    ("device_list", "sharing"),
+    [("cdi-cri", "none"), ("envvar", "time-slicing"), ("volume-mounts", "mps"), ("cdi-annotations", "none")],
 )
 def test_the_manifests_are_valid(tmp_path: Path, device_list: str, sharing: str) -> None:
     files = rendered(tmp_path, gpu_kubernetes_device_list=device_list, gpu_kubernetes_sharing=sharing)
@@ -137,8 +139,22 @@ def test_the_manifests_are_valid(tmp_path: Path, device_list: str, sharing: str)
 
 
 @pytest.mark.host_io
-def test_modes_that_do_not_exist_are_refused(tmp_path: Path) -> None:
-    hosts = {"n1": make_liar(tmp_path, "n1", {})}
-    done = run_playbook(tmp_path, "playbooks/kubernetes.yml", hosts, "-e", "gpu_kubernetes=device_plugin")
-    assert done.returncode == 2 and "gpu_kubernetes must be one of: none, render" in done.stdout
-    assert not (tmp_path / "kubernetes").exists()
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"gpu_kubernetes": "helm"}, "gpu_kubernetes must be one of: render, device_plugin, operator, none"),
+        ({"gpu_kubernetes": "device_plugin", "gpu_kubernetes_sharing": "mps"}, "mps needs a daemon of NVIDIA"),
+        ({"gpu_kubernetes": "device_plugin"}, "no-kubectl: it is not on the control node. Install kubectl there"),
+        ({"gpu_kubernetes": "operator"}, "no-kubectl: it is not on the control node"),
+        ({"gpu_kubernetes": "none"}, "no-kubectl: it is not on the control node"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    answers = {"gpu_kubernetes_labels": {"changed": False, "labels": LABELS, "gpus": UUIDS}}
+    hosts = {"n1": make_liar(tmp_path, "n1", answers)}
+    given |= {"gpu_kubernetes_directory": str(tmp_path / "out"), "gpu_kubernetes_kubectl": "no-kubectl"}
+    done = run_playbook(tmp_path, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given))
+    assert done.returncode == 2 and message in done.stdout, done.stdout
+    assert not (tmp_path / "out").exists()

@@ -111,8 +111,15 @@ def build(gpus: List[LabelledGpu], cuda: str, machine: str, mode: str, sharing: 
     return {PREFIX + name: value for name, value in sorted(labels.items())}
 
 
-def collect(host: Host, sharing: Sharing) -> Dict[str, str]:
-    """The labels of this host. GpuReadyError where its GPUs are not those of a good verification of this boot."""
+class LabelledNode(NamedTuple):
+    """``gpus``: UUIDs of the verified GPUs."""
+
+    labels: Dict[str, str]
+    gpus: List[str]
+
+
+def collect(host: Host, sharing: Sharing) -> LabelledNode:
+    """Labels and GPUs of this host. GpuReadyError where its GPUs are not those of a good verification of this boot."""
     record = verified.collect(host)
     boot = (host.read("/proc/sys/kernel/random/boot_id") or "").strip()
     gpus = read_gpus(host)
@@ -127,7 +134,8 @@ def collect(host: Host, sharing: Sharing) -> Dict[str, str]:
     classes = {(host.read("/sys/bus/pci/devices/%s/class" % gpu.address) or "").strip()[:6] for gpu in gpus}
     mode = MODES.get(classes.pop(), "unknown") if len(classes) == 1 else "unknown"
     machine = (host.read("/sys/class/dmi/id/product_name") or "").strip()
-    return build(gpus, cuda.group(1) if cuda else "", machine, mode, sharing)
+    labels = build(gpus, cuda.group(1) if cuda else "", machine, mode, sharing)
+    return LabelledNode(labels, [gpu.uuid for gpu in gpus])
 
 
 def read_gpus(host: Host) -> List[LabelledGpu]:

@@ -1,0 +1,87 @@
+#!/usr/bin/python
+"""Check what NVIDIA's GPU Operator needs of a Kubernetes cluster. Runs where kubectl is."""
+
+DOCUMENTATION = r"""
+module: gpu_kubernetes_operator
+short_description: Check what NVIDIA's GPU Operator needs of a Kubernetes cluster
+description:
+  - Fails where objects of gpu-ready serve the same GPUs, and where NVIDIA's DRA driver is asked for and lacks
+    something. Changes nothing.
+options:
+  dra:
+    description: Whether NVIDIA's DRA driver is to be used.
+    type: bool
+    default: false
+  drivers:
+    description: Driver versions of the nodes.
+    type: list
+    elements: str
+    default: []
+  has_cdi:
+    description: Whether the engines of the nodes have CDI.
+    type: bool
+    default: false
+  kubectl:
+    description: Name or path of kubectl.
+    type: str
+    default: kubectl
+  kubeconfig:
+    description: File with the credentials; empty for kubectl's default.
+    type: path
+    default: ""
+  context:
+    description: Context in that file; empty for the current one.
+    type: str
+    default: ""
+attributes:
+  check_mode: {support: full, description: Changes nothing in any mode.}
+  diff_mode: {support: none, description: Has no diff.}
+author: [gpu-ready]
+"""
+
+EXAMPLES = r"""
+- name: Check the cluster for the Operator
+  gpu_kubernetes_operator:
+  delegate_to: localhost
+
+- name: Check the cluster for the DRA driver
+  gpu_kubernetes_operator: {dra: true, drivers: [580.95.05], has_cdi: true}
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+server:
+  description: Version of the API server.
+  returned: success
+  type: str
+  sample: v1.34.2
+"""
+
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.cluster import operator
+from ..module_utils.gpu_ready.cluster.kubectl import Kubectl
+from ..module_utils.gpu_ready.drain.kubernetes import KubectlAccess
+
+ARGUMENT_SPEC = {
+    "dra": {"type": "bool", "default": False},
+    "drivers": {"type": "list", "elements": "str", "default": []},
+    "has_cdi": {"type": "bool", "default": False},
+    "kubectl": {"type": "str", "default": "kubectl"},
+    "kubeconfig": {"type": "path", "default": ""},
+    "context": {"type": "str", "default": ""},
+}
+
+
+def run(host, params, check):
+    server = operator.check(Kubectl(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields])))
+    if params["dra"]:
+        operator.check_dra(server, params["drivers"], params["has_cdi"])
+    return {"changed": False, "server": server}
+
+
+def main():
+    run_module(run, ARGUMENT_SPEC)
+
+
+if __name__ == "__main__":
+    main()

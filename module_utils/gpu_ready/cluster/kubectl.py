@@ -1,0 +1,94 @@
+"""Calls of kubectl with the operator's credentials."""
+
+import json
+import os
+import re
+import tempfile
+from typing import Any, Dict, List
+
+from ..base.errors import GpuReadyError
+from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, Result
+from ..base.json_file import parse_json
+from ..drain.kubernetes import KubectlAccess
+
+Value = Dict[str, Any]
+LIMIT = 60.0
+"""Seconds for one answer of the API server."""
+LONGEST_REASON = 400
+FORBIDDEN = re.compile(r"\(Forbidden\)")
+
+
+class Kubectl:
+    """kubectl on this host."""
+
+    def __init__(self, host: Host, access: KubectlAccess) -> None:
+        self.host = host
+        self.access = access
+
+    def run(self, words: List[str], limit: float = LIMIT) -> Result:
+        """Return the answer of kubectl; GpuReadyError if it is missing or does not end."""
+        argv = [self.access.kubectl]
+        argv += ["--kubeconfig=" + self.access.kubeconfig] if self.access.kubeconfig else []
+        argv += ["--context=" + self.access.context] if self.access.context else []
+        # The user's own PATH: a kubeconfig names login helpers (aws, kubelogin) that are found there.
+        path = ":".join([os.environ.get("PATH", "")] + list(PATH_DIRECTORIES)).lstrip(":")
+        answer = self.host.run(argv + words, limit, {"PATH": path})
+        if answer.rc == MISSING:
+            raise GpuReadyError(
+                "%s: it is not on the control node. Install kubectl there, or set gpu_kubernetes_kubectl."
+                % self.access.kubectl
+            )
+        if answer.rc == TIMED_OUT:
+            raise GpuReadyError(
+                "kubectl %s: it did not end within %d s. Check that the control node reaches the API server."
+                % (" ".join(words[:2]), limit)
+            )
+        return answer
+
+    def read(self, words: List[str], limit: float = LIMIT) -> Value:
+        """The JSON that kubectl prints, {} where it prints nothing."""
+        answer = self.run(words, limit)
+        if answer.rc != 0:
+            raise failure(words, answer)
+        try:
+            value = parse_json(answer.out) if answer.out.strip() else {}
+        except ValueError:
+            raise GpuReadyError(
+                "kubectl %s: its output is no JSON. Check this kubectl." % " ".join(words[:2])
+            ) from None
+        return value if isinstance(value, dict) else {}
+
+    def get(self, *words: str) -> List[Value]:
+        """Objects that `kubectl get` returns, without those that do not exist."""
+        answer = self.read(["get"] + list(words) + ["--ignore-not-found", "--output=json", "--request-timeout=30s"])
+        if answer.get("kind", "").endswith("List") and "items" in answer:
+            return list(answer["items"] or [])
+        return [answer] if answer else []
+
+    def with_objects(self, words: List[str], objects: List[Value], more: List[str]) -> Value:
+        """What kubectl prints as JSON for objects that it reads from a file."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="gpu-ready-") as handle:
+            json.dump({"apiVersion": "v1", "kind": "List", "items": objects}, handle)
+            handle.flush()
+            return self.read(words + ["--filename=" + handle.name, "--output=json"] + more)
+
+
+def failure(words: List[str], answer: Result) -> GpuReadyError:
+    """The error for a call that the API server or kubectl refused."""
+    reason = first_reason(answer.err or answer.out)
+    remedy = "Check gpu_kubernetes_kubeconfig, gpu_kubernetes_context and the API server."
+    if FORBIDDEN.search(reason):
+        remedy = "Give that user the permission (docs/kubernetes.md has all that are needed), then run again."
+    return GpuReadyError("kubectl %s: %s. %s" % (" ".join(words[:2]), reason.rstrip("."), remedy))
+
+
+def first_reason(text: str) -> str:
+    """What the API server said; other lines of kubectl repeat it or advise."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if line.lower().startswith(("error", "unable to connect"))]
+    return " ".join((named or lines or ["no output"])[0].split())[:LONGEST_REASON]
+
+
+def names(objects: List[Value]) -> List[str]:
+    """Sorted names of objects."""
+    return sorted(str(one.get("metadata", {}).get("name", "")) for one in objects)

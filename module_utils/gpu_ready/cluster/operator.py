@@ -1,0 +1,46 @@
+"""What NVIDIA's GPU Operator, and its DRA driver, need of a cluster."""
+
+import re
+from typing import List, Optional, Tuple
+
+from ..base.errors import GpuReadyError
+from .kubectl import Kubectl
+from .objects import KINDS, MANAGER, OWNER_LABEL, describe
+
+DRA_KUBERNETES = (1, 34, 2)
+"""For resource.k8s.io/v1 as the driver uses it: gpu-operator/dra-intro-install.rst of NVIDIA/cloud-native-docs."""
+DRA_DRIVER = 580
+VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+
+
+def parse_version(text: str) -> Optional[Tuple[int, int, int]]:
+    """The version of a server such as v1.34.2+k3s1; None for other texts."""
+    found = VERSION.match(text)
+    return (int(found.group(1)), int(found.group(2)), int(found.group(3))) if found else None
+
+
+def check(kubectl: Kubectl) -> str:
+    """Return the version of the server. GpuReadyError where gpu-ready's own device plugin is in the cluster."""
+    owned = kubectl.get(KINDS, "--all-namespaces", "--selector=%s=%s" % (OWNER_LABEL, MANAGER))
+    if owned:
+        raise GpuReadyError(
+            "%s: gpu_kubernetes: device_plugin applied it, and the Operator has its own device plugin. Remove it with "
+            "gpu_kubernetes: none, then run again." % describe(owned[0])
+        )
+    return str(kubectl.read(["version", "--output=json"]).get("serverVersion", {}).get("gitVersion", ""))
+
+
+def check_dra(server: str, drivers: List[str], has_cdi: bool) -> None:
+    """GpuReadyError with everything that the DRA driver lacks."""
+    lacking = []
+    version = parse_version(server)
+    if version is None or version < DRA_KUBERNETES:
+        needed = ".".join(str(part) for part in DRA_KUBERNETES)
+        lacking.append("Kubernetes %s or newer (the server is %s)" % (needed, server or "of an unknown version"))
+    old = sorted({one for one in drivers if not re.match(r"\d+\.", one) or int(one.partition(".")[0]) < DRA_DRIVER})
+    if old:
+        lacking.append("driver %d or newer on all nodes (found %s)" % (DRA_DRIVER, ", ".join(old)))
+    if not has_cdi:
+        lacking.append("gpu_kubernetes_device_list: cdi-cri, with CDI in the engines")
+    if lacking:
+        raise GpuReadyError("NVIDIA's DRA driver needs %s. Use gpu_kubernetes_dra: false here." % " and ".join(lacking))

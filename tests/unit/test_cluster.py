@@ -1,0 +1,192 @@
+"""Decisions about a cluster. tests/integration/test_kubernetes.py asks a real API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gpu_ready.base.errors import GpuReadyError
+from gpu_ready.base.host import Result
+from gpu_ready.cluster import conflicts, kubectl, objects, operator, verify_pods
+from gpu_ready.cluster.verify_pods import NodeRequest
+
+GPUS = [f"GPU-11111111-2222-3333-4444-55555555555{n}" for n in range(2)]
+FOREIGN = "GPU-99999999-2222-3333-4444-555555555555"
+NODE = NodeRequest("n1", GPUS, "Tesla-T4", 1)
+SHARED = NODE._replace(replicas=2)
+
+
+@pytest.mark.parametrize(
+    ("node", "seen", "state", "message"),
+    [
+        (NODE, [GPUS[:1], GPUS[1:]], "verified", "2 GPUs allocatable, 2 test pods see one verified GPU each"),
+        (NODE, [GPUS[:1]], "verified", "a test pod sees one verified GPU"),
+        (NODE, [GPUS], "failed", "asked for one GPU and sees 2"),
+        (NODE, [[FOREIGN]], "failed", f"{FOREIGN} of the test pod p0 is not a verified one"),
+        (NODE, [GPUS[:1], GPUS[:1]], "failed", f"share the GPU {GPUS[0]}, although sharing is off"),
+        (SHARED, [GPUS[:1], GPUS[:1]], "verified", "4 GPUs allocatable"),
+    ],
+)
+def test_what_test_pods_saw_is_compared_with_the_verified_gpus(
+    node: NodeRequest, seen: list[list[str]], state: str, message: str
+) -> None:
+    verdict = verify_pods.judge(node, {f"p{number}": one for number, one in enumerate(seen)})
+    assert verdict.state == state and message in verdict.message
+
+
+def node_object(allocatable: str | None = "2", ready: str = "True", **spec: Any) -> dict[str, Any]:
+    offered = {} if allocatable is None else {"nvidia.com/gpu": allocatable}
+    return {
+        "spec": spec,
+        "status": {"allocatable": offered, "conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("node", "found", "state", "message"),
+    [
+        (NODE, None, "failed", "no such node: set gpu_kubernetes_node"),
+        (NODE, node_object(ready="Unknown"), "waiting", "not Ready"),
+        (NODE, node_object(unschedulable=True), "failed", "cordoned"),
+        (NODE, node_object("1"), "waiting", "nvidia.com/gpu is 1, but 2 are expected"),
+        (NODE, node_object(None), "waiting", "nvidia.com/gpu is 0, but 2 are expected"),
+        (SHARED, node_object("2"), "waiting", "nvidia.com/gpu is 2, but 4 are expected (2 verified GPUs)"),
+        (NODE._replace(gpus=[]), node_object(), "failed", "named no verified GPU"),
+        (NODE._replace(product="a b"), node_object(), "failed", "named no verified GPU or no model"),
+    ],
+)
+def test_a_node_runs_test_pods_only_when_it_offers_its_verified_gpus(
+    node: NodeRequest, found: dict[str, Any] | None, state: str, message: str
+) -> None:
+    verdict = verify_pods.check_node(node, found)
+    assert verdict is not None and verdict.state == state and message in verdict.message
+
+
+def test_a_node_that_offers_its_gpus_is_ready_for_test_pods() -> None:
+    assert verify_pods.check_node(NODE, node_object()) is None
+
+
+def test_the_time_limit_turns_what_is_awaited_into_a_failure_with_its_reason() -> None:
+    verdicts = {
+        "n1": verify_pods.NodeVerdict(
+            "waiting", "it is Pending: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+        ),
+        "n2": verify_pods.NodeVerdict("busy", "other pods use all 2 GPUs"),
+    }
+    assert verify_pods.summary(verdicts).startswith("n1: it is Pending")
+    ended = verify_pods.give_up(verdicts, 600)
+    assert ended["n1"].state == "failed" and ended["n1"].message.startswith("not within 600 s: it is Pending")
+    assert ended["n2"].state == "busy" and verify_pods.summary(ended) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "gpus"),
+    [([*GPUS, "GPU-1\n", "all", "$(reboot)"], GPUS), ([], [])],
+)
+def test_of_a_hosts_answer_only_uuids_are_used(values: list[str], gpus: list[str]) -> None:
+    (node,) = verify_pods.read_nodes([{"node": "n1", "gpus": values, "labels": {}}], 1)
+    assert node.gpus == gpus
+
+
+def pod(phase: str, *limits: str) -> dict[str, Any]:
+    containers = [{"resources": {"limits": {"nvidia.com/gpu": limit}}} for limit in limits]
+    return {"status": {"phase": phase}, "spec": {"containers": [*containers, {"resources": {}}]}}
+
+
+@pytest.mark.parametrize(
+    ("one", "count"),
+    [(pod("Running", "1", "2"), 3), (pod("Pending", "1"), 1), (pod("Failed", "1"), 0), (pod("Running"), 0)],
+)
+def test_gpus_that_a_pod_holds(one: dict[str, Any], count: int) -> None:
+    assert verify_pods.requested(one) == count
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"conditions": [{"status": "False", "message": "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}]},
+         "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
+        ({"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling"}}}]},
+         "ImagePullBackOff Back-off pulling"),
+        ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, ""),
+        ({"reason": "UnexpectedAdmissionError", "message": "Allocate failed"}, "UnexpectedAdmissionError Allocate failed"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_pod_that_does_not_run(status: dict[str, Any], expected: str) -> None:
+    assert verify_pods.reason({"status": status}) == expected
+
+
+def daemonset(name: str, image: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [{"image": image}]}}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "what"),
+    [
+        ("nvidia-device-plugin-daemonset", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", "a device plugin of NVIDIA"),
+        ("plugin", "mirror.example.org/nvcr.io/nvidia/k8s-device-plugin@sha256:0", "a device plugin of NVIDIA"),
+        ("nvidia-gpu-device-plugin", "registry.k8s.io/pause:3.9", "a device plugin of NVIDIA"),  # of GKE
+        ("gpu-feature-discovery", "nvcr.io/nvidia/k8s-device-plugin:v0.20.0", "a device plugin of NVIDIA"),
+        ("gpu-feature-discovery", "nvcr.io/nvidia/gpu-feature-discovery:v0.8.2", "GPU feature discovery"),
+        ("kubelet-plugin", "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0", "NVIDIA's DRA driver"),
+        ("node-exporter", "quay.io/prometheus/node-exporter:v1.8.2", None),
+        ("dcgm-exporter", "nvcr.io/nvidia/k8s/dcgm-exporter:4.8.3", None),
+    ],
+)
+def test_daemonsets_that_serve_the_same_gpus(name: str, image: str, what: str | None) -> None:
+    assert conflicts.describe(daemonset(name, image)) == what
+
+
+RUNTIME = {"kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}
+OWNED = {"kind": "ConfigMap", "metadata": {"name": "c", "labels": {objects.OWNER_LABEL: "gpu-ready"}}}
+
+
+def test_objects_of_others_are_not_touched() -> None:
+    assert objects.usable([RUNTIME, OWNED], [RUNTIME, OWNED]) == [OWNED]
+    with pytest.raises(GpuReadyError, match="RuntimeClass nvidia: it exists and is not gpu-ready's"):
+        objects.usable([RUNTIME | {"handler": "runc"}], [RUNTIME])
+    with pytest.raises(GpuReadyError, match="ConfigMap c: it exists"):
+        objects.usable([{"kind": "ConfigMap", "metadata": {"name": "c"}}], [OWNED])
+
+
+def test_only_what_the_objects_say_is_a_change() -> None:
+    live = {
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"a": "1"}, "resourceVersion": "7"},
+        "status": {"x": 1},
+    }
+    after = {
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"a": "1"}, "managedFields": [{}]},
+        "status": {"x": 2},
+    }
+    assert objects.find_changes([live], [after]) == []
+    (change,) = objects.find_changes([live], [after | {"metadata": {"name": "n1", "labels": {"a": "2"}}}])
+    assert change.name == "Node n1" and change.before["metadata"]["labels"] == {"a": "1"}
+
+
+@pytest.mark.parametrize(
+    ("server", "drivers", "has_cdi", "lacking"),
+    [
+        ("v1.34.2", ["580.95.05"], True, None),
+        ("v1.35.0+k3s1", ["595.91.07", "580.95.05"], True, None),
+        ("v1.34.1", ["580.95.05"], True, "Kubernetes 1.34.2 or newer (the server is v1.34.1)"),
+        ("", ["580.95.05"], True, "the server is of an unknown version"),
+        ("v1.34.2", ["580.95.05", "570.1.2"], True, "driver 580 or newer on all nodes (found 570.1.2)"),
+        ("v1.34.2", ["580.95.05"], False, "gpu_kubernetes_device_list: cdi-cri"),
+    ],
+)
+def test_requirements_of_the_dra_driver(server: str, drivers: list[str], has_cdi: bool, lacking: str | None) -> None:
+    if lacking is None:
+        operator.check_dra(server, drivers, has_cdi)
+        return
+    with pytest.raises(GpuReadyError) as refused:
+        operator.check_dra(server, drivers, has_cdi)
+    assert lacking in str(refused.value)
+
+
+def test_a_refusal_names_what_the_server_said() -> None:
+    text = 'Error from server (Forbidden): nodes is forbidden: User "x" cannot list resource "nodes"\n'
+    error = kubectl.failure(["get", "nodes", "--output=json"], Result(1, "", text))
+    assert str(error).startswith("kubectl get nodes: Error from server (Forbidden): nodes is forbidden")
+    assert "Give that user the permission" in str(error)

@@ -5,8 +5,8 @@ DOCUMENTATION = r"""
 module: gpu_kubernetes_operator
 short_description: Check what NVIDIA's GPU Operator needs of a Kubernetes cluster
 description:
-  - Fails where objects of gpu-ready serve the same GPUs, and where NVIDIA's DRA driver is asked for and lacks
-    something. Changes nothing.
+  - Fails where objects of gpu-ready serve the same GPUs, and where NVIDIA's DRA driver is asked for and
+    something that it needs is missing. Changes nothing.
 options:
   dra:
     description: Whether NVIDIA's DRA driver is to be used.

@@ -10,7 +10,7 @@ description:
 options:
   state:
     description:
-      - V(checked) returns after a look at each node, so that the playbook can report progress. It ends the wait at
+      - V(checked) returns after some seconds, so that the playbook can report progress. It ends the wait at
         O(deadline).
       - V(absent) removes all test pods.
     type: str
@@ -61,7 +61,7 @@ author: [gpu-ready]
 """
 
 EXAMPLES = r"""
-- name: Look at a node once
+- name: Verify a node
   gpu_kubernetes_verify:
     state: checked
     nodes:

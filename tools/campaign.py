@@ -138,7 +138,11 @@ PARTS = (
         (sys.executable, "-m", "gpu_ready_lab", "kubernetes"),
         ("lab/gpu_ready_lab/data/kubernetes", "lab/gpu_ready_lab/kubernetes.py"),
     ),
-    _tests("kubernetes", "a real control plane and kubelets: device plugin, sharing, CDI, test pods, removal"),
+    _tests(
+        "kubernetes",
+        "a real control plane and kubelets: device plugin, sharing, CDI, test pods, drains, removal",
+        "tests/integration/drain.yml",
+    ),
     _tests("in_use", "hosts with running work: each kind, each disruption, with and without permission"),
     _tests("nvlink5", "a host with NVLink 5 switches: what its fabric manager needs, installed and removed"),
     _tests("pull", "a host that provisions itself by ansible-pull; the audit", "deploy/pull"),

@@ -63,7 +63,7 @@ def start(hosts: Sequence[Running]) -> Path:
 
 
 def _are_ready(config: Path, names: Sequence[str]) -> bool:
-    """True if all nodes are Ready and the control plane has taken away their first taint."""
+    """True if all nodes are Ready and the control plane has removed their first taint."""
     argv = [str(kubectl()), f"--kubeconfig={config}", "--request-timeout=5s", "get", "nodes", "--output=json"]
     if not succeeds(argv):
         return False

@@ -1,13 +1,16 @@
 """A real control plane and kubelets on lab hosts: what playbooks/kubernetes.yml applies, verifies and removes."""
 
+import base64
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import Fleet, Run
+import yaml
+from fleet import ROOT, Fleet, Run
 from gpu_ready_lab import cluster, hosts, kubernetes
 
 pytestmark = pytest.mark.lab
@@ -22,6 +25,30 @@ POD = """
  "containers": [{"name": "c", "image": "docker.io/gpu-ready-lab/verify:1", "command": ["sh", "-c", "nvidia-smi -L; exec sleep 3600"],
  "resources": {"limits": {"nvidia.com/gpu": "%s"}}}]}}
 """
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: train, namespace: default}
+spec:
+  selector: {matchLabels: {app: train}}
+  template:
+    metadata: {labels: {app: train}}
+    spec:
+      runtimeClassName: nvidia
+      terminationGracePeriodSeconds: 0
+      nodeSelector: {kubernetes.io/hostname: kube-2}
+      containers:
+        - name: c
+          image: docker.io/gpu-ready-lab/verify:1
+          command: [sleep, "3600"]
+          resources: {limits: {nvidia.com/gpu: "1"}}
+"""
+BUDGET = """
+apiVersion: policy/v1beta1
+kind: PodDisruptionBudget
+metadata: {name: train, namespace: default}
+spec: {minAvailable: 1, selector: {matchLabels: {app: train}}}
+"""
 
 
 class Cluster:
@@ -30,6 +57,32 @@ class Cluster:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.kubeconfig = cluster.kubeconfig(fleet.name)
+        self.users = {name: self.user(name) for name in ("kubernetes", "drain")}
+
+    def user(self, page: str) -> Path:
+        """Return the kubeconfig of a service account with exactly the rights that a page of docs/ names."""
+        text = (ROOT / f"docs/{page}.md").read_text()
+        roles = re.findall(r"^```yaml\n(apiVersion: rbac.*?)^```", text, re.M | re.S)
+        assert roles, page
+        self.kubectl("create", "namespace", page, check=False)
+        for role in map(yaml.safe_load, roles):
+            self.kubectl("apply", "--filename=-", stdin=json.dumps(role))
+            kind, where = role["kind"], role["metadata"].get("namespace")
+            binding = {
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": f"{kind}Binding",
+                "metadata": {"name": role["metadata"]["name"], **({"namespace": where} if where else {})},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role["metadata"]["name"]},
+                "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": page}],
+            }  # fmt: skip
+            self.kubectl("apply", "--filename=-", stdin=json.dumps(binding))
+        self.wait("default", "default-token", "get", "serviceaccount", "--namespace", page, "--output=yaml")
+        name = self.get("serviceaccount", "default", "--namespace", page)["secrets"][0]["name"]
+        token = base64.b64decode(self.get("secret", name, "--namespace", page)["data"]["token"]).decode()
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        path = self.fleet.directory / f"kubeconfig-{page}"
+        path.write_text(yaml.safe_dump(config))
+        return path
 
     def kubectl(self, *words: str, stdin: str = "", check: bool = True) -> str:
         """Return what kubectl prints."""
@@ -53,7 +106,7 @@ class Cluster:
         extra = {
             "gpu_kubernetes": mode,
             "gpu_kubernetes_kubectl": str(cluster.kubectl()),
-            "gpu_kubernetes_kubeconfig": str(self.kubeconfig),
+            "gpu_kubernetes_kubeconfig": str(self.users["kubernetes"]),
             "gpu_kubernetes_device_list": "envvar",
             "gpu_kubernetes_plugin_image": f"docker.io/{cluster.PLUGIN_IMAGE}",
             "gpu_kubernetes_verify_image": "docker.io/gpu-ready-lab/verify:1",
@@ -61,6 +114,18 @@ class Cluster:
             **variables,
         }
         return self.fleet.play(*arguments, playbook="playbooks/kubernetes.yml", extra=extra)
+
+    def drain(self, entry: str, **variables: Any) -> Run:
+        """Drain the second node, or undrain it, with the rights that docs/drain.md names."""
+        extra = {
+            "entry": entry,
+            "gpu_upgrade_drain": "kubernetes",
+            "gpu_upgrade_drain_timeout": 120,
+            "gpu_drain_kubernetes_kubectl": str(cluster.kubectl()),
+            "gpu_drain_kubernetes_kubeconfig": str(self.users["drain"]),
+            **variables,
+        }
+        return self.fleet.play("--limit", SECOND, playbook="tests/integration/drain.yml", extra=extra)
 
     def pod(self, name: str, product: str, gpus: int = 1) -> None:
         self.kubectl("apply", "--filename=-", stdin=POD % (name, product, gpus))
@@ -149,8 +214,7 @@ def test_pods_choose_a_model_and_share_no_gpu(kube: Cluster) -> None:
     kube.kubectl("delete", "pods", "two", "three", "--wait=true")
 
 
-def test_a_gpu_that_is_lost_fails_the_verification_with_its_reason(kube: Cluster) -> None:
-    # The kubelet offers what the plugin reports: with another configuration the plugin offers twice as many.
+def test_a_plugin_that_does_not_start_fails_the_verification_with_its_reason(kube: Cluster) -> None:
     run = kube.play(
         "device_plugin", gpu_kubernetes_plugin_image="docker.io/gpu-ready-lab/none:1", gpu_kubernetes_verify_timeout=30
     )
@@ -198,6 +262,35 @@ def test_another_device_plugin_is_refused(kube: Cluster) -> None:
     kube.kubectl("delete", "daemonset", "nvidia-device-plugin-daemonset", "-n", "kube-system", "--wait=true")
 
 
+def test_a_drain_moves_pods_away_and_leaves_those_of_daemonsets(kube: Cluster) -> None:
+    kube.kubectl("apply", "--filename=-", stdin=DEPLOYMENT)
+    kube.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=120s")
+    run = kube.drain("drain")
+    assert run.rc == 0, run.failures(SECOND)
+    node = kube.get("node", SECOND)
+    assert node["spec"]["unschedulable"] and "gpu-ready/drained" in node["metadata"]["annotations"]
+    left = kube.get("pods", "-A", f"--field-selector=spec.nodeName={SECOND}")["items"]
+    assert [one["metadata"]["generateName"] for one in left] == ["gpu-ready-device-plugin-"]
+    assert kube.drain("undrain").rc == 0 and "unschedulable" not in kube.get("node", SECOND)["spec"]
+    kube.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=120s")
+
+
+def test_a_drain_within_a_disruption_budget_ends_at_its_time_limit(kube: Cluster) -> None:
+    kube.kubectl("apply", "--filename=-", stdin=BUDGET)
+    kube.wait("train", '"expectedPods": 1', "get", "poddisruptionbudget", "--output=json")
+    run = kube.drain("drain", gpu_upgrade_drain_timeout=20)
+    assert run.rc != 0 and "default/train-" in run.failures(SECOND)
+    assert "held by a disruption budget" in run.failures(SECOND)
+    assert kube.drain("undrain").rc == 0
+    kube.kubectl("delete", "poddisruptionbudget,deployment", "train", "--wait=true")
+
+
+def test_a_drain_without_the_rights_says_which_are_missing(kube: Cluster) -> None:
+    run = kube.drain("drain", gpu_drain_kubernetes_kubeconfig=str(kube.users["kubernetes"]))
+    assert run.rc != 0 and "Forbidden" in run.screen and "permission" in run.failures(SECOND)
+    assert kube.drain("undrain", gpu_drain_kubernetes_kubeconfig=str(kube.users["kubernetes"])).rc == 0
+
+
 def test_the_operator_is_refused_beside_the_device_plugin(kube: Cluster) -> None:
     run = kube.play("operator")
     assert run.rc != 0 and "the Operator has its own device plugin" in run.failures(FIRST)
@@ -209,8 +302,8 @@ def test_none_removes_exactly_what_was_applied(kube: Cluster) -> None:
     assert part.rc == 0 and kube.labels(SECOND) == {} and "kube-1" in part.screen and kube.owned() != []
     run = kube.play("none")
     assert run.rc == 0 and kube.owned() == [] and kube.labels(FIRST) == {"nvidia.com/mine": "kept"}
-    again = kube.play("none")
-    assert again.rc == 0 and again.changed(FIRST) == []
+    second = kube.play("none")
+    assert second.rc == 0 and second.changed(FIRST) == []
 
 
 def test_values_of_the_operator_are_written_and_the_dra_driver_needs_a_newer_kubernetes(kube: Cluster) -> None:

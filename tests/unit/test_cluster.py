@@ -166,7 +166,7 @@ def test_only_what_the_objects_say_is_a_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "drivers", "has_cdi", "lacking"),
+    ("server", "drivers", "has_cdi", "missing"),
     [
         ("v1.34.2", ["580.95.05"], True, None),
         ("v1.35.0+k3s1", ["595.91.07", "580.95.05"], True, None),
@@ -176,16 +176,16 @@ def test_only_what_the_objects_say_is_a_change() -> None:
         ("v1.34.2", ["580.95.05"], False, "gpu_kubernetes_device_list: cdi-cri"),
     ],
 )
-def test_requirements_of_the_dra_driver(server: str, drivers: list[str], has_cdi: bool, lacking: str | None) -> None:
-    if lacking is None:
+def test_requirements_of_the_dra_driver(server: str, drivers: list[str], has_cdi: bool, missing: str | None) -> None:
+    if missing is None:
         operator.check_dra(server, drivers, has_cdi)
         return
     with pytest.raises(GpuReadyError) as refused:
         operator.check_dra(server, drivers, has_cdi)
-    assert lacking in str(refused.value)
+    assert missing in str(refused.value)
 
 
-def test_a_refusal_names_what_the_server_said() -> None:
+def test_a_refusal_has_the_message_of_the_server() -> None:
     text = 'Error from server (Forbidden): nodes is forbidden: User "x" cannot list resource "nodes"\n'
     error = kubectl.failure(["get", "nodes", "--output=json"], Result(1, "", text))
     assert str(error).startswith("kubectl get nodes: Error from server (Forbidden): nodes is forbidden")

@@ -83,7 +83,7 @@ def failure(words: List[str], answer: Result) -> GpuReadyError:
 
 
 def first_reason(text: str) -> str:
-    """What the API server said; other lines of kubectl repeat it or advise."""
+    """What the API server reported; other lines of kubectl repeat it or advise."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if line.lower().startswith(("error", "unable to connect"))]
     return " ".join((named or lines or ["no output"])[0].split())[:LONGEST_REASON]

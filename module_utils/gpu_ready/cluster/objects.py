@@ -62,14 +62,14 @@ def without_server_fields(item: Value) -> Value:
     return dict(kept, metadata=dict(metadata, annotations=annotations))
 
 
-def usable(live: List[Value], wanted: List[Value]) -> List[Value]:
+def usable(live: List[Value], desired: List[Value]) -> List[Value]:
     """The objects to apply. GpuReadyError for one that somebody else created.
 
-    A RuntimeClass with the same handler serves as it is: k3s creates one, and it must survive the removal of ours.
+    A RuntimeClass with the same handler serves as it is: k3s creates one, and it must survive a removal.
     """
     found = {key(one): one for one in live}
     kept = []
-    for one in wanted:
+    for one in desired:
         other = found.get(key(one))
         if one.get("kind") == "Node" or other is None or is_owned(other):
             kept.append(one)
@@ -88,18 +88,18 @@ def find_changes(live: List[Value], after: List[Value]) -> List[Change]:
     return [row for row in rows if row.before != row.after]
 
 
-def apply(kubectl: Kubectl, wanted: List[Value], check: bool) -> List[Change]:
+def apply(kubectl: Kubectl, desired: List[Value], check: bool) -> List[Change]:
     """Apply objects; GpuReadyError where somebody else set a field to another value."""
     missing = sorted(
-        {one["metadata"]["name"] for one in wanted if one["kind"] == "Node"} - set(names(kubectl.get("nodes")))
+        {one["metadata"]["name"] for one in desired if one["kind"] == "Node"} - set(names(kubectl.get("nodes")))
     )
     if missing:
         raise GpuReadyError(
             "the cluster has no node %s. Set gpu_kubernetes_node to the name that `kubectl get nodes` shows."
             % ", ".join(missing)
         )
-    live = live_objects(kubectl, wanted)
-    objects = usable(live, wanted)
+    live = live_objects(kubectl, desired)
+    objects = usable(live, desired)
     if not objects:
         return []
     changes = find_changes(live, items(server_side(kubectl, objects, ["--dry-run=server"])))
@@ -108,9 +108,9 @@ def apply(kubectl: Kubectl, wanted: List[Value], check: bool) -> List[Change]:
     return changes
 
 
-def live_objects(kubectl: Kubectl, wanted: List[Value]) -> List[Value]:
+def live_objects(kubectl: Kubectl, desired: List[Value]) -> List[Value]:
     words = ["get", "--ignore-not-found", "--request-timeout=30s"]
-    return items(kubectl.with_objects(words, wanted, []))
+    return items(kubectl.with_objects(words, desired, []))
 
 
 def server_side(kubectl: Kubectl, objects: List[Value], more: List[str]) -> Value:

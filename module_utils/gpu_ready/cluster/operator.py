@@ -31,16 +31,16 @@ def check(kubectl: Kubectl) -> str:
 
 
 def check_dra(server: str, drivers: List[str], has_cdi: bool) -> None:
-    """GpuReadyError with everything that the DRA driver lacks."""
-    lacking = []
+    """GpuReadyError with everything of the DRA driver's needs that is missing."""
+    missing = []
     version = parse_version(server)
     if version is None or version < DRA_KUBERNETES:
         needed = ".".join(str(part) for part in DRA_KUBERNETES)
-        lacking.append("Kubernetes %s or newer (the server is %s)" % (needed, server or "of an unknown version"))
+        missing.append("Kubernetes %s or newer (the server is %s)" % (needed, server or "of an unknown version"))
     old = sorted({one for one in drivers if not re.match(r"\d+\.", one) or int(one.partition(".")[0]) < DRA_DRIVER})
     if old:
-        lacking.append("driver %d or newer on all nodes (found %s)" % (DRA_DRIVER, ", ".join(old)))
+        missing.append("driver %d or newer on all nodes (found %s)" % (DRA_DRIVER, ", ".join(old)))
     if not has_cdi:
-        lacking.append("gpu_kubernetes_device_list: cdi-cri, with CDI in the engines")
-    if lacking:
-        raise GpuReadyError("NVIDIA's DRA driver needs %s. Use gpu_kubernetes_dra: false here." % " and ".join(lacking))
+        missing.append("gpu_kubernetes_device_list: cdi-cri, with CDI in the engines")
+    if missing:
+        raise GpuReadyError("NVIDIA's DRA driver needs %s. Use gpu_kubernetes_dra: false here." % " and ".join(missing))

@@ -83,7 +83,7 @@ def pod(node: NodeRequest, number: int, options: PodOptions) -> Value:
 
 
 def check(kubectl: Kubectl, nodes: List[NodeRequest], options: PodOptions) -> Dict[str, NodeVerdict]:
-    """One look at each node; creates the test pods of a node as soon as it offers its GPUs."""
+    """The present verdict on each node; creates the test pods of a node as soon as it offers its GPUs."""
     states = {str(one["metadata"]["name"]): one for one in kubectl.get("nodes")}
     existing = kubectl.get("pods", "--namespace=" + NAMESPACE, "--selector=%s=%s" % (NAME_LABEL, NAME))
     verdicts = {}

@@ -200,7 +200,7 @@ func register() error {
 	return err
 }
 
-// serve returns when the socket is gone: a kubelet that starts removes those of all plugins, which then have to register again.
+// serve returns when the socket is removed: a kubelet that starts removes those of all plugins, which then have to register again.
 func (p *plugin) serve() error {
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
 		return err

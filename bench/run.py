@@ -2,7 +2,7 @@
 
 usage: bench/run.py [PART...] [--repeat N] [--keep] [--small]
 
-Parts: site, rollout; default: both. Each is recorded in bench/record.json with the commit that was measured, and
+Parts: site, plan, rollout; default: all. Each is recorded in bench/record.json with the commit that was measured, and
 docs/dev/benchmarks.md is written from that.
 """
 
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypedDict
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "lab"), str(ROOT)]
 
+import plan
 import rollout
 from fleet import VENV, Fleet, environment, lab
 
@@ -30,24 +31,10 @@ from tools import payload
 
 PAGE = ROOT / "docs/dev/benchmarks.md"
 RECORD = ROOT / "bench/record.json"
-PLAN_RUNS = 7
 SITE_TEXT = (
     "The fourth row compares everything that site.yml does on a host (packages, cuDNN, daemon.json, loading the module, the",
     "container of the verification) with the packages alone, and the lab's compiler cache makes the packages cheap.",
-    "",
-    "`ansible-core`'s own modules are 150 kB of the wrapper, whose archive is in base64. Most of the import time is the",
-    "compilation of the source: hosts get no byte code.",
 )
-TIME_PLAN = f"""
-import glob, statistics, subprocess, sys, time
-(wrapper,) = glob.glob("/root/.ansible/tmp/*/AnsiballZ_gpu_node_plan.py")
-times = []
-for _ in range({PLAN_RUNS}):
-    start = time.monotonic()
-    subprocess.run([sys.executable, wrapper], check=True, stdout=subprocess.DEVNULL)
-    times.append(1000 * (time.monotonic() - start))
-print(statistics.median(times))
-"""
 
 
 @dataclass
@@ -147,7 +134,7 @@ class Part(TypedDict):
     text: list[str]
 
 
-HEADS = {"site": "Provisioning and audits", "rollout": "Time out of service"}
+HEADS = {"site": "Provisioning and audits", "plan": "The module that plans", "rollout": "Time out of service"}
 
 
 def record(hosts: int, tables: list[list[list[str]]], text: list[str]) -> Part:
@@ -183,7 +170,7 @@ HEAD = ["what", "budget", "measured", "met", "how"]
 def main() -> int:
     """Run the parts; the exit status is 1 when a budget is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="site, rollout; default: both")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="site, plan, rollout; default: all")
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of each short measurement (default 5)")
     parser.add_argument("--keep", action="store_true", help="leave the lab running")
     parser.add_argument(
@@ -192,6 +179,7 @@ def main() -> int:
     options = parser.parse_args()
     measures: dict[str, Callable[[argparse.Namespace], tuple[Part, bool]]] = {
         "site": measure_site,
+        "plan": measure_plan,
         "rollout": measure_rollout,
     }
     if unknown := set(options.parts) - set(measures):
@@ -228,16 +216,14 @@ def measure_rollout(options: argparse.Namespace) -> tuple[Part, bool]:
 
 
 def measure_site(options: argparse.Namespace) -> tuple[Part, bool]:
-    """Measure provisioning, runs over hosts in the desired state, and the module that plans."""
+    """Measure provisioning, and runs over hosts in the desired state."""
     repeat = 2 if options.small else options.repeat
     fleet = Fleet("bench")
     lab("up", *(["--sample"] if options.small else []), "lab/fleets/bench.yml")
     try:
-        sent = payload.measure("gpu_node_plan", payload.find_python("3.9"))
-        payload_bytes, import_ms = sent["wrapper"], sent.get("import_ms")
-        plan = fleet.play("--check", "--limit", "first")
+        checked = fleet.play("--check", "--limit", "first")
         first_host = "first"
-        todo = next(e["todo"] for e in plan.events if e.get("todo") and e["host"] == first_host)
+        todo = next(e["todo"] for e in checked.events if e.get("todo") and e["host"] == first_host)
         # Ours first: whatever caches it warms then helps the script, not us.
         print("bench: first provisioning, site.yml", flush=True)
         ours = measure([*fleet.command("--limit", first_host)])
@@ -255,7 +241,6 @@ def measure_site(options: argparse.Namespace) -> tuple[Part, bool]:
             pings.append(measure([str(part) for part in ping]))
             plays.append(measure(fleet.command("--limit", "!shell")))
         pinged, played = middle(pings), middle(plays)
-        plan_ms = measure_plan(fleet, "node1")
     finally:
         if not options.keep:
             lab("down", "bench")
@@ -275,32 +260,29 @@ def measure_site(options: argparse.Namespace) -> tuple[Part, bool]:
             ours.wall / shell.wall, f"({ours.wall:.0f} s / {shell.wall:.0f} s)",
             "two equal hosts, one after the other, packages cached",
         ),
-        Row(
-            "payload of `gpu_node_plan`", 200, " kB", payload_bytes / 1000, "", "the wrapper as ansible-core makes it",
-        ),
-        Row(
-            "import of `gpu_node_plan` on Python 3.9, CPU", 120, " ms", import_ms, "",
-            "from the wrapper's archive, without ansible-core's own modules",
-        ),
-        Row(
-            "`gpu_node_plan` on a node with 8 GPUs in the desired state", 400, " ms", plan_ms, "",
-            f"the wrapper run on the lab host itself, median of {PLAN_RUNS}",
-        ),
     ]  # fmt: skip
     return record(hosts, [[HEAD, *(row.cells() for row in rows)]], list(SITE_TEXT)), all(row.met for row in rows)
 
 
-def measure_plan(fleet: Fleet, host: str) -> float:
-    """Return how many milliseconds gpu_node_plan takes on a host, as the playbook sent it there."""
-    fleet.ssh(host, "rm -rf /root/.ansible/tmp/*")
-    environment_before = dict(os.environ)
-    os.environ["ANSIBLE_KEEP_REMOTE_FILES"] = "1"
-    try:
-        assert fleet.play("--limit", host).rc == 0
-    finally:
-        os.environ.clear()
-        os.environ.update(environment_before)
-    return float(fleet.ssh(host, f"python3 - <<'END'\n{TIME_PLAN}END"))
+def measure_plan(options: argparse.Namespace) -> tuple[Part, bool]:
+    """Measure payload, import and a run of gpu_node_plan."""
+    sent = payload.measure("gpu_node_plan", payload.find_python("3.9"))
+    run = plan.measure_run("plan-node", options.keep)
+    rows = [
+        Row(
+            "payload of `gpu_node_plan`", 200, " kB", sent["packed"] / 1000, f"(wrapper {sent['wrapper'] / 1000:.0f} kB)",
+            "gpu-ready's own files, deflated; the wrapper is what travels",
+        ),
+        Row(
+            "import of `gpu_node_plan` on Python 3.9, CPU", 120, " ms", sent.get("import_ms"), "",
+            "from the wrapper's archive, without ansible-core's own modules, best of 15",
+        ),
+        Row(
+            "`gpu_node_plan` on a node with 8 GPUs in the desired state, CPU", 400, " ms", run.cpu_ms,
+            f"(wall time {run.wall_ms:.0f} ms)", f"the wrapper run on the lab host itself, best of {plan.RUNS}",
+        ),
+    ]  # fmt: skip
+    return record(1, [[HEAD, *(row.cells() for row in rows)]], list(plan.TEXT)), all(row.met for row in rows)
 
 
 def lab_ssh(host: str, script: str) -> list[str]:

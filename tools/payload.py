@@ -112,7 +112,7 @@ def entry(archive: Path, module: str) -> str:
     return name[: -len(".py")].replace("/", ".")
 
 
-def import_time(archive: bytes, module: str, python: str, runs: int = 5) -> float:
+def import_time(archive: bytes, module: str, python: str, runs: int = 15) -> float:
     """CPU milliseconds to import the module after ansible's `basic`, from the zip as on a host, best of several."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "payload.zip"

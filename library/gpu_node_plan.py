@@ -398,8 +398,11 @@ refusal:
   sample: ""
 """
 
+import gc
+
 from ..module_utils.gpu_ready.base.zip_import import compile_once
 
+gc.disable()  # the process ends before there is much to collect
 compile_once()
 
 from ..module_utils.gpu_ready.base.lease_mark import mark

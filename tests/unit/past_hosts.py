@@ -16,7 +16,8 @@ if __name__ == "__main__":
 from gpu_ready.base.host import Result
 from gpu_ready.catalog import driver_packages
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import collect, driver_origin
+from gpu_ready.facts import collect
+from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
 from gpu_ready.packaging import rpm
 from gpu_ready.plan import compose
@@ -625,7 +626,7 @@ def rpm_database(past: Past, packages: Mapping[str, str]) -> tuple[dict[str, str
     files["/etc/yum.repos.d/past.repo"] = sections
     return files, {
         tuple(rpm.QUERY): Result(0, rows, ""),
-        ("rpm", "-q", "--qf", driver_origin.VENDOR, *asked): Result(0, vendors, ""),
+        ("rpm", "-q", "--qf", rpm_facts.VENDOR, *asked): Result(0, vendors, ""),
     }
 
 

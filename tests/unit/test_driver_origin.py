@@ -10,7 +10,7 @@ from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import driver_packages
 from gpu_ready.catalog import model as catalog
 from gpu_ready.catalog.driver_packages import DriverOrigin, PackageEvidence, Place
-from gpu_ready.facts import driver_origin
+from gpu_ready.facts import apt, rpm
 from gpu_ready.facts.model import YumFacts
 from gpu_ready.packaging import rpm_history
 
@@ -172,7 +172,7 @@ def test_the_real_apt_cache_names_the_repositories_of_the_installed_version(
     )
     monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
     subprocess.run(["apt-get", "update"], check=True, capture_output=True)
-    found = {one.name: one.places for one in driver_origin.apt_evidence(Host(), installed)}
+    found = {one.name: one.places for one in apt.origin_evidence(Host(), installed)}
     assert found == {
         "libcuda1": [],
         "libnvidia-compute": [Place(f"file:{tmp_path}/{CUDA}")],
@@ -201,7 +201,7 @@ def test_the_real_rpm_names_vendor_and_packager(tmp_path: Path, monkeypatch: pyt
     rpms = [str(path) for path in (tmp_path / "build/RPMS").rglob("*.rpm")]
     subprocess.run(["rpm", "-i", "--justdb", "--nodeps", *rpms], check=True, capture_output=True)
     asked = {"xorg-x11-drv-nvidia-cuda-libs": "580.95.05-1.fc43", "libnvidia-ml": "580.95.05-1.fc43"}
-    found = driver_origin.rpm_evidence(Host(), asked, YumFacts())
+    found = rpm.origin_evidence(Host(), asked, YumFacts())
     assert [(one.name, one.vendor) for one in found] == [
         ("libnvidia-ml", ""),
         ("xorg-x11-drv-nvidia-cuda-libs", "RPM Fusion"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from gpu_ready.base import pending, records
 from gpu_ready.base.host import Host, Result
-from gpu_ready.facts import base, collect, driver, model
+from gpu_ready.facts import apt, base, collect, driver, model
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, PackageFacts, SecureBootFacts
 from gpu_ready.hardware import pci
@@ -97,12 +97,12 @@ def test_other_functions_than_gpus_do_not_count() -> None:
 
 
 def test_dpkg_is_read_from_its_file() -> None:
-    assert base.dpkg_packages(RecordedHost(files={"/var/lib/dpkg/status": STATUS})) == PackageFacts(
+    assert apt.dpkg_packages(RecordedHost(files={"/var/lib/dpkg/status": STATUS})) == PackageFacts(
         installed={"nvidia-kernel-dkms": "535.261.03-1", "docker.io": "20.10.24+dfsg1-1"},
         held=["nvidia-kernel-dkms"],
         broken=["libcuda1"],
     )
-    assert base.dpkg_packages(RecordedHost()) == PackageFacts()
+    assert apt.dpkg_packages(RecordedHost()) == PackageFacts()
 
 
 def test_the_journal_of_a_killed_dpkg_counts() -> None:
@@ -114,10 +114,10 @@ def test_the_journal_of_a_killed_dpkg_counts() -> None:
         "/var/lib/dpkg/updates/0001": journal,
         "/var/lib/dpkg/updates/tmp.i": "Pack",
     }
-    found = base.dpkg_packages(RecordedHost(files=files))
+    found = apt.dpkg_packages(RecordedHost(files=files))
     assert found == PackageFacts(installed={"runc": "1.1"}, broken=["docker.io"])
     files["/var/lib/dpkg/updates/0001"] = journal.replace("unpacked", "installed")
-    assert base.dpkg_packages(RecordedHost(files=files)).broken == ["dpkg"]
+    assert apt.dpkg_packages(RecordedHost(files=files)).broken == ["dpkg"]
 
 
 @pytest.mark.parametrize("lock", ["/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"])
@@ -128,9 +128,9 @@ def test_a_package_run_in_progress_is_no_interrupted_one(lock: str) -> None:
         "/var/lib/dpkg/updates/0001": STATUS,
         "/proc/812/comm": "unattended-upgr\n",
     }
-    found = base.dpkg_packages(RecordedHost(files=files, locks={lock: 812}))
+    found = apt.dpkg_packages(RecordedHost(files=files, locks={lock: 812}))
     assert (found.broken, found.in_progress) == ([], "process 812 (unattended-upgr)")
-    hidden = base.dpkg_packages(RecordedHost(files=files, locks={lock: 0}))
+    hidden = apt.dpkg_packages(RecordedHost(files=files, locks={lock: 0}))
     assert (hidden.broken, hidden.in_progress) == ([], "a process outside of this container")
 
 

@@ -2,10 +2,11 @@
 
 import pytest
 from gpu_ready.base.host import Result
-from gpu_ready.facts import collect, driver_origin
+from gpu_ready.facts import collect
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import AptFacts, YumFacts
 from gpu_ready.packaging import rpm, yum_repos
+from gpu_ready.packaging.family import uses_rpm
 from gpu_ready.packaging.repository import format_repo_file, parse_repository
 
 from tests.unit.recorded import RecordedHost
@@ -123,7 +124,7 @@ def test_a_host_with_rpms_is_asked_rpm_and_no_dpkg() -> None:
     assert found.apt == AptFacts() and "yum" not in collect.public_json(found)
     # The second call asks for the vendor of the driver; a host without a driver does not pay for it.
     assert [argv[1:4] for argv in host.asked if argv[0] == "rpm"] == [
-        tuple(rpm.QUERY[1:4]), ("-q", "--qf", driver_origin.VENDOR),
+        tuple(rpm.QUERY[1:4]), ("-q", "--qf", rpm_facts.VENDOR),
     ]  # fmt: skip
     assert not [path for path in host.opened if "dpkg" in path or "/etc/apt" in path]
 
@@ -160,4 +161,4 @@ def test_what_a_killed_run_left_is_seen(answer: Result, more: dict[str, str], br
     ],
 )
 def test_the_family_decides_whether_a_host_has_rpms(family: str, files: dict[str, str], expected: bool) -> None:
-    assert rpm.uses_rpm(RecordedHost(files=files), family) is expected
+    assert uses_rpm(RecordedHost(files=files), family) is expected

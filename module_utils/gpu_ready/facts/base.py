@@ -1,4 +1,4 @@
-"""Facts about the system, kernels, Secure Boot, PCI functions, packages of dpkg and free disk."""
+"""Facts about the system, kernels, Secure Boot, PCI functions and free disk."""
 
 import binascii
 import platform as python_platform
@@ -9,21 +9,16 @@ from ..base import pending, versions
 from ..base.host import Host
 from ..catalog import model as catalog
 from ..hardware import pci
-from ..packaging import apt_entries, locks, openpgp
-from ..packaging.dpkg_status import STATUS, parse_dpkg_status
-from ..packaging.locations import is_catalog_repository, split_list
 from ..system import grub
 from ..system import os_release as platform
 from ..system.model import OsRelease
 from .model import (
     FABRIC_MODULES,
-    AptFacts,
     BaseFacts,
     FunctionFacts,
     GpuFacts,
     KernelFacts,
     NouveauFacts,
-    PackageFacts,
     SecureBootFacts,
     UmadFacts,
 )
@@ -52,8 +47,6 @@ MODULES_AT_BOOT = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modul
 """Lists of modules: of systemd-modules-load, and of rdma-core, whose udev rules load them with the adapters."""
 IMAGE = "/run/ostree-booted"
 """Exists where the system is an image (ostree, bootc), whose packages are not changed one by one."""
-DPKG_JOURNAL = "/var/lib/dpkg/updates"
-APT = "/etc/apt"
 
 
 def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
@@ -286,56 +279,3 @@ def modprobe_files(host: Host) -> Dict[str, str]:
             if name.endswith(".conf"):
                 found[name] = directory + "/modprobe.d/" + name
     return {path: host.read(path) or "" for path in found.values()}
-
-
-def dpkg_packages(host: Host) -> PackageFacts:
-    """Collect the packages of dpkg from its own files: dpkg-query costs more than all other facts.
-
-    An interrupted dpkg leaves its newest records in a journal beside the status file. While there is one, apt refuses
-    to work. A running dpkg has the same journal and the same states, but holds its lock.
-    """
-    in_progress = locks.describe_holder(host, locks.held_locks(host, locks.DPKG_LOCKS))
-    journal = sorted(name for name in host.listdir(DPKG_JOURNAL) if name.isdigit())
-    texts = [host.read(STATUS)] + [host.read("%s/%s" % (DPKG_JOURNAL, name)) for name in journal]
-    packages = parse_dpkg_status("\n\n".join(text or "" for text in texts))
-    broken = sorted({one.name for one in packages if one.is_incomplete}) or (["dpkg"] if journal else [])
-    return PackageFacts(
-        installed={one.name: one.version for one in packages if one.state == "installed"},
-        held=sorted({one.name for one in packages if one.selection == "hold"}),
-        broken=[] if in_progress else broken,
-        in_progress=in_progress,
-    )
-
-
-def apt_facts(host: Host) -> AptFacts:
-    lists = [APT + "/sources.list"] + ["%s/sources.list.d/%s" % (APT, n) for n in host.listdir(APT + "/sources.list.d")]
-    preferences = host.listdir(APT + "/preferences.d")
-    texts = {path: host.read(path) for path in lists if path.endswith((".list", ".sources"))}
-    sources = {path: text for path, text in texts.items() if text is not None}
-    return AptFacts(
-        sources=sources,
-        preferences=preferences,
-        pins={name: host.read(APT + "/preferences.d/" + name) for name in preferences},
-        keyrings=host.listdir(APT + "/keyrings"),
-        signers=apt_signers(host, sources),
-    )
-
-
-def apt_signers(host: Host, sources: Dict[str, str]) -> Dict[str, List[str]]:
-    """Collect the keys of the entries of repositories that the catalog knows, by the text of their Signed-By."""
-    entries = apt_entries.parse_sources(sources)
-    known = {entry.signed_by: entry for entry in entries if is_catalog_repository(entry.location)}
-    return {signer: signer_fingerprints(host, entry) for signer, entry in known.items()}
-
-
-def signer_fingerprints(host: Host, entry: apt_entries.AptEntry) -> List[str]:
-    """Return the fingerprints of an entry's Signed-By: of keyrings, of itself, or those trusted for all."""
-    if apt_entries.INLINE_KEY in entry.signed_by:
-        return openpgp.list_fingerprints(entry.signed_by.replace("\n.\n", "\n\n").encode("utf-8"))
-    paths = entry.keyrings
-    if not entry.signed_by:
-        paths = [APT + "/trusted.gpg"] + [
-            "%s/trusted.gpg.d/%s" % (APT, n) for n in host.listdir(APT + "/trusted.gpg.d")
-        ]
-    found = [one for path in paths for one in openpgp.list_fingerprints(host.read_bytes(path) or b"")]
-    return found + [one.rstrip("!").upper() for one in split_list(entry.signed_by) if one[:1] != "/"]

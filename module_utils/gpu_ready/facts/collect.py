@@ -1,21 +1,19 @@
 """All facts of a host. Collecting reads files, starts next to no program and changes nothing."""
 
-from typing import Dict, Optional
+from typing import Dict, Optional, Tuple
 
 from ..base import manifest, records
 from ..base.host import Host
-from ..packaging import rpm as rpm_database
+from ..packaging.family import uses_rpm
 from ..upgrade import journal
-from . import base, cuda, cudnn, docker, driver, engines, monitoring, rpm, verified, work
-from .model import SCHEMA, AptFacts, Facts, YumFacts
+from . import base, cuda, cudnn, docker, driver, engines, monitoring, verified, work
+from .model import SCHEMA, AptFacts, BaseFacts, Facts, PackageFacts, YumFacts
 
 
 def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
     """Collect the facts of a host; ``treat_as``: the catalog's name of a distribution to treat it as."""
     system = base.collect(host, treat_as)
-    has_rpm = rpm_database.uses_rpm(host, system.os.family)
-    packages = rpm.rpm_packages(host) if has_rpm else base.dpkg_packages(host)
-    sections = rpm.yum_facts(host, system.os.version_id or "") if has_rpm else None
+    packages, apt, yum = collect_packages(host, system)
     record = verified.collect(host)
     installed = packages.installed
     toolkits = cuda.collect(host, installed)
@@ -24,9 +22,9 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
     return Facts(
         base=system,
         packages=packages,
-        apt=AptFacts() if has_rpm else base.apt_facts(host),
-        yum=sections or YumFacts(),
-        driver=driver.collect(host, system, packages, sections, record),
+        apt=apt or AptFacts(),
+        yum=yum or YumFacts(),
+        driver=driver.collect(host, system, packages, yum, record),
         cuda=toolkits,
         cudnn=libraries,
         cudnn_packages=library_packages,
@@ -39,6 +37,17 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
         upgrade=journal.read(host),
         drained=host.exists(manifest.DRAIN),
     )
+
+
+def collect_packages(host: Host, system: BaseFacts) -> Tuple[PackageFacts, Optional[AptFacts], Optional[YumFacts]]:
+    """Collect packages and their sources. Code for the other package manager is not loaded: that takes longer."""
+    if uses_rpm(host, system.os.family):
+        from . import rpm
+
+        return rpm.rpm_packages(host), None, rpm.yum_facts(host, system.os.version_id or "")
+    from . import apt
+
+    return apt.dpkg_packages(host), apt.apt_facts(host), None
 
 
 def public_json(facts: Facts) -> Dict[str, object]:

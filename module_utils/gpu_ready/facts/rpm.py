@@ -3,9 +3,12 @@
 from typing import Dict, List
 
 from ..base.host import Host
-from ..packaging import locks, openpgp, rpm, yum_repos
+from ..catalog.driver_packages import PackageEvidence, Place
+from ..packaging import locks, openpgp, rpm, rpm_history, yum_repos
 from ..packaging.locations import is_catalog_repository
 from .model import PackageFacts, YumFacts
+
+VENDOR = "%{NAME}\\t%{VENDOR}\\t%{PACKAGER}\\n"
 
 
 def rpm_packages(host: Host) -> PackageFacts:
@@ -37,3 +40,28 @@ def key_fingerprints(host: Host, sources: Dict[str, str], release: str) -> Dict[
     sections = [one for path, text in sources.items() for one in yum_repos.read_sections(path, text, release)]
     known = [one for one in sections if one.enabled and any(is_catalog_repository(url) for url in one.locations)]
     return {path: openpgp.list_fingerprints(host.read_bytes(path) or b"") for one in known for path in one.key_files}
+
+
+def origin_evidence(host: Host, versions: Dict[str, str], yum: YumFacts) -> List[PackageEvidence]:
+    """Return vendor and packager by one call of rpm, and the sections that dnf or yum recorded."""
+    answer = host.run(["rpm", "-q", "--qf", VENDOR] + sorted(versions), timeout=60.0)
+    vendors = {}
+    for line in answer.out.splitlines():
+        words = line.split("\t")
+        if len(words) == 3:
+            vendors[words[0]] = " ".join(word for word in words[1:] if word != "(none)")
+    sections = rpm_history.read_sections(host, sorted(versions))
+    urls = {
+        name: (values.get("baseurl") or values.get("mirrorlist") or values.get("metalink") or "").partition(" ")[0]
+        for text in yum.sources.values()
+        for name, values in yum_repos.parse_values(text).items()
+    }
+    return [
+        PackageEvidence(
+            name,
+            version,
+            [Place(urls.get(sections[name], ""), section=sections[name])] if name in sections else [],
+            vendors.get(name, ""),
+        )
+        for name, version in sorted(versions.items())
+    ]

@@ -20,7 +20,6 @@ REMEDY = "Repair what a killed installation left (rpm -Va, dnf check)"
 """Names of packages that are being installed; it outlives only a run that was killed. dpkg keeps such a mark itself."""
 MODULES = "/etc/dnf/modules.d"
 DNF5_MODULES = "/usr/lib/sysimage/libdnf5/modules.toml"
-FAMILIES = ("rhel", "fedora", "amazon")
 MANY = re.compile(r"kernel|gpg-pubkey$")
 """Packages of which several versions may be installed (installonlypkgs of dnf.conf(5)), by name."""
 
@@ -209,13 +208,6 @@ def parse_stream_file(text: str) -> Dict[str, str]:
             key, _, value = line.partition("=")
             values[key.strip()] = value.strip()
     return found
-
-
-def uses_rpm(host: Host, family: str) -> bool:
-    """True if a host has RPMs: by the family of os-release, and by its programs where that is unknown."""
-    if family == "debian":
-        return False
-    return family in FAMILIES or (host.which("dpkg") is None and host.which("rpm") is not None)
 
 
 def read_held_names(host: Host) -> List[str]:

@@ -6,9 +6,10 @@ from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ...cuda.cudnn import model as names
 from ...facts.model import CudnnFacts, Facts
+from ..driver.model import RemovePackagesParams
 from ..model import Choices, CudnnChoice, Decision, Notice, Refusal, Step
 from ..repository import mirrored
-from . import cudnn_fit, cudnn_packages
+from . import cudnn_fit
 from .cudnn_fit import CudnnTarget, Finding
 from .model import CudnnArchiveParams, CudnnOfToolkit, CudnnRemovalParams, NvidiaArchive, OwnArchive
 
@@ -34,6 +35,8 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Cudnn
     if refusals:
         return Decision(None, [], refusals)
     if source == "package":
+        from . import cudnn_packages
+
         return cudnn_packages.decide(facts, settings, choices, targets)
     return _decide_archives(facts, settings, targets)
 
@@ -99,7 +102,7 @@ def _decide_archives(facts: Facts, settings: Settings, targets: List[CudnnTarget
         params = CudnnArchiveParams([one.install for one in todo], "" if "://" in own else own)
         steps.append(Step("cudnn.install", _install_reason(facts, todo), params=params))
     steps += removal(facts, settings, [target.version for target in targets])
-    steps += cudnn_packages.removal(facts)
+    steps += package_removal(facts)
     versions = {one.target.version: one.version or one.origin for one in archives}
     return Decision(CudnnChoice("archive", versions), steps, [], warnings)
 
@@ -212,3 +215,13 @@ def _install_reason(facts: Facts, todo: List[CudnnArchive]) -> str:
         what = archive.version or archive.origin.partition(":")[2]
         reasons.append("CUDA %s %s; requested is %s" % (archive.target.version, present, what))
     return "; ".join(reasons)
+
+
+def package_removal(facts: Facts) -> List[Step]:
+    """Return the step that removes our packages where archives are configured; packages of others stay."""
+    ours = facts.cudnn_packages.ours
+    if not ours:
+        return []
+    reason = "cuDNN is installed as packages (%s), and cudnn_source is archive" % ", ".join(ours)
+    held = [name for name in ours if name in facts.packages.held]
+    return [Step("cudnn.remove_packages", reason, params=RemovePackagesParams(list(ours), held))]

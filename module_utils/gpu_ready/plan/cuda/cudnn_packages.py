@@ -8,7 +8,6 @@ from ...cuda.cudnn import model as names
 from ...facts.model import CudnnFacts, Facts
 from ...packaging.version_match import version_matches
 from .. import repository
-from ..driver.model import RemovePackagesParams
 from ..model import (
     Choices,
     CudnnChoice,
@@ -65,16 +64,6 @@ def decide(facts: Facts, settings: Settings, choices: Choices, targets: List[Cud
     steps += archive_removal(facts, settings)
     versions = {target: group.release for target, group in group_of.items()}
     return Decision(CudnnChoice("package", versions), steps, [], warnings)
-
-
-def removal(facts: Facts) -> List[Step]:
-    """Return the step that removes our packages where archives are configured; packages of others stay."""
-    ours = facts.cudnn_packages.ours
-    if not ours:
-        return []
-    reason = "cuDNN is installed as packages (%s), and cudnn_source is archive" % ", ".join(ours)
-    held = [name for name in ours if name in facts.packages.held]
-    return [Step("cudnn.remove_packages", reason, params=RemovePackagesParams(list(ours), held))]
 
 
 def archive_removal(facts: Facts, settings: Settings) -> List[Step]:

@@ -1,0 +1,95 @@
+"""Facts of a host with dpkg: packages, and the sources, pins and keys of apt."""
+
+import re
+from typing import Dict, List
+
+from ..base.host import Host
+from ..catalog.driver_packages import PackageEvidence, Place
+from ..packaging import apt_entries, locks, openpgp
+from ..packaging.dpkg_status import STATUS, parse_dpkg_status
+from ..packaging.locations import is_catalog_repository, split_list
+from .model import AptFacts, PackageFacts
+
+DPKG_JOURNAL = "/var/lib/dpkg/updates"
+APT = "/etc/apt"
+SOURCE_LINE = re.compile(r"^\s+-?\d+\s+(\S+:/\S*)\s+(?:([^/\s]\S*?)/(\S*)\s+)?")
+
+
+def dpkg_packages(host: Host) -> PackageFacts:
+    """Collect the packages of dpkg from its own files: dpkg-query costs more than all other facts.
+
+    An interrupted dpkg leaves its newest records in a journal beside the status file. While there is one, apt refuses
+    to work. A running dpkg has the same journal and the same states, but holds its lock.
+    """
+    in_progress = locks.describe_holder(host, locks.held_locks(host, locks.DPKG_LOCKS))
+    journal = sorted(name for name in host.listdir(DPKG_JOURNAL) if name.isdigit())
+    texts = [host.read(STATUS)] + [host.read("%s/%s" % (DPKG_JOURNAL, name)) for name in journal]
+    packages = parse_dpkg_status("\n\n".join(text or "" for text in texts))
+    broken = sorted({one.name for one in packages if one.is_incomplete}) or (["dpkg"] if journal else [])
+    return PackageFacts(
+        installed={one.name: one.version for one in packages if one.state == "installed"},
+        held=sorted({one.name for one in packages if one.selection == "hold"}),
+        broken=[] if in_progress else broken,
+        in_progress=in_progress,
+    )
+
+
+def apt_facts(host: Host) -> AptFacts:
+    lists = [APT + "/sources.list"] + ["%s/sources.list.d/%s" % (APT, n) for n in host.listdir(APT + "/sources.list.d")]
+    preferences = host.listdir(APT + "/preferences.d")
+    texts = {path: host.read(path) for path in lists if path.endswith((".list", ".sources"))}
+    sources = {path: text for path, text in texts.items() if text is not None}
+    return AptFacts(
+        sources=sources,
+        preferences=preferences,
+        pins={name: host.read(APT + "/preferences.d/" + name) for name in preferences},
+        keyrings=host.listdir(APT + "/keyrings"),
+        signers=apt_signers(host, sources),
+    )
+
+
+def apt_signers(host: Host, sources: Dict[str, str]) -> Dict[str, List[str]]:
+    """Collect the keys of the entries of repositories that the catalog knows, by the text of their Signed-By."""
+    entries = apt_entries.parse_sources(sources)
+    known = {entry.signed_by: entry for entry in entries if is_catalog_repository(entry.location)}
+    return {signer: signer_fingerprints(host, entry) for signer, entry in known.items()}
+
+
+def signer_fingerprints(host: Host, entry: apt_entries.AptEntry) -> List[str]:
+    """Return the fingerprints of an entry's Signed-By: of keyrings, of itself, or those trusted for all."""
+    if apt_entries.INLINE_KEY in entry.signed_by:
+        return openpgp.list_fingerprints(entry.signed_by.replace("\n.\n", "\n\n").encode("utf-8"))
+    paths = entry.keyrings
+    if not entry.signed_by:
+        paths = [APT + "/trusted.gpg"] + [
+            "%s/trusted.gpg.d/%s" % (APT, n) for n in host.listdir(APT + "/trusted.gpg.d")
+        ]
+    found = [one for path in paths for one in openpgp.list_fingerprints(host.read_bytes(path) or b"")]
+    return found + [one.rstrip("!").upper() for one in split_list(entry.signed_by) if one[:1] != "/"]
+
+
+def origin_evidence(host: Host, versions: Dict[str, str]) -> List[PackageEvidence]:
+    """Return the repositories that have the installed versions, by one call of apt-cache."""
+    answer = host.run(["apt-cache", "policy"] + sorted(versions), timeout=60.0)
+    places = parse_policy(answer.out)
+    return [PackageEvidence(name, version, places.get(name, [])) for name, version in sorted(versions.items())]
+
+
+def parse_policy(text: str) -> Dict[str, List[Place]]:
+    """Parse `apt-cache policy NAME...`: the repositories that have the installed version (`***`) of each package.
+
+    Below a version there is a line for each repository: priority, URL, "suite/component" (absent for a repository
+    without suites), architecture, "Packages". The last one is dpkg's own database.
+    """
+    found: Dict[str, List[Place]] = {}
+    name, installed = "", False
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            name, installed = line.rstrip(":").split(":")[0], False
+        elif re.match(r" (\*\*\*|   ) \S+ -?\d+$", line):
+            installed = line.startswith(" ***")
+        elif installed:
+            match = SOURCE_LINE.match(line)
+            if match:
+                found.setdefault(name, []).append(Place(match.group(1), match.group(2) or "", match.group(3) or ""))
+    return found

@@ -139,7 +139,6 @@ def work_after_drain(work: WorkFacts, drains: Sequence[str]) -> WorkFacts:
 
 
 def affected_work(facts: Facts, disruption: str, steps: List[Step]) -> AffectedWork:
-    """Return the work that one disruption of the plan stops."""
     work = facts.work
     if disruption == DOCKER_RESTART:
         return containers_of_docker(facts, [step for step in steps if step.disruption == DOCKER_RESTART])
@@ -225,5 +224,4 @@ def container_name(container: ContainerFacts) -> str:
 
 
 def unique(names: List[str]) -> List[str]:
-    """Return the names without repetitions, in order."""
     return list(dict.fromkeys(names))

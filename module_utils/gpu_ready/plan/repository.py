@@ -258,7 +258,6 @@ def contradiction_refusals(facts: Facts) -> List[Refusal]:
 
 
 def unknown_key_refusals(repositories: Sequence[RepositoryRequest]) -> List[Refusal]:
-    """Refuse repositories whose key the catalog does not pin: any key would be trusted."""
     return [
         Refusal(
             "repository_key_unknown",
@@ -287,7 +286,6 @@ def sections_to_enable(facts: Facts, sections: Sequence[Union[str, Sequence[str]
 
 
 def repository_sections(facts: Facts) -> Dict[str, bool]:
-    """Return whether each section of the host's .repo files is enabled."""
     found: Dict[str, bool] = {}
     for text in facts.yum.sources.values():
         found.update(yum_repos.parse_sections(text))

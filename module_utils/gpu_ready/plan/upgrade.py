@@ -127,7 +127,6 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
 
 
 def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> List[str]:
-    """Return the refusals of the plan, and that of a host whose GPUs vanished."""
     if decided.gpu_host:
         return ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
     if opened:
@@ -169,7 +168,6 @@ def installed_driver(facts: Facts) -> Optional[RecordedDriver]:
 
 
 def installed_kind(facts: Facts, version: str) -> str:
-    """Return how the installed modules were made."""
     distro, source = facts.base.distro, facts.driver.origin or ""
     kinds = driver_sources.module_kinds(catalog.distro(distro), source) if distro else []
     if len(kinds) == 1:

@@ -96,7 +96,6 @@ def replacement_reason(
     others: List[CdiSpecFacts],
     files: List[SupportFile],
 ) -> str:
-    """Return why a specification is written again."""
     if spec.stale:
         return "%s is out of date: %s" % (spec.path, spec.stale)
     if old and cdi_versions.is_new(spec):
@@ -129,7 +128,6 @@ def old_format_files(refreshed: bool, old: Optional[str]) -> List[SupportFile]:
 
 
 def missing_files(facts: Facts, files: List[SupportFile]) -> List[str]:
-    """Return the paths of those files that are absent or differ."""
     existing = {
         cdi.BOOT_NODES: facts.runtime.boot_nodes,
         driver_volume.HELPER: facts.runtime.helper,

@@ -71,7 +71,6 @@ class ContainerdMode(NamedTuple):
 def apply_change(
     engine: ContainerdFacts, mode: ContainerdMode, change: config.ContainerdChange, why: str
 ) -> ContainerdDecision:
-    """Return the step for a change."""
     restart = engine.active and bool(change.edits or engine.pending)
     state = "restarted" if restart else "started" if mode.mode != config.NONE else ""
     step = Step(
@@ -90,7 +89,6 @@ def version(engine: ContainerdFacts) -> Tuple[int, ...]:
 
 
 def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusal]:
-    """Return why gpu-ready cannot configure this containerd."""
     if engine.rancher:
         name = engine.rancher.split("/")[-2]
         return [

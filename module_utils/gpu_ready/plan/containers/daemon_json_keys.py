@@ -119,7 +119,6 @@ def not_applied(engine: DockerFacts, access: str, default: bool, text: Optional[
 
 
 def has_nvidia_default(text: str) -> bool:
-    """Return whether a daemon.json makes nvidia the default runtime."""
     return bool(daemon_json.parse(text).value.get("default-runtime") == "nvidia")
 
 

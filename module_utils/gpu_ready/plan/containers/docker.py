@@ -34,7 +34,6 @@ def configured_engines(settings: Settings) -> List[str]:
 
 
 def decide_options(facts: Facts, settings: Settings) -> Decision[None]:
-    """Return the step that writes the engine's options to daemon.json, or why they cannot be set."""
     pending = facts.docker.restart_pending
     options = docker_options.requested_options(facts, settings)
     if not options and not pending:

@@ -45,7 +45,6 @@ class DockerTarget(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The package of the daemon and the requested version, for messages."""
         return "%s%s" % (self.engine[0], " " + self.version[:-1] if self.version else "")
 
 
@@ -58,7 +57,6 @@ class PackageDecision(NamedTuple):
 
 
 def decide(facts: Facts, settings: Settings) -> PackageDecision:
-    """Return the steps for the engine's packages and its service."""
     engine = facts.docker
     if engine.snap and not engine.installed:
         return PackageDecision([], [snap_refusal(engine.snap)])
@@ -116,7 +114,6 @@ def offered_sources(facts: Facts) -> Dict[str, DockerSource]:
 
 
 def find_installed_source(facts: Facts) -> Optional[str]:
-    """Return the source of the installed engine, None where none is installed or its source is unknown."""
     if not facts.docker.installed:
         return None
     sources = offered_sources(facts).values()
@@ -154,7 +151,6 @@ def likely_source(known: Dict[str, DockerSource], version: Optional[str], instal
 
 
 def engine_number(version: str) -> str:
-    """Return the engine's own number in the version of a package."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     return found.group(0) if found else version
 
@@ -297,7 +293,6 @@ def other_source_notice(settings: Settings, target: DockerTarget) -> Notice:
 
 
 def conflict_refusal(target: DockerTarget, remove: List[str]) -> Refusal:
-    """Refuse to remove packages without permission."""
     one = len(remove) == 1
     text = "%s %s installed and exclude%s %s, which is requested"
     return Refusal(
@@ -354,7 +349,6 @@ def missing_docker() -> Refusal:
 
 
 def unknown_source(facts: Facts, settings: Settings) -> Refusal:
-    """Refuse a source that the catalog does not know for the distribution."""
     known = offered_sources(facts)
     name = facts.base.distro or facts.base.os.id
     if known:

@@ -44,5 +44,4 @@ def decide(facts: Facts, settings: Settings, cleanup: CleanupDecision) -> Decisi
 
 
 def cleanup_alone(cleanup: CleanupDecision) -> Decision[RuntimeChoice]:
-    """Return the decision where docker's configuration stays as it is."""
     return Decision(None, cleanup.steps, cleanup.refusals)

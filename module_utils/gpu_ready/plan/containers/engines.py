@@ -41,7 +41,6 @@ def default_warnings(settings: Settings) -> List[Notice]:
 
 
 def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
-    """Return the decision of :func:`decide` without warnings."""
     names = docker.configured_engines(settings)
     mode = settings.nvidia_container_runtime_mode
     containerd_mode = mode if engines.CONTAINERD in names else config.NONE

@@ -224,7 +224,6 @@ def install_refusals(
 
 
 def needed_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
-    """Return every repository that the driver and its build come from."""
     build: List[str] = list(data.get("build_repositories") or []) if driver.kind == driver_sources.DKMS else []
     return driver_steps.driver_repositories(settings, driver, data) + [
         repository.parameters(name, settings) for name in build

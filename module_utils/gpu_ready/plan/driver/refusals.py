@@ -49,7 +49,6 @@ SIGNATURES_REQUIRED = {
 
 
 def machine_unsupported(facts: Facts) -> Refusal:
-    """Refuse an architecture for which the catalog names no packages."""
     return Refusal(
         "machine_unsupported",
         "this is a machine of kind %s, and gpu-ready knows the packages for %s only"
@@ -59,7 +58,6 @@ def machine_unsupported(facts: Facts) -> Refusal:
 
 
 def unknown_distribution(facts: Facts) -> Refusal:
-    """Refuse a system that the catalog does not know."""
     system = facts.base.os
     name = system.pretty or "this system"
     return Refusal(
@@ -93,12 +91,10 @@ def driver_missing(facts: Facts) -> List[Refusal]:
 
 
 def gpu_label(gpu: GpuFacts) -> str:
-    """Return name, id and PCI address of a GPU."""
     return "%s [10de:%s] at %s" % (gpu.name, gpu.device, gpu.address)
 
 
 def supported_drivers(device: str) -> str:
-    """Return the drivers of a device for a message."""
     pairs = pairs_of_gpu(device)
     if not pairs:
         gpu = catalog.gpu(device)
@@ -163,7 +159,6 @@ def explain_no_candidate(
 
 
 def branch_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair]) -> List[Refusal]:
-    """Return what is wrong with the requested branch."""
     if request.branch is None or request.branch in {branch for branch, _ in possible}:
         return []
     numbers = [branch.number for branch in catalog.branches()]
@@ -193,7 +188,6 @@ def branch_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[
 
 
 def flavour_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair]) -> List[Refusal]:
-    """Return what is wrong with the requested flavour of the kernel module."""
     if request.flavour is None:
         return []
     others = sorted({flavour for branch, flavour in possible if request.branch in (None, branch)} - {request.flavour})
@@ -293,7 +287,6 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
 
 
 def unknown_warnings(gpus: List[GpuFacts]) -> List[Notice]:
-    """Warn of device ids that the catalog does not know."""
     return [
         Notice(
             "gpu_unknown",
@@ -531,7 +524,6 @@ def disk_full(facts: Facts) -> List[Refusal]:
 
 
 def version_unknown() -> Refusal:
-    """Refuse an installer without a version in its name."""
     return Refusal(
         "runfile_version_unknown",
         "nvidia_driver_runfile names a file whose name contains no driver version",

@@ -32,7 +32,6 @@ PERSISTENCED = "nvidia-persistenced"
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[ServicesChoice]:
-    """Return the steps that install and start the services that this host's driver needs."""
     driver = choices.driver
     if driver is None or driver.source == "none" or facts.base.distro is None:
         return Decision()

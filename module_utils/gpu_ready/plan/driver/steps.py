@@ -47,7 +47,6 @@ NOUVEAU_CONTENT = (
 
 
 def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
-    """Return the steps to the chosen driver, in order."""
     module_steps = parameters.parameter_steps(facts, settings, data)
     if driver.extends:
         third = repository_steps(facts, settings, driver, data, []) + module_steps
@@ -123,7 +122,6 @@ def kernel_series(facts: Facts) -> List[str]:
 
 
 def kernels_without_headers(facts: Facts) -> List[str]:
-    """Return which of the running and the next kernel have no headers."""
     kernel = facts.base.kernel
     names = [kernel.running] + [name for name in (kernel.next_boot,) if name != kernel.running]
     return [name for name in names if not kernel.headers.get(name)]
@@ -224,7 +222,6 @@ def driver_repositories(settings: Settings, driver: DriverChoice, data: Distribu
 
 
 def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
-    """Return the step that blacklists nouveau, unless that is done."""
     nouveau = facts.base.nouveau
     if nouveau.blacklisted:
         return []
@@ -331,7 +328,6 @@ def packages_for_next_boot(facts: Facts, driver: DriverChoice, data: Distributio
 
 
 def packages_of(driver: DriverChoice, data: Distribution, kernel: str) -> List[str]:
-    """Return the packages of a driver for a kernel."""
     return driver_sources.packages(
         data,
         driver.source,

@@ -26,20 +26,6 @@ HEAD = """\
 #!/usr/bin/python
 import json, os
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.gpu_ready.base import lease, records
-from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.drain import journal as drain
-from ansible.module_utils.gpu_ready.lifecycle import variables
-from ansible.module_utils.gpu_ready.plan import compose
-from ansible.module_utils.gpu_ready.facts.model import (
-    BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts,
-)
-from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
-from ansible.module_utils.gpu_ready.plan.upgrade import upgrade_status
-from ansible.module_utils.gpu_ready.system.model import OsRelease
-from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
-from ansible.module_utils.gpu_ready.upgrade import phases
-from ansible.module_utils.gpu_ready.upgrade.model import RecordedDriver
 
 module = AnsibleModule(argument_spec={name: {"type": "raw"} for name in NAMES}, supports_check_mode=True)
 given = module.params
@@ -57,6 +43,15 @@ def save():
 """
 MODULES = {
     "gpu_node_plan": """
+from ansible.module_utils.gpu_ready.base import records
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.facts.model import BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts
+from ansible.module_utils.gpu_ready.lifecycle import variables
+from ansible.module_utils.gpu_ready.plan import compose
+from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
+from ansible.module_utils.gpu_ready.plan.upgrade import upgrade_status
+from ansible.module_utils.gpu_ready.system.model import OsRelease
+from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
 requested = given["nvidia_driver_version"] or state["installed"]
 journal = upgrade.read(Host(), directory + "/upgrade.json")
 driver = DriverFacts(
@@ -89,6 +84,8 @@ verify = {"ok": True, "checks": [], "not_run": []}
 module.exit_json(changed=True, row={"driver_loaded": given["digest"]}, verify=verify)
 """,
     "gpu_lease": """
+from ansible.module_utils.gpu_ready.base import lease
+from ansible.module_utils.gpu_ready.base.host import Host
 path, run = directory + "/lease.json", lease.current_run()
 try:
     if given["state"] == "taken":
@@ -104,6 +101,11 @@ except lease.LeaseError as error:
 module.exit_json(changed=False, held_by="")
 """,
     "gpu_upgrade_journal": """
+from ansible.module_utils.gpu_ready.base import records
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
+from ansible.module_utils.gpu_ready.upgrade import phases
+from ansible.module_utils.gpu_ready.upgrade.model import RecordedDriver
 recorded = records.from_json(RecordedDriver, given["driver"]) if given["driver"] else None
 journal = phases.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, recorded,
                           given["target"] or "", given["reason"] or "", int(given["rollout"] or 0))
@@ -118,6 +120,8 @@ module.exit_json(changed=False, coming=[], kept=[], installers=[], files={}, ali
 module.exit_json(changed=False, record={"sha256": "1", "size": 10**12}, offered=False, why="none")
 """,
     "gpu_drain_journal": """
+from ansible.module_utils.gpu_ready.base.host import Host
+from ansible.module_utils.gpu_ready.drain import journal as drain
 path = directory + "/drain.json"
 drain.remove_entries(Host(), given["remove"] or [], path)
 drain.record_entries(Host(), drain.from_json(given["record"] or {}), path)
@@ -250,16 +254,6 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
 
 def test_modules_come_only_from_builders_that_the_operator_names(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "evil", "good")
-    done = fleet.run(gpu_upgrade_batches=["100%"])
-    assert done.returncode == 0, done.stdout
-    for name in fleet.names:
-        assert fleet.calls(name, "gpu_upgrade_modules") == ["withdrawn"], "every host compiles its own"
-    assert "modules built" not in done.stdout
-
-    for name in fleet.names:
-        fleet.set(name)
-        (tmp_path / name / "calls").unlink()
-        (tmp_path / name / "upgrade.json").unlink()
     # This host names itself; the other one does not name it.
     fleet.hosts[0] += " gpu_upgrade_builders=evil"
     fleet.hosts[1] += " gpu_upgrade_builders=good"
@@ -318,14 +312,14 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
 
 
 def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, programs: Path) -> None:
-    names = [f"h{number}" for number in range(1, 8)]
+    names = [f"h{number}" for number in range(1, 6)]
     fleet = Fleet(tmp_path, programs, *names)
     fleet.set("h2", red=[NEW])
     fleet.set("h4", red=[NEW])
     # One other value on one host would change how many may fail.
     hosts, fleet.hosts = fleet.hosts, [*fleet.hosts[:-1], fleet.hosts[-1] + " gpu_upgrade_max_failures=50"]
     differs = fleet.run()
-    assert differs.returncode == 2 and "hosts have different values: 50 on h7; 0 on h1 and 5 more" in " ".join(
+    assert differs.returncode == 2 and "hosts have different values: 50 on h5; 0 on h1 and 3 more" in " ".join(
         differs.stdout.split()
     )
     fleet.hosts = hosts
@@ -333,13 +327,13 @@ def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, progr
     assert wrong.returncode == 2 and "is no number of hosts" in " ".join(wrong.stdout.split())
     assert not list(tmp_path.glob("*/upgrade.json"))
 
-    # 15% of seven hosts is one: h2 fails inside the budget, h4 beyond it.
-    done = fleet.run(forks=1, gpu_upgrade_batches=[1, "100%"], gpu_upgrade_max_failures="15%", gpu_upgrade_soak=1)
+    # 35% of five hosts is one, rounded down: h2 fails inside the budget, h4 beyond it.
+    done = fleet.run(forks=1, gpu_upgrade_batches=[1, "100%"], gpu_upgrade_max_failures="35%", gpu_upgrade_soak=1)
     phases = [fleet.journal(name)["phase"] for name in names]
-    assert phases == ["done", "back", "done", "back", "staged", "staged", "staged"], done.stdout[-3000:]
-    assert [fleet.installed(name) == NEW for name in names] == [True, False, True, False, False, False, False]
+    assert phases == ["done", "back", "done", "back", "staged"], done.stdout[-3000:]
+    assert [fleet.installed(name) == NEW for name in names] == [True, False, True, False, False]
     text = " ".join(done.stdout.split())
-    assert "2 hosts failed and gpu_upgrade_max_failures is 1; 3 are unchanged" in text, done.stdout[-3000:]
+    assert "2 hosts failed and gpu_upgrade_max_failures is 1; 1 is unchanged" in text, done.stdout[-3000:]
     assert all(re.search(f"{name} +not reached", done.stdout) for name in names[4:])
     # Each host went through its whole upgrade, its second verification included, before the next one began.
     order = fleet.order()
@@ -351,7 +345,7 @@ def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, progr
     fleet.set("h2")
     fleet.set("h4")
     resumed = fleet.run(gpu_upgrade_batches=[1, "100%"])
-    assert "2 done, 5 to do." in resumed.stdout and resumed.returncode == 0
+    assert "2 done, 3 to do." in resumed.stdout and resumed.returncode == 0
     assert {fleet.journal(name)["rollout"] for name in names} == {fleet.journal("h1")["rollout"]}
     assert {fleet.installed(name) for name in names} == {NEW}
 
@@ -367,6 +361,8 @@ def test_one_damaged_journal_refuses_that_host_only(tmp_path: Path, programs: Pa
     done = fleet.run(gpu_upgrade_leave_out=True)
     assert done.returncode == 2 and re.search(r"good +upgraded", done.stdout)
     assert fleet.installed("bad") == OLD
+    assert fleet.calls("good", "gpu_upgrade_modules") == ["withdrawn"], "without builders a host compiles its own"
+    assert "modules built" not in done.stdout
 
 
 def test_a_host_on_which_another_run_works_or_worked_is_left_out(tmp_path: Path, programs: Path) -> None:

@@ -7,6 +7,7 @@ is read ten times faster than literals are compiled. GPUs are one text, parsed w
 
 import argparse
 import base64
+import hashlib
 import json
 import re
 import sys
@@ -110,6 +111,12 @@ def monitor_digest() -> str:
     return str(monitoring_files.program_digest({path.name: path.read_bytes() for path in paths}))
 
 
+def dcgm_files() -> dict[str, str]:
+    """Return the beginning of the digest by path of what the role writes for DCGM's exporter."""
+    own = {path: ROOT / "roles/gpu_monitoring/files" / Path(path).name for path in monitoring_files.DCGM_FILES}
+    return {path: hashlib.sha256(source.read_bytes()).hexdigest()[:16] for path, source in own.items()}
+
+
 def compiled() -> str:
     """Return the text of the compiled module."""
     gpu_data, branches, cudnn = load(CATALOG / "gpus.yml"), load(CATALOG / "branches.yml"), load(CATALOG / "cudnn.yml")
@@ -130,6 +137,7 @@ def compiled() -> str:
         "DRIVER_PACKAGES": load(CATALOG / "driver_packages.yml"),
         "MANAGED_HOSTS": load(CATALOG / "managed_hosts.yml"),
         "MONITOR": monitor_digest(),
+        "DCGM": load(CATALOG / "monitoring.yml")["dcgm"] | {"files": dcgm_files()},
         "REPOSITORIES": load(CATALOG / "repositories.yml")["repositories"],
         "NVSWITCHES": gpu_data["nvswitches"],
         "FIRST_OF_TURING": gpu_data["first_of_turing"],

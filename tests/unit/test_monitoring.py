@@ -106,7 +106,7 @@ def test_a_directory_is_a_plain_path(wrong: str) -> None:
     assert len(errors) == 1 and "gpu_monitoring_directory" in errors[0]
 
 
-@pytest.mark.parametrize("wrong", [["dcgm"], ["textfile", "x"], "none"])
+@pytest.mark.parametrize("wrong", [["node_exporter"], ["textfile", "x"], "none"])
 def test_other_ways_are_refused(wrong: object) -> None:
     _, errors = variables.parse_settings({"gpu_monitoring": wrong})
     assert len(errors) == 1 and "gpu_monitoring" in errors[0]

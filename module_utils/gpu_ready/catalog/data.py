@@ -163,6 +163,10 @@ _DATA = json.loads(r'''{"DATE":"2026-11-21",
 "pop":{"paths":["/etc/apt/preferences.d/system76-apt-preferences"],"refuse":"change","may_replace":true,"message":"Pop!_OS prefers its own driver to every other one (/etc/apt/preferences.d/system76-apt-preferences)","remedy":"install its driver (system76-driver-nvidia), or set nvidia_driver_replace_foreign to true after removing that pin"},
 "lambda":{"paths":["/etc/apt/preferences.d/lambda"],"refuse":"change","may_replace":true,"message":"Lambda's archive outranks every other one on this host (/etc/apt/preferences.d/lambda)","remedy":"upgrade the driver from Lambda's archive, or set nvidia_driver_replace_foreign to true after removing that pin"}},
 "MONITOR":"01bb54ffd49065c7215fe16e4eefb3b501acd604738191462cb32e488da2521a",
+"DCGM":{
+"packages":{"datacenter-gpu-manager-4-core":"4.5.3-*","datacenter-gpu-manager-exporter":"4.8.2-*"},
+"confirmed":["cuda-ubuntu2204","cuda-ubuntu2404"],
+"files":{"/etc/dcgm-exporter/gpu-ready-counters.csv":"c7a4353af9597a1d","/etc/systemd/system/nvidia-dcgm-exporter.service.d/gpu-ready.conf":"b01909b967f0b086"}},
 "REPOSITORIES":{
 "cuda-ubuntu2004":{"url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64/","suites":"/","components":"","key_url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64/3bf863cc.pub","fingerprint":"EB693B3035CD5710E231E123A4B469963BF863CC","pin":{"package":"*","pin":"release l=NVIDIA CUDA","priority":600}},
 "cuda-ubuntu2204":{"url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/","suites":"/","components":"","key_url":"https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/3bf863cc.pub","fingerprint":"EB693B3035CD5710E231E123A4B469963BF863CC","pin":{"package":"*","pin":"release l=NVIDIA CUDA","priority":600}},
@@ -238,6 +242,7 @@ FAMILIES: Dict[Any, Any] = _DATA['FAMILIES']
 DRIVER_PACKAGES: Dict[Any, Any] = _DATA['DRIVER_PACKAGES']
 MANAGED_HOSTS: Dict[Any, Any] = _DATA['MANAGED_HOSTS']
 MONITOR: str = _DATA['MONITOR']
+DCGM: Dict[Any, Any] = _DATA['DCGM']
 REPOSITORIES: Dict[Any, Any] = _DATA['REPOSITORIES']
 NVSWITCHES: Dict[Any, Any] = _DATA['NVSWITCHES']
 FIRST_OF_TURING: str = _DATA['FIRST_OF_TURING']

@@ -219,6 +219,12 @@ def repositories() -> Dict[str, Dict[str, Any]]:
     return data
 
 
+def dcgm() -> Dict[str, Any]:
+    """Packages of DCGM and its exporter with their versions, and the digests of our files (catalog/monitoring.yml)."""
+    data: Dict[str, Any] = catalog_data.DCGM
+    return data
+
+
 def managed_hosts() -> Dict[str, Dict[str, Any]]:
     """Kinds of hosts whose driver is somebody else's (catalog/managed_hosts.yml), in the order of their recognition."""
     data: Dict[str, Dict[str, Any]] = catalog_data.MANAGED_HOSTS

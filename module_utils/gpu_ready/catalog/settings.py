@@ -139,7 +139,7 @@ RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {
     'docker_engine_restart_ok': ('bool', (), '', '', 'text'),
     'docker_engine_source': ('str', ('auto', 'distro', 'docker_ce', 'none'), '', '', 'text'),
     'docker_engine_version': ('str', (), '(\\d+:)?\\d+[\\w.+~-]*', 'a version such as 28.5 or 28.5.1, or empty', 'text'),
-    'gpu_monitoring': ('list', ('textfile',), '', '', 'text'),
+    'gpu_monitoring': ('list', ('textfile', 'dcgm'), '', '', 'text'),
     'gpu_monitoring_directory': ('str', (), '(/[A-Za-z0-9._+-]+)+', 'an absolute path of letters, digits and ._+-', 'text'),
     'gpu_monitoring_interval': ('int', (), '[1-9][0-9]{0,3}', 'a number of seconds from 1 to 9999', 'text'),
     'gpu_monitoring_old_names': ('bool', (), '', '', 'text'),

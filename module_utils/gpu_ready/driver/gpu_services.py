@@ -2,8 +2,8 @@
 
 UNITS = (
     "gpu-ready-monitoring.service", "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service", "dcgm-exporter.service",
-    "nvidia-dcgm.service", "nvidia-gridd.service", "nvidia-topologyd.service", "nvidia-imex.service",
-    "nvidia-fabricmanager.service", "nvidia-persistenced.service",
+    "nvidia-dcgm-exporter.service", "nvidia-dcgm.service", "nvidia-gridd.service", "nvidia-topologyd.service",
+    "nvidia-imex.service", "nvidia-fabricmanager.service", "nvidia-persistenced.service",
 )  # fmt: skip
 """Units to stop before a live reload, in this order; they are started in reverse order."""
 PROGRAMS = (

@@ -434,7 +434,8 @@ class MonitoringFacts(NamedTuple):
     """Our service that writes metrics. ``files``: text of its files by path; ``program``: digest of the program.
 
     ``python``: the interpreter of its unit, else that of this call. ``exporter``: the directory that node_exporter
-    reads, "" where none is known.
+    reads, "" where none is known. ``dcgm``: beginning of the SHA-256 of our files for DCGM's exporter by path;
+    ``dcgm_running``: engine and exporter run, asked only where we have such files.
     """
 
     files: Dict[str, str] = {}
@@ -442,6 +443,8 @@ class MonitoringFacts(NamedTuple):
     running: bool = False
     python: str = ""
     exporter: str = ""
+    dcgm: Dict[str, str] = {}
+    dcgm_running: bool = False
 
 
 # ---- work ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The service that writes metrics, and the directory in which node_exporter reads them."""
 
+import hashlib
 import re
 import sys
 
@@ -28,13 +29,22 @@ def collect(host: Host) -> MonitoringFacts:
     pid = (host.read(files.PID_FILE) or "").strip()
     contents = {name: host.read_bytes(files.PROGRAM + "/" + name) for name in host.listdir(files.PROGRAM)}
     program = files.program_digest({name: data for name, data in contents.items() if data is not None})
+    own = {path: host.read_bytes(path) for path in files.DCGM_FILES}
+    dcgm = {path: hashlib.sha256(data).hexdigest()[:16] for path, data in own.items() if data is not None}
     return MonitoringFacts(
         files={path: text for path, text in texts.items() if text is not None},
         program=program if contents else "",
         running=pid.isdigit() and host.isdir("/proc/" + pid),
         python=python if python and host.exists(python) else sys.executable or "/usr/bin/python3",
         exporter=exporter_directory(host),
+        dcgm=dcgm,
+        dcgm_running=bool(dcgm) and dcgm_runs(host),
     )
+
+
+def dcgm_runs(host: Host) -> bool:
+    answer = host.run(["systemctl", "is-active"] + list(files.DCGM_SERVICES), timeout=20.0)
+    return answer.out.split() == ["active"] * len(files.DCGM_SERVICES)
 
 
 def exporter_directory(host: Host) -> str:

@@ -12,7 +12,7 @@ from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import in_use, monitoring, repository, verification
+from . import dcgm, in_use, monitoring, repository, verification
 from .containers import docker, engines, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -97,7 +97,10 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
         decisions += [activated, served, toolkits, libraries, engine, container, others]
     planned = [step for decision in decisions for step in decision.steps]
     decisions.append(in_use.decide(facts, settings, planned, drains))
-    refusals = [refusal for decision in decisions for refusal in decision.refusals]
+    watching: List[Decision[None]] = []
+    if driven.choice is not None:
+        watching = [monitoring.decide(facts, settings), dcgm.decide(facts, settings, choices)]
+    refusals = [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
     contradictions = repository.contradiction_refusals(facts)
     if planned:
@@ -110,9 +113,9 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
         warnings += in_progress_warnings(facts, steps)
         warnings += repository.outranking_warnings(facts, settings, driven.choice.source if driven.choice else None)
         steps += verify_steps(facts, choices, steps, digest)
-    if not refusals and driven.choice is not None:
-        watched = monitoring.decide(facts, settings)
-        steps, warnings = steps + watched.steps, warnings + watched.warnings
+    if not refusals:
+        steps += [step for decision in watching for step in decision.steps]
+        warnings += [warning for decision in watching for warning in decision.warnings]
     return Plan(True, summarize(facts, choices, steps, refusals), choices, steps, refusals, warnings, digest)
 
 

@@ -50,6 +50,11 @@ SystemCallArchitectures=native
 """Without PrivateDevices, ProtectClock and DeviceAllow, which hide the nodes of the driver, whose numbers differ
 between releases; without ProtectKernelModules, because NVML may have the module loaded. Older systemd ignores what it
 does not know. The metrics go when the service stops: old values look like new ones."""
+COUNTERS = "/etc/dcgm-exporter/gpu-ready-counters.csv"
+EXPORTER_UNIT = "/etc/systemd/system/nvidia-dcgm-exporter.service.d/gpu-ready.conf"
+DCGM_FILES = (COUNTERS, EXPORTER_UNIT)
+"""What gpu-ready writes beside NVIDIA's packages: which metrics, and where the exporter gets them."""
+DCGM_SERVICES = ("nvidia-dcgm", "nvidia-dcgm-exporter")
 PYTHON = re.compile(r"(?m)^ExecStart=(/\S+) -E -s -B -m %s" % PACKAGE)
 
 

@@ -47,6 +47,7 @@ lint-files: dev
 	@$(VENV)/python tools/fact_table.py --check
 	@$(VENV)/python tools/hostile_table.py --check
 	@$(VENV)/python tools/monitoring_rules.py --check
+	@$(VENV)/python tools/monitoring_dashboard.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, word list, generated pages, vermin (Python 3.6 on hosts): clean"
 

@@ -31,6 +31,9 @@ MEMORY = 1200
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 FORMULA = re.compile(r"^[=+\-@\t\r]")
 NOT_REACHED = "not reached"
+UNLIKE = ("src", "living", "lasts")
+"""Arguments that differ between two runs: a temporary file, the processes of the control node, and a lease that grows
+with the number of hosts of the run (plugins/lookup/gpu_ready_run.py)."""
 
 
 class Cell(NamedTuple):
@@ -261,11 +264,7 @@ def honest_view(ran: Ran, place: Place) -> dict[str, list[str]]:
         asked = []
         for line in ran.calls[name]:
             module, arguments = json.loads(line)
-            kept = {
-                key: value
-                for key, value in arguments.items()
-                if not key.startswith("_") and key not in ("src", "living")
-            }
+            kept = {key: value for key, value in arguments.items() if not key.startswith("_") and key not in UNLIKE}
             if abs(int(kept.get("rollout") or 0) - time.time()) < 24 * 3600:
                 kept["rollout"] = "now"
             asked.append(json.dumps([module, kept], sort_keys=True).replace(str(place.directory), ""))

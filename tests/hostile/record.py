@@ -18,6 +18,11 @@ def read() -> dict[str, Any]:
     return found
 
 
+def held() -> set[str]:
+    """Return the names of the cells that held."""
+    return {name for name, error in read()["cells"].items() if error == ""}
+
+
 def key(scene: str, cell: Cell) -> str:
     """Return the name of a cell in the record."""
     return f"{scene} {cell.module} {cell.attack.__name__}"

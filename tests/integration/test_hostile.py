@@ -1,6 +1,8 @@
 """The campaign over hostile hosts: every answer of tests/hostile for every module, recorded for docs/dev/hostile.md.
 
 It needs no lab: the hosts are directories. GPU_READY_HOSTILE limits it to scenes, as in GPU_READY_HOSTILE="site undrain".
+With GPU_READY_HOSTILE_RESUME=1 it runs the cells that the record does not have as held: each group is recorded when it
+ends, so an interrupted campaign continues.
 """
 
 import os
@@ -15,6 +17,7 @@ from tests.hostile.scenes import scenes
 pytestmark = pytest.mark.long
 FILES = Path("/tmp/gpu-ready-hostile")
 REQUESTED = os.environ.get("GPU_READY_HOSTILE", "").split()
+RESUME = bool(os.environ.get("GPU_READY_HOSTILE_RESUME"))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,8 @@ def test_hostile_hosts_get_nothing_and_stop_nobody(campaign: Campaign, tmp_path:
         (files / file).write_text("installer")
     (scene,) = [one for one in scenes(files) if one.name == name]
     failed = {}
-    for group in groups(cells([scene])):
+    held = record.held() if RESUME else set()
+    for group in groups([cell for cell in cells([scene]) if record.key(name, cell) not in held]):
         found = campaign.test(scene, group)
         record.record_cells(scene.name, group, found)
         failed |= {host: error for host, error in found.items() if error}

@@ -21,22 +21,13 @@ from tools.written_page import settle
 PAGE = ROOT / "docs/dev/hostile.md"
 NOT_ATTACKED = {
     "gpu_audit_report": "runs on the control node",
-    "gpu_cdi_spec": "its answer is not used; its step (mode cdi) is not in the plans of the campaign",
-    "gpu_containerd_config": "its answer is not used; its step (containerd) is not in the plans of the campaign",
-    "gpu_cuda_toolkit_absent": "its answer is not used; its step is not in the plans of the campaign",
-    "gpu_dkms": "its answer is not used; its step is not in the plans of the campaign",
     "gpu_drain_kubernetes": "runs on the control node or on the host with kubectl, which the operator names",
-    "gpu_driver_volume": "its answer is not used; its step (mode native) is not in the plans of the campaign",
     "gpu_kubernetes_objects": "runs on the control node",
     "gpu_kubernetes_operator": "runs on the control node",
     "gpu_kubernetes_verify": "runs on the control node",
-    "gpu_kubernetes_labels": "of its answer only well-formed labels are written; its playbook is not in the campaign",
-    "gpu_monitoring": "its answer is not used; its step is not in the plans of the campaign",
     "gpu_node_facts": "no playbook uses it",
-    "gpu_nvidia_detect": "its answer is not used; its step (ELRepo) is not in the plans of the campaign",
     "gpu_python": "runs on the control node; what it reads of a host is the output of `raw`",
     "gpu_report": "runs on the control node",
-    "gpu_revert": "its answer is not used; its step is not in the plans of the campaign",
     "gpu_upgrade_fleet": "runs on the control node",
     "gpu_upgrade_share": "runs on the control node",
 }

@@ -414,6 +414,13 @@ def foreign_modules(honest: Any, at: Targets) -> Attack:
     return merged({"record": names, "offered": True})
 
 
+def foreign_labels(honest: Any, at: Targets) -> Attack:
+    """Labels that no GPU has, names that Kubernetes does not accept, and values that end the node in YAML."""
+    node = f'"\n  - {{apiVersion: v1, kind: Node, metadata: {{name: {at.victim}, labels: {{{at.mark}: x}}}}}}'
+    names = (f"{at.mark}/x", "node-role.kubernetes.io/x", "nvidia.com/gpu." + "a" * 300, f"nvidia.com/gpu.{node}")
+    return merged({"labels": {**dict.fromkeys(names, at.mark), "nvidia.com/gpu.product": node}})
+
+
 def waits_for_ever(honest: Any, at: Targets) -> Attack:
     """A drain that never ends: always some seconds more."""
     return merged({"done": False, "waiting": at.mark, "deadline": 9e15, "remaining_s": 10**9})
@@ -433,7 +440,8 @@ FOR_ANSIBLE: tuple[Change, ...] = (
 """For modules whose answer no task uses: only Ansible itself and the output read it."""
 UNUSED = (
     "gpu_packages", "gpu_repository", "gpu_files", "gpu_cuda_toolkit_default", "gpu_cudnn_archive", "gpu_daemon_json",
-    "gpu_service_failure", "gpu_service", "file", "copy",
+    "gpu_service_failure", "gpu_service", "file", "copy", "systemd_service", "gpu_monitoring", "gpu_driver_volume",
+    "gpu_cdi_spec", "gpu_containerd_config", "gpu_revert", "gpu_dkms", "gpu_nvidia_detect", "gpu_cuda_toolkit_absent",
 )  # fmt: skip
 OWN: dict[str, tuple[Change, ...]] = {
     "gpu_node_plan": (steal_by_plan, nothing_to_do, no_refusals, future_rollout, wrong_rollout),
@@ -442,6 +450,7 @@ OWN: dict[str, tuple[Change, ...]] = {
     "gpu_upgrade_stage": (steal_by_check,),
     "gpu_upgrade_modules": (foreign_modules,),
     "gpu_drain_journal": (drained_elsewhere,),
+    "gpu_kubernetes_labels": (foreign_labels,),
     "gpu_drain_docker": (waits_for_ever,),
     "gpu_drain_slurm": (waits_for_ever,),
 }

@@ -1,7 +1,9 @@
 """Runs playbooks over hostile hosts beside honest ones, without the lab, and says what each hostile answer did.
 
-A hostile host is a directory: lab/hostile/interpreter.py is its Python and its sudo. Many attacks share a run. What a
-run does to all hosts is attributed by running halves of it again.
+A hostile host is a directory: lab/hostile/interpreter.py is its Python and its sudo. It attacks with one kind of answer,
+in one module after another until it is refused, and many such hosts share a run. A cell counts as reached only if its
+answer was given. What a host does is attributed by running its cells again, each on a host of its own; what a run does to
+all hosts, by running halves of it again.
 """
 
 import csv
@@ -13,9 +15,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 from tests.hostile import attacks
 from tests.hostile.scenes import Answers, Scene
@@ -31,9 +35,14 @@ MEMORY = 1200
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 FORMULA = re.compile(r"^[=+\-@\t\r]")
 NOT_REACHED = "not reached"
-UNLIKE = ("src", "living", "lasts")
-"""Arguments that differ between two runs: a temporary file, the processes of the control node, and a lease that grows
-with the number of hosts of the run (plugins/lookup/gpu_ready_run.py)."""
+HOSTS = 24
+"""Hostile hosts of a run at most: the table of a fleet that is much larger has no line for each host."""
+APART = (attacks.silence, attacks.flood)
+FLOODS = 3
+"""Hosts of a run that answer without end: each takes memory of its own."""
+UNLIKE = ("src", "living", "lasts", "age")
+"""Arguments that differ between two runs: a temporary file, the processes of the control node, a lease that grows with
+the number of hosts, and the seconds since the run began (plugins/lookup/gpu_ready_run.py)."""
 
 
 class Cell(NamedTuple):
@@ -70,16 +79,43 @@ def cells(scenes: Iterable[Scene]) -> list[Cell]:
     ]
 
 
-def groups(chosen: Sequence[Cell], size: int = 12) -> list[list[Cell]]:
-    """Return cells in the groups that share a run: of one scene, and those that take long or much apart."""
+class Attacker(NamedTuple):
+    """A hostile host: one kind of answer, in the place of those of some modules of a scene."""
+
+    cells: tuple[Cell, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the host."""
+        return self.cells[0].name if len(self.cells) == 1 else "h-" + self.cells[0].attack.__name__.replace("_", "-")
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules whose answers it attacks."""
+        return [cell.module for cell in self.cells]
+
+
+def groups(chosen: Sequence[Cell], size: int = 20) -> list[list[Cell]]:
+    """Return cells in the groups that share runs: of one scene and ``size`` kinds, and those that take long or much apart."""
     found: list[list[Cell]] = []
     for scene in dict.fromkeys(cell.scene.name for cell in chosen):
         of_scene = [cell for cell in chosen if cell.scene.name == scene]
-        apart = [[cell for cell in of_scene if cell.attack is one] for one in (attacks.silence, attacks.flood)]
-        others = [cell for cell in of_scene if cell.attack not in (attacks.silence, attacks.flood)]
-        found += [others[begin : begin + size] for begin in range(0, len(others), size)]
-        found += [part for part in apart if part]
-    return found
+        kinds = [kind for kind in dict.fromkeys(cell.attack for cell in of_scene) if kind not in APART]
+        together = [kinds[begin : begin + size] for begin in range(0, len(kinds), size)]
+        found += [[cell for cell in of_scene if cell.attack in some] for some in together]
+        found += [[cell for cell in of_scene if cell.attack is attacks.silence]]
+        floods = [cell for cell in of_scene if cell.attack is attacks.flood]
+        found += [floods[begin : begin + FLOODS] for begin in range(0, len(floods), FLOODS)]
+    return [group for group in found if group]
+
+
+def attackers(chosen: Sequence[Cell]) -> list[Attacker]:
+    """Return a host for each kind of answer; one for each cell of those that end in no other way than by a limit."""
+    by_kind: dict[attacks.Change, list[Cell]] = {}
+    for cell in chosen:
+        by_kind.setdefault(cell.attack, []).append(cell)
+    split = [[[one] for one in some] if kind in APART else [some] for kind, some in by_kind.items()]
+    return [Attacker(tuple(some)) for parts in split for some in parts]
 
 
 class Place:
@@ -98,15 +134,15 @@ class Place:
             program.chmod(0o755)
         (directory / "evil/kubeconfig").write_text("{}")
 
-    def targets(self, cell: Cell) -> attacks.Targets:
-        """Return what the attack of a cell aims at."""
-        mark = "MARK" + cell.name.replace("-", "").upper()
-        ran = self.ran / cell.name
-        tasks = self.directory / f"evil/{cell.name}.yml"
+    def targets(self, attacker: Attacker) -> attacks.Targets:
+        """Return what the attack of a host aims at."""
+        mark = "MARK" + attacker.name.replace("-", "").upper()
+        ran = self.ran / attacker.name
+        tasks = self.directory / f"evil/{attacker.name}.yml"
         tasks.write_text(
             f"- ansible.builtin.command: touch {ran}\n  delegate_to: localhost\n  become: false\n  changed_when: false\n"
         )
-        program = self.directory / f"evil/{cell.name}"
+        program = self.directory / f"evil/{attacker.name}"
         program.write_text(f"#!/bin/sh\ntouch {ran}\n")
         program.chmod(0o755)
         return attacks.Targets(self.key, tasks, self.directory / "evil/kubeconfig", program, ran, HONEST[0], mark)
@@ -139,6 +175,7 @@ def inventory(place: Place, scene: Scene, names: Sequence[str]) -> dict[str, Any
         "site_password": SECRET,
         "gpu_report_directory": str(place.directory / "reports"),
         "gpu_audit_path": str(place.directory / "reports/audit"),
+        "gpu_kubernetes_directory": str(place.directory / "reports/kubernetes"),
         **scene.variables,
     }
     return {"all": {"hosts": hosts, "vars": common}}
@@ -150,15 +187,18 @@ def named(answers: Answers, name: str) -> Answers:
     return found
 
 
-def run(place: Place, scene: Scene, chosen: Sequence[Cell], bound: float = BOUND) -> Ran:
-    """Run a playbook over the honest hosts and the hostile ones of these cells."""
+def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = BOUND) -> Ran:
+    """Run a playbook over the honest hosts and these hostile ones."""
     for name in HONEST:
-        place.add_host(name, named(scene.answers_for(""), name), ())
-    for cell in chosen:
-        answers = named(scene.answers_for(cell.module), cell.name)
-        asked = cell.attack(answers.get(cell.module, {"changed": False}), place.targets(cell))
-        place.add_host(cell.name, answers, (*scene.before, {"module": cell.module, **asked}))
-    names = [HONEST[0], *(cell.name for cell in chosen), HONEST[1]]
+        place.add_host(name, named(scene.answers_for(), name), ())
+    for attacker in hostile:
+        answers = named(scene.answers_for(*attacker.modules), attacker.name)
+        asked = []
+        for cell in attacker.cells:
+            honest = answers.get(cell.module, {"changed": False})
+            asked.append({"module": cell.module, **cell.attack(honest, place.targets(attacker))})
+        place.add_host(attacker.name, answers, (*scene.before, *asked))
+    names = [HONEST[0], *(attacker.name for attacker in hostile), HONEST[1]]
     path = place.directory / "inventory.json"
     path.write_text(json.dumps(inventory(place, scene, names)))
     programs = Path(sys.executable).parent
@@ -186,7 +226,7 @@ def run(place: Place, scene: Scene, chosen: Sequence[Cell], bound: float = BOUND
     seconds = time.monotonic() - began if ended else None
     reports = {
         one.name: one.read_text(encoding="utf-8", errors="surrogateescape")
-        for one in (place.directory / "reports").iterdir()
+        for one in (place.directory / "reports").rglob("*")
         if one.is_file()
     }
     calls = {name: (place.directory / "hosts" / name / "calls").read_text().splitlines() for name in names}
@@ -248,6 +288,7 @@ def raw_texts(ran: Ran) -> list[str]:
                 found.append(f"{name} has control characters: {line[:3000]!a}")
         if "<script>MARK" in text and text.lstrip().startswith("<"):
             found.append(f"{name} has markup: {text[text.index('<script>MARK') :][:200]!a}")
+    found += [f"nodes.yml has a label of no GPU: {one!a}" for node in labels(ran).values() for one in foreign(node)]
     text = ran.reports.get("audit", "")
     if text.startswith("host,"):
         for row in csv.reader(text.splitlines(keepends=True)):
@@ -255,6 +296,21 @@ def raw_texts(ran: Ran) -> list[str]:
                 f"the CSV has a formula: {cell[:2000]!a}" for cell in row if FORMULA.search(cell) and "MARK" in cell
             ]
     return found
+
+
+def labels(ran: Ran) -> dict[str, dict[str, str]]:
+    """Return the labels in nodes.yml, by node."""
+    nodes = (yaml.safe_load(ran.reports.get("nodes.yml", "")) or {}).get("items", [])
+    return {str(node["metadata"]["name"]): node["metadata"]["labels"] or {} for node in nodes}
+
+
+def foreign(labels: Mapping[str, str]) -> list[str]:
+    """Return the labels with names that Kubernetes does not accept, or that no GPU's label has."""
+    return [
+        f"{name}: {value}"
+        for name, value in labels.items()
+        if not re.fullmatch(r"nvidia\.com/(?=.{1,63}\Z)[a-z]+\.[a-z.-]*[a-z]", name)
+    ]
 
 
 def honest_view(ran: Ran, place: Place) -> dict[str, list[str]]:
@@ -281,7 +337,8 @@ def reported(ran: Ran, name: str) -> list[str]:
     audit = ran.reports.get("audit", "")
     found = [latest, json.loads(audit) if audit.startswith("{") else {}]
     lines = [line for line in audit.splitlines() if line.startswith(f"{name},")]
-    return [json.dumps(one["hosts"][name], sort_keys=True) for one in found if one.get("hosts")] + lines
+    shown = [json.dumps(one["hosts"][name], sort_keys=True) for one in found if one.get("hosts")]
+    return shown + lines + [f"{name}: {label}" for label in labels(ran).get(name, {}).items()]
 
 
 def difference(expected: dict[str, list[str]], found: dict[str, list[str]]) -> str:
@@ -294,22 +351,22 @@ def difference(expected: dict[str, list[str]], found: dict[str, list[str]]) -> s
     return ""
 
 
-def judge(place: Place, ran: Ran, chosen: Sequence[Cell], expected: dict[str, list[str]]) -> tuple[dict[str, str], str]:
-    """Return what each cell did, and what the run did that no cell can be named for."""
+def judge(
+    place: Place, ran: Ran, hostile: Sequence[Attacker], expected: dict[str, list[str]]
+) -> tuple[dict[str, str], str]:
+    """Return what each host did that it must not do, and what the run did that no host can be named for."""
     errors: dict[str, str] = {}
     shared = []
     secrets, started, texts = leaks(place), executions(place), raw_texts(ran)
-    for cell in chosen:
-        mark = place.targets(cell).mark
+    for attacker in hostile:
+        mark = place.targets(attacker).mark
         own = [text for text in texts if mark + "\\" in text or mark + "'" in text or mark in re.split(r"\W+", text)]
-        if cell.name in secrets:
-            errors[cell.name] = secrets[cell.name]
-        elif cell.name in started:
-            errors[cell.name] = "its program ran on the control node"
+        if attacker.name in secrets:
+            errors[attacker.name] = secrets[attacker.name]
+        elif attacker.name in started:
+            errors[attacker.name] = "its program ran on the control node"
         elif own:
-            errors[cell.name] = own[0][:300]
-        elif not (place.directory / "hosts" / cell.name / "fired").exists():
-            errors[cell.name] = NOT_REACHED
+            errors[attacker.name] = own[0][:300]
     shared += [f"{name}: {text}" for name, text in secrets.items() if name not in errors]
     shared += [f"the control node ran {text.strip()[:200]}" for name, text in started.items() if name not in errors]
     if ran.seconds is None:
@@ -350,16 +407,37 @@ class Campaign:
         return self.expected[scene.name]
 
     def test(self, scene: Scene, chosen: Sequence[Cell]) -> dict[str, str]:
-        """Return by host's name what a cell did that it must not do; empty where it held."""
+        """Return by its name what each cell did that it must not do; empty where it held."""
+        results: dict[str, str] = {}
+        hostile = attackers(chosen)
+        while hostile:
+            following: list[Attacker] = []
+            runs = [hostile[begin : begin + HOSTS] for begin in range(0, len(hostile), HOSTS)]
+            for attacker, error, reached in [found for some in runs for found in self.attack(scene, some)]:
+                missed = tuple(cell for cell in attacker.cells if cell not in reached)
+                if len(attacker.cells) == 1:
+                    results[attacker.name] = error or (NOT_REACHED if missed else "")
+                elif error or not reached:
+                    following += [Attacker((cell,)) for cell in attacker.cells]
+                else:
+                    results |= {cell.name: "" for cell in reached}
+                    following += [Attacker((cell,)) for cell in missed]
+            hostile = following
+        return results
+
+    def attack(self, scene: Scene, hostile: Sequence[Attacker]) -> list[tuple[Attacker, str, list[Cell]]]:
+        """Return the hostile hosts, what each did that it must not do, and its cells that were reached."""
         expected = self.alone(scene)
         place = self.place(scene.name)
-        ran = run(place, scene, chosen, self.bound)
-        errors, shared = judge(place, ran, chosen, expected)
-        if shared and len(chosen) == 1:
-            errors[chosen[0].name] = "; ".join(
-                filter(None, [errors.get(chosen[0].name, "").replace(NOT_REACHED, ""), shared])
-            )
-        elif shared:
-            half = len(chosen) // 2
-            errors = {**self.test(scene, chosen[:half]), **self.test(scene, chosen[half:])}
-        return {**{cell.name: "" for cell in chosen}, **errors}
+        ran = run(place, scene, hostile, self.bound)
+        errors, shared = judge(place, ran, hostile, expected)
+        if shared and len(hostile) > 1:
+            half = len(hostile) // 2
+            return self.attack(scene, hostile[:half]) + self.attack(scene, hostile[half:])
+        found = []
+        for attacker in hostile:
+            error = "; ".join(filter(None, [errors.get(attacker.name, ""), shared]))
+            fired = place.directory / "hosts" / attacker.name / "fired"
+            modules = fired.read_text().split() if fired.exists() else []
+            found.append((attacker, error, [cell for cell in attacker.cells if cell.module in modules]))
+        return found

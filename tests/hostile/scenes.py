@@ -9,11 +9,17 @@ from gpu_ready.facts.model import Facts, GpuProcess, ModuleFacts
 from gpu_ready.lifecycle import audit as lifecycle_audit
 from gpu_ready.lifecycle import decide, variables
 from gpu_ready.plan import compose, upgrade
+from gpu_ready.plan.containers.model import CleanupParams, ContainerdParams, MigrationParams
+from gpu_ready.plan.cuda.model import ToolkitRemovalParams
+from gpu_ready.plan.driver.model import DetectParams, NextKernelParams
+from gpu_ready.plan.model import Step
 
-from tests.unit.hosts import T4, bare, carried_out, having
+from tests.unit.hosts import KERNEL, T4, bare, carried_out, having
 
 Answers = dict[str, dict[str, Any]]
 OLD, NEW = "580.95.05", "595.91.07"
+OPERATOR_FILES = ("driver.run", "cuda.run", "cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz", "image.tar")
+"""Files of the operator on the control node."""
 DRIVER = {"version": OLD, "branch": "580", "flavour": "open", "source": "cuda_repo", "kernel_modules": "dkms"}
 JOURNAL = {"schema": 1, "phase": "done", "time": 100, "to": NEW, "seconds": 5, "from": {**DRIVER, "packages": []}}
 DRAINS = {
@@ -39,9 +45,9 @@ class Scene(NamedTuple):
     good: str = "failed=0"
     """What the output or a report says of an honest host."""
 
-    def answers_for(self, module: str) -> Answers:
-        """Return the answers of a host whose plan has the steps that use a module, so that the run comes to it soon."""
-        requested = (*self.steps.get(module, ()), *self.steps.get("", ()))
+    def answers_for(self, *modules: str) -> Answers:
+        """Return the answers of a host whose plan has the steps that use these modules, so that the run comes to them soon."""
+        requested = [step for module in ("", *modules) for step in self.steps.get(module, ())]
         answer = self.answers.get("gpu_node_plan")
         if answer is None or not self.steps:
             return self.answers
@@ -152,6 +158,8 @@ def scenes(files: Path) -> list[Scene]:
     return [
         provision(),
         provision_files(files),
+        optional_steps(),
+        image_tarball(files),
         failed_service(),
         without_python(),
         audit("csv"),
@@ -162,6 +170,7 @@ def scenes(files: Path) -> list[Scene]:
         Scene(
             "uninstall", "playbooks/uninstall.yml", {"gpu_ready_uninstall": True}, plain_answers(), ("gpu_uninstall",)
         ),
+        kubernetes(),
     ]
 
 
@@ -198,6 +207,20 @@ FILE_STEPS = {
     "gpu_node_plan": ("nvidia_driver.runfile", "cuda_toolkit.runfile", "cudnn.install"),
     "gpu_cuda_runfile": ("cuda_toolkit.runfile",),
 }
+OPTIONAL_STEPS = {
+    **VERIFIED,
+    "gpu_monitoring": ("gpu_monitoring.textfile",),
+    "gpu_driver_volume": ("nvidia_container_runtime.volume",),
+    "gpu_cdi_spec": ("nvidia_container_runtime.cdi_spec",),
+    "gpu_containerd_config": ("nvidia_container_runtime.containerd",),
+    "systemd_service": ("nvidia_container_runtime.containerd",),
+    "gpu_revert": ("nvidia_container_runtime.cleanup",),
+    "gpu_dkms": ("nvidia_driver.next_kernel",),
+    "gpu_nvidia_detect": ("nvidia_driver.detect",),
+    "gpu_cuda_toolkit_absent": ("cuda_toolkit.remove",),
+    "command": ("nvidia_container_runtime.migrate",),
+    "stat": ("nvidia_container_runtime.migrate",),
+}
 
 
 def drained() -> dict[str, Any]:
@@ -230,6 +253,43 @@ def provision_files(files: Path) -> Scene:
     return Scene(
         "site_files", "site.yml", given, {**plain_answers(), "gpu_node_plan": answer}, COPYING, (), FILE_STEPS, READY
     )
+
+
+def optional_steps() -> Scene:
+    """Return site.yml with the steps that a bare host does not need, or that only a variable asks for."""
+    _, answer = plan(bare(T4), {"gpu_monitoring": ["textfile"], "nvidia_container_runtime_mode": "native"})
+    decided, _ = plan(bare(T4, distro="debian13"), {"nvidia_container_runtime_mode": "cdi"})
+    steps = [step for step in decided.steps if step.id == "nvidia_container_runtime.cdi_spec"]
+    daemon = "/etc/docker/daemon.json"
+    params: dict[str, Any] = {
+        "nvidia_driver.next_kernel": NextKernelParams(KERNEL),
+        "nvidia_driver.detect": DetectParams(["nvidia-detect"], ["nvidia-driver"], ["Tesla T4"]),
+        "cuda_toolkit.remove": ToolkitRemovalParams([], ["/usr/local/cuda-12.8"]),
+        "nvidia_container_runtime.cleanup": CleanupParams(["nvidia-container-toolkit"], [], [], []),
+        "nvidia_container_runtime.containerd": ContainerdParams("toolkit", False, "restarted"),
+        "nvidia_container_runtime.migrate": MigrationParams([], ["train"], [], [], [], ["libnvidia"], daemon),
+    }
+    steps += [Step(name, "an earlier configuration", params=one) for name, one in params.items()]
+    shown = compose.plan_json(decided._replace(steps=steps))["steps"]
+    plan_json = {**answer["plan"], "steps": answer["plan"]["steps"] + shown}
+    todo = {**answer["todo"], **{step.id: records.to_json(step.params) for step in steps}}
+    answers = {**plain_answers(), "gpu_node_plan": {**answer, "plan": plan_json, "todo": todo}}
+    modules = tuple(name for name in OPTIONAL_STEPS if name)
+    return Scene("site_optional", "site.yml", {}, answers, modules, (), OPTIONAL_STEPS, READY)
+
+
+def image_tarball(files: Path) -> Scene:
+    """Return site.yml with the image of the verification as a file: `command` asks whether the host has it already."""
+    given = {"gpu_verify_image": str(files / "image.tar")}
+    return provision()._replace(name="site_tarball", variables=given, modules=("command",))
+
+
+def kubernetes() -> Scene:
+    """Return kubernetes.yml, which writes the labels of all hosts to one file of the control node."""
+    labels = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "1"}
+    answers = {**plain_answers(), "gpu_kubernetes_labels": {"changed": False, "labels": labels}}
+    given = {"gpu_kubernetes": "render"}
+    return Scene("kubernetes", "playbooks/kubernetes.yml", given, answers, ("gpu_kubernetes_labels",), good="Tesla-T4")
 
 
 def failed_service() -> Scene:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.hostile import record
 from tests.hostile.campaign import Campaign, cells, groups
-from tests.hostile.scenes import scenes
+from tests.hostile.scenes import OPERATOR_FILES, scenes
 
 pytestmark = pytest.mark.long
 FILES = Path("/tmp/gpu-ready-hostile")
@@ -33,7 +33,7 @@ NAMES = [scene.name for scene in scenes(FILES) if not REQUESTED or scene.name in
 def test_hostile_hosts_get_nothing_and_stop_nobody(campaign: Campaign, tmp_path: Path, name: str) -> None:
     files = tmp_path / "files"
     files.mkdir()
-    for file in ("driver.run", "cuda.run", "cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"):
+    for file in OPERATOR_FILES:
         (files / file).write_text("installer")
     (scene,) = [one for one in scenes(files) if one.name == name]
     failed = {}

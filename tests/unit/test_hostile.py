@@ -6,7 +6,7 @@ import pytest
 
 from tests.hostile import attacks
 from tests.hostile.campaign import HONEST, INTERPRETER, ROOT, Campaign, Cell, cells, groups
-from tests.hostile.scenes import Scene, plain_answers, scenes
+from tests.hostile.scenes import OPERATOR_FILES, Scene, plain_answers, scenes
 from tools import hostile_table
 
 pytestmark = pytest.mark.host_io
@@ -20,7 +20,7 @@ SAMPLE = {
 def operator_files(directory: Path) -> Path:
     """Make the installers of the operator."""
     directory.mkdir()
-    for name in ("driver.run", "cuda.run", "cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz"):
+    for name in OPERATOR_FILES:
         (directory / name).write_text("installer")
     return directory
 

@@ -120,7 +120,7 @@ ANSWERS: dict[str, dict[str, Shape]] = {
         "reboot_required?": bool,
         "services?": list,
     },
-    "gpu_kubernetes_labels": {"labels?": {"*": str}, "gpus?": TEXTS},
+    "gpu_kubernetes_labels": {"labels": {"*": str}, "gpus": TEXTS},
     "gpu_kubernetes_objects": {"objects?": TEXTS, "kept_for?": TEXTS},
     "gpu_kubernetes_operator": {"server?": str},
     "gpu_kubernetes_verify": {"nodes?": {"*": {"state": str, "message": str}}, **WAITING},

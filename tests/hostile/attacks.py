@@ -418,7 +418,8 @@ def foreign_labels(honest: Any, at: Targets) -> Attack:
     """Labels that no GPU has, names that Kubernetes does not accept, and values that end the node in YAML."""
     node = f'"\n  - {{apiVersion: v1, kind: Node, metadata: {{name: {at.victim}, labels: {{{at.mark}: x}}}}}}'
     names = (f"{at.mark}/x", "node-role.kubernetes.io/x", "nvidia.com/gpu." + "a" * 300, f"nvidia.com/gpu.{node}")
-    return merged({"labels": {**dict.fromkeys(names, at.mark), "nvidia.com/gpu.product": node}})
+    many = {"nvidia.com/gpu." + chr(97 + n % 26) * (n // 26 + 1): f"-{at.mark}" for n in range(500)}
+    return merged({"labels": {**dict.fromkeys(names, at.mark), **many, "nvidia.com/gpu.product": node}})
 
 
 def waits_for_ever(honest: Any, at: Targets) -> Attack:

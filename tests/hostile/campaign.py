@@ -2,8 +2,8 @@
 
 A hostile host is a directory: lab/hostile/interpreter.py is its Python and its sudo. It attacks with one kind of answer,
 in one module after another until it is refused, and many such hosts share a run. A cell counts as reached only if its
-answer was given. What a host does is attributed by running its cells again, each on a host of its own; what a run does to
-all hosts, by running halves of it again.
+answer was given; those behind a refusal get hosts of their own in a second run. What a host does is attributed by running
+its cells again, each on a host of its own; what a run does to all hosts, by running halves of it again.
 """
 
 import csv
@@ -304,13 +304,13 @@ def labels(ran: Ran) -> dict[str, dict[str, str]]:
     return {str(node["metadata"]["name"]): node["metadata"]["labels"] or {} for node in nodes}
 
 
+LABEL = re.compile(r"nvidia\.com/(?=.{1,63}: )[a-z]+\.[a-z.-]*[a-z]: (?=.{0,63}\Z)([A-Za-z0-9]([\w.-]*[A-Za-z0-9])?)?")
+"""A label of a GPU that the API server accepts."""
+
+
 def foreign(labels: Mapping[str, str]) -> list[str]:
-    """Return the labels with names that Kubernetes does not accept, or that no GPU's label has."""
-    return [
-        f"{name}: {value}"
-        for name, value in labels.items()
-        if not re.fullmatch(r"nvidia\.com/(?=.{1,63}\Z)[a-z]+\.[a-z.-]*[a-z]", name)
-    ]
+    """Return the labels that no GPU has, or that Kubernetes does not accept."""
+    return [text for text in (f"{name}: {value}" for name, value in labels.items()) if not LABEL.fullmatch(text)]
 
 
 def honest_view(ran: Ran, place: Place) -> dict[str, list[str]]:

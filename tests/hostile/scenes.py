@@ -287,7 +287,7 @@ def image_tarball(files: Path) -> Scene:
 def kubernetes() -> Scene:
     """Return kubernetes.yml, which writes the labels of all hosts to one file of the control node."""
     labels = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "1"}
-    answers = {**plain_answers(), "gpu_kubernetes_labels": {"changed": False, "labels": labels}}
+    answers = {**plain_answers(), "gpu_kubernetes_labels": {"changed": False, "labels": labels, "gpus": ["GPU-1"]}}
     given = {"gpu_kubernetes": "render"}
     return Scene("kubernetes", "playbooks/kubernetes.yml", given, answers, ("gpu_kubernetes_labels",), good="Tesla-T4")
 

@@ -12,6 +12,7 @@ from tools import hostile_table
 pytestmark = pytest.mark.host_io
 SAMPLE = {
     "audit_csv": {"gpu_audit": ("templates", "no_json", "lists", "numbers", "unreachable")},
+    "kubernetes": {"gpu_kubernetes_labels": ("no_keys", "foreign_labels", "other_formulas")},
     "undrain": {"gpu_drain_journal": ("drained_elsewhere", "no_keys", "templates")},
     "site": {"gpu_node_plan": ("nulls", "nothing_to_do", "no_refusals")},
 }

@@ -7,7 +7,7 @@ FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
 
-.PHONY: help setup dev demo collection test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
+.PHONY: help setup dev demo collection containers test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -60,6 +60,9 @@ unit: dev
 integration: dev  ## tests on lab hosts (root; starts the lab and stops its own hosts)
 	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=3 --dist=loadfile --no-loadscope-reorder tests/integration
 	@$(VENV)/pytest -v -m alone tests/integration
+
+containers: dev  ## the molecule scenario "container": podman or docker, no root, no lab
+	@$(VENV)/molecule test -s container
 
 campaign: dev  ## all long checks, in parts that are recorded and resumed: make campaign PART="vm cuda"
 	@$(VENV)/python tools/campaign.py $(PART)
